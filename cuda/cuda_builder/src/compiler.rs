@@ -1,0 +1,158 @@
+//! Finding a compiler for GPU code.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::sources::TARGET;
+use crate::{Architecture, Error, environment};
+
+pub const RUSTC_VARIABLE: &str = "CUDA_BUILDER_RUSTC";
+pub const CARGO_VARIABLE: &str = "CUDA_BUILDER_CARGO";
+
+/// What the user can do where there is none.
+pub const HOW_TO_INSTALL: &str = "\
+to get one, do one of these:
+  rustup target add nvptx64-nvidia-cuda
+  rustup toolchain install nightly --component rust-src
+  apt-get install rustc-web cargo-web rust-web-src   (Debian)
+  set CUDA_BUILDER_RUSTC to a rustc that has the target or the standard library's source";
+
+/// Which device compiler to use.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CompilerChoice {
+    /// The first that fits, in the order that the crate's documentation gives.
+    Search,
+    /// This `rustc`, with this `cargo` or else the one beside it.
+    Exactly {
+        /// The compiler.
+        rustc: PathBuf,
+        /// The cargo to run it with.
+        cargo: Option<PathBuf>,
+    },
+    /// None: as on a machine without one.
+    Nothing,
+}
+
+impl CompilerChoice {
+    /// What `CUDA_BUILDER_RUSTC` and `CUDA_BUILDER_CARGO` ask for.
+    pub(crate) fn from_environment() -> Result<Self, Error> {
+        let cargo = environment::variable(CARGO_VARIABLE)?.map(PathBuf::from);
+        Ok(match environment::variable(RUSTC_VARIABLE)? {
+            None => Self::Search,
+            Some(value) if value == "none" => Self::Nothing,
+            Some(rustc) => Self::Exactly { rustc: rustc.into(), cargo },
+        })
+    }
+}
+
+/// A compiler that can make PTX.
+#[derive(Debug)]
+pub struct DeviceCompiler {
+    pub rustc: PathBuf,
+    pub cargo: PathBuf,
+    pub sysroot: PathBuf,
+    /// Whether `core` must be compiled from source.
+    pub build_core: bool,
+    description: String,
+}
+
+impl DeviceCompiler {
+    /// The compiler of that choice that knows the architectures.
+    pub fn find(choice: &CompilerChoice, architectures: &[&Architecture]) -> Result<Self, Error> {
+        let mut tried = Vec::new();
+        for (place, candidate) in candidates(choice) {
+            match candidate.and_then(|candidate| candidate.examine(architectures)) {
+                Ok(found) => return Ok(found),
+                Err(reason) => tried.push(format!("  {place}: {reason}")),
+            }
+        }
+        Err(Error::NoDeviceCompiler { tried: tried.join("\n") })
+    }
+
+    /// Name and versions, without anything of this machine.
+    pub fn description(&self) -> &str {
+        &self.description
+    }
+}
+
+/// A compiler that may or may not be able to make PTX.
+struct Candidate {
+    rustc: PathBuf,
+    cargo: Option<PathBuf>,
+}
+
+/// The places to look at, in order, each with a candidate or with the reason why there is none.
+fn candidates(choice: &CompilerChoice) -> Vec<(String, Result<Candidate, String>)> {
+    let candidate = |rustc| Candidate { rustc, cargo: None };
+    match choice {
+        CompilerChoice::Nothing => {
+            vec![(format!("{RUSTC_VARIABLE}=none"), Err("no compiler is to be used".to_owned()))]
+        }
+        CompilerChoice::Exactly { rustc, cargo } => {
+            vec![(rustc.display().to_string(), Ok(Candidate { rustc: rustc.clone(), cargo: cargo.clone() }))]
+        }
+        CompilerChoice::Search => {
+            let active = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+            // With the environment as it is: rustup's choice for this build must count.
+            let active = output(Command::new(active).args(["--print", "sysroot"]));
+            let nightly = output(Command::new("rustup").args(["which", "--toolchain", "nightly", "rustc"]));
+            vec![
+                ("active toolchain".to_owned(), active.map(|sysroot| candidate(Path::new(&sysroot).join("bin/rustc")))),
+                ("rustup's nightly".to_owned(), nightly.map(|rustc| candidate(rustc.into()))),
+                ("/usr/bin/rustc".to_owned(), Ok(candidate("/usr/bin/rustc".into()))),
+            ]
+        }
+    }
+}
+
+impl Candidate {
+    /// Looks whether the candidate can make PTX for the architectures, and says why not.
+    fn examine(self, architectures: &[&Architecture]) -> Result<DeviceCompiler, String> {
+        let Self { rustc, cargo } = self;
+        let ask = |arguments: &[&str]| {
+            let mut command = Command::new(&rustc);
+            environment::scrub(&mut command);
+            output(command.args(arguments))
+        };
+        let version = ask(&["--version", "--verbose"])?;
+        let cargo = cargo.unwrap_or_else(|| rustc.with_file_name(format!("cargo{}", std::env::consts::EXE_SUFFIX)));
+        if !cargo.is_file() {
+            return Err(format!("there is no {}", cargo.display()));
+        }
+        let sysroot = PathBuf::from(ask(&["--print", "sysroot"])?);
+        let installed = has_core(&sysroot.join("lib/rustlib").join(TARGET).join("lib"));
+        let source = sysroot.join("lib/rustlib/src/rust/library/core/Cargo.toml").is_file();
+        if !installed && !source {
+            return Err(format!("it has neither the target {TARGET} nor the standard library's source"));
+        }
+        let known = ask(&["--print", "target-cpus", "--target", TARGET])?;
+        let knows = |name: &str| known.lines().any(|line| line.split_whitespace().next() == Some(name));
+        if let Some(unknown) = architectures.iter().find(|architecture| !knows(architecture.name())) {
+            return Err(format!("it does not know {unknown}"));
+        }
+        let line = |key: &str| version.lines().find_map(|line| line.strip_prefix(key)).unwrap_or("unknown").to_owned();
+        // Distributions add a remark to the first line; the commit in it is the same everywhere.
+        let rustc_version = line("rustc ");
+        let rustc_version = rustc_version.split_inclusive(')').next().unwrap_or("unknown");
+        let core = if installed { "installed" } else { "from source" };
+        let description = format!("rustc {rustc_version}, LLVM {}, core {core}", line("LLVM version: "));
+        Ok(DeviceCompiler { rustc, cargo, sysroot, build_core: !installed, description })
+    }
+}
+
+/// Whether the folder holds a compiled `core`.
+fn has_core(folder: &Path) -> bool {
+    let is_core = |name: &str| name.starts_with("libcore-") && name.ends_with(".rlib");
+    std::fs::read_dir(folder)
+        .is_ok_and(|entries| entries.flatten().any(|entry| entry.file_name().to_str().is_some_and(is_core)))
+}
+
+/// What the command prints, or in one line why it did not.
+fn output(command: &mut Command) -> Result<String, String> {
+    let output = command.output().map_err(|error| error.to_string())?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).trim_end().to_owned());
+    }
+    let message = String::from_utf8_lossy(&output.stderr);
+    Err(message.lines().find(|line| !line.trim().is_empty()).unwrap_or("it fails without a message").trim().to_owned())
+}

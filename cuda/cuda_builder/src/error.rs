@@ -1,0 +1,109 @@
+//! What can go wrong, in words for the user of a build.
+
+use std::path::{Path, PathBuf};
+
+/// An error of this crate. Its text is meant to be shown as it is.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A name that is not one of an architecture.
+    #[error("'{name}' is no GPU architecture: expected sm_ and a number, such as sm_90")]
+    Architecture {
+        /// The name as given.
+        name: String,
+    },
+    /// No architecture was asked for.
+    #[error("no GPU architecture to compile for: call arch(\"sm_90\") or the like")]
+    NoArchitecture,
+    /// An environment variable has a value that means nothing.
+    #[error("environment variable {variable} is '{value}': expected {expected}")]
+    Setting {
+        /// The variable.
+        variable: &'static str,
+        /// Its value.
+        value: String,
+        /// What it may be.
+        expected: &'static str,
+    },
+    /// There is no folder to build in.
+    #[error("OUT_DIR is not set: outside of a build script, call out_dir(..)")]
+    NoOutDir,
+    /// A manifest of the kernel crate or of one of its dependencies cannot be read.
+    #[error("kernel crate {}: {source}", path.display())]
+    Manifest {
+        /// The crate's folder.
+        path: PathBuf,
+        /// What cargo said.
+        source: cargo_metadata::Error,
+    },
+    /// The kernel crate is not one that can be compiled to PTX.
+    #[error("kernel crate {}: {reason}", path.display())]
+    KernelCrate {
+        /// The crate's folder.
+        path: PathBuf,
+        /// What it lacks.
+        reason: &'static str,
+    },
+    /// A file could not be read or written.
+    #[error("{}: {source}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// A program could not be started.
+    #[error("cannot run {}: {source}", program.display())]
+    Run {
+        /// The program.
+        program: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// Committed PTX is not that of the kernel sources, and it could not be compiled.
+    #[error("committed PTX is not up to date:\n{files}\n{reason}\nto update it: {command}")]
+    Stale {
+        /// One line for each such file.
+        files: String,
+        /// Why nothing was compiled instead.
+        reason: String,
+        /// The command that makes the files afresh.
+        command: String,
+    },
+    /// No compiler for GPU code was found.
+    #[error("no compiler for nvptx64-nvidia-cuda was found\n{tried}\n{}", crate::compiler::HOW_TO_INSTALL)]
+    NoDeviceCompiler {
+        /// One line for each place that was looked at.
+        tried: String,
+    },
+    /// The kernels do not compile.
+    #[error("{crate_name} does not compile for {architecture} with {compiler}:\n{diagnostics}")]
+    Compile {
+        /// The kernel crate.
+        crate_name: String,
+        /// The architecture.
+        architecture: String,
+        /// The compiler.
+        compiler: String,
+        /// What the compiler or cargo said.
+        diagnostics: String,
+    },
+    /// The kernels compiled to something that cannot be used.
+    #[error("PTX of {crate_name} for {architecture}: {reason}")]
+    Ptx {
+        /// The kernel crate.
+        crate_name: String,
+        /// The architecture.
+        architecture: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+}
+
+impl Error {
+    /// For `map_err` on an operation on `path`.
+    pub(crate) fn file(path: &Path) -> impl FnOnce(std::io::Error) -> Self {
+        let path = path.to_owned();
+        |source| Self::File { path, source }
+    }
+}

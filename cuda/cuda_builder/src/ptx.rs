@@ -1,0 +1,179 @@
+//! PTX files and the comment lines at their top.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use crate::{Architecture, Error};
+
+/// A file of PTX that is up to date with the kernel sources.
+#[derive(Clone, Debug)]
+pub struct PtxFile {
+    /// Where it is: an absolute path.
+    pub path: PathBuf,
+    /// Whether it was there or was made now.
+    pub origin: Origin,
+    /// What its first lines say.
+    pub header: Header,
+}
+
+/// Where a PTX file comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// It was committed beside the kernels.
+    Committed,
+    /// It was compiled in this call.
+    Compiled,
+}
+
+/// What the comment lines at the top of a PTX file say. `Display` writes those lines.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// The kernel crate.
+    pub crate_name: String,
+    /// The architecture that the PTX is for; later ones run it too.
+    pub architecture: Architecture,
+    /// SHA-256 of the kernel sources and the build settings, in hexadecimal.
+    pub source_hash: String,
+    /// The compiler that made it.
+    pub compiler: String,
+    /// The command that makes the file afresh.
+    pub regenerate: String,
+}
+
+impl Header {
+    /// Reads the header of a PTX file; `None` if there is none, or not a whole one.
+    pub fn parse(ptx: &str) -> Option<Self> {
+        let field = |key: &str| {
+            let mut lines = ptx.lines().map_while(|line| line.strip_prefix("// "));
+            lines.find_map(|line| line.strip_prefix(key)?.strip_prefix(": ")).map(str::to_owned)
+        };
+        Some(Self {
+            crate_name: field("crate")?,
+            architecture: field("architecture")?.parse().ok()?,
+            source_hash: field("source hash")?,
+            compiler: field("compiler")?,
+            regenerate: field("regenerate")?,
+        })
+    }
+}
+
+impl fmt::Display for Header {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { crate_name, architecture, source_hash, compiler, regenerate } = self;
+        writeln!(formatter, "// Made from Rust by cuda_builder. Not for editing.")?;
+        writeln!(formatter, "// crate: {crate_name}")?;
+        writeln!(formatter, "// architecture: {architecture}")?;
+        writeln!(formatter, "// source hash: {source_hash}")?;
+        writeln!(formatter, "// compiler: {compiler}")?;
+        writeln!(formatter, "// regenerate: {regenerate}")
+    }
+}
+
+/// Why a committed PTX file cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum Staleness {
+    #[error("is not committed anywhere")]
+    NotCommitted,
+    #[error("does not exist")]
+    Missing,
+    #[error("cannot be read ({0})")]
+    Unreadable(std::io::Error),
+    #[error("lacks the header that tells which sources it is from")]
+    NoHeader,
+    #[error("holds no kernel")]
+    NoKernel,
+    #[error("is stale (from sources {found:.12}, now they are {expected:.12})")]
+    OtherSources { found: String, expected: String },
+}
+
+/// Reads the committed file and holds it against the hash that the sources have now.
+pub fn read_committed(path: &Path, source_hash: &str) -> Result<PtxFile, Staleness> {
+    let text = std::fs::read_to_string(path).map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => Staleness::Missing,
+        _ => Staleness::Unreadable(error),
+    })?;
+    let header = Header::parse(&text).ok_or(Staleness::NoHeader)?;
+    if header.source_hash != source_hash {
+        return Err(Staleness::OtherSources { found: header.source_hash, expected: source_hash.to_owned() });
+    }
+    if !has_kernel(&text) {
+        return Err(Staleness::NoKernel);
+    }
+    Ok(PtxFile { path: path.to_owned(), origin: Origin::Committed, header })
+}
+
+/// Whether there is a kernel in the PTX that a host can launch.
+pub fn has_kernel(ptx: &str) -> bool {
+    ptx.lines().any(|line| line.starts_with(".visible .entry"))
+}
+
+/// Writes the file as a whole or not at all, and leaves it alone if it has that text already.
+pub fn write(path: &Path, text: &str) -> Result<(), Error> {
+    if std::fs::read(path).is_ok_and(|old| old == text.as_bytes()) {
+        return Ok(());
+    }
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder).map_err(Error::file(folder))?;
+    }
+    let temporary = path.with_extension(format!("ptx.{}", std::process::id()));
+    let written = std::fs::write(&temporary, text).and_then(|()| std::fs::rename(&temporary, path));
+    if written.is_err() {
+        // Best effort: the error that counts is the first.
+        let _ = std::fs::remove_file(&temporary);
+    }
+    written.map_err(Error::file(path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn header() -> Header {
+        Header {
+            crate_name: "kernels".into(),
+            architecture: "sm_90".parse().unwrap(),
+            source_hash: "0123abcd".repeat(8),
+            compiler: "rustc 1.96.0, LLVM 22.1.8".into(),
+            regenerate: "X=1 cargo build: all of it".into(),
+        }
+    }
+
+    #[test]
+    fn a_header_survives_writing_and_reading() {
+        let text = format!("{}//\n// architecture: sm_10\n.version 7.8\n", header());
+        assert_eq!(Header::parse(&text), Some(header()));
+        assert_eq!(Header::parse(&text.replace('\n', "\r\n")), Some(header()));
+    }
+
+    #[test]
+    fn an_incomplete_header_is_none() {
+        let text = header().to_string();
+        for lost in ["crate", "architecture", "source hash", "compiler", "regenerate"] {
+            assert_eq!(Header::parse(&text.replace(&format!("// {lost}: "), "// other: ")), None, "{lost}");
+        }
+        assert_eq!(Header::parse(&text.replace("sm_90", "sm_")), None);
+        assert_eq!(Header::parse(&format!(".version 7.8\n{text}")), None);
+        assert_eq!(Header::parse(""), None);
+    }
+
+    #[test]
+    fn committed_files_are_judged() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("deep/kernels.sm_90.ptx");
+        let hash = header().source_hash;
+        assert!(matches!(read_committed(&path, &hash), Err(Staleness::Missing)));
+
+        write(&path, &format!("{}.visible .entry k() {{ ret; }}\n", header())).unwrap();
+        let file = read_committed(&path, &hash).unwrap();
+        assert_eq!((file.origin, file.header), (Origin::Committed, header()));
+        assert!(matches!(read_committed(&path, "other"), Err(Staleness::OtherSources { .. })));
+        assert_eq!(std::fs::read_dir(path.parent().unwrap()).unwrap().count(), 1, "a temporary file is left");
+
+        write(&path, &header().to_string()).unwrap();
+        assert!(matches!(read_committed(&path, &hash), Err(Staleness::NoKernel)));
+        write(&path, ".visible .entry k() { ret; }\n").unwrap();
+        assert!(matches!(read_committed(&path, &hash), Err(Staleness::NoHeader)));
+        std::fs::write(&path, b"\xff").unwrap();
+        assert!(matches!(read_committed(&path, &hash), Err(Staleness::Unreadable(_))));
+    }
+}

@@ -1,0 +1,5 @@
+//! Kernels from source to PTX, on a sample workspace.
+
+mod build;
+mod hash;
+mod sample;

@@ -1,0 +1,177 @@
+//! The primitives on the warp emulator.
+
+use warp_emulator::{Shuffle, Vote};
+
+pub(crate) fn thread_idx_x() -> u32 {
+    warp_emulator::position().thread
+}
+
+pub(crate) fn block_idx_x() -> u32 {
+    warp_emulator::position().block
+}
+
+pub(crate) fn block_dim_x() -> u32 {
+    warp_emulator::position().threads_per_block
+}
+
+pub(crate) fn grid_dim_x() -> u32 {
+    warp_emulator::position().blocks
+}
+
+pub(crate) fn lane_id() -> u32 {
+    warp_emulator::position().lane()
+}
+
+#[track_caller]
+pub(crate) fn sync_threads() {
+    warp_emulator::block_barrier();
+}
+
+#[track_caller]
+pub(crate) unsafe fn sync_warp(mask: u32) {
+    warp_emulator::warp_barrier(mask);
+}
+
+pub trait ShuffleMode {
+    const MODE: Shuffle;
+}
+
+pub struct Up;
+pub struct Down;
+pub struct Xor;
+pub struct Idx;
+
+impl ShuffleMode for Up {
+    const MODE: Shuffle = Shuffle::Up;
+}
+
+impl ShuffleMode for Down {
+    const MODE: Shuffle = Shuffle::Down;
+}
+
+impl ShuffleMode for Xor {
+    const MODE: Shuffle = Shuffle::Xor;
+}
+
+impl ShuffleMode for Idx {
+    const MODE: Shuffle = Shuffle::Index;
+}
+
+#[track_caller]
+pub(crate) unsafe fn shuffle_32<M: ShuffleMode>(mask: u32, value: u32, operand: u32, width: u32) -> u32 {
+    warp_emulator::shuffle(M::MODE, mask, value.into(), operand, width) as u32
+}
+
+#[track_caller]
+pub(crate) unsafe fn shuffle_64<M: ShuffleMode>(mask: u32, value: u64, operand: u32, width: u32) -> u64 {
+    warp_emulator::shuffle(M::MODE, mask, value, operand, width)
+}
+
+#[track_caller]
+pub(crate) unsafe fn ballot(mask: u32, predicate: bool) -> u32 {
+    warp_emulator::vote(Vote::Ballot, mask, predicate)
+}
+
+#[track_caller]
+pub(crate) unsafe fn any(mask: u32, predicate: bool) -> bool {
+    warp_emulator::vote(Vote::Any, mask, predicate) != 0
+}
+
+#[track_caller]
+pub(crate) unsafe fn all(mask: u32, predicate: bool) -> bool {
+    warp_emulator::vote(Vote::All, mask, predicate) != 0
+}
+
+#[track_caller]
+pub(crate) unsafe fn match_any_32(mask: u32, value: u32) -> u32 {
+    warp_emulator::match_any(mask, value.into())
+}
+
+#[track_caller]
+pub(crate) unsafe fn match_any_64(mask: u32, value: u64) -> u32 {
+    warp_emulator::match_any(mask, value)
+}
+
+pub(crate) fn fused_f32(a: f32, b: f32, c: f32) -> f32 {
+    a.mul_add(b, c)
+}
+
+pub(crate) fn fused_f64(a: f64, b: f64, c: f64) -> f64 {
+    a.mul_add(b, c)
+}
+
+/// Reports an access to elements `index .. index + count` that is outside the array, or not aligned for loads of
+/// up to 16 bytes. Arrays on a GPU begin aligned, so only the index counts.
+#[track_caller]
+pub(crate) fn check_access<T>(access: &'static str, length: u64, index: u64, count: u64) {
+    if index >= length || length - index < count {
+        warp_emulator::out_of_bounds(access, index + count - 1, length);
+    }
+    let alignment = (size_of::<T>() as u64 * count).min(16);
+    if !(index * size_of::<T>() as u64).is_multiple_of(alignment) {
+        warp_emulator::misaligned(access, index, alignment as u32);
+    }
+}
+
+macro_rules! reads {
+    ($type:ident, $one:ident, $streaming:ident, $two:ident, $four:ident) => {
+        pub(crate) unsafe fn $one(address: *const $type) -> $type {
+            // SAFETY: `check_access` saw that the element is inside the array.
+            unsafe { *address }
+        }
+
+        pub(crate) unsafe fn $streaming(address: *const $type) -> $type {
+            // SAFETY: as above.
+            unsafe { *address }
+        }
+
+        pub(crate) unsafe fn $two(address: *const $type) -> [$type; 2] {
+            // SAFETY: as above.
+            unsafe { *address.cast() }
+        }
+
+        pub(crate) unsafe fn $four(address: *const $type) -> [$type; 4] {
+            // SAFETY: as above.
+            unsafe { *address.cast() }
+        }
+    };
+}
+
+reads!(u32, read_32, read_streaming_32, read_streaming_2x32, read_streaming_4x32);
+reads!(u64, read_64, read_streaming_64, read_streaming_2x64, read_streaming_4x64);
+
+macro_rules! atomics {
+    ($type:ident, $add:ident) => {
+        pub(crate) unsafe fn $add(place: *mut $type, value: $type) -> $type {
+            warp_emulator::interleave();
+            // SAFETY: the address was checked, and lanes run one at a time.
+            unsafe {
+                let before = *place;
+                *place = before + value;
+                before
+            }
+        }
+    };
+}
+
+atomics!(f32, atomic_add_f32);
+atomics!(f64, atomic_add_f64);
+
+macro_rules! shared {
+    ($type:ident, $read:ident, $write:ident) => {
+        #[track_caller]
+        pub(crate) unsafe fn $read(offset: u32) -> $type {
+            let mut bytes = [0; size_of::<$type>()];
+            warp_emulator::shared_read(offset, &mut bytes);
+            $type::from_ne_bytes(bytes)
+        }
+
+        #[track_caller]
+        pub(crate) unsafe fn $write(offset: u32, value: $type) {
+            warp_emulator::shared_write(offset, &value.to_ne_bytes());
+        }
+    };
+}
+
+shared!(u32, shared_read_32, shared_write_32);
+shared!(u64, shared_read_64, shared_write_64);

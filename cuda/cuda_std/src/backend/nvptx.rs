@@ -1,0 +1,316 @@
+//! The primitives on the GPU: LLVM's NVVM intrinsics for what lanes do together (they are marked convergent),
+//! PTX for loads, stores and reductions with cache hints (asm! is not).
+
+use core::arch::{asm, global_asm, nvptx};
+
+pub(crate) use nvptx_index::*;
+
+mod nvptx_index {
+    use super::nvptx;
+
+    #[inline(always)]
+    pub(crate) fn thread_idx_x() -> u32 {
+        // SAFETY: reads a register.
+        unsafe { nvptx::_thread_idx_x() as u32 }
+    }
+
+    #[inline(always)]
+    pub(crate) fn block_idx_x() -> u32 {
+        // SAFETY: reads a register.
+        unsafe { nvptx::_block_idx_x() as u32 }
+    }
+
+    #[inline(always)]
+    pub(crate) fn block_dim_x() -> u32 {
+        // SAFETY: reads a register.
+        unsafe { nvptx::_block_dim_x() as u32 }
+    }
+
+    #[inline(always)]
+    pub(crate) fn grid_dim_x() -> u32 {
+        // SAFETY: reads a register.
+        unsafe { nvptx::_grid_dim_x() as u32 }
+    }
+}
+
+#[allow(improper_ctypes)]
+unsafe extern "unadjusted" {
+    #[link_name = "llvm.nvvm.read.ptx.sreg.laneid"]
+    fn intrinsic_laneid() -> u32;
+    #[link_name = "llvm.nvvm.shfl.sync.up.i32"]
+    fn intrinsic_shuffle_up(mask: u32, value: u32, operand: u32, clamp: u32) -> u32;
+    #[link_name = "llvm.nvvm.shfl.sync.down.i32"]
+    fn intrinsic_shuffle_down(mask: u32, value: u32, operand: u32, clamp: u32) -> u32;
+    #[link_name = "llvm.nvvm.shfl.sync.bfly.i32"]
+    fn intrinsic_shuffle_xor(mask: u32, value: u32, operand: u32, clamp: u32) -> u32;
+    #[link_name = "llvm.nvvm.shfl.sync.idx.i32"]
+    fn intrinsic_shuffle_idx(mask: u32, value: u32, operand: u32, clamp: u32) -> u32;
+    #[link_name = "llvm.nvvm.vote.ballot.sync"]
+    fn intrinsic_ballot(mask: u32, predicate: bool) -> u32;
+    #[link_name = "llvm.nvvm.vote.any.sync"]
+    fn intrinsic_any(mask: u32, predicate: bool) -> bool;
+    #[link_name = "llvm.nvvm.vote.all.sync"]
+    fn intrinsic_all(mask: u32, predicate: bool) -> bool;
+    #[link_name = "llvm.nvvm.match.any.sync.i32"]
+    fn intrinsic_match_any_32(mask: u32, value: u32) -> u32;
+    #[link_name = "llvm.nvvm.match.any.sync.i64"]
+    fn intrinsic_match_any_64(mask: u32, value: u64) -> u32;
+    #[link_name = "llvm.nvvm.bar.warp.sync"]
+    fn intrinsic_warp_barrier(mask: u32);
+    #[link_name = "llvm.fma.f32"]
+    fn intrinsic_fused_f32(a: f32, b: f32, c: f32) -> f32;
+    #[link_name = "llvm.fma.f64"]
+    fn intrinsic_fused_f64(a: f64, b: f64, c: f64) -> f64;
+}
+
+#[panic_handler]
+fn panic(_: &core::panic::PanicInfo) -> ! {
+    // SAFETY: stops the kernel with an error that the host sees.
+    unsafe { nvptx::trap() }
+}
+
+#[inline(always)]
+pub(crate) fn lane_id() -> u32 {
+    // SAFETY: reads a register.
+    unsafe { intrinsic_laneid() }
+}
+
+#[inline(always)]
+pub(crate) fn sync_threads() {
+    // SAFETY: a kernel that not every thread of a block takes here is wrong, but waits or goes on; it does not
+    // touch memory that it may not.
+    unsafe { nvptx::_syncthreads() }
+}
+
+#[inline(always)]
+pub(crate) unsafe fn sync_warp(mask: u32) {
+    // SAFETY: the caller's promise.
+    unsafe { intrinsic_warp_barrier(mask) }
+}
+
+pub trait ShuffleMode {
+    /// The segment of `width` lanes, as the instruction wants it.
+    fn clamp(width: u32) -> u32;
+    /// The instruction.
+    unsafe fn shuffle(mask: u32, value: u32, operand: u32, clamp: u32) -> u32;
+}
+
+macro_rules! shuffle_mode {
+    ($name:ident, $intrinsic:ident, $last:expr) => {
+        pub struct $name;
+
+        impl ShuffleMode for $name {
+            #[inline(always)]
+            fn clamp(width: u32) -> u32 {
+                (32 - width) << 8 | $last
+            }
+
+            #[inline(always)]
+            unsafe fn shuffle(mask: u32, value: u32, operand: u32, clamp: u32) -> u32 {
+                // SAFETY: the caller's promise.
+                unsafe { $intrinsic(mask, value, operand, clamp) }
+            }
+        }
+    };
+}
+
+shuffle_mode!(Up, intrinsic_shuffle_up, 0);
+shuffle_mode!(Down, intrinsic_shuffle_down, 31);
+shuffle_mode!(Xor, intrinsic_shuffle_xor, 31);
+shuffle_mode!(Idx, intrinsic_shuffle_idx, 31);
+
+#[inline(always)]
+pub(crate) unsafe fn shuffle_32<M: ShuffleMode>(mask: u32, value: u32, operand: u32, width: u32) -> u32 {
+    // SAFETY: the caller's promise.
+    unsafe { M::shuffle(mask, value, operand, M::clamp(width)) }
+}
+
+#[inline(always)]
+pub(crate) unsafe fn shuffle_64<M: ShuffleMode>(mask: u32, value: u64, operand: u32, width: u32) -> u64 {
+    // SAFETY: the caller's promise.
+    let low = unsafe { shuffle_32::<M>(mask, value as u32, operand, width) };
+    // SAFETY: the caller's promise.
+    let high = unsafe { shuffle_32::<M>(mask, (value >> 32) as u32, operand, width) };
+    u64::from(high) << 32 | u64::from(low)
+}
+
+#[inline(always)]
+pub(crate) unsafe fn ballot(mask: u32, predicate: bool) -> u32 {
+    // SAFETY: the caller's promise.
+    unsafe { intrinsic_ballot(mask, predicate) }
+}
+
+#[inline(always)]
+pub(crate) unsafe fn any(mask: u32, predicate: bool) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe { intrinsic_any(mask, predicate) }
+}
+
+#[inline(always)]
+pub(crate) unsafe fn all(mask: u32, predicate: bool) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe { intrinsic_all(mask, predicate) }
+}
+
+#[inline(always)]
+pub(crate) unsafe fn match_any_32(mask: u32, value: u32) -> u32 {
+    // SAFETY: the caller's promise.
+    unsafe { intrinsic_match_any_32(mask, value) }
+}
+
+#[inline(always)]
+pub(crate) unsafe fn match_any_64(mask: u32, value: u64) -> u32 {
+    // SAFETY: the caller's promise.
+    unsafe { intrinsic_match_any_64(mask, value) }
+}
+
+#[inline(always)]
+pub(crate) fn fused_f32(a: f32, b: f32, c: f32) -> f32 {
+    // SAFETY: plain arithmetic.
+    unsafe { intrinsic_fused_f32(a, b, c) }
+}
+
+#[inline(always)]
+pub(crate) fn fused_f64(a: f64, b: f64, c: f64) -> f64 {
+    // SAFETY: plain arithmetic.
+    unsafe { intrinsic_fused_f64(a, b, c) }
+}
+
+// The loads read what nobody writes while the kernel runs, so they are `pure` and `nomem`: the compiler may
+// batch them ahead of their use. Generic and global addresses are the same numbers on every GPU so far.
+macro_rules! reads {
+    ($type:ident, $class:ident, $bits:literal, $one:ident, $streaming:ident, $two:ident) => {
+        #[inline(always)]
+        pub(crate) unsafe fn $one(address: *const $type) -> $type {
+            let value;
+            // SAFETY: the caller's promise.
+            unsafe {
+                asm!(
+                    concat!("ld.global.nc.b", $bits, " {}, [{}];"),
+                    out($class) value, in(reg64) address,
+                    options(pure, nomem, nostack, preserves_flags)
+                );
+            }
+            value
+        }
+
+        #[inline(always)]
+        pub(crate) unsafe fn $streaming(address: *const $type) -> $type {
+            let value;
+            // SAFETY: the caller's promise.
+            unsafe {
+                asm!(
+                    concat!("ld.global.nc.L1::no_allocate.b", $bits, " {}, [{}];"),
+                    out($class) value, in(reg64) address,
+                    options(pure, nomem, nostack, preserves_flags)
+                );
+            }
+            value
+        }
+
+        #[inline(always)]
+        pub(crate) unsafe fn $two(address: *const $type) -> [$type; 2] {
+            let (a, b);
+            // SAFETY: the caller's promise.
+            unsafe {
+                asm!(
+                    concat!("ld.global.nc.L1::no_allocate.v2.b", $bits, " {{{}, {}}}, [{}];"),
+                    out($class) a, out($class) b, in(reg64) address,
+                    options(pure, nomem, nostack, preserves_flags)
+                );
+            }
+            [a, b]
+        }
+    };
+}
+
+reads!(u32, reg32, "32", read_32, read_streaming_32, read_streaming_2x32);
+reads!(u64, reg64, "64", read_64, read_streaming_64, read_streaming_2x64);
+
+#[inline(always)]
+pub(crate) unsafe fn read_streaming_4x32(address: *const u32) -> [u32; 4] {
+    let (a, b, c, d);
+    // SAFETY: the caller's promise.
+    unsafe {
+        asm!(
+            "ld.global.nc.L1::no_allocate.v4.b32 {{{}, {}, {}, {}}}, [{}];",
+            out(reg32) a, out(reg32) b, out(reg32) c, out(reg32) d, in(reg64) address,
+            options(pure, nomem, nostack, preserves_flags)
+        );
+    }
+    [a, b, c, d]
+}
+
+#[inline(always)]
+pub(crate) unsafe fn read_streaming_4x64(address: *const u64) -> [u64; 4] {
+    // SAFETY: the caller's promise; a load is 16 bytes at most.
+    let [a, b] = unsafe { read_streaming_2x64(address) };
+    // SAFETY: as above.
+    let [c, d] = unsafe { read_streaming_2x64(address.add(2)) };
+    [a, b, c, d]
+}
+
+#[inline(always)]
+pub(crate) unsafe fn atomic_add_f32(place: *mut f32, value: f32) -> f32 {
+    let before;
+    // SAFETY: the caller's promise.
+    unsafe {
+        asm!("atom.global.add.f32 {}, [{}], {};", out(reg32) before, in(reg64) place, in(reg32) value, options(nostack));
+    }
+    before
+}
+
+#[inline(always)]
+pub(crate) unsafe fn atomic_add_f64(place: *mut f64, value: f64) -> f64 {
+    let before;
+    // SAFETY: the caller's promise.
+    unsafe {
+        asm!("atom.global.add.f64 {}, [{}], {};", out(reg64) before, in(reg64) place, in(reg64) value, options(nostack));
+    }
+    before
+}
+
+global_asm!(".extern .shared .align 16 .b8 dynamic_shared_memory[];");
+
+macro_rules! shared {
+    ($type:ident, $class:ident, $bits:literal, $read:ident, $write:ident) => {
+        #[inline(always)]
+        pub(crate) unsafe fn $read(offset: u32) -> $type {
+            let value;
+            // SAFETY: the caller's promise.
+            unsafe {
+                asm!(
+                    concat!("ld.shared.b", $bits, " {}, [{}];"),
+                    out($class) value, in(reg32) shared_base() + offset,
+                    options(readonly, nostack, preserves_flags)
+                );
+            }
+            value
+        }
+
+        #[inline(always)]
+        pub(crate) unsafe fn $write(offset: u32, value: $type) {
+            // SAFETY: the caller's promise.
+            unsafe {
+                asm!(
+                    concat!("st.shared.b", $bits, " [{}], {};"),
+                    in(reg32) shared_base() + offset, in($class) value,
+                    options(nostack, preserves_flags)
+                );
+            }
+        }
+    };
+}
+
+shared!(u32, reg32, "32", shared_read_32, shared_write_32);
+shared!(u64, reg64, "64", shared_read_64, shared_write_64);
+
+#[inline(always)]
+fn shared_base() -> u32 {
+    let base;
+    // SAFETY: the address of a variable.
+    unsafe {
+        asm!("mov.u32 {}, dynamic_shared_memory;", out(reg32) base, options(pure, nomem, nostack, preserves_flags));
+    }
+    base
+}

@@ -1,0 +1,58 @@
+//! Floating-point numbers.
+
+use core::ops::{Add, Mul, Neg, Sub};
+
+use crate::global::Scalar;
+use crate::warp::WarpShuffleValue;
+use crate::{EntryName, backend};
+
+/// A floating-point type that kernels compute with: `f32` or `f64`.
+pub trait GpuFloat:
+    Scalar
+    + WarpShuffleValue
+    + EntryName
+    + PartialEq
+    + PartialOrd
+    + Add<Output = Self>
+    + Sub<Output = Self>
+    + Mul<Output = Self>
+    + Neg<Output = Self>
+{
+    /// The number 0.
+    const ZERO: Self;
+    /// The number 1.
+    const ONE: Self;
+
+    /// `self * factor + addend`, rounded once.
+    fn mul_add(self, factor: Self, addend: Self) -> Self;
+
+    /// Adds to a number in global memory, in one step that no other thread can come between.
+    ///
+    /// # Safety
+    /// `place` points into an array in global memory.
+    #[doc(hidden)]
+    unsafe fn atomic_add(place: *mut Self, value: Self) -> Self;
+}
+
+macro_rules! gpu_float {
+    ($type:ident, $fused:ident, $atomic:ident) => {
+        impl GpuFloat for $type {
+            const ZERO: Self = 0.0;
+            const ONE: Self = 1.0;
+
+            #[inline(always)]
+            fn mul_add(self, factor: Self, addend: Self) -> Self {
+                backend::$fused(self, factor, addend)
+            }
+
+            #[inline(always)]
+            unsafe fn atomic_add(place: *mut Self, value: Self) -> Self {
+                // SAFETY: the caller's promise.
+                unsafe { backend::$atomic(place, value) }
+            }
+        }
+    };
+}
+
+gpu_float!(f32, fused_f32, atomic_add_f32);
+gpu_float!(f64, fused_f64, atomic_add_f64);

@@ -1,0 +1,281 @@
+//! Arrays in global memory.
+//!
+//! On the GPU [`Global`] and [`GlobalMut`] are bare pointers. On the host they also know their length, and
+//! the emulator checks each access.
+
+use crate::backend;
+use crate::float::GpuFloat;
+
+/// A number that an array in global memory can hold.
+pub trait Scalar: Copy + 'static {
+    /// Reads through the read-only path.
+    ///
+    /// # Safety
+    /// `address` points to a number in global memory that no thread writes while the kernel runs.
+    #[doc(hidden)]
+    unsafe fn read(address: *const Self) -> Self;
+
+    /// Like [`read`](Self::read), leaving the L1 cache alone.
+    ///
+    /// # Safety
+    /// As for [`read`](Self::read).
+    #[doc(hidden)]
+    unsafe fn read_streaming(address: *const Self) -> Self;
+
+    /// Two neighbours at once.
+    ///
+    /// # Safety
+    /// As for [`read`](Self::read), for both; `address` is a multiple of twice the number's size.
+    #[doc(hidden)]
+    unsafe fn read_streaming_2(address: *const Self) -> [Self; 2];
+
+    /// Four neighbours at once.
+    ///
+    /// # Safety
+    /// As for [`read`](Self::read), for all; `address` is a multiple of four times the number's size, at most
+    /// 16 bytes.
+    #[doc(hidden)]
+    unsafe fn read_streaming_4(address: *const Self) -> [Self; 4];
+}
+
+/// A number that indexes an array: 32 bits where they suffice, because 64-bit arithmetic costs registers and
+/// instructions on a GPU.
+pub trait Index: Copy + 'static {
+    /// The same number, 64 bits wide.
+    fn widen(self) -> u64;
+}
+
+impl Index for u32 {
+    #[inline(always)]
+    fn widen(self) -> u64 {
+        self.into()
+    }
+}
+
+impl Index for u64 {
+    #[inline(always)]
+    fn widen(self) -> u64 {
+        self
+    }
+}
+
+/// An array that the kernel reads and nobody writes while it runs.
+#[cfg_attr(target_arch = "nvptx64", repr(transparent))]
+#[cfg_attr(not(target_arch = "nvptx64"), repr(C))]
+pub struct Global<T> {
+    // First, because its address is what the GPU gets as the argument.
+    address: *const T,
+    #[cfg(not(target_arch = "nvptx64"))]
+    length: u64,
+}
+
+/// An array that the kernel writes, and may read.
+#[cfg_attr(target_arch = "nvptx64", repr(transparent))]
+#[cfg_attr(not(target_arch = "nvptx64"), repr(C))]
+pub struct GlobalMut<T> {
+    address: *mut T,
+    #[cfg(not(target_arch = "nvptx64"))]
+    length: u64,
+}
+
+impl<T> Clone for Global<T> {
+    #[inline(always)]
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Global<T> {}
+
+impl<T> Clone for GlobalMut<T> {
+    #[inline(always)]
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for GlobalMut<T> {}
+
+#[cfg(not(target_arch = "nvptx64"))]
+impl<T> Global<T> {
+    /// For a kernel on the emulator.
+    pub fn from_slice(array: &[T]) -> Self {
+        Self { address: array.as_ptr(), length: array.len() as u64 }
+    }
+
+    /// For a kernel on a GPU: `length` elements at a device address.
+    pub fn from_device(address: u64, length: usize) -> Self {
+        Self { address: address as *const T, length: length as u64 }
+    }
+
+    #[track_caller]
+    fn check(self, access: &'static str, index: u64, count: u64) {
+        backend::check_access::<T>(access, self.length, index, count);
+    }
+}
+
+#[cfg(not(target_arch = "nvptx64"))]
+impl<T> GlobalMut<T> {
+    /// For a kernel on the emulator.
+    pub fn from_slice(array: &mut [T]) -> Self {
+        Self { address: array.as_mut_ptr(), length: array.len() as u64 }
+    }
+
+    /// For a kernel on a GPU: `length` elements at a device address.
+    pub fn from_device(address: u64, length: usize) -> Self {
+        Self { address: address as *mut T, length: length as u64 }
+    }
+
+    #[track_caller]
+    fn check(self, access: &'static str, index: u64) {
+        backend::check_access::<T>(access, self.length, index, 1);
+    }
+}
+
+#[cfg(target_arch = "nvptx64")]
+impl<T> Global<T> {
+    #[inline(always)]
+    fn check(self, _access: &'static str, _index: u64, _count: u64) {}
+}
+
+#[cfg(target_arch = "nvptx64")]
+impl<T> GlobalMut<T> {
+    #[inline(always)]
+    fn check(self, _access: &'static str, _index: u64) {}
+}
+
+impl<T: Scalar> Global<T> {
+    /// The element at `index`, by way of the caches: for what is read more than once.
+    ///
+    /// # Safety
+    /// `index` is below the array's length. Only the emulator checks it.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub unsafe fn load(self, index: impl Index) -> T {
+        self.check("load", index.widen(), 1);
+        // SAFETY: the index is inside the array, by the caller's promise.
+        unsafe { T::read(self.address.add(index.widen() as usize)) }
+    }
+
+    /// The element at `index`, leaving the L1 cache alone: for what is read once.
+    ///
+    /// # Safety
+    /// As for [`load`](Self::load).
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub unsafe fn load_streaming(self, index: impl Index) -> T {
+        self.check("load", index.widen(), 1);
+        // SAFETY: the index is inside the array, by the caller's promise.
+        unsafe { T::read_streaming(self.address.add(index.widen() as usize)) }
+    }
+
+    /// The elements at `index` and `index + 1`, in one access, leaving the L1 cache alone.
+    ///
+    /// # Safety
+    /// As for [`load`](Self::load), for both; the first one's address is a multiple of twice its size.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub unsafe fn load_streaming_2(self, index: impl Index) -> [T; 2] {
+        self.check("load", index.widen(), 2);
+        // SAFETY: the indices are inside the array and aligned, by the caller's promise.
+        unsafe { T::read_streaming_2(self.address.add(index.widen() as usize)) }
+    }
+
+    /// The elements at `index` to `index + 3`, in as few accesses as 16 bytes each allow, leaving the L1
+    /// cache alone.
+    ///
+    /// # Safety
+    /// As for [`load`](Self::load), for all four; the first one's address is a multiple of four times its
+    /// size, at most 16 bytes.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub unsafe fn load_streaming_4(self, index: impl Index) -> [T; 4] {
+        self.check("load", index.widen(), 4);
+        // SAFETY: the indices are inside the array and aligned, by the caller's promise.
+        unsafe { T::read_streaming_4(self.address.add(index.widen() as usize)) }
+    }
+}
+
+impl<T: Scalar> GlobalMut<T> {
+    /// The element at `index`.
+    ///
+    /// # Safety
+    /// `index` is below the array's length, and no other thread writes there at the same time.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub unsafe fn load(self, index: impl Index) -> T {
+        self.check("load", index.widen());
+        // SAFETY: the index is inside the array, by the caller's promise.
+        unsafe { *self.address.add(index.widen() as usize) }
+    }
+
+    /// Writes the element at `index`.
+    ///
+    /// # Safety
+    /// `index` is below the array's length, and no other thread reads or writes there at the same time.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub unsafe fn store(self, index: impl Index, value: T) {
+        self.check("store", index.widen());
+        // SAFETY: the index is inside the array, by the caller's promise.
+        unsafe { *self.address.add(index.widen() as usize) = value }
+    }
+}
+
+impl<T: GpuFloat> GlobalMut<T> {
+    /// Adds to the element at `index`, in one step that no other thread can come between, and returns what
+    /// it was before. The order in which threads come is not defined, and so neither are the last bits of
+    /// the sum.
+    ///
+    /// # Safety
+    /// `index` is below the array's length.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub unsafe fn atomic_add(self, index: impl Index, value: T) -> T {
+        self.check("atomic add", index.widen());
+        // SAFETY: the index is inside the array, by the caller's promise.
+        unsafe { T::atomic_add(self.address.add(index.widen() as usize), value) }
+    }
+}
+
+macro_rules! scalar {
+    ($type:ident, $one:ident, $one_streaming:ident, $two:ident, $four:ident) => {
+        impl Scalar for $type {
+            #[inline(always)]
+            unsafe fn read(address: *const Self) -> Self {
+                // SAFETY: the caller's promise.
+                unsafe { $type::from_ne_bytes(backend::$one(address.cast()).to_ne_bytes()) }
+            }
+
+            #[inline(always)]
+            unsafe fn read_streaming(address: *const Self) -> Self {
+                // SAFETY: the caller's promise.
+                unsafe { $type::from_ne_bytes(backend::$one_streaming(address.cast()).to_ne_bytes()) }
+            }
+
+            #[inline(always)]
+            unsafe fn read_streaming_2(address: *const Self) -> [Self; 2] {
+                // SAFETY: the caller's promise.
+                let [a, b] = unsafe { backend::$two(address.cast()) };
+                [$type::from_ne_bytes(a.to_ne_bytes()), $type::from_ne_bytes(b.to_ne_bytes())]
+            }
+
+            #[inline(always)]
+            unsafe fn read_streaming_4(address: *const Self) -> [Self; 4] {
+                // SAFETY: the caller's promise.
+                let [a, b, c, d] = unsafe { backend::$four(address.cast()) };
+                [
+                    $type::from_ne_bytes(a.to_ne_bytes()),
+                    $type::from_ne_bytes(b.to_ne_bytes()),
+                    $type::from_ne_bytes(c.to_ne_bytes()),
+                    $type::from_ne_bytes(d.to_ne_bytes()),
+                ]
+            }
+        }
+    };
+}
+
+scalar!(u32, read_32, read_streaming_32, read_streaming_2x32, read_streaming_4x32);
+scalar!(f32, read_32, read_streaming_32, read_streaming_2x32, read_streaming_4x32);
+scalar!(u64, read_64, read_streaming_64, read_streaming_2x64, read_streaming_4x64);
+scalar!(f64, read_64, read_streaming_64, read_streaming_2x64, read_streaming_4x64);

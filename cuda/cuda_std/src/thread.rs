@@ -1,0 +1,47 @@
+//! Where a thread stands in its block and grid, and the block's barrier. Grids have one dimension.
+
+use crate::backend;
+
+/// The thread's number in its block.
+#[inline(always)]
+pub fn thread_idx_x() -> u32 {
+    backend::thread_idx_x()
+}
+
+/// The block's number in its grid.
+#[inline(always)]
+pub fn block_idx_x() -> u32 {
+    backend::block_idx_x()
+}
+
+/// Threads in a block.
+#[inline(always)]
+pub fn block_dim_x() -> u32 {
+    backend::block_dim_x()
+}
+
+/// Blocks in the grid.
+#[inline(always)]
+pub fn grid_dim_x() -> u32 {
+    backend::grid_dim_x()
+}
+
+/// The thread's number in its grid. Grids of 2^32 threads and more are not launched.
+#[inline(always)]
+pub fn index_1d() -> u32 {
+    block_idx_x() * block_dim_x() + thread_idx_x()
+}
+
+/// Threads in the grid.
+#[inline(always)]
+pub fn grid_threads() -> u32 {
+    grid_dim_x() * block_dim_x()
+}
+
+/// Waits until every thread of the block is here; what they wrote to shared and global memory before is then
+/// seen by all of them.
+#[inline(always)]
+#[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+pub fn sync_threads() {
+    backend::sync_threads();
+}

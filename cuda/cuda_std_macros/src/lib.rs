@@ -1,0 +1,222 @@
+//! The attribute [`macro@kernel`]; use it through `cuda_std::kernel`.
+
+use proc_macro::TokenStream;
+use proc_macro2::{Span, TokenStream as Tokens};
+use quote::{format_ident, quote};
+use syn::parse::{Parse, ParseStream};
+use syn::punctuated::Punctuated;
+use syn::{Attribute, Error, FnArg, GenericParam, Ident, ItemFn, Pat, Token, Type, Visibility};
+
+/// Turns a function into a GPU kernel that is written once, for the GPU and for the warp emulator.
+///
+/// The function is `pub unsafe fn name(parameters)`, returns nothing, and has a `# Safety` section that says
+/// what its caller must provide. Its parameters are numbers, `Global<T>` and `GlobalMut<T>`. It may have type
+/// and `u32` const parameters; the attribute then lists what to compile, for example
+/// `#[kernel(T: [f32, f64], LANES: [2, 4])]`. What comes of it:
+///
+/// - on nvptx64, one entry point for each combination: `name_f32_2`, `name_f32_4`, `name_f64_2`, ...;
+/// - elsewhere, a struct that holds the arguments, named like the function in camel case, with the same type
+///   parameters. It implements `cuda_std::launch::Kernel`, so the name and the types of a kernel's parameters
+///   are declared in one place for the kernel, the emulator and the launch on a GPU.
+///
+/// Doc comments on the parameters become the docs of the struct's fields.
+#[proc_macro_attribute]
+pub fn kernel(attribute: TokenStream, item: TokenStream) -> TokenStream {
+    let result = syn::parse(attribute)
+        .and_then(|instances| Ok((instances, syn::parse(item)?)))
+        .and_then(|(instances, function)| expand(instances, function));
+    result.unwrap_or_else(|error| error.to_compile_error()).into()
+}
+
+/// What the attribute lists for one generic parameter.
+struct Choice {
+    parameter: Ident,
+    values: Vec<Tokens>,
+}
+
+struct Instances(Vec<Choice>);
+
+impl Parse for Instances {
+    fn parse(input: ParseStream) -> syn::Result<Self> {
+        let choices = Punctuated::<Choice, Token![,]>::parse_terminated(input)?;
+        Ok(Self(choices.into_iter().collect()))
+    }
+}
+
+impl Parse for Choice {
+    fn parse(input: ParseStream) -> syn::Result<Self> {
+        let parameter = input.parse()?;
+        input.parse::<Token![:]>()?;
+        let list;
+        syn::bracketed!(list in input);
+        let value = |input: ParseStream| {
+            if input.peek(syn::LitInt) {
+                input.parse::<syn::LitInt>().map(|number| quote!(#number))
+            } else {
+                input.parse::<Ident>().map(|name| quote!(#name))
+            }
+        };
+        let values = Punctuated::<Tokens, Token![,]>::parse_terminated_with(&list, value)?;
+        Ok(Self { parameter, values: values.into_iter().collect() })
+    }
+}
+
+/// A parameter of the kernel, its doc comments apart.
+struct Parameter {
+    docs: Vec<Attribute>,
+    name: Ident,
+    ty: Type,
+}
+
+fn expand(Instances(choices): Instances, mut function: ItemFn) -> syn::Result<Tokens> {
+    let parameters = take_parameters(&mut function)?;
+    check_choices(&choices, &function)?;
+    let entries = entries(&choices, &function, &parameters);
+    let arguments = argument_struct(&choices, &function, &parameters);
+    Ok(quote! {
+        #[inline(always)]
+        #[allow(clippy::too_many_arguments)]
+        #function
+        #entries
+        #arguments
+    })
+}
+
+fn take_parameters(function: &mut ItemFn) -> syn::Result<Vec<Parameter>> {
+    if function.sig.unsafety.is_none() || !matches!(function.vis, Visibility::Public(_)) {
+        return Err(Error::new_spanned(&function.sig, "a kernel is a `pub unsafe fn`"));
+    }
+    let parameter = |input: &mut FnArg| match input {
+        FnArg::Typed(typed) => match &*typed.pat {
+            Pat::Ident(name) => {
+                let docs = std::mem::take(&mut typed.attrs);
+                Ok(Parameter { docs, name: name.ident.clone(), ty: (*typed.ty).clone() })
+            }
+            other => Err(Error::new_spanned(other, "a kernel's parameter is a plain name")),
+        },
+        FnArg::Receiver(receiver) => Err(Error::new_spanned(receiver, "a kernel has no `self`")),
+    };
+    function.sig.inputs.iter_mut().map(parameter).collect()
+}
+
+fn check_choices(choices: &[Choice], function: &ItemFn) -> syn::Result<()> {
+    let names = |parameter: &GenericParam| match parameter {
+        GenericParam::Type(parameter) => Some(parameter.ident.clone()),
+        GenericParam::Const(parameter) => Some(parameter.ident.clone()),
+        GenericParam::Lifetime(_) => None,
+    };
+    let declared: Vec<_> = function.sig.generics.params.iter().filter_map(names).collect();
+    let listed: Vec<_> = choices.iter().map(|choice| choice.parameter.clone()).collect();
+    if declared != listed || declared.len() != function.sig.generics.params.len() {
+        let message = "list every generic parameter, in order: #[kernel(T: [f32, f64], LANES: [2, 4])]";
+        return Err(Error::new_spanned(&function.sig, message));
+    }
+    Ok(())
+}
+
+/// The entry points for nvptx64, one for each combination of the listed values.
+fn entries(choices: &[Choice], function: &ItemFn, parameters: &[Parameter]) -> Tokens {
+    let mut combinations: Vec<Vec<&Tokens>> = vec![Vec::new()];
+    for choice in choices {
+        combinations = combinations
+            .iter()
+            .flat_map(|begun| choice.values.iter().map(|value| begun.iter().copied().chain([value]).collect()))
+            .collect();
+    }
+    let name = &function.sig.ident;
+    let (names, types): (Vec<_>, Vec<_>) = parameters.iter().map(|p| (&p.name, &p.ty)).unzip();
+    let entries = combinations.iter().map(|values| {
+        let entry = values.iter().fold(name.to_string(), |entry, value| format!("{entry}_{value}"));
+        let entry = Ident::new(&entry, Span::call_site());
+        // The aliases stand for the generic parameters in the types of the entry's parameters.
+        let aliases = function.sig.generics.params.iter().zip(values).map(|(parameter, value)| match parameter {
+            GenericParam::Const(parameter) => {
+                let (name, ty) = (&parameter.ident, &parameter.ty);
+                quote!(#[allow(dead_code)] const #name: #ty = #value;)
+            }
+            GenericParam::Type(parameter) => {
+                let name = &parameter.ident;
+                quote!(#[allow(dead_code)] type #name = #value;)
+            }
+            GenericParam::Lifetime(_) => Tokens::new(),
+        });
+        quote! {
+            #[cfg(target_arch = "nvptx64")]
+            const _: () = {
+                #(#aliases)*
+                #[unsafe(no_mangle)]
+                pub unsafe extern "ptx-kernel" fn #entry(#(#names: #types),*) {
+                    // SAFETY: the caller's promise is the kernel's own.
+                    unsafe { self::#name::<#(#values),*>(#(#names),*) }
+                }
+            };
+        }
+    });
+    quote!(#(#entries)*)
+}
+
+/// The struct of arguments for the host.
+fn argument_struct(choices: &[Choice], function: &ItemFn, parameters: &[Parameter]) -> Tokens {
+    let function_name = &function.sig.ident;
+    let name = format_ident!("{}", camel_case(&function_name.to_string()));
+    let entry = function_name.to_string();
+    let summary = format!("The arguments of the kernel [`{function_name}`].");
+    let generics = &function.sig.generics;
+    let (implementation, ty, where_clause) = generics.split_for_impl();
+    let turbofish = ty.as_turbofish();
+    let fields = parameters.iter().map(|Parameter { docs, name, ty }| quote!(#(#docs)* pub #name: #ty));
+    let names: Vec<_> = parameters.iter().map(|parameter| &parameter.name).collect();
+    let suffixes = generics.params.iter().map(|parameter| match parameter {
+        GenericParam::Type(parameter) => {
+            let name = &parameter.ident;
+            quote! { entry.push_str(<#name as ::cuda_std::EntryName>::ENTRY_NAME); }
+        }
+        GenericParam::Const(parameter) => {
+            let name = &parameter.ident;
+            quote! { entry.push_str(&::cuda_std::launch::std::string::ToString::to_string(&#name)); }
+        }
+        GenericParam::Lifetime(_) => Tokens::new(),
+    });
+    let checks = generics.params.iter().zip(choices).filter_map(|(parameter, choice)| match parameter {
+        GenericParam::Const(parameter) => {
+            let (name, values) = (&parameter.ident, &choice.values);
+            Some(quote! { const { assert!(matches!(#name, #(#values)|*), "not among the kernel's instances") } })
+        }
+        _ => None,
+    });
+    let mutability = if generics.params.is_empty() { quote!() } else { quote!(mut) };
+    quote! {
+        #[cfg(not(target_arch = "nvptx64"))]
+        #[doc = #summary]
+        #[derive(Clone, Copy)]
+        pub struct #name #generics #where_clause { #(#fields),* }
+
+        #[cfg(not(target_arch = "nvptx64"))]
+        impl #implementation ::cuda_std::launch::Kernel for #name #ty #where_clause {
+            fn entry(&self) -> ::cuda_std::launch::std::string::String {
+                #(#checks)*
+                let #mutability entry = ::cuda_std::launch::std::string::String::from(#entry);
+                #(entry.push('_'); #suffixes)*
+                entry
+            }
+
+            fn arguments(&self) -> ::cuda_std::launch::std::vec::Vec<*const ::core::ffi::c_void> {
+                ::cuda_std::launch::std::vec![#(::cuda_std::launch::Argument::address(&self.#names)),*]
+            }
+
+            unsafe fn run(&self) {
+                // SAFETY: the caller's promise is the kernel's own.
+                unsafe { #function_name #turbofish (#(self.#names),*) }
+            }
+        }
+    }
+}
+
+fn camel_case(name: &str) -> String {
+    name.split('_')
+        .flat_map(|word| {
+            let mut letters = word.chars();
+            letters.next().map(|first| first.to_ascii_uppercase()).into_iter().chain(letters)
+        })
+        .collect()
+}

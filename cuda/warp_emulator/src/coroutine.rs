@@ -1,0 +1,103 @@
+//! A lane as a coroutine with its own stack, and the stacks that lanes reuse.
+
+use std::any::Any;
+use std::cell::RefCell;
+use std::io;
+use std::marker::PhantomData;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
+
+use corosensei::stack::DefaultStack;
+use corosensei::{Coroutine, CoroutineResult};
+
+use crate::Position;
+use crate::lane::{Context, Request};
+use crate::shared::SharedMemory;
+
+/// How a lane ended: `Err` holds a panic's payload.
+type Outcome = Result<(), Box<dyn Any + Send>>;
+
+/// A lane in the midst of the kernel. Dropping it unwinds its stack, so that its locals are dropped.
+pub(crate) struct Lane<'run> {
+    coroutine: Coroutine<u64, Request, Outcome>,
+    _kernel: Borrows<'run>,
+}
+
+/// Says what the coroutine's type does not: that it borrows the kernel. Having a destructor, it makes the borrow
+/// checker keep the kernel until after the lane is dropped.
+struct Borrows<'run>(PhantomData<&'run dyn Fn()>);
+
+impl Drop for Borrows<'_> {
+    fn drop(&mut self) {}
+}
+
+impl<'run> Lane<'run> {
+    pub(crate) fn new(
+        stack: DefaultStack,
+        kernel: &'run dyn Fn(),
+        position: Position,
+        shared: Rc<RefCell<SharedMemory>>,
+    ) -> Self {
+        // SAFETY: the closure borrows only `kernel`, which outlives this value by the field `Borrows`; the crate
+        // never forgets a lane, so the coroutine ends or is dropped before.
+        let coroutine = unsafe {
+            Coroutine::with_stack_unchecked(stack, move |yielder, _| {
+                let context = Context { position, yielder, shared: &shared };
+                let entered = context.enter();
+                // This catches the unwinding of a dropped lane, too, which is then at its end.
+                let outcome = catch_unwind(AssertUnwindSafe(kernel));
+                drop(entered);
+                outcome
+            })
+        };
+        Self { coroutine, _kernel: Borrows(PhantomData) }
+    }
+
+    /// Runs the lane until it waits or ends. `answer` is what the operation in which it waits returns.
+    pub(crate) fn resume(&mut self, answer: u64) -> CoroutineResult<Request, Outcome> {
+        self.coroutine.resume(answer)
+    }
+
+    /// Takes the stack back from a lane that has ended.
+    pub(crate) fn into_stack(self) -> DefaultStack {
+        self.coroutine.into_stack()
+    }
+}
+
+/// The message of a panic.
+pub(crate) fn panic_message(payload: &(dyn Any + Send)) -> String {
+    if let Some(message) = payload.downcast_ref::<&str>() {
+        (*message).to_owned()
+    } else if let Some(message) = payload.downcast_ref::<String>() {
+        message.clone()
+    } else {
+        "with a value that is not a message".to_owned()
+    }
+}
+
+/// Stacks that no lane uses. The one given back last is the first to be taken, since it is still in the cache.
+pub(crate) struct Stacks {
+    bytes: usize,
+    free: Vec<DefaultStack>,
+}
+
+impl Stacks {
+    pub(crate) fn new(bytes: usize, free: Vec<DefaultStack>) -> Self {
+        Self { bytes, free }
+    }
+
+    pub(crate) fn take(&mut self) -> io::Result<DefaultStack> {
+        match self.free.pop() {
+            Some(stack) => Ok(stack),
+            None => DefaultStack::new(self.bytes),
+        }
+    }
+
+    pub(crate) fn give_back(&mut self, stack: DefaultStack) {
+        self.free.push(stack);
+    }
+
+    pub(crate) fn into_free(self) -> Vec<DefaultStack> {
+        self.free
+    }
+}

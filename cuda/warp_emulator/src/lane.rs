@@ -1,0 +1,296 @@
+//! What a lane may call while it runs, and how it hands control back to the scheduler.
+
+use std::cell::{Cell, RefCell};
+use std::marker::PhantomData;
+use std::panic::Location;
+use std::{ptr, thread};
+
+use corosensei::Yielder;
+
+use crate::collective::{Call, Operation};
+use crate::shared::SharedMemory;
+use crate::{FaultKind, Shuffle, Vote, WARP_LANES};
+
+/// Which thread of the grid a lane is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Position {
+    /// The block in the grid.
+    pub block: u32,
+    /// The number of blocks in the grid.
+    pub blocks: u32,
+    /// The thread in its block.
+    pub thread: u32,
+    /// The number of threads in a block.
+    pub threads_per_block: u32,
+}
+
+impl Position {
+    /// The lane in its warp.
+    pub fn lane(&self) -> u32 {
+        self.thread % WARP_LANES
+    }
+
+    /// The warp in its block.
+    pub fn warp(&self) -> u32 {
+        self.thread / WARP_LANES
+    }
+
+    /// The number of lanes of this warp: 32, or fewer in the last warp of a block.
+    pub fn lanes(&self) -> u32 {
+        (self.threads_per_block - self.warp() * WARP_LANES).min(WARP_LANES)
+    }
+}
+
+/// Why a lane hands control back.
+pub(crate) enum Request {
+    Wait(Call),
+    Interleave,
+    Fault(Box<(FaultKind, &'static Location<'static>)>),
+}
+
+/// What the functions below need to know of the lane that calls them. It lives on the lane's own stack.
+pub(crate) struct Context<'lane> {
+    pub(crate) position: Position,
+    pub(crate) yielder: &'lane Yielder<u64, Request>,
+    pub(crate) shared: &'lane RefCell<SharedMemory>,
+}
+
+thread_local! {
+    /// The context of the lane that runs on this thread now, null while none does.
+    static CURRENT: Cell<*const Context<'static>> = const { Cell::new(ptr::null()) };
+}
+
+/// Keeps a context current.
+pub(crate) struct Entered<'lane>(PhantomData<&'lane ()>);
+
+impl Drop for Entered<'_> {
+    fn drop(&mut self) {
+        CURRENT.set(ptr::null());
+    }
+}
+
+impl Context<'_> {
+    /// Makes this the current context until the returned guard is dropped.
+    pub(crate) fn enter(&self) -> Entered<'_> {
+        CURRENT.set(ptr::from_ref(self).cast());
+        Entered(PhantomData)
+    }
+
+    /// Hands control to the scheduler, and returns its answer when it comes back. A lane that is dropped unwinds
+    /// from here.
+    fn suspend(&self, request: Request) -> u64 {
+        struct Reenter<'lane>(&'lane Context<'lane>);
+        impl Drop for Reenter<'_> {
+            fn drop(&mut self) {
+                CURRENT.set(ptr::from_ref(self.0).cast());
+            }
+        }
+        CURRENT.set(ptr::null());
+        let _reenter = Reenter(self);
+        self.yielder.suspend(request)
+    }
+
+    fn fail(&self, kind: FaultKind, location: &'static Location<'static>) -> ! {
+        // A lane that unwinds cannot hand over a fault, only abort with a message.
+        assert!(!thread::panicking(), "a destructor of a lane that unwinds made a fault: {kind} ({location})");
+        self.suspend(Request::Fault(Box::new((kind, location))));
+        unreachable!("a lane with a fault is never resumed");
+    }
+
+    /// Waits for the lanes of `mask`, and returns what the operation gives this lane. While the lane unwinds it
+    /// does not wait, and the answer is `value`.
+    fn wait(
+        &self,
+        operation: Operation,
+        mask: u32,
+        value: u64,
+        source: u32,
+        location: &'static Location<'static>,
+    ) -> u64 {
+        let lanes = self.position.lanes();
+        if mask >> self.position.lane() & 1 == 0 {
+            self.fail(FaultKind::NotInMask { operation: operation.name(), mask }, location);
+        }
+        if lanes < WARP_LANES && mask >> lanes != 0 {
+            self.fail(FaultKind::LaneAbsent { operation: operation.name(), mask, lanes }, location);
+        }
+        if mask >> source & 1 == 0 {
+            let kind = FaultKind::ShuffleSource { operation: operation.name(), source_lane: source, mask };
+            self.fail(kind, location);
+        }
+        if thread::panicking() {
+            return value;
+        }
+        self.suspend(Request::Wait(Call { operation, location, mask, value, source }))
+    }
+}
+
+/// Whether a lane runs on this thread.
+pub(crate) fn inside() -> bool {
+    !CURRENT.get().is_null()
+}
+
+#[track_caller]
+fn current<R>(use_context: impl FnOnce(&Context<'_>) -> R) -> R {
+    let context = CURRENT.get();
+    assert!(!context.is_null(), "called from outside of a lane of the warp emulator");
+    // SAFETY: the pointer is not null only while the lane that owns the context runs on this thread: `enter` sets
+    // it, its guard, which cannot outlive the context, resets it, and `suspend` takes it away while the lane
+    // does not run.
+    use_context(unsafe { &*context })
+}
+
+/// Which thread of the grid calls.
+///
+/// # Panics
+/// Outside of a lane.
+#[track_caller]
+pub fn position() -> Position {
+    current(|context| context.position)
+}
+
+/// Gives each lane of `mask` the value of another one: see [`Shuffle`].
+///
+/// `width` is the length of a segment, a power of two up to 32. It and `operand` may differ among the lanes, as in
+/// PTX.
+///
+/// # Panics
+/// Outside of a lane.
+#[track_caller]
+pub fn shuffle(mode: Shuffle, mask: u32, value: u64, operand: u32, width: u32) -> u64 {
+    let location = Location::caller();
+    current(|context| {
+        if !width.is_power_of_two() || width > WARP_LANES {
+            context.fail(FaultKind::InvalidWidth { width }, location);
+        }
+        let source = mode.source(context.position.lane(), operand, width);
+        context.wait(Operation::Shuffle(mode), mask, value, source, location)
+    })
+}
+
+/// Gives all lanes of `mask` the result of a vote: a bit for each lane, or 0 or 1: see [`Vote`].
+///
+/// # Panics
+/// Outside of a lane.
+#[track_caller]
+pub fn vote(kind: Vote, mask: u32, predicate: bool) -> u32 {
+    let location = Location::caller();
+    current(|context| {
+        let own = context.position.lane();
+        // At most 32 bits are set in a vote's answer.
+        context.wait(Operation::Vote(kind), mask, predicate.into(), own, location) as u32
+    })
+}
+
+/// Gives each lane of `mask` the mask of those lanes of `mask` that brought the same value.
+///
+/// # Panics
+/// Outside of a lane.
+#[track_caller]
+pub fn match_any(mask: u32, value: u64) -> u32 {
+    let location = Location::caller();
+    current(|context| {
+        let own = context.position.lane();
+        // The answer is a mask of 32 lanes.
+        context.wait(Operation::MatchAny, mask, value, own, location) as u32
+    })
+}
+
+/// Waits for all lanes of `mask`.
+///
+/// # Panics
+/// Outside of a lane.
+#[track_caller]
+pub fn warp_barrier(mask: u32) {
+    let location = Location::caller();
+    current(|context| {
+        context.wait(Operation::WarpBarrier, mask, 0, context.position.lane(), location);
+    });
+}
+
+/// Waits for all threads of the block.
+///
+/// # Panics
+/// Outside of a lane.
+#[track_caller]
+pub fn block_barrier() {
+    let location = Location::caller();
+    current(|context| {
+        let own = context.position.lane();
+        context.wait(Operation::BlockBarrier, 1 << own, 0, own, location);
+    });
+}
+
+/// A point at which other lanes of any resident block may run. To be called before each access to memory that
+/// others change without a barrier, such as an atomic operation.
+///
+/// # Panics
+/// Outside of a lane.
+#[track_caller]
+pub fn interleave() {
+    current(|context| {
+        if !thread::panicking() {
+            context.suspend(Request::Interleave);
+        }
+    });
+}
+
+/// The bytes of shared memory that the block has.
+///
+/// # Panics
+/// Outside of a lane.
+#[track_caller]
+pub fn shared_size() -> u32 {
+    current(|context| context.shared.borrow().size())
+}
+
+/// Copies bytes out of the block's shared memory. All of them must have been written.
+///
+/// # Panics
+/// Outside of a lane.
+#[track_caller]
+pub fn shared_read(offset: u32, into: &mut [u8]) {
+    let location = Location::caller();
+    current(|context| {
+        let result = context.shared.borrow().read(offset, into);
+        if let Err(kind) = result {
+            context.fail(kind, location);
+        }
+    });
+}
+
+/// Copies bytes into the block's shared memory.
+///
+/// # Panics
+/// Outside of a lane.
+#[track_caller]
+pub fn shared_write(offset: u32, bytes: &[u8]) {
+    let location = Location::caller();
+    current(|context| {
+        let result = context.shared.borrow_mut().write(offset, bytes);
+        if let Err(kind) = result {
+            context.fail(kind, location);
+        }
+    });
+}
+
+/// Ends the run with [`FaultKind::OutOfBounds`]. `access` says what the lane did, such as "load".
+///
+/// # Panics
+/// Outside of a lane.
+#[track_caller]
+pub fn out_of_bounds(access: &'static str, index: u64, length: u64) -> ! {
+    let location = Location::caller();
+    current(|context| context.fail(FaultKind::OutOfBounds { access, index, length }, location))
+}
+
+/// Ends the run with [`FaultKind::Misaligned`]: the access of `bytes` bytes to the element `index` and those after
+/// it is not aligned to its size.
+///
+/// # Panics
+/// Outside of a lane.
+#[track_caller]
+pub fn misaligned(access: &'static str, index: u64, bytes: u32) -> ! {
+    let location = Location::caller();
+    current(|context| context.fail(FaultKind::Misaligned { access, index, bytes }, location))
+}

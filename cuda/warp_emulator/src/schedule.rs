@@ -1,0 +1,260 @@
+//! Which warp runs when.
+
+use std::sync::{Mutex, PoisonError};
+use std::{fmt, mem, thread};
+
+use corosensei::stack::DefaultStack;
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use crate::block::{Block, Progress};
+use crate::coroutine::Stacks;
+use crate::order::RandomOrder;
+use crate::shared::MAXIMUM_SHARED_BYTES;
+use crate::{Fault, FaultKind, lane};
+
+/// The most threads that a block can have on any GPU.
+pub const MAXIMUM_THREADS_PER_BLOCK: u32 = 1024;
+
+const DEFAULT_RESIDENT_BLOCKS: u32 = 4;
+const DEFAULT_STACK_BYTES: usize = 64 * 1024;
+const LARGEST_STACK_BYTES: usize = 1 << 30;
+const DEFAULT_STEP_LIMIT: u64 = 10_000_000;
+
+/// How many unused stacks an emulator keeps between runs.
+const KEPT_STACKS: usize = 4096;
+
+/// How many threads run a kernel, and what memory they share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Grid {
+    /// The number of blocks. With 0 nothing runs.
+    pub blocks: u32,
+    /// The number of threads of each block, 1 to [`MAXIMUM_THREADS_PER_BLOCK`]. The last warp may be partial.
+    pub threads_per_block: u32,
+    /// The bytes of shared memory of each block, up to [`MAXIMUM_SHARED_BYTES`].
+    pub shared_bytes: u32,
+}
+
+impl Grid {
+    fn check(&self) -> Result<(), FaultKind> {
+        let check = |what, value, minimum, maximum| {
+            if (minimum..=maximum).contains(&value) {
+                Ok(())
+            } else {
+                Err(FaultKind::InvalidGrid { what, value, minimum, maximum })
+            }
+        };
+        check("the number of threads per block", self.threads_per_block, 1, MAXIMUM_THREADS_PER_BLOCK)?;
+        check("the number of bytes of shared memory", self.shared_bytes, 0, MAXIMUM_SHARED_BYTES)
+    }
+}
+
+/// What a run did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Statistics {
+    /// Blocks that ran.
+    pub blocks: u64,
+    /// Warps that ran.
+    pub warps: u64,
+    /// Threads that ran.
+    pub threads: u64,
+    /// How often a warp was picked to run.
+    pub steps: u64,
+    /// How often a lane was begun or resumed.
+    pub switches: u64,
+    /// Operations in which lanes of a warp met: shuffles, votes, matches and warp barriers. It counts groups of
+    /// lanes, not lanes.
+    pub collectives: u64,
+    /// How often the threads of a block met at a block barrier.
+    pub block_barriers: u64,
+    /// Calls of [`interleave`](crate::interleave).
+    pub interleavings: u64,
+}
+
+/// What to run.
+pub(crate) struct Launch<'run> {
+    pub(crate) name: &'run str,
+    pub(crate) kernel: &'run dyn Fn(),
+    pub(crate) grid: Grid,
+    pub(crate) step_limit: u64,
+}
+
+/// What all warps of a run use.
+pub(crate) struct Machine {
+    pub(crate) random: ChaCha8Rng,
+    pub(crate) stacks: Stacks,
+    pub(crate) statistics: Statistics,
+}
+
+/// Runs kernels on the host: see the crate's documentation.
+///
+/// An emulator can be shared by several threads; each run stays on the thread that called [`run`](Self::run). It
+/// keeps the stacks of its lanes from one run to the next.
+pub struct Emulator {
+    seed: u64,
+    resident_blocks: u32,
+    stack_bytes: usize,
+    step_limit: u64,
+    stacks: Mutex<Vec<DefaultStack>>,
+}
+
+impl Emulator {
+    /// An emulator whose schedule is drawn from `seed`.
+    pub fn new(seed: u64) -> Self {
+        Self {
+            seed,
+            resident_blocks: DEFAULT_RESIDENT_BLOCKS,
+            stack_bytes: DEFAULT_STACK_BYTES,
+            step_limit: DEFAULT_STEP_LIMIT,
+            stacks: Mutex::default(),
+        }
+    }
+
+    /// Draws the schedule from another seed. The emulator keeps its stacks, which a new one would have to ask the
+    /// system for, so this is the fast way to try many seeds.
+    #[must_use]
+    pub fn with_seed(mut self, seed: u64) -> Self {
+        self.seed = seed;
+        self
+    }
+
+    /// Sets how many blocks are in the midst of the kernel at the same time; 0 counts as 1. The default is 4.
+    #[must_use]
+    pub fn with_resident_blocks(mut self, blocks: u32) -> Self {
+        self.resident_blocks = blocks.max(1);
+        self
+    }
+
+    /// Sets the size of a lane's stack, within 4 KiB and 1 GiB. The default is 64 KiB. Below each stack is a guard
+    /// page: a lane that needs more ends the process, as an overflow of a thread's stack does. A panic that prints
+    /// its backtrace needs some 24 KiB.
+    #[must_use]
+    pub fn with_stack_bytes(mut self, bytes: usize) -> Self {
+        self.stack_bytes = bytes.min(LARGEST_STACK_BYTES);
+        self.stacks = Mutex::default();
+        self
+    }
+
+    /// Sets how often a warp may be picked to run until the run ends with [`FaultKind::StepLimit`]. The default is
+    /// ten millions. A warp takes one step from one meeting of its lanes to the next, so only a kernel that spins
+    /// comes close.
+    #[must_use]
+    pub fn with_step_limit(mut self, steps: u64) -> Self {
+        self.step_limit = steps;
+        self
+    }
+
+    /// Runs `lane` once for every thread of `grid`, and returns what it took. `kernel` is a name for messages.
+    ///
+    /// The same seed, grid and lane give the same schedule. The time is proportional to the number of threads and
+    /// of the times that they wait; the memory to the number of threads that are in the midst of `lane`.
+    ///
+    /// # Errors
+    /// The first [`Fault`] that a lane makes. The locals of all lanes that were in the midst of `lane` have been
+    /// dropped then. A kernel's panic becomes a fault, too; the panic hook has seen it.
+    pub fn run(&self, kernel: &str, grid: Grid, lane: &dyn Fn()) -> Result<Statistics, Fault> {
+        let refuse = |kind| Err(Fault::of_launch(kernel, kind));
+        // While this thread panics, a lane that unwinds could not be told from one that does not.
+        if lane::inside() || thread::panicking() {
+            return refuse(FaultKind::Nested);
+        }
+        if let Err(kind) = grid.check() {
+            return refuse(kind);
+        }
+        let launch = Launch { name: kernel, kernel: lane, grid, step_limit: self.step_limit };
+        let mut machine = Machine {
+            random: ChaCha8Rng::seed_from_u64(self.seed),
+            stacks: Stacks::new(self.stack_bytes, mem::take(&mut *self.stacks())),
+            statistics: Statistics::default(),
+        };
+        let result = run_blocks(&launch, self.resident_blocks, &mut machine);
+        let mut kept = self.stacks();
+        kept.append(&mut machine.stacks.into_free());
+        kept.truncate(KEPT_STACKS);
+        result.map(|()| machine.statistics)
+    }
+
+    fn stacks(&self) -> std::sync::MutexGuard<'_, Vec<DefaultStack>> {
+        // A list of unused stacks is never half changed.
+        self.stacks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Emulator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Emulator")
+            .field("seed", &self.seed)
+            .field("resident_blocks", &self.resident_blocks)
+            .field("stack_bytes", &self.stack_bytes)
+            .field("step_limit", &self.step_limit)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Runs all blocks, some of them at the same time: each step runs a warp drawn among those that can run.
+fn run_blocks(launch: &Launch<'_>, resident_blocks: u32, machine: &mut Machine) -> Result<(), Fault> {
+    let mut order = RandomOrder::new(launch.grid.blocks);
+    let mut resident: Vec<Block<'_>> = Vec::new();
+    // The warps that can run, each as its block's index in `resident` and its own in the block.
+    let mut runnable: Vec<(usize, usize)> = Vec::new();
+    for slot in 0..resident_blocks as usize {
+        let Some(number) = order.next(&mut machine.random) else { break };
+        resident.push(begin(launch, number, machine));
+        runnable.extend((0..resident[slot].warps()).map(|warp| (slot, warp)));
+    }
+    while !runnable.is_empty() {
+        let picked = machine.random.random_range(0..runnable.len());
+        let (slot, warp) = runnable[picked];
+        let block = &mut resident[slot];
+        let progress = block.step(warp, launch, machine)?;
+        if matches!(progress, Progress::Runs) {
+            continue;
+        }
+        runnable.swap_remove(picked);
+        if matches!(progress, Progress::Rests) {
+            continue;
+        }
+        if matches!(progress, Progress::Finished) {
+            let Some(number) = order.next(&mut machine.random) else { continue };
+            *block = begin(launch, number, machine);
+        }
+        runnable.extend((0..block.warps()).map(|warp| (slot, warp)));
+    }
+    Ok(())
+}
+
+fn begin<'run>(launch: &Launch<'run>, number: u32, machine: &mut Machine) -> Block<'run> {
+    let block = Block::new(launch, number);
+    machine.statistics.blocks += 1;
+    machine.statistics.warps += block.warps() as u64;
+    machine.statistics.threads += u64::from(launch.grid.threads_per_block);
+    block
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stack_that_cannot_be_had_is_a_fault() {
+        // More than the address space of a process.
+        let emulator = Emulator { stack_bytes: 1 << 60, ..Emulator::new(0) };
+        let grid = Grid { blocks: 1, threads_per_block: 1, shared_bytes: 0 };
+        let fault = emulator.run("kernel", grid, &|| ()).unwrap_err();
+        assert!(matches!(fault.kind, FaultKind::Stack { .. }), "{fault}");
+        assert_eq!((fault.block, fault.warp, fault.lane), (Some(0), Some(0), Some(0)));
+    }
+
+    #[test]
+    fn stacks_are_kept_between_runs() {
+        let emulator = Emulator::new(0).with_resident_blocks(1);
+        let grid = Grid { blocks: 3, threads_per_block: 64, shared_bytes: 0 };
+        emulator.run("returns", grid, &|| ()).unwrap();
+        assert_eq!(emulator.stacks().len(), 1, "a lane that returns at once leaves its stack to the next");
+        emulator.run("waits", grid, &crate::block_barrier).unwrap();
+        assert_eq!(emulator.stacks().len(), 64);
+        emulator.run("waits", grid, &crate::block_barrier).unwrap();
+        assert_eq!(emulator.stacks().len(), 64);
+    }
+}

@@ -1,0 +1,118 @@
+//! Compressed sparse rows (Bell & Garland 2009, §3.3).
+
+use cuda_std::thread::{grid_threads, index_1d};
+use cuda_std::warp::{WARP_LANES, lane_id};
+use cuda_std::{Global, GlobalMut, GpuFloat, kernel};
+
+use crate::Offset;
+use crate::reduction::sum_over_lanes;
+use crate::vector::update;
+
+/// The sum of entry times element of x over every `STEP`-th entry from `entry` on. Four entries at a time are
+/// loaded before the first is used, to keep the memory busy; by way of the caches, because neighbouring lanes and
+/// steps share cache lines.
+///
+/// # Safety
+/// Entries up to `end` exist, and `x` has an element for each of their columns; `end` + 4 `STEP` does not overflow.
+#[inline(always)]
+unsafe fn sum_of_entries<T: GpuFloat, O: Offset, const STEP: u32>(
+    mut entry: O,
+    end: O,
+    column_indices: Global<u32>,
+    values: Global<T>,
+    x: Global<T>,
+) -> T {
+    let mut sum = T::ZERO;
+    while entry + O::from(3 * STEP) < end {
+        let entries = [entry, entry + O::from(STEP), entry + O::from(2 * STEP), entry + O::from(3 * STEP)];
+        let columns = entries.map(|entry| column_indices.load(entry));
+        let values = entries.map(|entry| values.load(entry));
+        let elements = columns.map(|column| x.load(column));
+        sum = values[0].mul_add(elements[0], sum);
+        sum = values[1].mul_add(elements[1], sum);
+        sum = values[2].mul_add(elements[2], sum);
+        sum = values[3].mul_add(elements[3], sum);
+        entry = entry + O::from(4 * STEP);
+    }
+    while entry < end {
+        sum = values.load(entry).mul_add(x.load(column_indices.load(entry)), sum);
+        entry = entry + O::from(STEP);
+    }
+    sum
+}
+
+/// One thread a row. Neighbouring threads read far apart, so this suits only rows of a few entries.
+///
+/// # Safety
+/// The arrays are those of a valid CSR matrix with `rows` rows, `x` has an element for each column, `y` one for
+/// each row.
+#[kernel(T: [f32, f64], O: [u32, u64])]
+pub unsafe fn csr_scalar<T: GpuFloat, O: Offset>(
+    /// Number of rows.
+    rows: u32,
+    /// Where each row begins; rows + 1 offsets.
+    row_offsets: Global<O>,
+    /// The column of each entry.
+    column_indices: Global<u32>,
+    /// The value of each entry.
+    values: Global<T>,
+    /// The factor of A x.
+    alpha: T,
+    /// The vector that is multiplied.
+    x: Global<T>,
+    /// The factor of y.
+    beta: T,
+    /// The result.
+    y: GlobalMut<T>,
+) {
+    let mut row = index_1d();
+    while row < rows {
+        let (begin, end) = (row_offsets.load(row), row_offsets.load(row + 1));
+        let sum = sum_of_entries::<T, O, 1>(begin, end, column_indices, values, x);
+        update(y, row, alpha, sum, beta);
+        row += grid_threads();
+    }
+}
+
+/// `LANES` lanes a row, 32 / `LANES` rows a warp at a time, and warps that stay for further rows; with 32
+/// lanes, the paper's vector kernel.
+///
+/// # Safety
+/// As for [`csr_scalar`], and blocks are made of whole warps.
+#[kernel(T: [f32, f64], O: [u32, u64], LANES: [2, 4, 8, 16, 32])]
+pub unsafe fn csr_vector<T: GpuFloat, O: Offset, const LANES: u32>(
+    /// Number of rows.
+    rows: u32,
+    /// Where each row begins; rows + 1 offsets.
+    row_offsets: Global<O>,
+    /// The column of each entry.
+    column_indices: Global<u32>,
+    /// The value of each entry.
+    values: Global<T>,
+    /// The factor of A x.
+    alpha: T,
+    /// The vector that is multiplied.
+    x: Global<T>,
+    /// The factor of y.
+    beta: T,
+    /// The result.
+    y: GlobalMut<T>,
+) {
+    let lane = lane_id() % LANES;
+    let row_in_warp = lane_id() / LANES;
+    // The warp stays together, because its lanes meet in the sum: it goes on while its first row exists.
+    let mut first_row = index_1d() / WARP_LANES * (WARP_LANES / LANES);
+    while first_row < rows {
+        let row = first_row + row_in_warp;
+        let mut sum = T::ZERO;
+        if row < rows {
+            let (begin, end) = (row_offsets.load(row), row_offsets.load(row + 1));
+            sum = sum_of_entries::<T, O, LANES>(begin + O::from(lane), end, column_indices, values, x);
+        }
+        let sum = sum_over_lanes::<T, LANES>(sum);
+        if lane == 0 && row < rows {
+            update(y, row, alpha, sum, beta);
+        }
+        first_row += grid_threads() / LANES;
+    }
+}

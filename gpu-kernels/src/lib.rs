@@ -1,0 +1,25 @@
+//! The SpMV kernels, one file a format.
+//!
+//! Each kernel is compiled to PTX for the GPU and as plain Rust for the warp emulator. There is no `cfg` here:
+//! `cuda_std` knows where it runs. All kernels compute y ← α A x + β y, and with β = 0 never read y.
+#![no_std]
+// The contract of a kernel is its Safety section, and its whole body relies on it.
+#![allow(unsafe_op_in_unsafe_fn)]
+
+pub mod ceiling;
+pub mod conformance;
+pub mod coo;
+pub mod csr;
+pub mod ell;
+mod reduction;
+pub mod vector;
+
+use core::ops::Add;
+
+use cuda_std::{EntryName, Index, Scalar};
+
+/// A row offset: `u32`, or `u64` for matrices with 2^32 stored entries and more.
+pub trait Offset: Scalar + Index + EntryName + PartialOrd + Add<Output = Self> + From<u32> {}
+
+impl Offset for u32 {}
+impl Offset for u64 {}

@@ -1,0 +1,119 @@
+//! What can go wrong, and where.
+
+use std::path::PathBuf;
+
+/// An error of this crate. Each message is one line and says what was wrong, where, and, where it is not
+/// plain, what to do about it.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The arrays of a matrix contradict each other or the matrix's shape.
+    #[error("{format} matrix: {reason}")]
+    Structure {
+        /// The storage format whose rule is broken.
+        format: &'static str,
+        /// Which rule, and at which place.
+        reason: String,
+    },
+    /// A number of rows, columns or stored entries is beyond what this library can index.
+    #[error("{what} is {value}, and the limit is {limit}")]
+    TooLarge {
+        /// What is too large.
+        what: &'static str,
+        /// Its value.
+        value: u128,
+        /// The largest value that works.
+        limit: u128,
+    },
+    /// A format would store so much padding that the conversion was not begun.
+    #[error(
+        "{format} would take {predicted} bytes, more than {limit} allowed ({times:.1} times the CSR arrays); \
+         choose another format or raise the limit"
+    )]
+    Fill {
+        /// The format that was asked for.
+        format: &'static str,
+        /// Bytes it would need.
+        predicted: u128,
+        /// Bytes it may take.
+        limit: u128,
+        /// `predicted` over the bytes of the CSR arrays.
+        times: f64,
+    },
+    /// Two operands do not fit each other.
+    #[error("{what} has length {found}, expected {expected}")]
+    Length {
+        /// Which operand.
+        what: &'static str,
+        /// Its length.
+        found: usize,
+        /// The length that the matrix asks for.
+        expected: usize,
+    },
+    /// A file could not be opened, read or written.
+    #[error("{}: {source}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// A file's text is not what its format demands.
+    #[error("{}:{line}: {reason}", path.display())]
+    Parse {
+        /// The file.
+        path: PathBuf,
+        /// The line, counted from 1.
+        line: u64,
+        /// What is wrong there.
+        reason: String,
+    },
+    /// A name that is none of the known ones.
+    #[error("unknown {what} '{name}': expected {expected}")]
+    Name {
+        /// What was named: a format, an executor.
+        what: &'static str,
+        /// The name as given.
+        name: String,
+        /// The names that exist.
+        expected: String,
+    },
+    /// An executor cannot be had on this machine.
+    #[error("executor {executor} is not available: {reason}")]
+    Unavailable {
+        /// The executor.
+        executor: &'static str,
+        /// Why.
+        reason: String,
+    },
+    /// An allocation failed.
+    #[error("out of memory: {bytes} bytes for {what}")]
+    OutOfMemory {
+        /// What the memory was for.
+        what: &'static str,
+        /// How much was asked for.
+        bytes: u128,
+    },
+    /// The warp emulator caught a kernel doing something that a GPU does not define.
+    #[error("emulator: {0}")]
+    Emulator(#[from] warp_emulator::Fault),
+    /// The CUDA driver refused something.
+    #[error("CUDA: {what}: {reason}")]
+    Cuda {
+        /// What was asked of the driver.
+        what: String,
+        /// What it answered.
+        reason: String,
+    },
+}
+
+impl Error {
+    pub(crate) fn structure(format: &'static str, reason: impl Into<String>) -> Self {
+        Self::Structure { format, reason: reason.into() }
+    }
+}
+
+/// Checks that an operand has the length that the matrix asks for.
+pub(crate) fn check_length(what: &'static str, found: usize, expected: usize) -> Result<(), Error> {
+    if found == expected { Ok(()) } else { Err(Error::Length { what, found, expected }) }
+}

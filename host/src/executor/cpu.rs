@@ -1,0 +1,44 @@
+//! All cores of the host, through rayon.
+
+use super::{Executor, host_memory};
+use crate::error::Error;
+use crate::format::{Format, Matrix};
+use crate::memory::{Element, HostMemory};
+use crate::real::Real;
+use crate::spmv::{Device, Operands, Tuning, Workspace, multiply_on_cpu};
+
+/// The executor that runs on rayon's threads: the pool it is called from, or the global one. Its results do
+/// not depend on how many they are.
+pub struct Cpu {
+    device: Device,
+}
+
+impl Cpu {
+    /// The executor; there is nothing to set.
+    pub fn new() -> Self {
+        let threads = rayon::current_num_threads();
+        let name = format!("{threads} thread{}", if threads == 1 { "" } else { "s" });
+        let multiprocessors = threads as u32;
+        Self { device: Device { name, multiprocessors, threads_per_multiprocessor: 1, tuning: Tuning::default() } }
+    }
+}
+
+impl Default for Cpu {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Executor for Cpu {
+    host_memory!();
+
+    fn multiply<T: Real>(
+        &self,
+        matrix: &Matrix<T>,
+        format: Format,
+        operands: Operands<'_, T, HostMemory>,
+        _workspace: &mut Workspace<T, HostMemory>,
+    ) -> Result<(), Error> {
+        multiply_on_cpu(matrix, format, operands)
+    }
+}

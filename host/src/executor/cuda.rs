@@ -1,0 +1,223 @@
+//! NVIDIA GPUs, through the CUDA driver.
+
+use std::time::Duration;
+
+use cuda_std::launch::Launch;
+use cuda_std::{Global, GlobalMut};
+use cust::context::{Context, CurrentContext};
+use cust::device::DeviceAttribute;
+use cust::error::CudaError;
+use cust::event::{Event, EventFlags};
+use cust::memory::{AsyncCopyDestination, CopyDestination, DeviceBuffer};
+use cust::module::Module;
+use cust::stream::{Stream, StreamFlags};
+
+use super::Executor;
+use crate::error::{Error, check_length};
+use crate::format::{Format, Matrix};
+use crate::memory::{Buffer, Element, Memory};
+use crate::real::Real;
+use crate::spmv::{Device, Operands, Tuning, Workspace, launches};
+
+/// The kernels as PTX: compute capability (major · 10 + minor) and text, oldest first.
+mod ptx {
+    include!(concat!(env!("OUT_DIR"), "/ptx.rs"));
+}
+
+/// The executor that runs on an NVIDIA GPU.
+///
+/// Multiplications are queued on a stream of its own and run one after the other.
+pub struct Cuda {
+    device: Device,
+    // Fields are dropped in this order: the context last.
+    module: Module,
+    stream: Stream,
+    context: Context,
+}
+
+impl Cuda {
+    /// The GPU of this number, counted from 0 as CUDA does.
+    ///
+    /// # Errors
+    /// When there is no such GPU, or it is too old for the kernels.
+    pub fn new(number: u32) -> Result<Self, Error> {
+        let unavailable = |reason: String| Error::Unavailable { executor: "cuda", reason };
+        let failed = |what: &'static str| {
+            move |error: CudaError| Error::Unavailable { executor: "cuda", reason: format!("{what}: {error:?}") }
+        };
+        cust::init(cust::CudaFlags::empty()).map_err(failed("the driver did not start"))?;
+        let count = cust::device::Device::num_devices().map_err(failed("no device was found"))?;
+        if number >= count {
+            return Err(unavailable(format!("device {number} was asked for, and there are {count}")));
+        }
+        let gpu = cust::device::Device::get_device(number).map_err(failed("the device was not found"))?;
+        let attribute = |which| gpu.get_attribute(which).map(|value| value as u32).map_err(failed("the device"));
+        let name = gpu.name().map_err(failed("the device's name"))?;
+        let (major, minor) =
+            (attribute(DeviceAttribute::ComputeCapabilityMajor)?, attribute(DeviceAttribute::ComputeCapabilityMinor)?);
+        let ptx = ptx_for(major * 10 + minor).ok_or_else(|| {
+            let oldest = ptx::EMBEDDED[0].0;
+            let (oldest_major, oldest_minor) = (oldest / 10, oldest % 10);
+            unavailable(format!(
+                "{name} has compute capability {major}.{minor}, the kernels need {oldest_major}.{oldest_minor}"
+            ))
+        })?;
+        let context = Context::new(gpu).map_err(failed("no context"))?;
+        let module = Module::from_ptx(ptx, &[]).map_err(failed("the driver refused the kernels"))?;
+        let stream = Stream::new(StreamFlags::NON_BLOCKING, None).map_err(failed("no stream"))?;
+        let driver = cust::CudaApiVersion::get().map_err(failed("the driver's version"))?;
+        let device = Device {
+            name: format!("{name}, driver for CUDA {}.{}", driver.major(), driver.minor()),
+            multiprocessors: attribute(DeviceAttribute::MultiprocessorCount)?,
+            threads_per_multiprocessor: attribute(DeviceAttribute::MaxThreadsPerMultiprocessor)?,
+            tuning: Tuning::default(),
+        };
+        Ok(Self { device, module, stream, context })
+    }
+
+    /// The same with other sizes of grids.
+    pub fn with_tuning(mut self, tuning: Tuning) -> Self {
+        self.device.tuning = tuning;
+        self
+    }
+
+    /// Makes this GPU the calling thread's current one: another executor may have changed it.
+    fn enter(&self) -> Result<(), Error> {
+        CurrentContext::set_current(&self.context).map_err(cuda("setting the context"))
+    }
+
+    /// Queues a kernel. A grid without blocks is nothing to do.
+    ///
+    /// # Safety
+    /// What the kernel's `# Safety` section demands, of arrays on this GPU that live until the kernel is done.
+    pub unsafe fn launch(&self, launch: &Launch) -> Result<(), Error> {
+        let Launch { grid, kernel } = launch;
+        if grid.blocks == 0 {
+            return Ok(());
+        }
+        self.enter()?;
+        let entry = kernel.entry();
+        let failed = cuda(&entry);
+        let function = self.module.get_function(&entry).map_err(failed)?;
+        let arguments: Vec<_> = kernel.arguments().into_iter().map(<*const _>::cast_mut).collect();
+        // SAFETY: the arguments' types are the kernel's own, by `#[kernel]`; the rest is the caller's promise.
+        unsafe { self.stream.launch(&function, grid.blocks, grid.threads_per_block, grid.shared_bytes, &arguments) }
+            .map_err(cuda(&entry))
+    }
+}
+
+impl Cuda {
+    /// Queues a copy from one array to another of the same length.
+    ///
+    /// # Errors
+    /// When the lengths differ, or the device fails.
+    pub fn copy<T: Element>(&self, from: &CudaBuffer<T>, to: &mut CudaBuffer<T>) -> Result<(), Error> {
+        check_length("the array copied to", to.len(), from.len())?;
+        let (Some(from), Some(to)) = (&from.0, &mut to.0) else { return Ok(()) };
+        self.enter()?;
+        // SAFETY: both arrays are on this GPU, and freeing one waits until the copy is done.
+        unsafe { to.async_copy_from(from, &self.stream) }.map_err(cuda("copying on the GPU"))
+    }
+}
+
+/// The newest PTX that a device of this compute capability can run.
+fn ptx_for(compute_capability: u32) -> Option<&'static str> {
+    ptx::EMBEDDED.iter().rev().find(|(needed, _)| *needed <= compute_capability).map(|(_, text)| *text)
+}
+
+/// An error of the driver, with what was asked of it. The driver's own text is not asked for: that can fail.
+fn cuda(what: &str) -> impl Fn(CudaError) -> Error + use<> {
+    let what = what.to_owned();
+    move |error| Error::Cuda { what: what.clone(), reason: format!("{error:?}") }
+}
+
+impl Executor for Cuda {
+    type Memory = CudaMemory;
+
+    fn device(&self) -> &Device {
+        &self.device
+    }
+
+    fn upload<T: Element>(&self, array: Vec<T>) -> Result<CudaBuffer<T>, Error> {
+        self.enter()?;
+        if array.is_empty() {
+            return Ok(CudaBuffer(None));
+        }
+        let buffer = DeviceBuffer::from_slice(&array).map_err(|error| match error {
+            CudaError::OutOfMemory => {
+                Error::OutOfMemory { what: "an array on the GPU", bytes: size_of_val(array.as_slice()) as u128 }
+            }
+            error => cuda("copying to the GPU")(error),
+        })?;
+        Ok(CudaBuffer(Some(buffer)))
+    }
+
+    fn download<T: Element>(&self, array: &CudaBuffer<T>) -> Result<Vec<T>, Error> {
+        self.synchronize()?;
+        let Some(buffer) = &array.0 else { return Ok(Vec::new()) };
+        let mut copy = vec![T::default(); buffer.len()];
+        buffer.copy_to(&mut copy).map_err(cuda("copying from the GPU"))?;
+        Ok(copy)
+    }
+
+    fn multiply<T: Real>(
+        &self,
+        matrix: &Matrix<T, CudaMemory>,
+        format: Format,
+        operands: Operands<'_, T, CudaMemory>,
+        workspace: &mut Workspace<T, CudaMemory>,
+    ) -> Result<(), Error> {
+        for launch in launches(matrix, format, operands, workspace, &self.device)? {
+            // SAFETY: the matrix keeps its invariants, `launches` checked the vectors, all arrays are on the GPU,
+            // and freeing one waits until the kernels are done.
+            unsafe { self.launch(&launch) }?;
+        }
+        Ok(())
+    }
+
+    fn synchronize(&self) -> Result<(), Error> {
+        self.enter()?;
+        self.stream.synchronize().map_err(cuda("waiting for the kernels"))
+    }
+
+    fn time(&self, work: &mut dyn FnMut() -> Result<(), Error>) -> Result<Duration, Error> {
+        self.enter()?;
+        let event = || Event::new(EventFlags::DEFAULT).map_err(cuda("making an event"));
+        let (start, stop) = (event()?, event()?);
+        start.record(&self.stream).map_err(cuda("recording an event"))?;
+        work()?;
+        stop.record(&self.stream).map_err(cuda("recording an event"))?;
+        stop.synchronize().map_err(cuda("waiting for the kernels"))?;
+        stop.elapsed(&start).map_err(cuda("reading a time"))
+    }
+}
+
+/// The memory of NVIDIA GPUs.
+pub struct CudaMemory;
+
+impl Memory for CudaMemory {
+    type Buffer<T: Element> = CudaBuffer<T>;
+}
+
+/// An array on a GPU. CUDA does not allocate nothing, so an empty array is none.
+pub struct CudaBuffer<T: Element>(Option<DeviceBuffer<T>>);
+
+impl<T: Element> Buffer<T> for CudaBuffer<T> {
+    fn len(&self) -> usize {
+        self.0.as_ref().map_or(0, |buffer| buffer.len())
+    }
+
+    fn global(&self) -> Global<T> {
+        Global::from_device(self.address(), self.len())
+    }
+
+    fn global_mut(&mut self) -> GlobalMut<T> {
+        GlobalMut::from_device(self.address(), self.len())
+    }
+}
+
+impl<T: Element> CudaBuffer<T> {
+    fn address(&self) -> u64 {
+        self.0.as_ref().map_or(0, |buffer| buffer.as_device_ptr().as_raw())
+    }
+}

@@ -1,0 +1,68 @@
+//! The GPU's kernels on the warp emulator.
+
+use cuda_std::launch::Launch;
+use warp_emulator::Emulator;
+
+use super::{Executor, host_memory};
+use crate::error::Error;
+use crate::format::{Format, Matrix};
+use crate::memory::{Element, HostMemory};
+use crate::real::Real;
+use crate::spmv::{Device, Operands, Tuning, Workspace, launches};
+
+/// The executor that runs the same launches as a GPU, lane by lane on one thread, and checks every access and
+/// every meeting of lanes. Its times say nothing about a GPU.
+pub struct Emulated {
+    device: Device,
+    emulator: Emulator,
+}
+
+impl Emulated {
+    /// An emulator of a small GPU, whose warps and blocks run in an order drawn from `seed`.
+    pub fn new(seed: u64) -> Self {
+        // Two multiprocessors of four warps each: small matrices already need persistent warps.
+        Self::with_size(seed, 2, 128, Tuning { threads_per_block: 64, waves: 1 })
+    }
+
+    /// An emulator of a GPU with so many multiprocessors and threads on each.
+    pub fn with_size(seed: u64, multiprocessors: u32, threads_per_multiprocessor: u32, tuning: Tuning) -> Self {
+        let name = format!("warp emulator, seed {seed}");
+        Self {
+            device: Device { name, multiprocessors, threads_per_multiprocessor, tuning },
+            emulator: Emulator::new(seed),
+        }
+    }
+}
+
+impl Emulated {
+    /// Runs a kernel.
+    ///
+    /// # Safety
+    /// What the kernel's `# Safety` section demands, but for what the emulator checks itself: the arrays are in
+    /// host memory, and nobody else uses them.
+    pub unsafe fn launch(&self, launch: &Launch) -> Result<(), Error> {
+        let Launch { grid, kernel } = launch;
+        // SAFETY: the caller's promise.
+        self.emulator.run(&kernel.entry(), *grid, &|| unsafe { kernel.run() })?;
+        Ok(())
+    }
+}
+
+impl Executor for Emulated {
+    host_memory!();
+
+    fn multiply<T: Real>(
+        &self,
+        matrix: &Matrix<T>,
+        format: Format,
+        operands: Operands<'_, T, HostMemory>,
+        workspace: &mut Workspace<T, HostMemory>,
+    ) -> Result<(), Error> {
+        for launch in launches(matrix, format, operands, workspace, &self.device)? {
+            // SAFETY: the matrix keeps its invariants, `launches` checked the vectors, and all arrays are in
+            // host memory and borrowed for as long as this call.
+            unsafe { self.launch(&launch) }?;
+        }
+        Ok(())
+    }
+}

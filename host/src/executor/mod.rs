@@ -1,0 +1,161 @@
+//! Where a multiplication runs. One file an executor.
+
+mod cpu;
+#[cfg(feature = "cuda")]
+mod cuda;
+mod emulated;
+mod reference;
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::{Duration, Instant};
+
+pub use cpu::Cpu;
+#[cfg(feature = "cuda")]
+pub use cuda::{Cuda, CudaBuffer, CudaMemory};
+pub use emulated::Emulated;
+pub use reference::Reference;
+
+use crate::error::Error;
+use crate::format::{Format, Matrix};
+use crate::memory::{Element, Memory};
+use crate::real::Real;
+use crate::spmv::{Device, Operands, Workspace};
+
+/// Something that can multiply: it holds arrays in its memory and works on them.
+///
+/// Calls may return before the work is done; [`download`](Self::download), [`synchronize`](Self::synchronize)
+/// and [`time`](Self::time) wait for it.
+pub trait Executor {
+    /// Where its arrays live.
+    type Memory: Memory;
+
+    /// What it runs on.
+    fn device(&self) -> &Device;
+
+    /// Moves an array into its memory. Free where that is the host's.
+    fn upload<T: Element>(&self, array: Vec<T>) -> Result<<Self::Memory as Memory>::Buffer<T>, Error>;
+
+    /// Copies an array back.
+    fn download<T: Element>(&self, array: &<Self::Memory as Memory>::Buffer<T>) -> Result<Vec<T>, Error>;
+
+    /// y ← α A x + β y. [`Plan`](crate::Plan) is the convenient way to call it.
+    ///
+    /// # Errors
+    /// When an operand does not fit the matrix, the matrix is not stored as the format says, or the device
+    /// fails.
+    fn multiply<T: Real>(
+        &self,
+        matrix: &Matrix<T, Self::Memory>,
+        format: Format,
+        operands: Operands<'_, T, Self::Memory>,
+        workspace: &mut Workspace<T, Self::Memory>,
+    ) -> Result<(), Error>;
+
+    /// Waits until all work is done.
+    fn synchronize(&self) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// How long `work` takes on the device.
+    fn time(&self, work: &mut dyn FnMut() -> Result<(), Error>) -> Result<Duration, Error> {
+        let start = Instant::now();
+        work()?;
+        self.synchronize()?;
+        Ok(start.elapsed())
+    }
+}
+
+/// The names of the executors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ExecutorName {
+    /// [`Reference`].
+    Reference,
+    /// [`Cpu`].
+    Cpu,
+    /// [`Emulated`].
+    Emulated,
+    /// `Cuda`; there with the feature `cuda`.
+    Cuda,
+}
+
+/// Work that can be done on any executor.
+pub trait Visitor {
+    /// What comes of it.
+    type Output;
+
+    /// Does the work.
+    fn visit<E: Executor>(self, executor: &E) -> Self::Output;
+}
+
+impl ExecutorName {
+    /// Every executor.
+    pub const ALL: &[Self] = &[Self::Reference, Self::Cpu, Self::Emulated, Self::Cuda];
+
+    /// The name, as [`FromStr`] takes it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Reference => "reference",
+            Self::Cpu => "cpu",
+            Self::Emulated => "emulated",
+            Self::Cuda => "cuda",
+        }
+    }
+
+    /// Makes the executor of this name and does `work` on it.
+    ///
+    /// # Errors
+    /// When there is no such executor on this machine.
+    pub fn with<V: Visitor>(self, work: V) -> Result<V::Output, Error> {
+        match self {
+            Self::Reference => Ok(work.visit(&Reference::new())),
+            Self::Cpu => Ok(work.visit(&Cpu::new())),
+            Self::Emulated => Ok(work.visit(&Emulated::new(0))),
+            #[cfg(feature = "cuda")]
+            Self::Cuda => Ok(work.visit(&Cuda::new(0)?)),
+            #[cfg(not(feature = "cuda"))]
+            Self::Cuda => Err(Error::Unavailable {
+                executor: "cuda",
+                reason: "this program was built without the feature `cuda`".into(),
+            }),
+        }
+    }
+}
+
+impl fmt::Display for ExecutorName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for ExecutorName {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self, Error> {
+        Self::ALL.iter().copied().find(|executor| executor.name() == name).ok_or_else(|| Error::Name {
+            what: "executor",
+            name: name.into(),
+            expected: Self::ALL.iter().map(|executor| executor.name()).collect::<Vec<_>>().join(", "),
+        })
+    }
+}
+
+/// Executors that work in the host's memory move arrays for free.
+macro_rules! host_memory {
+    () => {
+        type Memory = HostMemory;
+
+        fn device(&self) -> &Device {
+            &self.device
+        }
+
+        fn upload<T: Element>(&self, array: Vec<T>) -> Result<Vec<T>, Error> {
+            Ok(array)
+        }
+
+        fn download<T: Element>(&self, array: &Vec<T>) -> Result<Vec<T>, Error> {
+            Ok(array.clone())
+        }
+    };
+}
+use host_memory;

@@ -1,0 +1,128 @@
+//! Coordinate format (Bell & Garland 2009, §3.4).
+
+use super::{Csr, Offsets, check_shape};
+use crate::error::{Error, check_length};
+use crate::memory::{HostMemory, Memory, Transfer};
+use crate::real::Real;
+
+/// A sparse matrix in coordinate format: row, column and value of each entry, the rows in order.
+///
+/// Within a row entries may be in any order, and an entry may be stored more than once: the values add up.
+pub struct Coo<T: Real, M: Memory = HostMemory> {
+    rows: usize,
+    columns: usize,
+    stored: usize,
+    row_indices: M::Buffer<u32>,
+    column_indices: M::Buffer<u32>,
+    values: M::Buffer<T>,
+}
+
+impl<T: Real, M: Memory> Coo<T, M> {
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Number of columns.
+    pub fn columns(&self) -> usize {
+        self.columns
+    }
+
+    /// Number of stored entries.
+    pub fn nnz(&self) -> usize {
+        self.stored
+    }
+
+    /// The row of each entry, never decreasing.
+    pub fn row_indices(&self) -> &M::Buffer<u32> {
+        &self.row_indices
+    }
+
+    /// The column of each entry.
+    pub fn column_indices(&self) -> &M::Buffer<u32> {
+        &self.column_indices
+    }
+
+    /// The value of each entry.
+    pub fn values(&self) -> &M::Buffer<T> {
+        &self.values
+    }
+
+    /// Bytes of the arrays.
+    pub fn bytes(&self) -> u128 {
+        coo_bytes::<T>(self.stored)
+    }
+
+    /// Moves the arrays to another memory.
+    pub(crate) fn transfer<N: Memory>(self, to: &impl Transfer<M, N>) -> Result<Coo<T, N>, Error> {
+        Ok(Coo {
+            rows: self.rows,
+            columns: self.columns,
+            stored: self.stored,
+            row_indices: to.transfer(self.row_indices)?,
+            column_indices: to.transfer(self.column_indices)?,
+            values: to.transfer(self.values)?,
+        })
+    }
+}
+
+/// Bytes that the COO arrays of `nnz` entries take.
+pub(super) fn coo_bytes<T>(nnz: usize) -> u128 {
+    nnz as u128 * (8 + size_of::<T>() as u128)
+}
+
+impl<T: Real> Coo<T> {
+    /// A matrix from its arrays. O(nnz). For entries whose rows are not in order, see
+    /// [`Csr::try_from_triplets`].
+    ///
+    /// # Errors
+    /// When the arrays differ in length, an index is not below the shape's, or the rows are not in order.
+    pub fn try_new(
+        rows: usize,
+        columns: usize,
+        row_indices: Vec<u32>,
+        column_indices: Vec<u32>,
+        values: Vec<T>,
+    ) -> Result<Self, Error> {
+        check_shape(rows, columns)?;
+        check_length("column_indices", column_indices.len(), row_indices.len())?;
+        check_length("values", values.len(), row_indices.len())?;
+        if let Some(entry) = row_indices.windows(2).position(|pair| pair[1] < pair[0]) {
+            return Err(Error::structure(
+                "COO",
+                format!("entry {} is in a row before that of entry {entry}", entry + 1),
+            ));
+        }
+        if let Some(&row) = row_indices.last().filter(|&&row| row as usize >= rows) {
+            return Err(Error::structure("COO", format!("the last entry is in row {row} of {rows}")));
+        }
+        if let Some(entry) = column_indices.iter().position(|&column| column as usize >= columns) {
+            let column = column_indices[entry];
+            return Err(Error::structure("COO", format!("entry {entry} is in column {column} of {columns}")));
+        }
+        Ok(Self { rows, columns, stored: values.len(), row_indices, column_indices, values })
+    }
+
+    /// The same matrix in CSR. Columns and values are taken over; O(rows + nnz).
+    pub fn into_csr(self) -> Csr<T> {
+        let mut lengths = vec![0usize; self.rows];
+        for &row in &self.row_indices {
+            lengths[row as usize] += 1;
+        }
+        let offsets = Offsets::from_lengths(lengths.iter().copied());
+        Csr::from_valid(self.rows, self.columns, offsets, self.column_indices, self.values)
+    }
+}
+
+impl<T: Real> From<Csr<T>> for Coo<T> {
+    /// Columns and values are taken over; O(nnz).
+    fn from(matrix: Csr<T>) -> Self {
+        let (rows, columns) = (matrix.rows(), matrix.columns());
+        let mut row_indices = Vec::with_capacity(matrix.nnz());
+        for (row, length) in matrix.row_lengths().enumerate() {
+            row_indices.resize(row_indices.len() + length, row as u32);
+        }
+        let (_, column_indices, values) = matrix.into_parts();
+        Self { rows, columns, stored: values.len(), row_indices, column_indices, values }
+    }
+}

@@ -1,0 +1,319 @@
+//! Compressed sparse rows (Bell & Garland 2009, §3.3).
+
+use rayon::prelude::*;
+
+use super::rows::parallel_rows;
+use super::{Offsets, check_shape};
+use crate::error::{Error, check_length};
+use crate::memory::{HostMemory, Memory, Transfer};
+use crate::real::Real;
+
+/// Rows that one thread handles at a time in parallel conversions.
+const ROWS_AT_ONCE: usize = 4096;
+
+/// How often the entries are passed over, at most, to sort them by row.
+const MOST_PASSES: usize = 8;
+
+/// A sparse matrix in compressed sparse row format: the entries row after row, and where each row begins.
+///
+/// Entries of a row may be in any order, and an entry may be stored more than once: the values add up.
+/// A stored zero is an entry.
+pub struct Csr<T: Real, M: Memory = HostMemory> {
+    rows: usize,
+    columns: usize,
+    stored: usize,
+    row_offsets: Offsets<M>,
+    column_indices: M::Buffer<u32>,
+    values: M::Buffer<T>,
+}
+
+impl<T: Real, M: Memory> Csr<T, M> {
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Number of columns.
+    pub fn columns(&self) -> usize {
+        self.columns
+    }
+
+    /// Number of stored entries.
+    pub fn nnz(&self) -> usize {
+        self.stored
+    }
+
+    /// Where each row begins.
+    pub fn row_offsets(&self) -> &Offsets<M> {
+        &self.row_offsets
+    }
+
+    /// The column of each entry.
+    pub fn column_indices(&self) -> &M::Buffer<u32> {
+        &self.column_indices
+    }
+
+    /// The value of each entry.
+    pub fn values(&self) -> &M::Buffer<T> {
+        &self.values
+    }
+
+    /// Bytes of the arrays.
+    pub fn bytes(&self) -> u128 {
+        self.stored as u128 * (4 + size_of::<T>() as u128) + (self.rows as u128 + 1) * self.row_offsets.width() as u128
+    }
+
+    /// Moves the arrays to another memory.
+    pub(crate) fn transfer<N: Memory>(self, to: &impl Transfer<M, N>) -> Result<Csr<T, N>, Error> {
+        Ok(Csr {
+            rows: self.rows,
+            columns: self.columns,
+            stored: self.stored,
+            row_offsets: self.row_offsets.transfer(to)?,
+            column_indices: to.transfer(self.column_indices)?,
+            values: to.transfer(self.values)?,
+        })
+    }
+}
+
+impl<T: Real> Csr<T> {
+    /// A matrix from its arrays. O(rows + nnz).
+    ///
+    /// # Errors
+    /// When the arrays contradict each other or the shape, or a column index is not below `columns`.
+    pub fn try_new(
+        rows: usize,
+        columns: usize,
+        row_offsets: impl Into<Offsets>,
+        column_indices: Vec<u32>,
+        values: Vec<T>,
+    ) -> Result<Self, Error> {
+        let row_offsets = row_offsets.into();
+        check_shape(rows, columns)?;
+        check_length("values", values.len(), column_indices.len())?;
+        row_offsets.check(rows, values.len())?;
+        if let Some(entry) = column_indices.iter().position(|&column| column as usize >= columns) {
+            let column = column_indices[entry];
+            return Err(Error::structure("CSR", format!("entry {entry} is in column {column} of {columns}")));
+        }
+        Ok(Self { rows, columns, stored: values.len(), row_offsets, column_indices, values })
+    }
+
+    /// A matrix from arrays that another format vouches for.
+    pub(super) fn from_valid(
+        rows: usize,
+        columns: usize,
+        row_offsets: Offsets,
+        column_indices: Vec<u32>,
+        values: Vec<T>,
+    ) -> Self {
+        Self { rows, columns, stored: values.len(), row_offsets, column_indices, values }
+    }
+
+    /// A matrix from entries in any order: sorts them by row and column and sums duplicates, in the order in
+    /// which they were given. In parallel, O(rows + nnz log(longest row)); takes as much memory again as the
+    /// entries.
+    ///
+    /// # Errors
+    /// When an index is not below the shape's, or the three arrays differ in length.
+    pub fn try_from_triplets(
+        rows: usize,
+        columns: usize,
+        row_indices: &[u32],
+        column_indices: &[u32],
+        values: &[T],
+    ) -> Result<Self, Error> {
+        Self::try_from_triplet_parts(rows, columns, &[(row_indices, column_indices, values)])
+    }
+
+    /// [`try_from_triplets`](Self::try_from_triplets) for entries that lie in several places: each part has
+    /// row indices, column indices and values.
+    pub(crate) fn try_from_triplet_parts(
+        rows: usize,
+        columns: usize,
+        parts: &[(&[u32], &[u32], &[T])],
+    ) -> Result<Self, Error> {
+        check_shape(rows, columns)?;
+        let mut stored = 0;
+        for &(row_indices, column_indices, values) in parts {
+            check_length("column_indices", column_indices.len(), row_indices.len())?;
+            check_length("values", values.len(), row_indices.len())?;
+            if let Some(entry) = row_indices.iter().position(|&row| row as usize >= rows) {
+                let row = row_indices[entry];
+                return Err(Error::structure("triplet", format!("entry {} is in row {row} of {rows}", stored + entry)));
+            }
+            stored += row_indices.len();
+        }
+        // Each thread takes a range of rows and picks them out of all entries, so a row's entries keep their
+        // order, whatever the number of threads.
+        let rows_at_once = rows.div_ceil(rayon::current_num_threads().min(MOST_PASSES)).max(1);
+        let mut lengths = vec![0usize; rows];
+        lengths.par_chunks_mut(rows_at_once).enumerate().for_each(|(range, lengths)| {
+            let first = range * rows_at_once;
+            for &row in parts.iter().flat_map(|&(row_indices, ..)| row_indices) {
+                if let Some(length) = lengths.get_mut((row as usize).wrapping_sub(first)) {
+                    *length += 1;
+                }
+            }
+        });
+        let offsets = Offsets::from_lengths(lengths.into_iter());
+        let mut sorted_columns = vec![0u32; stored];
+        let mut sorted_values = vec![T::default(); stored];
+        parallel_rows(&offsets, rows_at_once, &mut sorted_columns, &mut sorted_values, &|rows, columns, values| {
+            let base = offsets.get(rows.start);
+            let mut next: Vec<usize> = rows.clone().map(|row| offsets.get(row) - base).collect();
+            for &(row_indices, column_indices, part_values) in parts {
+                for ((&row, &column), &value) in row_indices.iter().zip(column_indices).zip(part_values) {
+                    if let Some(place) = next.get_mut((row as usize).wrapping_sub(rows.start)) {
+                        columns[*place] = column;
+                        values[*place] = value;
+                        *place += 1;
+                    }
+                }
+            }
+        });
+        let mut matrix = Self::try_new(rows, columns, offsets, sorted_columns, sorted_values)?;
+        matrix.sort_rows();
+        matrix.sum_duplicates();
+        Ok(matrix)
+    }
+
+    /// Sorts each row by column; entries of one column keep their order. In parallel.
+    pub fn sort_rows(&mut self) {
+        parallel_rows(
+            &self.row_offsets,
+            ROWS_AT_ONCE,
+            &mut self.column_indices,
+            &mut self.values,
+            &|rows, columns, values| {
+                let base = self.row_offsets.get(rows.start);
+                let mut scratch: Vec<(u32, T)> = Vec::new();
+                for row in rows {
+                    let range = self.row_offsets.get(row) - base..self.row_offsets.get(row + 1) - base;
+                    let (columns, values) = (&mut columns[range.clone()], &mut values[range]);
+                    if columns.is_sorted() {
+                        continue;
+                    }
+                    scratch.clear();
+                    scratch.extend(columns.iter().copied().zip(values.iter().copied()));
+                    scratch.sort_by_key(|&(column, _)| column);
+                    for (place, &(column, value)) in scratch.iter().enumerate() {
+                        columns[place] = column;
+                        values[place] = value;
+                    }
+                }
+            },
+        );
+    }
+
+    /// Adds up neighbouring entries of one row and column, so that after [`sort_rows`](Self::sort_rows) no
+    /// entry is stored twice. In place, O(nnz).
+    pub fn sum_duplicates(&mut self) {
+        let duplicate = |row| {
+            let columns = &self.column_indices[self.range(row)];
+            columns.windows(2).any(|pair| pair[0] == pair[1])
+        };
+        if !(0..self.rows).into_par_iter().any(duplicate) {
+            return;
+        }
+        let mut lengths = vec![0usize; self.rows];
+        let mut kept = 0;
+        for (row, length) in lengths.iter_mut().enumerate() {
+            let begin = kept;
+            for entry in self.range(row) {
+                let (column, value) = (self.column_indices[entry], self.values[entry]);
+                if kept > begin && self.column_indices[kept - 1] == column {
+                    self.values[kept - 1] = self.values[kept - 1] + value;
+                } else {
+                    self.column_indices[kept] = column;
+                    self.values[kept] = value;
+                    kept += 1;
+                }
+            }
+            *length = kept - begin;
+        }
+        self.column_indices.truncate(kept);
+        self.values.truncate(kept);
+        self.stored = kept;
+        self.row_offsets = Offsets::from_lengths(lengths.iter().copied());
+    }
+
+    /// Where the entries of a row are in the arrays.
+    ///
+    /// # Panics
+    /// When `row` is not below [`rows`](Self::rows).
+    #[inline]
+    pub fn range(&self, row: usize) -> std::ops::Range<usize> {
+        self.row_offsets.get(row)..self.row_offsets.get(row + 1)
+    }
+
+    /// Number of entries of each row.
+    pub fn row_lengths(&self) -> impl ExactSizeIterator<Item = usize> + Clone + '_ {
+        (0..self.rows).map(|row| self.range(row).len())
+    }
+
+    /// The entries of a row, as column and value.
+    ///
+    /// # Panics
+    /// When `row` is not below [`rows`](Self::rows).
+    pub fn row(&self, row: usize) -> impl ExactSizeIterator<Item = (u32, T)> + '_ {
+        let range = self.range(row);
+        self.column_indices[range.clone()].iter().copied().zip(self.values[range].iter().copied())
+    }
+
+    /// Number of entries of the longest row; 0 when there is no row.
+    pub fn longest_row(&self) -> usize {
+        self.row_lengths().max().unwrap_or(0)
+    }
+
+    /// The same matrix with values of another type, rounded to the nearest.
+    pub fn cast<U: Real>(&self) -> Csr<U> {
+        Csr {
+            rows: self.rows,
+            columns: self.columns,
+            stored: self.stored,
+            row_offsets: self.row_offsets.clone(),
+            column_indices: self.column_indices.clone(),
+            values: self.values.iter().map(|value| U::from_f64(value.to_f64())).collect(),
+        }
+    }
+
+    /// The arrays: row offsets, column indices, values.
+    pub fn into_parts(self) -> (Offsets, Vec<u32>, Vec<T>) {
+        (self.row_offsets, self.column_indices, self.values)
+    }
+}
+
+impl<T: Real> Clone for Csr<T> {
+    fn clone(&self) -> Self {
+        Self {
+            rows: self.rows,
+            columns: self.columns,
+            stored: self.stored,
+            row_offsets: self.row_offsets.clone(),
+            column_indices: self.column_indices.clone(),
+            values: self.values.clone(),
+        }
+    }
+}
+
+impl<T: Real> PartialEq for Csr<T> {
+    fn eq(&self, other: &Self) -> bool {
+        (self.rows, self.columns) == (other.rows, other.columns)
+            && self.row_offsets == other.row_offsets
+            && self.column_indices == other.column_indices
+            && self.values == other.values
+    }
+}
+
+impl<T: Real> std::fmt::Debug for Csr<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Csr")
+            .field("rows", &self.rows)
+            .field("columns", &self.columns)
+            .field("row_offsets", &self.row_offsets)
+            .field("column_indices", &self.column_indices)
+            .field("values", &self.values)
+            .finish()
+    }
+}

@@ -1,0 +1,143 @@
+//! ELLPACK (Bell & Garland 2009, §3.2).
+
+use gpu_kernels::ell::PADDING;
+use rayon::prelude::*;
+
+use super::{Csr, FillLimit, Offsets};
+use crate::error::Error;
+use crate::memory::{HostMemory, Memory, Transfer};
+use crate::real::Real;
+
+/// The stride is a multiple of this, so that each column of places begins aligned for full cache lines.
+const STRIDE_MULTIPLE: usize = 32;
+
+/// A sparse matrix in ELLPACK format: every row has as many places as the longest one has entries. The first
+/// places of all rows come first, then the second ones, and so on; from one place of a row to its next there
+/// are [`stride`](Self::stride) places. A row's entries come before its padding, in the order that CSR has
+/// them.
+pub struct Ell<T: Real, M: Memory = HostMemory> {
+    rows: usize,
+    columns: usize,
+    stored: usize,
+    stride: usize,
+    width: usize,
+    column_indices: M::Buffer<u32>,
+    values: M::Buffer<T>,
+}
+
+impl<T: Real, M: Memory> Ell<T, M> {
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Number of columns of the matrix.
+    pub fn columns(&self) -> usize {
+        self.columns
+    }
+
+    /// Number of stored entries, padding not counted.
+    pub fn nnz(&self) -> usize {
+        self.stored
+    }
+
+    /// Places from one entry of a row to its next: the number of rows, rounded up.
+    pub fn stride(&self) -> usize {
+        self.stride
+    }
+
+    /// Places of a row: entries of the longest one.
+    pub fn width(&self) -> usize {
+        self.width
+    }
+
+    /// The column of each place; [`PADDING`] where there is no entry.
+    pub fn column_indices(&self) -> &M::Buffer<u32> {
+        &self.column_indices
+    }
+
+    /// The value of each place; 0 where there is no entry.
+    pub fn values(&self) -> &M::Buffer<T> {
+        &self.values
+    }
+
+    /// Bytes of the arrays.
+    pub fn bytes(&self) -> u128 {
+        self.stride as u128 * self.width as u128 * (4 + size_of::<T>() as u128)
+    }
+
+    /// Moves the arrays to another memory.
+    pub(crate) fn transfer<N: Memory>(self, to: &impl Transfer<M, N>) -> Result<Ell<T, N>, Error> {
+        Ok(Ell {
+            rows: self.rows,
+            columns: self.columns,
+            stored: self.stored,
+            stride: self.stride,
+            width: self.width,
+            column_indices: to.transfer(self.column_indices)?,
+            values: to.transfer(self.values)?,
+        })
+    }
+}
+
+/// Bytes that the ELL arrays take for so many rows, the longest of so many entries. Cannot overflow.
+pub(super) fn ell_bytes<T>(rows: usize, longest_row: usize) -> u128 {
+    rows.next_multiple_of(STRIDE_MULTIPLE) as u128 * longest_row as u128 * (4 + size_of::<T>() as u128)
+}
+
+impl<T: Real> Ell<T> {
+    /// The same matrix as `matrix`, in ELL. O(rows · longest row), in parallel.
+    ///
+    /// # Errors
+    /// When the arrays would be larger than `limit` allows, or cannot be allocated; nothing is allocated then.
+    pub fn try_from_csr(matrix: &Csr<T>, limit: FillLimit) -> Result<Self, Error> {
+        let (rows, width) = (matrix.rows(), matrix.longest_row());
+        let bytes = ell_bytes::<T>(rows, width);
+        limit.check("ELL", bytes, matrix.bytes())?;
+        let stride = rows.next_multiple_of(STRIDE_MULTIPLE);
+        let places = stride * width;
+        let mut column_indices = Vec::new();
+        let mut values = Vec::new();
+        let out_of_memory = |_| Error::OutOfMemory { what: "an ELL matrix", bytes };
+        column_indices.try_reserve_exact(places).map_err(out_of_memory)?;
+        values.try_reserve_exact(places).map_err(out_of_memory)?;
+        column_indices.resize(places, PADDING);
+        values.resize(places, T::ZERO);
+        if places > 0 {
+            let columns_of_places = column_indices.par_chunks_mut(stride).zip(values.par_chunks_mut(stride));
+            columns_of_places.enumerate().for_each(|(place, (column_indices, values))| {
+                for row in 0..rows {
+                    let range = matrix.range(row);
+                    if place < range.len() {
+                        column_indices[row] = matrix.column_indices()[range.start + place];
+                        values[row] = matrix.values()[range.start + place];
+                    }
+                }
+            });
+        }
+        Ok(Self { rows, columns: matrix.columns(), stored: matrix.nnz(), stride, width, column_indices, values })
+    }
+
+    /// The entries of a row, as column and value.
+    pub fn row(&self, row: usize) -> impl Iterator<Item = (u32, T)> + '_ {
+        (0..self.width)
+            .map(move |place| place * self.stride + row)
+            .map(|place| (self.column_indices[place], self.values[place]))
+            .take_while(|&(column, _)| column != PADDING)
+    }
+
+    /// The same matrix in CSR. O(rows · width).
+    pub fn to_csr(&self) -> Csr<T> {
+        let lengths: Vec<usize> = (0..self.rows).into_par_iter().map(|row| self.row(row).count()).collect();
+        let mut column_indices = Vec::with_capacity(self.stored);
+        let mut values = Vec::with_capacity(self.stored);
+        for row in 0..self.rows {
+            for (column, value) in self.row(row) {
+                column_indices.push(column);
+                values.push(value);
+            }
+        }
+        let offsets = Offsets::from_lengths(lengths.iter().copied());
+        Csr::from_valid(self.rows, self.columns, offsets, column_indices, values)
+    }
+}

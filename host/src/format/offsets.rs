@@ -1,0 +1,146 @@
+//! Row offsets, 32 or 64 bits wide.
+
+use crate::error::Error;
+use crate::memory::{HostMemory, Memory, Transfer};
+
+/// The largest offset that is stored in 32 bits. It leaves room for kernels to step past the last entry.
+const LARGEST_NARROW: u32 = u32::MAX - (1 << 16);
+
+/// Where each row's entries begin in the arrays of a CSR matrix: `rows + 1` numbers, the first 0, never
+/// decreasing, the last the number of stored entries. 32 bits wide as long as that number fits, because
+/// SpMV is bound by the bytes it moves.
+pub enum Offsets<M: Memory = HostMemory> {
+    /// A little less than 2^32 stored entries at the most.
+    Narrow(M::Buffer<u32>),
+    /// More than that.
+    Wide(M::Buffer<u64>),
+}
+
+impl<M: Memory> Offsets<M> {
+    /// Moves the offsets to another memory.
+    pub(crate) fn transfer<N: Memory>(self, to: &impl Transfer<M, N>) -> Result<Offsets<N>, Error> {
+        Ok(match self {
+            Self::Narrow(offsets) => Offsets::Narrow(to.transfer(offsets)?),
+            Self::Wide(offsets) => Offsets::Wide(to.transfer(offsets)?),
+        })
+    }
+
+    /// Bytes of one offset.
+    pub fn width(&self) -> usize {
+        match self {
+            Self::Narrow(_) => 4,
+            Self::Wide(_) => 8,
+        }
+    }
+}
+
+impl Offsets {
+    /// Offsets from the number of entries of each row.
+    pub fn from_lengths(lengths: impl ExactSizeIterator<Item = usize> + Clone) -> Self {
+        let total: u64 = lengths.clone().map(|length| length as u64).sum();
+        let mut sum = 0u64;
+        let ends = lengths.map(|length| {
+            sum += length as u64;
+            sum
+        });
+        if total <= LARGEST_NARROW.into() {
+            Self::Narrow(std::iter::once(0).chain(ends.map(|end| end as u32)).collect())
+        } else {
+            Self::Wide(std::iter::once(0).chain(ends).collect())
+        }
+    }
+
+    /// Number of offsets: rows + 1.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Narrow(offsets) => offsets.len(),
+            Self::Wide(offsets) => offsets.len(),
+        }
+    }
+
+    /// Whether there is no offset at all (which no valid matrix has).
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The offset at `index`.
+    ///
+    /// # Panics
+    /// When `index` is not below [`len`](Self::len).
+    #[inline]
+    pub fn get(&self, index: usize) -> usize {
+        match self {
+            Self::Narrow(offsets) => offsets[index] as usize,
+            Self::Wide(offsets) => offsets[index] as usize,
+        }
+    }
+
+    /// Checks the invariants against the shape and the number of stored entries.
+    pub(crate) fn check(&self, rows: usize, stored: usize) -> Result<(), Error> {
+        let fail = |reason| Err(Error::structure("CSR", reason));
+        if self.len() != rows + 1 {
+            return fail(format!("{} row offsets for {rows} rows, expected rows + 1", self.len()));
+        }
+        if self.get(0) != 0 {
+            return fail(format!("the first row offset is {}, expected 0", self.get(0)));
+        }
+        let decreasing = match self {
+            Self::Narrow(offsets) => offsets.windows(2).position(|pair| pair[1] < pair[0]),
+            Self::Wide(offsets) => offsets.windows(2).position(|pair| pair[1] < pair[0]),
+        };
+        if let Some(row) = decreasing {
+            return fail(format!("row {row} ends before it begins"));
+        }
+        if self.get(rows) != stored {
+            return fail(format!("the last row offset is {}, but {stored} entries are stored", self.get(rows)));
+        }
+        Ok(())
+    }
+}
+
+impl Clone for Offsets {
+    fn clone(&self) -> Self {
+        match self {
+            Self::Narrow(offsets) => Self::Narrow(offsets.clone()),
+            Self::Wide(offsets) => Self::Wide(offsets.clone()),
+        }
+    }
+}
+
+impl PartialEq for Offsets {
+    fn eq(&self, other: &Self) -> bool {
+        self.len() == other.len() && (0..self.len()).all(|index| self.get(index) == other.get(index))
+    }
+}
+
+impl std::fmt::Debug for Offsets {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Narrow(offsets) => offsets.fmt(f),
+            Self::Wide(offsets) => offsets.fmt(f),
+        }
+    }
+}
+
+impl From<Vec<u32>> for Offsets {
+    /// Widens to 64 bits where the last offset is too near to 2^32 for kernels.
+    fn from(offsets: Vec<u32>) -> Self {
+        if offsets.iter().all(|&offset| offset <= LARGEST_NARROW) {
+            Self::Narrow(offsets)
+        } else {
+            Self::Wide(offsets.into_iter().map(u64::from).collect())
+        }
+    }
+}
+
+impl From<Vec<u64>> for Offsets {
+    /// Narrows to 32 bits where the last offset fits.
+    fn from(offsets: Vec<u64>) -> Self {
+        // Decreasing offsets are refused later, by `check`; until then nothing may be lost by narrowing.
+        if offsets.iter().all(|&offset| offset <= LARGEST_NARROW.into()) {
+            Self::Narrow(offsets.into_iter().map(|offset| offset as u32).collect())
+        } else {
+            Self::Wide(offsets)
+        }
+    }
+}

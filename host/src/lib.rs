@@ -1,0 +1,35 @@
+//! Sparse matrix-vector multiplication (SpMV): formats, conversions, executors and files.
+//!
+//! A [`Csr`] matrix, read from a file or made by hand, and an [executor](executor) make a [`Plan`], which
+//! multiplies:
+//!
+//! ```
+//! use host::executor::{Cpu, Executor};
+//! use host::{Csr, Format, Plan};
+//!
+//! # fn main() -> Result<(), host::Error> {
+//! let matrix = Csr::try_from_triplets(2, 3, &[0, 1, 1], &[0, 1, 2], &[1.0, 2.0, 3.0])?;
+//! let cpu = Cpu::new();
+//! let x = cpu.upload(vec![1.0, 10.0, 100.0])?;
+//! let mut y = cpu.upload(vec![0.0; 2])?;
+//! Plan::new(&cpu, matrix, Format::Coo)?.apply(1.0, &x, 0.0, &mut y)?;
+//! assert_eq!(cpu.download(&y)?, [1.0, 320.0]);
+//! # Ok(())
+//! # }
+//! ```
+
+pub mod error;
+pub mod executor;
+pub mod format;
+pub mod io;
+pub mod memory;
+pub mod plan;
+pub mod real;
+pub mod spmv;
+pub mod verify;
+
+pub use error::Error;
+pub use format::{Csr, Format};
+pub use memory::{HostMemory, Memory};
+pub use plan::{Plan, Vector};
+pub use real::Real;

@@ -1,0 +1,74 @@
+//! A matrix on an executor, ready to be multiplied.
+
+use crate::error::Error;
+use crate::executor::Executor;
+use crate::format::{Csr, FillLimit, Format, Matrix};
+use crate::memory::Memory;
+use crate::real::Real;
+use crate::spmv::{Operands, Workspace, carries};
+
+/// A vector in the memory of executor `E`.
+pub type Vector<T, E> = <<E as Executor>::Memory as Memory>::Buffer<T>;
+
+/// A matrix in the memory of an executor, in a format, with the workspace that multiplying it takes.
+pub struct Plan<'e, T: Real, E: Executor> {
+    executor: &'e E,
+    format: Format,
+    matrix: Matrix<T, E::Memory>,
+    workspace: Workspace<T, E::Memory>,
+}
+
+impl<'e, T: Real, E: Executor> Plan<'e, T, E> {
+    /// Converts `matrix` to `format` and moves it to the executor.
+    ///
+    /// # Errors
+    /// When the format would take more than the default [`FillLimit`], or memory runs out.
+    pub fn new(executor: &'e E, matrix: Csr<T>, format: Format) -> Result<Self, Error> {
+        Self::from_matrix(executor, Matrix::try_from_csr(matrix, format, FillLimit::default())?, format)
+    }
+
+    /// Moves a matrix that is already stored as `format` needs it to the executor.
+    ///
+    /// # Errors
+    /// When memory runs out.
+    pub fn from_matrix(executor: &'e E, matrix: Matrix<T>, format: Format) -> Result<Self, Error> {
+        let carries = carries(&matrix, format, executor.device());
+        Ok(Self {
+            executor,
+            format,
+            matrix: matrix.transfer(&Upload(executor))?,
+            workspace: Workspace {
+                carry_rows: executor.upload(vec![0; carries])?,
+                carry_values: executor.upload(vec![T::ZERO; carries])?,
+            },
+        })
+    }
+
+    /// y ← α A x + β y; with β = 0, y is overwritten and never read.
+    ///
+    /// # Errors
+    /// When a vector does not fit the matrix, or the device fails.
+    pub fn apply(&mut self, alpha: T, x: &Vector<T, E>, beta: T, y: &mut Vector<T, E>) -> Result<(), Error> {
+        let operands = Operands { alpha, x, beta, y };
+        self.executor.multiply(&self.matrix, self.format, operands, &mut self.workspace)
+    }
+
+    /// The format.
+    pub fn format(&self) -> Format {
+        self.format
+    }
+
+    /// The matrix.
+    pub fn matrix(&self) -> &Matrix<T, E::Memory> {
+        &self.matrix
+    }
+}
+
+/// The way of a matrix into an executor's memory.
+struct Upload<'e, E>(&'e E);
+
+impl<E: Executor> crate::memory::Transfer<crate::HostMemory, E::Memory> for Upload<'_, E> {
+    fn transfer<T: crate::memory::Element>(&self, array: Vec<T>) -> Result<<E::Memory as Memory>::Buffer<T>, Error> {
+        self.0.upload(array)
+    }
+}

@@ -1,0 +1,117 @@
+//! How each format is multiplied: which kernels on which grids, and the same on the CPU. One file a format.
+
+mod coo;
+mod csr;
+mod ell;
+mod tuning;
+
+use cuda_std::launch::Launch;
+use gpu_kernels::vector::Scale;
+
+use crate::error::{Error, check_length};
+use crate::format::{Format, Matrix};
+use crate::memory::{Buffer, HostMemory, Memory};
+use crate::real::Real;
+
+pub use csr::lanes_for;
+pub use tuning::{Device, Tuning};
+
+/// The operands of y ← α A x + β y. With β = 0, y is overwritten and never read.
+pub struct Operands<'a, T: Real, M: Memory> {
+    /// The factor of A x.
+    pub alpha: T,
+    /// The vector that is multiplied; one element for each column.
+    pub x: &'a M::Buffer<T>,
+    /// The factor of y.
+    pub beta: T,
+    /// The result; one element for each row.
+    pub y: &'a mut M::Buffer<T>,
+}
+
+impl<T: Real, M: Memory> Operands<'_, T, M> {
+    /// Checks the vectors against the shape of a matrix.
+    pub(crate) fn check(&self, rows: usize, columns: usize) -> Result<(), Error> {
+        check_length("x", self.x.len(), columns)?;
+        check_length("y", self.y.len(), rows)
+    }
+}
+
+/// What a kernel needs besides its operands: the sums of rows that several warps share.
+pub struct Workspace<T: Real, M: Memory> {
+    pub(crate) carry_rows: M::Buffer<u32>,
+    pub(crate) carry_values: M::Buffer<T>,
+}
+
+/// Number of carries that a [`Workspace`] must hold for this matrix and format on this device.
+pub(crate) fn carries<T: Real, M: Memory>(matrix: &Matrix<T, M>, format: Format, device: &Device) -> usize {
+    match (format, matrix) {
+        (Format::Coo, Matrix::Coo(matrix)) => coo::Intervals::new(matrix.nnz(), device).count as usize,
+        _ => 0,
+    }
+}
+
+/// The launches that multiply `matrix`, in order, for a GPU as for the emulator.
+///
+/// # Errors
+/// When the matrix is not stored as the format says.
+pub(crate) fn launches<T: Real, M: Memory>(
+    matrix: &Matrix<T, M>,
+    format: Format,
+    operands: Operands<'_, T, M>,
+    workspace: &mut Workspace<T, M>,
+    device: &Device,
+) -> Result<Vec<Launch>, Error> {
+    operands.check(matrix.rows(), matrix.columns())?;
+    match (format, matrix) {
+        (Format::CsrScalar, Matrix::Csr(matrix)) => Ok(vec![csr::scalar(matrix, operands, device)]),
+        (Format::CsrVector(lanes), Matrix::Csr(matrix)) => Ok(vec![csr::vector(matrix, lanes, operands, device)]),
+        (Format::Ell, Matrix::Ell(matrix)) => Ok(vec![ell::ell(matrix, operands, device)]),
+        (Format::Coo, Matrix::Coo(matrix)) => Ok(coo::coo(matrix, operands, workspace, device)),
+        (format, _) => Err(not_stored_as(format)),
+    }
+}
+
+/// Multiplies `matrix` on the CPU, in parallel.
+///
+/// # Errors
+/// When the matrix is not stored as the format says.
+pub(crate) fn multiply_on_cpu<T: Real>(
+    matrix: &Matrix<T>,
+    format: Format,
+    operands: Operands<'_, T, HostMemory>,
+) -> Result<(), Error> {
+    operands.check(matrix.rows(), matrix.columns())?;
+    match (format, matrix) {
+        (Format::CsrScalar | Format::CsrVector(_), Matrix::Csr(matrix)) => csr::multiply_on_cpu(matrix, operands),
+        (Format::Ell, Matrix::Ell(matrix)) => ell::multiply_on_cpu(matrix, operands),
+        (Format::Coo, Matrix::Coo(matrix)) => coo::multiply_on_cpu(matrix, operands),
+        (format, _) => return Err(not_stored_as(format)),
+    }
+    Ok(())
+}
+
+/// The longest chain of additions that any product of a row of `length` entries goes through, on any executor:
+/// the k of the error bound γ_k, before the roundings of the product itself, of α and of β.
+pub fn longest_chain(format: Format, length: usize) -> usize {
+    match format {
+        Format::CsrScalar | Format::Ell => length,
+        Format::CsrVector(lanes) => csr::longest_chain(lanes, length),
+        Format::Coo => coo::longest_chain(length),
+    }
+}
+
+fn not_stored_as(format: Format) -> Error {
+    Error::structure(format.storage(), format!("the matrix is not stored as {format} needs it"))
+}
+
+/// A launch for y ← β y.
+fn scale<T: Real>(rows: usize, beta: T, y: cuda_std::GlobalMut<T>, device: &Device) -> Launch {
+    let grid = device.grid(rows as u64);
+    Launch { grid, kernel: Box::new(Scale { rows: rows as u32, beta, y }) }
+}
+
+/// α sum + β y, without reading y where β is 0.
+#[inline]
+fn update<T: Real>(y: &mut T, alpha: T, sum: T, beta: T) {
+    *y = if beta == T::ZERO { alpha * sum } else { alpha * sum + beta * *y };
+}

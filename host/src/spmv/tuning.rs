@@ -1,0 +1,49 @@
+//! How large a grid is: data, apart from the kernels.
+
+use cuda_std::launch::Grid;
+
+/// What a launch needs to know of the device that it runs on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Device {
+    /// The device's name, and what identifies its software.
+    pub name: String,
+    /// Streaming multiprocessors, or whatever runs blocks side by side.
+    pub multiprocessors: u32,
+    /// Threads that one multiprocessor holds at a time.
+    pub threads_per_multiprocessor: u32,
+    /// The sizes of grids on this device.
+    pub tuning: Tuning,
+}
+
+/// The sizes of grids.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tuning {
+    /// Threads of a block; a multiple of 32, at most 1024.
+    pub threads_per_block: u32,
+    /// Largest number of threads in a grid, as a multiple of what the device holds at a time. Threads of a
+    /// larger job go through it in several steps. 1 makes every warp persistent; a large number gives each
+    /// thread one row.
+    pub waves: u32,
+}
+
+impl Default for Tuning {
+    fn default() -> Self {
+        Self { threads_per_block: 256, waves: 1 }
+    }
+}
+
+impl Device {
+    /// Threads that the device holds at a time.
+    pub(crate) fn resident_threads(&self) -> u64 {
+        u64::from(self.multiprocessors) * u64::from(self.threads_per_multiprocessor)
+    }
+
+    /// A grid with a thread for each piece of work, or as many as the tuning allows; no block for no work.
+    pub(crate) fn grid(&self, work: u64) -> Grid {
+        let threads_per_block = self.tuning.threads_per_block;
+        let most = self.resident_threads() * u64::from(self.tuning.waves);
+        // A thread's number has 32 bits, and kernels step past the end once.
+        let blocks = work.min(most).min(1 << 30).div_ceil(threads_per_block.into());
+        Grid { blocks: blocks as u32, threads_per_block, shared_bytes: 0 }
+    }
+}

@@ -1,0 +1,216 @@
+//! The exact answer, and whether a computed one is as close to it as rounding allows.
+
+use std::cmp::Ordering;
+
+use rayon::prelude::*;
+
+use crate::error::{Error, check_length};
+use crate::format::{Csr, Format};
+use crate::real::Real;
+use crate::spmv::longest_chain;
+
+/// A sum of products in twice the working precision (an unevaluated sum of two `f64`), with what the error
+/// bound needs to know.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Accumulator {
+    high: f64,
+    low: f64,
+    magnitude: f64,
+    terms: usize,
+    /// Whether a factor was infinite or NaN.
+    special: bool,
+}
+
+impl Accumulator {
+    /// Adds `a * b`; the product is exact but for underflow, the sum compensated.
+    pub fn add_product(&mut self, a: f64, b: f64) {
+        let product = a * b;
+        let product_error = f64::mul_add(a, b, -product);
+        let sum = self.high + product;
+        let part = sum - self.high;
+        let sum_error = (self.high - (sum - part)) + (product - part);
+        self.high = sum;
+        // Infinities and NaNs live in `high` alone; their errors are NaN and mean nothing.
+        let error = sum_error + product_error;
+        if error.is_finite() {
+            self.low += error;
+        }
+        self.magnitude += product.abs();
+        self.terms += 1;
+        self.special |= !a.is_finite() || !b.is_finite();
+    }
+
+    /// α times this sum + β y, where with β = 0 `y` is not looked at.
+    pub fn combine(self, alpha: f64, beta: f64, y: f64) -> Exact {
+        let mut sum = Self::default();
+        sum.add_product(alpha, self.high);
+        if self.high.is_finite() {
+            sum.add_product(alpha, self.low);
+        }
+        let mut magnitude = alpha.abs() * self.magnitude;
+        if beta != 0.0 {
+            sum.add_product(beta, y);
+            magnitude += (beta * y).abs();
+        }
+        let special = self.special || !alpha.is_finite() || (beta != 0.0 && !(beta.is_finite() && y.is_finite()));
+        Exact(Self { magnitude, terms: self.terms, special, ..sum })
+    }
+}
+
+/// What an element of α A x + β y is, and how large its terms are together.
+#[derive(Clone, Copy, Debug)]
+pub struct Exact(Accumulator);
+
+impl Exact {
+    /// How far `computed` is off.
+    fn distance(&self, computed: f64) -> f64 {
+        ((computed - self.0.high) - self.0.low).abs()
+    }
+
+    /// The element, rounded to `f64`.
+    pub fn value(&self) -> f64 {
+        if self.0.high.is_finite() { self.0.high + self.0.low } else { self.0.high }
+    }
+}
+
+/// α A x + β y in twice the working precision; with β = 0, `y` is not read. O(nnz), rows in parallel.
+///
+/// # Errors
+/// When a vector does not fit the matrix.
+pub fn exact<T: Real>(matrix: &Csr<T>, alpha: T, x: &[T], beta: T, y: &[T]) -> Result<Vec<Exact>, Error> {
+    check_length("x", x.len(), matrix.columns())?;
+    check_length("y", y.len(), matrix.rows())?;
+    let rows = y.par_iter().enumerate().map(|(row, y)| {
+        let mut sum = Accumulator::default();
+        for (column, value) in matrix.row(row) {
+            sum.add_product(value.to_f64(), x[column as usize].to_f64());
+        }
+        sum.combine(alpha.to_f64(), beta.to_f64(), y.to_f64())
+    });
+    Ok(rows.collect())
+}
+
+/// How far a computed result is from the exact one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Verification {
+    /// Number of elements that are farther off than rounding explains, or not finite where the exact ones
+    /// are, or the reverse.
+    pub wrong: usize,
+    /// The largest error, as a fraction of what rounding explains in that row. Infinite where an element has
+    /// the wrong class (finite, infinite, NaN).
+    pub worst: f64,
+    /// The row with the largest error, if there is any row.
+    pub worst_row: Option<usize>,
+    /// ‖computed − exact‖₂ / ‖exact‖₂ over the finite elements.
+    pub relative_error: f64,
+}
+
+impl Verification {
+    /// Whether every element is right.
+    pub fn passed(&self) -> bool {
+        self.wrong == 0
+    }
+}
+
+/// Compares `computed` with `exact`, row by row: |ŷ − y| ≤ γ_k (|α||A||x| + |β||y|) + k · smallest subnormal,
+/// where γ_k = k u / (1 − k u) and k is the longest chain of additions of `format` for a row of that length,
+/// plus 3 for the product, α and β.
+///
+/// # Errors
+/// When the lengths differ.
+pub fn verify<T: Real>(computed: &[T], exact: &[Exact], format: Format) -> Result<Verification, Error> {
+    check_length("computed", computed.len(), exact.len())?;
+    let mut result = Verification { wrong: 0, worst: 0.0, worst_row: None, relative_error: 0.0 };
+    let (mut error_squares, mut squares) = (0.0, 0.0);
+    for (row, (computed, exact)) in computed.iter().zip(exact).enumerate() {
+        let ratio = error_over_bound::<T>(computed.to_f64(), exact, format);
+        // Written so that a NaN counts as wrong.
+        if !matches!(ratio.partial_cmp(&1.0), Some(Ordering::Less | Ordering::Equal)) {
+            result.wrong += 1;
+        }
+        if result.worst_row.is_none() || ratio > result.worst {
+            (result.worst, result.worst_row) = (ratio, Some(row));
+        }
+        if exact.value().is_finite() && computed.to_f64().is_finite() {
+            error_squares += exact.distance(computed.to_f64()).powi(2);
+            squares += exact.value().powi(2);
+        }
+    }
+    result.relative_error = if error_squares == 0.0 { 0.0 } else { (error_squares / squares).sqrt() };
+    Ok(result)
+}
+
+fn error_over_bound<T: Real>(computed: f64, exact: &Exact, format: Format) -> f64 {
+    let k = (longest_chain(format, exact.0.terms) + 3) as f64;
+    let ku = k * T::UNIT_ROUNDOFF;
+    let bound = ku / (1.0 - ku) * exact.0.magnitude + k * T::SMALLEST_SUBNORMAL;
+    let agrees = |same: bool| if same { 0.0 } else { f64::INFINITY };
+    if exact.0.special && !exact.0.high.is_finite() {
+        return agrees(computed == exact.0.high || (computed.is_nan() && exact.0.high.is_nan()));
+    }
+    // Where the terms together pass the largest number, one order of summing overflows and another does not:
+    // both are right.
+    let may_overflow = matches!((exact.0.magnitude + bound).partial_cmp(&T::LARGEST), Some(Ordering::Greater) | None);
+    if !computed.is_finite() || !exact.0.high.is_finite() {
+        return agrees(may_overflow);
+    }
+    exact.distance(computed) / bound
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn one_row(values: &[f64], x: &[f64]) -> Vec<Exact> {
+        let columns = (0..values.len() as u32).collect();
+        let matrix = Csr::try_new(1, values.len(), vec![0u32, values.len() as u32], columns, values.to_vec()).unwrap();
+        exact(&matrix, 1.0, x, 0.0, &[f64::NAN]).unwrap()
+    }
+
+    #[test]
+    fn the_sum_survives_cancellation() {
+        let exact = one_row(&[1e17, 1.0, -1e17], &[1.0, 3.0, 1.0]);
+        assert_eq!(exact[0].value(), 3.0);
+    }
+
+    #[test]
+    fn one_rounding_is_right_and_a_lost_term_is_wrong() {
+        let exact = one_row(&[1.0, 1e-9], &[1.0, 1.0]);
+        assert!(verify(&[1.0 + 1e-9], &exact, Format::CsrScalar).unwrap().passed());
+        let lost = verify(&[1.0], &exact, Format::CsrScalar).unwrap();
+        assert_eq!((lost.wrong, lost.worst_row), (1, Some(0)));
+        assert!(lost.worst > 1e5 && lost.relative_error > 1e-10);
+    }
+
+    #[test]
+    fn classes_must_agree() {
+        for (x, right, wrong) in [
+            (1.0, 2.0, f64::NAN),
+            (1.0, 2.0, f64::INFINITY),
+            (f64::INFINITY, f64::INFINITY, f64::NEG_INFINITY),
+            (f64::INFINITY, f64::INFINITY, f64::MAX),
+            (f64::INFINITY, f64::INFINITY, f64::NAN),
+            (f64::NAN, f64::NAN, 0.0),
+        ] {
+            let exact = one_row(&[2.0], &[x]);
+            assert!(verify(&[right], &exact, Format::Ell).unwrap().passed(), "{x}: {right}");
+            let refused = verify(&[wrong], &exact, Format::Ell).unwrap();
+            assert!(!refused.passed() && refused.worst == f64::INFINITY, "{x}: {wrong}");
+        }
+    }
+
+    #[test]
+    fn an_overflow_on_the_way_is_nobodys_fault() {
+        let exact = one_row(&[f64::MAX, f64::MAX, -f64::MAX], &[1.0, 1.0, 1.0]);
+        assert!(verify(&[f64::INFINITY], &exact, Format::Coo).unwrap().passed());
+        assert!(verify(&[f64::MAX], &exact, Format::Coo).unwrap().passed());
+    }
+
+    #[test]
+    fn lengths_are_checked() {
+        assert!(verify(&[1.0, 2.0], &one_row(&[1.0], &[1.0]), Format::Coo).is_err());
+        let matrix = Csr::try_new(1, 1, vec![0u32, 0], vec![], vec![]).unwrap();
+        assert!(exact(&matrix, 1.0, &[], 0.0, &[0.0]).is_err());
+        assert!(exact(&matrix, 1.0, &[1.0], 0.0, &[]).is_err());
+    }
+}

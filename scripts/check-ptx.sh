@@ -1,0 +1,103 @@
+#!/usr/bin/env bash
+# Assembles PTX for GPU generations and checks that each kernel keeps to registers:
+#   scripts/check-ptx.sh [FILE.ptx ...]        (without files: gpu-kernels/ptx/*.ptx)
+# A file for sm_75 is assembled for that and for all later ones below. Prints the registers of each kernel, and fails if a
+# file does not assemble, or a kernel has a stack frame, spills registers, or uses local memory.
+# ptxas is $PTXAS, or the one on PATH, or that of the Python package nvidia-cuda-nvcc.
+set -euo pipefail
+
+architectures=(75 80 90 100)
+
+find_ptxas() {
+    if [[ -n ${PTXAS:-} ]]; then
+        echo "$PTXAS"
+    elif ! command -v ptxas; then
+        python3 -c 'import glob, nvidia
+for folder in nvidia.__path__:
+    for path in sorted(glob.glob(folder + "/*/bin/ptxas"))[-1:]:
+        print(path)' 2>/dev/null | tail -n 1
+    fi
+}
+
+ptxas=$(find_ptxas) || true
+if [[ ! -x $ptxas ]]; then
+    echo "$0: no ptxas: install a CUDA toolkit, or pip install nvidia-cuda-nvcc" >&2
+    exit 1
+fi
+if [[ $# -eq 0 ]]; then
+    shopt -s nullglob
+    set -- "$(dirname "$0")"/../gpu-kernels/ptx/*.ptx
+    if [[ $# -eq 0 ]]; then
+        echo "$0: there is no file gpu-kernels/ptx/*.ptx" >&2
+        exit 1
+    fi
+fi
+report=$(mktemp)
+trap 'rm -f "$report"' EXIT
+
+# Reads lines "entry NAME" for a file's kernels, then for each architecture a line "architecture NUMBER" and what ptxas
+# says. Prints a line for each kernel with its registers on each architecture, then the faults.
+table='
+$1 == "entry" { order[++kernels] = $2 }
+$1 == "architecture" { architecture = $2; column[++columns] = $2 }
+/Function properties for/ { name = $NF }
+/bytes stack frame/ {
+    if ($1 + $5 + $9 > 0) {
+        text = "%s on sm_%s: stack frame %d, spill stores %d, spill loads %d bytes"
+        bad[++faults] = sprintf(text, name, architecture, $1, $5, $9)
+    }
+}
+/Used [0-9]+ registers/ {
+    match($0, /Used [0-9]+/)
+    registers = substr($0, RSTART + 5, RLENGTH - 5)
+    used[name, architecture] = registers
+    count[architecture]++
+    if (registers + 0 > most[architecture] + 0) most[architecture] = registers
+}
+END {
+    width = 10
+    for (k = 1; k <= kernels; k++) if (length(order[k]) > width) width = length(order[k])
+    printf "%-" width "s", "registers"
+    for (c = 1; c <= columns; c++) printf " %7s", "sm_" column[c]
+    printf "\n"
+    for (k = 1; k <= kernels; k++) {
+        printf "%-" width "s", order[k]
+        for (c = 1; c <= columns; c++) printf " %7s", used[order[k], column[c]]
+        printf "\n"
+    }
+    printf "%-" width "s", "most"
+    for (c = 1; c <= columns; c++) printf " %7s", most[column[c]]
+    printf "\n"
+    for (c = 1; c <= columns; c++) if (count[column[c]] != kernels || kernels == 0) {
+        bad[++faults] = sprintf("sm_%s: ptxas told of %d kernels, the file has %d", column[c], count[column[c]], kernels)
+    }
+    for (f = 1; f <= faults; f++) print "FAULT " bad[f]
+    exit faults > 0
+}'
+
+failed=0
+for file in "$@"; do
+    target=$(sed -n 's/^\.target sm_\([0-9]*\).*/\1/p' "$file" | head -n 1)
+    if [[ -z $target ]]; then
+        echo "FAULT $file: no line .target sm_.." >&2
+        failed=1
+        continue
+    fi
+    sed -n 's/^\.visible \.entry \([A-Za-z0-9_$]*\).*/entry \1/p' "$file" >"$report"
+    echo "$file: $(wc -l <"$report") kernels for sm_$target"
+    for architecture in "${architectures[@]}"; do
+        [[ $architecture -ge $target ]] || continue
+        echo "architecture $architecture" >>"$report"
+        if ! "$ptxas" --verbose --gpu-name "sm_$architecture" --output-file /dev/null "$file" >>"$report" 2>&1; then
+            echo "FAULT $file for sm_$architecture:" >&2
+            sed -n '/^architecture '"$architecture"'$/,$p' "$report" | grep -v -e '^architecture' -e 'ptxas info' | head -n 20 >&2
+            failed=1
+        fi
+    done
+    awk "$table" "$report" || failed=1
+    if grep -n '\.local\b' "$file" | head -n 5 | grep .; then
+        echo "FAULT $file uses local memory"
+        failed=1
+    fi
+done
+exit "$failed"

@@ -1,0 +1,63 @@
+//! What ends the command without an answer, or with a wrong one.
+
+use std::io;
+use std::path::PathBuf;
+
+use warp_spmv::synthetic;
+
+/// Why the command failed. Each message becomes one line.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The arguments do not make sense.
+    #[error("{0}")]
+    Usage(String),
+    /// The library refused or failed.
+    #[error(transparent)]
+    Library(#[from] warp_spmv::Error),
+    /// A generator refused or failed.
+    #[error(transparent)]
+    Generator(#[from] synthetic::Error),
+    /// A missing file whose name could be meant as a generator.
+    #[error("{}: no such file, and no generator of that name: expected {expected}", path.display())]
+    Missing {
+        /// The file.
+        path: PathBuf,
+        /// The forms of all generators.
+        expected: String,
+    },
+    /// The vector of a file does not fit the matrix.
+    #[error("{}: a vector of length {found}, expected {expected} for the columns of the matrix", path.display())]
+    VectorLength {
+        /// The file.
+        path: PathBuf,
+        /// The vector's length.
+        found: usize,
+        /// The number of columns.
+        expected: usize,
+    },
+    /// The results could not be printed.
+    #[error("standard output: {0}")]
+    Stdout(io::Error),
+    /// The results are not right.
+    #[error(
+        "wrong answer: {wrong} of {rows} elements of y are farther off than rounding explains, worst in row {worst_row}"
+    )]
+    WrongAnswer {
+        /// Number of wrong elements.
+        wrong: usize,
+        /// Number of elements.
+        rows: usize,
+        /// The row of the largest error, counted from 0.
+        worst_row: usize,
+    },
+}
+
+impl Error {
+    /// The exit code of the process: 1 for a wrong answer, 2 for none.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::WrongAnswer { .. } => 1,
+            _ => 2,
+        }
+    }
+}

@@ -1,0 +1,271 @@
+//! `warp-spmv info`: what a matrix is like.
+
+use std::fmt::{self, Display};
+use std::io;
+
+use serde::Serialize;
+use terminal_size::{Width, terminal_size_of};
+use warp_spmv::format::FillLimit;
+use warp_spmv::{Csr, Format, Real};
+
+use super::error::Error;
+use super::input::{Input, Source};
+use super::output::{self, printable};
+use super::record::Shape;
+use super::row_lengths::{Bin, RowLengths};
+use super::units::{self, HumanCount};
+
+pub const EXAMPLES: &str = "\
+Examples:
+  warp-spmv info 1138_bus.mtx
+  warp-spmv info pareto:rows=30000,k=1 --json";
+
+/// Columns of the histogram and its legend where standard output is no terminal.
+const DEFAULT_WIDTH: usize = 80;
+
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    #[command(flatten)]
+    source: Source,
+    /// Print one JSON record instead of text
+    #[arg(long)]
+    json: bool,
+}
+
+/// The JSON record of `info --json`.
+#[derive(Debug, Serialize)]
+struct Record {
+    /// Version of this program.
+    version: &'static str,
+    matrix: Shape,
+    /// Stored entries as a fraction of all; null for a matrix without rows or columns.
+    density: Option<f64>,
+    /// What the values are in the file: "real", "integer" or "pattern".
+    field: &'static str,
+    /// What the file leaves out: "general", "symmetric" or "skew-symmetric".
+    symmetry: &'static str,
+    bandwidth: Bandwidth,
+    row_lengths: RowLengths,
+    /// What each storage format would take, CSR first.
+    storage: Vec<Storage>,
+}
+
+/// How far entries are from the main diagonal.
+#[derive(Debug, Default, PartialEq, Serialize)]
+struct Bandwidth {
+    /// Largest row - column of an entry below the diagonal, or 0.
+    below: usize,
+    /// Largest column - row of an entry above the diagonal, or 0.
+    above: usize,
+}
+
+/// What a storage format would take.
+#[derive(Debug, Serialize)]
+struct Storage {
+    /// The name of the storage format.
+    storage: &'static str,
+    /// The formats for `run --format` that are stored so.
+    formats: Vec<&'static str>,
+    float64: Size,
+    float32: Size,
+}
+
+/// The size of the arrays of a matrix.
+#[derive(Debug, Serialize)]
+struct Size {
+    /// Bytes of the arrays.
+    bytes: u128,
+    /// The same as a multiple of the CSR arrays.
+    times_csr: f64,
+    /// Whether `run` would refuse to convert the matrix, because the size is out of proportion.
+    refused: bool,
+}
+
+pub fn info(arguments: &Arguments) -> Result<(), Error> {
+    let record = Record::new(arguments.source.load()?);
+    output::print(&if arguments.json { output::json(&record) } else { record.to_string() })
+}
+
+impl Record {
+    fn new(input: Input<f64>) -> Self {
+        let Input { name, matrix, field, symmetry } = input;
+        let places = matrix.rows() as f64 * matrix.columns() as f64;
+        Self {
+            version: env!("CARGO_PKG_VERSION"),
+            density: (places > 0.0).then(|| matrix.nnz() as f64 / places),
+            field,
+            symmetry,
+            bandwidth: Bandwidth::new(&matrix),
+            row_lengths: RowLengths::new(matrix.row_lengths()),
+            storage: storage(&matrix),
+            matrix: Shape::new(name, &matrix),
+        }
+    }
+}
+
+impl Bandwidth {
+    fn new<T: Real>(matrix: &Csr<T>) -> Self {
+        let mut bandwidth = Self::default();
+        for row in 0..matrix.rows() {
+            for &column in &matrix.column_indices()[matrix.range(row)] {
+                bandwidth.below = bandwidth.below.max(row.saturating_sub(column as usize));
+                bandwidth.above = bandwidth.above.max((column as usize).saturating_sub(row));
+            }
+        }
+        bandwidth
+    }
+}
+
+impl Display for Bandwidth {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [below, above] = [self.below, self.above].map(|distance| HumanCount(distance as u64));
+        write!(f, "{below} below the diagonal, {above} above")
+    }
+}
+
+fn storage(matrix: &Csr<f64>) -> Vec<Storage> {
+    let single: Csr<f32> = matrix.cast();
+    let mut storage: Vec<Storage> = Vec::new();
+    for &format in Format::ALL {
+        match storage.iter_mut().find(|known| known.storage == format.storage()) {
+            Some(known) => known.formats.push(format.name()),
+            None => storage.push(Storage {
+                storage: format.storage(),
+                formats: vec![format.name()],
+                float64: Size::new(format, matrix),
+                float32: Size::new(format, &single),
+            }),
+        }
+    }
+    storage
+}
+
+impl Size {
+    fn new<T: Real>(format: Format, matrix: &Csr<T>) -> Self {
+        let bytes = format.bytes(matrix);
+        let times_csr = bytes as f64 / matrix.bytes() as f64;
+        // As documented at `FillLimit`: up to 1 MiB is always allowed.
+        let refused = times_csr > FillLimit::default().times_csr && bytes > 1 << 20;
+        Self { bytes, times_csr, refused }
+    }
+}
+
+impl Display for Size {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mark = if self.refused { '*' } else { ' ' };
+        write!(f, "{:>11} {:>9.2}{mark}", units::bytes(self.bytes), self.times_csr)
+    }
+}
+
+/// The report for people.
+impl Display for Record {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { matrix, density, field, symmetry, bandwidth, row_lengths, storage, .. } = self;
+        writeln!(f, "matrix      {}", printable(&matrix.name))?;
+        writeln!(f, "shape       {matrix}")?;
+        if let Some(density) = density {
+            writeln!(f, "density     {:.3e}", density)?;
+        }
+        writeln!(f, "values      {field}, {symmetry}")?;
+        writeln!(f, "bandwidth   {bandwidth}")?;
+
+        write!(f, "\nentries in a row\n{}", Statistics(row_lengths))?;
+        let width = terminal_size_of(io::stdout()).map_or(DEFAULT_WIDTH, |(Width(width), _)| width.into());
+        write!(f, "\n{}", Histogram { bins: &row_lengths.histogram, width })?;
+
+        writeln!(f, "\n{:8}{:>11} {:>9}   {:>11} {:>9}", "storage", "float64", "x CSR", "float32", "x CSR")?;
+        for Storage { storage, float64, float32, .. } in storage {
+            writeln!(f, "{}", format!("{storage:8}{float64}  {float32}").trim_end())?;
+        }
+        if storage.iter().any(|storage| storage.float64.refused || storage.float32.refused) {
+            let limit = FillLimit::default().times_csr;
+            writeln!(f, "* out of proportion: `run` refuses formats of more than {limit} times CSR")?;
+        }
+        Ok(())
+    }
+}
+
+/// The statistics as lines.
+struct Statistics<'a>(&'a RowLengths);
+
+impl Display for Statistics<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let lengths = self.0;
+        let count = |count: Option<usize>| count.map_or("-".into(), |count| HumanCount(count as u64).to_string());
+        let real = |real: Option<f64>| real.map_or("-".into(), |real| format!("{real:.2}"));
+        for [(left, left_value), (right, right_value)] in [
+            [("minimum", count(lengths.minimum)), ("mean", real(lengths.mean))],
+            [("median", count(lengths.median)), ("deviation", real(lengths.standard_deviation))],
+            [("90 %", count(lengths.quantile_90)), ("empty rows", count(Some(lengths.empty_rows)))],
+            [("99 %", count(lengths.quantile_99)), ("maximum", count(lengths.maximum))],
+        ] {
+            writeln!(f, "  {left:8}{left_value:>13}    {right:11}{right_value:>13}")?;
+        }
+        Ok(())
+    }
+}
+
+/// Bins as bars, from the first with rows on, in lines of at most `width` columns.
+struct Histogram<'a> {
+    bins: &'a [Bin],
+    width: usize,
+}
+
+impl Display for Histogram<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let most = self.bins.iter().map(|bin| bin.rows).max().unwrap_or(0);
+        if most == 0 {
+            return Ok(());
+        }
+        let head = ("entries".to_owned(), "rows".to_owned(), 0);
+        let bins = self.bins.iter().skip_while(|bin| bin.rows == 0);
+        let bins = bins.map(|bin| (bin.label(), HumanCount(bin.rows as u64).to_string(), bin.rows));
+        let lines: Vec<_> = std::iter::once(head).chain(bins).collect();
+        let lengths_width = lines.iter().map(|(lengths, ..)| lengths.len()).max().unwrap_or(0);
+        let rows_width = lines.iter().map(|(_, rows, _)| rows.len()).max().unwrap_or(0);
+        let bar_width = self.width.saturating_sub(lengths_width + rows_width + 6).max(1);
+        for (lengths, rows, count) in lines {
+            // Rounded up, so that no row goes unseen.
+            let bar = "#".repeat((count as u128 * bar_width as u128).div_ceil(most as u128) as usize);
+            writeln!(f, "{}", format!("  {lengths:>lengths_width$}  {rows:>rows_width$}  {bar}").trim_end())?;
+        }
+        Ok(())
+    }
+}
+
+impl Bin {
+    fn label(&self) -> String {
+        if self.from == self.to { self.from.to_string() } else { format!("{}-{}", self.from, self.to) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bars_fit_and_show_every_row() {
+        let bins = [(0, 0, 0), (1, 1, 1), (2, 3, 0), (4, 7, 1_000_000), (8, 15, 500_000)];
+        let bins = bins.map(|(from, to, rows)| Bin { from, to, rows });
+        let text = Histogram { bins: &bins, width: 40 }.to_string();
+        let bar = "#".repeat(18);
+        let half = "#".repeat(9);
+        assert_eq!(
+            text,
+            format!(
+                "  entries       rows\n        1          1  #\n      2-3          0\n      4-7  1,000,000  {bar}\n     \
+                 8-15    500,000  {half}\n"
+            )
+        );
+        assert!(text.lines().all(|line| line.len() <= 40));
+        // Where there is no room, the bars stay but shrink.
+        assert!(Histogram { bins: &bins, width: 5 }.to_string().ends_with(" #\n"));
+        assert_eq!(Histogram { bins: &[], width: 80 }.to_string(), "");
+    }
+
+    #[test]
+    fn bandwidth_of_both_sides() {
+        let matrix = Csr::try_from_triplets(3, 5, &[2, 0, 1], &[0, 3, 1], &[1.0; 3]).unwrap();
+        assert_eq!(Bandwidth::new(&matrix), Bandwidth { below: 2, above: 3 });
+    }
+}

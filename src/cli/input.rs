@@ -1,0 +1,99 @@
+//! The matrix and the vector that a command works on.
+
+use std::ffi::OsString;
+use std::io;
+use std::path::Path;
+
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use warp_spmv::io::{Field, Symmetry, read_matrix_market, read_vector};
+use warp_spmv::synthetic::Generator;
+use warp_spmv::{Csr, Real};
+
+use super::error::Error;
+use super::progress::Progress;
+
+/// Where a matrix comes from, as the user names it.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Source {
+    /// Matrix Market file, or generator such as stencil:27:100 (see below)
+    #[arg(value_name = "FILE|GENERATOR")]
+    matrix: OsString,
+}
+
+/// A matrix, with what is known of where it comes from.
+pub struct Input<T: Real> {
+    /// The file's name, or the generator's canonical text.
+    pub name: String,
+    /// The matrix.
+    pub matrix: Csr<T>,
+    /// What the file says of its values: "real", "integer" or "pattern".
+    pub field: &'static str,
+    /// What the file says of its symmetry: "general", "symmetric" or "skew-symmetric".
+    pub symmetry: &'static str,
+}
+
+impl Source {
+    /// The text, where it is that of a generator.
+    fn generator(&self) -> Option<&str> {
+        self.matrix.to_str().filter(|text| Generator::is_generator_text(text))
+    }
+
+    /// What is done to get the matrix: "generate" or "read".
+    pub fn verb(&self) -> &'static str {
+        if self.generator().is_some() { "generate" } else { "read" }
+    }
+
+    /// Generates or reads the matrix.
+    pub fn load<T: Real>(&self) -> Result<Input<T>, Error> {
+        if let Some(text) = self.generator() {
+            let generator: Generator = text.parse()?;
+            let _progress = Progress::spinner("generating the matrix");
+            let matrix = generator.generate()?;
+            return Ok(Input { name: generator.to_string(), matrix, field: "real", symmetry: "general" });
+        }
+        let progress = Progress::bytes("reading the matrix");
+        let (matrix, header) =
+            read_matrix_market(&self.matrix, Some(&|done, total| progress.update(done, total))).map_err(explain)?;
+        let field = match header.field {
+            Field::Real => "real",
+            Field::Integer => "integer",
+            Field::Pattern => "pattern",
+        };
+        let symmetry = match header.symmetry {
+            Symmetry::General => "general",
+            Symmetry::Symmetric => "symmetric",
+            Symmetry::SkewSymmetric => "skew-symmetric",
+        };
+        Ok(Input { name: self.matrix.to_string_lossy().into_owned(), matrix, field, symmetry })
+    }
+}
+
+/// A missing file with a colon in its name may be a misspelt generator.
+fn explain(error: warp_spmv::Error) -> Error {
+    match error {
+        warp_spmv::Error::File { path, source }
+            if source.kind() == io::ErrorKind::NotFound && path.as_os_str().as_encoded_bytes().contains(&b':') =>
+        {
+            let forms: Vec<_> = Generator::HELP.iter().map(|help| help.form).collect();
+            Error::Missing { path, expected: forms.join(" or ") }
+        }
+        error => error.into(),
+    }
+}
+
+/// Reads a vector that is to be multiplied by a matrix with this many columns.
+pub fn vector<T: Real>(path: &Path, columns: usize) -> Result<Vec<T>, Error> {
+    let progress = Progress::bytes("reading x");
+    let vector: Vec<T> = read_vector(path, Some(&|done, total| progress.update(done, total)))?;
+    if vector.len() != columns {
+        return Err(Error::VectorLength { path: path.into(), found: vector.len(), expected: columns });
+    }
+    Ok(vector)
+}
+
+/// Values from -1 to 1 that are the same in every run.
+pub fn random_vector<T: Real>(length: usize, seed: u64) -> Vec<T> {
+    let mut random = ChaCha8Rng::seed_from_u64(seed);
+    (0..length).map(|_| T::from_f64(random.random_range(-1.0..1.0))).collect()
+}

@@ -1,0 +1,116 @@
+//! The command line: one file a subcommand. Everything that fails says so in one line on standard error.
+
+mod error;
+mod info;
+mod input;
+mod output;
+mod progress;
+mod record;
+mod row_lengths;
+mod run;
+mod units;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use warp_spmv::synthetic::Generator;
+
+use error::Error;
+
+const EXAMPLES: &str = "\
+Examples:
+  warp-spmv info 1138_bus.mtx
+  warp-spmv run stencil:27:100 --format ell
+  warp-spmv run 1138_bus.mtx --precision float32 --json
+
+Exit codes: 0 the answer is right, 1 it is wrong, 2 there is none: bad usage, bad input, or something failed.";
+
+/// Sparse matrix-vector multiplication (SpMV) on GPU and CPU
+#[derive(Debug, Parser)]
+#[command(name = "warp-spmv", version, after_help = EXAMPLES, arg_required_else_help = false)]
+struct CommandLine {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Describe a matrix: shape, row lengths, and what each format would take
+    #[command(after_help = with_generators(info::EXAMPLES))]
+    Info(info::Arguments),
+    /// Multiply a matrix by a vector, check the answer, and time it
+    #[command(after_help = with_generators(run::EXAMPLES))]
+    Run(run::Arguments),
+}
+
+/// A subcommand's examples, and how to ask for each generator.
+fn with_generators(examples: &str) -> String {
+    let mut text = String::from("Generators:");
+    for help in Generator::HELP {
+        text += &format!("\n  {}\n      {}", help.form, help.about);
+    }
+    format!("{text}\n\n{examples}")
+}
+
+/// Runs the command with the process's arguments.
+pub fn main() -> ExitCode {
+    match parse_and_run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            output::say(&format!("error: {error}"));
+            ExitCode::from(error.exit_code())
+        }
+    }
+}
+
+fn parse_and_run() -> Result<(), Error> {
+    match CommandLine::try_parse() {
+        Ok(CommandLine { command: Command::Info(arguments) }) => info::info(&arguments),
+        Ok(CommandLine { command: Command::Run(arguments) }) => run::run(&arguments),
+        // `--help` and `--version`.
+        Err(error) if !error.use_stderr() => output::ignore_broken_pipe(error.print()),
+        Err(error) => Err(Error::Usage(one_line(&error.render().to_string()))),
+    }
+}
+
+/// clap's explanation without the usage that follows it, in one line.
+fn one_line(explanation: &str) -> String {
+    let paragraphs = explanation.split("\n\n").map(|paragraph| {
+        let lines: Vec<_> = paragraph.lines().map(str::trim).collect();
+        lines.join(" ")
+    });
+    let told: Vec<_> =
+        paragraphs.take_while(|told| !told.starts_with("Usage:") && !told.starts_with("For more")).collect();
+    let line = told.join("; ");
+    format!("{}; try --help", line.strip_prefix("error: ").unwrap_or(&line))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        use clap::CommandFactory;
+        CommandLine::command().debug_assert();
+    }
+
+    #[test]
+    fn explanations_become_one_line() {
+        for (arguments, says) in [
+            (&["run"] as &[&str], "the following required arguments were not provided: <FILE|GENERATOR>; try --help"),
+            (
+                &["info", "--jsn"],
+                "unexpected argument '--jsn' found; tip: a similar argument exists: '--json'; try --help",
+            ),
+            (
+                &["run", "a", "--precision", "half"],
+                "invalid value 'half' for '--precision <PRECISION>' [possible values: float32, float64]; try --help",
+            ),
+        ] {
+            let arguments = ["warp-spmv"].iter().chain(arguments);
+            let error = CommandLine::try_parse_from(arguments).unwrap_err();
+            assert_eq!(one_line(&error.render().to_string()), says);
+        }
+    }
+}

@@ -1,0 +1,237 @@
+//! What `warp-spmv run` reports.
+
+use std::fmt::{self, Display};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::Serialize;
+use warp_spmv::executor::ExecutorName;
+use warp_spmv::verify::Verification;
+use warp_spmv::{Csr, Real};
+
+use super::output::printable;
+use super::units::{self, HumanCount, duration, four_digits};
+
+/// The JSON record of `run --json`. Bytes and times are numbers; times are in seconds.
+#[derive(Debug, Serialize)]
+pub struct Record {
+    /// Version of this program.
+    pub version: &'static str,
+    /// The matrix.
+    pub matrix: Shape,
+    /// The format, as `--format` takes it.
+    pub format: &'static str,
+    /// The executor, as `--executor` takes it.
+    pub executor: &'static str,
+    /// What the executor runs on.
+    pub device: String,
+    /// "float32" or "float64".
+    pub precision: &'static str,
+    /// The factor of A x.
+    pub alpha: f64,
+    /// The factor of y.
+    pub beta: f64,
+    /// Bytes of the format's arrays.
+    pub bytes: u128,
+    /// How long each step took.
+    pub times: Times,
+    /// 2 nonzeros over the median time, in 10^9 a second; null where that time is 0.
+    pub gflops: Option<f64>,
+    /// Bytes of the format's arrays, x and y over the median time, in 10^9 a second; null where that time is 0.
+    pub gbps: Option<f64>,
+    /// How far the answer is from the exact one.
+    pub verification: Checked,
+    /// Where y was written, if it was.
+    pub output: Option<PathBuf>,
+    /// What else may matter for the times.
+    pub environment: Environment,
+}
+
+/// A matrix, by name and size.
+#[derive(Debug, Serialize)]
+pub struct Shape {
+    /// The file's name as given, or the generator's canonical text.
+    pub name: String,
+    /// Number of rows.
+    pub rows: usize,
+    /// Number of columns.
+    pub columns: usize,
+    /// Number of stored entries, those that a symmetric file leaves out included.
+    pub nonzeros: usize,
+}
+
+/// How long each step took.
+#[derive(Debug, Serialize)]
+pub struct Times {
+    /// What was done to get the matrix: "read" or "generate".
+    pub source: &'static str,
+    /// Reading or generating the matrix.
+    #[serde(serialize_with = "seconds")]
+    pub load: Duration,
+    /// Converting it to the format.
+    #[serde(serialize_with = "seconds")]
+    pub convert: Duration,
+    /// Moving it to the executor's memory.
+    #[serde(serialize_with = "seconds")]
+    pub upload: Duration,
+    /// Multiplying it once.
+    pub multiply: Spread,
+}
+
+/// How long the repeats of a step took.
+#[derive(Debug, Serialize)]
+pub struct Spread {
+    /// How often it was timed.
+    pub repeats: usize,
+    /// The shortest time.
+    #[serde(serialize_with = "seconds")]
+    pub minimum: Duration,
+    /// The middle one, or the mean of the two in the middle.
+    #[serde(serialize_with = "seconds")]
+    pub median: Duration,
+    /// The longest time.
+    #[serde(serialize_with = "seconds")]
+    pub maximum: Duration,
+}
+
+/// How far the answer is from the exact one.
+#[derive(Debug, Serialize)]
+pub struct Checked {
+    /// Whether every element is as close as rounding explains.
+    pub passed: bool,
+    /// Number of elements that are not.
+    pub wrong: usize,
+    /// The largest error, as a fraction of what rounding explains in its row; null where an element is not
+    /// finite and should be, or the reverse.
+    pub worst: f64,
+    /// Its row, counted from 0; null for a matrix without rows.
+    pub worst_row: Option<usize>,
+    /// Norm of the error over norm of the exact answer.
+    pub relative_error: f64,
+}
+
+/// What may matter for the times besides the device.
+#[derive(Debug, Serialize)]
+pub struct Environment {
+    /// The operating system.
+    pub system: &'static str,
+    /// The host's architecture.
+    pub architecture: &'static str,
+    /// Threads of the host that convert and multiply.
+    pub threads: usize,
+    /// "release", or "debug" for a slow one.
+    pub build: &'static str,
+    /// Whether this program can use an NVIDIA GPU.
+    pub cuda: bool,
+}
+
+fn seconds<S: serde::Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_f64(time.as_secs_f64())
+}
+
+impl Shape {
+    pub fn new<T: Real>(name: String, matrix: &Csr<T>) -> Self {
+        Self { name, rows: matrix.rows(), columns: matrix.columns(), nonzeros: matrix.nnz() }
+    }
+}
+
+impl Spread {
+    /// # Panics
+    /// When there are no times.
+    pub fn of(mut times: Vec<Duration>) -> Self {
+        times.sort_unstable();
+        let (last, middle) = (times.len() - 1, times.len() / 2);
+        Self {
+            repeats: times.len(),
+            minimum: times[0],
+            median: (times[last - middle] + times[middle]) / 2,
+            maximum: times[last],
+        }
+    }
+}
+
+impl From<Verification> for Checked {
+    fn from(verification: Verification) -> Self {
+        let passed = verification.passed();
+        let Verification { wrong, worst, worst_row, relative_error } = verification;
+        Self { passed, wrong, worst, worst_row, relative_error }
+    }
+}
+
+impl Environment {
+    pub fn here() -> Self {
+        Self {
+            system: std::env::consts::OS,
+            architecture: std::env::consts::ARCH,
+            threads: rayon::current_num_threads(),
+            build: if cfg!(debug_assertions) { "debug" } else { "release" },
+            cuda: cfg!(feature = "cuda"),
+        }
+    }
+}
+
+impl Display for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [rows, columns, nonzeros] = [self.rows, self.columns, self.nonzeros].map(|count| HumanCount(count as u64));
+        write!(f, "{rows} rows, {columns} columns, {nonzeros} stored entries")
+    }
+}
+
+/// The report for people.
+impl Display for Record {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { matrix, format, executor, device, precision, bytes, times, verification, .. } = self;
+        writeln!(f, "matrix        {}", printable(&matrix.name))?;
+        writeln!(f, "shape         {matrix}")?;
+        writeln!(f, "format        {format}, {precision}, {}", units::bytes(*bytes))?;
+        writeln!(f, "executor      {executor}, {device}")?;
+        writeln!(f, "{:13} {}", times.source, duration(times.load))?;
+        writeln!(f, "convert       {}", duration(times.convert))?;
+        writeln!(f, "upload        {}", duration(times.upload))?;
+        let of_no_gpu =
+            if *executor == ExecutorName::Emulated.name() { ", which says nothing about a GPU" } else { "" };
+        writeln!(f, "multiply      {}{of_no_gpu}", times.multiply)?;
+        if let (Some(gflops), Some(gbps)) = (self.gflops, self.gbps) {
+            writeln!(f, "speed         {} GFLOP/s, {} GB/s", four_digits(gflops), four_digits(gbps))?;
+        }
+        writeln!(f, "verification  {verification}")?;
+        if let Some(output) = &self.output {
+            writeln!(f, "output        {}", printable(&output.to_string_lossy()))?;
+        }
+        Ok(())
+    }
+}
+
+impl Display for Spread {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [median, minimum, maximum] = [self.median, self.minimum, self.maximum].map(duration);
+        match self.repeats {
+            1 => write!(f, "{median}, timed once"),
+            repeats => write!(f, "{median} median of {repeats}, {minimum} to {maximum}"),
+        }
+    }
+}
+
+impl Display for Checked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let verdict = if self.passed { "passed" } else { "FAILED" };
+        let Self { worst, relative_error, .. } = self;
+        write!(f, "{verdict}, largest error {worst:.3} of the bound, relative error {relative_error:.1e}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spread_of_times() {
+        let spread = |seconds: &[u64]| {
+            let spread = Spread::of(seconds.iter().copied().map(Duration::from_secs).collect());
+            [spread.minimum, spread.median, spread.maximum].map(|time| time.as_secs_f64())
+        };
+        assert_eq!(spread(&[3]), [3.0, 3.0, 3.0]);
+        assert_eq!(spread(&[5, 1, 3]), [1.0, 3.0, 5.0]);
+        assert_eq!(spread(&[4, 1, 8, 3]), [1.0, 3.5, 8.0]);
+    }
+}

@@ -1,0 +1,327 @@
+//! `warp-spmv run`: multiplies, checks the answer, and times it.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use clap::ValueEnum;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use warp_spmv::executor::{Executor, ExecutorName, Visitor};
+use warp_spmv::format::{FillLimit, Matrix};
+use warp_spmv::io::write_vector;
+use warp_spmv::verify::{exact, verify};
+use warp_spmv::{Csr, Format, Plan, Real, Vector};
+
+use super::error::Error;
+use super::input::{self, Input, Source};
+use super::output;
+use super::progress::Progress;
+use super::record::{Environment, Record, Shape, Spread, Times};
+
+pub const EXAMPLES: &str = "\
+Examples:
+  warp-spmv run stencil:27:100
+  warp-spmv run 1138_bus.mtx --format ell --precision float32 --repeat 200
+  warp-spmv run 1138_bus.mtx --x x.mtx --output y.mtx
+  warp-spmv run pareto:rows=1000,k=2 --executor emulated --json";
+
+/// Untimed multiplications before the timed ones.
+const WARM_UPS: usize = 5;
+
+/// Where the values of x and of y begin when no file gives them.
+const SEED_OF_X: u64 = 1;
+const SEED_OF_Y: u64 = 2;
+
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    #[command(flatten)]
+    source: Source,
+    /// How the matrix is stored and multiplied
+    #[arg(long, default_value = "csr-vector", value_parser = format_parser())]
+    format: Format,
+    /// Where it is multiplied [default: cuda where there is a GPU that this program can use, otherwise cpu]
+    #[arg(long, value_parser = executor_parser())]
+    executor: Option<ExecutorName>,
+    /// The type of all values
+    #[arg(long, value_enum, default_value_t = Precision::Float64)]
+    precision: Precision,
+    /// Timed multiplications [default: 50; 1 for the executors reference and emulated]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    repeat: Option<u32>,
+    /// α in y ← α A x + β y
+    #[arg(long, value_name = "NUMBER", default_value_t = 1.0, allow_negative_numbers = true)]
+    alpha: f64,
+    /// β in y ← α A x + β y; where it is not 0, y begins with fixed pseudo-random values
+    #[arg(long, value_name = "NUMBER", default_value_t = 0.0, allow_negative_numbers = true)]
+    beta: f64,
+    /// Matrix Market array file with x [default: fixed pseudo-random values from -1 to 1]
+    #[arg(long, value_name = "FILE")]
+    x: Option<PathBuf>,
+    /// Write y to this Matrix Market array file, unless the answer is wrong
+    #[arg(long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Print one JSON record instead of text
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Precision {
+    Float32,
+    Float64,
+}
+
+fn format_parser() -> impl TypedValueParser<Value = Format> {
+    PossibleValuesParser::new(Format::ALL.iter().map(|format| format.name())).try_map(|name| name.parse::<Format>())
+}
+
+fn executor_parser() -> impl TypedValueParser<Value = ExecutorName> {
+    PossibleValuesParser::new(ExecutorName::ALL.iter().map(|executor| executor.name()))
+        .try_map(|name| name.parse::<ExecutorName>())
+}
+
+pub fn run(arguments: &Arguments) -> Result<(), Error> {
+    if let Some(output) = &arguments.output {
+        check_folder(output)?;
+    }
+    match arguments.precision {
+        Precision::Float32 => run_in::<f32>(arguments),
+        Precision::Float64 => run_in::<f64>(arguments),
+    }
+}
+
+/// Finds out before the work, not after it, that the output has no place.
+fn check_folder(output: &Path) -> Result<(), Error> {
+    let folder = output.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    match folder.metadata() {
+        Ok(metadata) if metadata.is_dir() => Ok(()),
+        Ok(_) => Err(io::Error::from(io::ErrorKind::NotADirectory)),
+        Err(source) => Err(source),
+    }
+    .map_err(|source| warp_spmv::Error::File { path: folder.into(), source }.into())
+}
+
+fn run_in<T: Real>(arguments: &Arguments) -> Result<(), Error> {
+    let factors = [("alpha", arguments.alpha), ("beta", arguments.beta)];
+    for (name, factor) in factors {
+        if factor.is_finite() && factor.abs() > T::LARGEST {
+            return Err(Error::Usage(format!("--{name} {factor:e} is beyond the range of {}", T::PRECISION)));
+        }
+    }
+    let job = |executor_name, note| Job::<T> {
+        arguments,
+        executor_name,
+        note,
+        alpha: T::from_f64(arguments.alpha),
+        beta: T::from_f64(arguments.beta),
+    };
+    if let Some(executor) = arguments.executor {
+        return executor.with(job(executor, None))?;
+    }
+    let mut note = None;
+    if cfg!(feature = "cuda") {
+        match ExecutorName::Cuda.with(job(ExecutorName::Cuda, None)) {
+            Err(warp_spmv::Error::Unavailable { reason, .. }) => {
+                note = Some(format!("no GPU: {reason}, running on the CPU"));
+            }
+            done => return done?,
+        }
+    }
+    ExecutorName::Cpu.with(job(ExecutorName::Cpu, note))?
+}
+
+/// All that is done once there is an executor.
+struct Job<'a, T> {
+    arguments: &'a Arguments,
+    executor_name: ExecutorName,
+    /// What to say on standard error as soon as the input has turned out to be right.
+    note: Option<String>,
+    alpha: T,
+    beta: T,
+}
+
+impl<T: Real> Visitor for Job<'_, T> {
+    type Output = Result<(), Error>;
+
+    fn visit<E: Executor>(self, executor: &E) -> Self::Output {
+        let Self { arguments, alpha, beta, .. } = self;
+        let start = Instant::now();
+        let Input { name, matrix, .. } = arguments.source.load::<T>()?;
+        let load = start.elapsed();
+        let shape = Shape::new(name, &matrix);
+        let (x, y) = self.vectors(&matrix)?;
+        if let Some(note) = &self.note {
+            output::say(note);
+        }
+        let vector_bytes = size_of_val(&*x) + size_of_val(&*y);
+
+        let (expected, _) = timed("computing the exact answer", || exact(&matrix, alpha, &x, beta, &y))?;
+        let (matrix, convert) =
+            timed("converting the matrix", || Matrix::try_from_csr(matrix, arguments.format, FillLimit::default()))?;
+        let bytes = matrix.bytes();
+        let (mut plan, upload) = timed("moving the matrix to the executor", || {
+            let plan = Plan::from_matrix(executor, matrix, arguments.format)?;
+            executor.synchronize()?;
+            Ok(plan)
+        })?;
+        let x = executor.upload(x)?;
+        let (computed, _) = timed("multiplying", || {
+            let mut computed = executor.upload(y.clone())?;
+            plan.apply(alpha, &x, beta, &mut computed)?;
+            executor.download(&computed)
+        })?;
+        let verification = verify(&computed, &expected, arguments.format)?;
+        drop(expected);
+        let multiply = Spread::of(self.time_multiplications(&mut plan, executor, &x, &y)?);
+
+        let wrong_answer = (!verification.passed()).then_some(Error::WrongAnswer {
+            wrong: verification.wrong,
+            rows: shape.rows,
+            worst_row: verification.worst_row.unwrap_or(0),
+        });
+        let output = arguments.output.clone().filter(|_| wrong_answer.is_none());
+        if let Some(path) = &output {
+            write_vector(path, &computed)?;
+        }
+        let median = multiply.median.as_secs_f64();
+        let giga_per_second = |amount: f64| (median > 0.0).then(|| amount / median / 1e9);
+        let record = Record {
+            version: env!("CARGO_PKG_VERSION"),
+            gflops: giga_per_second(2.0 * shape.nonzeros as f64),
+            gbps: giga_per_second(bytes as f64 + vector_bytes as f64),
+            matrix: shape,
+            format: arguments.format.name(),
+            executor: self.executor_name.name(),
+            device: executor.device().name.clone(),
+            precision: T::PRECISION,
+            alpha: arguments.alpha,
+            beta: arguments.beta,
+            bytes,
+            times: Times { source: arguments.source.verb(), load, convert, upload, multiply },
+            verification: verification.into(),
+            output,
+            environment: Environment::here(),
+        };
+        output::print(&if arguments.json { output::json(&record) } else { record.to_string() })?;
+        wrong_answer.map_or(Ok(()), Err)
+    }
+}
+
+impl<T: Real> Job<'_, T> {
+    /// x, and what y is before the multiplication.
+    fn vectors(&self, matrix: &Csr<T>) -> Result<(Vec<T>, Vec<T>), Error> {
+        let x = match &self.arguments.x {
+            Some(path) => input::vector(path, matrix.columns())?,
+            None => input::random_vector(matrix.columns(), SEED_OF_X),
+        };
+        // With β = 0 nothing may be read from y, and NaN would show it.
+        let y = if self.beta == T::ZERO {
+            vec![T::from_f64(f64::NAN); matrix.rows()]
+        } else {
+            input::random_vector(matrix.rows(), SEED_OF_Y)
+        };
+        Ok((x, y))
+    }
+
+    /// Times as many multiplications as are asked for.
+    fn time_multiplications<E: Executor>(
+        &self,
+        plan: &mut Plan<'_, T, E>,
+        executor: &E,
+        x: &Vector<T, E>,
+        y: &[T],
+    ) -> Result<Vec<Duration>, Error> {
+        let (warm_ups, default_repeats) = match self.executor_name {
+            ExecutorName::Cpu | ExecutorName::Cuda => (WARM_UPS, 50),
+            ExecutorName::Reference | ExecutorName::Emulated => (0, 1),
+        };
+        let repeats = warm_ups + self.arguments.repeat.map_or(default_repeats, |repeats| repeats as usize);
+        let progress = Progress::times("timing");
+        let mut result = executor.upload(y.to_vec())?;
+        let mut times = Vec::new();
+        for repeat in 0..repeats {
+            let time = executor.time(&mut || plan.apply(self.alpha, x, self.beta, &mut result))?;
+            if repeat >= warm_ups {
+                times.push(time);
+            }
+            // With β, y would grow from one multiplication to the next.
+            if self.beta != T::ZERO {
+                result = executor.upload(y.to_vec())?;
+            }
+            progress.update(repeat as u64 + 1, repeats as u64);
+        }
+        Ok(times)
+    }
+}
+
+/// Does a step, with its progress shown, and says how long it took.
+fn timed<R>(
+    what: &'static str,
+    work: impl FnOnce() -> Result<R, warp_spmv::Error>,
+) -> Result<(R, Duration), warp_spmv::Error> {
+    let _progress = Progress::spinner(what);
+    let start = Instant::now();
+    let result = work()?;
+    Ok((result, start.elapsed()))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+    use warp_spmv::executor::Cpu;
+    use warp_spmv::memory::{Element, HostMemory};
+    use warp_spmv::spmv::{Device, Operands, Workspace};
+
+    use super::*;
+
+    /// An executor that gets the last element wrong.
+    struct Wrong(Cpu);
+
+    impl Executor for Wrong {
+        type Memory = HostMemory;
+
+        fn device(&self) -> &Device {
+            self.0.device()
+        }
+
+        fn upload<T: Element>(&self, array: Vec<T>) -> Result<Vec<T>, warp_spmv::Error> {
+            self.0.upload(array)
+        }
+
+        fn download<T: Element>(&self, array: &Vec<T>) -> Result<Vec<T>, warp_spmv::Error> {
+            self.0.download(array)
+        }
+
+        fn multiply<T: Real>(
+            &self,
+            matrix: &Matrix<T>,
+            format: Format,
+            Operands { alpha, x, beta, y }: Operands<'_, T, HostMemory>,
+            workspace: &mut Workspace<T, HostMemory>,
+        ) -> Result<(), warp_spmv::Error> {
+            self.0.multiply(matrix, format, Operands { alpha, x, beta, y: &mut *y }, workspace)?;
+            y[matrix.rows() - 1] = T::from_f64(f64::NAN);
+            Ok(())
+        }
+    }
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        arguments: Arguments,
+    }
+
+    #[test]
+    fn a_wrong_answer_is_an_error_and_not_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let output = folder.path().join("y.mtx");
+        let line = ["run", "stencil:5:10", "--repeat", "1", "--json", "--output", output.to_str().unwrap()];
+        let Line { arguments } = Line::parse_from(line);
+        let executor_name = ExecutorName::Cpu;
+        let job = Job::<f64> { arguments: &arguments, executor_name, note: None, alpha: 1.0, beta: 0.0 };
+        let error = job.visit(&Wrong(Cpu::new())).unwrap_err();
+        assert!(matches!(error, Error::WrongAnswer { wrong: 1, rows: 100, worst_row: 99 }), "{error}");
+        assert_eq!(error.exit_code(), 1);
+        assert_eq!(folder.path().read_dir().unwrap().count(), 0);
+    }
+}

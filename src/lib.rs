@@ -1,0 +1,56 @@
+//! Sparse matrix-vector multiplication (SpMV), y ← α A x + β y, on NVIDIA GPUs and on the CPU.
+//!
+//! A [`Csr`] matrix comes from a generator, a file or its arrays. An [executor](executor::Executor) says where
+//! to multiply, a [`Format`] how to store the matrix there, and a [`Plan`] is the two together:
+//!
+//! ```
+//! use warp_spmv::executor::{Cpu, Executor};
+//! use warp_spmv::synthetic::Generator;
+//! use warp_spmv::verify::{exact, verify};
+//! use warp_spmv::{Csr, Format, Plan};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! // The Laplacian of 7 points on a grid of 20 x 20 x 20.
+//! let matrix: Csr<f64> = "stencil:7:20".parse::<Generator>()?.generate()?;
+//! let x: Vec<f64> = (0..matrix.columns()).map(|column| (column as f64).sin()).collect();
+//!
+//! let cpu = Cpu::new();
+//! let mut plan = Plan::new(&cpu, matrix.clone(), Format::Ell)?;
+//! let mut y = cpu.upload(vec![0.0; matrix.rows()])?;
+//! plan.apply(1.0, &cpu.upload(x.clone())?, 0.0, &mut y)?;
+//!
+//! // Compare with the answer in twice the precision, row by row.
+//! let y = cpu.download(&y)?;
+//! let expected = exact(&matrix, 1.0, &x, 0.0, &y)?;
+//! assert!(verify(&y, &expected, Format::Ell)?.passed());
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Files are Matrix Market:
+//!
+//! ```
+//! use warp_spmv::io::{read_matrix_market, read_vector, write_vector};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let folder = tempfile::tempdir()?;
+//! let path = folder.path().join("small.mtx");
+//! std::fs::write(&path, "%%MatrixMarket matrix coordinate real general\n2 3 2\n1 1 4.0\n2 3 0.5\n")?;
+//! let (matrix, _) = read_matrix_market::<f32>(&path, None)?;
+//! assert!(matrix.row(1).eq([(2, 0.5)]));
+//!
+//! let path = folder.path().join("y.mtx");
+//! write_vector(&path, &[1.0, 0.1])?;
+//! assert_eq!(read_vector::<f64>(&path, None)?, [1.0, 0.1]);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! On a GPU (with the feature `cuda`) it is `Cuda::new(0)?` instead of `Cpu::new()`; the rest stays.
+
+#[doc(inline)]
+pub use host::*;
+
+/// Matrices that are generated instead of read.
+#[doc(inline)]
+pub use synthetic;

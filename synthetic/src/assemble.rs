@@ -1,0 +1,92 @@
+//! From rows to a matrix: lengths first, then entries, straight into arrays of the right size.
+
+use bytemuck::{Zeroable, allocation::try_zeroed_vec};
+use host::format::{Csr, Offsets, parallel_rows};
+use host::real::Real;
+use rand_chacha::ChaCha8Rng;
+use rayon::prelude::*;
+
+use crate::draw::{Purpose, stream};
+use crate::registry::csr_bytes;
+use crate::{Error, Generate};
+
+/// The largest size of a matrix's arrays, in bytes: 4 TiB, more than any machine it is meant for has.
+pub const LARGEST_BYTES: u128 = 1 << 42;
+
+/// Rows that share a stream of random numbers. A part of what each seed means: not to be tuned.
+const ROWS_AT_ONCE: usize = 1024;
+
+/// A matrix whose rows can be made one by one. Rows of a chunk come in ascending order.
+pub(crate) trait RowByRow: Generate + Sync {
+    /// Where the random numbers begin; 0 for a matrix that draws none.
+    fn seed(&self) -> u64 {
+        0
+    }
+
+    /// The number of entries of a row.
+    fn length(&self, row: usize, random: &mut ChaCha8Rng) -> u32;
+
+    /// Writes the entries of a row into arrays that have its length.
+    fn fill<T: Real>(&self, row: usize, random: &mut ChaCha8Rng, columns: &mut [u32], values: &mut [T]);
+}
+
+/// The matrix of a generator.
+pub(crate) fn assemble<T: Real>(generator: &impl RowByRow) -> Result<Csr<T>, Error> {
+    generator.check()?;
+    check_bytes::<T>(generator.rows(), generator.expected_nnz())?;
+    let offsets = row_offsets(generator)?;
+    let nnz = offsets.get(generator.rows());
+    check_bytes::<T>(generator.rows(), nnz as u128)?;
+    let mut column_indices = zeroed("column indices", nnz)?;
+    let mut values = zeroed("values", nnz)?;
+    parallel_rows(&offsets, ROWS_AT_ONCE, &mut column_indices, &mut values, &|rows, columns, values| {
+        let mut random = stream(generator.seed(), Purpose::Entries, rows.start / ROWS_AT_ONCE);
+        let base = offsets.get(rows.start);
+        for row in rows {
+            let range = offsets.get(row) - base..offsets.get(row + 1) - base;
+            generator.fill::<T>(row, &mut random, &mut columns[range.clone()], &mut values[range]);
+        }
+    });
+    Ok(Csr::try_new(generator.rows(), generator.columns(), offsets, column_indices, values)?)
+}
+
+fn row_offsets(generator: &impl RowByRow) -> Result<Offsets, Error> {
+    // Each length goes where the end of its row goes, so that summing them up needs no second array.
+    let mut ends: Vec<u32> = zeroed("row offsets", generator.rows() + 1)?;
+    ends[1..].par_chunks_mut(ROWS_AT_ONCE).enumerate().for_each(|(chunk, lengths)| {
+        let mut random = stream(generator.seed(), Purpose::Lengths, chunk);
+        for (row, length) in (chunk * ROWS_AT_ONCE..).zip(lengths) {
+            *length = generator.length(row, &mut random);
+        }
+    });
+    let total: u64 = ends.par_iter().map(|&length| u64::from(length)).sum();
+    if u32::try_from(total).is_ok() {
+        let mut sum = 0;
+        for end in &mut ends {
+            sum += *end;
+            *end = sum;
+        }
+        return Ok(Offsets::Narrow(ends));
+    }
+    let mut wide: Vec<u64> = zeroed("row offsets", ends.len())?;
+    let mut sum = 0;
+    for (wide, length) in wide.iter_mut().zip(ends) {
+        sum += u64::from(length);
+        *wide = sum;
+    }
+    Ok(Offsets::Wide(wide))
+}
+
+fn check_bytes<T>(rows: usize, nnz: u128) -> Result<(), Error> {
+    let value = csr_bytes::<T>(rows, nnz);
+    if value > LARGEST_BYTES {
+        return Err(host::Error::TooLarge { what: "size of the matrix in bytes", value, limit: LARGEST_BYTES }.into());
+    }
+    Ok(())
+}
+
+/// An array of zeros. Its pages are first touched by the threads that fill them.
+fn zeroed<T: Zeroable>(what: &'static str, length: usize) -> Result<Vec<T>, Error> {
+    let bytes = length as u128 * size_of::<T>() as u128;
+    try_zeroed_vec(length).map_err(|()| host::Error::OutOfMemory { what, bytes }.into())
+}

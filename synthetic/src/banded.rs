@@ -1,0 +1,123 @@
+//! Neighbouring diagonals (000 §4.2, Fig. 10).
+
+use std::fmt;
+use std::ops::Range;
+
+use host::format::Csr;
+use host::real::Real;
+use rand_chacha::ChaCha8Rng;
+
+use crate::assemble::{RowByRow, assemble};
+use crate::draw::value;
+use crate::options::{Options, check_dimension, check_range};
+use crate::{Error, Generate, Help};
+
+/// A square matrix whose entries fill `bands` neighbouring diagonals around the main one: as many below as
+/// above, and where `bands` is even one more above. Values are uniform of magnitude 1/2 to 1 and either sign.
+///
+/// 000 §4.2 gives 256 K rows, calls the number of bands the bandwidth, and has one entry a band in every row
+/// but the first and last few, so the bands are neighbours.
+///
+/// ```
+/// use host::Csr;
+/// use synthetic::{Banded, Generate};
+///
+/// let matrix: Csr<f64> = Banded::new(100, 4).generate()?;
+/// assert!(matrix.row(50).map(|(column, _)| column).eq([49, 50, 51, 52]));
+/// # Ok::<(), synthetic::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Banded {
+    /// Number of rows and of columns, at least 1.
+    pub rows: usize,
+    /// Number of diagonals, from 1 to 2 · rows − 1.
+    pub bands: usize,
+    /// Where the random numbers begin.
+    pub seed: u64,
+}
+
+impl Banded {
+    /// A matrix of a number of bands, seed 0.
+    pub fn new(rows: usize, bands: usize) -> Self {
+        Self { rows, bands, seed: 0 }
+    }
+
+    fn below(&self) -> usize {
+        self.bands.saturating_sub(1) / 2
+    }
+
+    fn above(&self) -> usize {
+        self.bands / 2
+    }
+
+    fn columns_of(&self, row: usize) -> Range<usize> {
+        row.saturating_sub(self.below())..(row + self.above() + 1).min(self.rows)
+    }
+}
+
+impl fmt::Display for Banded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { rows, bands, seed } = self;
+        write!(f, "{}:rows={rows},bands={bands},seed={seed}", Self::HELP.name)
+    }
+}
+
+impl Generate for Banded {
+    const HELP: Help = Help {
+        name: "banded",
+        form: "banded:rows=N,bands=N[,seed=0]",
+        about: "neighbouring diagonals around the main one, with random values",
+    };
+
+    fn from_options(text: &str) -> Result<Self, Error> {
+        let options = Options::parse(Self::HELP, text, &["rows", "bands", "seed"])?;
+        let banded = Self {
+            rows: options.required("rows")?,
+            bands: options.required("bands")?,
+            seed: options.optional("seed", 0)?,
+        };
+        banded.check()?;
+        Ok(banded)
+    }
+
+    fn check(&self) -> Result<(), Error> {
+        check_dimension(Self::HELP, "rows", self.rows)?;
+        check_range(Self::HELP, "bands", self.bands, 1..=2 * self.rows - 1)
+    }
+
+    fn rows(&self) -> usize {
+        self.rows
+    }
+
+    fn columns(&self) -> usize {
+        self.rows
+    }
+
+    fn expected_nnz(&self) -> u128 {
+        // The diagonal at distance d misses d entries.
+        let missing = |farthest: usize| farthest as u128 * (farthest as u128 + 1) / 2;
+        let whole = self.rows as u128 * self.bands as u128;
+        whole.saturating_sub(missing(self.below()) + missing(self.above()))
+    }
+
+    fn generate<T: Real>(&self) -> Result<Csr<T>, Error> {
+        assemble(self)
+    }
+}
+
+impl RowByRow for Banded {
+    fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    fn length(&self, row: usize, _: &mut ChaCha8Rng) -> u32 {
+        self.columns_of(row).len() as u32
+    }
+
+    fn fill<T: Real>(&self, row: usize, random: &mut ChaCha8Rng, columns: &mut [u32], values: &mut [T]) {
+        for (place, column) in columns.iter_mut().zip(self.columns_of(row)) {
+            *place = column as u32;
+        }
+        values.fill_with(|| value(random));
+    }
+}

@@ -1,0 +1,140 @@
+//! Rows whose lengths follow a power law (000 §4.1, Fig. 9).
+
+use std::fmt;
+
+use host::format::{Csr, LARGEST_DIMENSION};
+use host::real::Real;
+use rand_chacha::ChaCha8Rng;
+use rand_distr::Distribution;
+
+use crate::assemble::{RowByRow, assemble};
+use crate::draw::{distinct_columns, value};
+use crate::options::{Options, check_dimension, check_positive, check_range};
+use crate::{Error, Generate, Help};
+
+/// A matrix with rows of `base` + ⌊δ⌋ entries, δ drawn for each row from the Pareto distribution
+/// P(δ > d) = (scale / d)^k for d ≥ scale, and no more entries than columns. The smaller k, the longer the
+/// longest rows: the mean of δ is infinite for k ≤ 1 and its variance for k ≤ 2.
+///
+/// Columns are uniform, values uniform of magnitude 1/2 to 1 and either sign.
+///
+/// 000 §4.1 gives 30 K rows, base 32 and k from 1 to 4, and leaves open the scale, the number of columns, and
+/// how they are drawn; the defaults here are scale 1 and a square matrix.
+///
+/// The lengths go through the platform's `powf`, whose last bit is not the same everywhere. A length can differ
+/// between platforms where δ is within rounding of a whole number.
+///
+/// ```
+/// use host::Csr;
+/// use synthetic::{Generate, Pareto};
+///
+/// let matrix: Csr<f32> = Pareto { base: 3, ..Pareto::new(500, 2.0) }.generate()?;
+/// assert!(matrix.row_lengths().all(|length| length >= 4));
+/// # Ok::<(), synthetic::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Pareto {
+    /// Number of rows, at least 1.
+    pub rows: usize,
+    /// Number of columns, at least 1.
+    pub columns: usize,
+    /// Entries that each row has besides δ.
+    pub base: usize,
+    /// The shape of the distribution, above 0.
+    pub k: f64,
+    /// The smallest δ, above 0.
+    pub scale: f64,
+    /// Where the random numbers begin.
+    pub seed: u64,
+}
+
+impl Pareto {
+    const BASE: usize = 32;
+    const SCALE: f64 = 1.0;
+
+    /// A square matrix with rows of 32 + ⌊δ⌋ entries, scale 1, seed 0.
+    pub fn new(rows: usize, k: f64) -> Self {
+        Self { rows, columns: rows, base: Self::BASE, k, scale: Self::SCALE, seed: 0 }
+    }
+}
+
+impl fmt::Display for Pareto {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { rows, columns, base, k, scale, seed } = self;
+        let name = Self::HELP.name;
+        write!(f, "{name}:rows={rows},columns={columns},base={base},k={k},scale={scale},seed={seed}")
+    }
+}
+
+impl Generate for Pareto {
+    const HELP: Help = Help {
+        name: "pareto",
+        form: "pareto:rows=N,k=SHAPE[,columns=ROWS][,base=32][,scale=1][,seed=0]",
+        about: "rows of base + d random entries, d from the Pareto distribution of that shape and scale",
+    };
+
+    fn from_options(text: &str) -> Result<Self, Error> {
+        let options = Options::parse(Self::HELP, text, &["rows", "columns", "base", "k", "scale", "seed"])?;
+        let rows = options.required("rows")?;
+        let pareto = Self {
+            rows,
+            columns: options.optional("columns", rows)?,
+            base: options.optional("base", Self::BASE)?,
+            k: options.required("k")?,
+            scale: options.optional("scale", Self::SCALE)?,
+            seed: options.optional("seed", 0)?,
+        };
+        pareto.check()?;
+        Ok(pareto)
+    }
+
+    fn check(&self) -> Result<(), Error> {
+        check_dimension(Self::HELP, "rows", self.rows)?;
+        check_dimension(Self::HELP, "columns", self.columns)?;
+        check_range(Self::HELP, "base", self.base, 0..=LARGEST_DIMENSION)?;
+        check_positive(Self::HELP, "k", self.k)?;
+        check_positive(Self::HELP, "scale", self.scale)
+    }
+
+    fn rows(&self) -> usize {
+        self.rows
+    }
+
+    fn columns(&self) -> usize {
+        self.columns
+    }
+
+    /// The mean, with δ not rounded down: too large by less than one entry a row.
+    fn expected_nnz(&self) -> u128 {
+        let room = self.columns.saturating_sub(self.base) as f64;
+        let delta = if room <= self.scale {
+            room
+        } else {
+            // The integral of P(δ > d) over d from 0 to `room`.
+            let (exponent, ratio) = (self.k - 1.0, (self.scale / room).ln());
+            let beyond_scale = if exponent == 0.0 { -ratio } else { -(exponent * ratio).exp_m1() / exponent };
+            self.scale * (1.0 + beyond_scale)
+        };
+        (self.rows as f64 * (self.base.min(self.columns) as f64 + delta)) as u128
+    }
+
+    fn generate<T: Real>(&self) -> Result<Csr<T>, Error> {
+        assemble(self)
+    }
+}
+
+impl RowByRow for Pareto {
+    fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    fn length(&self, _: usize, random: &mut ChaCha8Rng) -> u32 {
+        let distribution = rand_distr::Pareto::new(self.scale, self.k).expect("checked: scale and k are above 0");
+        (self.base as f64 + distribution.sample(random).floor()).min(self.columns as f64) as u32
+    }
+
+    fn fill<T: Real>(&self, _: usize, random: &mut ChaCha8Rng, columns: &mut [u32], values: &mut [T]) {
+        distinct_columns(random, self.columns as u32, columns);
+        values.fill_with(|| value(random));
+    }
+}

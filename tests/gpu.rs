@@ -1,0 +1,247 @@
+//! The GPU program: every kernel on a real GPU against the exact result, then its times against the memory's.
+//!
+//! `cargo test --release --features cuda --test gpu` runs it where there is a GPU, and says so where there is
+//! none. The program can also be carried to another machine: `gpu [--quick] [MATRIX.mtx ...]`; it needs nothing
+//! of the source tree. It prints Markdown, and exits with 1 when anything is wrong.
+
+mod scenarios;
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use cuda_std::GlobalMut;
+use cuda_std::launch::{Grid, Kernel, Launch};
+use gpu_kernels::ceiling::ReadOnly;
+use gpu_kernels::conformance::{Conformance, RESULTS};
+use scenarios::{Numbers, check, check_reproducible, check_special_values, check_whole_numbers, matrices};
+use warp_spmv::executor::{Cuda, CudaBuffer, Emulated, Executor};
+use warp_spmv::memory::Buffer;
+use warp_spmv::synthetic::Generator;
+use warp_spmv::verify::{Exact, exact, verify};
+use warp_spmv::{Csr, Error, Format, Plan, Real};
+
+fn main() -> ExitCode {
+    let mut quick = false;
+    let mut files = Vec::new();
+    for argument in std::env::args().skip(1) {
+        match argument.as_str() {
+            "--quick" => quick = true,
+            // What `cargo test` hands to every test program.
+            flag if flag.starts_with('-') => {}
+            file if file.ends_with(".mtx") => files.push(file.to_owned()),
+            _ => {}
+        }
+    }
+    let gpu = match Cuda::new(0) {
+        Ok(gpu) => gpu,
+        Err(error) => {
+            println!("skipped: {error}");
+            return ExitCode::SUCCESS;
+        }
+    };
+    println!("Device: {} ({} multiprocessors)\n", gpu.device().name, gpu.device().multiprocessors);
+    check_conformance(&gpu);
+    check_scenarios::<f32>(&gpu);
+    check_scenarios::<f64>(&gpu);
+    check_files(&gpu, &files);
+    if !quick {
+        measure(&gpu).unwrap_or_else(|error| panic!("{error}"));
+    }
+    ExitCode::SUCCESS
+}
+
+/// Every operation of `cuda_std` gives the same bits on the emulator and on the GPU.
+fn check_conformance(gpu: &Cuda) {
+    let grid = Grid { blocks: 3, threads_per_block: 128, shared_bytes: 128 * 8 };
+    let threads = (grid.blocks * grid.threads_per_block) as usize;
+    let mut numbers = Numbers::new(1);
+    let input: Vec<u64> = (0..threads + 3).map(|_| numbers.below(1 << 20) as u64 * 0x1_0000_0001).collect();
+    let singles: Vec<f32> = numbers.vector(4 * threads);
+    let (mut sums, mut single_sums) = (vec![0.0; threads], vec![0.0; threads]);
+    let mut emulated = vec![0; threads * RESULTS as usize];
+    let kernel = Conformance {
+        input: input.global(),
+        singles: singles.global(),
+        sums: sums.global_mut(),
+        single_sums: single_sums.global_mut(),
+        results: emulated.global_mut(),
+    };
+    // SAFETY: the arrays have the lengths that the kernel asks for, in the memory of each executor, and outlive
+    // the launches.
+    unsafe { Emulated::new(4).launch(&Launch { grid, kernel: Box::new(kernel) }) }.unwrap();
+    let upload = || -> Result<_, Error> {
+        let zeros = vec![0.0; threads];
+        let results = gpu.upload(vec![u64::MAX; threads * RESULTS as usize])?;
+        Ok((gpu.upload(input)?, gpu.upload(singles)?, gpu.upload(zeros)?, gpu.upload(vec![0.0f32; threads])?, results))
+    };
+    let (input, singles, mut sums, mut single_sums, mut results) = upload().unwrap();
+    let kernel = Conformance {
+        input: input.global(),
+        singles: singles.global(),
+        sums: sums.global_mut(),
+        single_sums: single_sums.global_mut(),
+        results: results.global_mut(),
+    };
+    // SAFETY: as above.
+    unsafe { gpu.launch(&Launch { grid, kernel: Box::new(kernel) }) }.unwrap();
+    let results = gpu.download(&results).unwrap();
+    for (place, (gpu, emulated)) in results.iter().zip(&emulated).enumerate() {
+        let (result, thread) = (place / threads, place % threads);
+        assert_eq!(gpu, emulated, "conformance: result {result} of thread {thread}: GPU and emulator differ");
+    }
+    println!("- conformance: {} operations on {threads} threads, the same bits as on the emulator", RESULTS);
+}
+
+fn check_scenarios<T: Real>(gpu: &Cuda) {
+    for &format in Format::ALL {
+        let (mut checked, mut refused, mut worst) = (0, 0, 0.0);
+        for (name, matrix) in matrices::<T>() {
+            match check(gpu, &name, &matrix, format) {
+                Some(error) => (checked, worst) = (checked + 1, f64::max(worst, error)),
+                None => refused += 1,
+            }
+        }
+        check_special_values::<T, _>(gpu, format);
+        check_whole_numbers::<T, _>(gpu, format);
+        check_reproducible::<T, _>(gpu, format);
+        let factors = scenarios::FACTORS.len();
+        println!(
+            "- {format}, {}: {checked} matrices x {factors} factors right, worst error {worst:.2} of its bound; \
+             {refused} refused for padding; special values, whole numbers, same bits twice: right",
+            T::PRECISION
+        );
+    }
+}
+
+fn check_files(gpu: &Cuda, files: &[String]) {
+    for file in files {
+        match warp_spmv::io::read_matrix_market::<f64>(file, None) {
+            Ok((matrix, _)) => {
+                for &format in Format::ALL {
+                    check(gpu, file, &matrix, format);
+                    check(gpu, file, &matrix.cast::<f32>(), format);
+                }
+                let (rows, columns, nnz) = (matrix.rows(), matrix.columns(), matrix.nnz());
+                println!("- {file}: {rows} x {columns}, {nnz} entries: right in every format and precision");
+            }
+            Err(error) => println!("- {file}: not read: {error}"),
+        }
+    }
+}
+
+/// The matrices that are timed: none fits into the L2 cache.
+const TIMED: &[&str] = &[
+    "stencil:27:200",
+    "stencil:7:300",
+    "stencil:5:6000",
+    "banded:rows=4000000,bands=9",
+    "pareto:rows=1000000,k=1.5",
+    "pareto:rows=4000000,k=1.0,base=3",
+];
+
+fn measure(gpu: &Cuda) -> Result<(), Error> {
+    let copy = copy_bandwidth(gpu)?;
+    let read = read_bandwidth(gpu)?;
+    println!("\nCeilings: copy (read + write) {copy:.2} TB/s, read only {read:.2} TB/s.\n");
+    println!(
+        "| matrix | precision | format | bytes, GB | median, ms | quartiles, ms | GFLOP/s | TB/s | of copy | of read |"
+    );
+    println!("|---|---|---|---|---|---|---|---|---|---|");
+    for text in TIMED {
+        let matrix = text.parse::<Generator>().unwrap().generate::<f64>().unwrap();
+        measure_matrix(gpu, text, &matrix, (copy, read))?;
+        measure_matrix(gpu, text, &matrix.cast::<f32>(), (copy, read))?;
+    }
+    Ok(())
+}
+
+fn measure_matrix<T: Real>(gpu: &Cuda, name: &str, matrix: &Csr<T>, (copy, read): (f64, f64)) -> Result<(), Error> {
+    let mut numbers = Numbers::new(2);
+    let x: Vec<T> = numbers.vector(matrix.columns());
+    let exact = exact(matrix, T::ONE, &x, T::ZERO, &vec![T::ZERO; matrix.rows()])?;
+    let x = gpu.upload(x)?;
+    for &format in Format::ALL {
+        let line = match measure_format(gpu, matrix, format, &x, &exact) {
+            Ok(line) => line,
+            Err(error @ Error::Fill { .. }) => {
+                println!("| {name} | {} | {format} | {error} |||||||", T::PRECISION);
+                continue;
+            }
+            Err(error) => return Err(error),
+        };
+        let (bytes, [first, median, third]) = line;
+        let rate = bytes as f64 / median.as_secs_f64() / 1e12;
+        println!(
+            "| {name} | {} | {format} | {:.3} | {:.4} | {:.4} to {:.4} | {:.0} | {rate:.2} | {:.2} | {:.2} |",
+            T::PRECISION,
+            bytes as f64 / 1e9,
+            median.as_secs_f64() * 1e3,
+            first.as_secs_f64() * 1e3,
+            third.as_secs_f64() * 1e3,
+            2.0 * matrix.nnz() as f64 / median.as_secs_f64() / 1e9,
+            rate / copy,
+            rate / read,
+        );
+    }
+    Ok(())
+}
+
+/// The bytes that one multiplication must move, and the quartiles of its time.
+fn measure_format<T: Real>(
+    gpu: &Cuda,
+    matrix: &Csr<T>,
+    format: Format,
+    x: &CudaBuffer<T>,
+    exact: &[Exact],
+) -> Result<(u128, [Duration; 3]), Error> {
+    let mut plan = Plan::new(gpu, matrix.clone(), format)?;
+    let mut y = gpu.upload(vec![T::from_f64(f64::NAN); matrix.rows()])?;
+    let quartiles = quartiles(gpu, || plan.apply(T::ONE, x, T::ZERO, &mut y))?;
+    let result = verify(&gpu.download(&y)?, exact, format)?;
+    assert!(result.passed(), "{format}, {}: {result:?}", T::PRECISION);
+    let vectors = (matrix.rows() + matrix.columns()) * size_of::<T>();
+    Ok((plan.matrix().bytes() + vectors as u128, quartiles))
+}
+
+/// First quartile, median and third quartile of 50 runs after 5 that warm up.
+fn quartiles(gpu: &Cuda, mut work: impl FnMut() -> Result<(), Error>) -> Result<[Duration; 3], Error> {
+    for _ in 0..5 {
+        work()?;
+    }
+    let mut times = Vec::new();
+    for _ in 0..50 {
+        times.push(gpu.time(&mut work)?);
+    }
+    times.sort();
+    Ok([times[12], times[25], times[37]])
+}
+
+/// Bytes of the arrays that the ceilings are measured with.
+const CEILING_BYTES: usize = 4 << 30;
+
+/// TB/s of the driver's own copy from device to device, bytes read and written.
+fn copy_bandwidth(gpu: &Cuda) -> Result<f64, Error> {
+    let from = gpu.upload(Numbers::new(3).vector::<f64>(CEILING_BYTES / 8))?;
+    let mut to = gpu.upload(vec![0.0; CEILING_BYTES / 8])?;
+    let [_, median, _] = quartiles(gpu, || gpu.copy(&from, &mut to))?;
+    Ok(2.0 * CEILING_BYTES as f64 / median.as_secs_f64() / 1e12)
+}
+
+/// TB/s of reading alone: SpMV is almost all reads.
+fn read_bandwidth(gpu: &Cuda) -> Result<f64, Error> {
+    let from = gpu.upload(Numbers::new(3).vector::<f64>(CEILING_BYTES / 8))?;
+    let device = gpu.device();
+    let best = [1, 2, 4].into_iter().map(|waves| {
+        let blocks = device.multiprocessors * device.threads_per_multiprocessor / 512 * waves;
+        let grid = Grid { blocks, threads_per_block: 512, shared_bytes: 0 };
+        let mut sums = gpu.upload(vec![0.0; (grid.blocks * grid.threads_per_block) as usize])?;
+        let sums: GlobalMut<f64> = sums.global_mut();
+        let kernel = ReadOnly { count: (CEILING_BYTES / 8) as u64, from: from.global(), sums };
+        let launch = Launch { grid, kernel: Box::new(kernel) as Box<dyn Kernel> };
+        // SAFETY: the arrays have the lengths that the kernel asks for and outlive the launches, which `quartiles`
+        // waits for.
+        let [_, median, _] = quartiles(gpu, || unsafe { gpu.launch(&launch) })?;
+        Ok(CEILING_BYTES as f64 / median.as_secs_f64() / 1e12)
+    });
+    best.collect::<Result<Vec<f64>, Error>>().map(|rates| rates.into_iter().fold(0.0, f64::max))
+}

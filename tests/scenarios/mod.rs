@@ -1,0 +1,195 @@
+//! What every executor must get right: the same list for the CPU, the emulator and the GPU.
+
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
+use warp_spmv::executor::Executor;
+use warp_spmv::verify::{Verification, exact, verify};
+use warp_spmv::{Csr, Error, Format, Plan, Real};
+
+/// Random numbers that are the same every time.
+pub struct Numbers(ChaCha8Rng);
+
+impl Numbers {
+    pub fn new(seed: u64) -> Self {
+        Self(ChaCha8Rng::seed_from_u64(seed))
+    }
+
+    pub fn below(&mut self, limit: usize) -> usize {
+        (self.0.next_u64() % limit as u64) as usize
+    }
+
+    /// A number in [-1, 1).
+    pub fn real<T: Real>(&mut self) -> T {
+        T::from_f64((self.0.next_u64() >> 11) as f64 / (1u64 << 52) as f64 - 1.0)
+    }
+
+    pub fn vector<T: Real>(&mut self, length: usize) -> Vec<T> {
+        (0..length).map(|_| self.real()).collect()
+    }
+
+    /// A whole number from -8 to 8: sums of products of them are exact.
+    pub fn whole<T: Real>(&mut self) -> T {
+        T::from_f64(self.below(17) as f64 - 8.0)
+    }
+}
+
+/// A matrix with rows of the given lengths; columns in no order, some of them twice.
+fn with_rows<T: Real>(columns: usize, lengths: &[usize], numbers: &mut Numbers) -> Csr<T> {
+    let mut offsets = vec![0u32];
+    let mut column_indices = Vec::new();
+    for &length in lengths {
+        column_indices.extend((0..length).map(|_| numbers.below(columns) as u32));
+        offsets.push(column_indices.len() as u32);
+    }
+    let values = numbers.vector(column_indices.len());
+    Csr::try_new(lengths.len(), columns, offsets, column_indices, values).unwrap()
+}
+
+/// Small matrices that have broken kernels before, and one of each generator.
+pub fn matrices<T: Real>() -> Vec<(String, Csr<T>)> {
+    let mut numbers = Numbers::new(1);
+    let mut matrices: Vec<(String, Csr<T>)> = Vec::new();
+    let mut dense_row = vec![0; 70];
+    dense_row[41] = 5000;
+    let mut last_row = vec![0; 300];
+    last_row[299] = 7;
+    let around_a_warp: Vec<usize> = [31, 32, 33, 0, 1, 63, 64, 65, 127, 128, 129].repeat(7);
+    let empty_and_long: Vec<usize> = (0..400).map(|row| if row % 37 == 5 { 200 } else { row % 3 }).collect();
+    let many_short: Vec<usize> = (0..1500).map(|row| 1 + row % 5).collect();
+    for (name, columns, lengths) in [
+        ("0 x 0", 0, vec![]),
+        ("0 x 5", 5, vec![]),
+        ("5 x 0", 0, vec![0; 5]),
+        ("1 x 1, empty", 1, vec![0]),
+        ("1 x 1", 1, vec![1]),
+        ("1 x 3000", 3000, vec![2000]),
+        ("3000 x 1", 1, vec![1; 3000]),
+        ("no entry at all", 40, vec![0; 100]),
+        ("only the last row", 50, last_row),
+        ("one dense row among empty ones", 6000, dense_row),
+        ("row lengths around a warp", 500, around_a_warp),
+        ("empty and long rows", 900, empty_and_long),
+        ("many short rows", 1500, many_short),
+        ("wide", 100_000, vec![40; 9]),
+        ("tall", 3, vec![2; 4000]),
+        ("one row of a warp's step and one more entry", 100, vec![32, 1]),
+    ] {
+        matrices.push((name.into(), with_rows(columns, &lengths, &mut numbers)));
+    }
+    let diagonal: Vec<u32> = (0..777).collect();
+    let values = numbers.vector(777);
+    matrices.push(("one diagonal".into(), Csr::try_from_triplets(777, 777, &diagonal, &diagonal, &values).unwrap()));
+    let column = vec![3u32; 777];
+    let values = numbers.vector(777);
+    matrices.push(("one dense column".into(), Csr::try_from_triplets(777, 8, &diagonal, &column, &values).unwrap()));
+    for generator in [
+        "stencil:3:501",
+        "stencil:5:17x33",
+        "stencil:7:7x9x11",
+        "stencil:9:40x13",
+        "stencil:27:9x7x5",
+        "pareto:rows=400,k=1.5",
+        "pareto:rows=700,k=1.0,base=3",
+        "banded:rows=600,bands=9",
+    ] {
+        let matrix = generator.parse::<warp_spmv::synthetic::Generator>().unwrap().generate::<T>().unwrap();
+        matrices.push((generator.into(), matrix));
+    }
+    matrices
+}
+
+/// The factors that each matrix is multiplied with.
+pub const FACTORS: &[(f64, f64)] = &[(1.0, 0.0), (1.0, 1.0), (-1.0, 0.0), (0.0, -1.0), (0.75, -1.5), (2.5, 0.0)];
+
+/// One multiplication: α A x + β y from a y that is poisoned with NaN if β = 0. `None` if the format refuses
+/// the matrix for its padding.
+pub fn multiply<T: Real, E: Executor>(
+    executor: &E,
+    matrix: &Csr<T>,
+    format: Format,
+    (alpha, beta): (T, T),
+    x: &[T],
+    y: &[T],
+) -> Result<Option<Vec<T>>, Error> {
+    let mut plan = match Plan::new(executor, matrix.clone(), format) {
+        Err(Error::Fill { .. }) => return Ok(None),
+        plan => plan?,
+    };
+    let poisoned = vec![T::from_f64(f64::NAN); y.len()];
+    let x = executor.upload(x.to_vec())?;
+    let mut y = executor.upload(if beta == T::ZERO { poisoned } else { y.to_vec() })?;
+    plan.apply(alpha, &x, beta, &mut y)?;
+    executor.download(&y).map(Some)
+}
+
+/// Multiplies `matrix` in `format` with each pair of factors and compares with the exact result. Gives the worst
+/// error over its bound, `None` if the format does not apply.
+pub fn check<T: Real, E: Executor>(executor: &E, name: &str, matrix: &Csr<T>, format: Format) -> Option<f64> {
+    let mut numbers = Numbers::new(7);
+    let x = numbers.vector(matrix.columns());
+    let y = numbers.vector(matrix.rows());
+    let mut worst = 0.0;
+    for &(alpha, beta) in FACTORS {
+        let (alpha, beta) = (T::from_f64(alpha), T::from_f64(beta));
+        let place = format!("{name}, {format}, {}, alpha {alpha}, beta {beta}", T::PRECISION);
+        let computed = multiply(executor, matrix, format, (alpha, beta), &x, &y)
+            .unwrap_or_else(|error| panic!("{place}: {error}"))?;
+        let exact = exact(matrix, alpha, &x, beta, &y).unwrap();
+        let Verification { wrong, worst: here, worst_row, .. } = verify(&computed, &exact, format).unwrap();
+        assert_eq!(wrong, 0, "{place}: rows are wrong, the worst is {worst_row:?}, off by {here} bounds");
+        worst = f64::max(worst, here);
+    }
+    Some(worst)
+}
+
+/// Infinities and NaNs in x reach the rows that touch them, and no other: padding is never arithmetic.
+pub fn check_special_values<T: Real, E: Executor>(executor: &E, format: Format) {
+    let mut numbers = Numbers::new(3);
+    let lengths: Vec<usize> = (0..200).map(|row| row % 7).collect();
+    let matrix = with_rows::<T>(90, &lengths, &mut numbers);
+    for special in [f64::INFINITY, f64::NEG_INFINITY, f64::NAN] {
+        for place in [0, 1, 45, 89] {
+            let mut x = numbers.vector::<T>(90);
+            x[place] = T::from_f64(special);
+            let y = numbers.vector(200);
+            for beta in [T::ZERO, T::ONE] {
+                let computed = multiply(executor, &matrix, format, (T::ONE, beta), &x, &y).unwrap().unwrap();
+                let exact = exact(&matrix, T::ONE, &x, beta, &y).unwrap();
+                let result = verify(&computed, &exact, format).unwrap();
+                assert!(result.passed(), "{format}: {special} in x[{place}]: {result:?}");
+            }
+        }
+    }
+    // In y, they stay where they are, and with β = 0 they vanish.
+    let x = numbers.vector::<T>(90);
+    let y = vec![T::from_f64(f64::INFINITY); 200];
+    let computed = multiply(executor, &matrix, format, (T::ONE, T::ONE), &x, &y).unwrap().unwrap();
+    assert!(computed.iter().all(|y| y.to_f64() == f64::INFINITY), "{format}");
+}
+
+/// With small whole numbers every sum is exact, so every format gives the same bits.
+pub fn check_whole_numbers<T: Real, E: Executor>(executor: &E, format: Format) {
+    let mut numbers = Numbers::new(11);
+    let lengths: Vec<usize> = (0..300).map(|row| row * 7 % 100).collect();
+    let (offsets, columns, values) = with_rows::<T>(123, &lengths, &mut numbers).into_parts();
+    let values = values.iter().map(|_| numbers.whole()).collect();
+    let matrix = Csr::<T>::try_new(300, 123, offsets, columns, values).unwrap();
+    let x: Vec<T> = (0..123).map(|_| numbers.whole()).collect();
+    let y: Vec<T> = (0..300).map(|_| numbers.whole()).collect();
+    let (alpha, beta) = (T::from_f64(-3.0), T::from_f64(2.0));
+    let computed = multiply(executor, &matrix, format, (alpha, beta), &x, &y).unwrap().unwrap();
+    for (row, computed) in computed.iter().enumerate() {
+        let sum: f64 = matrix.row(row).map(|(column, value)| value.to_f64() * x[column as usize].to_f64()).sum();
+        assert_eq!(computed.to_f64(), -3.0 * sum + 2.0 * y[row].to_f64(), "{format}, row {row}");
+    }
+}
+
+/// The same call twice gives the same bits.
+pub fn check_reproducible<T: Real, E: Executor>(executor: &E, format: Format) {
+    let matrix =
+        "pareto:rows=500,k=1.2,base=3".parse::<warp_spmv::synthetic::Generator>().unwrap().generate::<T>().unwrap();
+    let x = Numbers::new(5).vector(matrix.columns());
+    let y = vec![T::ZERO; matrix.rows()];
+    let once = || multiply(executor, &matrix, format, (T::ONE, T::ZERO), &x, &y).unwrap();
+    assert_eq!(once(), once(), "{format}");
+}
