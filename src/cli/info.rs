@@ -124,7 +124,6 @@ impl Display for Bandwidth {
 }
 
 fn storage(matrix: &Csr<f64>) -> Vec<Storage> {
-    let single: Csr<f32> = matrix.cast();
     let mut storage: Vec<Storage> = Vec::new();
     for &format in Format::ALL {
         match storage.iter_mut().find(|known| known.storage == format.storage()) {
@@ -132,8 +131,8 @@ fn storage(matrix: &Csr<f64>) -> Vec<Storage> {
             None => storage.push(Storage {
                 storage: format.storage(),
                 formats: vec![format.name()],
-                float64: Size::new(format, matrix),
-                float32: Size::new(format, &single),
+                float64: Size::new::<f64>(format, matrix),
+                float32: Size::new::<f32>(format, matrix),
             }),
         }
     }
@@ -141,12 +140,12 @@ fn storage(matrix: &Csr<f64>) -> Vec<Storage> {
 }
 
 impl Size {
-    fn new<T: Real>(format: Format, matrix: &Csr<T>) -> Self {
-        let bytes = format.bytes(matrix);
-        let times_csr = bytes as f64 / matrix.bytes() as f64;
-        // As documented at `FillLimit`: up to 1 MiB is always allowed.
-        let refused = times_csr > FillLimit::default().times_csr && bytes > 1 << 20;
-        Self { bytes, times_csr, refused }
+    /// The size with values of `V`.
+    fn new<V: Real>(format: Format, matrix: &Csr<f64>) -> Self {
+        let bytes = format.bytes::<_, V>(matrix);
+        let csr = Format::CsrScalar.bytes::<_, V>(matrix);
+        let refused = !FillLimit::default().allows(bytes, csr);
+        Self { bytes, times_csr: bytes as f64 / csr as f64, refused }
     }
 }
 

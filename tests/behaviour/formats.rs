@@ -10,7 +10,7 @@ fn every_format_gives_back_the_same_matrix() {
         for &format in Format::ALL {
             match Matrix::try_from_csr(matrix.clone(), format, FillLimit::default()) {
                 Ok(converted) => {
-                    assert_eq!(converted.bytes(), format.bytes(&matrix), "{name}, {format}");
+                    assert_eq!(converted.bytes(), format.bytes::<_, f64>(&matrix), "{name}, {format}");
                     assert_eq!(converted.nnz(), matrix.nnz(), "{name}, {format}");
                     assert_eq!(converted.into_csr(), matrix, "{name}, {format}");
                 }

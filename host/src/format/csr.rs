@@ -60,7 +60,13 @@ impl<T: Real, M: Memory> Csr<T, M> {
 
     /// Bytes of the arrays.
     pub fn bytes(&self) -> u128 {
-        self.stored as u128 * (4 + size_of::<T>() as u128) + (self.rows as u128 + 1) * self.row_offsets.width() as u128
+        self.bytes_with::<T>()
+    }
+
+    /// Bytes of the arrays if the values were of type `V`.
+    pub(super) fn bytes_with<V>(&self) -> u128 {
+        let offsets = (self.rows as u128 + 1) * self.row_offsets.width() as u128;
+        self.stored as u128 * (4 + size_of::<V>() as u128) + offsets
     }
 
     /// Moves the arrays to another memory.

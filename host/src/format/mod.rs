@@ -104,12 +104,12 @@ impl Format {
         }
     }
 
-    /// Bytes that the arrays of `matrix` take in this format. Nothing is converted; O(rows).
-    pub fn bytes<T: Real>(self, matrix: &Csr<T>) -> u128 {
+    /// Bytes that the arrays of `matrix` take in this format with values of `V`. Nothing is converted; O(rows).
+    pub fn bytes<T: Real, V: Real>(self, matrix: &Csr<T>) -> u128 {
         match self {
-            Self::CsrScalar | Self::CsrVector(_) => matrix.bytes(),
-            Self::Ell => ell::ell_bytes::<T>(matrix.rows(), matrix.longest_row()),
-            Self::Coo => coo::coo_bytes::<T>(matrix.nnz()),
+            Self::CsrScalar | Self::CsrVector(_) => matrix.bytes_with::<V>(),
+            Self::Ell => ell::ell_bytes::<V>(matrix.rows(), matrix.longest_row()),
+            Self::Coo => coo::coo_bytes::<V>(matrix.nnz()),
         }
     }
 }
@@ -149,12 +149,20 @@ impl Default for FillLimit {
 }
 
 impl FillLimit {
+    /// Whether a matrix of so many bytes in CSR may take `predicted` bytes in another format.
+    pub fn allows(self, predicted: u128, csr: u128) -> bool {
+        predicted <= self.bytes(csr)
+    }
+
+    fn bytes(self, csr: u128) -> u128 {
+        ((csr as f64 * self.times_csr) as u128).max(ALWAYS_ALLOWED)
+    }
+
     fn check(self, format: &'static str, predicted: u128, csr: u128) -> Result<(), Error> {
-        let limit = ((csr as f64 * self.times_csr) as u128).max(ALWAYS_ALLOWED);
-        if predicted <= limit {
+        if self.allows(predicted, csr) {
             return Ok(());
         }
-        Err(Error::Fill { format, predicted, limit, times: predicted as f64 / csr as f64 })
+        Err(Error::Fill { format, predicted, limit: self.bytes(csr), times: predicted as f64 / csr as f64 })
     }
 }
 
