@@ -54,3 +54,8 @@ pub use host::*;
 /// Matrices that are generated instead of read.
 #[doc(inline)]
 pub use synthetic;
+
+/// The program in the README is a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
