@@ -1,6 +1,6 @@
 //! Sparse matrix-vector multiplication (SpMV): formats, conversions, executors and files.
 //!
-//! A [`Csr`] matrix, read from a file or made by hand, and an [executor](executor) make a [`Plan`], which
+//! A [`Csr`] matrix, read from a file or made by hand, and an [executor] make a [`Plan`], which
 //! multiplies:
 //!
 //! ```
