@@ -3,8 +3,9 @@
 # without CUDA:
 #   scripts/cuda-stub.sh target/cuda-stub
 #   CUDA_LIBRARY_PATH=$PWD/target/cuda-stub cargo build --features cuda
-# Each function of the driver that `cust_raw` declares is there and returns CUDA_ERROR_NO_DEVICE. What is linked with
-# it runs with the real driver; with LD_LIBRARY_PATH=DIR/lib64 it runs and finds no device.
+# What is linked with it starts on any machine: it looks for the driver when it starts, and without one each function
+# returns CUDA_ERROR_NO_DEVICE. (What is linked with CUDA's own stub does not start where there is no driver.)
+# For Linux on x86-64 and 64-bit Arm.
 set -euo pipefail
 
 if [[ $# -ne 1 ]]; then
@@ -23,23 +24,70 @@ manifest=$(cargo metadata --locked --format-version 1 --features cuda --filter-p
 [[ -n $manifest ]] || { echo "$0: cargo metadata does not name cust_raw" >&2; exit 1; }
 declarations=$(dirname "$manifest")/src/cuda.rs
 
-mkdir -p "$folder"
-source=$(mktemp --suffix=.c)
-trap 'rm -f "$source"' EXIT
-{
-    echo 'static const char message[] = "no CUDA device: this is the link stub of the CUDA driver";'
-    # An error's text is asked for and read, so these two must answer.
-    for name in cuGetErrorName cuGetErrorString; do
-        echo "int $name(int error, const char **text) { (void)error; *text = message; return 0; }"
-    done
-    sed -n 's/^ *pub fn \(cu[A-Za-z0-9_]*\)(.*/\1/p' "$declarations" | sort -u |
-        grep -v '^cuGetError\(Name\|String\)$' | sed 's/.*/int &(void) { return 100; }/'
-} >"$source"
-functions=$(grep -c '^int ' "$source")
-if [[ $functions -lt 300 ]]; then
-    echo "$0: only $functions functions found in $declarations" >&2
+names=$(sed -n 's/^ *pub fn \(cu[A-Za-z0-9_]*\)(.*/\1/p' "$declarations" | sort -u)
+count=$(wc -w <<<"$names")
+if [[ $count -lt 300 ]]; then
+    echo "$0: only $count functions found in $declarations" >&2
     exit 1
 fi
-"$compiler" -shared -fPIC -O1 -Wl,-soname,libcuda.so.1 -o "$folder/libcuda.so" "$source"
-ln -sf libcuda.so "$folder/libcuda.so.1"
-echo "$folder/libcuda.so: $functions functions"
+
+mkdir -p "$folder"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+{
+    cat <<'END'
+#include <dlfcn.h>
+
+static void *driver;
+
+static int absent(void) {
+    return driver ? 500 /* CUDA_ERROR_NOT_FOUND */ : 100 /* CUDA_ERROR_NO_DEVICE */;
+}
+
+/* An error's text is asked for and read, so it must be there. */
+static int text(int error, const char **message) {
+    (void)error;
+    *message = "no CUDA driver on this machine";
+    return 0;
+}
+
+END
+    echo 'static const char *const names[] = {'
+    sed 's/.*/    "&",/' <<<"$names"
+    echo '};'
+    echo '__attribute__((used, visibility("hidden"))) void *warp_spmv_cuda_driver[] = {'
+    sed 's/^cuGetError\(Name\|String\)$/    (void *)text,/; s/^cu.*/    (void *)absent,/' <<<"$names"
+    echo '};'
+    cat <<'END'
+
+__attribute__((constructor)) static void load(void) {
+    driver = dlopen("libcuda.so.1", RTLD_NOW);
+    for (unsigned i = 0; driver && i < sizeof names / sizeof *names; i++) {
+        void *function = dlsym(driver, names[i]);
+        if (function) warp_spmv_cuda_driver[i] = function;
+    }
+}
+
+/* Each function jumps to where the table says, and leaves the arguments as they are. */
+#if defined __x86_64__
+#define JUMP "jmp *warp_spmv_cuda_driver+8*\\index(%rip)\n"
+#elif defined __aarch64__
+#define JUMP \
+    "adrp x16, warp_spmv_cuda_driver+8*\\index\n" \
+    "ldr x16, [x16, :lo12:warp_spmv_cuda_driver+8*\\index]\n" \
+    "br x16\n"
+#else
+#error "x86-64 or 64-bit Arm is needed"
+#endif
+__asm__(".macro driver_function name, index\n"
+        ".globl \\name\n.type \\name, %function\n\\name:\n" JUMP ".size \\name, .-\\name\n.endm\n"
+        ".text\n"
+END
+    awk '{ printf "        \"driver_function %s, %d\\n\"\n", $1, NR - 1 }' <<<"$names"
+    echo ');'
+} >"$work/driver.c"
+"$compiler" -c -fPIC -O1 -o "$work/driver.o" "$work/driver.c"
+rm -f "$folder/libcuda.so" "$folder/libcuda_driver.a"
+ar rcs "$folder/libcuda_driver.a" "$work/driver.o"
+echo 'INPUT(-l:libcuda_driver.a)' >"$folder/libcuda.so"
+echo "$folder/libcuda.so: $count functions"
