@@ -7,6 +7,7 @@ use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 
 use crate::draw::{Purpose, stream};
+use crate::memory::available_memory;
 use crate::registry::csr_bytes;
 use crate::{Error, Generate};
 
@@ -14,10 +15,10 @@ use crate::{Error, Generate};
 pub const LARGEST_BYTES: u128 = 1 << 42;
 
 /// Rows that share a stream of random numbers. A part of what each seed means: not to be tuned.
-const ROWS_AT_ONCE: usize = 1024;
+pub(crate) const ROWS_AT_ONCE: usize = 1024;
 
 /// A matrix whose rows can be made one by one. Rows of a chunk come in ascending order.
-pub(crate) trait RowByRow: Generate + Sync {
+pub(crate) trait RowByRow: Sync {
     /// Where the random numbers begin; 0 for a matrix that draws none.
     fn seed(&self) -> u64 {
         0
@@ -30,29 +31,28 @@ pub(crate) trait RowByRow: Generate + Sync {
     fn fill<T: Real>(&self, row: usize, random: &mut ChaCha8Rng, columns: &mut [u32], values: &mut [T]);
 }
 
-/// The matrix of a generator.
-pub(crate) fn assemble<T: Real>(generator: &impl RowByRow) -> Result<Csr<T>, Error> {
-    generator.check()?;
-    check_bytes::<T>(generator.rows(), generator.expected_nnz())?;
-    let offsets = row_offsets(generator)?;
+/// The matrix that a generator describes, from its rows.
+pub(crate) fn assemble<T: Real>(generator: &impl Generate, rows: &impl RowByRow) -> Result<Csr<T>, Error> {
+    check_bytes::<T>(generator.rows(), generator.expected_nnz(), 0)?;
+    let offsets = row_offsets(generator.rows(), rows)?;
     let nnz = offsets.get(generator.rows());
-    check_bytes::<T>(generator.rows(), nnz as u128)?;
+    check_bytes::<T>(generator.rows(), nnz as u128, 0)?;
     let mut column_indices = zeroed("column indices", nnz)?;
     let mut values = zeroed("values", nnz)?;
-    parallel_rows(&offsets, ROWS_AT_ONCE, &mut column_indices, &mut values, &|rows, columns, values| {
-        let mut random = stream(generator.seed(), Purpose::Entries, rows.start / ROWS_AT_ONCE);
-        let base = offsets.get(rows.start);
-        for row in rows {
+    parallel_rows(&offsets, ROWS_AT_ONCE, &mut column_indices, &mut values, &|chunk, columns, values| {
+        let mut random = stream(rows.seed(), Purpose::Entries, chunk.start / ROWS_AT_ONCE);
+        let base = offsets.get(chunk.start);
+        for row in chunk {
             let range = offsets.get(row) - base..offsets.get(row + 1) - base;
-            generator.fill::<T>(row, &mut random, &mut columns[range.clone()], &mut values[range]);
+            rows.fill::<T>(row, &mut random, &mut columns[range.clone()], &mut values[range]);
         }
     });
     Ok(Csr::try_new(generator.rows(), generator.columns(), offsets, column_indices, values)?)
 }
 
-fn row_offsets(generator: &impl RowByRow) -> Result<Offsets, Error> {
+fn row_offsets(rows: usize, generator: &impl RowByRow) -> Result<Offsets, Error> {
     // Each length goes where the end of its row goes, so that summing them up needs no second array.
-    let mut ends: Vec<u32> = zeroed("row offsets", generator.rows() + 1)?;
+    let mut ends: Vec<u32> = zeroed("row offsets", rows + 1)?;
     ends[1..].par_chunks_mut(ROWS_AT_ONCE).enumerate().for_each(|(chunk, lengths)| {
         let mut random = stream(generator.seed(), Purpose::Lengths, chunk);
         for (row, length) in (chunk * ROWS_AT_ONCE..).zip(lengths) {
@@ -66,7 +66,7 @@ fn row_offsets(generator: &impl RowByRow) -> Result<Offsets, Error> {
             sum += *end;
             *end = sum;
         }
-        return Ok(Offsets::Narrow(ends));
+        return Ok(ends.into());
     }
     let mut wide: Vec<u64> = zeroed("row offsets", ends.len())?;
     let mut sum = 0;
@@ -74,19 +74,23 @@ fn row_offsets(generator: &impl RowByRow) -> Result<Offsets, Error> {
         sum += u64::from(length);
         *wide = sum;
     }
-    Ok(Offsets::Wide(wide))
+    Ok(wide.into())
 }
 
-fn check_bytes<T>(rows: usize, nnz: u128) -> Result<(), Error> {
-    let value = csr_bytes::<T>(rows, nnz);
+/// Checks that a CSR matrix, and so many bytes besides, can be held.
+pub(crate) fn check_bytes<T>(rows: usize, nnz: u128, besides: u128) -> Result<(), Error> {
+    let value = csr_bytes::<T>(rows, nnz).saturating_add(besides);
     if value > LARGEST_BYTES {
         return Err(host::Error::TooLarge { what: "size of the matrix in bytes", value, limit: LARGEST_BYTES }.into());
     }
-    Ok(())
+    match available_memory() {
+        Some(available) if value > available => Err(Error::Memory { bytes: value, available }),
+        _ => Ok(()),
+    }
 }
 
 /// An array of zeros. Its pages are first touched by the threads that fill them.
-fn zeroed<T: Zeroable>(what: &'static str, length: usize) -> Result<Vec<T>, Error> {
+pub(crate) fn zeroed<T: Zeroable>(what: &'static str, length: usize) -> Result<Vec<T>, Error> {
     let bytes = length as u128 * size_of::<T>() as u128;
     try_zeroed_vec(length).map_err(|()| host::Error::OutOfMemory { what, bytes }.into())
 }

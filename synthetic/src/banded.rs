@@ -1,6 +1,5 @@
-//! Neighbouring diagonals (000 §4.2, Fig. 10).
+//! Neighbouring diagonals (Bell & Garland 2009, §4.2, Fig. 10).
 
-use std::fmt;
 use std::ops::Range;
 
 use host::format::Csr;
@@ -9,13 +8,19 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::assemble::{RowByRow, assemble};
 use crate::draw::value;
-use crate::options::{Options, check_dimension, check_range};
+use crate::options::{check_dimension, check_range};
 use crate::{Error, Generate, Help};
+
+const HELP: Help = Help {
+    name: "banded",
+    form: "banded:rows=N,bands=N[,seed=0]",
+    about: "neighbouring diagonals around the main one, with random values",
+};
 
 /// A square matrix whose entries fill `bands` neighbouring diagonals around the main one: as many below as
 /// above, and where `bands` is even one more above. Values are uniform of magnitude 1/2 to 1 and either sign.
 ///
-/// 000 §4.2 gives 256 K rows, calls the number of bands the bandwidth, and has one entry a band in every row
+/// Bell & Garland 2009, §4.2 gives 256 K rows, calls the number of bands the bandwidth, and has one entry a band in every row
 /// but the first and last few, so the bands are neighbours.
 ///
 /// ```
@@ -55,34 +60,22 @@ impl Banded {
     }
 }
 
-impl fmt::Display for Banded {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { rows, bands, seed } = self;
-        write!(f, "{}:rows={rows},bands={bands},seed={seed}", Self::HELP.name)
-    }
-}
+parameters!(Banded { rows = "rows", bands = "bands", seed = "seed" or 0 });
 
 impl Generate for Banded {
-    const HELP: Help = Help {
-        name: "banded",
-        form: "banded:rows=N,bands=N[,seed=0]",
-        about: "neighbouring diagonals around the main one, with random values",
-    };
+    const HELP: &'static [Help] = &[HELP];
 
-    fn from_options(text: &str) -> Result<Self, Error> {
-        let options = Options::parse(Self::HELP, text, &["rows", "bands", "seed"])?;
-        let banded = Self {
-            rows: options.required("rows")?,
-            bands: options.required("bands")?,
-            seed: options.optional("seed", 0)?,
-        };
-        banded.check()?;
-        Ok(banded)
+    fn from_options(_: &str, text: &str) -> Result<Self, Error> {
+        Self::from_pairs(text)
+    }
+
+    fn times(&self, factor: usize) -> Result<Self, Error> {
+        Ok(Self { rows: self.rows.saturating_mul(factor), ..*self })
     }
 
     fn check(&self) -> Result<(), Error> {
-        check_dimension(Self::HELP, "rows", self.rows)?;
-        check_range(Self::HELP, "bands", self.bands, 1..=2 * self.rows - 1)
+        check_dimension(HELP, "rows", self.rows)?;
+        check_range(HELP, "bands", self.bands, 1..=2 * self.rows - 1)
     }
 
     fn rows(&self) -> usize {
@@ -101,7 +94,8 @@ impl Generate for Banded {
     }
 
     fn generate<T: Real>(&self) -> Result<Csr<T>, Error> {
-        assemble(self)
+        self.check()?;
+        assemble(self, self)
     }
 }
 

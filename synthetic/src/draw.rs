@@ -12,9 +12,12 @@ pub(crate) enum Purpose {
     Lengths = 0,
     /// The columns and values of rows.
     Entries = 1,
+    /// One row, or one block of rows, by itself.
+    Row = 2,
 }
 
-/// The random numbers for one chunk of rows: independent of those for any other chunk, purpose or seed.
+/// The random numbers for one chunk of rows, or one row: independent of those for any other chunk, purpose or
+/// seed.
 pub(crate) fn stream(seed: u64, purpose: Purpose, chunk: usize) -> ChaCha8Rng {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     // Rows are counted in 32 bits, so chunks are too.
@@ -24,7 +27,11 @@ pub(crate) fn stream(seed: u64, purpose: Purpose, chunk: usize) -> ChaCha8Rng {
 
 /// A value of magnitude 1/2 to 1 and either sign, uniform: never zero, subnormal, or far from the others.
 pub(crate) fn value<T: Real>(random: &mut ChaCha8Rng) -> T {
-    let unit: f64 = random.random();
+    value_of(random.random())
+}
+
+/// Such a value from a number from 0 to 1.
+pub(crate) fn value_of<T: Real>(unit: f64) -> T {
     T::from_f64(if unit < 0.5 { unit - 1.0 } else { unit })
 }
 
@@ -59,24 +66,59 @@ fn select(random: &mut ChaCha8Rng, columns: u32, row: &mut [u32]) {
     }
 }
 
-/// Draws columns, drops those drawn before, and draws again for the places that this leaves.
+/// Draws columns until the row has no two of the same.
 fn reject(random: &mut ChaCha8Rng, columns: u32, row: &mut [u32]) {
     if row.is_empty() {
         return;
     }
     let uniform = Uniform::new(0, columns).expect("a row that is not empty has columns");
+    fill_distinct(row, || uniform.sample(random));
+}
+
+/// Fills `row` with distinct numbers from `draw`, ascending: drops those drawn before, and draws again for the
+/// places that this leaves. Does not end where `draw` has fewer numbers to give than the row has places.
+pub(crate) fn fill_distinct(row: &mut [u32], mut draw: impl FnMut() -> u32) {
     let mut distinct = 0;
     while distinct < row.len() {
-        row[distinct..].fill_with(|| uniform.sample(random));
+        row[distinct..].fill_with(&mut draw);
         row.sort_unstable();
-        distinct = 1;
-        for place in 1..row.len() {
-            if row[place] != row[distinct - 1] {
-                row[distinct] = row[place];
-                distinct += 1;
-            }
+        distinct = keep_distinct(row);
+    }
+}
+
+/// Moves the distinct numbers of an ascending row to its beginning, in order, and says how many they are.
+pub(crate) fn keep_distinct(row: &mut [u32]) -> usize {
+    let mut distinct = row.len().min(1);
+    for place in 1..row.len() {
+        if row[place] != row[distinct - 1] {
+            row[distinct] = row[place];
+            distinct += 1;
         }
     }
+    distinct
+}
+
+/// A number that depends on every bit of a seed and of two more numbers, and looks random (the finalizer of
+/// SplitMix64 over their sum with odd multiples; Steele, Lea & Flood 2014, Fig. 17). For what has to be the same
+/// wherever it is asked for, such as the value of an edge at both its ends.
+pub(crate) fn mix(seed: u64, first: u64, second: u64) -> u64 {
+    let finish = |mut bits: u64| {
+        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        bits ^ (bits >> 31)
+    };
+    let step = |bits: u64, word: u64| finish(bits.wrapping_add(0x9e37_79b9_7f4a_7c15) ^ finish(word));
+    step(step(finish(seed), first.wrapping_add(1)), second.wrapping_add(2))
+}
+
+/// A number below `limit` from random bits, as good as uniform while `limit` is far below 2^64.
+pub(crate) fn below(bits: u64, limit: u64) -> u64 {
+    ((u128::from(bits) * u128::from(limit)) >> 64) as u64
+}
+
+/// A number from 0 up to, but not, 1 from random bits.
+pub(crate) fn unit(bits: u64) -> f64 {
+    (bits >> 11) as f64 / (1u64 << 53) as f64
 }
 
 #[cfg(test)]
@@ -126,11 +168,34 @@ mod tests {
         assert!((4750..=5250).contains(&positive), "{positive}");
     }
 
+    /// Neighbouring numbers in any of the three places give bits that are set half of the time.
+    #[test]
+    fn mixed_bits_are_even() {
+        let at = |place: usize, number: u64| {
+            let mut words = [0; 3];
+            words[place] = number;
+            mix(words[0], words[1], words[2])
+        };
+        for place in 0..3 {
+            for bit in 0..64 {
+                let set = (0..10_000).filter(|&number| at(place, number) >> bit & 1 == 1).count();
+                let flips = (0..10_000).filter(|&n| (at(place, n) ^ at(place, n + 1)) >> bit & 1 == 1).count();
+                // Standard deviation 50.
+                for count in [set, flips] {
+                    assert!((4750..=5250).contains(&count), "place {place}, bit {bit}: {count}");
+                }
+            }
+        }
+        assert!(mix(1, 2, 3) != mix(1, 3, 2));
+        assert_eq!([below(0, 7), below(u64::MAX, 7), below(1 << 63, 8)], [0, 6, 4]);
+        assert!(unit(u64::MAX) < 1.0 && unit(0) == 0.0);
+    }
+
     #[test]
     fn streams_differ() {
         let mut firsts: Vec<u64> = Vec::new();
         for seed in [0, 1, u64::MAX] {
-            for purpose in [Purpose::Lengths, Purpose::Entries] {
+            for purpose in [Purpose::Lengths, Purpose::Entries, Purpose::Row] {
                 for chunk in [0, 1, 4_194_303] {
                     firsts.push(stream(seed, purpose, chunk).random());
                 }
@@ -138,6 +203,6 @@ mod tests {
         }
         firsts.sort_unstable();
         firsts.dedup();
-        assert_eq!(firsts.len(), 18);
+        assert_eq!(firsts.len(), 27);
     }
 }

@@ -5,11 +5,11 @@
 #[non_exhaustive]
 pub enum Error {
     /// A text that names none of the generators.
-    #[error("unknown generator {name:?}: expected {expected}")]
+    #[error("unknown generator {name:?}: expected one of {expected}")]
     Unknown {
         /// The name as given.
         name: String,
-        /// The forms of all generators.
+        /// The names of all generators.
         expected: String,
     },
     /// A generator's text is not of the generator's form.
@@ -33,6 +33,14 @@ pub enum Error {
         value: String,
         /// Which values work.
         expected: String,
+    },
+    /// The matrix would not fit into the memory that the machine has left.
+    #[error("the matrix takes about {bytes} bytes to generate, and {available} bytes of memory are available")]
+    Memory {
+        /// Bytes that it would take.
+        bytes: u128,
+        /// Bytes that there are.
+        available: u128,
     },
     /// The matrix could not be made: too large, or out of memory.
     #[error(transparent)]

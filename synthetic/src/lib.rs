@@ -2,7 +2,8 @@
 //!
 //! Each generator is a small struct that says which matrix; [`Generator`] is any of them, and has a text form
 //! for a command line. The same generator gives the same bits for any number of threads. It gives them on any
-//! platform too, as far as the platform's `powf` agrees (see [`Pareto`]).
+//! platform too, as far as the platform's `powf`, `exp` and `ln` agree (see [`Pareto`]). [`reorder`] has other orders for
+//! the rows of a matrix.
 //!
 //! ```
 //! use host::Csr;
@@ -19,23 +20,58 @@
 //! ```
 #![forbid(unsafe_code)]
 
-mod assemble;
-mod draw;
-mod error;
+#[macro_use]
 mod options;
 #[macro_use]
 mod registry;
 
+mod assemble;
+mod bijection;
+mod draw;
+mod edges;
+mod error;
+mod lengths;
+mod memory;
+mod numbering;
+
 mod banded;
+mod block_diagonal;
+mod dense;
+mod elasticity;
+mod like;
 mod pareto;
+mod permutation;
+mod preferential;
+mod rectangle;
+mod rmat;
+mod small_world;
 mod stencil;
+mod uniform;
+
+pub mod reorder;
 
 pub use assemble::LARGEST_BYTES;
+pub use elasticity::Cells;
 pub use error::Error;
+pub use like::Table3;
+pub use memory::available_memory;
+pub use numbering::Numbering;
 pub use registry::{Generate, Help};
+pub use stencil::{Boundary, Points};
+pub use uniform::RowLengths;
 
 generators! {
     stencil::Stencil,
     pareto::Pareto,
     banded::Banded,
+    dense::Dense,
+    permutation::Permutation,
+    uniform::Uniform,
+    rmat::Rmat,
+    small_world::SmallWorld,
+    preferential::BarabasiAlbert,
+    rectangle::Rectangle,
+    block_diagonal::BlockDiagonal,
+    elasticity::Elasticity,
+    like::Like,
 }

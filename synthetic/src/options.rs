@@ -1,29 +1,109 @@
 //! The `KEY=VALUE,KEY=VALUE` part of a generator's text, and what its values may be.
 
-use std::fmt::Display;
+use std::fmt::{self, Display};
 use std::ops::RangeInclusive;
-use std::str::FromStr;
 
 use host::format::LARGEST_DIMENSION;
 
 use crate::{Error, Help};
 
-/// A type of number that an option can have.
-pub(crate) trait Number: FromStr {
+/// A type that the value of an option can have.
+pub(crate) trait Value: Sized {
     /// What its text has to be. Narrower ranges are checked later, in one place for texts and structs.
     const EXPECTED: &'static str;
+
+    /// The value of a text.
+    fn parse(text: &str) -> Option<Self>;
 }
 
-impl Number for usize {
-    const EXPECTED: &'static str = "a whole number";
+/// Declares types whose values are numbers.
+macro_rules! numbers {
+    ($($number:ty = $expected:literal),*) => {$(
+        impl Value for $number {
+            const EXPECTED: &'static str = $expected;
+
+            fn parse(text: &str) -> Option<Self> {
+                text.parse().ok()
+            }
+        }
+    )*};
 }
 
-impl Number for u64 {
-    const EXPECTED: &'static str = "a whole number below 2^64";
+numbers!(usize = "a whole number", u64 = "a whole number below 2^64", f64 = "a number");
+
+/// Declares an enum whose values are written as words.
+macro_rules! words {
+    ($(#[$about:meta])* $kind:ident: $expected:literal { $($(#[$doc:meta])* $variant:ident = $word:literal),* $(,)? }) => {
+        $(#[$about])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum $kind {
+            $($(#[$doc])* $variant,)*
+        }
+
+        impl std::fmt::Display for $kind {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(match self {
+                    $(Self::$variant => $word,)*
+                })
+            }
+        }
+
+        impl $crate::options::Value for $kind {
+            const EXPECTED: &'static str = $expected;
+
+            fn parse(text: &str) -> Option<Self> {
+                match text {
+                    $($word => Some(Self::$variant),)*
+                    _ => None,
+                }
+            }
+        }
+    };
 }
 
-impl Number for f64 {
-    const EXPECTED: &'static str = "a number";
+/// Gives a generator whose parameters are the fields of a struct its text form: each field by its key, with its
+/// default where it has one. A default can use the fields before it. Takes the file's constant `HELP`.
+macro_rules! parameters {
+    ($kind:ident { $($field:ident = $key:literal $(or $default:expr)?),* $(,)? }) => {
+        impl std::fmt::Display for $kind {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                $crate::options::write_pairs(f, HELP, &[$(($key, &self.$field)),*])
+            }
+        }
+
+        impl $kind {
+            fn from_pairs(text: &str) -> Result<Self, Error> {
+                let options = $crate::options::Options::parse(HELP, text, &[$($key),*])?;
+                $(let $field = parameters!(@value options, $key $(, $default)?);)*
+                Ok(Self { $($field),* })
+            }
+        }
+    };
+    (@value $options:ident, $key:literal) => { $options.required($key)? };
+    (@value $options:ident, $key:literal, $default:expr) => { $options.optional($key, $default)? };
+}
+
+/// Writes a generator's text: its name, and its parameters by their keys.
+pub(crate) fn write_pairs(f: &mut fmt::Formatter<'_>, help: Help, pairs: &[(&str, &dyn Display)]) -> fmt::Result {
+    f.write_str(help.name)?;
+    for (place, (key, value)) in pairs.iter().enumerate() {
+        write!(f, "{}{key}={value}", if place == 0 { ':' } else { ',' })?;
+    }
+    Ok(())
+}
+
+/// Takes `KEY=NUMBER` for one key out of a text, and says what is left.
+pub(crate) fn take_number(help: Help, text: &str, key: &'static str) -> Result<(Option<usize>, String), Error> {
+    let is_key = |option: &&str| option.split_once('=').is_some_and(|(name, _)| name == key);
+    let Some(option) = text.split(',').find(is_key) else {
+        return Ok((None, text.to_owned()));
+    };
+    let value = option.split_once('=').map_or("", |(_, value)| value);
+    // A second one stays, for `Options::parse` to refuse.
+    let mut taken = false;
+    let keep = |option: &&str| !is_key(option) || std::mem::replace(&mut taken, true);
+    let rest: Vec<_> = text.split(',').filter(keep).collect();
+    Ok((Some(number(help, key, value)?), rest.join(",")))
 }
 
 /// The options of one generator, as written.
@@ -64,13 +144,13 @@ impl<'a> Options<'a> {
         })
     }
 
-    /// The number of an option that must be there.
-    pub(crate) fn required<N: Number>(&self, key: &'static str) -> Result<N, Error> {
+    /// The value of an option that must be there.
+    pub(crate) fn required<N: Value>(&self, key: &'static str) -> Result<N, Error> {
         number(self.help, key, self.text(key)?)
     }
 
-    /// The number of an option, or what it is when not given.
-    pub(crate) fn optional<N: Number>(&self, key: &'static str, default: N) -> Result<N, Error> {
+    /// The value of an option, or what it is when not given.
+    pub(crate) fn optional<N: Value>(&self, key: &'static str, default: N) -> Result<N, Error> {
         self.find(key).map_or(Ok(default), |value| number(self.help, key, value))
     }
 
@@ -79,9 +159,9 @@ impl<'a> Options<'a> {
     }
 }
 
-/// A number from its text.
-pub(crate) fn number<N: Number>(help: Help, parameter: &'static str, value: &str) -> Result<N, Error> {
-    value.parse().map_err(|_| unfit(help, parameter, value, N::EXPECTED))
+/// A value from its text.
+pub(crate) fn number<N: Value>(help: Help, parameter: &'static str, value: &str) -> Result<N, Error> {
+    N::parse(value).ok_or_else(|| unfit(help, parameter, value, N::EXPECTED))
 }
 
 /// The error for a parameter that no matrix can be made of.
@@ -113,4 +193,12 @@ pub(crate) fn check_positive(help: Help, parameter: &'static str, value: f64) ->
         return Ok(());
     }
     Err(unfit(help, parameter, value, "a finite number above 0"))
+}
+
+/// Checks that a number is a share of a whole.
+pub(crate) fn check_share(help: Help, parameter: &'static str, value: f64) -> Result<(), Error> {
+    if (0.0..=1.0).contains(&value) {
+        return Ok(());
+    }
+    Err(unfit(help, parameter, value, "a number from 0 to 1"))
 }

@@ -1,6 +1,4 @@
-//! Rows whose lengths follow a power law (000 §4.1, Fig. 9).
-
-use std::fmt;
+//! Rows whose lengths follow a power law (Bell & Garland 2009, §4.1, Fig. 9).
 
 use host::format::{Csr, LARGEST_DIMENSION};
 use host::real::Real;
@@ -9,8 +7,14 @@ use rand_distr::Distribution;
 
 use crate::assemble::{RowByRow, assemble};
 use crate::draw::{distinct_columns, value};
-use crate::options::{Options, check_dimension, check_positive, check_range};
+use crate::options::{check_dimension, check_positive, check_range};
 use crate::{Error, Generate, Help};
+
+const HELP: Help = Help {
+    name: "pareto",
+    form: "pareto:rows=N,k=SHAPE[,columns=ROWS][,base=32][,scale=1][,seed=0]",
+    about: "rows of base + d random entries, d from the Pareto distribution of that shape and scale",
+};
 
 /// A matrix with rows of `base` + ⌊δ⌋ entries, δ drawn for each row from the Pareto distribution
 /// P(δ > d) = (scale / d)^k for d ≥ scale, and no more entries than columns. The smaller k, the longer the
@@ -18,7 +22,7 @@ use crate::{Error, Generate, Help};
 ///
 /// Columns are uniform, values uniform of magnitude 1/2 to 1 and either sign.
 ///
-/// 000 §4.1 gives 30 K rows, base 32 and k from 1 to 4, and leaves open the scale, the number of columns, and
+/// Bell & Garland 2009, §4.1 gives 30 K rows, base 32 and k from 1 to 4, and leaves open the scale, the number of columns, and
 /// how they are drawn; the defaults here are scale 1 and a square matrix.
 ///
 /// The lengths go through the platform's `powf`, whose last bit is not the same everywhere. A length can differ
@@ -58,42 +62,32 @@ impl Pareto {
     }
 }
 
-impl fmt::Display for Pareto {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { rows, columns, base, k, scale, seed } = self;
-        let name = Self::HELP.name;
-        write!(f, "{name}:rows={rows},columns={columns},base={base},k={k},scale={scale},seed={seed}")
-    }
-}
+parameters!(Pareto {
+    rows = "rows",
+    columns = "columns" or rows,
+    base = "base" or Self::BASE,
+    k = "k",
+    scale = "scale" or Self::SCALE,
+    seed = "seed" or 0,
+});
 
 impl Generate for Pareto {
-    const HELP: Help = Help {
-        name: "pareto",
-        form: "pareto:rows=N,k=SHAPE[,columns=ROWS][,base=32][,scale=1][,seed=0]",
-        about: "rows of base + d random entries, d from the Pareto distribution of that shape and scale",
-    };
+    const HELP: &'static [Help] = &[HELP];
 
-    fn from_options(text: &str) -> Result<Self, Error> {
-        let options = Options::parse(Self::HELP, text, &["rows", "columns", "base", "k", "scale", "seed"])?;
-        let rows = options.required("rows")?;
-        let pareto = Self {
-            rows,
-            columns: options.optional("columns", rows)?,
-            base: options.optional("base", Self::BASE)?,
-            k: options.required("k")?,
-            scale: options.optional("scale", Self::SCALE)?,
-            seed: options.optional("seed", 0)?,
-        };
-        pareto.check()?;
-        Ok(pareto)
+    fn from_options(_: &str, text: &str) -> Result<Self, Error> {
+        Self::from_pairs(text)
+    }
+
+    fn times(&self, factor: usize) -> Result<Self, Error> {
+        Ok(Self { rows: self.rows.saturating_mul(factor), columns: self.columns.saturating_mul(factor), ..*self })
     }
 
     fn check(&self) -> Result<(), Error> {
-        check_dimension(Self::HELP, "rows", self.rows)?;
-        check_dimension(Self::HELP, "columns", self.columns)?;
-        check_range(Self::HELP, "base", self.base, 0..=LARGEST_DIMENSION)?;
-        check_positive(Self::HELP, "k", self.k)?;
-        check_positive(Self::HELP, "scale", self.scale)
+        check_dimension(HELP, "rows", self.rows)?;
+        check_dimension(HELP, "columns", self.columns)?;
+        check_range(HELP, "base", self.base, 0..=LARGEST_DIMENSION)?;
+        check_positive(HELP, "k", self.k)?;
+        check_positive(HELP, "scale", self.scale)
     }
 
     fn rows(&self) -> usize {
@@ -119,7 +113,8 @@ impl Generate for Pareto {
     }
 
     fn generate<T: Real>(&self) -> Result<Csr<T>, Error> {
-        assemble(self)
+        self.check()?;
+        assemble(self, self)
     }
 }
 

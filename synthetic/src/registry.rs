@@ -28,14 +28,22 @@ impl Display for Help {
 /// A description of a matrix that can be generated. Its `Display` is the canonical text, which
 /// [`Generator`](crate::Generator) parses back to the same description.
 pub trait Generate: Display + Sized {
-    /// How to ask for it in text.
-    const HELP: Help;
+    /// How to ask for it in text, for each of its names.
+    const HELP: &'static [Help];
 
-    /// A description from the text behind the name and its colon.
+    /// A description from one of the names and the text behind its colon. Its numbers are not
+    /// [checked](Self::check).
     ///
     /// # Errors
-    /// When the text does not have the form, or [`check`](Self::check) fails.
-    fn from_options(text: &str) -> Result<Self, Error>;
+    /// When the text does not have the form.
+    fn from_options(name: &str, text: &str) -> Result<Self, Error>;
+
+    /// The same kind of matrix with `factor` times the rows and, about, the nonzeros. The result is not
+    /// [checked](Self::check).
+    ///
+    /// # Errors
+    /// When there is no such matrix.
+    fn times(&self, factor: usize) -> Result<Self, Error>;
 
     /// Checks that the parameters describe a matrix.
     ///
@@ -56,7 +64,8 @@ pub trait Generate: Display + Sized {
     ///
     /// # Errors
     /// When [`check`](Self::check) fails, the arrays would be larger than
-    /// [`LARGEST_BYTES`](crate::LARGEST_BYTES), or an allocation fails.
+    /// [`LARGEST_BYTES`](crate::LARGEST_BYTES) or than the memory that the machine
+    /// [has left](crate::available_memory), or an allocation fails.
     fn generate<T: Real>(&self) -> Result<Csr<T>, Error>;
 
     /// Bytes of the arrays that [`generate`](Self::generate) makes, as far as
@@ -72,12 +81,29 @@ pub(crate) fn csr_bytes<T>(rows: usize, nnz: u128) -> u128 {
     nnz.saturating_mul(4 + size_of::<T>() as u128).saturating_add((rows as u128 + 1) * offset)
 }
 
+/// One list of several.
+pub(crate) const fn concat<const LENGTH: usize>(lists: &[&[Help]]) -> [Help; LENGTH] {
+    let mut all = [Help { name: "", form: "", about: "" }; LENGTH];
+    let (mut filled, mut list) = (0, 0);
+    while list < lists.len() {
+        let mut place = 0;
+        while place < lists[list].len() {
+            all[filled] = lists[list][place];
+            filled += 1;
+            place += 1;
+        }
+        list += 1;
+    }
+    all
+}
+
 /// Declares `Generator` from the list of generators, each as `file::Type`.
 macro_rules! generators {
     ($($file:ident::$kind:ident),* $(,)?) => {
         $(pub use $file::$kind;)*
 
-        /// Any of the generators. As text: the generator's name, a colon, and its parameters.
+        /// Any of the generators. As text: the generator's name, a colon, and its parameters. With `times=N`
+        /// among them the matrix has N times the rows and, about, the nonzeros.
         ///
         /// ```
         /// use synthetic::{Error, Generator};
@@ -85,6 +111,9 @@ macro_rules! generators {
         /// let generator: Generator = "stencil:27:100".parse()?;
         /// assert_eq!(generator.to_string(), "stencil:27:100x100x100");
         /// assert_eq!(generator.expected_nnz(), 26_463_592);
+        ///
+        /// let generator: Generator = "banded:rows=1000,bands=3,times=16".parse()?;
+        /// assert_eq!(generator.to_string(), "banded:rows=16000,bands=3,seed=0");
         ///
         /// let error = "banded:rows=100".parse::<Generator>().unwrap_err();
         /// assert_eq!(error.to_string(), "banded: no key \"bands\"; expected banded:rows=N,bands=N[,seed=0]");
@@ -98,7 +127,9 @@ macro_rules! generators {
 
         impl Generator {
             /// How to ask for each generator in text.
-            pub const HELP: &'static [Help] = &[$(<$kind as Generate>::HELP),*];
+            pub const HELP: &'static [Help] = &$crate::registry::concat::<{ 0 $(+ <$kind as Generate>::HELP.len())* }>(
+                &[$(<$kind as Generate>::HELP),*],
+            );
 
             /// Whether a text begins with the name of a generator and a colon, and so is not meant as the name
             /// of a file. (A file of such a name can still be given as `./NAME`.)
@@ -113,6 +144,48 @@ macro_rules! generators {
             pub fn generate<T: host::Real>(&self) -> Result<host::Csr<T>, Error> {
                 match self {
                     $(Self::$kind(generator) => generator.generate(),)*
+                }
+            }
+
+            /// Number of rows.
+            pub fn rows(&self) -> usize {
+                match self {
+                    $(Self::$kind(generator) => generator.rows(),)*
+                }
+            }
+
+            /// Number of columns.
+            pub fn columns(&self) -> usize {
+                match self {
+                    $(Self::$kind(generator) => generator.columns(),)*
+                }
+            }
+
+            /// A larger matrix of the same kind; see [`Generate::times`].
+            ///
+            /// # Errors
+            /// When there is no such matrix.
+            pub fn times(&self, factor: usize) -> Result<Self, Error> {
+                let larger = match self {
+                    $(Self::$kind(generator) => Self::$kind(generator.times(factor)?),)*
+                };
+                larger.check()?;
+                Ok(larger)
+            }
+
+            fn from_name(name: &str, options: &str) -> Result<Self, Error> {
+                $(
+                    if <$kind as Generate>::HELP.iter().any(|help| help.name == name) {
+                        return <$kind as Generate>::from_options(name, options).map(Self::$kind);
+                    }
+                )*
+                let names: Vec<_> = Self::HELP.iter().map(|help| help.name).collect();
+                Err(Error::Unknown { name: name.to_owned(), expected: names.join(", ") })
+            }
+
+            fn check(&self) -> Result<(), Error> {
+                match self {
+                    $(Self::$kind(generator) => generator.check(),)*
                 }
             }
 
@@ -136,13 +209,16 @@ macro_rules! generators {
 
             fn from_str(text: &str) -> Result<Self, Error> {
                 let (name, options) = text.split_once(':').unwrap_or((text, ""));
-                $(
-                    if name == <$kind as Generate>::HELP.name {
-                        return <$kind as Generate>::from_options(options).map(Self::$kind);
+                if let Some(&help) = Self::HELP.iter().find(|help| help.name == name) {
+                    let (times, options) = $crate::options::take_number(help, options, "times")?;
+                    if times == Some(0) {
+                        return Err($crate::options::unfit(help, "times", 0, "a whole number above 0"));
                     }
-                )*
-                let forms: Vec<_> = Self::HELP.iter().map(|help| help.form).collect();
-                Err(Error::Unknown { name: name.to_owned(), expected: forms.join(" or ") })
+                    let generator = Self::from_name(name, &options)?;
+                    generator.check()?;
+                    return times.map_or(Ok(generator.clone()), |factor| generator.times(factor));
+                }
+                Self::from_name(name, options)
             }
         }
 

@@ -23,7 +23,7 @@ fn fills_the_diagonals_around_the_main_one() {
     }
 }
 
-/// 000 §4.2: 256 K rows.
+/// Bell & Garland 2009, §4.2: 256 K rows.
 #[test]
 fn the_papers_size() {
     let matrix: Csr<f32> = Banded::new(262_144, 7).generate().unwrap();

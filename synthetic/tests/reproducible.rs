@@ -4,11 +4,27 @@ use host::{Csr, Real};
 use synthetic::Generator;
 
 /// Several chunks of rows each, the last one not full.
-const GENERATORS: [&str; 4] = [
+const GENERATORS: [&str; 20] = [
     "stencil:27:17x13x31",
     "pareto:rows=5000,k=1.2,seed=3",
     "pareto:rows=3000,columns=200,base=3,k=0.7,seed=3",
     "banded:rows=5000,bands=12,seed=3",
+    "stencil:9:50x70,boundary=periodic",
+    "stencil:7:9x8x70,boundary=neumann",
+    "dense:rows=3000,columns=11,seed=3",
+    "permutation:rows=5000,seed=3",
+    "uniform:rows=5000,columns=300,per-row=7.3,seed=3",
+    "uniform:rows=5000,per-row=7.3,lengths=poisson,seed=3",
+    "rmat:scale=12,seed=3",
+    "rmat:scale=12,edges-per-vertex=4,numbering=shuffled,seed=3",
+    "small-world:vertices=5000,neighbours=6,rewired=0.2,seed=3",
+    "barabasi-albert:vertices=5000,edges-per-vertex=5,seed=3",
+    "rectangle:rows=2500,columns=9000,per-row=20,row-skew=0.5,column-skew=0.6,seed=3",
+    "block-diagonal:blocks=500,size=7,seed=3",
+    "elasticity:width=9,height=12,depth=14,voids=0.2,seed=3",
+    "elasticity:width=9,height=12,depth=14,cells=hexahedra,numbering=natural,seed=3",
+    "qcd-like:seed=3",
+    "accelerator-like:seed=3",
 ];
 
 fn generate<T: Real>(text: &str) -> Csr<T> {
@@ -37,8 +53,12 @@ fn in_both_precisions() {
 fn other_seeds_give_other_matrices() {
     for text in GENERATORS.into_iter().filter(|text| text.contains("seed")) {
         let [this, other] = [generate::<f64>(text), generate(&text.replace("seed=3", "seed=4"))];
-        assert!(this.values() != other.values(), "{text}");
-        if text.starts_with("pareto") {
+        assert!(this != other, "{text}");
+        assert!(this.values() != other.values() || text.starts_with("permutation"), "{text}");
+        if ["pareto", "uniform:rows=5000,per-row", "rmat", "small", "bara", "rect", "acc"]
+            .iter()
+            .any(|name| text.starts_with(name))
+        {
             assert!(this.row_offsets() != other.row_offsets(), "{text}");
             assert!(this.column_indices() != other.column_indices(), "{text}");
         }
@@ -63,7 +83,28 @@ fn known_matrices() {
     let hashes = GENERATORS.map(|text| hash(&generate(text)));
     assert_eq!(
         hashes,
-        [0xa52d_f5d4_5b4b_6564, 0xd536_060d_04b8_65cf, 0x8188_4241_2b4a_e6fd, 0xb741_939e_e4bd_50f8],
+        [
+            0xa52d_f5d4_5b4b_6564,
+            0xd536_060d_04b8_65cf,
+            0x8188_4241_2b4a_e6fd,
+            0xb741_939e_e4bd_50f8,
+            0x1836_bd50_3c60_184f,
+            0x75b8_600b_ce29_fd13,
+            0x8941_9ebe_c9dd_081e,
+            0xcc97_8643_f1c8_935f,
+            0xc075_a764_0fdf_75fa,
+            0x0998_f0a5_c2a2_48bc,
+            0x6482_3624_6ed8_b57a,
+            0x7c09_e365_d0b7_9f87,
+            0x2b3c_77ab_2012_75fd,
+            0x4884_8bb1_7c76_3746,
+            0x0afd_bbc6_4af8_56ed,
+            0xefb4_f609_6d3d_d3c0,
+            0x6fe2_3a3f_1165_1eec,
+            0x4cef_411e_4418_823d,
+            0x1030_72f9_3eb7_d86f,
+            0x5474_fc83_a4b7_8909,
+        ],
         "{hashes:#x?}"
     );
 }

@@ -1,0 +1,108 @@
+//! From edges to a symmetric matrix, where a row cannot know its entries by itself.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use host::format::{Csr, Offsets, parallel_rows};
+use host::real::Real;
+use rayon::prelude::*;
+
+use crate::assemble::{ROWS_AT_ONCE, check_bytes, zeroed};
+use crate::draw::{keep_distinct, mix, unit, value_of};
+use crate::{Error, Generate};
+
+/// A graph whose edges can be made vertex by vertex.
+pub(crate) trait EdgeByEdge: Generate + Sync {
+    /// Where the random numbers begin.
+    fn seed(&self) -> u64;
+
+    /// Calls `edge` with both ends of each edge that a vertex brings: the same ones whenever it is asked.
+    fn edges_of(&self, vertex: usize, edge: impl FnMut(usize, usize));
+}
+
+/// The symmetric adjacency matrix of a graph, with random values. Edges that come twice are one entry, and an edge
+/// from a vertex to itself is one on the diagonal.
+///
+/// The edges are made twice: to count the entries of each row, and to put them there. The order in which threads put
+/// them does not show, since each row is sorted after that.
+pub(crate) fn assemble_edges<T: Real>(graph: &impl EdgeByEdge) -> Result<Csr<T>, Error> {
+    graph.check()?;
+    let rows = graph.rows();
+    // Offsets before and after edges that come twice are dropped, 8 bytes each.
+    check_bytes::<T>(rows, graph.expected_nnz(), 16 * (rows as u128 + 1))?;
+    let (offsets, mut columns) = scatter(graph)?;
+    let offsets = drop_duplicates(&offsets.into(), &mut columns)?;
+    let mut values: Vec<T> = zeroed("values", columns.len())?;
+    parallel_rows(&offsets, ROWS_AT_ONCE, &mut columns, &mut values, &|chunk, columns, values| {
+        let base = offsets.get(chunk.start);
+        for row in chunk {
+            for entry in offsets.get(row) - base..offsets.get(row + 1) - base {
+                let (row, column) = (row as u64, u64::from(columns[entry]));
+                values[entry] = value_of(unit(mix(graph.seed(), row.min(column), row.max(column))));
+            }
+        }
+    });
+    Ok(Csr::try_new(rows, rows, offsets, columns, values)?)
+}
+
+/// Where the rows begin, and the columns of each row in any order.
+fn scatter(graph: &impl EdgeByEdge) -> Result<(Vec<u64>, Vec<u32>), Error> {
+    let rows = graph.rows();
+    let next: Vec<AtomicU64> = zeroed("row offsets", rows + 1)?;
+    for_each_entry(graph, |row, _| {
+        next[row + 1].fetch_add(1, Ordering::Relaxed);
+    });
+    let mut sum = 0;
+    for length in &next {
+        sum += length.load(Ordering::Relaxed);
+        length.store(sum, Ordering::Relaxed);
+    }
+    let columns: Vec<AtomicU32> = zeroed("column indices", sum as usize)?;
+    // What is the beginning of a row now is its end after this, which is the beginning of the next one.
+    for_each_entry(graph, |row, column| {
+        let place = next[row].fetch_add(1, Ordering::Relaxed) as usize;
+        columns[place].store(column as u32, Ordering::Relaxed);
+    });
+    let mut offsets: Vec<u64> = next.into_iter().map(AtomicU64::into_inner).collect();
+    offsets.rotate_right(1);
+    offsets[0] = 0;
+    Ok((offsets, columns.into_iter().map(AtomicU32::into_inner).collect()))
+}
+
+/// Calls `entry` with row and column of each entry, from all threads.
+fn for_each_entry(graph: &impl EdgeByEdge, entry: impl Fn(usize, usize) + Sync) {
+    (0..graph.rows()).into_par_iter().with_min_len(ROWS_AT_ONCE).for_each(|vertex| {
+        graph.edges_of(vertex, |from, to| {
+            entry(from, to);
+            if from != to {
+                entry(to, from);
+            }
+        });
+    });
+}
+
+/// Sorts each row and keeps one of each column. Returns where the rows begin after that.
+fn drop_duplicates(offsets: &Offsets, columns: &mut Vec<u32>) -> Result<Offsets, Error> {
+    const DROPPED: u32 = u32::MAX;
+    let rows = offsets.len() - 1;
+    let mut no_values = vec![(); columns.len()];
+    parallel_rows(offsets, ROWS_AT_ONCE, columns, &mut no_values, &|chunk, columns, _| {
+        let base = offsets.get(chunk.start);
+        for row in chunk {
+            let row = &mut columns[offsets.get(row) - base..offsets.get(row + 1) - base];
+            row.sort_unstable();
+            let distinct = keep_distinct(row);
+            row[distinct..].fill(DROPPED);
+        }
+    });
+    let mut ends: Vec<u64> = zeroed("row offsets", rows + 1)?;
+    let mut kept = 0;
+    for row in 0..rows {
+        let (begin, end) = (offsets.get(row), offsets.get(row + 1));
+        let distinct = columns[begin..end].partition_point(|&column| column != DROPPED);
+        columns.copy_within(begin..begin + distinct, kept);
+        kept += distinct;
+        ends[row + 1] = kept as u64;
+    }
+    columns.truncate(kept);
+    Ok(ends.into())
+}

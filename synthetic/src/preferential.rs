@@ -1,0 +1,103 @@
+//! Graphs that grow by preferential attachment (Barabási & Albert 1999).
+
+use host::format::{Csr, LARGEST_DIMENSION};
+use host::real::Real;
+
+use crate::draw::{below, mix};
+use crate::edges::{EdgeByEdge, assemble_edges};
+use crate::options::{check_dimension, check_range};
+use crate::{Error, Generate, Help};
+
+const HELP: Help = Help {
+    name: "barabasi-albert",
+    form: "barabasi-albert:vertices=N,edges-per-vertex=N[,seed=0]",
+    about: "graph that grows by preferential attachment: P(degree = d) falls as d^-3",
+};
+
+/// The symmetric adjacency matrix of a Barabási-Albert graph: one vertex after the other brings `edges_per_vertex`
+/// edges, each to an earlier vertex chosen with probability in proportion to its number of edges so far.
+///
+/// Written as one list of ends, two an edge, the second end of an edge is a copy of a random end before it (Batagelj &
+/// Brandes 2005, algorithm 5). Which one is a hash of the edge's number, so any edge is found without the list, by
+/// following copies back to a first end: O(log n) steps at most with high probability, and no edge waits for another
+/// (Sanders & Schulz 2016, "Scalable generation of scale-free graphs"). As there, a vertex may choose itself (a
+/// diagonal entry) or another twice (one entry). The values are uniform of magnitude 1/2 to 1 and either sign, the
+/// same at both ends of an edge.
+///
+/// ```
+/// use host::Csr;
+/// use synthetic::{BarabasiAlbert, Generate};
+///
+/// let matrix: Csr<f32> = BarabasiAlbert::new(1000, 4).generate()?;
+/// assert!(matrix.nnz() > 7500 && matrix.nnz() <= 8000);
+/// # Ok::<(), synthetic::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BarabasiAlbert {
+    /// Number of vertices, at least 1.
+    pub vertices: usize,
+    /// Edges that each vertex brings, at least 1.
+    pub edges_per_vertex: usize,
+    /// Where the random numbers begin.
+    pub seed: u64,
+}
+
+impl BarabasiAlbert {
+    /// A graph, seed 0.
+    pub fn new(vertices: usize, edges_per_vertex: usize) -> Self {
+        Self { vertices, edges_per_vertex, seed: 0 }
+    }
+}
+
+parameters!(BarabasiAlbert { vertices = "vertices", edges_per_vertex = "edges-per-vertex", seed = "seed" or 0 });
+
+impl Generate for BarabasiAlbert {
+    const HELP: &'static [Help] = &[HELP];
+
+    fn from_options(_: &str, text: &str) -> Result<Self, Error> {
+        Self::from_pairs(text)
+    }
+
+    fn times(&self, factor: usize) -> Result<Self, Error> {
+        Ok(Self { vertices: self.vertices.saturating_mul(factor), ..*self })
+    }
+
+    fn check(&self) -> Result<(), Error> {
+        check_dimension(HELP, "vertices", self.vertices)?;
+        check_range(HELP, "edges-per-vertex", self.edges_per_vertex, 1..=LARGEST_DIMENSION)
+    }
+
+    fn rows(&self) -> usize {
+        self.vertices
+    }
+
+    fn columns(&self) -> usize {
+        self.vertices
+    }
+
+    /// As if no two edges were the same.
+    fn expected_nnz(&self) -> u128 {
+        2 * self.vertices as u128 * self.edges_per_vertex as u128
+    }
+
+    fn generate<T: Real>(&self) -> Result<Csr<T>, Error> {
+        assemble_edges(self)
+    }
+}
+
+impl EdgeByEdge for BarabasiAlbert {
+    fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    fn edges_of(&self, vertex: usize, mut edge: impl FnMut(usize, usize)) {
+        for number in vertex * self.edges_per_vertex..(vertex + 1) * self.edges_per_vertex {
+            // The list of ends has the edge's own vertex at an even place and the copy behind it.
+            let mut place = 2 * number as u64 + 1;
+            while place % 2 == 1 {
+                place = below(mix(self.seed, place, 0), place);
+            }
+            edge(vertex, (place / 2) as usize / self.edges_per_vertex);
+        }
+    }
+}

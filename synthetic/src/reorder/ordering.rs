@@ -1,0 +1,122 @@
+//! An order of the rows of a matrix.
+
+use host::Error;
+use host::format::{Csr, LARGEST_DIMENSION, Offsets, parallel_rows};
+use host::real::Real;
+use rayon::prelude::*;
+
+/// Rows that one thread handles at a time.
+const ROWS_AT_ONCE: usize = 1024;
+
+/// A permutation: which of the old places comes to each of the new ones.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ordering {
+    old: Vec<u32>,
+}
+
+impl Ordering {
+    /// An ordering from the old place of each new one. O(n).
+    ///
+    /// # Errors
+    /// When a place is not below the length or comes twice, or there are more than a matrix can have.
+    pub fn try_new(old: Vec<u32>) -> Result<Self, Error> {
+        check_length(old.len())?;
+        let mut seen = vec![false; old.len()];
+        for (new, &place) in old.iter().enumerate() {
+            match seen.get_mut(place as usize) {
+                Some(seen) if !*seen => *seen = true,
+                _ => {
+                    let reason = format!("place {new} takes {place} of {}, which is no place or taken", old.len());
+                    return Err(Error::Structure { format: "permutation", reason });
+                }
+            }
+        }
+        Ok(Self { old })
+    }
+
+    pub(super) fn from_valid(old: Vec<u32>) -> Self {
+        Self { old }
+    }
+
+    /// Number of places.
+    pub fn len(&self) -> usize {
+        self.old.len()
+    }
+
+    /// Whether there is no place.
+    pub fn is_empty(&self) -> bool {
+        self.old.is_empty()
+    }
+
+    /// The old place of each new one.
+    pub fn old_places(&self) -> &[u32] {
+        &self.old
+    }
+
+    /// The ordering that undoes this one. O(n).
+    pub fn inverse(&self) -> Self {
+        let mut inverse = vec![0; self.old.len()];
+        for (new, &old) in self.old.iter().enumerate() {
+            inverse[old as usize] = new as u32;
+        }
+        Self { old: inverse }
+    }
+
+    /// A vector in the new order: element i is the old element `old_places()[i]`. In parallel, O(n).
+    ///
+    /// # Errors
+    /// When the vector has another length.
+    pub fn apply<T: Copy + Send + Sync>(&self, vector: &[T]) -> Result<Vec<T>, Error> {
+        self.check("vector", vector.len())?;
+        Ok(self.old.par_iter().map(|&old| vector[old as usize]).collect())
+    }
+
+    /// The matrix with its rows in the new order and its columns as they are: it multiplies x to the reordered y. In
+    /// parallel, O(rows + nnz).
+    ///
+    /// # Errors
+    /// When the matrix has another number of rows.
+    pub fn apply_rows<T: Real>(&self, matrix: &Csr<T>) -> Result<Csr<T>, Error> {
+        self.gather(matrix, |column| column)
+    }
+
+    /// The matrix with rows and columns in the new order, the columns of each row ascending if they were: it
+    /// multiplies the reordered x to the reordered y. In parallel, O(rows + nnz log(longest row)).
+    ///
+    /// # Errors
+    /// When the matrix has another number of rows or columns.
+    pub fn apply_symmetric<T: Real>(&self, matrix: &Csr<T>) -> Result<Csr<T>, Error> {
+        self.check("columns", matrix.columns())?;
+        let new = self.inverse();
+        let mut reordered = self.gather(matrix, |column| new.old[column as usize])?;
+        reordered.sort_rows();
+        Ok(reordered)
+    }
+
+    fn gather<T: Real>(&self, matrix: &Csr<T>, new_column: impl Fn(u32) -> u32 + Sync) -> Result<Csr<T>, Error> {
+        self.check("rows", matrix.rows())?;
+        let offsets = Offsets::from_lengths(self.old.iter().map(|&old| matrix.range(old as usize).len()));
+        let mut columns = vec![0; matrix.nnz()];
+        let mut values = vec![T::default(); matrix.nnz()];
+        parallel_rows(&offsets, ROWS_AT_ONCE, &mut columns, &mut values, &|rows, columns, values| {
+            let entries = rows.flat_map(|row| matrix.row(self.old[row] as usize));
+            for ((place, (column, value)), into) in columns.iter_mut().zip(entries).zip(values) {
+                *place = new_column(column);
+                *into = value;
+            }
+        });
+        Csr::try_new(matrix.rows(), matrix.columns(), offsets, columns, values)
+    }
+
+    fn check(&self, what: &'static str, found: usize) -> Result<(), Error> {
+        if found == self.len() { Ok(()) } else { Err(Error::Length { what, found, expected: self.len() }) }
+    }
+}
+
+/// Checks that a matrix can have so many rows.
+pub(super) fn check_length(length: usize) -> Result<(), Error> {
+    if length <= LARGEST_DIMENSION {
+        return Ok(());
+    }
+    Err(Error::TooLarge { what: "number of rows", value: length as u128, limit: LARGEST_DIMENSION as u128 })
+}
