@@ -27,7 +27,7 @@
 //! # }
 //! ```
 //!
-//! Files are Matrix Market:
+//! Matrices come from files, too:
 //!
 //! ```
 //! use warp_spmv::io::{read_matrix_market, read_vector, write_vector};

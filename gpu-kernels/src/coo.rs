@@ -1,11 +1,13 @@
-//! Coordinate format by segmented reduction (Bell & Garland 2009, §3.4 and §3.7), without atomics: the same
-//! bits every run.
+//! Coordinate format, by segmented reduction: without atomics (Bell & Garland 2009, §3.4 and §3.7), the same bits
+//! every run, and with them (Anzt et al. 2020, §3.2).
 
 use cuda_std::thread::index_1d;
-use cuda_std::warp::{ALL_LANES, WARP_LANES, lane_id, warp_shuffle_down, warp_shuffle_idx};
+use cuda_std::warp::{ALL_LANES, WARP_LANES, lane_id, warp_shuffle_down, warp_vote_any};
 use cuda_std::{Global, GlobalMut, GpuFloat, kernel};
 
-use crate::reduction::{sum_over_lanes, sum_over_runs};
+use crate::entries::{BATCH, STEP, next_step, products_of_batch};
+use crate::reduction::{add_ended_rows, sum_over_lanes, sum_over_runs};
+use crate::vector::add;
 
 /// y ← y + α A x, but for the last row that each warp came to.
 ///
@@ -40,43 +42,27 @@ pub unsafe fn coo_intervals<T: GpuFloat>(
     /// What is left of that row's sum.
     carry_values: GlobalMut<T>,
 ) {
-    let lane = lane_id();
     let warp = index_1d() / WARP_LANES;
     let begin = u64::from(warp) * interval;
     if begin >= nnz {
         return;
     }
-    let end = if nnz - begin < interval { nnz } else { begin + interval };
+    let end = nnz.min(begin + interval);
     let mut carry_row = row_indices.load(begin);
     let mut carry = T::ZERO;
     let mut first = begin;
     while first < end {
-        let entry = first + u64::from(lane);
-        // Lanes past the end have nothing to add to the last row.
-        let mut sum = T::ZERO;
-        let row = if entry < end {
-            sum = values.load_streaming(entry) * x.load(column_indices.load_streaming(entry));
-            row_indices.load_streaming(entry)
-        } else {
-            row_indices.load(end - 1)
-        };
-        if lane == 0 {
-            if row == carry_row {
-                sum = sum + carry;
-            } else {
-                add(y, carry_row, alpha, carry);
-            }
+        let mut rows = rows_of_batch(first, end, row_indices);
+        let mut products = products_of_batch(first, end, column_indices, values, x);
+        let batch_end = end.min(first + BATCH);
+        while first < batch_end {
+            (carry_row, carry) = add_ended_rows(y, alpha, (carry_row, carry), rows[0], products[0]);
+            rows = next_step(rows);
+            products = next_step(products);
+            first += STEP;
         }
-        let sum = sum_over_runs(row, sum);
-        let (row_above, there) = warp_shuffle_down(ALL_LANES, row, 1, WARP_LANES);
-        if there && row_above != row {
-            add(y, row, alpha, sum);
-        }
-        carry_row = warp_shuffle_idx(ALL_LANES, row, WARP_LANES - 1, WARP_LANES).0;
-        carry = warp_shuffle_idx(ALL_LANES, sum, WARP_LANES - 1, WARP_LANES).0;
-        first += u64::from(WARP_LANES);
     }
-    if lane == 0 {
+    if lane_id() == 0 {
         carry_rows.store(warp, carry_row);
         carry_values.store(warp, carry);
     }
@@ -141,11 +127,83 @@ unsafe fn end_of_run(rows: Global<u32>, first: u32, count: u32, row: u32) -> u32
     outside
 }
 
-/// y\[row\] ← y\[row\] + α sum.
+/// y ← y + α A x with atomic additions (Algorithm 1): not the same bits every run, because additions to a row that
+/// several warps share come in any order.
+///
+/// Each warp has one interval of entries and goes through it 32 at a time; each lane adds up for itself. When a
+/// lane comes to another row, which the warp finds by a vote, a segmented sum over the lanes leaves one addition
+/// to y for each row.
 ///
 /// # Safety
-/// `row` is inside `y`, and no other thread touches that element.
+/// As for [`coo_intervals`], without carries.
+#[kernel(T: [f32, f64])]
+pub unsafe fn coo_atomic<T: GpuFloat>(
+    /// Number of stored entries.
+    nnz: u64,
+    /// Entries of one warp; a multiple of 32.
+    interval: u64,
+    /// The row of each entry.
+    row_indices: Global<u32>,
+    /// The column of each entry.
+    column_indices: Global<u32>,
+    /// The value of each entry.
+    values: Global<T>,
+    /// The factor of A x.
+    alpha: T,
+    /// The vector that is multiplied.
+    x: Global<T>,
+    /// The result.
+    y: GlobalMut<T>,
+) {
+    let begin = u64::from(index_1d() / WARP_LANES) * interval;
+    if begin >= nnz {
+        return;
+    }
+    let end = nnz.min(begin + interval);
+    let mut row = rows_of_batch(begin, end, row_indices)[0];
+    let mut sum = T::ZERO;
+    let mut first = begin;
+    while first < end {
+        let mut rows = rows_of_batch(first, end, row_indices);
+        let mut products = products_of_batch(first, end, column_indices, values, x);
+        let batch_end = end.min(first + BATCH);
+        while first < batch_end {
+            if warp_vote_any(ALL_LANES, rows[0] != row) {
+                add_atomically(y, alpha, row, sum);
+                sum = T::ZERO;
+            }
+            row = rows[0];
+            sum = sum + products[0];
+            rows = next_step(rows);
+            products = next_step(products);
+            first += STEP;
+        }
+    }
+    add_atomically(y, alpha, row, sum);
+}
+
+/// The row of this lane's entry in each of the four steps from `first` on; of the last entry before `end`, where
+/// there are no more: their products are 0, and they have nothing to add to it.
+///
+/// # Safety
+/// There are entries from `first` to `end`.
 #[inline(always)]
-unsafe fn add<T: GpuFloat>(y: GlobalMut<T>, row: u32, alpha: T, sum: T) {
-    y.store(row, alpha.mul_add(sum, y.load(row)));
+unsafe fn rows_of_batch(first: u64, end: u64, row_indices: Global<u32>) -> [u32; 4] {
+    let entry = first + u64::from(lane_id());
+    let entries = [entry, entry + STEP, entry + 2 * STEP, entry + 3 * STEP];
+    entries.map(|entry| row_indices.load_streaming(entry.min(end - 1)))
+}
+
+/// Adds α times the sum over each run of lanes with the same `row` to y: one addition for each run, by its last
+/// lane, where the sum comes out. (The paper's scan goes the other way, to the first lane.)
+///
+/// # Safety
+/// All lanes of the warp are here; rows never decrease from lane to lane and are inside `y`.
+#[inline(always)]
+unsafe fn add_atomically<T: GpuFloat>(y: GlobalMut<T>, alpha: T, row: u32, sum: T) {
+    let sum = sum_over_runs(row, sum);
+    let (row_above, there) = warp_shuffle_down(ALL_LANES, row, 1, WARP_LANES);
+    if !there || row_above != row {
+        y.atomic_add(row, alpha * sum);
+    }
 }

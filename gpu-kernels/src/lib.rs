@@ -6,20 +6,34 @@
 // The contract of a kernel is its Safety section, and its whole body relies on it.
 #![allow(unsafe_op_in_unsafe_fn)]
 
+pub mod absent;
+pub mod bcsr;
+pub mod bellpack;
+pub mod block;
 pub mod ceiling;
+pub mod cmrs;
 pub mod conformance;
 pub mod coo;
 pub mod csr;
+pub mod csr_load_balanced;
+pub mod csr_merge_path;
+pub mod dia;
 pub mod ell;
+mod entries;
 mod reduction;
+mod search;
+pub mod sell_p;
 pub mod vector;
 
-use core::ops::Add;
+use core::ops::{Add, Sub};
 
 use cuda_std::{EntryName, Index, Scalar};
 
 /// A row offset: `u32`, or `u64` for matrices with 2^32 stored entries and more.
-pub trait Offset: Scalar + Index + EntryName + PartialOrd + Add<Output = Self> + From<u32> {}
+pub trait Offset:
+    Scalar + Index + EntryName + PartialOrd + Add<Output = Self> + Sub<Output = Self> + From<u32>
+{
+}
 
 impl Offset for u32 {}
 impl Offset for u64 {}

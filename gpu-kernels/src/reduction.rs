@@ -1,7 +1,11 @@
 //! Sums over the lanes of a warp.
 
-use cuda_std::GpuFloat;
-use cuda_std::warp::{ALL_LANES, WARP_LANES, warp_shuffle_up, warp_shuffle_xor};
+use cuda_std::warp::{
+    ALL_LANES, WARP_LANES, lane_id, warp_shuffle_down, warp_shuffle_idx, warp_shuffle_up, warp_shuffle_xor,
+};
+use cuda_std::{GlobalMut, GpuFloat};
+
+use crate::vector::add;
 
 /// The sum of `value` over each group of `LANES` neighbouring lanes, in every lane of the group. A tree of
 /// depth log2(`LANES`).
@@ -9,8 +13,17 @@ use cuda_std::warp::{ALL_LANES, WARP_LANES, warp_shuffle_up, warp_shuffle_xor};
 /// # Safety
 /// All lanes of the warp are here.
 #[inline(always)]
-pub(crate) unsafe fn sum_over_lanes<T: GpuFloat, const LANES: u32>(mut value: T) -> T {
-    let mut distance = LANES / 2;
+pub(crate) unsafe fn sum_over_lanes<T: GpuFloat, const LANES: u32>(value: T) -> T {
+    sum_over_groups(value, LANES)
+}
+
+/// [`sum_over_lanes`] where the number of lanes, a power of two up to 32, is only known at run time.
+///
+/// # Safety
+/// All lanes of the warp are here, with the same number.
+#[inline(always)]
+pub(crate) unsafe fn sum_over_groups<T: GpuFloat>(mut value: T, lanes: u32) -> T {
+    let mut distance = lanes / 2;
     while distance > 0 {
         value = value + warp_shuffle_xor(ALL_LANES, value, distance, WARP_LANES).0;
         distance /= 2;
@@ -35,4 +48,36 @@ pub(crate) unsafe fn sum_over_runs<T: GpuFloat>(row: u32, mut value: T) -> T {
         distance *= 2;
     }
     value
+}
+
+/// One step of a segmented reduction: `row` and `sum` are this lane's, `carry` is the last row before this step
+/// and, in lane 0, what is left of its sum. Adds α times the sum of each row that has ended to y, and returns
+/// the last row of the step with what is left of its sum.
+///
+/// # Safety
+/// All lanes of the warp are here. Rows never decrease from `carry` on; they are inside `y`, and no other warp
+/// sees them end.
+#[inline(always)]
+pub(crate) unsafe fn add_ended_rows<T: GpuFloat>(
+    y: GlobalMut<T>,
+    alpha: T,
+    carry: (u32, T),
+    row: u32,
+    mut sum: T,
+) -> (u32, T) {
+    if lane_id() == 0 {
+        if row == carry.0 {
+            sum = sum + carry.1;
+        } else {
+            add(y, carry.0, alpha, carry.1);
+        }
+    }
+    let sum = sum_over_runs(row, sum);
+    let (row_above, there) = warp_shuffle_down(ALL_LANES, row, 1, WARP_LANES);
+    if there && row_above != row {
+        add(y, row, alpha, sum);
+    }
+    let last_row = warp_shuffle_idx(ALL_LANES, row, WARP_LANES - 1, WARP_LANES).0;
+    let left = warp_shuffle_idx(ALL_LANES, sum, WARP_LANES - 1, WARP_LANES).0;
+    (last_row, left)
 }

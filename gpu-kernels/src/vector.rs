@@ -32,3 +32,12 @@ pub(crate) unsafe fn update<T: GpuFloat>(y: GlobalMut<T>, row: u32, alpha: T, su
     let new = alpha * sum;
     y.store(row, if beta == T::ZERO { new } else { beta.mul_add(y.load(row), new) });
 }
+
+/// y\[row\] ← y\[row\] + α sum.
+///
+/// # Safety
+/// `row` is inside `y`, and no other thread touches that element.
+#[inline(always)]
+pub(crate) unsafe fn add<T: GpuFloat>(y: GlobalMut<T>, row: u32, alpha: T, sum: T) {
+    y.store(row, alpha.mul_add(sum, y.load(row)));
+}

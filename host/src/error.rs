@@ -1,6 +1,6 @@
 //! What can go wrong, and where.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// An error of this crate. Each message is one line and says what was wrong, where, and, where it is not
 /// plain, what to do about it.
@@ -40,6 +40,12 @@ pub enum Error {
         /// `predicted` over the bytes of the CSR arrays.
         times: f64,
     },
+    /// The same bits every run were demanded of a format that does not give them.
+    #[error("{format} is not reproducible: choose another format, or do not ask for the same bits every run")]
+    NotReproducible {
+        /// The format that was asked for.
+        format: &'static str,
+    },
     /// Two operands do not fit each other.
     #[error("{what} has length {found}, expected {expected}")]
     Length {
@@ -66,6 +72,14 @@ pub enum Error {
         /// The line, counted from 1.
         line: u64,
         /// What is wrong there.
+        reason: String,
+    },
+    /// A file's bytes are not what its format demands.
+    #[error("{}: {reason}", path.display())]
+    Contents {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
         reason: String,
     },
     /// A name that is none of the known ones.
@@ -110,6 +124,10 @@ pub enum Error {
 impl Error {
     pub(crate) fn structure(format: &'static str, reason: impl Into<String>) -> Self {
         Self::Structure { format, reason: reason.into() }
+    }
+
+    pub(crate) fn contents(path: &Path, reason: impl Into<String>) -> Self {
+        Self::Contents { path: path.into(), reason: reason.into() }
     }
 }
 

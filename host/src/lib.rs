@@ -31,5 +31,5 @@ pub mod verify;
 pub use error::Error;
 pub use format::{Csr, Format};
 pub use memory::{HostMemory, Memory};
-pub use plan::{Plan, Vector};
+pub use plan::{Plan, PlanOptions, Vector};
 pub use real::Real;

@@ -12,6 +12,7 @@ pub trait Element: Pod + Default + Send + Sync {}
 #[cfg(feature = "cuda")]
 pub trait Element: Pod + Default + Send + Sync + cust::memory::DeviceCopy {}
 
+impl Element for i32 {}
 impl Element for u32 {}
 impl Element for u64 {}
 impl Element for f32 {}

@@ -10,6 +10,16 @@ use crate::spmv::{Operands, Workspace, carries};
 /// A vector in the memory of executor `E`.
 pub type Vector<T, E> = <<E as Executor>::Memory as Memory>::Buffer<T>;
 
+/// What a [`Plan`] may and must do.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct PlanOptions {
+    /// How much the format may blow the matrix up.
+    pub fill_limit: FillLimit,
+    /// Whether the same call must give the same bits every time. A format that cannot promise it is then an error:
+    /// never is another one taken in its place.
+    pub reproducible: bool,
+}
+
 /// A matrix in the memory of an executor, in a format, with the workspace that multiplying it takes.
 pub struct Plan<'e, T: Real, E: Executor> {
     executor: &'e E,
@@ -19,12 +29,23 @@ pub struct Plan<'e, T: Real, E: Executor> {
 }
 
 impl<'e, T: Real, E: Executor> Plan<'e, T, E> {
-    /// Converts `matrix` to `format` and moves it to the executor.
+    /// Converts `matrix` to `format` and moves it to the executor, with the default [`PlanOptions`].
     ///
     /// # Errors
     /// When the format would take more than the default [`FillLimit`], or memory runs out.
     pub fn new(executor: &'e E, matrix: Csr<T>, format: Format) -> Result<Self, Error> {
-        Self::from_matrix(executor, Matrix::try_from_csr(matrix, format, FillLimit::default())?, format)
+        Self::with_options(executor, matrix, format, PlanOptions::default())
+    }
+
+    /// Converts `matrix` to `format` and moves it to the executor.
+    ///
+    /// # Errors
+    /// When the format cannot keep to the options, or memory runs out.
+    pub fn with_options(executor: &'e E, matrix: Csr<T>, format: Format, options: PlanOptions) -> Result<Self, Error> {
+        if options.reproducible && !format.reproducible() {
+            return Err(Error::NotReproducible { format: format.name() });
+        }
+        Self::from_matrix(executor, Matrix::try_from_csr(matrix, format, options.fill_limit)?, format)
     }
 
     /// Moves a matrix that is already stored as `format` needs it to the executor.
@@ -32,6 +53,10 @@ impl<'e, T: Real, E: Executor> Plan<'e, T, E> {
     /// # Errors
     /// When memory runs out.
     pub fn from_matrix(executor: &'e E, matrix: Matrix<T>, format: Format) -> Result<Self, Error> {
+        let format = match &matrix {
+            Matrix::Csr(matrix) => format.resolve(matrix),
+            _ => format,
+        };
         let carries = carries(&matrix, format, executor.device());
         Ok(Self {
             executor,
@@ -53,7 +78,8 @@ impl<'e, T: Real, E: Executor> Plan<'e, T, E> {
         self.executor.multiply(&self.matrix, self.format, operands, &mut self.workspace)
     }
 
-    /// The format.
+    /// The format that is multiplied with: where the one asked for stands for others, the one that
+    /// [`Format::resolve`] chose.
     pub fn format(&self) -> Format {
         self.format
     }

@@ -67,7 +67,7 @@ fn the_text_of_a_vector() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.mtx");
     write_vector(&path, &[1.0, -0.1, 1e300, f64::NAN, f64::NEG_INFINITY]).unwrap();
-    let expected = "%%MatrixMarket matrix array real general\n5 1\n1.0\n-0.1\n1e300\nNaN\n-inf\n";
+    let expected = "%%MatrixMarket matrix array real general\n5 1\n1.0\n-0.1\n1e+300\nNaN\n-inf\n";
     assert_eq!(fs::read_to_string(&path).unwrap(), expected);
 }
 

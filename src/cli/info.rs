@@ -172,9 +172,10 @@ impl Display for Record {
         let width = terminal_size_of(io::stdout()).map_or(DEFAULT_WIDTH, |(Width(width), _)| width.into());
         write!(f, "\n{}", Histogram { bins: &row_lengths.histogram, width })?;
 
-        writeln!(f, "\n{:8}{:>11} {:>9}   {:>11} {:>9}", "storage", "float64", "x CSR", "float32", "x CSR")?;
+        let width = storage.iter().map(|storage| storage.storage.len()).chain([7]).max().unwrap_or(0);
+        writeln!(f, "\n{:width$} {:>11} {:>9}   {:>11} {:>9}", "storage", "float64", "x CSR", "float32", "x CSR")?;
         for Storage { storage, float64, float32, .. } in storage {
-            writeln!(f, "{}", format!("{storage:8}{float64}  {float32}").trim_end())?;
+            writeln!(f, "{}", format!("{storage:width$} {float64}  {float32}").trim_end())?;
         }
         if storage.iter().any(|storage| storage.float64.refused || storage.float32.refused) {
             let limit = FillLimit::default().times_csr;

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use warp_spmv::io::{Field, Symmetry, read_matrix_market, read_vector};
+use warp_spmv::io::{ReadOptions, read, read_vector};
 use warp_spmv::synthetic::Generator;
 use warp_spmv::{Csr, Real};
 
@@ -16,7 +16,7 @@ use super::progress::Progress;
 /// Where a matrix comes from, as the user names it.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Source {
-    /// Matrix Market file, or generator such as stencil:27:100 (see below)
+    /// File (.mtx, .mtx.gz, .rb, .npz, .wspmv), or generator such as stencil:27:100 (see below)
     #[arg(value_name = "FILE|GENERATOR")]
     matrix: OsString,
 }
@@ -53,18 +53,10 @@ impl Source {
             return Ok(Input { name: generator.to_string(), matrix, field: "real", symmetry: "general" });
         }
         let progress = Progress::bytes("reading the matrix");
-        let (matrix, header) =
-            read_matrix_market(&self.matrix, Some(&|done, total| progress.update(done, total))).map_err(explain)?;
-        let field = match header.field {
-            Field::Real => "real",
-            Field::Integer => "integer",
-            Field::Pattern => "pattern",
-        };
-        let symmetry = match header.symmetry {
-            Symmetry::General => "general",
-            Symmetry::Symmetric => "symmetric",
-            Symmetry::SkewSymmetric => "skew-symmetric",
-        };
+        let report = |done, total| progress.update(done, total);
+        let options = ReadOptions { progress: Some(&report), ..ReadOptions::default() };
+        let loaded = read(&self.matrix, &options).map_err(explain)?;
+        let (matrix, field, symmetry) = (loaded.matrix, loaded.header.field.name(), loaded.header.symmetry.name());
         Ok(Input { name: self.matrix.to_string_lossy().into_owned(), matrix, field, symmetry })
     }
 }

@@ -170,7 +170,8 @@ impl<T: Real> Visitor for Job<'_, T> {
             plan.apply(alpha, &x, beta, &mut computed)?;
             executor.download(&computed)
         })?;
-        let verification = verify(&computed, &expected, arguments.format)?;
+        let format = plan.format();
+        let verification = verify(&computed, &expected, format)?;
         drop(expected);
         let multiply = Spread::of(self.time_multiplications(&mut plan, executor, &x, &y)?);
 
@@ -190,7 +191,7 @@ impl<T: Real> Visitor for Job<'_, T> {
             gflops: giga_per_second(2.0 * shape.nonzeros as f64),
             gbps: giga_per_second(bytes as f64 + vector_bytes as f64),
             matrix: shape,
-            format: arguments.format.name(),
+            format: format.name(),
             executor: self.executor_name.name(),
             device: executor.device().name.clone(),
             precision: T::PRECISION,

@@ -1,12 +1,14 @@
 //! Every format on every executor that needs no GPU, against the exact result.
 
 use crate::scenarios::{
-    Numbers, check, check_reproducible, check_special_values, check_whole_numbers, matrices, multiply,
+    Numbers, as_stored, check, check_reproducible, check_special_values, check_whole_numbers, matrices, multiply,
 };
 use proptest::prelude::*;
 use warp_spmv::executor::{Cpu, Emulated, Executor, Reference};
+use warp_spmv::format::{Bellpack, BlockSize, FillLimit, HybSplit, Matrix, PartitionRows};
 use warp_spmv::spmv::Tuning;
-use warp_spmv::{Csr, Format, Plan, Real};
+use warp_spmv::verify::{exact, verify};
+use warp_spmv::{Csr, Format, Plan, PlanOptions, Real};
 
 fn check_everything<T: Real, E: Executor>(executor: &E) {
     for &format in Format::ALL {
@@ -42,34 +44,97 @@ fn emulated_is_right_in_float64() {
 }
 
 /// Larger and smaller grids than the default one cut the work elsewhere.
+fn check_on_grid(multiprocessors: u32, threads: u32, threads_per_block: u32, waves: u32) {
+    let executor = Emulated::with_size(9, multiprocessors, threads, Tuning { threads_per_block, waves });
+    for &format in Format::ALL {
+        for (name, matrix) in matrices::<f64>() {
+            check(&executor, &name, &matrix, format);
+        }
+    }
+}
+
 #[test]
-fn emulated_is_right_on_other_grids() {
-    for (multiprocessors, threads, threads_per_block, waves) in [(1, 32, 32, 1), (3, 64, 32, 2), (4, 1024, 256, 64)] {
-        let executor = Emulated::with_size(9, multiprocessors, threads, Tuning { threads_per_block, waves });
-        for &format in Format::ALL {
-            for (name, matrix) in matrices::<f64>() {
-                check(&executor, &name, &matrix, format);
+fn emulated_is_right_on_one_warp() {
+    check_on_grid(1, 32, 32, 1);
+}
+
+#[test]
+fn emulated_is_right_on_a_few_warps() {
+    check_on_grid(3, 64, 32, 2);
+}
+
+#[test]
+fn emulated_is_right_with_a_thread_for_everything() {
+    check_on_grid(4, 1024, 256, 64);
+}
+
+/// The result of a reproducible format does not depend on the order in which warps and blocks run. That of any
+/// other does: the label would be wrong otherwise.
+#[test]
+fn emulated_gives_the_same_bits_under_every_schedule_in_reproducible_formats() {
+    // Long rows, so that more than two warps share one.
+    let matrix =
+        "pareto:rows=300,k=1.2,base=300".parse::<warp_spmv::synthetic::Generator>().unwrap().generate::<f64>().unwrap();
+    let x = Numbers::new(5).vector(matrix.columns());
+    let y = vec![0.0; matrix.rows()];
+    for &format in Format::ALL {
+        let run = |seed| multiply(&Emulated::new(seed), &matrix, format, (1.0, 0.0), &x, &y).unwrap();
+        let first = run(0);
+        let same = (1..12).all(|seed| run(seed) == first);
+        assert_eq!(same, format.reproducible(), "{format}");
+    }
+}
+
+#[test]
+fn what_is_not_reproducible_is_refused_where_that_is_demanded() {
+    let options = PlanOptions { reproducible: true, ..PlanOptions::default() };
+    for &format in Format::ALL {
+        let matrix = Csr::try_from_triplets(2, 3, &[0, 1], &[2, 0], &[1.0, 2.0]).unwrap();
+        match Plan::with_options(&Cpu::new(), matrix, format, options) {
+            Ok(plan) => assert!(format.reproducible() && plan.format().reproducible(), "{format}"),
+            Err(error) => {
+                assert!(!format.reproducible(), "{format}");
+                assert!(error.to_string().starts_with(&format!("{format} is not reproducible: ")), "{error}");
             }
         }
     }
 }
 
-/// No kernel's result depends on the order in which warps and blocks run.
+/// A plan reports the strategy that the automatic one chose, and every executor can run it.
 #[test]
-fn emulated_gives_the_same_bits_under_every_schedule() {
-    for &format in Format::ALL {
-        let matrix = "pareto:rows=300,k=1.2,base=3"
-            .parse::<warp_spmv::synthetic::Generator>()
-            .unwrap()
-            .generate::<f64>()
-            .unwrap();
-        let x = Numbers::new(5).vector(matrix.columns());
-        let y = vec![0.0; matrix.rows()];
-        let run = |seed| multiply(&Emulated::new(seed), &matrix, format, (1.0, 0.0), &x, &y).unwrap();
-        let first = run(0);
-        for seed in 1..12 {
-            assert_eq!(run(seed), first, "{format}, seed {seed}");
-        }
+fn automatic_csr_follows_the_rows() {
+    let with_rows = |rows: usize, longest: usize| {
+        let offsets: Vec<u32> = (0..=rows).map(|row| if row == 0 { 0 } else { longest as u32 }).collect();
+        Csr::try_new(rows, 1, offsets, vec![0; longest], vec![1.0; longest]).unwrap()
+    };
+    for (rows, longest, expected) in [
+        (0, 0, Format::CsrScalar),
+        (10, 64, Format::CsrScalar),
+        (10, 65, Format::CsrLoadBalanced),
+        (1_000_000, 1, Format::CsrScalar),
+        (1_000_001, 1, Format::CsrLoadBalanced),
+    ] {
+        let cpu = Cpu::new();
+        let plan = Plan::new(&cpu, with_rows(rows, longest), Format::CsrAutomatic).unwrap();
+        assert_eq!(plan.format(), expected, "{rows} rows, the longest of {longest}");
+    }
+}
+
+/// Kernels that look rows up by entry have to jump over empty ones: walking would take this test for ever.
+#[test]
+fn emulated_jumps_over_long_runs_of_empty_rows() {
+    let rows = 200_000u32;
+    let row_indices: Vec<u32> = (0..rows).step_by(5_000).flat_map(|row| [row, row, row + 1]).collect();
+    let columns: Vec<u32> = (0..row_indices.len() as u32).collect();
+    let values = vec![1.5; columns.len()];
+    let matrix = Csr::try_from_triplets(rows as usize, columns.len(), &row_indices, &columns, &values).unwrap();
+    for format in [Format::CsrLoadBalanced, Format::CsrMergePath, Format::Hyb(HybSplit::ColumnLimit(1))] {
+        check(
+            &Emulated::with_size(3, 1, 64, Tuning { threads_per_block: 64, waves: 1 }),
+            "mostly empty",
+            &matrix,
+            format,
+        );
     }
 }
 
@@ -88,6 +153,27 @@ fn cpu_gives_the_same_bits_for_any_number_of_threads() {
         let first = run(1);
         assert_eq!(run(2), first, "{format}");
         assert_eq!(run(7), first, "{format}");
+    }
+}
+
+/// Partitions of other sizes than the default one.
+#[test]
+fn bellpack_is_right_with_any_partition() {
+    let size = BlockSize::B2x3;
+    let format = Format::Bellpack(size);
+    let unlimited = FillLimit { times_csr: f64::INFINITY };
+    for (name, matrix) in matrices::<f64>() {
+        let x = Numbers::new(5).vector(matrix.columns());
+        let expected = exact(&matrix, 1.0, &x, 0.0, &vec![0.0; matrix.rows()]).unwrap();
+        for &partition in PartitionRows::ALL {
+            let stored = Bellpack::try_from_csr(&matrix, size, partition, unlimited).unwrap();
+            assert_eq!(stored.to_csr(), as_stored(&matrix, format), "{name}, {partition:?}");
+            let emulated = Emulated::new(3);
+            let mut plan = Plan::from_matrix(&emulated, Matrix::Bellpack(stored), format).unwrap();
+            let mut y = vec![f64::NAN; matrix.rows()];
+            plan.apply(1.0, &x, 0.0, &mut y).unwrap();
+            assert!(verify(&y, &expected, format).unwrap().passed(), "{name}, {partition:?}");
+        }
     }
 }
 

@@ -22,11 +22,11 @@ entries in a row
      8-15    176  ###
     16-31  3,920  ##############################################################
 
-storage     float64     x CSR       float32     x CSR
-CSR        1.13 MiB      1.00    776.44 KiB      1.00
+storage                    float64     x CSR       float32     x CSR
+CSR                       1.13 MiB      1.00    776.44 KiB      1.00
 ";
     assert!(report.starts_with(beginning), "{report}");
-    assert!(report.contains("\nELL        1.27 MiB      1.12    864.00 KiB      1.11\n"), "{report}");
+    assert!(report.contains("\nELL                       1.27 MiB      1.12    864.00 KiB      1.11\n"), "{report}");
     assert!(report.lines().all(|line| line.chars().count() <= 80), "{report}");
 }
 
@@ -92,21 +92,28 @@ fn refusals_are_foretold() {
         (dense_row(200), [true; 2]),
     ] {
         let record = spmv(["info", &matrix, "--json"]).record();
+        let mut any_is_refused = false;
         for storage in record["storage"].as_array().unwrap() {
             for (precision, ell_is_refused) in ["float64", "float32"].into_iter().zip(ell_is_refused) {
                 let refused = storage[precision]["refused"].as_bool().unwrap();
-                assert_eq!(refused, ell_is_refused && storage["storage"] == "ELL", "{matrix}: {storage}");
+                any_is_refused |= refused;
+                match storage["storage"].as_str().unwrap() {
+                    "ELL" => assert_eq!(refused, ell_is_refused, "{matrix}: {storage}"),
+                    // No padding, whatever the rows.
+                    "CSR" | "COO" => assert!(!refused, "{matrix}: {storage}"),
+                    _ => {}
+                }
                 let format = storage["formats"][0].as_str().unwrap();
                 let arguments =
                     ["run", &matrix, "--executor", "reference", "--precision", precision, "--format", format, "--json"];
                 if refused {
                     let message = spmv(arguments).refused();
-                    assert!(message.starts_with("ELL would take ") && message.contains("times the CSR"), "{message}");
+                    assert!(message.contains(" would take ") && message.contains("times the CSR"), "{message}");
                 } else {
                     assert_eq!(spmv(arguments).record()["bytes"], storage[precision]["bytes"]);
                 }
             }
         }
-        assert_eq!(spmv(["info", &matrix]).succeeded().contains("* out of proportion"), ell_is_refused[0]);
+        assert_eq!(spmv(["info", &matrix]).succeeded().contains("* out of proportion"), any_is_refused);
     }
 }

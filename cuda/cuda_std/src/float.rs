@@ -3,12 +3,14 @@
 use core::ops::{Add, Mul, Neg, Sub};
 
 use crate::global::Scalar;
+use crate::shared::SharedValue;
 use crate::warp::WarpShuffleValue;
 use crate::{EntryName, backend};
 
 /// A floating-point type that kernels compute with: `f32` or `f64`.
 pub trait GpuFloat:
     Scalar
+    + SharedValue
     + WarpShuffleValue
     + EntryName
     + PartialEq

@@ -275,6 +275,7 @@ macro_rules! scalar {
     };
 }
 
+scalar!(i32, read_32, read_streaming_32, read_streaming_2x32, read_streaming_4x32);
 scalar!(u32, read_32, read_streaming_32, read_streaming_2x32, read_streaming_4x32);
 scalar!(f32, read_32, read_streaming_32, read_streaming_2x32, read_streaming_4x32);
 scalar!(u64, read_64, read_streaming_64, read_streaming_2x64, read_streaming_4x64);

@@ -103,6 +103,33 @@ impl<T: Real> Coo<T> {
         Ok(Self { rows, columns, stored: values.len(), row_indices, column_indices, values })
     }
 
+    /// The entries of each row of `matrix` after its first `skipped`.
+    pub(super) fn of_later_entries(matrix: &Csr<T>, skipped: usize) -> Result<Self, Error> {
+        let stored = matrix.row_lengths().map(|length| length.saturating_sub(skipped)).sum();
+        let mut row_indices = Vec::new();
+        let mut column_indices = Vec::new();
+        let mut values = Vec::new();
+        let out_of_memory = |_| Error::OutOfMemory { what: "a COO matrix", bytes: coo_bytes::<T>(stored) };
+        row_indices.try_reserve_exact(stored).map_err(out_of_memory)?;
+        column_indices.try_reserve_exact(stored).map_err(out_of_memory)?;
+        values.try_reserve_exact(stored).map_err(out_of_memory)?;
+        for row in 0..matrix.rows() {
+            for (column, value) in matrix.row(row).skip(skipped) {
+                row_indices.push(row as u32);
+                column_indices.push(column);
+                values.push(value);
+            }
+        }
+        Ok(Self { rows: matrix.rows(), columns: matrix.columns(), stored, row_indices, column_indices, values })
+    }
+
+    /// Calls `visit` with row, column and value of each entry.
+    pub(super) fn for_each_entry(&self, visit: &mut impl FnMut(usize, u32, T)) {
+        for ((&row, &column), &value) in self.row_indices.iter().zip(&self.column_indices).zip(&self.values) {
+            visit(row as usize, column, value);
+        }
+    }
+
     /// The same matrix in CSR. Columns and values are taken over; O(rows + nnz).
     pub fn into_csr(self) -> Csr<T> {
         let mut lengths = vec![0usize; self.rows];

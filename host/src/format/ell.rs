@@ -3,7 +3,8 @@
 use gpu_kernels::ell::PADDING;
 use rayon::prelude::*;
 
-use super::{Csr, FillLimit, Offsets};
+use super::rows::collect_rows;
+use super::{Csr, FillLimit};
 use crate::error::Error;
 use crate::memory::{HostMemory, Memory, Transfer};
 use crate::real::Real;
@@ -91,9 +92,15 @@ impl<T: Real> Ell<T> {
     /// # Errors
     /// When the arrays would be larger than `limit` allows, or cannot be allocated; nothing is allocated then.
     pub fn try_from_csr(matrix: &Csr<T>, limit: FillLimit) -> Result<Self, Error> {
-        let (rows, width) = (matrix.rows(), matrix.longest_row());
+        let width = matrix.longest_row();
+        limit.check("ELL", ell_bytes::<T>(matrix.rows(), width), matrix.bytes())?;
+        Self::of_first_entries(matrix, width)
+    }
+
+    /// The first `width` entries of each row of `matrix`.
+    pub(super) fn of_first_entries(matrix: &Csr<T>, width: usize) -> Result<Self, Error> {
+        let rows = matrix.rows();
         let bytes = ell_bytes::<T>(rows, width);
-        limit.check("ELL", bytes, matrix.bytes())?;
         let stride = rows.next_multiple_of(STRIDE_MULTIPLE);
         let places = stride * width;
         let mut column_indices = Vec::new();
@@ -115,7 +122,8 @@ impl<T: Real> Ell<T> {
                 }
             });
         }
-        Ok(Self { rows, columns: matrix.columns(), stored: matrix.nnz(), stride, width, column_indices, values })
+        let stored = matrix.row_lengths().map(|length| length.min(width)).sum();
+        Ok(Self { rows, columns: matrix.columns(), stored, stride, width, column_indices, values })
     }
 
     /// The entries of a row, as column and value.
@@ -126,18 +134,15 @@ impl<T: Real> Ell<T> {
             .take_while(|&(column, _)| column != PADDING)
     }
 
-    /// The same matrix in CSR. O(rows · width).
-    pub fn to_csr(&self) -> Csr<T> {
-        let lengths: Vec<usize> = (0..self.rows).into_par_iter().map(|row| self.row(row).count()).collect();
-        let mut column_indices = Vec::with_capacity(self.stored);
-        let mut values = Vec::with_capacity(self.stored);
+    /// Calls `visit` with row, column and value of each entry, row by row.
+    pub(super) fn for_each_entry(&self, visit: &mut impl FnMut(usize, u32, T)) {
         for row in 0..self.rows {
-            for (column, value) in self.row(row) {
-                column_indices.push(column);
-                values.push(value);
-            }
+            self.row(row).for_each(|(column, value)| visit(row, column, value));
         }
-        let offsets = Offsets::from_lengths(lengths.iter().copied());
-        Csr::from_valid(self.rows, self.columns, offsets, column_indices, values)
+    }
+
+    /// The same matrix in CSR. In parallel, O(rows · width).
+    pub fn to_csr(&self) -> Csr<T> {
+        collect_rows(self.rows, self.columns, |row| self.row(row))
     }
 }

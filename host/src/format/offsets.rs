@@ -4,7 +4,7 @@ use crate::error::Error;
 use crate::memory::{HostMemory, Memory, Transfer};
 
 /// The largest offset that is stored in 32 bits. It leaves room for kernels to step past the last entry.
-const LARGEST_NARROW: u32 = u32::MAX - (1 << 16);
+pub(super) const LARGEST_NARROW: u32 = u32::MAX - (1 << 16);
 
 /// Where each row's entries begin in the arrays of a CSR matrix: `rows + 1` numbers, the first 0, never
 /// decreasing, the last the number of stored entries. 32 bits wide as long as that number fits, because
@@ -43,11 +43,16 @@ impl Offsets {
             sum += length as u64;
             sum
         });
-        if total <= LARGEST_NARROW.into() {
+        if Self::width_for(total.into()) == 4 {
             Self::Narrow(std::iter::once(0).chain(ends.map(|end| end as u32)).collect())
         } else {
             Self::Wide(std::iter::once(0).chain(ends).collect())
         }
+    }
+
+    /// Bytes of one offset into arrays of so many places.
+    pub(crate) fn width_for(places: u128) -> usize {
+        if places <= LARGEST_NARROW.into() { 4 } else { 8 }
     }
 
     /// Number of offsets: rows + 1.

@@ -2,7 +2,10 @@
 
 use std::ops::Range;
 
-use super::Offsets;
+use rayon::prelude::*;
+
+use super::{Csr, Offsets};
+use crate::real::Real;
 
 /// Calls `work` for consecutive chunks of `chunk` rows, in parallel, each with its own part of two arrays
 /// that hold the rows' entries one after the other. The chunks do not depend on the number of threads.
@@ -41,4 +44,28 @@ fn split<A: Send, B: Send>(
         || split(offsets, chunk, rows.start..middle, first_left, second_left, work),
         || split(offsets, chunk, middle..rows.end, first_right, second_right, work),
     );
+}
+
+/// Rows that one thread collects at a time.
+const ROWS_AT_ONCE: usize = 4096;
+
+/// A matrix in CSR from a format that gives the entries of any row, as column and value. In parallel; the entries
+/// of each row are gone through twice.
+pub(super) fn collect_rows<T: Real, I: Iterator<Item = (u32, T)>>(
+    rows: usize,
+    columns: usize,
+    entries: impl Fn(usize) -> I + Sync,
+) -> Csr<T> {
+    let lengths: Vec<usize> = (0..rows).into_par_iter().map(|row| entries(row).count()).collect();
+    let offsets = Offsets::from_lengths(lengths.iter().copied());
+    let stored = offsets.get(rows);
+    let mut column_indices = vec![0; stored];
+    let mut values = vec![T::ZERO; stored];
+    parallel_rows(&offsets, ROWS_AT_ONCE, &mut column_indices, &mut values, &|rows, columns, values| {
+        let places = columns.iter_mut().zip(values);
+        for ((column, value), entry) in places.zip(rows.flat_map(&entries)) {
+            (*column, *value) = entry;
+        }
+    });
+    Csr::from_valid(rows, columns, offsets, column_indices, values)
 }

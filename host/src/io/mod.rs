@@ -1,15 +1,29 @@
-//! Files: Matrix Market matrices and vectors.
+//! Files: matrices as Matrix Market, Rutherford-Boeing, SciPy's `.npz` and containers of our own, and vectors
+//! as Matrix Market.
+//!
+//! [`read`] tells the kind of a file by its contents, [`write()`] by its name.
 
+mod binary;
+mod container;
 mod contents;
+mod gzip;
+mod header;
+mod kind;
+mod limits;
 mod matrix_market;
+mod npz;
+mod options;
+mod quote;
 mod replace;
+mod rutherford_boeing;
 
+pub use container::{read_container, write_container};
+pub use header::{Field, Header, Symmetry};
+pub use kind::{FileKind, Loaded, parse, read, write};
 pub use matrix_market::{
-    Field, Header, Symmetry, parse_matrix_market, parse_vector, read_matrix_market, read_vector, write_vector,
+    MatrixMarketOptions, parse_matrix_market, parse_vector, read_matrix_market, read_matrix_market_with, read_vector,
+    write_matrix_market, write_vector,
 };
-
-/// What a reader calls now and then, with the bytes that it has handled and the bytes that there are.
-///
-/// The calls, about one for each MiB, may come from several threads at once, so the numbers need not arrive in
-/// order. When a file with entries has been read, one call has had both numbers equal.
-pub type Progress<'a> = Option<&'a (dyn Fn(u64, u64) + Sync)>;
+pub use npz::{read_npz, write_npz};
+pub use options::{Progress, ReadOptions};
+pub use rutherford_boeing::read_rutherford_boeing;

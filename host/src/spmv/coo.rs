@@ -1,35 +1,25 @@
-//! COO: segmented reduction over intervals of entries, then the carries.
+//! COO: segmented reduction over intervals of entries, then the carries; or with atomic additions.
 
 use cuda_std::launch::Launch;
-use gpu_kernels::coo::{CooCarries, CooIntervals};
+use gpu_kernels::coo::{CooAtomic, CooIntervals};
 use rayon::prelude::*;
 
+use super::intervals::Intervals;
 use super::{Device, Operands, Workspace, scale};
 use crate::format::Coo;
 use crate::memory::{Buffer, HostMemory, Memory};
 use crate::real::Real;
 
-const WARP_LANES: u64 = 32;
-
 /// Entries that a CPU thread takes at a time, rounded up to whole rows. It decides where sums are cut, so it
 /// does not depend on the number of threads.
 const ENTRIES_AT_ONCE: usize = 1 << 16;
 
-/// How the entries are shared out among warps.
-pub(super) struct Intervals {
-    /// Entries of each interval but the last; a multiple of 32.
-    pub length: u64,
-    /// Number of intervals.
-    pub count: u64,
-}
+/// Warps that a multiprocessor works on in the same cycle, one for each of its schedulers.
+const WARPS_AT_ONCE: u64 = 4;
 
-impl Intervals {
-    pub fn new(nnz: usize, device: &Device) -> Self {
-        let nnz = nnz as u64;
-        let warps = (device.resident_threads() / WARP_LANES).max(1);
-        let length = nnz.div_ceil(warps).next_multiple_of(WARP_LANES).max(WARP_LANES);
-        Self { length, count: nnz.div_ceil(length) }
-    }
+/// How [`coo`] shares out the entries.
+pub(super) fn intervals<T: Real, M: Memory>(matrix: &Coo<T, M>, device: &Device) -> Intervals {
+    Intervals::new(matrix.nnz() as u64, device)
 }
 
 pub(super) fn coo<T: Real, M: Memory>(
@@ -39,10 +29,22 @@ pub(super) fn coo<T: Real, M: Memory>(
     device: &Device,
 ) -> Vec<Launch> {
     let Operands { alpha, x, beta, y } = operands;
-    let intervals = Intervals::new(matrix.nnz(), device);
-    let grid = device.grid(intervals.count * WARP_LANES);
-    let first = scale(matrix.rows(), beta, y.global_mut(), device);
-    let second = CooIntervals {
+    let mut launches = vec![scale(matrix.rows(), beta, y.global_mut(), device)];
+    launches.extend(add_product(matrix, alpha, x, y, workspace, device));
+    launches
+}
+
+/// Launches for y ← y + α A x.
+pub(super) fn add_product<T: Real, M: Memory>(
+    matrix: &Coo<T, M>,
+    alpha: T,
+    x: &M::Buffer<T>,
+    y: &mut M::Buffer<T>,
+    workspace: &mut Workspace<T, M>,
+    device: &Device,
+) -> [Launch; 2] {
+    let intervals = intervals(matrix, device);
+    let kernel = CooIntervals {
         nnz: matrix.nnz() as u64,
         interval: intervals.length,
         row_indices: matrix.row_indices().global(),
@@ -54,18 +56,50 @@ pub(super) fn coo<T: Real, M: Memory>(
         carry_rows: workspace.carry_rows.global_mut(),
         carry_values: workspace.carry_values.global_mut(),
     };
-    let third = CooCarries {
-        intervals: intervals.count as u32,
-        carry_rows: workspace.carry_rows.global(),
-        carry_values: workspace.carry_values.global(),
+    [
+        Launch { grid: intervals.grid(device), kernel: Box::new(kernel) },
+        intervals.carries(alpha, y.global_mut(), workspace, device),
+    ]
+}
+
+pub(super) fn atomic<T: Real, M: Memory>(
+    matrix: &Coo<T, M>,
+    operands: Operands<'_, T, M>,
+    device: &Device,
+) -> Vec<Launch> {
+    let Operands { alpha, x, beta, y } = operands;
+    let nnz = matrix.nnz() as u64;
+    let warps = u64::from(device.multiprocessors) * WARPS_AT_ONCE * oversubscription(nnz);
+    let intervals = Intervals::among(nnz, warps);
+    let kernel = CooAtomic {
+        nnz,
+        interval: intervals.length,
+        row_indices: matrix.row_indices().global(),
+        column_indices: matrix.column_indices().global(),
+        values: matrix.values().global(),
         alpha,
+        x: x.global(),
         y: y.global_mut(),
     };
-    vec![first, Launch { grid, kernel: Box::new(second) }, Launch { grid, kernel: Box::new(third) }]
+    vec![
+        scale(matrix.rows(), beta, y.global_mut(), device),
+        Launch { grid: intervals.grid(device), kernel: Box::new(kernel) },
+    ]
+}
+
+/// Warps for each one that a multiprocessor works on at once: many hide the latency of memory, few meet in fewer
+/// rows (Anzt et al. 2020, §3.2).
+fn oversubscription(nnz: u64) -> u64 {
+    match nnz {
+        0..200_000 => 8,
+        200_000..2_000_000 => 32,
+        2_000_000.. => 128,
+    }
 }
 
 /// Within an interval a product goes through a tree over 32 lanes and then from step to step; what crosses
-/// intervals adds one more sum each, whose number the row's length bounds as well.
+/// intervals, or comes on top of the ELL part, adds one more sum each. Every one of these additions joins sums of
+/// different entries, so the row's length bounds their number, in whatever order atomic ones come.
 pub(super) fn longest_chain(length: usize) -> usize {
     length
 }
@@ -117,20 +151,10 @@ fn pieces<'a, T: Real>(matrix: &Coo<T>, mut y: &'a mut [T]) -> Vec<Piece<'a, T>>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::spmv::Tuning;
 
     #[test]
-    fn intervals_cover_all_entries_once() {
-        let device = Device {
-            name: String::new(),
-            multiprocessors: 2,
-            threads_per_multiprocessor: 64,
-            tuning: Tuning::default(),
-        };
-        for nnz in [0, 1, 31, 32, 33, 127, 128, 129, 100_000] {
-            let Intervals { length, count } = Intervals::new(nnz, &device);
-            assert_eq!(length % 32, 0);
-            assert!(count <= 4 && count * length >= nnz as u64 && count.saturating_sub(1) * length <= nnz as u64);
-        }
+    fn oversubscription_is_the_papers() {
+        let at = [0, 199_999, 200_000, 1_999_999, 2_000_000, u64::MAX];
+        assert_eq!(at.map(oversubscription), [8, 8, 32, 32, 128, 128]);
     }
 }

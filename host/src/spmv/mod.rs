@@ -1,8 +1,17 @@
 //! How each format is multiplied: which kernels on which grids, and the same on the CPU. One file a format.
 
+mod bcsr;
+mod bellpack;
+mod block;
+mod cmrs;
 mod coo;
 mod csr;
+mod csr_balanced;
+mod dia;
 mod ell;
+mod hyb;
+mod intervals;
+mod sell_p;
 mod tuning;
 
 use cuda_std::launch::Launch;
@@ -44,10 +53,14 @@ pub struct Workspace<T: Real, M: Memory> {
 
 /// Number of carries that a [`Workspace`] must hold for this matrix and format on this device.
 pub(crate) fn carries<T: Real, M: Memory>(matrix: &Matrix<T, M>, format: Format, device: &Device) -> usize {
-    match (format, matrix) {
-        (Format::Coo, Matrix::Coo(matrix)) => coo::Intervals::new(matrix.nnz(), device).count as usize,
-        _ => 0,
-    }
+    let intervals = match (format, matrix) {
+        (Format::CsrLoadBalanced, Matrix::Csr(matrix)) => csr_balanced::load_balanced_intervals(matrix, device),
+        (Format::CsrMergePath, Matrix::Csr(matrix)) => csr_balanced::merge_path_intervals(matrix, device),
+        (Format::Coo, Matrix::Coo(matrix)) => coo::intervals(matrix, device),
+        (Format::Hyb(_), Matrix::Hyb(matrix)) => coo::intervals(matrix.coo(), device),
+        _ => return 0,
+    };
+    intervals.count as usize
 }
 
 /// The launches that multiply `matrix`, in order, for a GPU as for the emulator.
@@ -65,8 +78,33 @@ pub(crate) fn launches<T: Real, M: Memory>(
     match (format, matrix) {
         (Format::CsrScalar, Matrix::Csr(matrix)) => Ok(vec![csr::scalar(matrix, operands, device)]),
         (Format::CsrVector(lanes), Matrix::Csr(matrix)) => Ok(vec![csr::vector(matrix, lanes, operands, device)]),
+        (Format::CsrLoadBalanced, Matrix::Csr(matrix)) => {
+            Ok(csr_balanced::load_balanced(matrix, operands, workspace, device))
+        }
+        (Format::CsrMergePath, Matrix::Csr(matrix)) => {
+            Ok(csr_balanced::merge_path(matrix, operands, workspace, device))
+        }
+        (Format::CsrAutomatic, Matrix::Csr(_)) => Err(Error::structure(
+            format.storage(),
+            format!("{format} stands for another format, which Format::resolve tells"),
+        )),
+        (Format::Dia, Matrix::Dia(matrix)) => Ok(vec![dia::dia(matrix, operands, device)]),
         (Format::Ell, Matrix::Ell(matrix)) => Ok(vec![ell::ell(matrix, operands, device)]),
+        (Format::EllSubwarp, Matrix::Ell(matrix)) => Ok(vec![ell::subwarp(matrix, operands, device)]),
+        (Format::SellP | Format::SellPSorted, Matrix::SellP(matrix)) => {
+            Ok(vec![sell_p::sell_p(matrix, operands, device)])
+        }
+        (Format::Bcsr(size), Matrix::Bcsr(matrix)) if size == matrix.block_size() => {
+            Ok(vec![bcsr::bcsr(matrix, operands, device)])
+        }
+        (Format::Bellpack(size), Matrix::Bellpack(matrix)) if size == matrix.block_size() => {
+            Ok(vec![bellpack::bellpack(matrix, operands, device)])
+        }
         (Format::Coo, Matrix::Coo(matrix)) => Ok(coo::coo(matrix, operands, workspace, device)),
+        (Format::CooAtomic, Matrix::Coo(matrix)) => Ok(coo::atomic(matrix, operands, device)),
+        (Format::Hyb(_), Matrix::Hyb(matrix)) => Ok(hyb::hyb(matrix, operands, workspace, device)),
+        (Format::Cmrs(_), Matrix::Cmrs(matrix)) => Ok(vec![cmrs::cmrs(matrix, operands, device)]),
+        (Format::CmrsPadded, Matrix::CmrsPadded(matrix)) => Ok(vec![cmrs::padded(matrix, operands, device)]),
         (format, _) => Err(not_stored_as(format)),
     }
 }
@@ -82,9 +120,27 @@ pub(crate) fn multiply_on_cpu<T: Real>(
 ) -> Result<(), Error> {
     operands.check(matrix.rows(), matrix.columns())?;
     match (format, matrix) {
-        (Format::CsrScalar | Format::CsrVector(_), Matrix::Csr(matrix)) => csr::multiply_on_cpu(matrix, operands),
-        (Format::Ell, Matrix::Ell(matrix)) => ell::multiply_on_cpu(matrix, operands),
-        (Format::Coo, Matrix::Coo(matrix)) => coo::multiply_on_cpu(matrix, operands),
+        (
+            Format::CsrScalar
+            | Format::CsrVector(_)
+            | Format::CsrLoadBalanced
+            | Format::CsrMergePath
+            | Format::CsrAutomatic,
+            Matrix::Csr(matrix),
+        ) => csr::multiply_on_cpu(matrix, operands),
+        (Format::Dia, Matrix::Dia(matrix)) => dia::multiply_on_cpu(matrix, operands),
+        (Format::Ell | Format::EllSubwarp, Matrix::Ell(matrix)) => ell::multiply_on_cpu(matrix, operands),
+        (Format::SellP | Format::SellPSorted, Matrix::SellP(matrix)) => sell_p::multiply_on_cpu(matrix, operands),
+        (Format::Bcsr(size), Matrix::Bcsr(matrix)) if size == matrix.block_size() => {
+            bcsr::multiply_on_cpu(matrix, operands);
+        }
+        (Format::Bellpack(size), Matrix::Bellpack(matrix)) if size == matrix.block_size() => {
+            bellpack::multiply_on_cpu(matrix, operands);
+        }
+        (Format::Coo | Format::CooAtomic, Matrix::Coo(matrix)) => coo::multiply_on_cpu(matrix, operands),
+        (Format::Hyb(_), Matrix::Hyb(matrix)) => hyb::multiply_on_cpu(matrix, operands),
+        (Format::Cmrs(_), Matrix::Cmrs(matrix)) => cmrs::multiply_on_cpu(matrix, operands),
+        (Format::CmrsPadded, Matrix::CmrsPadded(matrix)) => cmrs::multiply_padded_on_cpu(matrix, operands),
         (format, _) => return Err(not_stored_as(format)),
     }
     Ok(())
@@ -94,9 +150,20 @@ pub(crate) fn multiply_on_cpu<T: Real>(
 /// the k of the error bound γ_k, before the roundings of the product itself, of α and of β.
 pub fn longest_chain(format: Format, length: usize) -> usize {
     match format {
-        Format::CsrScalar | Format::Ell => length,
+        // One chain, or on the CPU at least. Duplicates that DIA sums beforehand are links of it as well.
+        Format::CsrScalar | Format::Dia | Format::Ell | Format::EllSubwarp | Format::SellP | Format::SellPSorted => {
+            length
+        }
         Format::CsrVector(lanes) => csr::longest_chain(lanes, length),
-        Format::Coo => coo::longest_chain(length),
+        Format::CsrLoadBalanced | Format::CsrMergePath => csr_balanced::longest_chain(length),
+        // Either of the two that it stands for.
+        Format::CsrAutomatic => length,
+        // One chain on the CPU. Duplicates that are summed beforehand are links of it as well.
+        Format::Bcsr(_) | Format::Bellpack(_) => length,
+        Format::Coo | Format::CooAtomic | Format::Hyb(_) => coo::longest_chain(length),
+        // All entries of a row may fall to one lane.
+        Format::Cmrs(_) => length,
+        Format::CmrsPadded => cmrs::longest_padded_chain(length),
     }
 }
 

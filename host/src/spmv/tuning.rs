@@ -40,10 +40,21 @@ impl Device {
 
     /// A grid with a thread for each piece of work, or as many as the tuning allows; no block for no work.
     pub(crate) fn grid(&self, work: u64) -> Grid {
-        let threads_per_block = self.tuning.threads_per_block;
+        self.grid_of_blocks(work, self.tuning.threads_per_block)
+    }
+
+    /// [`grid`](Self::grid) for a kernel that wants blocks of a certain size.
+    pub(crate) fn grid_of_blocks(&self, work: u64, threads_per_block: u32) -> Grid {
         let most = self.resident_threads() * u64::from(self.tuning.waves);
         // A thread's number has 32 bits, and kernels step past the end once.
         let blocks = work.min(most).min(1 << 30).div_ceil(threads_per_block.into());
         Grid { blocks: blocks as u32, threads_per_block, shared_bytes: 0 }
+    }
+
+    /// A grid of so many threads, rounded up to whole blocks, whatever the tuning allows: for kernels that share out
+    /// their work by warps themselves.
+    pub(crate) fn grid_of(&self, threads: u64) -> Grid {
+        let threads_per_block = self.tuning.threads_per_block;
+        Grid { blocks: threads.div_ceil(threads_per_block.into()) as u32, threads_per_block, shared_bytes: 0 }
     }
 }

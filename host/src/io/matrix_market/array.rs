@@ -2,9 +2,10 @@
 
 use super::document::Document;
 use super::entries::read_entries;
-use super::header::{self, Field, Layout, Symmetry};
+use super::header::{self, Layout};
 use crate::error::Error;
 use crate::io::Progress;
+use crate::io::header::{Field, Symmetry};
 use crate::real::Real;
 
 /// Reads an array file with one column or one row.

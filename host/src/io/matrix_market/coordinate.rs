@@ -3,10 +3,11 @@
 use super::cursor::{Cursor, Kind, Problem};
 use super::document::Document;
 use super::entries::read_entries;
-use super::header::{self, Field, Header, Layout, Symmetry};
+use super::header::{self, Layout};
 use crate::error::Error;
 use crate::format::Csr;
 use crate::io::Progress;
+use crate::io::header::{Field, Header, Symmetry};
 use crate::real::Real;
 
 /// Entries in the order of the file.

@@ -1,6 +1,6 @@
 //! Taking a text apart. Nothing here allocates, but for a number with a Fortran exponent.
 
-use super::header::Symmetry;
+use crate::io::header::Symmetry;
 use crate::real::Real;
 
 /// Integers up to here are exact in every `f64`.

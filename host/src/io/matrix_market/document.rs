@@ -3,11 +3,9 @@
 use std::path::Path;
 
 use super::cursor::{Kind, Problem, token_at};
-use super::header::Symmetry;
 use crate::error::Error;
-
-/// Bytes of a token that an error shows.
-const SHOWN: usize = 40;
+use crate::io::header::Symmetry;
+use crate::io::quote::quote;
 
 /// A text and the name it goes by in errors.
 pub(super) struct Document<'a> {
@@ -48,12 +46,11 @@ impl<'a> Document<'a> {
         self.error(problem.at, reason)
     }
 
-    /// The token at a position as an error shows it: in quotes, printable, and not too long.
+    /// The token at a position as an error shows it.
     pub(super) fn quote(&self, at: usize) -> String {
         match token_at(self.text, at) {
             [] => "the end of the line".into(),
-            token if token.len() <= SHOWN => format!("'{}'", token.escape_ascii()),
-            token => format!("'{}...'", token[..SHOWN].escape_ascii()),
+            token => quote(token),
         }
     }
 }

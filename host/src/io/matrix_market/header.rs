@@ -3,51 +3,11 @@
 use super::cursor::Cursor;
 use super::document::Document;
 use crate::error::Error;
-use crate::format::LARGEST_DIMENSION;
+use crate::io::gzip;
+use crate::io::header::{Field, Header, Symmetry};
+use crate::io::limits::check_dimension;
 
-/// Rows or columns that any file may have, however short it is.
-const FREE_DIMENSION: u64 = 1 << 24;
-
-/// Rows or columns for each byte of the file that it may have beyond that.
-const DIMENSION_PER_BYTE: u64 = 16;
-
-/// What the values of a file are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Field {
-    /// Real numbers.
-    Real,
-    /// Integers of at most 64 bits.
-    Integer,
-    /// None: only places are given, and each value is 1.
-    Pattern,
-}
-
-/// Which entries a file leaves out because others imply them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Symmetry {
-    /// None.
-    General,
-    /// Those above the diagonal: A = Aᵀ.
-    Symmetric,
-    /// Those on and above the diagonal: A = -Aᵀ.
-    SkewSymmetric,
-}
-
-/// What a file says before its entries.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Header {
-    /// What the values are.
-    pub field: Field,
-    /// Which entries are left out.
-    pub symmetry: Symmetry,
-    /// Number of rows.
-    pub rows: usize,
-    /// Number of columns.
-    pub columns: usize,
-    /// Number of entries in the file, which need not be that of the matrix.
-    pub entries: u64,
-}
+const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
 /// How a file lists its values.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -58,16 +18,20 @@ pub(super) enum Layout {
     Array,
 }
 
+/// Whether a text begins as a file with a banner does.
+pub(in crate::io) fn has_banner(text: &[u8]) -> bool {
+    text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text).trim_ascii_start().starts_with(b"%%")
+}
+
 /// Reads banner and size line of a document that should be of one layout. Also answers where the rest begins.
 pub(super) fn read(document: &Document<'_>, expected: Layout) -> Result<(Header, usize), Error> {
     if document.text.is_empty() {
         return Err(document.error(0, "the file is empty, expected '%%MatrixMarket'"));
     }
-    if document.text.starts_with(&[0x1f, 0x8b]) {
-        return Err(document.error(0, "the file is compressed with gzip: decompress it first"));
+    if gzip::is_compressed(document.text) {
+        return Err(document.error(0, "the file is compressed with gzip more than once"));
     }
-    let byte_order_mark = "\u{feff}".as_bytes();
-    let begin = if document.text.starts_with(byte_order_mark) { byte_order_mark.len() } else { 0 };
+    let begin = if document.text.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
     let mut cursor = Cursor::new(document.text, begin);
     let (field, symmetry) = read_banner(document, &mut cursor, expected)?;
     let header = read_sizes(document, &mut cursor, expected, field, symmetry)?;
@@ -142,16 +106,7 @@ fn read_sizes(
     cursor.end_line().map_err(|problem| document.problem(&problem))?;
 
     for (what, dimension) in [("rows", rows), ("columns", columns)] {
-        if dimension > LARGEST_DIMENSION as u64 {
-            return fail(format!("{dimension} {what} are more than the {LARGEST_DIMENSION} that can be indexed"));
-        }
-        let bytes = document.text.len() as u64;
-        if dimension > FREE_DIMENSION.max(bytes.saturating_mul(DIMENSION_PER_BYTE)) {
-            return fail(format!(
-                "{dimension} {what} in a file of {bytes} bytes: more than {FREE_DIMENSION} are taken only up to \
-                 {DIMENSION_PER_BYTE} for each byte"
-            ));
-        }
+        check_dimension(what, dimension, document.text.len()).map_err(|reason| document.error(begin, reason))?;
     }
     if symmetry != Symmetry::General && rows != columns {
         return fail(format!("a symmetric or skew-symmetric matrix is square, and this one is {rows} x {columns}"));

@@ -1,10 +1,12 @@
 //! Matrix Market files (Boisvert, Pozo & Remington 1996, NISTIR 5935).
 //!
 //! `cursor` takes a text apart without allocating or reading; `header` and `entries` drive it over a document,
-//! the latter in parallel; `coordinate` and `array` say what an entry is; this file opens and writes files.
+//! the latter in parallel; `coordinate` and `array` say what an entry is; `write` writes both, on top of
+//! `chunks`; this file opens files.
 //!
 //! Where the format leaves a choice, this reader
 //! - takes banner words in any case, and `double` for `real`;
+//! - takes files compressed with gzip, of one member or several, whatever their names are;
 //! - takes comments and blank lines anywhere after the banner, any bytes in a comment, LF and CRLF, tabs,
 //!   spaces before and after, a last line without its end, and a UTF-8 byte order mark before the banner;
 //! - takes Fortran's exponents (`1.5D+3`), and `nan`, `inf` and `infinity` with or without a sign in any case;
@@ -18,20 +20,23 @@
 #![forbid(unsafe_code)]
 
 mod array;
+mod chunks;
 mod coordinate;
 mod cursor;
 mod document;
 mod entries;
 mod header;
+mod write;
 
-use std::io::Write;
 use std::path::Path;
 
-pub use header::{Field, Header, Symmetry};
+pub(super) use header::has_banner;
+pub use write::{MatrixMarketOptions, write_matrix_market, write_vector};
 
-use super::Progress;
 use super::contents::Contents;
-use super::replace::replace_file;
+use super::gzip;
+use super::header::Header;
+use super::options::{Progress, ReadOptions};
 use crate::error::Error;
 use crate::format::Csr;
 use crate::real::Real;
@@ -42,7 +47,8 @@ use document::Document;
 ///
 /// In parallel, O(bytes + rows + nnz log(longest row)); next to the matrix it takes the memory of all entries
 /// as row, column and value. The file is mapped where that is possible: do not truncate it meanwhile,
-/// because a process that reads a map behind the end of its file is ended by the system.
+/// because a process that reads a map behind the end of its file is ended by the system. One that is compressed
+/// is decompressed to memory, up to the default [`ReadOptions::decompressed_limit`].
 ///
 /// # Errors
 /// When the file cannot be read, with what the system said; when it is not a coordinate file of a real matrix,
@@ -54,11 +60,23 @@ use document::Document;
 /// # Ok::<(), host::Error>(())
 /// ```
 pub fn read_matrix_market<T: Real>(path: impl AsRef<Path>, progress: Progress<'_>) -> Result<(Csr<T>, Header), Error> {
-    let path = path.as_ref();
-    parse_matrix_market(&Contents::of(path)?, path, progress)
+    read_matrix_market_with(path, &ReadOptions { progress, ..ReadOptions::default() })
 }
 
-/// [`read_matrix_market`] for a text in memory; `name` stands for the path in errors.
+/// [`read_matrix_market`] with all options.
+///
+/// # Errors
+/// As [`read_matrix_market`].
+pub fn read_matrix_market_with<T: Real>(
+    path: impl AsRef<Path>,
+    options: &ReadOptions<'_>,
+) -> Result<(Csr<T>, Header), Error> {
+    let path = path.as_ref();
+    let contents = Contents::of(path)?;
+    parse_plain(&gzip::decompressed(&contents, path, options)?, path, options.progress)
+}
+
+/// [`read_matrix_market`] for a file in memory; `name` stands for the path in errors.
 ///
 /// # Errors
 /// As [`read_matrix_market`], but for those of the system.
@@ -67,7 +85,17 @@ pub fn parse_matrix_market<T: Real>(
     name: impl AsRef<Path>,
     progress: Progress<'_>,
 ) -> Result<(Csr<T>, Header), Error> {
-    coordinate::read(&Document::new(text, name.as_ref()), progress)
+    let (name, options) = (name.as_ref(), ReadOptions { progress, ..ReadOptions::default() });
+    parse_plain(&gzip::decompressed(text, name, &options)?, name, progress)
+}
+
+/// Reads a matrix from a text that is not compressed.
+pub(super) fn parse_plain<T: Real>(
+    text: &[u8],
+    name: &Path,
+    progress: Progress<'_>,
+) -> Result<(Csr<T>, Header), Error> {
+    coordinate::read(&Document::new(text, name), progress)
 }
 
 /// Reads a vector from a Matrix Market `array` file with one column or one row, general, real or integer.
@@ -80,27 +108,11 @@ pub fn read_vector<T: Real>(path: impl AsRef<Path>, progress: Progress<'_>) -> R
     parse_vector(&Contents::of(path)?, path, progress)
 }
 
-/// [`read_vector`] for a text in memory; `name` stands for the path in errors.
+/// [`read_vector`] for a file in memory; `name` stands for the path in errors.
 ///
 /// # Errors
 /// As [`read_vector`], but for those of the system.
 pub fn parse_vector<T: Real>(text: &[u8], name: impl AsRef<Path>, progress: Progress<'_>) -> Result<Vec<T>, Error> {
-    array::read(&Document::new(text, name.as_ref()), progress)
-}
-
-/// Writes a vector as a Matrix Market `array real general` file with one column. O(n).
-///
-/// Each number is the shortest text that reads back as the same bits, `-0.0` and infinities (`inf`, `-inf`)
-/// included; of a NaN only that it is one is kept (`NaN`).
-///
-/// The file appears under its name only when it is complete. On an error nothing is left behind, and a file
-/// that was there is untouched; one that is replaced hands on its permissions.
-///
-/// # Errors
-/// With what the system said; when `path` is a directory or a write-protected file.
-pub fn write_vector<T: Real>(path: impl AsRef<Path>, vector: &[T]) -> Result<(), Error> {
-    replace_file(path.as_ref(), |file| {
-        writeln!(file, "%%MatrixMarket matrix array real general\n{} 1", vector.len())?;
-        vector.iter().try_for_each(|value| writeln!(file, "{value:?}"))
-    })
+    let (name, options) = (name.as_ref(), ReadOptions { progress, ..ReadOptions::default() });
+    array::read(&Document::new(&gzip::decompressed(text, name, &options)?, name), progress)
 }

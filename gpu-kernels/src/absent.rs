@@ -1,0 +1,75 @@
+//! The mark of a place that holds no entry, in formats whose places have no index of their own.
+//!
+//! The mark is a NaN that arithmetic does not give: all bits set. It costs no memory and keeps stored zeros apart
+//! from padding. A value of the matrix that happens to look like it is stored as another NaN.
+
+use cuda_std::GpuFloat;
+
+/// A number that can mark the absence of an entry.
+pub trait Absent: GpuFloat {
+    /// The mark.
+    const ABSENT: Self;
+
+    /// Whether this is the mark.
+    fn is_absent(self) -> bool;
+
+    /// The number as an entry is stored: itself, or a plain NaN in place of the mark.
+    fn present(self) -> Self;
+}
+
+impl Absent for f32 {
+    const ABSENT: Self = Self::from_bits(u32::MAX);
+
+    #[inline(always)]
+    fn is_absent(self) -> bool {
+        self.to_bits() == u32::MAX
+    }
+
+    #[inline(always)]
+    fn present(self) -> Self {
+        if self.is_absent() { Self::NAN } else { self }
+    }
+}
+
+impl Absent for f64 {
+    const ABSENT: Self = Self::from_bits(u64::MAX);
+
+    /// Looks at the upper half alone: a GPU compares 32 bits at a time.
+    #[inline(always)]
+    fn is_absent(self) -> bool {
+        (self.to_bits() >> 32) as u32 == u32::MAX
+    }
+
+    #[inline(always)]
+    fn present(self) -> Self {
+        if self.is_absent() { Self::NAN } else { self }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check<T: Absent>(infinity: T) {
+        assert!(T::ABSENT.is_absent());
+        let plain = T::ABSENT.present();
+        assert!(!plain.is_absent() && plain.partial_cmp(&plain).is_none());
+        for number in [T::ZERO, -T::ZERO, T::ONE, -T::ONE, infinity, -infinity, T::ZERO * infinity] {
+            assert!(!number.is_absent() && !number.present().is_absent());
+        }
+        assert!(T::ONE.present() == T::ONE);
+    }
+
+    #[test]
+    fn nothing_but_the_mark_is_absent() {
+        check(f32::INFINITY);
+        check(f64::INFINITY);
+    }
+
+    #[test]
+    fn a_nan_that_looks_like_the_mark_is_stored_as_another() {
+        let look_alike = f64::from_bits(u64::MAX << 32 | 5);
+        assert!(look_alike.is_absent());
+        assert!(look_alike.present().is_nan() && !look_alike.present().is_absent());
+    }
+}

@@ -1,0 +1,100 @@
+//! Blocked compressed sparse rows (Choi, Singh & Vuduc 2010, §4).
+
+use cuda_std::thread::{grid_threads, index_1d};
+use cuda_std::warp::{WARP_LANES, lane_id};
+use cuda_std::{Global, GlobalMut, kernel};
+
+use crate::absent::Absent;
+use crate::block::{Block, LARGEST_SIDE, Sums, add_block, unrolled, word_length};
+use crate::reduction::sum_over_lanes;
+use crate::vector::update;
+
+/// Blocks of a block row whose words are interleaved: a warp's. The last group of a block row may be smaller.
+pub const GROUP_BLOCKS: u32 = WARP_LANES;
+
+/// `LANES` lanes a block row, each with a block at a time, 32 / `LANES` block rows a warp, and warps that stay for
+/// further block rows (the paper's Algorithm 1, with shuffles for its shared memory).
+///
+/// # Safety
+/// The arrays are those of a valid BCSR matrix with blocks of `SIZE` and `rows` rows, `x` has `last_column` + 1
+/// elements if there is any block, `y` one for each row; blocks of threads are made of whole warps.
+#[kernel(T: [f32, f64], SIZE: [12, 22, 23, 32, 33, 34, 44, 55, 66, 77, 88], LANES: [2, 8, 32])]
+pub unsafe fn bcsr<T: Absent, const SIZE: u32, const LANES: u32>(
+    /// Number of rows.
+    rows: u32,
+    /// The last column.
+    last_column: u32,
+    /// Where each block row begins, counted in blocks; block rows + 1 offsets.
+    block_offsets: Global<u32>,
+    /// The first column of each block.
+    first_columns: Global<u32>,
+    /// The words of the blocks, interleaved in groups of [`GROUP_BLOCKS`].
+    values: Global<T>,
+    /// The factor of A x.
+    alpha: T,
+    /// The vector that is multiplied.
+    x: Global<T>,
+    /// The factor of y.
+    beta: T,
+    /// The result.
+    y: GlobalMut<T>,
+) {
+    let block_rows = rows.div_ceil(Block::<SIZE>::ROWS);
+    let lane = lane_id() % LANES;
+    // The warp stays together, because its lanes meet in the sums: it goes on while its first block row exists.
+    let mut first_block_row = index_1d() / WARP_LANES * (WARP_LANES / LANES);
+    while first_block_row < block_rows {
+        let block_row = first_block_row + lane_id() / LANES;
+        let mut sums = [T::ZERO; LARGEST_SIDE];
+        if block_row < block_rows {
+            let (begin, end) = (block_offsets.load(block_row), block_offsets.load(block_row + 1));
+            sums = sums_of_blocks::<T, SIZE, LANES>(begin, end, lane, last_column, first_columns, values, x);
+        }
+        unrolled(Block::<SIZE>::ROWS, |row_in_block| {
+            let sum = sum_over_lanes::<T, LANES>(sums[row_in_block as usize]);
+            let row = block_row * Block::<SIZE>::ROWS + row_in_block;
+            if lane == row_in_block % LANES && row < rows {
+                update(y, row, alpha, sum, beta);
+            }
+        });
+        first_block_row += grid_threads() / LANES;
+    }
+}
+
+/// The sums over every `LANES`-th block of the block row that goes from `begin` to `end`, from its `lane`-th block
+/// on.
+///
+/// # Safety
+/// As for [`bcsr`].
+#[inline(always)]
+unsafe fn sums_of_blocks<T: Absent, const SIZE: u32, const LANES: u32>(
+    begin: u32,
+    end: u32,
+    lane: u32,
+    last_column: u32,
+    first_columns: Global<u32>,
+    values: Global<T>,
+    x: Global<T>,
+) -> Sums<T> {
+    let word_length = const { word_length::<T>(Block::<SIZE>::PLACES) };
+    let length = end - begin;
+    let add = |sums, block: u32| {
+        let group = block / GROUP_BLOCKS * GROUP_BLOCKS;
+        let group_blocks = (length - group).min(GROUP_BLOCKS);
+        let start =
+            u64::from(begin + group) * u64::from(Block::<SIZE>::PLACES) + u64::from((block - group) * word_length);
+        let first_column = first_columns.load(begin + block);
+        add_block::<T, SIZE>(sums, values, start, group_blocks * word_length, first_column, last_column, x)
+    };
+    let mut sums = [T::ZERO; LARGEST_SIDE];
+    let mut block = lane;
+    while block + (Block::<SIZE>::AT_ONCE - 1) * LANES < length {
+        unrolled(Block::<SIZE>::AT_ONCE, |number| sums = add(sums, block + number * LANES));
+        block += Block::<SIZE>::AT_ONCE * LANES;
+    }
+    while block < length {
+        sums = add(sums, block);
+        block += LANES;
+    }
+    sums
+}

@@ -1,0 +1,119 @@
+//! Blocked ELLPACK (Choi, Singh & Vuduc 2010, §5).
+
+use cuda_std::thread::{grid_threads, index_1d};
+use cuda_std::{Global, GlobalMut, kernel};
+
+use crate::absent::Absent;
+use crate::block::{Block, LARGEST_SIDE, Sums, add_block, unrolled, word_length};
+use crate::ell::PADDING;
+use crate::vector::update;
+
+/// One thread a block row (the paper's Algorithm 2), which stops at the block row's first padding.
+///
+/// # Safety
+/// The arrays are those of a valid BELLPACK matrix with blocks of `SIZE` and `rows` rows, `x` has `last_column` + 1
+/// elements if there is any block, `y` one for each row.
+#[kernel(T: [f32, f64], SIZE: [12, 22, 23, 32, 33, 34, 44, 55, 66, 77, 88])]
+pub unsafe fn bellpack<T: Absent, const SIZE: u32>(
+    /// Number of rows.
+    rows: u32,
+    /// The last column.
+    last_column: u32,
+    /// Block rows of each partition but the last.
+    partition_rows: u32,
+    /// Where each partition begins, counted in blocks of one of its block rows; partitions + 1 offsets.
+    partition_offsets: Global<u32>,
+    /// Which block row each one is, in the order in which they are stored.
+    block_rows: Global<u32>,
+    /// The first column of each block, or [`PADDING`].
+    first_columns: Global<u32>,
+    /// The words of the blocks, interleaved over the block rows of a partition.
+    values: Global<T>,
+    /// The factor of A x.
+    alpha: T,
+    /// The vector that is multiplied.
+    x: Global<T>,
+    /// The factor of y.
+    beta: T,
+    /// The result.
+    y: GlobalMut<T>,
+) {
+    let stored_rows = rows.div_ceil(Block::<SIZE>::ROWS);
+    let mut stored_row = index_1d();
+    while stored_row < stored_rows {
+        let partition = stored_row / partition_rows;
+        let first_row = partition * partition_rows;
+        let (begin, end) = (partition_offsets.load(partition), partition_offsets.load(partition + 1));
+        let sums = sums_of_blocks::<T, SIZE>(
+            u64::from(begin) * u64::from(partition_rows),
+            end - begin,
+            stored_row - first_row,
+            (stored_rows - first_row).min(partition_rows),
+            last_column,
+            first_columns,
+            values,
+            x,
+        );
+        let row = block_rows.load(stored_row) * Block::<SIZE>::ROWS;
+        unrolled(Block::<SIZE>::ROWS, |row_in_block| {
+            if row + row_in_block < rows {
+                update(y, row + row_in_block, alpha, sums[row_in_block as usize], beta);
+            }
+        });
+        stored_row += grid_threads();
+    }
+}
+
+/// The sums of one block row: number `lane` of the `lanes` block rows of a partition whose blocks begin at `begin`
+/// and that is `width` blocks wide.
+///
+/// # Safety
+/// As for [`bellpack`].
+#[inline(always)]
+#[allow(clippy::too_many_arguments)]
+unsafe fn sums_of_blocks<T: Absent, const SIZE: u32>(
+    begin: u64,
+    width: u32,
+    lane: u32,
+    lanes: u32,
+    last_column: u32,
+    first_columns: Global<u32>,
+    values: Global<T>,
+    x: Global<T>,
+) -> Sums<T> {
+    let word_length = const { word_length::<T>(Block::<SIZE>::PLACES) };
+    let mut sums = [T::ZERO; LARGEST_SIDE];
+    // The next block's column, and where its values start.
+    let mut block = begin + u64::from(lane);
+    let mut start = begin * u64::from(Block::<SIZE>::PLACES) + u64::from(lane * word_length);
+    let add = |sums, start: u64, first_column: u32| {
+        add_block::<T, SIZE>(sums, values, start, lanes * word_length, first_column, last_column, x)
+    };
+    let step = u64::from(lanes) * u64::from(Block::<SIZE>::PLACES);
+    let mut left = width;
+    while Block::<SIZE>::AT_ONCE > 1 && left >= Block::<SIZE>::AT_ONCE {
+        let mut first_column = PADDING;
+        unrolled(Block::<SIZE>::AT_ONCE, |_| {
+            // Where this is padding, its values are absent.
+            first_column = first_columns.load_streaming(block);
+            sums = add(sums, start, first_column);
+            block += u64::from(lanes);
+            start += step;
+        });
+        if first_column == PADDING {
+            return sums;
+        }
+        left -= Block::<SIZE>::AT_ONCE;
+    }
+    while left > 0 {
+        let first_column = first_columns.load_streaming(block);
+        if first_column == PADDING {
+            return sums;
+        }
+        sums = add(sums, start, first_column);
+        block += u64::from(lanes);
+        start += step;
+        left -= 1;
+    }
+    sums
+}

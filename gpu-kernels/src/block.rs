@@ -1,0 +1,123 @@
+//! Dense blocks of a sparse matrix (Choi, Singh & Vuduc 2010, §4.1): what BCSR and BELLPACK share.
+//!
+//! A block's places are numbered column by column, and cut into words of [`word_length`] values, one load each.
+//! The words of neighbouring blocks are interleaved (§4.2, §4.4): first the first words of all of them, then the
+//! second words, and so on, so that neighbouring threads, with a block each, read neighbouring addresses. Places
+//! without an entry hold the mark of [`Absent`].
+
+use cuda_std::Global;
+
+use crate::absent::Absent;
+
+/// The most rows and columns of a block.
+pub const LARGEST_SIDE: usize = 8;
+
+/// Blocks of a size that kernels have as a parameter: its rows and its columns, as the two digits of one number.
+pub struct Block<const SIZE: u32>;
+
+impl<const SIZE: u32> Block<SIZE> {
+    /// Rows of a block.
+    pub const ROWS: u32 = SIZE / 10;
+    /// Columns of a block.
+    pub const COLUMNS: u32 = SIZE % 10;
+    /// Places of a block.
+    pub const PLACES: u32 = Self::ROWS * Self::COLUMNS;
+    /// Blocks whose loads are begun together, to keep the memory busy: the fewer places, the more blocks.
+    pub const AT_ONCE: u32 = match Self::PLACES {
+        0..=4 => 4,
+        5..=9 => 2,
+        _ => 1,
+    };
+}
+
+/// Calls a macro with the block sizes of the paper (§6.6), as name, rows and columns. This is the one list of
+/// them; that the kernels have an instance for each is checked where they are launched, by the compiler.
+#[macro_export]
+macro_rules! block_sizes {
+    ($callback:ident) => {
+        $callback! {
+            B1x2 1 2, B2x2 2 2, B2x3 2 3, B3x2 3 2, B3x3 3 3, B3x4 3 4, B4x4 4 4, B5x5 5 5, B6x6 6 6, B7x7 7 7,
+            B8x8 8 8
+        }
+    };
+}
+
+/// Values of one word of a block with so many places: what one load of up to 16 bytes brings, as far as it divides
+/// the block. Then every word begins aligned for its load, without padding.
+pub const fn word_length<T>(places: u32) -> u32 {
+    let most = 16 / size_of::<T>() as u32;
+    if places.is_multiple_of(most) {
+        most
+    } else if places.is_multiple_of(2) {
+        2
+    } else {
+        1
+    }
+}
+
+/// The sums of the rows of a block; those that the block does not have stay 0.
+pub(crate) type Sums<T> = [T; LARGEST_SIDE];
+
+/// `sums` with the product of one block and x. What lies outside the matrix is not read.
+///
+/// # Safety
+/// The words of the block begin at `start` and are `distance` values apart; `x` has `last_column` + 1 elements,
+/// and the block an entry in no other column.
+#[inline(always)]
+pub(crate) unsafe fn add_block<T: Absent, const SIZE: u32>(
+    mut sums: Sums<T>,
+    values: Global<T>,
+    start: u64,
+    distance: u32,
+    first_column: u32,
+    last_column: u32,
+    x: Global<T>,
+) -> Sums<T> {
+    let word_length = const { word_length::<T>(Block::<SIZE>::PLACES) };
+    let mut word = [T::ZERO; 4];
+    unrolled(Block::<SIZE>::COLUMNS, |column| {
+        // Past the last column there are no entries, and any element will do.
+        let element = x.load(first_column.wrapping_add(column).min(last_column));
+        unrolled(Block::<SIZE>::ROWS, |row| {
+            let place = column * Block::<SIZE>::ROWS + row;
+            if place.is_multiple_of(word_length) {
+                word = load_word(values, start + u64::from(place / word_length) * u64::from(distance), word_length);
+            }
+            let value = word[(place % word_length) as usize];
+            let sum = &mut sums[row as usize];
+            *sum = if value.is_absent() { *sum } else { value.mul_add(element, *sum) };
+        });
+    });
+    sums
+}
+
+/// Calls `work` with 0, 1 and so on, `count` times, at most [`LARGEST_SIDE`], without a loop: arrays that are
+/// indexed by the number then stay in registers.
+#[inline(always)]
+pub(crate) fn unrolled(count: u32, mut work: impl FnMut(u32)) {
+    macro_rules! each {
+        ($($number:literal)*) => {
+            $(if $number < count {
+                work($number);
+            })*
+        };
+    }
+    each!(0 1 2 3 4 5 6 7);
+}
+
+/// The `length` values from `at` on, and zeros. Single values go by way of the caches, because neighbouring words
+/// share their sectors.
+///
+/// # Safety
+/// The values exist, and `at` is a multiple of `length`.
+#[inline(always)]
+unsafe fn load_word<T: Absent>(values: Global<T>, at: u64, length: u32) -> [T; 4] {
+    match length {
+        4 => values.load_streaming_4(at),
+        2 => {
+            let [a, b] = values.load_streaming_2(at);
+            [a, b, T::ZERO, T::ZERO]
+        }
+        _ => [values.load(at), T::ZERO, T::ZERO, T::ZERO],
+    }
+}

@@ -1,0 +1,25 @@
+//! Search by all lanes of a warp together.
+
+use cuda_std::warp::{ALL_LANES, WARP_LANES, lane_id, warp_vote_ballot};
+
+/// The first index from `low` on for which `holds`, or `high` if there is none below it. What holds for an index
+/// holds for all after it. Each round takes 32 probes at once and leaves a 32nd of the range, so even 2^31
+/// indices take 7 rounds.
+///
+/// # Safety
+/// All lanes of the warp are here, with the same range, below 2^31; `holds` may be called for all of it.
+#[inline(always)]
+pub(crate) unsafe fn first_that(mut low: u32, mut high: u32, holds: impl Fn(u32) -> bool) -> u32 {
+    while low < high {
+        let step = (high - low).div_ceil(WARP_LANES);
+        // Each lane looks at the last index of its part of the range.
+        let probe = low + lane_id() * step + (step - 1);
+        let found = warp_vote_ballot(ALL_LANES, probe >= high || holds(probe));
+        if found == 0 {
+            return high;
+        }
+        low += found.trailing_zeros() * step;
+        high = high.min(low + (step - 1));
+    }
+    high
+}

@@ -1,0 +1,103 @@
+//! Sliced ELLPACK with padding (Anzt et al. 2020, §3.5, Alg. 5).
+
+use core::hint::assert_unchecked;
+
+use cuda_std::thread::{grid_threads, index_1d};
+use cuda_std::{Global, GlobalMut, GpuFloat, kernel};
+
+use crate::ell::sum_of_places;
+use crate::vector::update;
+
+/// One thread a row.
+///
+/// # Safety
+/// The arrays are those of a valid SELL-P matrix with `rows` rows in slices of `slice_size`, at least 1, and in
+/// their own order; `x` has an element for each column of the matrix, `y` one for each row.
+#[kernel(T: [f32, f64])]
+pub unsafe fn sell_p<T: GpuFloat>(
+    /// Number of rows.
+    rows: u32,
+    /// Rows of a slice.
+    slice_size: u32,
+    /// The widths of all slices before this one, added up; one more than there are slices.
+    slice_begins: Global<u64>,
+    /// The column of each entry, or [`PADDING`](crate::ell::PADDING).
+    column_indices: Global<u32>,
+    /// The value of each entry.
+    values: Global<T>,
+    /// The factor of A x.
+    alpha: T,
+    /// The vector that is multiplied.
+    x: Global<T>,
+    /// The factor of y.
+    beta: T,
+    /// The result.
+    y: GlobalMut<T>,
+) {
+    let mut row = index_1d();
+    while row < rows {
+        let sum = sum_of_row(row, slice_size, slice_begins, column_indices, values, x);
+        update(y, row, alpha, sum, beta);
+        row += grid_threads();
+    }
+}
+
+/// One thread a row, where the rows are stored in another order than their own. The result is in their own.
+///
+/// # Safety
+/// As for [`sell_p`]; `row_indices` holds each row once.
+#[kernel(T: [f32, f64])]
+pub unsafe fn sell_p_sorted<T: GpuFloat>(
+    /// Number of rows.
+    rows: u32,
+    /// Rows of a slice.
+    slice_size: u32,
+    /// The widths of all slices before this one, added up; one more than there are slices.
+    slice_begins: Global<u64>,
+    /// The row at each position.
+    row_indices: Global<u32>,
+    /// The column of each entry, or [`PADDING`](crate::ell::PADDING).
+    column_indices: Global<u32>,
+    /// The value of each entry.
+    values: Global<T>,
+    /// The factor of A x.
+    alpha: T,
+    /// The vector that is multiplied.
+    x: Global<T>,
+    /// The factor of y.
+    beta: T,
+    /// The result.
+    y: GlobalMut<T>,
+) {
+    let mut position = index_1d();
+    while position < rows {
+        let row = row_indices.load_streaming(position);
+        let sum = sum_of_row(position, slice_size, slice_begins, column_indices, values, x);
+        update(y, row, alpha, sum, beta);
+        position += grid_threads();
+    }
+}
+
+/// The product of the row at `position` with x.
+///
+/// # Safety
+/// As for [`sell_p`]; `position` is below the number of rows.
+#[inline(always)]
+unsafe fn sum_of_row<T: GpuFloat>(
+    position: u32,
+    slice_size: u32,
+    slice_begins: Global<u64>,
+    column_indices: Global<u32>,
+    values: Global<T>,
+    x: Global<T>,
+) -> T {
+    // Or the division would bring code for panics along.
+    assert_unchecked(slice_size > 0);
+    let slice = position / slice_size;
+    let begin = slice_begins.load(slice);
+    // A slice's width has 32 bits.
+    let width = (slice_begins.load(slice + 1) - begin) as u32;
+    let step = u64::from(slice_size);
+    let first = begin * step + u64::from(position % slice_size);
+    sum_of_places(first, step, width, column_indices, values, x)
+}

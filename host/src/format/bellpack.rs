@@ -1,0 +1,310 @@
+//! Blocked ELLPACK (Choi, Singh & Vuduc 2010, §5).
+
+use gpu_kernels::block::word_length;
+use gpu_kernels::ell::PADDING;
+use rayon::prelude::*;
+
+use super::block::{BlockSize, StoredBlock, Writer, block_row_lengths, entries_of_row, pieces};
+use super::rows::collect_rows;
+use super::{Csr, FillLimit};
+use crate::error::Error;
+use crate::memory::{HostMemory, Memory, Transfer};
+use crate::real::Real;
+
+/// Block rows of a partition: the paper's R.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PartitionRows {
+    /// 32
+    R32,
+    /// 64
+    R64,
+    /// 128
+    R128,
+    /// 256
+    R256,
+}
+
+impl PartitionRows {
+    /// The sizes that the paper tries (§6.6).
+    pub const ALL: &[Self] = &[Self::R32, Self::R64, Self::R128, Self::R256];
+
+    /// The number.
+    pub const fn get(self) -> usize {
+        match self {
+            Self::R32 => 32,
+            Self::R64 => 64,
+            Self::R128 => 128,
+            Self::R256 => 256,
+        }
+    }
+}
+
+impl Default for PartitionRows {
+    /// The smallest, for the least padding. In the paper R is also the size of a thread block; here it is not, so
+    /// there is nothing to gain from a larger one.
+    fn default() -> Self {
+        Self::R32
+    }
+}
+
+/// A sparse matrix in blocked ELLPACK format: the block rows sorted by their number of blocks, the longest first,
+/// and cut into partitions of [`partition_rows`](Self::partition_rows) block rows, each of which is as wide as its
+/// first one. Within a partition the first blocks of all block rows come first, then the second ones, and so on; of
+/// these, the first words (as in BCSR) come first, then the second ones. The last partition has only the block rows
+/// that are left.
+///
+/// A block row's blocks come before its padding. A place without an entry holds a mark; a stored zero is an entry.
+/// Entries of a row are in the order of their columns, and those that were stored more than once are added up.
+pub struct Bellpack<T: Real, M: Memory = HostMemory> {
+    rows: usize,
+    columns: usize,
+    stored: usize,
+    size: BlockSize,
+    partition_rows: usize,
+    blocks: usize,
+    partition_offsets: M::Buffer<u32>,
+    block_rows: M::Buffer<u32>,
+    first_columns: M::Buffer<u32>,
+    values: M::Buffer<T>,
+}
+
+impl<T: Real, M: Memory> Bellpack<T, M> {
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Number of columns.
+    pub fn columns(&self) -> usize {
+        self.columns
+    }
+
+    /// Number of stored entries; places without one are not counted.
+    pub fn nnz(&self) -> usize {
+        self.stored
+    }
+
+    /// The size of the blocks.
+    pub fn block_size(&self) -> BlockSize {
+        self.size
+    }
+
+    /// Block rows of each partition but the last.
+    pub fn partition_rows(&self) -> usize {
+        self.partition_rows
+    }
+
+    /// Where each partition begins, counted in blocks of one of its block rows.
+    pub fn partition_offsets(&self) -> &M::Buffer<u32> {
+        &self.partition_offsets
+    }
+
+    /// Which block row each one is, in the order in which they are stored.
+    pub fn block_rows(&self) -> &M::Buffer<u32> {
+        &self.block_rows
+    }
+
+    /// The first column of each block; [`PADDING`] where there is no block.
+    pub fn first_columns(&self) -> &M::Buffer<u32> {
+        &self.first_columns
+    }
+
+    /// The values of the blocks, word by word.
+    pub fn values(&self) -> &M::Buffer<T> {
+        &self.values
+    }
+
+    /// Bytes of the arrays.
+    pub fn bytes(&self) -> u128 {
+        bytes_of::<T>(self.size, self.rows.div_ceil(self.size.rows()), self.partition_rows, self.blocks as u128)
+    }
+
+    /// Moves the arrays to another memory.
+    pub(crate) fn transfer<N: Memory>(self, to: &impl Transfer<M, N>) -> Result<Bellpack<T, N>, Error> {
+        Ok(Bellpack {
+            rows: self.rows,
+            columns: self.columns,
+            stored: self.stored,
+            size: self.size,
+            partition_rows: self.partition_rows,
+            blocks: self.blocks,
+            partition_offsets: to.transfer(self.partition_offsets)?,
+            block_rows: to.transfer(self.block_rows)?,
+            first_columns: to.transfer(self.first_columns)?,
+            values: to.transfer(self.values)?,
+        })
+    }
+}
+
+/// Bytes that the BELLPACK arrays of `matrix` take with values of `V` and the default partitions. Counts its blocks.
+pub(super) fn bellpack_bytes<T: Real, V>(matrix: &Csr<T>, size: BlockSize) -> u128 {
+    let mut lengths = block_row_lengths(matrix, size);
+    lengths.par_sort_unstable_by(|a, b| b.cmp(a));
+    let partition_rows = PartitionRows::default().get();
+    bytes_of::<V>(size, lengths.len(), partition_rows, padded_blocks(&lengths, partition_rows))
+}
+
+fn bytes_of<V>(size: BlockSize, block_rows: usize, partition_rows: usize, blocks: u128) -> u128 {
+    let partitions = block_rows.div_ceil(partition_rows);
+    blocks * size.bytes::<V>() + 4 * (partitions as u128 + 1 + block_rows as u128)
+}
+
+/// Blocks with padding, where block rows have these lengths, the longest first.
+fn padded_blocks(lengths: &[u32], partition_rows: usize) -> u128 {
+    lengths.chunks(partition_rows).map(|lengths| u128::from(lengths[0]) * lengths.len() as u128).sum()
+}
+
+impl<T: Real> Bellpack<T> {
+    /// The same matrix as `matrix`, in BELLPACK with blocks of `size`. O(nnz log(longest row) + block rows
+    /// log(block rows)), in parallel.
+    ///
+    /// # Errors
+    /// When the arrays would be larger than `limit` allows, the partitions together are 2^32 blocks wide, or the
+    /// arrays cannot be allocated.
+    pub fn try_from_csr(
+        matrix: &Csr<T>,
+        size: BlockSize,
+        partition_rows: PartitionRows,
+        limit: FillLimit,
+    ) -> Result<Self, Error> {
+        let partition_rows = partition_rows.get();
+        let lengths = block_row_lengths(matrix, size);
+        let mut block_rows: Vec<u32> = (0..lengths.len() as u32).collect();
+        block_rows.par_sort_by_key(|&block_row| std::cmp::Reverse(lengths[block_row as usize]));
+        let sorted_lengths: Vec<u32> = block_rows.iter().map(|&block_row| lengths[block_row as usize]).collect();
+        let padded = padded_blocks(&sorted_lengths, partition_rows);
+        let bytes = bytes_of::<T>(size, lengths.len(), partition_rows, padded);
+        limit.check(size.names().bellpack_storage, bytes, matrix.bytes())?;
+        let partition_offsets = partition_offsets(&sorted_lengths, partition_rows)?;
+
+        let mut first_columns = Vec::new();
+        let mut values = Vec::new();
+        let out_of_memory = |_| Error::OutOfMemory { what: "a BELLPACK matrix", bytes };
+        // More than memory has bytes cannot be reserved, so nothing is lost here.
+        let blocks = usize::try_from(padded).unwrap_or(usize::MAX);
+        first_columns.try_reserve_exact(blocks).map_err(out_of_memory)?;
+        values.try_reserve_exact(blocks.saturating_mul(size.places())).map_err(out_of_memory)?;
+        first_columns.resize(blocks, PADDING);
+        values.resize(blocks * size.places(), T::ABSENT);
+
+        let blocks_of_partitions =
+            sorted_lengths.chunks(partition_rows).map(|lengths| lengths[0] as usize * lengths.len());
+        let stored = pieces(blocks_of_partitions, size.places(), &mut first_columns, &mut values)
+            .into_par_iter()
+            .zip(block_rows.par_chunks(partition_rows))
+            .map(|((first_columns, values), block_rows)| {
+                let mut writer = Writer::new(matrix, size);
+                let write = |(lane, &block_row): (usize, &u32)| {
+                    writer.write(block_row as usize, values, |step, first_column| {
+                        first_columns[step * block_rows.len() + lane] = first_column;
+                        locate::<T>(size, 0, block_rows.len(), lane, step, first_column)
+                    })
+                };
+                block_rows.iter().enumerate().map(write).sum::<usize>()
+            })
+            .sum();
+        let (rows, columns) = (matrix.rows(), matrix.columns());
+        Ok(Self {
+            rows,
+            columns,
+            stored,
+            size,
+            partition_rows,
+            blocks,
+            partition_offsets,
+            block_rows,
+            first_columns,
+            values,
+        })
+    }
+
+    /// The blocks of a partition, step by step: of each step the first columns and the values.
+    pub(crate) fn steps(&self, partition: usize) -> impl Iterator<Item = (&[u32], &[T])> {
+        let first_row = partition * self.partition_rows;
+        let lanes = self.partition_rows.min(self.block_rows.len() - first_row);
+        let begin = self.partition_offsets[partition] as usize;
+        let width = self.partition_offsets[partition + 1] as usize - begin;
+        let first_block = begin * self.partition_rows;
+        let blocks = first_block..first_block + width * lanes;
+        let places = self.size.places();
+        let values = &self.values[blocks.start * places..blocks.end * places];
+        self.first_columns[blocks].chunks_exact(lanes).zip(values.chunks_exact(lanes * places))
+    }
+
+    /// The blocks of the block row that is stored at this place.
+    fn stored_row(&self, stored_row: usize) -> impl Iterator<Item = StoredBlock> + '_ {
+        let partition = stored_row / self.partition_rows;
+        let first_row = partition * self.partition_rows;
+        let lane = stored_row - first_row;
+        let lanes = self.partition_rows.min(self.block_rows.len() - first_row);
+        let begin = self.partition_offsets[partition] as usize;
+        let width = self.partition_offsets[partition + 1] as usize - begin;
+        let first_block = begin * self.partition_rows;
+        (0..width)
+            .map(move |step| (step, self.first_columns[first_block + step * lanes + lane]))
+            .take_while(|&(_, first_column)| first_column != PADDING)
+            .map(move |(step, first_column)| locate::<T>(self.size, first_block, lanes, lane, step, first_column))
+    }
+
+    /// Calls `visit` with row, column and value of each entry; a row's entries by column, the rows in the order in
+    /// which they are stored.
+    pub(super) fn for_each_entry(&self, mut visit: impl FnMut(usize, u32, T)) {
+        for (stored_row, &block_row) in self.block_rows.iter().enumerate() {
+            let first_row = block_row as usize * self.size.rows();
+            for row in first_row..self.rows.min(first_row + self.size.rows()) {
+                entries_of_row(self.stored_row(stored_row), self.size, row - first_row, &self.values)
+                    .for_each(|(column, value)| visit(row, column, value));
+            }
+        }
+    }
+
+    /// The same matrix in CSR. O(stored values), in parallel.
+    pub fn to_csr(&self) -> Csr<T> {
+        let mut places = vec![0; self.block_rows.len()];
+        for (stored_row, &block_row) in self.block_rows.iter().enumerate() {
+            places[block_row as usize] = stored_row;
+        }
+        collect_rows(self.rows, self.columns, |row| {
+            let (block_row, row_in_block) = (row / self.size.rows(), row % self.size.rows());
+            entries_of_row(self.stored_row(places[block_row]), self.size, row_in_block, &self.values)
+        })
+    }
+}
+
+fn partition_offsets(sorted_lengths: &[u32], partition_rows: usize) -> Result<Vec<u32>, Error> {
+    let widths = sorted_lengths.chunks(partition_rows).map(|lengths| u64::from(lengths[0]));
+    let sums = widths.scan(0, |sum, width| {
+        *sum += width;
+        Some(*sum)
+    });
+    std::iter::once(0)
+        .chain(sums)
+        .map(|offset| {
+            let too_large = |_| Error::TooLarge {
+                what: "number of blocks across all partitions",
+                value: offset.into(),
+                limit: u32::MAX.into(),
+            };
+            u32::try_from(offset).map_err(too_large)
+        })
+        .collect()
+}
+
+/// Where block `step` of the block row at `lane` is stored, in a partition of `lanes` block rows whose blocks begin
+/// at `first_block`.
+#[inline]
+fn locate<T>(
+    size: BlockSize,
+    first_block: usize,
+    lanes: usize,
+    lane: usize,
+    step: usize,
+    first_column: u32,
+) -> StoredBlock {
+    let word_length = word_length::<T>(size.places() as u32) as usize;
+    StoredBlock {
+        first_column,
+        start: (first_block + step * lanes) * size.places() + lane * word_length,
+        distance: lanes * word_length,
+    }
+}

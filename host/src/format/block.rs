@@ -1,0 +1,269 @@
+//! Dense blocks (Choi, Singh & Vuduc 2010, §4.1 and §6.4): their sizes, which blocks of a matrix hold an entry, and
+//! how a block is stored.
+
+use gpu_kernels::block::word_length;
+use rayon::prelude::*;
+
+use super::Csr;
+use crate::real::Real;
+
+/// Work that is compiled for each block size.
+pub(crate) trait BlockVisitor {
+    /// What comes of it.
+    type Output;
+
+    /// Does the work for blocks of `R` × `C`; `SIZE` is the same for kernels.
+    fn visit<const SIZE: u32, const R: usize, const C: usize>(self) -> Self::Output;
+}
+
+macro_rules! define_sizes {
+    ($($name:ident $rows:literal $columns:literal),*) => {
+        /// The size of a block, in rows × columns: those of the paper (§6.6).
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum BlockSize {
+            $(#[doc = concat!($rows, " × ", $columns)] $name),*
+        }
+
+        impl BlockSize {
+            /// Every size.
+            pub const ALL: &[Self] = &[$(Self::$name),*];
+
+            /// Rows of a block.
+            pub const fn rows(self) -> usize {
+                match self { $(Self::$name => $rows),* }
+            }
+
+            /// Columns of a block.
+            pub const fn columns(self) -> usize {
+                match self { $(Self::$name => $columns),* }
+            }
+
+            pub(super) const fn names(self) -> BlockNames {
+                match self {
+                    $(Self::$name => BlockNames {
+                        bcsr: concat!("bcsr-", $rows, "x", $columns),
+                        bcsr_storage: concat!("BCSR ", $rows, "x", $columns),
+                        bellpack: concat!("bellpack-", $rows, "x", $columns),
+                        bellpack_storage: concat!("BELLPACK ", $rows, "x", $columns),
+                    }),*
+                }
+            }
+
+            /// Does the work that is compiled for this size.
+            pub(crate) fn visit<V: BlockVisitor>(self, visitor: V) -> V::Output {
+                match self { $(Self::$name => visitor.visit::<{ $rows * 10 + $columns }, $rows, $columns>()),* }
+            }
+        }
+    };
+}
+
+gpu_kernels::block_sizes!(define_sizes);
+
+/// What the formats with blocks of some size are called.
+pub(super) struct BlockNames {
+    pub bcsr: &'static str,
+    pub bcsr_storage: &'static str,
+    pub bellpack: &'static str,
+    pub bellpack_storage: &'static str,
+}
+
+impl BlockSize {
+    /// Places of a block.
+    pub const fn places(self) -> usize {
+        self.rows() * self.columns()
+    }
+
+    /// Bytes of a block with values of `V` and its column index.
+    pub(super) fn bytes<V>(self) -> u128 {
+        (self.places() * size_of::<V>() + 4) as u128
+    }
+}
+
+/// How many values blocks of each size would store for one entry of `matrix`: 1 where all blocks are full. Counted,
+/// not sampled; O(nnz log(longest row)) for each size, in parallel. Entries that are stored twice count twice, and
+/// where there is none the ratio is 1.
+pub fn fill_ratios<T: Real>(matrix: &Csr<T>) -> Vec<(BlockSize, f64)> {
+    let ratio = |size: BlockSize| {
+        let blocks: u64 = block_row_lengths(matrix, size).into_iter().map(u64::from).sum();
+        let values = blocks as f64 * size.places() as f64;
+        if matrix.nnz() == 0 { 1.0 } else { values / matrix.nnz() as f64 }
+    };
+    BlockSize::ALL.iter().map(|&size| (size, ratio(size))).collect()
+}
+
+/// The number of blocks of each block row. In parallel.
+pub(super) fn block_row_lengths<T: Real>(matrix: &Csr<T>, size: BlockSize) -> Vec<u32> {
+    let count = |scratch: &mut Vec<u32>, block_row| {
+        block_columns(matrix, size, block_row, scratch);
+        scratch.len() as u32
+    };
+    (0..matrix.rows().div_ceil(size.rows())).into_par_iter().map_init(Vec::new, count).collect()
+}
+
+/// The block columns where a block row has entries, in order.
+fn block_columns<T: Real>(matrix: &Csr<T>, size: BlockSize, block_row: usize, block_columns: &mut Vec<u32>) {
+    let width = size.columns() as u32;
+    block_columns.clear();
+    for row in rows_of_block(matrix, size, block_row) {
+        for &column in &matrix.column_indices()[matrix.range(row)] {
+            if block_columns.last() != Some(&(column / width)) {
+                block_columns.push(column / width);
+            }
+        }
+    }
+    // Not the unstable sort: this one merges rows that are already in order.
+    block_columns.sort();
+    block_columns.dedup();
+}
+
+fn rows_of_block<T: Real>(matrix: &Csr<T>, size: BlockSize, block_row: usize) -> std::ops::Range<usize> {
+    let first = block_row * size.rows();
+    first..matrix.rows().min(first + size.rows())
+}
+
+/// A block, and where its values are: its words are `distance` apart, the first at `start`.
+#[derive(Clone, Copy)]
+pub(super) struct StoredBlock {
+    pub first_column: u32,
+    pub start: usize,
+    pub distance: usize,
+}
+
+impl StoredBlock {
+    /// Where the value of a place is.
+    #[inline]
+    pub fn index(self, place: usize, word_length: usize) -> usize {
+        self.start + place / word_length * self.distance + place % word_length
+    }
+}
+
+/// Writes blocks. Kept from block row to block row for its memory.
+pub(super) struct Writer<'a, T: Real> {
+    matrix: &'a Csr<T>,
+    size: BlockSize,
+    block_columns: Vec<u32>,
+    blocks: Vec<StoredBlock>,
+}
+
+impl<'a, T: Real> Writer<'a, T> {
+    pub fn new(matrix: &'a Csr<T>, size: BlockSize) -> Self {
+        Self { matrix, size, block_columns: Vec::new(), blocks: Vec::new() }
+    }
+
+    /// Writes the values of a block row, whose blocks are stored where `place` says for their number and their
+    /// first column, into places that hold the mark so far. Entries of one place add up, in order. Gives the
+    /// number of places that have an entry.
+    pub fn write(
+        &mut self,
+        block_row: usize,
+        values: &mut [T],
+        mut place: impl FnMut(usize, u32) -> StoredBlock,
+    ) -> usize {
+        let Self { matrix, size, block_columns, blocks } = self;
+        self::block_columns(matrix, *size, block_row, block_columns);
+        let [height, width] = [size.rows(), size.columns()];
+        let word_length = word_length::<T>(size.places() as u32) as usize;
+        let place = |(number, &block_column): (usize, &u32)| place(number, block_column * width as u32);
+        blocks.clear();
+        blocks.extend(block_columns.iter().enumerate().map(place));
+        let mut stored = 0;
+        for (row_in_block, row) in rows_of_block(matrix, *size, block_row).enumerate() {
+            let mut number = 0;
+            for (column, value) in matrix.row(row) {
+                let block_column = column / width as u32;
+                if block_columns[number] != block_column {
+                    number = block_columns.partition_point(|&before| before < block_column);
+                }
+                let place = column as usize % width * height + row_in_block;
+                let sum = &mut values[blocks[number].index(place, word_length)];
+                stored += usize::from(sum.is_absent());
+                *sum = if sum.is_absent() { value } else { *sum + value }.present();
+            }
+        }
+        stored
+    }
+}
+
+/// Cuts arrays of blocks, one of an element a block and one of `places`, into pieces of so many blocks each.
+pub(super) fn pieces<'a, T>(
+    blocks: impl Iterator<Item = usize>,
+    places: usize,
+    mut first_columns: &'a mut [u32],
+    mut values: &'a mut [T],
+) -> Vec<(&'a mut [u32], &'a mut [T])> {
+    let piece = |blocks| {
+        let (own_columns, columns) = std::mem::take(&mut first_columns).split_at_mut(blocks);
+        let (own_values, rest) = std::mem::take(&mut values).split_at_mut(blocks * places);
+        (first_columns, values) = (columns, rest);
+        (own_columns, own_values)
+    };
+    blocks.map(piece).collect()
+}
+
+/// The entries of one row of a block row, as column and value, by column.
+pub(super) fn entries_of_row<T: Real>(
+    blocks: impl Iterator<Item = StoredBlock>,
+    size: BlockSize,
+    row_in_block: usize,
+    values: &[T],
+) -> impl Iterator<Item = (u32, T)> {
+    let word_length = word_length::<T>(size.places() as u32) as usize;
+    blocks
+        .flat_map(move |block| {
+            (0..size.columns()).map(move |column| {
+                let value = values[block.index(column * size.rows() + row_in_block, word_length)];
+                (block.first_column + column as u32, value)
+            })
+        })
+        .filter(|(_, value)| !value.is_absent())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two full 2 × 2 blocks, one of them at an odd place for any other size, and a lone entry twice.
+    fn matrix() -> Csr<f64> {
+        let rows = [0, 0, 1, 1, 2, 2, 3, 3, 4, 4];
+        let columns = [3, 2, 2, 3, 0, 1, 1, 0, 4, 4];
+        let offsets: Vec<u32> = (0..=5).map(|row| rows.iter().filter(|&&other| other < row).count() as u32).collect();
+        Csr::try_new(5, 5, offsets, columns.to_vec(), vec![1.0; 10]).unwrap()
+    }
+
+    #[test]
+    fn blocks_are_counted_once() {
+        for (size, lengths) in [
+            (BlockSize::B1x2, vec![1, 1, 1, 1, 1]),
+            (BlockSize::B2x2, vec![1, 1, 1]),
+            (BlockSize::B2x3, vec![2, 1, 1]),
+            (BlockSize::B3x3, vec![2, 2]),
+            (BlockSize::B8x8, vec![1]),
+        ] {
+            assert_eq!(block_row_lengths(&matrix(), size), lengths, "{size:?}");
+        }
+    }
+
+    #[test]
+    fn fill_is_stored_values_over_entries() {
+        let ratios = fill_ratios(&matrix());
+        let ratio = |size| ratios.iter().find(|&&(other, _)| other == size).unwrap().1;
+        assert_eq!([BlockSize::B1x2, BlockSize::B2x2, BlockSize::B8x8].map(ratio), [1.0, 1.2, 6.4]);
+        let empty = Csr::<f32>::try_new(3, 0, vec![0u32; 4], vec![], vec![]).unwrap();
+        assert!(fill_ratios(&empty).iter().all(|&(_, ratio)| ratio == 1.0));
+    }
+
+    #[test]
+    fn words_fill_a_load_and_divide_the_block() {
+        for (size, single, double) in [
+            (BlockSize::B1x2, 2, 2),
+            (BlockSize::B2x2, 4, 2),
+            (BlockSize::B2x3, 2, 2),
+            (BlockSize::B3x3, 1, 1),
+            (BlockSize::B3x4, 4, 2),
+            (BlockSize::B8x8, 4, 2),
+        ] {
+            let places = size.places() as u32;
+            assert_eq!((word_length::<f32>(places), word_length::<f64>(places)), (single, double), "{size:?}");
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! BCSR: several lanes a block row.
+
+use cuda_std::launch::{Kernel, Launch};
+use gpu_kernels::bcsr;
+use rayon::prelude::*;
+
+use super::block::{GROUP, add_group, values_per_word};
+use super::{Device, Operands, update};
+use crate::format::{Bcsr, BlockVisitor};
+use crate::memory::{Buffer, HostMemory, Memory};
+use crate::real::Real;
+
+/// Block rows that a CPU thread takes at a time.
+const BLOCK_ROWS_AT_ONCE: usize = 256;
+
+/// Lanes for a block row, when block rows have so many blocks in the mean.
+fn lanes_for(blocks: usize, block_rows: usize) -> u32 {
+    match blocks / block_rows.max(1) {
+        0..8 => 2,
+        8..128 => 8,
+        _ => 32,
+    }
+}
+
+pub(super) fn bcsr<T: Real, M: Memory>(matrix: &Bcsr<T, M>, operands: Operands<'_, T, M>, device: &Device) -> Launch {
+    let lanes = lanes_for(matrix.blocks(), matrix.block_rows());
+    let grid = device.grid(matrix.block_rows() as u64 * u64::from(lanes));
+    Launch { grid, kernel: matrix.block_size().visit(Launcher { matrix, operands, lanes }) }
+}
+
+struct Launcher<'a, T: Real, M: Memory> {
+    matrix: &'a Bcsr<T, M>,
+    operands: Operands<'a, T, M>,
+    lanes: u32,
+}
+
+impl<T: Real, M: Memory> Launcher<'_, T, M> {
+    fn kernel<const SIZE: u32, const LANES: u32>(self) -> Box<dyn Kernel> {
+        let Self { matrix, operands, .. } = self;
+        Box::new(bcsr::Bcsr::<T, SIZE, LANES> {
+            rows: matrix.rows() as u32,
+            last_column: matrix.columns().saturating_sub(1) as u32,
+            block_offsets: matrix.block_offsets().global(),
+            first_columns: matrix.first_columns().global(),
+            values: matrix.values().global(),
+            alpha: operands.alpha,
+            x: operands.x.global(),
+            beta: operands.beta,
+            y: operands.y.global_mut(),
+        })
+    }
+}
+
+impl<T: Real, M: Memory> BlockVisitor for Launcher<'_, T, M> {
+    type Output = Box<dyn Kernel>;
+
+    fn visit<const SIZE: u32, const R: usize, const C: usize>(self) -> Box<dyn Kernel> {
+        match self.lanes {
+            2 => self.kernel::<SIZE, 2>(),
+            8 => self.kernel::<SIZE, 8>(),
+            _ => self.kernel::<SIZE, 32>(),
+        }
+    }
+}
+
+pub(super) fn multiply_on_cpu<T: Real>(matrix: &Bcsr<T>, operands: Operands<'_, T, HostMemory>) {
+    matrix.block_size().visit(Multiplication { matrix, operands });
+}
+
+struct Multiplication<'a, T: Real> {
+    matrix: &'a Bcsr<T>,
+    operands: Operands<'a, T, HostMemory>,
+}
+
+impl<T: Real> BlockVisitor for Multiplication<'_, T> {
+    type Output = ();
+
+    fn visit<const SIZE: u32, const R: usize, const C: usize>(self) {
+        let Self { matrix, operands: Operands { alpha, x, beta, y } } = self;
+        y.par_chunks_mut(BLOCK_ROWS_AT_ONCE * R).enumerate().for_each(|(chunk, y)| {
+            for (block_row, y) in (chunk * BLOCK_ROWS_AT_ONCE..).zip(y.chunks_mut(R)) {
+                let blocks = matrix.block_offsets()[block_row] as usize..matrix.block_offsets()[block_row + 1] as usize;
+                let first_columns = matrix.first_columns()[blocks.clone()].chunks(GROUP);
+                let values = matrix.values()[blocks.start * R * C..blocks.end * R * C].chunks(GROUP * R * C);
+                let mut sums = [[T::ZERO; GROUP]; R];
+                for (first_columns, values) in first_columns.zip(values) {
+                    let words = values.chunks_exact(first_columns.len() * values_per_word::<T, R, C>());
+                    add_group::<T, R, C>(&mut sums, first_columns, words, x);
+                }
+                let used = blocks.len().min(GROUP);
+                for (y, sums) in y.iter_mut().zip(&sums) {
+                    let sum = sums[..used].iter().fold(T::ZERO, |sum, &part| sum + part);
+                    update(y, alpha, sum, beta);
+                }
+            }
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lanes_follow_the_mean_number_of_blocks() {
+        for (blocks, block_rows, lanes) in
+            [(0, 0, 2), (0, 9, 2), (79, 10, 2), (80, 10, 8), (1279, 10, 8), (1280, 10, 32), (1 << 40, 1, 32)]
+        {
+            assert_eq!(lanes_for(blocks, block_rows), lanes, "{blocks} blocks in {block_rows} block rows");
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! BELLPACK: one thread a block row.
+
+use cuda_std::launch::{Kernel, Launch};
+use gpu_kernels::bellpack;
+use gpu_kernels::ell::PADDING;
+use rayon::prelude::*;
+
+use super::block::{GROUP, add_group, values_per_word};
+use super::{Device, Operands, update};
+use crate::format::{Bellpack, BlockVisitor};
+use crate::memory::{Buffer, HostMemory, Memory};
+use crate::real::Real;
+
+pub(super) fn bellpack<T: Real, M: Memory>(
+    matrix: &Bellpack<T, M>,
+    operands: Operands<'_, T, M>,
+    device: &Device,
+) -> Launch {
+    let grid = device.grid(matrix.block_rows().len() as u64);
+    Launch { grid, kernel: matrix.block_size().visit(Launcher { matrix, operands }) }
+}
+
+struct Launcher<'a, T: Real, M: Memory> {
+    matrix: &'a Bellpack<T, M>,
+    operands: Operands<'a, T, M>,
+}
+
+impl<T: Real, M: Memory> BlockVisitor for Launcher<'_, T, M> {
+    type Output = Box<dyn Kernel>;
+
+    fn visit<const SIZE: u32, const R: usize, const C: usize>(self) -> Box<dyn Kernel> {
+        let Self { matrix, operands } = self;
+        Box::new(bellpack::Bellpack::<T, SIZE> {
+            rows: matrix.rows() as u32,
+            last_column: matrix.columns().saturating_sub(1) as u32,
+            partition_rows: matrix.partition_rows() as u32,
+            partition_offsets: matrix.partition_offsets().global(),
+            block_rows: matrix.block_rows().global(),
+            first_columns: matrix.first_columns().global(),
+            values: matrix.values().global(),
+            alpha: operands.alpha,
+            x: operands.x.global(),
+            beta: operands.beta,
+            y: operands.y.global_mut(),
+        })
+    }
+}
+
+pub(super) fn multiply_on_cpu<T: Real>(matrix: &Bellpack<T>, operands: Operands<'_, T, HostMemory>) {
+    matrix.block_size().visit(Multiplication { matrix, operands });
+}
+
+struct Multiplication<'a, T: Real> {
+    matrix: &'a Bellpack<T>,
+    operands: Operands<'a, T, HostMemory>,
+}
+
+impl<T: Real> BlockVisitor for Multiplication<'_, T> {
+    type Output = ();
+
+    fn visit<const SIZE: u32, const R: usize, const C: usize>(self) {
+        let Self { matrix, operands: Operands { alpha, x, beta, y } } = self;
+        let block_rows = matrix.block_rows();
+        let mut sums = vec![[T::ZERO; R]; block_rows.len()];
+        sums.par_chunks_mut(matrix.partition_rows()).enumerate().for_each(|(partition, sums)| {
+            let lanes = sums.len();
+            for (group, sums) in sums.chunks_mut(GROUP).enumerate() {
+                let mut group_sums = [[T::ZERO; GROUP]; R];
+                let first_lane = group * GROUP;
+                let in_group = first_lane..first_lane + sums.len();
+                let word_length = const { values_per_word::<T, R, C>() };
+                for (first_columns, values) in matrix.steps(partition) {
+                    let first_columns = &first_columns[in_group.clone()];
+                    // The first block row is the longest.
+                    if first_columns[0] == PADDING {
+                        break;
+                    }
+                    let words = values
+                        .chunks_exact(lanes * word_length)
+                        .map(|words| &words[in_group.start * word_length..in_group.end * word_length]);
+                    add_group::<T, R, C>(&mut group_sums, first_columns, words, x);
+                }
+                for (lane, sums) in sums.iter_mut().enumerate() {
+                    *sums = std::array::from_fn(|row| group_sums[row][lane]);
+                }
+            }
+        });
+        // The block rows go back to where they came from.
+        for (&block_row, sums) in block_rows.iter().zip(&sums) {
+            for (y, &sum) in y[block_row as usize * R..].iter_mut().zip(sums) {
+                update(y, alpha, sum, beta);
+            }
+        }
+    }
+}

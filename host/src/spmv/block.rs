@@ -1,0 +1,47 @@
+//! The product of dense blocks with x on the CPU, for groups of blocks whose words are interleaved.
+
+use gpu_kernels::block::word_length;
+
+use crate::real::Real;
+
+/// The most blocks of a group.
+pub(super) const GROUP: usize = 32;
+
+/// The sums of a group: for each row of a block, those of all blocks.
+pub(super) type GroupSums<T, const R: usize> = [[T; GROUP]; R];
+
+/// Values of one word of these blocks.
+pub(super) const fn values_per_word<T, const R: usize, const C: usize>() -> usize {
+    word_length::<T>((R * C) as u32) as usize
+}
+
+/// Adds to `sums` the products of blocks with x. `words` has for each word of a block that word of all blocks. No
+/// block waits for another one, so the compiler can take several at a time.
+#[inline]
+pub(super) fn add_group<'a, T: Real, const R: usize, const C: usize>(
+    sums: &mut GroupSums<T, R>,
+    first_columns: &[u32],
+    words: impl Iterator<Item = &'a [T]>,
+    x: &[T],
+) {
+    let word_length = const { values_per_word::<T, R, C>() };
+    let mut elements = [[T::ZERO; GROUP]; C];
+    for (block, &first_column) in first_columns.iter().enumerate().take(GROUP) {
+        // Zeros stand for what is outside the matrix, where there are no entries.
+        let inside = x.get(first_column as usize..).unwrap_or_default();
+        match inside.first_chunk::<C>() {
+            Some(inside) => (0..C).for_each(|column| elements[column][block] = inside[column]),
+            None => inside.iter().enumerate().for_each(|(column, &element)| elements[column][block] = element),
+        }
+    }
+    for (number, words) in words.enumerate() {
+        for place_in_word in 0..word_length {
+            let place = number * word_length + place_in_word;
+            let (sums, elements) = (&mut sums[place % R], &elements[place / R]);
+            for ((sum, &element), word) in sums.iter_mut().zip(elements).zip(words.chunks_exact(word_length)) {
+                let value = word[place_in_word];
+                *sum = if value.is_absent() { *sum } else { *sum + value * element };
+            }
+        }
+    }
+}

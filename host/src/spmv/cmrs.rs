@@ -1,0 +1,174 @@
+//! CMRS: one warp a strip of rows, with partial sums in shared memory.
+
+use cuda_std::Global;
+use cuda_std::launch::{Grid, Kernel, Launch};
+use gpu_kernels::Offset;
+use gpu_kernels::cmrs::{self, BUFFERS, LARGEST_HEIGHT, PADDED_HEIGHT, PADDING, column_of, row_in_strip};
+use rayon::prelude::*;
+
+use super::{Device, Operands, update};
+use crate::format::{Cmrs, CmrsPadded, Offsets};
+use crate::memory::{Buffer, HostMemory, Memory};
+use crate::real::Real;
+
+const WARP_LANES: usize = 32;
+
+/// Shared memory that every GPU gives a block.
+const SHARED_BYTES: usize = 48 * 1024;
+
+/// Mean row length from which on strips are read from whole cache lines on (§6.3).
+const ALIGNED_FROM_MEAN: usize = 32;
+
+/// Strips that a CPU thread takes at a time, at least.
+const STRIPS_AT_ONCE: usize = 64;
+
+/// A grid with a warp for each strip and so many bytes of shared memory for each warp: blocks are of the usual size,
+/// or as large as [`SHARED_BYTES`] allow.
+fn grid(device: &Device, strips: usize, bytes_per_warp: usize) -> Grid {
+    let usual = device.tuning.threads_per_block as usize / WARP_LANES;
+    let warps = usual.min(SHARED_BYTES / bytes_per_warp);
+    let grid = device.grid_of_blocks((strips * WARP_LANES) as u64, (warps * WARP_LANES) as u32);
+    Grid { shared_bytes: (warps * bytes_per_warp) as u32, ..grid }
+}
+
+pub(super) fn cmrs<T: Real, M: Memory>(matrix: &Cmrs<T, M>, operands: Operands<'_, T, M>, device: &Device) -> Launch {
+    fn with_lanes<T: Real, O: Offset, M: Memory, const LANES: u32>(
+        strip_offsets: Global<O>,
+        matrix: &Cmrs<T, M>,
+        operands: Operands<'_, T, M>,
+    ) -> Box<dyn Kernel> {
+        let aligned = matrix.nnz() >= ALIGNED_FROM_MEAN * matrix.rows();
+        Box::new(cmrs::Cmrs::<T, O, LANES> {
+            rows: matrix.rows() as u32,
+            height: matrix.height() as u32,
+            alignment: if aligned { WARP_LANES as u32 } else { 1 },
+            strip_offsets,
+            words: matrix.words().global(),
+            values: matrix.values().global(),
+            alpha: operands.alpha,
+            x: operands.x.global(),
+            beta: operands.beta,
+            y: operands.y.global_mut(),
+        })
+    }
+    fn kernel<T: Real, O: Offset, M: Memory>(
+        strip_offsets: Global<O>,
+        matrix: &Cmrs<T, M>,
+        operands: Operands<'_, T, M>,
+    ) -> Box<dyn Kernel> {
+        match matrix.height() {
+            ..=2 => with_lanes::<T, O, M, 16>(strip_offsets, matrix, operands),
+            3..=4 => with_lanes::<T, O, M, 8>(strip_offsets, matrix, operands),
+            5..=8 => with_lanes::<T, O, M, 4>(strip_offsets, matrix, operands),
+            _ => with_lanes::<T, O, M, 2>(strip_offsets, matrix, operands),
+        }
+    }
+    let strips = matrix.rows().div_ceil(matrix.height());
+    let grid = grid(device, strips, matrix.height() * WARP_LANES * size_of::<T>());
+    let kernel = match matrix.strip_offsets() {
+        Offsets::Narrow(offsets) => kernel(offsets.global(), matrix, operands),
+        Offsets::Wide(offsets) => kernel(offsets.global(), matrix, operands),
+    };
+    Launch { grid, kernel }
+}
+
+pub(super) fn padded<T: Real, M: Memory>(
+    matrix: &CmrsPadded<T, M>,
+    operands: Operands<'_, T, M>,
+    device: &Device,
+) -> Launch {
+    fn kernel<T: Real, O: Offset, M: Memory>(
+        strip_offsets: Global<O>,
+        matrix: &CmrsPadded<T, M>,
+        operands: Operands<'_, T, M>,
+    ) -> Box<dyn Kernel> {
+        Box::new(cmrs::CmrsPadded {
+            rows: matrix.rows() as u32,
+            strip_offsets,
+            words: matrix.words().global(),
+            values: matrix.values().global(),
+            alpha: operands.alpha,
+            x: operands.x.global(),
+            beta: operands.beta,
+            y: operands.y.global_mut(),
+        })
+    }
+    let strips = matrix.rows().div_ceil(PADDED_HEIGHT as usize);
+    let grid = grid(device, strips, (PADDED_HEIGHT * BUFFERS) as usize * size_of::<T>());
+    let kernel = match matrix.strip_offsets() {
+        Offsets::Narrow(offsets) => kernel(offsets.global(), matrix, operands),
+        Offsets::Wide(offsets) => kernel(offsets.global(), matrix, operands),
+    };
+    Launch { grid, kernel }
+}
+
+/// A row's entries are spread evenly over its partial sums; then a lane adds up four of them, and two lanes meet.
+pub(super) fn longest_padded_chain(length: usize) -> usize {
+    (length.div_ceil(BUFFERS as usize) + 4).min(length)
+}
+
+pub(super) fn multiply_on_cpu<T: Real>(matrix: &Cmrs<T>, operands: Operands<'_, T, HostMemory>) {
+    let Operands { alpha, x, beta, y } = operands;
+    let strips = y.par_chunks_mut(matrix.height()).with_min_len(STRIPS_AT_ONCE).enumerate();
+    strips.for_each(|(strip, y)| {
+        let range = matrix.strip_offsets().get(strip)..matrix.strip_offsets().get(strip + 1);
+        let mut sums = [T::ZERO; LARGEST_HEIGHT as usize];
+        for (&word, &value) in matrix.words()[range.clone()].iter().zip(&matrix.values()[range]) {
+            let sum = &mut sums[row_in_strip(word) as usize];
+            *sum = *sum + value * x[column_of(word) as usize];
+        }
+        for (y, &sum) in y.iter_mut().zip(&sums) {
+            update(y, alpha, sum, beta);
+        }
+    });
+}
+
+pub(super) fn multiply_padded_on_cpu<T: Real>(matrix: &CmrsPadded<T>, operands: Operands<'_, T, HostMemory>) {
+    let Operands { alpha, x, beta, y } = operands;
+    let strips = y.par_chunks_mut(PADDED_HEIGHT as usize).with_min_len(STRIPS_AT_ONCE).enumerate();
+    strips.for_each(|(strip, y)| {
+        let range = matrix.strip_offsets().get(strip)..matrix.strip_offsets().get(strip + 1);
+        let mut sums = [[T::ZERO; BUFFERS as usize]; PADDED_HEIGHT as usize];
+        for (place, (&word, &value)) in matrix.words()[range.clone()].iter().zip(&matrix.values()[range]).enumerate() {
+            if word != PADDING {
+                let sum = &mut sums[row_in_strip(word) as usize][place % BUFFERS as usize];
+                *sum = *sum + value * x[column_of(word) as usize];
+            }
+        }
+        for (y, [a, b, c, d, e, f, g, h]) in y.iter_mut().zip(sums) {
+            update(y, alpha, ((a + b) + (c + d)) + ((e + f) + (g + h)), beta);
+        }
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::spmv::Tuning;
+
+    fn device(threads_per_block: u32) -> Device {
+        let tuning = Tuning { threads_per_block, waves: 1 };
+        Device { name: String::new(), multiprocessors: 100, threads_per_multiprocessor: 2048, tuning }
+    }
+
+    #[test]
+    fn blocks_fit_the_shared_memory() {
+        for (threads_per_block, height, width, expected) in
+            [(256, 16, 8, 256), (1024, 16, 8, 384), (1024, 16, 4, 768), (1024, 8, 4, 1024), (32, 16, 8, 32)]
+        {
+            let grid = grid(&device(threads_per_block), 1_000_000, height * 32 * width);
+            assert_eq!(grid.threads_per_block, expected);
+            assert_eq!(grid.shared_bytes as usize, height * width * expected as usize);
+            assert_eq!(grid.blocks, (2048u32 * 100).div_ceil(expected));
+        }
+        assert_eq!(grid(&device(256), 0, 1024).blocks, 0);
+        assert_eq!(grid(&device(256), 9, 1024).blocks, 2);
+    }
+
+    #[test]
+    fn chains_are_shared_out_evenly() {
+        for (length, chain) in [(0, 0), (1, 1), (5, 5), (8, 5), (16, 6), (100, 17)] {
+            assert_eq!(longest_padded_chain(length), chain);
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! CSR with equal shares of the work for all warps: by entries, or by entries and rows.
+
+use cuda_std::launch::{Kernel, Launch};
+use gpu_kernels::csr_load_balanced::CsrLoadBalanced;
+use gpu_kernels::csr_merge_path::{CsrMergePath, shared_bytes};
+
+use super::intervals::{Intervals, WARP_LANES};
+use super::{Device, Operands, Workspace, scale};
+use crate::format::{Csr, Offsets};
+use crate::memory::{Buffer, Memory};
+use crate::real::Real;
+
+/// Makes the same kernel for whichever width the row offsets have.
+macro_rules! with_offsets {
+    ($matrix:expr, $offsets:ident => $kernel:expr) => {{
+        let kernel: Box<dyn Kernel> = match $matrix.row_offsets() {
+            Offsets::Narrow($offsets) => Box::new($kernel),
+            Offsets::Wide($offsets) => Box::new($kernel),
+        };
+        kernel
+    }};
+}
+
+/// How [`load_balanced`] shares out the entries.
+pub(super) fn load_balanced_intervals<T: Real, M: Memory>(matrix: &Csr<T, M>, device: &Device) -> Intervals {
+    Intervals::new(matrix.nnz() as u64, device)
+}
+
+pub(super) fn load_balanced<T: Real, M: Memory>(
+    matrix: &Csr<T, M>,
+    operands: Operands<'_, T, M>,
+    workspace: &mut Workspace<T, M>,
+    device: &Device,
+) -> Vec<Launch> {
+    let Operands { alpha, x, beta, y } = operands;
+    let intervals = load_balanced_intervals(matrix, device);
+    let kernel = with_offsets!(matrix, offsets => CsrLoadBalanced {
+        rows: matrix.rows() as u32,
+        nnz: matrix.nnz() as u64,
+        interval: intervals.length,
+        row_offsets: offsets.global(),
+        column_indices: matrix.column_indices().global(),
+        values: matrix.values().global(),
+        alpha,
+        x: x.global(),
+        y: y.global_mut(),
+        carry_rows: workspace.carry_rows.global_mut(),
+        carry_values: workspace.carry_values.global_mut(),
+    });
+    vec![
+        scale(matrix.rows(), beta, y.global_mut(), device),
+        Launch { grid: intervals.grid(device), kernel },
+        intervals.carries(alpha, y.global_mut(), workspace, device),
+    ]
+}
+
+/// How [`merge_path`] shares out the rows and entries.
+pub(super) fn merge_path_intervals<T: Real, M: Memory>(matrix: &Csr<T, M>, device: &Device) -> Intervals {
+    Intervals::new(matrix.rows() as u64 + matrix.nnz() as u64, device)
+}
+
+pub(super) fn merge_path<T: Real, M: Memory>(
+    matrix: &Csr<T, M>,
+    operands: Operands<'_, T, M>,
+    workspace: &mut Workspace<T, M>,
+    device: &Device,
+) -> Vec<Launch> {
+    let Operands { alpha, x, beta, y } = operands;
+    let intervals = merge_path_intervals(matrix, device);
+    let mut grid = intervals.grid(device);
+    grid.shared_bytes = grid.threads_per_block.div_ceil(WARP_LANES as u32) * shared_bytes::<T>();
+    let kernel = with_offsets!(matrix, offsets => CsrMergePath {
+        rows: matrix.rows() as u32,
+        nnz: matrix.nnz() as u64,
+        interval: intervals.length,
+        row_offsets: offsets.global(),
+        column_indices: matrix.column_indices().global(),
+        values: matrix.values().global(),
+        alpha,
+        x: x.global(),
+        beta,
+        y: y.global_mut(),
+        carry_rows: workspace.carry_rows.global_mut(),
+        carry_values: workspace.carry_values.global_mut(),
+    });
+    vec![Launch { grid, kernel }, intervals.carries(alpha, y.global_mut(), workspace, device)]
+}
+
+/// Both kernels take at most 12 additions for every 224 entries of a row and one for every 32 intervals that it
+/// spans, and some 30 more for the trees and what is cut at both ends. The CPU has one chain of four sums, as for all
+/// of CSR.
+pub(super) fn longest_chain(length: usize) -> usize {
+    (length.div_ceil(4) + 32).min(length)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_chain_is_never_longer_than_the_row() {
+        for length in 0..1000 {
+            assert!(longest_chain(length) <= length);
+        }
+        assert_eq!(longest_chain(1000), 282);
+    }
+}

@@ -1,0 +1,83 @@
+//! Work shared out among warps in equal intervals, and the carries that come of it: what is left of rows that go
+//! on in another interval.
+
+use cuda_std::GlobalMut;
+use cuda_std::launch::{Grid, Launch};
+use gpu_kernels::coo::CooCarries;
+
+use super::{Device, Workspace};
+use crate::memory::{Buffer, Memory};
+use crate::real::Real;
+
+pub(super) const WARP_LANES: u64 = 32;
+
+/// How items are shared out among warps.
+pub(super) struct Intervals {
+    /// Items of each interval but the last; a multiple of 32.
+    pub length: u64,
+    /// Number of intervals.
+    pub count: u64,
+}
+
+impl Intervals {
+    /// An interval for each warp that the device holds at a time.
+    pub fn new(items: u64, device: &Device) -> Self {
+        Self::among(items, device.resident_threads() / WARP_LANES)
+    }
+
+    /// An interval for each of so many warps.
+    pub fn among(items: u64, warps: u64) -> Self {
+        let length = items.div_ceil(warps.max(1)).next_multiple_of(WARP_LANES).max(WARP_LANES);
+        Self { length, count: items.div_ceil(length) }
+    }
+
+    /// A grid with a warp for each interval.
+    pub fn grid(&self, device: &Device) -> Grid {
+        device.grid_of(self.count * WARP_LANES)
+    }
+
+    /// A launch that adds α times the carries of all intervals to y.
+    pub fn carries<T: Real, M: Memory>(
+        &self,
+        alpha: T,
+        y: GlobalMut<T>,
+        workspace: &Workspace<T, M>,
+        device: &Device,
+    ) -> Launch {
+        let kernel = CooCarries {
+            intervals: self.count as u32,
+            carry_rows: workspace.carry_rows.global(),
+            carry_values: workspace.carry_values.global(),
+            alpha,
+            y,
+        };
+        Launch { grid: self.grid(device), kernel: Box::new(kernel) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::spmv::Tuning;
+
+    #[test]
+    fn intervals_cover_all_items_once() {
+        let device = Device {
+            name: String::new(),
+            multiprocessors: 2,
+            threads_per_multiprocessor: 64,
+            tuning: Tuning::default(),
+        };
+        for items in [0, 1, 31, 32, 33, 127, 128, 129, 100_000, 1 << 40] {
+            let Intervals { length, count } = Intervals::new(items, &device);
+            assert_eq!(length % 32, 0);
+            assert!(count <= 4 && count * length >= items && count.saturating_sub(1) * length <= items);
+        }
+    }
+
+    #[test]
+    fn no_warp_at_all_counts_as_one() {
+        let Intervals { length, count } = Intervals::among(100, 0);
+        assert_eq!((length, count), (128, 1));
+    }
+}

@@ -1,0 +1,94 @@
+//! Archives from SciPy and for SciPy. Where Python with SciPy is missing, the test says so and passes;
+//! `PYTHON` names another interpreter than `python3`, and with `REQUIRE_SCIPY` set a missing SciPy is a failure.
+
+mod common;
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use common::{Folder, assert_same, matrices};
+use host::io::{ReadOptions, read_npz, write_npz};
+use host::{Csr, Real};
+
+fn python(arguments: &[&str]) -> std::io::Result<Output> {
+    Command::new(std::env::var_os("PYTHON").unwrap_or("python3".into())).args(arguments).output()
+}
+
+/// Whether there is SciPy; prints why not.
+fn has_scipy() -> bool {
+    let reason = match python(&["-c", "import scipy.sparse"]) {
+        Ok(output) if output.status.success() => return true,
+        Ok(output) => String::from_utf8_lossy(&output.stderr).lines().last().unwrap_or_default().to_owned(),
+        Err(error) => error.to_string(),
+    };
+    assert!(std::env::var_os("REQUIRE_SCIPY").is_none(), "no SciPy: {reason}");
+    println!("skipped, for there is no SciPy: {reason}");
+    false
+}
+
+/// Runs the script that is the other side of this test.
+fn script(task: &str, folder: &Folder) {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/npz_scipy.py");
+    let output = python(&[script, task, folder.0.path().to_str().unwrap()]).unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// A matrix as text: the shape, then row, column and the bits of the value of each entry.
+fn to_text<T: Real>(matrix: &Csr<T>) -> String {
+    let mut text = format!("{} {}\n", matrix.rows(), matrix.columns());
+    for row in 0..matrix.rows() {
+        for (column, value) in matrix.row(row) {
+            text += &format!("{row} {column} {:016x}\n", value.to_f64().to_bits());
+        }
+    }
+    text
+}
+
+fn from_text(path: &Path) -> Csr<f64> {
+    let text = std::fs::read_to_string(path).unwrap();
+    let mut lines = text.lines().map(|line| line.split(' ').collect::<Vec<_>>());
+    let shape: Vec<usize> = lines.next().unwrap().iter().map(|word| word.parse().unwrap()).collect();
+    let (mut rows, mut columns, mut values) = (vec![], vec![], vec![]);
+    for line in lines {
+        rows.push(line[0].parse().unwrap());
+        columns.push(line[1].parse().unwrap());
+        values.push(f64::from_bits(u64::from_str_radix(line[2], 16).unwrap()));
+    }
+    Csr::try_from_triplets(shape[0], shape[1], &rows, &columns, &values).unwrap()
+}
+
+#[test]
+fn what_scipy_writes() {
+    if !has_scipy() {
+        return;
+    }
+    let folder = Folder::new();
+    script("write", &folder);
+    let archives: Vec<_> = folder.names().into_iter().filter(|name| name.ends_with(".npz")).collect();
+    assert!(archives.len() >= 60, "{archives:?}");
+    for name in archives {
+        println!("{name}");
+        let expected = from_text(&folder.path(&name.replace(".npz", ".txt")));
+        let mut found = read_npz::<f64>(folder.path(&name), &ReadOptions::default()).unwrap();
+        found.sort_rows();
+        assert_same(&found, &expected);
+    }
+}
+
+#[test]
+fn what_scipy_reads() {
+    if !has_scipy() {
+        return;
+    }
+    fn write<T: Real>(folder: &Folder) {
+        for (number, matrix) in matrices::<T>().iter().enumerate() {
+            let name = format!("{number}-{}", T::PRECISION);
+            write_npz(folder.path(&format!("{name}.npz")), matrix).unwrap();
+            folder.file(&format!("{name}.txt"), to_text(matrix));
+        }
+    }
+    let folder = Folder::new();
+    write::<f64>(&folder);
+    write::<f32>(&folder);
+    script("check", &folder);
+}
