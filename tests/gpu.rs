@@ -14,7 +14,7 @@ use cuda_std::launch::{Grid, Kernel, Launch};
 use gpu_kernels::ceiling::ReadOnly;
 use gpu_kernels::conformance::{Conformance, RESULTS};
 use scenarios::{Numbers, check, check_reproducible, check_special_values, check_whole_numbers, matrices};
-use warp_spmv::executor::{Cuda, CudaBuffer, Emulated, Executor};
+use warp_spmv::executor::{Cuda, CudaBuffer, Emulated, Executor, KernelExecutor};
 use warp_spmv::memory::Buffer;
 use warp_spmv::synthetic::Generator;
 use warp_spmv::verify::{Exact, exact, verify};

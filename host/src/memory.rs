@@ -62,6 +62,15 @@ impl<T> Buffer<T> for Vec<T> {
     }
 }
 
+/// An array of zeros in the host's memory.
+///
+/// # Errors
+/// When memory runs out.
+pub fn zeros<T: Element>(length: usize) -> Result<Vec<T>, Error> {
+    let bytes = length as u128 * size_of::<T>() as u128;
+    bytemuck::allocation::try_zeroed_vec(length).map_err(|()| Error::OutOfMemory { what: "an array", bytes })
+}
+
 /// A way from one memory to another.
 pub trait Transfer<From: Memory, To: Memory> {
     /// Moves one array. Between memories of the same kind this is free.

@@ -62,10 +62,7 @@ impl<'e, T: Real, E: Executor> Plan<'e, T, E> {
             executor,
             format,
             matrix: matrix.transfer(&Upload(executor))?,
-            workspace: Workspace {
-                carry_rows: executor.upload(vec![0; carries])?,
-                carry_values: executor.upload(vec![T::ZERO; carries])?,
-            },
+            workspace: Workspace { carry_rows: executor.zeros(carries)?, carry_values: executor.zeros(carries)? },
         })
     }
 

@@ -289,6 +289,10 @@ mod tests {
             self.0.upload(array)
         }
 
+        fn zeros<T: Element>(&self, length: usize) -> Result<Vec<T>, warp_spmv::Error> {
+            self.0.zeros(length)
+        }
+
         fn download<T: Element>(&self, array: &Vec<T>) -> Result<Vec<T>, warp_spmv::Error> {
             self.0.download(array)
         }

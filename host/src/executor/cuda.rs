@@ -12,7 +12,7 @@ use cust::memory::{AsyncCopyDestination, CopyDestination, DeviceBuffer};
 use cust::module::Module;
 use cust::stream::{Stream, StreamFlags};
 
-use super::Executor;
+use super::{Executor, KernelExecutor};
 use crate::error::{Error, check_length};
 use crate::format::{Format, Matrix};
 use crate::memory::{Buffer, Element, Memory};
@@ -86,11 +86,26 @@ impl Cuda {
         CurrentContext::set_current(&self.context).map_err(cuda("setting the context"))
     }
 
-    /// Queues a kernel. A grid without blocks is nothing to do.
-    ///
-    /// # Safety
-    /// What the kernel's `# Safety` section demands, of arrays on this GPU that live until the kernel is done.
-    pub unsafe fn launch(&self, launch: &Launch) -> Result<(), Error> {
+    /// An array of no particular content; none for no elements.
+    fn allocate<T: Element>(&self, length: usize) -> Result<Option<DeviceBuffer<T>>, Error> {
+        self.enter()?;
+        if length == 0 {
+            return Ok(None);
+        }
+        // SAFETY: the callers fill the array before anyone reads it.
+        let buffer = unsafe { DeviceBuffer::uninitialized(length) }.map_err(|error| match error {
+            CudaError::OutOfMemory => {
+                let bytes = length as u128 * size_of::<T>() as u128;
+                Error::OutOfMemory { what: "an array on the GPU", bytes }
+            }
+            error => cuda("allocating on the GPU")(error),
+        })?;
+        Ok(Some(buffer))
+    }
+}
+
+impl KernelExecutor for Cuda {
+    unsafe fn launch(&self, launch: &Launch) -> Result<(), Error> {
         let Launch { grid, kernel } = launch;
         if grid.blocks == 0 {
             return Ok(());
@@ -139,17 +154,23 @@ impl Executor for Cuda {
     }
 
     fn upload<T: Element>(&self, array: Vec<T>) -> Result<CudaBuffer<T>, Error> {
-        self.enter()?;
-        if array.is_empty() {
-            return Ok(CudaBuffer(None));
+        let mut buffer = self.allocate(array.len())?;
+        if let Some(buffer) = &mut buffer {
+            // On the stream, so that it comes before the kernels that are launched later.
+            // SAFETY: the lengths agree, and `array` lives until the copy is done, by the next line.
+            unsafe { buffer.async_copy_from(&array, &self.stream) }.map_err(cuda("copying to the GPU"))?;
+            self.synchronize()?;
         }
-        let buffer = DeviceBuffer::from_slice(&array).map_err(|error| match error {
-            CudaError::OutOfMemory => {
-                Error::OutOfMemory { what: "an array on the GPU", bytes: size_of_val(array.as_slice()) as u128 }
-            }
-            error => cuda("copying to the GPU")(error),
-        })?;
-        Ok(CudaBuffer(Some(buffer)))
+        Ok(CudaBuffer(buffer))
+    }
+
+    fn zeros<T: Element>(&self, length: usize) -> Result<CudaBuffer<T>, Error> {
+        let mut buffer = self.allocate(length)?;
+        if let Some(buffer) = &mut buffer {
+            // SAFETY: freeing the array waits until it is filled, and later kernels come after.
+            unsafe { buffer.set_zero_async(&self.stream) }.map_err(cuda("filling an array with zeros"))?;
+        }
+        Ok(CudaBuffer(buffer))
     }
 
     fn download<T: Element>(&self, array: &CudaBuffer<T>) -> Result<Vec<T>, Error> {

@@ -3,7 +3,7 @@
 use cuda_std::launch::Launch;
 use warp_emulator::Emulator;
 
-use super::{Executor, host_memory};
+use super::{Executor, KernelExecutor, host_memory};
 use crate::error::Error;
 use crate::format::{Format, Matrix};
 use crate::memory::{Element, HostMemory};
@@ -34,13 +34,8 @@ impl Emulated {
     }
 }
 
-impl Emulated {
-    /// Runs a kernel.
-    ///
-    /// # Safety
-    /// What the kernel's `# Safety` section demands, but for what the emulator checks itself: the arrays are in
-    /// host memory, and nobody else uses them.
-    pub unsafe fn launch(&self, launch: &Launch) -> Result<(), Error> {
+impl KernelExecutor for Emulated {
+    unsafe fn launch(&self, launch: &Launch) -> Result<(), Error> {
         let Launch { grid, kernel } = launch;
         // SAFETY: the caller's promise.
         self.emulator.run(&kernel.entry(), *grid, &|| unsafe { kernel.run() })?;

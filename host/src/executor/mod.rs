@@ -10,6 +10,8 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::{Duration, Instant};
 
+use cuda_std::launch::Launch;
+
 pub use cpu::Cpu;
 #[cfg(feature = "cuda")]
 pub use cuda::{Cuda, CudaBuffer, CudaMemory};
@@ -35,6 +37,12 @@ pub trait Executor {
 
     /// Moves an array into its memory. Free where that is the host's.
     fn upload<T: Element>(&self, array: Vec<T>) -> Result<<Self::Memory as Memory>::Buffer<T>, Error>;
+
+    /// An array of zeros in its memory.
+    ///
+    /// # Errors
+    /// When memory runs out.
+    fn zeros<T: Element>(&self, length: usize) -> Result<<Self::Memory as Memory>::Buffer<T>, Error>;
 
     /// Copies an array back.
     fn download<T: Element>(&self, array: &<Self::Memory as Memory>::Buffer<T>) -> Result<Vec<T>, Error>;
@@ -64,6 +72,17 @@ pub trait Executor {
         self.synchronize()?;
         Ok(start.elapsed())
     }
+}
+
+/// An executor that runs the kernels themselves: a GPU, or the emulator of one.
+pub trait KernelExecutor: Executor {
+    /// Runs a kernel after those that were launched before; it may return before the kernel is done. A grid without
+    /// blocks is nothing to do.
+    ///
+    /// # Safety
+    /// What the kernel's `# Safety` section demands, of arrays in this executor's memory that live until the kernel
+    /// is done. Freeing one waits for that.
+    unsafe fn launch(&self, launch: &Launch) -> Result<(), Error>;
 }
 
 /// The names of the executors.
@@ -151,6 +170,10 @@ macro_rules! host_memory {
 
         fn upload<T: Element>(&self, array: Vec<T>) -> Result<Vec<T>, Error> {
             Ok(array)
+        }
+
+        fn zeros<T: Element>(&self, length: usize) -> Result<Vec<T>, Error> {
+            crate::memory::zeros(length)
         }
 
         fn download<T: Element>(&self, array: &Vec<T>) -> Result<Vec<T>, Error> {
