@@ -6,9 +6,10 @@ use rayon::prelude::*;
 
 use super::block::{BlockSize, StoredBlock, Writer, block_row_lengths, entries_of_row, pieces};
 use super::rows::collect_rows;
+use super::storage::storage;
 use super::{Csr, FillLimit, Offsets, offsets::LARGEST_NARROW};
 use crate::error::Error;
-use crate::memory::{HostMemory, Memory, Transfer};
+use crate::memory::{Buffer, Memory};
 use crate::real::Real;
 
 /// Block rows that one thread converts at a time.
@@ -16,89 +17,42 @@ const BLOCK_ROWS_AT_ONCE: usize = 256;
 
 const GROUP: usize = GROUP_BLOCKS as usize;
 
-/// A sparse matrix in blocked compressed sparse row format: every block of the given size that has an entry, block
-/// row after block row, and where each block row begins. At the edges blocks reach over the matrix.
-///
-/// A block's places are numbered column by column, and cut into words of as many values as one load of 16 bytes
-/// brings, as far as that number divides the block (§4.2). Of each 32 blocks of a block row, and of those that are
-/// left at its end, the first words come first, then the second words, and so on (§4.4). So neighbouring threads
-/// read neighbouring words, each word is aligned for its load, and no block is padding (which §4.3 spends for
-/// alignment). A place without an entry holds a mark; a stored zero is an entry. Entries of a row are in the order
-/// of their columns, and those that were stored more than once are added up.
-pub struct Bcsr<T: Real, M: Memory = HostMemory> {
-    rows: usize,
-    columns: usize,
-    stored: usize,
-    size: BlockSize,
-    blocks: usize,
-    block_offsets: M::Buffer<u32>,
-    first_columns: M::Buffer<u32>,
-    values: M::Buffer<T>,
+storage! {
+    /// A sparse matrix in blocked compressed sparse row format: every block of the given size that has an entry, block
+    /// row after block row, and where each block row begins. At the edges blocks reach over the matrix.
+    ///
+    /// A block's places are numbered column by column, and cut into words of as many values as one load of 16 bytes
+    /// brings, as far as that number divides the block (§4.2). Of each 32 blocks of a block row, and of those that are
+    /// left at its end, the first words come first, then the second words, and so on (§4.4). So neighbouring threads
+    /// read neighbouring words, each word is aligned for its load, and no block is padding (which §4.3 spends for
+    /// alignment). A place without an entry holds a mark; a stored zero is an entry. Entries of a row are in the order
+    /// of their columns, and those that were stored more than once are added up.
+    pub struct Bcsr {
+        parameters {
+            /// The size of the blocks.
+            block_size: BlockSize,
+        }
+        offsets {}
+        arrays {
+            /// Where each block row begins, counted in blocks.
+            block_offsets: u32,
+            /// The first column of each block.
+            first_columns: u32,
+            /// The values of the blocks, word by word.
+            values: T,
+        }
+    }
 }
 
 impl<T: Real, M: Memory> Bcsr<T, M> {
-    /// Number of rows.
-    pub fn rows(&self) -> usize {
-        self.rows
-    }
-
-    /// Number of columns.
-    pub fn columns(&self) -> usize {
-        self.columns
-    }
-
-    /// Number of stored entries; places without one are not counted.
-    pub fn nnz(&self) -> usize {
-        self.stored
-    }
-
-    /// The size of the blocks.
-    pub fn block_size(&self) -> BlockSize {
-        self.size
-    }
-
     /// Number of block rows.
     pub fn block_rows(&self) -> usize {
-        self.rows.div_ceil(self.size.rows())
+        self.rows.div_ceil(self.block_size.rows())
     }
 
     /// Number of blocks.
     pub fn blocks(&self) -> usize {
-        self.blocks
-    }
-
-    /// Where each block row begins, counted in blocks.
-    pub fn block_offsets(&self) -> &M::Buffer<u32> {
-        &self.block_offsets
-    }
-
-    /// The first column of each block.
-    pub fn first_columns(&self) -> &M::Buffer<u32> {
-        &self.first_columns
-    }
-
-    /// The values of the blocks, word by word.
-    pub fn values(&self) -> &M::Buffer<T> {
-        &self.values
-    }
-
-    /// Bytes of the arrays.
-    pub fn bytes(&self) -> u128 {
-        bytes_of::<T>(self.size, self.block_rows(), self.blocks)
-    }
-
-    /// Moves the arrays to another memory.
-    pub(crate) fn transfer<N: Memory>(self, to: &impl Transfer<M, N>) -> Result<Bcsr<T, N>, Error> {
-        Ok(Bcsr {
-            rows: self.rows,
-            columns: self.columns,
-            stored: self.stored,
-            size: self.size,
-            blocks: self.blocks,
-            block_offsets: to.transfer(self.block_offsets)?,
-            first_columns: to.transfer(self.first_columns)?,
-            values: to.transfer(self.values)?,
-        })
+        self.first_columns.len()
     }
 }
 
@@ -162,14 +116,14 @@ impl<T: Real> Bcsr<T> {
             })
             .sum();
         let (rows, columns) = (matrix.rows(), matrix.columns());
-        Ok(Self { rows, columns, stored, size, blocks, block_offsets, first_columns, values })
+        Ok(Self { rows, columns, stored, block_size: size, block_offsets, first_columns, values })
     }
 
     /// The blocks of a block row.
     fn block_row(&self, block_row: usize) -> impl Iterator<Item = StoredBlock> + '_ {
         let blocks = self.block_offsets[block_row] as usize..self.block_offsets[block_row + 1] as usize;
         let first_columns = &self.first_columns[blocks.clone()];
-        let size = self.size;
+        let size = self.block_size;
         first_columns
             .iter()
             .enumerate()
@@ -178,8 +132,8 @@ impl<T: Real> Bcsr<T> {
 
     /// The entries of a row, as column and value, by column.
     pub fn row(&self, row: usize) -> impl Iterator<Item = (u32, T)> + '_ {
-        let (block_row, row_in_block) = (row / self.size.rows(), row % self.size.rows());
-        entries_of_row(self.block_row(block_row), self.size, row_in_block, &self.values)
+        let (block_row, row_in_block) = (row / self.block_size.rows(), row % self.block_size.rows());
+        entries_of_row(self.block_row(block_row), self.block_size, row_in_block, &self.values)
     }
 
     /// The same matrix in CSR. O(stored values), in parallel.

@@ -6,9 +6,9 @@ use rayon::prelude::*;
 
 use super::block::{BlockSize, StoredBlock, Writer, block_row_lengths, entries_of_row, pieces};
 use super::rows::collect_rows;
+use super::storage::storage;
 use super::{Csr, FillLimit};
 use crate::error::Error;
-use crate::memory::{HostMemory, Memory, Transfer};
 use crate::real::Real;
 
 /// Block rows of a partition: the paper's R.
@@ -47,92 +47,33 @@ impl Default for PartitionRows {
     }
 }
 
-/// A sparse matrix in blocked ELLPACK format: the block rows sorted by their number of blocks, the longest first,
-/// and cut into partitions of [`partition_rows`](Self::partition_rows) block rows, each of which is as wide as its
-/// first one. Within a partition the first blocks of all block rows come first, then the second ones, and so on; of
-/// these, the first words (as in BCSR) come first, then the second ones. The last partition has only the block rows
-/// that are left.
-///
-/// A block row's blocks come before its padding. A place without an entry holds a mark; a stored zero is an entry.
-/// Entries of a row are in the order of their columns, and those that were stored more than once are added up.
-pub struct Bellpack<T: Real, M: Memory = HostMemory> {
-    rows: usize,
-    columns: usize,
-    stored: usize,
-    size: BlockSize,
-    partition_rows: usize,
-    blocks: usize,
-    partition_offsets: M::Buffer<u32>,
-    block_rows: M::Buffer<u32>,
-    first_columns: M::Buffer<u32>,
-    values: M::Buffer<T>,
-}
-
-impl<T: Real, M: Memory> Bellpack<T, M> {
-    /// Number of rows.
-    pub fn rows(&self) -> usize {
-        self.rows
-    }
-
-    /// Number of columns.
-    pub fn columns(&self) -> usize {
-        self.columns
-    }
-
-    /// Number of stored entries; places without one are not counted.
-    pub fn nnz(&self) -> usize {
-        self.stored
-    }
-
-    /// The size of the blocks.
-    pub fn block_size(&self) -> BlockSize {
-        self.size
-    }
-
-    /// Block rows of each partition but the last.
-    pub fn partition_rows(&self) -> usize {
-        self.partition_rows
-    }
-
-    /// Where each partition begins, counted in blocks of one of its block rows.
-    pub fn partition_offsets(&self) -> &M::Buffer<u32> {
-        &self.partition_offsets
-    }
-
-    /// Which block row each one is, in the order in which they are stored.
-    pub fn block_rows(&self) -> &M::Buffer<u32> {
-        &self.block_rows
-    }
-
-    /// The first column of each block; [`PADDING`] where there is no block.
-    pub fn first_columns(&self) -> &M::Buffer<u32> {
-        &self.first_columns
-    }
-
-    /// The values of the blocks, word by word.
-    pub fn values(&self) -> &M::Buffer<T> {
-        &self.values
-    }
-
-    /// Bytes of the arrays.
-    pub fn bytes(&self) -> u128 {
-        bytes_of::<T>(self.size, self.rows.div_ceil(self.size.rows()), self.partition_rows, self.blocks as u128)
-    }
-
-    /// Moves the arrays to another memory.
-    pub(crate) fn transfer<N: Memory>(self, to: &impl Transfer<M, N>) -> Result<Bellpack<T, N>, Error> {
-        Ok(Bellpack {
-            rows: self.rows,
-            columns: self.columns,
-            stored: self.stored,
-            size: self.size,
-            partition_rows: self.partition_rows,
-            blocks: self.blocks,
-            partition_offsets: to.transfer(self.partition_offsets)?,
-            block_rows: to.transfer(self.block_rows)?,
-            first_columns: to.transfer(self.first_columns)?,
-            values: to.transfer(self.values)?,
-        })
+storage! {
+    /// A sparse matrix in blocked ELLPACK format: the block rows sorted by their number of blocks, the longest first,
+    /// and cut into partitions of [`partition_rows`](Self::partition_rows) block rows, each of which is as wide as its
+    /// first one. Within a partition the first blocks of all block rows come first, then the second ones, and so on; of
+    /// these, the first words (as in BCSR) come first, then the second ones. The last partition has only the block rows
+    /// that are left.
+    ///
+    /// A block row's blocks come before its padding. A place without an entry holds a mark; a stored zero is an entry.
+    /// Entries of a row are in the order of their columns, and those that were stored more than once are added up.
+    pub struct Bellpack {
+        parameters {
+            /// The size of the blocks.
+            block_size: BlockSize,
+            /// Block rows of each partition but the last.
+            partition_rows: usize,
+        }
+        offsets {}
+        arrays {
+            /// Where each partition begins, counted in blocks of one of its block rows.
+            partition_offsets: u32,
+            /// Which block row each one is, in the order in which they are stored.
+            block_rows: u32,
+            /// The first column of each block; [`PADDING`] where there is no block.
+            first_columns: u32,
+            /// The values of the blocks, word by word.
+            values: T,
+        }
     }
 }
 
@@ -208,9 +149,8 @@ impl<T: Real> Bellpack<T> {
             rows,
             columns,
             stored,
-            size,
+            block_size: size,
             partition_rows,
-            blocks,
             partition_offsets,
             block_rows,
             first_columns,
@@ -226,7 +166,7 @@ impl<T: Real> Bellpack<T> {
         let width = self.partition_offsets[partition + 1] as usize - begin;
         let first_block = begin * self.partition_rows;
         let blocks = first_block..first_block + width * lanes;
-        let places = self.size.places();
+        let places = self.block_size.places();
         let values = &self.values[blocks.start * places..blocks.end * places];
         self.first_columns[blocks].chunks_exact(lanes).zip(values.chunks_exact(lanes * places))
     }
@@ -243,16 +183,16 @@ impl<T: Real> Bellpack<T> {
         (0..width)
             .map(move |step| (step, self.first_columns[first_block + step * lanes + lane]))
             .take_while(|&(_, first_column)| first_column != PADDING)
-            .map(move |(step, first_column)| locate::<T>(self.size, first_block, lanes, lane, step, first_column))
+            .map(move |(step, first_column)| locate::<T>(self.block_size, first_block, lanes, lane, step, first_column))
     }
 
     /// Calls `visit` with row, column and value of each entry; a row's entries by column, the rows in the order in
     /// which they are stored.
     pub(super) fn for_each_entry(&self, mut visit: impl FnMut(usize, u32, T)) {
         for (stored_row, &block_row) in self.block_rows.iter().enumerate() {
-            let first_row = block_row as usize * self.size.rows();
-            for row in first_row..self.rows.min(first_row + self.size.rows()) {
-                entries_of_row(self.stored_row(stored_row), self.size, row - first_row, &self.values)
+            let first_row = block_row as usize * self.block_size.rows();
+            for row in first_row..self.rows.min(first_row + self.block_size.rows()) {
+                entries_of_row(self.stored_row(stored_row), self.block_size, row - first_row, &self.values)
                     .for_each(|(column, value)| visit(row, column, value));
             }
         }
@@ -265,8 +205,8 @@ impl<T: Real> Bellpack<T> {
             places[block_row as usize] = stored_row;
         }
         collect_rows(self.rows, self.columns, |row| {
-            let (block_row, row_in_block) = (row / self.size.rows(), row % self.size.rows());
-            entries_of_row(self.stored_row(places[block_row]), self.size, row_in_block, &self.values)
+            let (block_row, row_in_block) = (row / self.block_size.rows(), row % self.block_size.rows());
+            entries_of_row(self.stored_row(places[block_row]), self.block_size, row_in_block, &self.values)
         })
     }
 }

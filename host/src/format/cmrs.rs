@@ -4,9 +4,9 @@ use gpu_kernels::cmrs::{LARGEST_HEIGHT, MOST_COLUMNS, column_of, pack, row_in_st
 use rayon::prelude::*;
 
 use super::cmrs_model::overhead;
+use super::storage::storage;
 use super::{Csr, Offsets, parallel_rows};
 use crate::error::Error;
-use crate::memory::{HostMemory, Memory, Transfer};
 use crate::real::Real;
 
 /// Rows that one thread handles at a time in conversions, about; whole strips.
@@ -71,71 +71,25 @@ pub enum StripOrder {
     ByRow,
 }
 
-/// A sparse matrix in compressed multirow storage: strips of a few neighbouring rows each, whose entries lie
-/// together. A word for each entry holds its column and its row in the strip. A strip's entries may be in any
-/// order, but those of one row and column keep theirs.
-pub struct Cmrs<T: Real, M: Memory = HostMemory> {
-    rows: usize,
-    columns: usize,
-    stored: usize,
-    height: usize,
-    strip_offsets: Offsets<M>,
-    words: M::Buffer<u32>,
-    values: M::Buffer<T>,
-}
-
-impl<T: Real, M: Memory> Cmrs<T, M> {
-    /// Number of rows.
-    pub fn rows(&self) -> usize {
-        self.rows
-    }
-
-    /// Number of columns.
-    pub fn columns(&self) -> usize {
-        self.columns
-    }
-
-    /// Number of stored entries.
-    pub fn nnz(&self) -> usize {
-        self.stored
-    }
-
-    /// Rows of a strip; the last strip may have fewer.
-    pub fn height(&self) -> usize {
-        self.height
-    }
-
-    /// Where each strip begins.
-    pub fn strip_offsets(&self) -> &Offsets<M> {
-        &self.strip_offsets
-    }
-
-    /// Column and row in the strip of each entry, packed by [`pack`].
-    pub fn words(&self) -> &M::Buffer<u32> {
-        &self.words
-    }
-
-    /// The value of each entry.
-    pub fn values(&self) -> &M::Buffer<T> {
-        &self.values
-    }
-
-    /// Bytes of the arrays.
-    pub fn bytes(&self) -> u128 {
-        cmrs_bytes::<T>(self.rows, self.stored, self.height)
-    }
-
-    /// Moves the arrays to another memory.
-    pub(crate) fn transfer<N: Memory>(self, to: &impl Transfer<M, N>) -> Result<Cmrs<T, N>, Error> {
-        Ok(Cmrs {
-            rows: self.rows,
-            columns: self.columns,
-            stored: self.stored,
-            height: self.height,
-            strip_offsets: self.strip_offsets.transfer(to)?,
-            words: to.transfer(self.words)?,
-            values: to.transfer(self.values)?,
-        })
+storage! {
+    /// A sparse matrix in compressed multirow storage: strips of a few neighbouring rows each, whose entries lie
+    /// together. A word for each entry holds its column and its row in the strip. A strip's entries may be in any
+    /// order, but those of one row and column keep theirs.
+    pub struct Cmrs {
+        parameters {
+            /// Rows of a strip; the last strip may have fewer.
+            height: usize,
+        }
+        offsets {
+            /// Where each strip begins.
+            strip_offsets,
+        }
+        arrays {
+            /// Column and row in the strip of each entry, packed by [`pack`].
+            words: u32,
+            /// The value of each entry.
+            values: T,
+        }
     }
 }
 

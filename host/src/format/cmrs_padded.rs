@@ -5,9 +5,9 @@ use std::ops::Range;
 use gpu_kernels::cmrs::{BUFFERS, MOST_COLUMNS, PADDED_HEIGHT, PADDING, column_of, pack, row_in_strip};
 
 use super::cmrs::{check_columns, count_rows};
+use super::storage::storage;
 use super::{Csr, FillLimit, Offsets, parallel_rows};
 use crate::error::Error;
-use crate::memory::{Buffer, HostMemory, Memory, Transfer};
 use crate::real::Real;
 
 /// Rows of a strip.
@@ -22,68 +22,26 @@ const STEP: usize = 32;
 /// Entries of one row that a warp can take in one step: one for each of the row's partial sums.
 const ROW_STEP: usize = BUFFERS as usize;
 
-/// A sparse matrix in compressed multirow storage, padded for a kernel that keeps [`BUFFERS`] partial sums of each
-/// row instead of 32: strips of [`PADDED_HEIGHT`] rows, each a whole number of steps of 32 places. Place l of a
-/// step goes to partial sum l mod [`BUFFERS`], and no two places of a step go to the same one of the same row.
-///
-/// The entries of a strip are dealt out row by row: one to each partial sum of the first step, of the second, and
-/// so on, then round again until no entry is left. So a row's entries are spread evenly over its partial sums, and
-/// the steps are as few as can be: enough for all entries, 32 a step, and for those of the longest row, 8 a step.
-pub struct CmrsPadded<T: Real, M: Memory = HostMemory> {
-    rows: usize,
-    columns: usize,
-    stored: usize,
-    strip_offsets: Offsets<M>,
-    words: M::Buffer<u32>,
-    values: M::Buffer<T>,
-}
-
-impl<T: Real, M: Memory> CmrsPadded<T, M> {
-    /// Number of rows.
-    pub fn rows(&self) -> usize {
-        self.rows
-    }
-
-    /// Number of columns.
-    pub fn columns(&self) -> usize {
-        self.columns
-    }
-
-    /// Number of stored entries, padding not counted.
-    pub fn nnz(&self) -> usize {
-        self.stored
-    }
-
-    /// Where each strip begins: multiples of 32.
-    pub fn strip_offsets(&self) -> &Offsets<M> {
-        &self.strip_offsets
-    }
-
-    /// Column and row in the strip of each place, packed by [`pack`]; [`PADDING`] where there is no entry.
-    pub fn words(&self) -> &M::Buffer<u32> {
-        &self.words
-    }
-
-    /// The value of each place; 0 where there is no entry.
-    pub fn values(&self) -> &M::Buffer<T> {
-        &self.values
-    }
-
-    /// Bytes of the arrays.
-    pub fn bytes(&self) -> u128 {
-        bytes_of_places::<T>(self.rows, self.words.len() as u128)
-    }
-
-    /// Moves the arrays to another memory.
-    pub(crate) fn transfer<N: Memory>(self, to: &impl Transfer<M, N>) -> Result<CmrsPadded<T, N>, Error> {
-        Ok(CmrsPadded {
-            rows: self.rows,
-            columns: self.columns,
-            stored: self.stored,
-            strip_offsets: self.strip_offsets.transfer(to)?,
-            words: to.transfer(self.words)?,
-            values: to.transfer(self.values)?,
-        })
+storage! {
+    /// A sparse matrix in compressed multirow storage, padded for a kernel that keeps [`BUFFERS`] partial sums of each
+    /// row instead of 32: strips of [`PADDED_HEIGHT`] rows, each a whole number of steps of 32 places. Place l of a
+    /// step goes to partial sum l mod [`BUFFERS`], and no two places of a step go to the same one of the same row.
+    ///
+    /// The entries of a strip are dealt out row by row: one to each partial sum of the first step, of the second, and
+    /// so on, then round again until no entry is left. So a row's entries are spread evenly over its partial sums, and
+    /// the steps are as few as can be: enough for all entries, 32 a step, and for those of the longest row, 8 a step.
+    pub struct CmrsPadded {
+        parameters {}
+        offsets {
+            /// Where each strip begins: multiples of 32.
+            strip_offsets,
+        }
+        arrays {
+            /// Column and row in the strip of each place, packed by [`pack`]; [`PADDING`] where there is no entry.
+            words: u32,
+            /// The value of each place; 0 where there is no entry.
+            values: T,
+        }
     }
 }
 

@@ -1,68 +1,25 @@
 //! Coordinate format (Bell & Garland 2009, §3.4).
 
+use super::storage::storage;
 use super::{Csr, Offsets, check_shape};
 use crate::error::{Error, check_length};
-use crate::memory::{HostMemory, Memory, Transfer};
 use crate::real::Real;
 
-/// A sparse matrix in coordinate format: row, column and value of each entry, the rows in order.
-///
-/// Within a row entries may be in any order, and an entry may be stored more than once: the values add up.
-pub struct Coo<T: Real, M: Memory = HostMemory> {
-    rows: usize,
-    columns: usize,
-    stored: usize,
-    row_indices: M::Buffer<u32>,
-    column_indices: M::Buffer<u32>,
-    values: M::Buffer<T>,
-}
-
-impl<T: Real, M: Memory> Coo<T, M> {
-    /// Number of rows.
-    pub fn rows(&self) -> usize {
-        self.rows
-    }
-
-    /// Number of columns.
-    pub fn columns(&self) -> usize {
-        self.columns
-    }
-
-    /// Number of stored entries.
-    pub fn nnz(&self) -> usize {
-        self.stored
-    }
-
-    /// The row of each entry, never decreasing.
-    pub fn row_indices(&self) -> &M::Buffer<u32> {
-        &self.row_indices
-    }
-
-    /// The column of each entry.
-    pub fn column_indices(&self) -> &M::Buffer<u32> {
-        &self.column_indices
-    }
-
-    /// The value of each entry.
-    pub fn values(&self) -> &M::Buffer<T> {
-        &self.values
-    }
-
-    /// Bytes of the arrays.
-    pub fn bytes(&self) -> u128 {
-        coo_bytes::<T>(self.stored)
-    }
-
-    /// Moves the arrays to another memory.
-    pub(crate) fn transfer<N: Memory>(self, to: &impl Transfer<M, N>) -> Result<Coo<T, N>, Error> {
-        Ok(Coo {
-            rows: self.rows,
-            columns: self.columns,
-            stored: self.stored,
-            row_indices: to.transfer(self.row_indices)?,
-            column_indices: to.transfer(self.column_indices)?,
-            values: to.transfer(self.values)?,
-        })
+storage! {
+    /// A sparse matrix in coordinate format: row, column and value of each entry, the rows in order.
+    ///
+    /// Within a row entries may be in any order, and an entry may be stored more than once: the values add up.
+    pub struct Coo {
+        parameters {}
+        offsets {}
+        arrays {
+            /// The row of each entry, never decreasing.
+            row_indices: u32,
+            /// The column of each entry.
+            column_indices: u32,
+            /// The value of each entry.
+            values: T,
+        }
     }
 }
 

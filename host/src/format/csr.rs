@@ -3,9 +3,10 @@
 use rayon::prelude::*;
 
 use super::rows::parallel_rows;
+use super::storage::storage;
 use super::{Offsets, check_shape};
 use crate::error::{Error, check_length};
-use crate::memory::{HostMemory, Memory, Transfer};
+use crate::memory::Memory;
 use crate::real::Real;
 
 /// Rows that one thread handles at a time in parallel conversions.
@@ -14,71 +15,30 @@ const ROWS_AT_ONCE: usize = 4096;
 /// How often the entries are passed over, at most, to sort them by row.
 const MOST_PASSES: usize = 8;
 
-/// A sparse matrix in compressed sparse row format: the entries row after row, and where each row begins.
-///
-/// Entries of a row may be in any order, and an entry may be stored more than once: the values add up.
-/// A stored zero is an entry.
-pub struct Csr<T: Real, M: Memory = HostMemory> {
-    rows: usize,
-    columns: usize,
-    stored: usize,
-    row_offsets: Offsets<M>,
-    column_indices: M::Buffer<u32>,
-    values: M::Buffer<T>,
+storage! {
+    /// A sparse matrix in compressed sparse row format: the entries row after row, and where each row begins.
+    ///
+    /// Entries of a row may be in any order, and an entry may be stored more than once: the values add up.
+    /// A stored zero is an entry.
+    pub struct Csr {
+        parameters {}
+        offsets {
+            /// Where each row begins.
+            row_offsets,
+        }
+        arrays {
+            /// The column of each entry.
+            column_indices: u32,
+            /// The value of each entry.
+            values: T,
+        }
+    }
 }
 
 impl<T: Real, M: Memory> Csr<T, M> {
-    /// Number of rows.
-    pub fn rows(&self) -> usize {
-        self.rows
-    }
-
-    /// Number of columns.
-    pub fn columns(&self) -> usize {
-        self.columns
-    }
-
-    /// Number of stored entries.
-    pub fn nnz(&self) -> usize {
-        self.stored
-    }
-
-    /// Where each row begins.
-    pub fn row_offsets(&self) -> &Offsets<M> {
-        &self.row_offsets
-    }
-
-    /// The column of each entry.
-    pub fn column_indices(&self) -> &M::Buffer<u32> {
-        &self.column_indices
-    }
-
-    /// The value of each entry.
-    pub fn values(&self) -> &M::Buffer<T> {
-        &self.values
-    }
-
-    /// Bytes of the arrays.
-    pub fn bytes(&self) -> u128 {
-        self.bytes_with::<T>()
-    }
-
     /// Bytes of the arrays if the values were of type `V`.
     pub(super) fn bytes_with<V>(&self) -> u128 {
-        let offsets = (self.rows as u128 + 1) * self.row_offsets.width() as u128;
-        self.stored as u128 * (4 + size_of::<V>() as u128) + offsets
-    }
-
-    /// Moves the arrays to another memory.
-    pub(crate) fn transfer<N: Memory>(self, to: &impl Transfer<M, N>) -> Result<Csr<T, N>, Error> {
-        Ok(Csr {
-            rows: self.rows,
-            columns: self.columns,
-            stored: self.stored,
-            row_offsets: self.row_offsets.transfer(to)?,
-            column_indices: to.transfer(self.column_indices)?,
-            values: to.transfer(self.values)?,
-        })
+        self.row_offsets.bytes() + self.stored as u128 * (4 + size_of::<V>() as u128)
     }
 }
 
@@ -300,15 +260,6 @@ impl<T: Real> Clone for Csr<T> {
             column_indices: self.column_indices.clone(),
             values: self.values.clone(),
         }
-    }
-}
-
-impl<T: Real> PartialEq for Csr<T> {
-    fn eq(&self, other: &Self) -> bool {
-        (self.rows, self.columns) == (other.rows, other.columns)
-            && self.row_offsets == other.row_offsets
-            && self.column_indices == other.column_indices
-            && self.values == other.values
     }
 }
 

@@ -4,9 +4,9 @@ use rayon::prelude::*;
 
 use super::diagonals::occupied_diagonals;
 use super::rows::collect_rows;
+use super::storage::storage;
 use super::{Csr, FillLimit};
 use crate::error::Error;
-use crate::memory::{HostMemory, Memory, Transfer};
 use crate::real::Real;
 
 /// The stride is a multiple of this, so that each diagonal begins aligned for full cache lines.
@@ -15,75 +15,28 @@ const STRIDE_MULTIPLE: usize = 32;
 /// Rows that one thread converts at a time.
 const ROWS_AT_ONCE: usize = 4096;
 
-/// A sparse matrix in diagonal format: each diagonal that holds an entry is stored whole, with a place for every
-/// row, [`stride`](Self::stride) places from one diagonal to the next. There are no row or column indices.
-///
-/// A place that holds no entry, inside the matrix or outside, holds
-/// [`ABSENT`](gpu_kernels::absent::Absent::ABSENT), a NaN with all bits set; so a stored zero stays an entry.
-/// An entry with just those bits becomes another NaN. A place holds one entry, so duplicates are summed by the
-/// conversion, and a row's entries are in the order of their columns.
-pub struct Dia<T: Real, M: Memory = HostMemory> {
-    rows: usize,
-    columns: usize,
-    stored: usize,
-    stride: usize,
-    diagonals: usize,
-    offsets: M::Buffer<i32>,
-    values: M::Buffer<T>,
-}
-
-impl<T: Real, M: Memory> Dia<T, M> {
-    /// Number of rows.
-    pub fn rows(&self) -> usize {
-        self.rows
-    }
-
-    /// Number of columns.
-    pub fn columns(&self) -> usize {
-        self.columns
-    }
-
-    /// Number of stored entries, padding not counted.
-    pub fn nnz(&self) -> usize {
-        self.stored
-    }
-
-    /// Places from one diagonal to the next: the number of rows, rounded up.
-    pub fn stride(&self) -> usize {
-        self.stride
-    }
-
-    /// Number of stored diagonals.
-    pub fn diagonals(&self) -> usize {
-        self.diagonals
-    }
-
-    /// Column minus row of each diagonal, ascending.
-    pub fn offsets(&self) -> &M::Buffer<i32> {
-        &self.offsets
-    }
-
-    /// The value of each place, or the mark for padding; by row within a diagonal.
-    pub fn values(&self) -> &M::Buffer<T> {
-        &self.values
-    }
-
-    /// Bytes of the arrays.
-    pub fn bytes(&self) -> u128 {
-        dia_bytes::<T>(self.rows, self.diagonals)
-    }
-
-    /// Moves the arrays to another memory.
-    pub(crate) fn transfer<N: Memory>(self, to: &impl Transfer<M, N>) -> Result<Dia<T, N>, Error> {
-        Ok(Dia {
-            rows: self.rows,
-            columns: self.columns,
-            stored: self.stored,
-            stride: self.stride,
-            diagonals: self.diagonals,
-            offsets: to.transfer(self.offsets)?,
-            values: to.transfer(self.values)?,
-        })
+storage! {
+    /// A sparse matrix in diagonal format: each diagonal that holds an entry is stored whole, with a place for every
+    /// row, [`stride`](Self::stride) places from one diagonal to the next. There are no row or column indices.
+    ///
+    /// A place that holds no entry, inside the matrix or outside, holds
+    /// [`ABSENT`](gpu_kernels::absent::Absent::ABSENT), a NaN with all bits set; so a stored zero stays an entry.
+    /// An entry with just those bits becomes another NaN. A place holds one entry, so duplicates are summed by the
+    /// conversion, and a row's entries are in the order of their columns.
+    pub struct Dia {
+        parameters {
+            /// Places from one diagonal to the next: the number of rows, rounded up.
+            stride: usize,
+            /// Number of stored diagonals.
+            diagonals: usize,
+        }
+        offsets {}
+        arrays {
+            /// Column minus row of each diagonal, ascending.
+            offsets: i32,
+            /// The value of each place, or the mark for padding; by row within a diagonal.
+            values: T,
+        }
     }
 }
 

@@ -4,80 +4,33 @@ use gpu_kernels::ell::PADDING;
 use rayon::prelude::*;
 
 use super::rows::collect_rows;
+use super::storage::storage;
 use super::{Csr, FillLimit};
 use crate::error::Error;
-use crate::memory::{HostMemory, Memory, Transfer};
 use crate::real::Real;
 
 /// The stride is a multiple of this, so that each column of places begins aligned for full cache lines.
 const STRIDE_MULTIPLE: usize = 32;
 
-/// A sparse matrix in ELLPACK format: every row has as many places as the longest one has entries. The first
-/// places of all rows come first, then the second ones, and so on; from one place of a row to its next there
-/// are [`stride`](Self::stride) places. A row's entries come before its padding, in the order that CSR has
-/// them.
-pub struct Ell<T: Real, M: Memory = HostMemory> {
-    rows: usize,
-    columns: usize,
-    stored: usize,
-    stride: usize,
-    width: usize,
-    column_indices: M::Buffer<u32>,
-    values: M::Buffer<T>,
-}
-
-impl<T: Real, M: Memory> Ell<T, M> {
-    /// Number of rows.
-    pub fn rows(&self) -> usize {
-        self.rows
-    }
-
-    /// Number of columns of the matrix.
-    pub fn columns(&self) -> usize {
-        self.columns
-    }
-
-    /// Number of stored entries, padding not counted.
-    pub fn nnz(&self) -> usize {
-        self.stored
-    }
-
-    /// Places from one entry of a row to its next: the number of rows, rounded up.
-    pub fn stride(&self) -> usize {
-        self.stride
-    }
-
-    /// Places of a row: entries of the longest one.
-    pub fn width(&self) -> usize {
-        self.width
-    }
-
-    /// The column of each place; [`PADDING`] where there is no entry.
-    pub fn column_indices(&self) -> &M::Buffer<u32> {
-        &self.column_indices
-    }
-
-    /// The value of each place; 0 where there is no entry.
-    pub fn values(&self) -> &M::Buffer<T> {
-        &self.values
-    }
-
-    /// Bytes of the arrays.
-    pub fn bytes(&self) -> u128 {
-        self.stride as u128 * self.width as u128 * (4 + size_of::<T>() as u128)
-    }
-
-    /// Moves the arrays to another memory.
-    pub(crate) fn transfer<N: Memory>(self, to: &impl Transfer<M, N>) -> Result<Ell<T, N>, Error> {
-        Ok(Ell {
-            rows: self.rows,
-            columns: self.columns,
-            stored: self.stored,
-            stride: self.stride,
-            width: self.width,
-            column_indices: to.transfer(self.column_indices)?,
-            values: to.transfer(self.values)?,
-        })
+storage! {
+    /// A sparse matrix in ELLPACK format: every row has as many places as the longest one has entries. The first
+    /// places of all rows come first, then the second ones, and so on; from one place of a row to its next there
+    /// are [`stride`](Self::stride) places. A row's entries come before its padding, in the order that CSR has
+    /// them.
+    pub struct Ell {
+        parameters {
+            /// Places from one entry of a row to its next: the number of rows, rounded up.
+            stride: usize,
+            /// Places of a row: entries of the longest one.
+            width: usize,
+        }
+        offsets {}
+        arrays {
+            /// The column of each place; [`PADDING`] where there is no entry.
+            column_indices: u32,
+            /// The value of each place; 0 where there is no entry.
+            values: T,
+        }
     }
 }
 

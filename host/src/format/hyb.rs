@@ -5,6 +5,7 @@ use std::num::NonZeroU32;
 use super::coo::coo_bytes;
 use super::ell::ell_bytes;
 use super::rows::collect_rows;
+use super::storage::ArrayVisitor;
 use super::{Coo, Csr, Ell, FillLimit};
 use crate::error::Error;
 use crate::memory::{HostMemory, Memory, Transfer};
@@ -115,8 +116,8 @@ impl Fraction {
 /// A sparse matrix in hybrid format: the first entries of each row in ELL, up to the same number for all, and the
 /// rest in COO. A row's entries keep the order that CSR has them in.
 pub struct Hyb<T: Real, M: Memory = HostMemory> {
-    ell: Ell<T, M>,
-    coo: Coo<T, M>,
+    pub(crate) ell: Ell<T, M>,
+    pub(crate) coo: Coo<T, M>,
 }
 
 impl<T: Real, M: Memory> Hyb<T, M> {
@@ -150,9 +151,22 @@ impl<T: Real, M: Memory> Hyb<T, M> {
         self.ell.bytes() + self.coo.bytes()
     }
 
+    /// Shows every array to a visitor, those of the ELL part first.
+    pub(crate) fn for_each_array(&self, visitor: &mut impl ArrayVisitor<M>) {
+        self.ell.for_each_array(visitor);
+        self.coo.for_each_array(visitor);
+    }
+
     /// Moves the arrays to another memory.
     pub(crate) fn transfer<N: Memory>(self, to: &impl Transfer<M, N>) -> Result<Hyb<T, N>, Error> {
         Ok(Hyb { ell: self.ell.transfer(to)?, coo: self.coo.transfer(to)? })
+    }
+}
+
+impl<T: Real> PartialEq for Hyb<T> {
+    /// Whether shapes, parameters and the bits of every array are the same.
+    fn eq(&self, other: &Self) -> bool {
+        self.ell == other.ell && self.coo == other.coo
     }
 }
 

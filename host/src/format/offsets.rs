@@ -1,7 +1,8 @@
 //! Row offsets, 32 or 64 bits wide.
 
+use super::storage::ArrayVisitor;
 use crate::error::Error;
-use crate::memory::{HostMemory, Memory, Transfer};
+use crate::memory::{Buffer, HostMemory, Memory, Transfer};
 
 /// The largest offset that is stored in 32 bits. It leaves room for kernels to step past the last entry.
 pub(super) const LARGEST_NARROW: u32 = u32::MAX - (1 << 16);
@@ -23,6 +24,23 @@ impl<M: Memory> Offsets<M> {
             Self::Narrow(offsets) => Offsets::Narrow(to.transfer(offsets)?),
             Self::Wide(offsets) => Offsets::Wide(to.transfer(offsets)?),
         })
+    }
+
+    /// Bytes of all offsets.
+    pub fn bytes(&self) -> u128 {
+        let offsets = match self {
+            Self::Narrow(offsets) => offsets.len(),
+            Self::Wide(offsets) => offsets.len(),
+        };
+        offsets as u128 * self.width() as u128
+    }
+
+    /// Shows the offsets to a visitor.
+    pub(super) fn show(&self, name: &'static str, visitor: &mut impl ArrayVisitor<M>) {
+        match self {
+            Self::Narrow(offsets) => visitor.visit(name, offsets),
+            Self::Wide(offsets) => visitor.visit(name, offsets),
+        }
     }
 
     /// Bytes of one offset.

@@ -6,9 +6,9 @@ use gpu_kernels::ell::PADDING;
 use rayon::prelude::*;
 
 use super::rows::{collect_rows, parallel_rows};
+use super::storage::storage;
 use super::{Csr, FillLimit, Offsets};
 use crate::error::Error;
-use crate::memory::{Buffer, HostMemory, Memory, Transfer};
 use crate::real::Real;
 
 /// Slices that one thread fills at a time.
@@ -46,81 +46,27 @@ impl Slicing {
     }
 }
 
-/// A sparse matrix in SELL-P format: slices of some rows each, in ELLPACK of their own width. The first places of
-/// all rows of a slice come first, then the second ones, and so on. A row's entries come before its padding, in
-/// the order that CSR has them.
-pub struct SellP<T: Real, M: Memory = HostMemory> {
-    rows: usize,
-    columns: usize,
-    stored: usize,
-    places: usize,
-    slicing: Slicing,
-    slice_begins: M::Buffer<u64>,
-    row_indices: M::Buffer<u32>,
-    column_indices: M::Buffer<u32>,
-    values: M::Buffer<T>,
-}
-
-impl<T: Real, M: Memory> SellP<T, M> {
-    /// Number of rows.
-    pub fn rows(&self) -> usize {
-        self.rows
-    }
-
-    /// Number of columns.
-    pub fn columns(&self) -> usize {
-        self.columns
-    }
-
-    /// Number of stored entries, padding not counted.
-    pub fn nnz(&self) -> usize {
-        self.stored
-    }
-
-    /// How the rows are put together.
-    pub fn slicing(&self) -> Slicing {
-        self.slicing
-    }
-
-    /// The widths of all slices before each slice, added up, and the sum of all: slices + 1 numbers. The places of
-    /// a slice begin at this number times the slice size.
-    pub fn slice_begins(&self) -> &M::Buffer<u64> {
-        &self.slice_begins
-    }
-
-    /// The row at each position; empty if the rows are in their own order.
-    pub fn row_indices(&self) -> &M::Buffer<u32> {
-        &self.row_indices
-    }
-
-    /// The column of each place; [`PADDING`] where there is no entry.
-    pub fn column_indices(&self) -> &M::Buffer<u32> {
-        &self.column_indices
-    }
-
-    /// The value of each place; 0 where there is no entry.
-    pub fn values(&self) -> &M::Buffer<T> {
-        &self.values
-    }
-
-    /// Bytes of the arrays.
-    pub fn bytes(&self) -> u128 {
-        sell_p_bytes::<T>(self.places as u128, self.slice_begins.len(), self.row_indices.len())
-    }
-
-    /// Moves the arrays to another memory.
-    pub(crate) fn transfer<N: Memory>(self, to: &impl Transfer<M, N>) -> Result<SellP<T, N>, Error> {
-        Ok(SellP {
-            rows: self.rows,
-            columns: self.columns,
-            stored: self.stored,
-            places: self.places,
-            slicing: self.slicing,
-            slice_begins: to.transfer(self.slice_begins)?,
-            row_indices: to.transfer(self.row_indices)?,
-            column_indices: to.transfer(self.column_indices)?,
-            values: to.transfer(self.values)?,
-        })
+storage! {
+    /// A sparse matrix in SELL-P format: slices of some rows each, in ELLPACK of their own width. The first places of
+    /// all rows of a slice come first, then the second ones, and so on. A row's entries come before its padding, in
+    /// the order that CSR has them.
+    pub struct SellP {
+        parameters {
+            /// How the rows are put together.
+            slicing: Slicing,
+        }
+        offsets {}
+        arrays {
+            /// The widths of all slices before each slice, added up, and the sum of all: slices + 1 numbers. The places of
+            /// a slice begin at this number times the slice size.
+            slice_begins: u64,
+            /// The row at each position; empty if the rows are in their own order.
+            row_indices: u32,
+            /// The column of each place; [`PADDING`] where there is no entry.
+            column_indices: u32,
+            /// The value of each place; 0 where there is no entry.
+            values: T,
+        }
     }
 }
 
@@ -215,7 +161,7 @@ impl<T: Real> SellP<T> {
             }
         });
         let (rows, columns, stored) = (matrix.rows(), matrix.columns(), matrix.nnz());
-        Ok(Self { rows, columns, stored, places, slicing, slice_begins, row_indices, column_indices, values })
+        Ok(Self { rows, columns, stored, slicing, slice_begins, row_indices, column_indices, values })
     }
 
     /// The row at a position: the positions of a slice follow each other.

@@ -1,0 +1,37 @@
+//! How much padding is too much.
+
+use crate::error::Error;
+
+/// How much a conversion may blow a matrix up before it is refused.
+#[derive(Clone, Copy, Debug)]
+pub struct FillLimit {
+    /// Largest size of the new arrays, as a multiple of those of CSR. Up to 1 MiB is always allowed.
+    pub times_csr: f64,
+}
+
+/// What any conversion may take: the padding of a small matrix harms nobody.
+const ALWAYS_ALLOWED: u128 = 1 << 20;
+
+impl Default for FillLimit {
+    fn default() -> Self {
+        Self { times_csr: 10.0 }
+    }
+}
+
+impl FillLimit {
+    /// Whether a matrix of so many bytes in CSR may take `predicted` bytes in another format.
+    pub fn allows(self, predicted: u128, csr: u128) -> bool {
+        predicted <= self.bytes(csr)
+    }
+
+    fn bytes(self, csr: u128) -> u128 {
+        ((csr as f64 * self.times_csr) as u128).max(ALWAYS_ALLOWED)
+    }
+
+    pub(super) fn check(self, format: &'static str, predicted: u128, csr: u128) -> Result<(), Error> {
+        if self.allows(predicted, csr) {
+            return Ok(());
+        }
+        Err(Error::Fill { format, predicted, limit: self.bytes(csr), times: predicted as f64 / csr as f64 })
+    }
+}

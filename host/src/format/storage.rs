@@ -1,0 +1,106 @@
+//! What all storage formats have in common: a shape, parameters, and arrays in some memory.
+
+use crate::memory::{Element, Memory};
+
+/// Something to do with each array of a matrix.
+pub(crate) trait ArrayVisitor<M: Memory> {
+    /// Does it with one of them.
+    fn visit<E: Element>(&mut self, name: &'static str, array: &M::Buffer<E>);
+}
+
+/// Whether two arrays have the same bits: of values, NaN is then the same as itself, and 0 is not the same as -0.
+pub(super) fn same_bits<E: Element>(left: &[E], right: &[E]) -> bool {
+    bytemuck::cast_slice::<E, u8>(left) == bytemuck::cast_slice::<E, u8>(right)
+}
+
+/// Declares a storage format: its parameters, its row offsets if it has such, and its arrays, in this order. Each has
+/// a method of its name; what is done with every array is written here once.
+macro_rules! storage {
+    (
+        $(#[$attribute:meta])*
+        pub struct $Format:ident {
+            parameters { $($(#[$parameter_attribute:meta])* $parameter:ident: $Parameter:ty,)* }
+            offsets { $($(#[$offsets_attribute:meta])* $offsets:ident,)? }
+            arrays { $($(#[$array_attribute:meta])* $array:ident: $Element:ty,)* }
+        }
+    ) => {
+        $(#[$attribute])*
+        pub struct $Format<T: crate::real::Real, M: crate::memory::Memory = crate::memory::HostMemory> {
+            pub(crate) rows: usize,
+            pub(crate) columns: usize,
+            pub(crate) stored: usize,
+            $(pub(crate) $parameter: $Parameter,)*
+            $(pub(crate) $offsets: crate::format::Offsets<M>,)?
+            $(pub(crate) $array: M::Buffer<$Element>,)*
+        }
+
+        impl<T: crate::real::Real, M: crate::memory::Memory> $Format<T, M> {
+            /// Number of rows.
+            pub fn rows(&self) -> usize {
+                self.rows
+            }
+
+            /// Number of columns.
+            pub fn columns(&self) -> usize {
+                self.columns
+            }
+
+            /// Number of stored entries; places without one are not counted.
+            pub fn nnz(&self) -> usize {
+                self.stored
+            }
+
+            $($(#[$parameter_attribute])* pub fn $parameter(&self) -> $Parameter {
+                self.$parameter
+            })*
+
+            $($(#[$offsets_attribute])* pub fn $offsets(&self) -> &crate::format::Offsets<M> {
+                &self.$offsets
+            })?
+
+            $($(#[$array_attribute])* pub fn $array(&self) -> &M::Buffer<$Element> {
+                &self.$array
+            })*
+
+            /// Bytes of the arrays.
+            pub fn bytes(&self) -> u128 {
+                let mut bytes = 0;
+                $(bytes += self.$offsets.bytes();)?
+                $(bytes += crate::memory::Buffer::len(&self.$array) as u128 * size_of::<$Element>() as u128;)*
+                bytes
+            }
+
+            /// Moves the arrays to another memory.
+            pub(crate) fn transfer<N: crate::memory::Memory>(
+                self,
+                to: &impl crate::memory::Transfer<M, N>,
+            ) -> Result<$Format<T, N>, crate::error::Error> {
+                Ok($Format {
+                    rows: self.rows,
+                    columns: self.columns,
+                    stored: self.stored,
+                    $($parameter: self.$parameter,)*
+                    $($offsets: self.$offsets.transfer(to)?,)?
+                    $($array: to.transfer(self.$array)?,)*
+                })
+            }
+
+            /// Shows every array to a visitor, in the order of the declaration.
+            pub(crate) fn for_each_array(&self, visitor: &mut impl crate::format::storage::ArrayVisitor<M>) {
+                $(self.$offsets.show(stringify!($offsets), visitor);)?
+                $(visitor.visit(stringify!($array), &self.$array);)*
+            }
+        }
+
+        impl<T: crate::real::Real> PartialEq for $Format<T> {
+            /// Whether shape, parameters and the bits of every array are the same.
+            fn eq(&self, other: &Self) -> bool {
+                (self.rows, self.columns, self.stored) == (other.rows, other.columns, other.stored)
+                    $(&& self.$parameter == other.$parameter)*
+                    $(&& self.$offsets == other.$offsets)?
+                    $(&& crate::format::storage::same_bits(&self.$array, &other.$array))*
+            }
+        }
+    };
+}
+pub(super) use storage;
