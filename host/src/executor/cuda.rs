@@ -1,5 +1,7 @@
 //! NVIDIA GPUs, through the CUDA driver.
 
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use cuda_std::launch::Launch;
@@ -12,6 +14,7 @@ use cust::memory::{AsyncCopyDestination, CopyDestination, DeviceBuffer};
 use cust::module::Module;
 use cust::stream::{Stream, StreamFlags};
 
+use super::ptx::{self, Ptx};
 use super::{Executor, KernelExecutor};
 use crate::error::{Error, check_length};
 use crate::format::{Format, Matrix};
@@ -19,18 +22,15 @@ use crate::memory::{Buffer, Element, Memory};
 use crate::real::Real;
 use crate::spmv::{Device, Operands, Tuning, Workspace, launches};
 
-/// The kernels as PTX: compute capability (major · 10 + minor) and text, oldest first.
-mod ptx {
-    include!(concat!(env!("OUT_DIR"), "/ptx.rs"));
-}
-
 /// The executor that runs on an NVIDIA GPU.
 ///
 /// Multiplications are queued on a stream of its own and run one after the other.
 pub struct Cuda {
     device: Device,
+    ptx: Ptx,
     // Fields are dropped in this order: the context last.
-    module: Module,
+    /// A module for each kernel that was used.
+    modules: Mutex<HashMap<String, Module>>,
     stream: Stream,
     context: Context,
 }
@@ -55,15 +55,14 @@ impl Cuda {
         let name = gpu.name().map_err(failed("the device's name"))?;
         let (major, minor) =
             (attribute(DeviceAttribute::ComputeCapabilityMajor)?, attribute(DeviceAttribute::ComputeCapabilityMinor)?);
-        let ptx = ptx_for(major * 10 + minor).ok_or_else(|| {
-            let oldest = ptx::EMBEDDED[0].0;
+        let ptx = ptx::for_device(major * 10 + minor).ok_or_else(|| {
+            let oldest = ptx::oldest();
             let (oldest_major, oldest_minor) = (oldest / 10, oldest % 10);
             unavailable(format!(
                 "{name} has compute capability {major}.{minor}, the kernels need {oldest_major}.{oldest_minor}"
             ))
         })?;
         let context = Context::new(gpu).map_err(failed("no context"))?;
-        let module = Module::from_ptx(ptx, &[]).map_err(failed("the driver refused the kernels"))?;
         let stream = Stream::new(StreamFlags::NON_BLOCKING, None).map_err(failed("no stream"))?;
         let driver = cust::CudaApiVersion::get().map_err(failed("the driver's version"))?;
         let device = Device {
@@ -72,7 +71,7 @@ impl Cuda {
             threads_per_multiprocessor: attribute(DeviceAttribute::MaxThreadsPerMultiprocessor)?,
             tuning: Tuning::default(),
         };
-        Ok(Self { device, module, stream, context })
+        Ok(Self { device, ptx, modules: Mutex::default(), stream, context })
     }
 
     /// The same with other sizes of grids.
@@ -84,6 +83,12 @@ impl Cuda {
     /// Makes this GPU the calling thread's current one: another executor may have changed it.
     fn enter(&self) -> Result<(), Error> {
         CurrentContext::set_current(&self.context).map_err(cuda("setting the context"))
+    }
+
+    /// Has the driver compile a kernel.
+    fn load(&self, entry: &str) -> Result<Module, Error> {
+        let missing = || Error::Cuda { what: entry.into(), reason: "there is no such kernel".into() };
+        Module::from_ptx(self.ptx.module(entry).ok_or_else(missing)?, &[]).map_err(cuda(entry))
     }
 
     /// An array of no particular content; none for no elements.
@@ -112,8 +117,12 @@ impl KernelExecutor for Cuda {
         }
         self.enter()?;
         let entry = kernel.entry();
-        let failed = cuda(&entry);
-        let function = self.module.get_function(&entry).map_err(failed)?;
+        // A thread that panicked with the lock left whole modules behind.
+        let mut modules = self.modules.lock().unwrap_or_else(PoisonError::into_inner);
+        if !modules.contains_key(&entry) {
+            modules.insert(entry.clone(), self.load(&entry)?);
+        }
+        let function = modules[&entry].get_function(&entry).map_err(cuda(&entry))?;
         let arguments: Vec<_> = kernel.arguments().into_iter().map(<*const _>::cast_mut).collect();
         // SAFETY: the arguments' types are the kernel's own, by `#[kernel]`; the rest is the caller's promise.
         unsafe { self.stream.launch(&function, grid.blocks, grid.threads_per_block, grid.shared_bytes, &arguments) }
@@ -133,11 +142,6 @@ impl Cuda {
         // SAFETY: both arrays are on this GPU, and freeing one waits until the copy is done.
         unsafe { to.async_copy_from(from, &self.stream) }.map_err(cuda("copying on the GPU"))
     }
-}
-
-/// The newest PTX that a device of this compute capability can run.
-fn ptx_for(compute_capability: u32) -> Option<&'static str> {
-    ptx::EMBEDDED.iter().rev().find(|(needed, _)| *needed <= compute_capability).map(|(_, text)| *text)
 }
 
 /// An error of the driver, with what was asked of it. The driver's own text is not asked for: that can fail.

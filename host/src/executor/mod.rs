@@ -4,6 +4,8 @@ mod cpu;
 #[cfg(feature = "cuda")]
 mod cuda;
 mod emulated;
+#[cfg(feature = "cuda")]
+mod ptx;
 mod reference;
 
 use std::fmt;
