@@ -1,8 +1,12 @@
 //! Coordinate format (Bell & Garland 2009, §3.4).
 
+use rayon::prelude::*;
+
+use super::rows::{ROWS_AT_ONCE, parallel_rows, row_indices, row_lengths};
 use super::storage::storage;
 use super::{Csr, Offsets, check_shape};
 use crate::error::{Error, check_length};
+use crate::memory::zeros;
 use crate::real::Real;
 
 storage! {
@@ -44,7 +48,7 @@ impl<T: Real> Coo<T> {
         check_shape(rows, columns)?;
         check_length("column_indices", column_indices.len(), row_indices.len())?;
         check_length("values", values.len(), row_indices.len())?;
-        if let Some(entry) = row_indices.windows(2).position(|pair| pair[1] < pair[0]) {
+        if let Some(entry) = row_indices.par_windows(2).position_first(|pair| pair[1] < pair[0]) {
             return Err(Error::structure(
                 "COO",
                 format!("entry {} is in a row before that of entry {entry}", entry + 1),
@@ -53,30 +57,25 @@ impl<T: Real> Coo<T> {
         if let Some(&row) = row_indices.last().filter(|&&row| row as usize >= rows) {
             return Err(Error::structure("COO", format!("the last entry is in row {row} of {rows}")));
         }
-        if let Some(entry) = column_indices.iter().position(|&column| column as usize >= columns) {
+        if let Some(entry) = column_indices.par_iter().position_first(|&column| column as usize >= columns) {
             let column = column_indices[entry];
             return Err(Error::structure("COO", format!("entry {entry} is in column {column} of {columns}")));
         }
         Ok(Self { rows, columns, stored: values.len(), row_indices, column_indices, values })
     }
 
-    /// The entries of each row of `matrix` after its first `skipped`.
+    /// The entries of each row of `matrix` after its first `skipped`. In parallel.
     pub(super) fn of_later_entries(matrix: &Csr<T>, skipped: usize) -> Result<Self, Error> {
-        let stored = matrix.row_lengths().map(|length| length.saturating_sub(skipped)).sum();
-        let mut row_indices = Vec::new();
-        let mut column_indices = Vec::new();
-        let mut values = Vec::new();
-        let out_of_memory = |_| Error::OutOfMemory { what: "a COO matrix", bytes: coo_bytes::<T>(stored) };
-        row_indices.try_reserve_exact(stored).map_err(out_of_memory)?;
-        column_indices.try_reserve_exact(stored).map_err(out_of_memory)?;
-        values.try_reserve_exact(stored).map_err(out_of_memory)?;
-        for row in 0..matrix.rows() {
-            for (column, value) in matrix.row(row).skip(skipped) {
-                row_indices.push(row as u32);
-                column_indices.push(column);
-                values.push(value);
-            }
-        }
+        let offsets = Offsets::from_lengths(matrix.row_lengths().map(|length| length.saturating_sub(skipped)));
+        let stored = offsets.get(matrix.rows());
+        let row_indices = row_indices(&offsets)?;
+        let mut column_indices = zeros(stored)?;
+        let mut values = zeros(stored)?;
+        parallel_rows(&offsets, ROWS_AT_ONCE, &mut column_indices, &mut values, &|rows, columns, values| {
+            let places = columns.iter_mut().zip(values);
+            let entries = rows.flat_map(|row| matrix.row(row).skip(skipped));
+            places.zip(entries).for_each(|((column, value), entry)| (*column, *value) = entry);
+        });
         Ok(Self { rows: matrix.rows(), columns: matrix.columns(), stored, row_indices, column_indices, values })
     }
 
@@ -87,26 +86,20 @@ impl<T: Real> Coo<T> {
         }
     }
 
-    /// The same matrix in CSR. Columns and values are taken over; O(rows + nnz).
+    /// The same matrix in CSR. Columns and values are taken over; O(rows + nnz), in parallel.
     pub fn into_csr(self) -> Csr<T> {
-        let mut lengths = vec![0usize; self.rows];
-        for &row in &self.row_indices {
-            lengths[row as usize] += 1;
-        }
-        let offsets = Offsets::from_lengths(lengths.iter().copied());
+        let offsets = Offsets::from_lengths(row_lengths(self.rows, &self.row_indices).into_iter());
         Csr::from_valid(self.rows, self.columns, offsets, self.column_indices, self.values)
     }
-}
 
-impl<T: Real> From<Csr<T>> for Coo<T> {
-    /// Columns and values are taken over; O(nnz).
-    fn from(matrix: Csr<T>) -> Self {
+    /// The same matrix as `matrix`. Columns and values are taken over; O(nnz), in parallel.
+    ///
+    /// # Errors
+    /// When memory runs out.
+    pub fn try_from_csr(matrix: Csr<T>) -> Result<Self, Error> {
         let (rows, columns) = (matrix.rows(), matrix.columns());
-        let mut row_indices = Vec::with_capacity(matrix.nnz());
-        for (row, length) in matrix.row_lengths().enumerate() {
-            row_indices.resize(row_indices.len() + length, row as u32);
-        }
-        let (_, column_indices, values) = matrix.into_parts();
-        Self { rows, columns, stored: values.len(), row_indices, column_indices, values }
+        let (offsets, column_indices, values) = matrix.into_parts();
+        let row_indices = row_indices(&offsets)?;
+        Ok(Self { rows, columns, stored: values.len(), row_indices, column_indices, values })
     }
 }

@@ -58,7 +58,7 @@ impl<T: Real> Csr<T> {
         check_shape(rows, columns)?;
         check_length("values", values.len(), column_indices.len())?;
         row_offsets.check(rows, values.len())?;
-        if let Some(entry) = column_indices.iter().position(|&column| column as usize >= columns) {
+        if let Some(entry) = column_indices.par_iter().position_first(|&column| column as usize >= columns) {
             let column = column_indices[entry];
             return Err(Error::structure("CSR", format!("entry {entry} is in column {column} of {columns}")));
         }

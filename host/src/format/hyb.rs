@@ -4,9 +4,9 @@ use std::num::NonZeroU32;
 
 use super::coo::coo_bytes;
 use super::ell::ell_bytes;
-use super::rows::collect_rows;
+use super::rows::{collect_rows, row_lengths};
 use super::storage::ArrayVisitor;
-use super::{Coo, Csr, Ell, FillLimit};
+use super::{Coo, Csr, Ell, FillLimit, Offsets};
 use crate::error::Error;
 use crate::memory::{HostMemory, Memory, Transfer};
 use crate::real::Real;
@@ -197,11 +197,15 @@ impl<T: Real> Hyb<T> {
         self.coo.for_each_entry(visit);
     }
 
-    /// The same matrix in CSR. O(rows · width + nnz).
+    /// The same matrix in CSR. O(rows · width + nnz), in parallel; besides the two matrices it takes an offset a row.
     pub fn into_csr(self) -> Csr<T> {
-        let (rows, columns) = (self.rows(), self.columns());
-        let (first, later) = (self.ell.to_csr(), self.coo.into_csr());
-        collect_rows(rows, columns, |row| first.row(row).chain(later.row(row)))
+        let Self { ell, coo } = &self;
+        let offsets = Offsets::from_lengths(row_lengths(coo.rows(), coo.row_indices()).into_iter());
+        collect_rows(ell.rows(), ell.columns(), |row| {
+            let later = offsets.get(row)..offsets.get(row + 1);
+            let entries = coo.column_indices()[later.clone()].iter().zip(&coo.values()[later]);
+            ell.row(row).chain(entries.map(|(&column, &value)| (column, value)))
+        })
     }
 }
 

@@ -114,7 +114,7 @@ impl<T: Real> Matrix<T> {
             Format::Bellpack(size) => {
                 Self::Bellpack(Bellpack::try_from_csr(&matrix, size, PartitionRows::default(), limit)?)
             }
-            Format::Coo | Format::CooAtomic => Self::Coo(matrix.into()),
+            Format::Coo | Format::CooAtomic => Self::Coo(Coo::try_from_csr(matrix)?),
             Format::Hyb(split) => Self::Hyb(Hyb::try_from_csr(&matrix, split, limit)?),
             Format::Cmrs(height) => Self::Cmrs(Cmrs::try_from_csr(matrix, height, StripOrder::default())?),
             Format::CmrsPadded => Self::CmrsPadded(CmrsPadded::try_from_csr(&matrix, limit)?),

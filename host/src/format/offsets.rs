@@ -1,5 +1,7 @@
 //! Row offsets, 32 or 64 bits wide.
 
+use rayon::prelude::*;
+
 use super::storage::ArrayVisitor;
 use crate::error::Error;
 use crate::memory::{Buffer, HostMemory, Memory, Transfer};
@@ -108,8 +110,8 @@ impl Offsets {
             return fail(format!("the first row offset is {}, expected 0", self.get(0)));
         }
         let decreasing = match self {
-            Self::Narrow(offsets) => offsets.windows(2).position(|pair| pair[1] < pair[0]),
-            Self::Wide(offsets) => offsets.windows(2).position(|pair| pair[1] < pair[0]),
+            Self::Narrow(offsets) => offsets.par_windows(2).position_first(|pair| pair[1] < pair[0]),
+            Self::Wide(offsets) => offsets.par_windows(2).position_first(|pair| pair[1] < pair[0]),
         };
         if let Some(row) = decreasing {
             return fail(format!("row {row} ends before it begins"));

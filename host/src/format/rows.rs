@@ -5,6 +5,8 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::{Csr, Offsets};
+use crate::error::Error;
+use crate::memory::zeros;
 use crate::real::Real;
 
 /// Calls `work` for consecutive chunks of `chunk` rows, in parallel, each with its own part of two arrays
@@ -46,8 +48,38 @@ fn split<A: Send, B: Send>(
     );
 }
 
+/// The row of each entry, in parallel.
+///
+/// # Errors
+/// When memory runs out.
+pub(super) fn row_indices(offsets: &Offsets) -> Result<Vec<u32>, Error> {
+    let stored = offsets.get(offsets.len() - 1);
+    let mut row_indices = zeros(stored)?;
+    parallel_rows(offsets, ROWS_AT_ONCE, &mut row_indices, &mut vec![(); stored], &|rows, row_indices, _| {
+        let base = offsets.get(rows.start);
+        for row in rows {
+            row_indices[offsets.get(row) - base..offsets.get(row + 1) - base].fill(row as u32);
+        }
+    });
+    Ok(row_indices)
+}
+
+/// Number of entries of each row, from the row of each entry, which never decreases. In parallel.
+pub(super) fn row_lengths(rows: usize, row_indices: &[u32]) -> Vec<usize> {
+    let mut lengths = vec![0; rows];
+    lengths.par_chunks_mut(ROWS_AT_ONCE).enumerate().for_each(|(chunk, lengths)| {
+        let first = chunk * ROWS_AT_ONCE;
+        let begin = row_indices.partition_point(|&row| (row as usize) < first);
+        for &row in &row_indices[begin..] {
+            let Some(length) = lengths.get_mut(row as usize - first) else { break };
+            *length += 1;
+        }
+    });
+    lengths
+}
+
 /// Rows that one thread collects at a time.
-const ROWS_AT_ONCE: usize = 4096;
+pub(super) const ROWS_AT_ONCE: usize = 4096;
 
 /// A matrix in CSR from a format that gives the entries of any row, as column and value. In parallel; the entries
 /// of each row are gone through twice.

@@ -27,7 +27,7 @@ pub use tuning::{Device, Tuning};
 
 /// The operands of y ← α A x + β y. With β = 0, y is overwritten and never read.
 pub struct Operands<'a, T: Real, M: Memory> {
-    /// The factor of A x.
+    /// The factor of A x. Finite: the kernels that share a row among warps multiply its parts with it.
     pub alpha: T,
     /// The vector that is multiplied; one element for each column.
     pub x: &'a M::Buffer<T>,
