@@ -3,7 +3,7 @@
 use crate::memory::Element;
 
 /// A real number type that matrices and vectors hold: `f32` or `f64`.
-pub trait Real: Element + gpu_kernels::absent::Absent + std::fmt::Display + std::fmt::Debug {
+pub trait Real: Element + gpu_kernels::absent::Absent + crate::io::Value + std::fmt::Display + std::fmt::Debug {
     /// "float32" or "float64".
     const PRECISION: &'static str;
     /// Half the distance from 1 to the next larger number: the largest relative error of one rounding.

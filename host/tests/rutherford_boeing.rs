@@ -81,7 +81,7 @@ fn the_types() {
         let text = file(kind, [3, 3, 2], ["(4I3)", "(4I3)", format], &format!("{columns}{body}"));
         let mut entries = vec![(1, 0, values[0]), (2, 1, values[1])];
         match symmetry {
-            Symmetry::General => {}
+            Symmetry::General | Symmetry::Hermitian => {}
             Symmetry::Symmetric => entries.extend([(0, 1, values[0]), (1, 2, values[1])]),
             Symmetry::SkewSymmetric => entries.extend([(0, 1, -values[0]), (1, 2, -values[1])]),
         }
@@ -113,7 +113,7 @@ fn refused(text: &str, line: u64, phrase: &str) {
 fn headers_that_are_wrong() {
     let sizes = [3, 3, 4];
     for (kind, says) in [
-        ("cua", "complex values are not supported"),
+        ("cua", "the values are complex, expected real ones"),
         ("rha", "only a complex matrix can be hermitian"),
         ("rue", "elements that are not assembled"),
         ("qua", "values in a file of their own"),

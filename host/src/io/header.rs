@@ -10,6 +10,8 @@ pub enum Field {
     Integer,
     /// None: only places are given, and each value is 1.
     Pattern,
+    /// Complex numbers.
+    Complex,
 }
 
 /// Which entries a file leaves out because others imply them.
@@ -22,26 +24,31 @@ pub enum Symmetry {
     Symmetric,
     /// Those on and above the diagonal: A = -Aᵀ.
     SkewSymmetric,
+    /// Those above the diagonal, of complex numbers: A = Aᴴ.
+    Hermitian,
 }
 
 impl Field {
-    /// The word of a Matrix Market banner: "real", "integer" or "pattern".
+    /// The word of a Matrix Market banner: "real", "integer", "pattern" or "complex".
     pub fn name(self) -> &'static str {
         match self {
             Self::Real => "real",
             Self::Integer => "integer",
             Self::Pattern => "pattern",
+            Self::Complex => "complex",
         }
     }
 }
 
 impl Symmetry {
-    /// The word of a Matrix Market banner: "general", "symmetric" or "skew-symmetric".
+    /// The word of a Matrix Market banner: "general", "symmetric", "skew-symmetric" or
+    /// "hermitian".
     pub fn name(self) -> &'static str {
         match self {
             Self::General => "general",
             Self::Symmetric => "symmetric",
             Self::SkewSymmetric => "skew-symmetric",
+            Self::Hermitian => "hermitian",
         }
     }
 }

@@ -21,8 +21,9 @@ pub use container::{read_container, write_container};
 pub use header::{Field, Header, Symmetry};
 pub use kind::{FileKind, Loaded, parse, read, write};
 pub use matrix_market::{
-    MatrixMarketOptions, parse_matrix_market, parse_vector, read_matrix_market, read_matrix_market_with, read_vector,
-    write_matrix_market, write_vector,
+    Coordinates, Dense, MatrixMarketOptions, Value, parse_matrix_market, parse_vector, read_coordinates, read_dense,
+    read_matrix_market, read_matrix_market_with, read_vector, write_coordinates, write_dense, write_matrix_market,
+    write_vector,
 };
 pub use npz::{read_npz, write_npz};
 pub use options::{Progress, ReadOptions};

@@ -1,16 +1,53 @@
-//! Vectors.
+//! Dense matrices and vectors.
 
 use super::document::Document;
 use super::entries::read_entries;
 use super::header::{self, Layout};
+use super::value::Value;
 use crate::error::Error;
 use crate::io::Progress;
-use crate::io::header::{Field, Symmetry};
-use crate::real::Real;
+use crate::io::header::{Header, Symmetry};
+
+/// A dense matrix, column by column.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Dense<V> {
+    /// Number of rows.
+    pub rows: usize,
+    /// Number of columns.
+    pub columns: usize,
+    /// The values: that of a row and a column is at column · rows + row.
+    pub values: Vec<V>,
+}
+
+/// Reads an array file.
+pub(super) fn read<V: Value>(document: &Document<'_>, progress: Progress<'_>) -> Result<(Dense<V>, Header), Error> {
+    let (header, begin) = header::read(document, Layout::Array)?;
+    header::check_values::<V>(document, &header)?;
+    let values = read_values(document, &header, begin, progress)?;
+    let Header { rows, columns, symmetry, .. } = header;
+    if symmetry == Symmetry::General {
+        return Ok((Dense { rows, columns, values }, header));
+    }
+    let mut dense = vec![V::default(); rows * columns];
+    let mut values = values.into_iter();
+    for column in 0..columns {
+        let first = column + usize::from(symmetry == Symmetry::SkewSymmetric);
+        for (row, value) in (first..rows).zip(&mut values) {
+            if symmetry == Symmetry::Hermitian && row == column && !value.is_real() {
+                let reason = format!("value {} of the diagonal is not real, in a hermitian matrix", column + 1);
+                return Err(document.error(0, reason));
+            }
+            dense[row * rows + column] = value.twin(symmetry);
+            dense[column * rows + row] = value;
+        }
+    }
+    Ok((Dense { rows, columns, values: dense }, header))
+}
 
 /// Reads an array file with one column or one row.
-pub(super) fn read<T: Real>(document: &Document<'_>, progress: Progress<'_>) -> Result<Vec<T>, Error> {
+pub(super) fn read_vector<V: Value>(document: &Document<'_>, progress: Progress<'_>) -> Result<Vec<V>, Error> {
     let (header, begin) = header::read(document, Layout::Array)?;
+    header::check_values::<V>(document, &header)?;
     if header.symmetry != Symmetry::General {
         return Err(document.error(0, "a vector has no symmetry, expected 'general'"));
     }
@@ -23,10 +60,29 @@ pub(super) fn read<T: Real>(document: &Document<'_>, progress: Progress<'_>) -> 
             ),
         ));
     }
-    let integer = header.field == Field::Integer;
-    let chunks = read_entries(document, begin, header.entries, progress, Vec::with_capacity, |cursor, values| {
-        values.push(if integer { cursor.integer()? } else { cursor.real()? });
+    read_values(document, &header, begin, progress)
+}
+
+/// Reads the values as they are listed.
+fn read_values<V: Value>(
+    document: &Document<'_>,
+    header: &Header,
+    begin: usize,
+    progress: Progress<'_>,
+) -> Result<Vec<V>, Error> {
+    let Header { field, entries, .. } = *header;
+    let chunks = read_entries(document, begin, entries, progress, Vec::with_capacity, |cursor, values| {
+        values.push(V::read_value(cursor, field)?);
         Ok(())
     })?;
     Ok(chunks.concat())
+}
+
+/// The values of an array file of this shape: those that its symmetry does not leave out.
+pub(super) fn listed(rows: u64, columns: u64, symmetry: Symmetry) -> u64 {
+    match symmetry {
+        Symmetry::General => rows * columns,
+        Symmetry::Symmetric | Symmetry::Hermitian => rows * (rows + 1) / 2,
+        Symmetry::SkewSymmetric => rows * rows.saturating_sub(1) / 2,
+    }
 }

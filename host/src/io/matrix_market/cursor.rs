@@ -7,7 +7,7 @@ use crate::real::Real;
 const LARGEST_EXACT: u64 = 1 << f64::MANTISSA_DIGITS;
 
 /// What is wrong, and where in the text.
-pub(super) struct Problem {
+pub struct Problem {
     /// Position of the token that is wrong.
     pub(super) at: usize,
     /// What is wrong with it.
@@ -15,7 +15,7 @@ pub(super) struct Problem {
 }
 
 /// What is wrong with a token.
-pub(super) enum Kind {
+pub enum Kind {
     /// It is something else.
     Expected(&'static str),
     /// It is an index of an axis ("row") beyond the number of these.
@@ -26,6 +26,8 @@ pub(super) enum Kind {
     Surplus,
     /// It begins an entry of the half that a file of this symmetry leaves out.
     Half(Symmetry),
+    /// It begins an entry on the diagonal of a hermitian matrix that is not real.
+    Diagonal,
 }
 
 /// Why digits are not a number.
@@ -36,7 +38,7 @@ enum Unreadable {
 
 /// A position in a text.
 #[derive(Clone)]
-pub(super) struct Cursor<'a> {
+pub struct Cursor<'a> {
     text: &'a [u8],
     at: usize,
 }

@@ -41,7 +41,10 @@ impl<'a> Document<'a> {
             Kind::Half(Symmetry::SkewSymmetric) => {
                 "entry on or above the diagonal: a skew-symmetric file holds only those below it".into()
             }
-            Kind::Half(_) => "entry above the diagonal: a symmetric file holds only those on and below it".into(),
+            Kind::Half(symmetry) => {
+                format!("entry above the diagonal: a {} file holds only those on and below it", symmetry.name())
+            }
+            Kind::Diagonal => "complex value on the diagonal of a hermitian matrix, expected a real one".into(),
         };
         self.error(problem.at, reason)
     }

@@ -1,7 +1,9 @@
 //! The banner and the size line.
 
+use super::array;
 use super::cursor::Cursor;
 use super::document::Document;
+use super::value::Value;
 use crate::error::Error;
 use crate::io::gzip;
 use crate::io::header::{Field, Header, Symmetry};
@@ -38,6 +40,14 @@ pub(super) fn read(document: &Document<'_>, expected: Layout) -> Result<(Header,
     Ok((header, cursor.at()))
 }
 
+/// Makes sure that the values of a file are none that `V` cannot hold.
+pub(super) fn check_values<V: Value>(document: &Document<'_>, header: &Header) -> Result<(), Error> {
+    if header.field == Field::Complex && V::FIELD != Field::Complex {
+        return Err(document.error(0, "the values are complex, expected real ones"));
+    }
+    Ok(())
+}
+
 fn read_banner(document: &Document<'_>, cursor: &mut Cursor<'_>, expected: Layout) -> Result<(Field, Symmetry), Error> {
     // A word of the banner, as one of the words that may stand there.
     let mut word = |what: &str, known: &[&'static str]| {
@@ -58,13 +68,14 @@ fn read_banner(document: &Document<'_>, cursor: &mut Cursor<'_>, expected: Layou
         _ => Layout::Array,
     };
     let field = match word("field", &["real", "integer", "pattern", "double", "complex"])? {
-        "complex" => return fail("complex values are not supported yet"),
+        "complex" => Field::Complex,
         "integer" => Field::Integer,
         "pattern" => Field::Pattern,
         _ => Field::Real,
     };
     let symmetry = match word("symmetry", &["general", "symmetric", "skew-symmetric", "hermitian"])? {
-        "hermitian" => return fail("only a complex matrix can be hermitian"),
+        "hermitian" if field != Field::Complex => return fail("only a complex matrix can be hermitian"),
+        "hermitian" => Symmetry::Hermitian,
         "symmetric" => Symmetry::Symmetric,
         "skew-symmetric" => Symmetry::SkewSymmetric,
         _ => Symmetry::General,
@@ -109,10 +120,10 @@ fn read_sizes(
         check_dimension(what, dimension, document.text.len()).map_err(|reason| document.error(begin, reason))?;
     }
     if symmetry != Symmetry::General && rows != columns {
-        return fail(format!("a symmetric or skew-symmetric matrix is square, and this one is {rows} x {columns}"));
+        return fail(format!("a {} matrix is square, and this one is {rows} x {columns}", symmetry.name()));
     }
     // Below 2^64 by the limit on rows and columns.
-    let entries = announced.unwrap_or(rows * columns);
+    let entries = announced.unwrap_or_else(|| array::listed(rows, columns, symmetry));
     // The shortest entry, with its line end, which the last line may lack.
     let shortest = if layout == Layout::Coordinate { "1 1\n" } else { "1\n" }.len() as u64;
     let rest = (document.text.len() - cursor.at()) as u64;

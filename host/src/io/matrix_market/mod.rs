@@ -11,8 +11,8 @@
 //!   spaces before and after, a last line without its end, and a UTF-8 byte order mark before the banner;
 //! - takes Fortran's exponents (`1.5D+3`), and `nan`, `inf` and `infinity` with or without a sign in any case;
 //! - refuses a finite number that is too large for the type asked for, and rounds one too small to 0;
-//! - refuses complex values, and dense files where a sparse matrix is expected;
-//! - refuses an entry above the diagonal of a symmetric file, or on it in a skew-symmetric one;
+//! - refuses complex values where real ones are expected, and dense files where a sparse matrix is expected;
+//! - refuses an entry above the diagonal of a symmetric or hermitian file, or on it in a skew-symmetric one;
 //! - adds up entries that are given more than once, in the order of the file;
 //! - refuses to believe a header that announces more entries than the file has bytes for, or more than 2^24
 //!   rows or columns that are also more than 16 for each byte of the file: no header causes an allocation
@@ -26,12 +26,16 @@ mod cursor;
 mod document;
 mod entries;
 mod header;
+mod value;
 mod write;
 
 use std::path::Path;
 
+pub use array::Dense;
+pub use coordinate::Coordinates;
 pub(super) use header::has_banner;
-pub use write::{MatrixMarketOptions, write_matrix_market, write_vector};
+pub use value::Value;
+pub use write::{MatrixMarketOptions, write_coordinates, write_dense, write_matrix_market, write_vector};
 
 use super::contents::Contents;
 use super::gzip;
@@ -114,5 +118,41 @@ pub fn read_vector<T: Real>(path: impl AsRef<Path>, progress: Progress<'_>) -> R
 /// As [`read_vector`], but for those of the system.
 pub fn parse_vector<T: Real>(text: &[u8], name: impl AsRef<Path>, progress: Progress<'_>) -> Result<Vec<T>, Error> {
     let (name, options) = (name.as_ref(), ReadOptions { progress, ..ReadOptions::default() });
-    array::read(&Document::new(&gzip::decompressed(text, name, &options)?, name), progress)
+    array::read_vector(&Document::new(&gzip::decompressed(text, name, &options)?, name), progress)
+}
+
+/// Reads the entries of a Matrix Market `coordinate` file as they are, of real or complex values: those that a
+/// symmetry implies are filled in, duplicates are not added up. In parallel, O(bytes).
+///
+/// # Errors
+/// As [`read_matrix_market`]; when the values are complex, and those of `V` are not.
+///
+/// ```no_run
+/// use host::io::read_coordinates;
+///
+/// let (entries, _) = read_coordinates::<num_complex::Complex<f64>>("complex.mtx", &Default::default())?;
+/// println!("{} x {}, {} entries", entries.rows, entries.columns, entries.values.len());
+/// # Ok::<(), host::Error>(())
+/// ```
+pub fn read_coordinates<V: Value>(
+    path: impl AsRef<Path>,
+    options: &ReadOptions<'_>,
+) -> Result<(Coordinates<V>, Header), Error> {
+    let path = path.as_ref();
+    let contents = Contents::of(path)?;
+    let text = gzip::decompressed(&contents, path, options)?;
+    coordinate::read_coordinates(&Document::new(&text, path), options.progress)
+}
+
+/// Reads a dense matrix from a Matrix Market `array` file, of real or complex values; the half that a symmetry
+/// implies is filled in. In parallel, O(bytes).
+///
+/// # Errors
+/// When the file cannot be read; when it is no such file, with the first line that is wrong; when the values are
+/// complex, and those of `V` are not.
+pub fn read_dense<V: Value>(path: impl AsRef<Path>, options: &ReadOptions<'_>) -> Result<(Dense<V>, Header), Error> {
+    let path = path.as_ref();
+    let contents = Contents::of(path)?;
+    let text = gzip::decompressed(&contents, path, options)?;
+    array::read(&Document::new(&text, path), options.progress)
 }

@@ -5,8 +5,11 @@ use std::path::Path;
 
 use rayon::prelude::*;
 
+use super::array::Dense;
 use super::chunks::write_file;
-use crate::error::Error;
+use super::coordinate::Coordinates;
+use super::value::Value;
+use crate::error::{Error, check_length};
 use crate::format::Csr;
 use crate::io::header::{Field, Symmetry};
 use crate::real::Real;
@@ -33,11 +36,62 @@ pub struct MatrixMarketOptions {
 ///
 /// # Errors
 /// With what the system said; when `path` is a directory or a write-protected file.
-pub fn write_vector<T: Real>(path: impl AsRef<Path>, vector: &[T]) -> Result<(), Error> {
-    let first = format!("%%MatrixMarket matrix array real general\n{} 1\n", vector.len());
-    write_file(path.as_ref(), &first, vector.len(), |range, text| {
-        for value in &vector[range] {
-            value.append_to(text);
+pub fn write_vector<V: Value>(path: impl AsRef<Path>, vector: &[V]) -> Result<(), Error> {
+    write_array(path.as_ref(), vector.len(), 1, vector)
+}
+
+/// Writes a dense matrix as a Matrix Market `array general` file of real or complex values. Numbers are written as
+/// by [`write_vector`], which also says how the file appears. O(rows · columns).
+///
+/// # Errors
+/// With what the system said; when `path` is a directory or a write-protected file; when there are not as many values
+/// as the shape says.
+pub fn write_dense<V: Value>(path: impl AsRef<Path>, matrix: &Dense<V>) -> Result<(), Error> {
+    let &Dense { rows, columns, ref values } = matrix;
+    let Some(expected) = rows.checked_mul(columns) else {
+        let (value, limit) = (rows as u128 * columns as u128, usize::MAX as u128);
+        return Err(Error::TooLarge { what: "number of values", value, limit });
+    };
+    check_length("values", values.len(), expected)?;
+    write_array(path.as_ref(), rows, columns, values)
+}
+
+fn write_array<V: Value>(path: &Path, rows: usize, columns: usize, values: &[V]) -> Result<(), Error> {
+    let first = format!("%%MatrixMarket matrix array {} general\n{rows} {columns}\n", V::FIELD.name());
+    write_file(path, &first, values.len(), |range, text| {
+        for value in &values[range] {
+            value.append_value(text);
+            text.push(b'\n');
+        }
+    })
+}
+
+/// Writes the entries of a sparse matrix as a Matrix Market `coordinate general` file, of real or complex values, in
+/// their order. Numbers are written as by [`write_vector`], which also says how the file appears. O(nnz).
+///
+/// # Errors
+/// With what the system said; when `path` is a directory or a write-protected file; when the arrays differ in length
+/// or an index is not below the shape's.
+pub fn write_coordinates<V: Value>(path: impl AsRef<Path>, entries: &Coordinates<V>) -> Result<(), Error> {
+    let Coordinates { rows, columns, row_indices, column_indices, values } = entries;
+    check_length("column_indices", column_indices.len(), row_indices.len())?;
+    check_length("values", values.len(), row_indices.len())?;
+    for (axis, indices, limit) in [("row", row_indices, *rows), ("column", column_indices, *columns)] {
+        if let Some(entry) = indices.par_iter().position_first(|&index| index as usize >= limit) {
+            let index = indices[entry];
+            return Err(Error::structure("COO", format!("entry {entry} is in {axis} {index} of {limit}")));
+        }
+    }
+    let field = V::FIELD.name();
+    let first = format!("%%MatrixMarket matrix coordinate {field} general\n{rows} {columns} {}\n", values.len());
+    write_file(path.as_ref(), &first, values.len(), |range, text| {
+        let mut number = itoa::Buffer::new();
+        for entry in range {
+            for index in [row_indices[entry], column_indices[entry]] {
+                text.extend_from_slice(number.format(index + 1).as_bytes());
+                text.push(b' ');
+            }
+            values[entry].append_value(text);
             text.push(b'\n');
         }
     })
@@ -102,7 +156,7 @@ pub fn write_matrix_market<T: Real>(
                         text.push(b' ');
                         text.extend_from_slice(number.format(value.to_f64() as i64).as_bytes());
                     }
-                    Field::Real => {
+                    Field::Real | Field::Complex => {
                         text.push(b' ');
                         value.append_to(text);
                     }
@@ -134,6 +188,9 @@ fn check_field<T: Real>(matrix: &Csr<T>, options: MatrixMarketOptions) -> Result
     };
     let is_one = |value: &T| value.to_f64() == 1.0;
     let wrong = |fits: &(dyn Fn(&T) -> bool + Sync)| matrix.values().par_iter().find_first(|value| !fits(value));
+    if options.symmetry == Symmetry::Hermitian {
+        return Err("only a complex matrix can be hermitian".into());
+    }
     match options.field {
         Field::Pattern if options.symmetry == Symmetry::SkewSymmetric => {
             Err("a pattern has no signs and cannot be skew-symmetric".into())
@@ -143,6 +200,7 @@ fn check_field<T: Real>(matrix: &Csr<T>, options: MatrixMarketOptions) -> Result
         Field::Integer => wrong(&is_integer).map_or(Ok(()), |value| {
             Err(format!("cannot be written as integers: a value is {value:?}, expected one of 64 bits"))
         }),
+        Field::Complex => Err("cannot be written as complex numbers: the values are real".into()),
         Field::Real => Ok(()),
     }
 }

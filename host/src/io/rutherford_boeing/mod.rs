@@ -92,7 +92,8 @@ fn read<T: Real>(lines: &mut Lines<'_>, options: &ReadOptions<'_>) -> Result<(Cs
                 .and_then(|_| values_format.parse_real(text))
                 .ok_or_else(|| format!("expected an integer of 64 bits, found {}", quote(text)))
         })?,
-        Field::Real => read_array(lines, &values_format, entries, "values", options, |_, text| {
+        // The header has refused complex values.
+        Field::Real | Field::Complex => read_array(lines, &values_format, entries, "values", options, |_, text| {
             values_format.parse_real(text).ok_or_else(|| {
                 format!("expected a real number in the range of {}, found {}", T::PRECISION, quote(text))
             })
