@@ -225,7 +225,7 @@ fn bad_banners() {
     refuse("coordinate real general symmetric", "1 1 0\n", 1, "expected the end of the line, found 'symmetric'");
     refuse("coordinate complex general", "1 1 1\n1 1 1 2\n", 1, "the values are complex, expected real ones");
     refuse("coordinate complex hermitian", "1 1 1\n1 1 1 2\n", 1, "the values are complex, expected real ones");
-    refuse("array complex general", "1 1\n1 2\n", 1, "the values are complex, expected real ones");
+    refuse("array complex general", "1 1\n1 2\n", 1, "an array file holds a dense matrix");
     refuse("coordinate real hermitian", "1 1 1\n1 1 1\n", 1, "only a complex matrix can be hermitian");
     refuse("coordinate pattern hermitian", "1 1 1\n1 1\n", 1, "only a complex matrix can be hermitian");
     refuse("coordinate pattern skew-symmetric", "2 2 1\n2 1\n", 1, "cannot be skew-symmetric");
