@@ -13,9 +13,12 @@ use cuda_std::GlobalMut;
 use cuda_std::launch::{Grid, Kernel, Launch};
 use gpu_kernels::ceiling::ReadOnly;
 use gpu_kernels::conformance::{Conformance, RESULTS};
+use scenarios::multivector::{VECTORS, check_multivector, check_multivector_special_values, multiply_vectors};
+use scenarios::transposed::{check_transposed, check_transposed_special_values};
 use scenarios::{Numbers, check, check_reproducible, check_special_values, check_whole_numbers, matrices};
 use warp_spmv::executor::{Cuda, CudaBuffer, Emulated, Executor, KernelExecutor};
 use warp_spmv::memory::Buffer;
+use warp_spmv::spmv::{Layout, Multivector};
 use warp_spmv::synthetic::Generator;
 use warp_spmv::verify::{Exact, exact, verify};
 use warp_spmv::{Csr, Error, Format, Plan, Real};
@@ -43,6 +46,10 @@ fn main() -> ExitCode {
     check_conformance(&gpu);
     check_scenarios::<f32>(&gpu);
     check_scenarios::<f64>(&gpu);
+    check_multivectors::<f32>(&gpu);
+    check_multivectors::<f64>(&gpu);
+    check_transposes::<f32>(&gpu);
+    check_transposes::<f64>(&gpu);
     check_files(&gpu, &files);
     if !quick {
         measure(&gpu).unwrap_or_else(|error| panic!("{error}"));
@@ -108,6 +115,50 @@ fn check_scenarios<T: Real>(gpu: &Cuda) {
         println!(
             "- {format}, {}: {checked} matrices x {factors} factors right, worst error {worst:.2} of its bound; \
              {refused} refused for padding; special values, whole numbers, same bits twice: right",
+            T::PRECISION
+        );
+    }
+}
+
+/// Several vectors at once, in every format that has a kernel for them.
+fn check_multivectors<T: Real>(gpu: &Cuda) {
+    let pareto = "pareto:rows=500,k=1.2,base=3".parse::<Generator>().unwrap().generate::<T>().unwrap();
+    for &format in Format::ALL.iter().filter(|format| format.multiplies_multivectors()) {
+        let (mut checked, mut worst) = (0, 0.0);
+        let mut check = |name: &str, matrix: &Csr<T>, vectors| {
+            if let Some(error) = check_multivector(gpu, name, matrix, format, vectors) {
+                (checked, worst) = (checked + 1, f64::max(worst, error));
+            }
+        };
+        matrices::<T>().iter().for_each(|(name, matrix)| check(name, matrix, 13));
+        VECTORS.iter().for_each(|&vectors| check("pareto", &pareto, vectors));
+        check_multivector_special_values::<T, _>(gpu, format);
+        let shape = Multivector { vectors: 33, layout: Layout::RowMajor };
+        let x = Numbers::new(5).vector(pareto.columns() * 33);
+        let y = vec![T::ZERO; pareto.rows() * 33];
+        let once = || multiply_vectors(gpu, &pareto, format, shape, (T::ONE, T::ZERO), &x, &y);
+        assert!(once() == once(), "{format}: several vectors: not the same bits twice");
+        println!(
+            "- {format}, {}, several vectors: {checked} cases in both layouts right, worst error {worst:.2} of its \
+             bound; special values, same bits twice: right",
+            T::PRECISION
+        );
+    }
+}
+
+/// The transposed matrix, in every format that has a kernel for it.
+fn check_transposes<T: Real>(gpu: &Cuda) {
+    for &format in Format::ALL.iter().filter(|format| format.multiplies_transposed()) {
+        let (mut checked, mut worst) = (0, 0.0);
+        for (name, matrix) in matrices::<T>() {
+            if let Some(error) = check_transposed(gpu, &name, &matrix, format) {
+                (checked, worst) = (checked + 1, f64::max(worst, error));
+            }
+        }
+        check_transposed_special_values::<T, _>(gpu, format);
+        println!(
+            "- {format}, {}, transposed: {checked} matrices right, worst error {worst:.2} of its bound; special \
+             values: right",
             T::PRECISION
         );
     }

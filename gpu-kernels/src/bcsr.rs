@@ -48,7 +48,9 @@ pub unsafe fn bcsr<T: Absent, const SIZE: u32, const LANES: u32>(
         let mut sums = [T::ZERO; LARGEST_SIDE];
         if block_row < block_rows {
             let (begin, end) = (block_offsets.load(block_row), block_offsets.load(block_row + 1));
-            sums = sums_of_blocks::<T, SIZE, LANES>(begin, end, lane, last_column, first_columns, values, x);
+            sums = sums_of_blocks::<T, SIZE, LANES>(begin, end, lane, last_column, first_columns, values, |column| {
+                x.load(column)
+            });
         }
         unrolled(Block::<SIZE>::ROWS, |row_in_block| {
             let sum = sum_over_lanes::<T, LANES>(sums[row_in_block as usize]);
@@ -62,19 +64,19 @@ pub unsafe fn bcsr<T: Absent, const SIZE: u32, const LANES: u32>(
 }
 
 /// The sums over every `LANES`-th block of the block row that goes from `begin` to `end`, from its `lane`-th block
-/// on.
+/// on; x is given by column.
 ///
 /// # Safety
-/// As for [`bcsr`].
+/// The matrix is as for [`bcsr`], and `element` may be called for columns up to `last_column`.
 #[inline(always)]
-unsafe fn sums_of_blocks<T: Absent, const SIZE: u32, const LANES: u32>(
+pub(crate) unsafe fn sums_of_blocks<T: Absent, const SIZE: u32, const LANES: u32>(
     begin: u32,
     end: u32,
     lane: u32,
     last_column: u32,
     first_columns: Global<u32>,
     values: Global<T>,
-    x: Global<T>,
+    element: impl Fn(u32) -> T,
 ) -> Sums<T> {
     let word_length = const { word_length::<T>(Block::<SIZE>::PLACES) };
     let length = end - begin;
@@ -84,7 +86,7 @@ unsafe fn sums_of_blocks<T: Absent, const SIZE: u32, const LANES: u32>(
         let start =
             u64::from(begin + group) * u64::from(Block::<SIZE>::PLACES) + u64::from((block - group) * word_length);
         let first_column = first_columns.load(begin + block);
-        add_block::<T, SIZE>(sums, values, start, group_blocks * word_length, first_column, last_column, x)
+        add_block::<T, SIZE>(sums, values, start, group_blocks * word_length, first_column, last_column, &element)
     };
     let mut sums = [T::ZERO; LARGEST_SIDE];
     let mut block = lane;

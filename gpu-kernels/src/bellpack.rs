@@ -87,7 +87,9 @@ unsafe fn sums_of_blocks<T: Absent, const SIZE: u32>(
     let mut block = begin + u64::from(lane);
     let mut start = begin * u64::from(Block::<SIZE>::PLACES) + u64::from(lane * word_length);
     let add = |sums, start: u64, first_column: u32| {
-        add_block::<T, SIZE>(sums, values, start, lanes * word_length, first_column, last_column, x)
+        add_block::<T, SIZE>(sums, values, start, lanes * word_length, first_column, last_column, |column| {
+            x.load(column)
+        })
     };
     let step = u64::from(lanes) * u64::from(Block::<SIZE>::PLACES);
     let mut left = width;

@@ -58,11 +58,11 @@ pub const fn word_length<T>(places: u32) -> u32 {
 /// The sums of the rows of a block; those that the block does not have stay 0.
 pub(crate) type Sums<T> = [T; LARGEST_SIDE];
 
-/// `sums` with the product of one block and x. What lies outside the matrix is not read.
+/// `sums` with the product of one block and x, given by column. What lies outside the matrix is not read.
 ///
 /// # Safety
-/// The words of the block begin at `start` and are `distance` values apart; `x` has `last_column` + 1 elements,
-/// and the block an entry in no other column.
+/// The words of the block begin at `start` and are `distance` values apart; `element` may be called for columns up to
+/// `last_column`, and the block has an entry in no other column.
 #[inline(always)]
 pub(crate) unsafe fn add_block<T: Absent, const SIZE: u32>(
     mut sums: Sums<T>,
@@ -71,13 +71,13 @@ pub(crate) unsafe fn add_block<T: Absent, const SIZE: u32>(
     distance: u32,
     first_column: u32,
     last_column: u32,
-    x: Global<T>,
+    element: impl Fn(u32) -> T,
 ) -> Sums<T> {
     let word_length = const { word_length::<T>(Block::<SIZE>::PLACES) };
     let mut word = [T::ZERO; 4];
     unrolled(Block::<SIZE>::COLUMNS, |column| {
         // Past the last column there are no entries, and any element will do.
-        let element = x.load(first_column.wrapping_add(column).min(last_column));
+        let element = element(first_column.wrapping_add(column).min(last_column));
         unrolled(Block::<SIZE>::ROWS, |row| {
             let place = column * Block::<SIZE>::ROWS + row;
             if place.is_multiple_of(word_length) {

@@ -113,7 +113,7 @@ pub unsafe fn coo_carries<T: GpuFloat>(
 /// # Safety
 /// `rows` has `count` elements, never decreasing, and `first` is below `count`.
 #[inline(always)]
-unsafe fn end_of_run(rows: Global<u32>, first: u32, count: u32, row: u32) -> u32 {
+pub(crate) unsafe fn end_of_run(rows: Global<u32>, first: u32, count: u32, row: u32) -> u32 {
     let mut inside = first;
     let mut outside = count;
     while outside - inside > 1 {

@@ -8,26 +8,27 @@ use crate::Offset;
 use crate::reduction::sum_over_lanes;
 use crate::vector::update;
 
-/// The sum of entry times element of x over every `STEP`-th entry from `entry` on. Four entries at a time are
+/// The sum of entry times element of x, by column, over every `STEP`-th entry from `entry` on. Four entries at a time are
 /// loaded before the first is used, to keep the memory busy; by way of the caches, because neighbouring lanes and
 /// steps share cache lines.
 ///
 /// # Safety
-/// Entries up to `end` exist, and `x` has an element for each of their columns; `end` + 4 `STEP` does not overflow.
+/// Entries up to `end` exist, `element` may be called for each of their columns, and `end` + 4 `STEP` does not
+/// overflow.
 #[inline(always)]
-unsafe fn sum_of_entries<T: GpuFloat, O: Offset, const STEP: u32>(
+pub(crate) unsafe fn sum_of_entries<T: GpuFloat, O: Offset, const STEP: u32>(
     mut entry: O,
     end: O,
     column_indices: Global<u32>,
     values: Global<T>,
-    x: Global<T>,
+    element: impl Fn(u32) -> T,
 ) -> T {
     let mut sum = T::ZERO;
     while entry + O::from(3 * STEP) < end {
         let entries = [entry, entry + O::from(STEP), entry + O::from(2 * STEP), entry + O::from(3 * STEP)];
         let columns = entries.map(|entry| column_indices.load(entry));
         let values = entries.map(|entry| values.load(entry));
-        let elements = columns.map(|column| x.load(column));
+        let elements = columns.map(&element);
         sum = values[0].mul_add(elements[0], sum);
         sum = values[1].mul_add(elements[1], sum);
         sum = values[2].mul_add(elements[2], sum);
@@ -35,7 +36,7 @@ unsafe fn sum_of_entries<T: GpuFloat, O: Offset, const STEP: u32>(
         entry = entry + O::from(4 * STEP);
     }
     while entry < end {
-        sum = values.load(entry).mul_add(x.load(column_indices.load(entry)), sum);
+        sum = values.load(entry).mul_add(element(column_indices.load(entry)), sum);
         entry = entry + O::from(STEP);
     }
     sum
@@ -68,7 +69,7 @@ pub unsafe fn csr_scalar<T: GpuFloat, O: Offset>(
     let mut row = index_1d();
     while row < rows {
         let (begin, end) = (row_offsets.load(row), row_offsets.load(row + 1));
-        let sum = sum_of_entries::<T, O, 1>(begin, end, column_indices, values, x);
+        let sum = sum_of_entries::<T, O, 1>(begin, end, column_indices, values, |column| x.load(column));
         update(y, row, alpha, sum, beta);
         row += grid_threads();
     }
@@ -107,7 +108,9 @@ pub unsafe fn csr_vector<T: GpuFloat, O: Offset, const LANES: u32>(
         let mut sum = T::ZERO;
         if row < rows {
             let (begin, end) = (row_offsets.load(row), row_offsets.load(row + 1));
-            sum = sum_of_entries::<T, O, LANES>(begin + O::from(lane), end, column_indices, values, x);
+            sum = sum_of_entries::<T, O, LANES>(begin + O::from(lane), end, column_indices, values, |column| {
+                x.load(column)
+            });
         }
         let sum = sum_over_lanes::<T, LANES>(sum);
         if lane == 0 && row < rows {

@@ -41,7 +41,7 @@ pub unsafe fn ell<T: GpuFloat>(
 ) {
     let mut row = index_1d();
     while row < rows {
-        let sum = sum_of_places(row.into(), stride.into(), width, column_indices, values, x);
+        let sum = sum_of_places(row.into(), stride.into(), width, column_indices, values, |column| x.load(column));
         update(y, row, alpha, sum, beta);
         row += grid_threads();
     }
@@ -98,7 +98,7 @@ pub unsafe fn ell_subwarp<T: GpuFloat>(
             let first = u64::from(first_place) * stride + u64::from(row);
             let count = (width - first_place).div_ceil(threads_per_row);
             let step = u64::from(threads_per_row) * stride;
-            sum = sum_of_places(first, step, count, column_indices, values, x);
+            sum = sum_of_places(first, step, count, column_indices, values, |column| x.load(column));
         }
         sums.store(thread, sum);
         sync_threads();
@@ -120,12 +120,12 @@ pub unsafe fn ell_subwarp<T: GpuFloat>(
     }
 }
 
-/// The sum of entry times element of x over `count` places, `step` apart, up to the first padding. Four places at
+/// The sum of entry times element of x, by column, over `count` places, `step` apart, up to the first padding. Four places at
 /// a time are loaded before the first is used, to keep the memory busy; what padding holds is loaded then, but
 /// never used.
 ///
 /// # Safety
-/// The places exist, and `x` has an element for each of their columns but [`PADDING`].
+/// The places exist, and `element` may be called for each of their columns but [`PADDING`].
 #[inline(always)]
 pub(crate) unsafe fn sum_of_places<T: GpuFloat>(
     first: u64,
@@ -133,7 +133,7 @@ pub(crate) unsafe fn sum_of_places<T: GpuFloat>(
     count: u32,
     column_indices: Global<u32>,
     values: Global<T>,
-    x: Global<T>,
+    element: impl Fn(u32) -> T,
 ) -> T {
     let mut sum = T::ZERO;
     let mut place = first;
@@ -142,10 +142,10 @@ pub(crate) unsafe fn sum_of_places<T: GpuFloat>(
         let places = [place, place + step, place + 2 * step, place + 3 * step];
         let columns = places.map(|place| column_indices.load_streaming(place));
         let values = places.map(|place| values.load_streaming(place));
-        sum = add_place(sum, columns[0], values[0], x);
-        sum = add_place(sum, columns[1], values[1], x);
-        sum = add_place(sum, columns[2], values[2], x);
-        sum = add_place(sum, columns[3], values[3], x);
+        sum = add_place(sum, columns[0], values[0], &element);
+        sum = add_place(sum, columns[1], values[1], &element);
+        sum = add_place(sum, columns[2], values[2], &element);
+        sum = add_place(sum, columns[3], values[3], &element);
         if columns[3] == PADDING {
             return sum;
         }
@@ -157,7 +157,7 @@ pub(crate) unsafe fn sum_of_places<T: GpuFloat>(
         if column == PADDING {
             return sum;
         }
-        sum = add_place(sum, column, values.load_streaming(place), x);
+        sum = add_place(sum, column, values.load_streaming(place), &element);
         place += step;
         left -= 1;
     }
@@ -165,10 +165,7 @@ pub(crate) unsafe fn sum_of_places<T: GpuFloat>(
 }
 
 /// `sum` with one more product, unless the place is padding.
-///
-/// # Safety
-/// `x` has an element for `column`, unless that is [`PADDING`].
 #[inline(always)]
-unsafe fn add_place<T: GpuFloat>(sum: T, column: u32, value: T, x: Global<T>) -> T {
-    if column == PADDING { sum } else { value.mul_add(x.load(column), sum) }
+fn add_place<T: GpuFloat>(sum: T, column: u32, value: T, element: impl Fn(u32) -> T) -> T {
+    if column == PADDING { sum } else { value.mul_add(element(column), sum) }
 }

@@ -1,7 +1,8 @@
 //! The SpMV kernels, one file a format.
 //!
 //! Each kernel is compiled to PTX for the GPU and as plain Rust for the warp emulator. There is no `cfg` here:
-//! `cuda_std` knows where it runs. All kernels compute y ← α A x + β y, and with β = 0 never read y.
+//! `cuda_std` knows where it runs. All kernels compute y ← α A x + β y, some for several x or for Aᵀ; with β = 0 they
+//! never read y.
 #![no_std]
 // The contract of a kernel is its Safety section, and its whole body relies on it.
 #![allow(unsafe_op_in_unsafe_fn)]
@@ -20,9 +21,11 @@ pub mod csr_merge_path;
 pub mod dia;
 pub mod ell;
 mod entries;
+pub mod multivector;
 mod reduction;
 mod search;
 pub mod sell_p;
+pub mod transposed;
 pub mod vector;
 
 use core::ops::{Add, Sub};

@@ -36,7 +36,7 @@ pub unsafe fn sell_p<T: GpuFloat>(
 ) {
     let mut row = index_1d();
     while row < rows {
-        let sum = sum_of_row(row, slice_size, slice_begins, column_indices, values, x);
+        let sum = sum_of_row(row, slice_size, slice_begins, column_indices, values, |column| x.load(column));
         update(y, row, alpha, sum, beta);
         row += grid_threads();
     }
@@ -72,24 +72,25 @@ pub unsafe fn sell_p_sorted<T: GpuFloat>(
     let mut position = index_1d();
     while position < rows {
         let row = row_indices.load_streaming(position);
-        let sum = sum_of_row(position, slice_size, slice_begins, column_indices, values, x);
+        let sum = sum_of_row(position, slice_size, slice_begins, column_indices, values, |column| x.load(column));
         update(y, row, alpha, sum, beta);
         position += grid_threads();
     }
 }
 
-/// The product of the row at `position` with x.
+/// The product of the row at `position` with x, given by column.
 ///
 /// # Safety
-/// As for [`sell_p`]; `position` is below the number of rows.
+/// The matrix is as for [`sell_p`], `position` is below the number of rows, and `element` may be called for each of
+/// the row's columns.
 #[inline(always)]
-unsafe fn sum_of_row<T: GpuFloat>(
+pub(crate) unsafe fn sum_of_row<T: GpuFloat>(
     position: u32,
     slice_size: u32,
     slice_begins: Global<u64>,
     column_indices: Global<u32>,
     values: Global<T>,
-    x: Global<T>,
+    element: impl Fn(u32) -> T,
 ) -> T {
     // Or the division would bring code for panics along.
     assert_unchecked(slice_size > 0);
@@ -99,5 +100,5 @@ unsafe fn sum_of_row<T: GpuFloat>(
     let width = (slice_begins.load(slice + 1) - begin) as u32;
     let step = u64::from(slice_size);
     let first = begin * step + u64::from(position % slice_size);
-    sum_of_places(first, step, width, column_indices, values, x)
+    sum_of_places(first, step, width, column_indices, values, element)
 }

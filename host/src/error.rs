@@ -41,10 +41,20 @@ pub enum Error {
         times: f64,
     },
     /// The same bits every run were demanded of a format that does not give them.
-    #[error("{format} is not reproducible: choose another format, or do not ask for the same bits every run")]
+    #[error("{what} is not reproducible: {instead}, or do not ask for the same bits every run")]
     NotReproducible {
-        /// The format that was asked for.
+        /// The format that was asked for, and for what.
+        what: String,
+        /// What gives the same bits.
+        instead: &'static str,
+    },
+    /// A format has no kernel for an operation.
+    #[error("format {format} has no kernel for {operation}")]
+    Unsupported {
+        /// The format.
         format: &'static str,
+        /// What was asked of it.
+        operation: &'static str,
     },
     /// Two operands do not fit each other.
     #[error("{what} has length {found}, expected {expected}")]

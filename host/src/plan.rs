@@ -3,9 +3,9 @@
 use crate::error::Error;
 use crate::executor::Executor;
 use crate::format::{Csr, FillLimit, Format, Matrix};
-use crate::memory::Memory;
+use crate::memory::{Buffer, Memory};
 use crate::real::Real;
-use crate::spmv::{Operands, Workspace, carries};
+use crate::spmv::{Multivector, MultivectorOperands, Operands, Workspace, carries, multivector_carries};
 
 /// A vector in the memory of executor `E`.
 pub type Vector<T, E> = <<E as Executor>::Memory as Memory>::Buffer<T>;
@@ -26,6 +26,8 @@ pub struct Plan<'e, T: Real, E: Executor> {
     format: Format,
     matrix: Matrix<T, E::Memory>,
     workspace: Workspace<T, E::Memory>,
+    /// As in [`PlanOptions`].
+    reproducible: bool,
 }
 
 impl<'e, T: Real, E: Executor> Plan<'e, T, E> {
@@ -43,9 +45,10 @@ impl<'e, T: Real, E: Executor> Plan<'e, T, E> {
     /// When the format cannot keep to the options, or memory runs out.
     pub fn with_options(executor: &'e E, matrix: Csr<T>, format: Format, options: PlanOptions) -> Result<Self, Error> {
         if options.reproducible && !format.reproducible() {
-            return Err(Error::NotReproducible { format: format.name() });
+            return Err(Error::NotReproducible { what: format.to_string(), instead: "choose another format" });
         }
-        Self::from_matrix(executor, Matrix::try_from_csr(matrix, format, options.fill_limit)?, format)
+        let matrix = Matrix::try_from_csr(matrix, format, options.fill_limit)?;
+        Ok(Self { reproducible: options.reproducible, ..Self::from_matrix(executor, matrix, format)? })
     }
 
     /// Moves a matrix that is already stored as `format` needs it to the executor.
@@ -63,6 +66,7 @@ impl<'e, T: Real, E: Executor> Plan<'e, T, E> {
             format,
             matrix: matrix.transfer(&Upload(executor))?,
             workspace: Workspace { carry_rows: executor.zeros(carries)?, carry_values: executor.zeros(carries)? },
+            reproducible: false,
         })
     }
 
@@ -73,6 +77,53 @@ impl<'e, T: Real, E: Executor> Plan<'e, T, E> {
     pub fn apply(&mut self, alpha: T, x: &Vector<T, E>, beta: T, y: &mut Vector<T, E>) -> Result<(), Error> {
         let operands = Operands { alpha, x, beta, y };
         self.executor.multiply(&self.matrix, self.format, operands, &mut self.workspace)
+    }
+
+    /// Y ← α A X + β Y for several vectors at once; with β = 0, Y is overwritten and never read. X has `shape.vectors`
+    /// vectors of an element for each column, Y as many of an element for each row, both in the layout of `shape`. The
+    /// matrix is read once for each 32 vectors (by the CPU in column-major layout once for each vector). The same bits
+    /// every time. The first call makes room for what a format needs besides, and so may allocate.
+    ///
+    /// # Errors
+    /// When X or Y does not fit the matrix and `shape`, the executor cannot do it in this format (see
+    /// [`Format::multiplies_multivectors`]), memory runs out, or the device fails.
+    pub fn apply_multivector(
+        &mut self,
+        shape: Multivector,
+        alpha: T,
+        x: &Vector<T, E>,
+        beta: T,
+        y: &mut Vector<T, E>,
+    ) -> Result<(), Error> {
+        let (rows, values) = multivector_carries(&self.matrix, self.executor.device());
+        if self.workspace.carry_rows.len() < rows {
+            self.workspace.carry_rows = self.executor.zeros(rows)?;
+        }
+        if self.workspace.carry_values.len() < values {
+            self.workspace.carry_values = self.executor.zeros(values)?;
+        }
+        let operands = MultivectorOperands { shape, alpha, x, beta, y };
+        self.executor.multiply_multivector(&self.matrix, self.format, operands, &mut self.workspace)
+    }
+
+    /// y ← α Aᵀ x + β y without storing the transpose; with β = 0, y is overwritten and never read. x has an element
+    /// for each row, y one for each column.
+    ///
+    /// Kernels on a GPU add to y atomically, O(nnz + columns): fast where few entries share a column, and not the same
+    /// bits every time. The CPU's result is the same for any number of threads; it takes memory for at most as many
+    /// sums as there are entries, or columns if those are more. For the same bits everywhere, or for many
+    /// multiplications, make a plan of [`Csr::transposed`] and [`apply`](Self::apply) it.
+    ///
+    /// # Errors
+    /// When a vector does not fit the matrix, the executor cannot do it in this format (see
+    /// [`Format::multiplies_transposed`]), the plan must be reproducible and
+    /// [`Format::reproducible_transposed`] is false, memory runs out, or the device fails.
+    pub fn apply_transposed(&self, alpha: T, x: &Vector<T, E>, beta: T, y: &mut Vector<T, E>) -> Result<(), Error> {
+        if self.reproducible && !self.format.reproducible_transposed() {
+            let what = format!("{}, transposed,", self.format);
+            return Err(Error::NotReproducible { what, instead: "make a plan of Csr::transposed" });
+        }
+        self.executor.multiply_transposed(&self.matrix, self.format, Operands { alpha, x, beta, y })
     }
 
     /// The format that is multiplied with: where the one asked for stands for others, the one that

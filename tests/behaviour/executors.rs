@@ -202,7 +202,7 @@ fn vectors_that_do_not_fit_are_refused() {
 }
 
 /// Any small matrix, as entries in no order, some of them more than once.
-fn any_matrix() -> impl Strategy<Value = Csr<f64>> {
+pub fn any_matrix() -> impl Strategy<Value = Csr<f64>> {
     (0usize..80, 0usize..80).prop_flat_map(|(rows, columns)| {
         let most = if rows * columns == 0 { 0 } else { 300 };
         let entry = (0..rows.max(1) as u32, 0..columns.max(1) as u32, -1e3..1e3);

@@ -2,5 +2,7 @@
 
 mod executors;
 mod formats;
+mod multivectors;
 #[path = "../scenarios/mod.rs"]
 mod scenarios;
+mod transposed;

@@ -1,5 +1,8 @@
 //! What every executor must get right: the same list for the CPU, the emulator and the GPU.
 
+pub mod multivector;
+pub mod transposed;
+
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use warp_spmv::executor::Executor;

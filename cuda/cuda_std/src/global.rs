@@ -5,9 +5,10 @@
 
 use crate::backend;
 use crate::float::GpuFloat;
+use crate::plain::Plain;
 
 /// A number that an array in global memory can hold.
-pub trait Scalar: Copy + 'static {
+pub trait Scalar: Plain {
     /// Reads through the read-only path.
     ///
     /// # Safety
@@ -240,6 +241,9 @@ impl<T: GpuFloat> GlobalMut<T> {
 
 macro_rules! scalar {
     ($type:ident, $one:ident, $one_streaming:ident, $two:ident, $four:ident) => {
+        // SAFETY: a number of 32 or 64 bits.
+        unsafe impl Plain for $type {}
+
         impl Scalar for $type {
             #[inline(always)]
             unsafe fn read(address: *const Self) -> Self {

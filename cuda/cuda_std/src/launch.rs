@@ -2,7 +2,8 @@
 
 use core::ffi::c_void;
 
-use crate::global::{Global, GlobalMut, Scalar};
+use crate::global::{Global, GlobalMut};
+use crate::plain::Plain;
 
 pub use warp_emulator::Grid;
 
@@ -53,7 +54,7 @@ impl<T> Argument for GlobalMut<T> {
     }
 }
 
-impl<T: Scalar> Argument for T {
+impl<T: Plain> Argument for T {
     fn address(&self) -> *const c_void {
         std::ptr::from_ref(self).cast()
     }

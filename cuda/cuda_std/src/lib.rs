@@ -20,6 +20,7 @@ mod float;
 mod global;
 #[cfg(not(target_arch = "nvptx64"))]
 pub mod launch;
+mod plain;
 pub mod shared;
 pub mod thread;
 pub mod warp;
@@ -31,5 +32,6 @@ mod backend;
 pub use cuda_std_macros::kernel;
 pub use float::GpuFloat;
 pub use global::{Global, GlobalMut, Index, Scalar};
+pub use plain::Plain;
 
 pub use entry_name::EntryName;

@@ -10,9 +10,9 @@ use syn::{Attribute, Error, FnArg, GenericParam, Ident, ItemFn, Pat, Token, Type
 /// Turns a function into a GPU kernel that is written once, for the GPU and for the warp emulator.
 ///
 /// The function is `pub unsafe fn name(parameters)`, returns nothing, and has a `# Safety` section that says
-/// what its caller must provide. Its parameters are numbers, `Global<T>` and `GlobalMut<T>`. It may have type
-/// and `u32` const parameters; the attribute then lists what to compile, for example
-/// `#[kernel(T: [f32, f64], LANES: [2, 4])]`. What comes of it:
+/// what its caller must provide. Its parameters are numbers or structs of them (`Plain`), `Global<T>` and
+/// `GlobalMut<T>`. It may have type and `u32` const parameters; the attribute then lists what to compile, for
+/// example `#[kernel(T: [f32, f64], LANES: [2, 4])]`. What comes of it:
 ///
 /// - on nvptx64, one entry point for each combination: `name_f32_2`, `name_f32_4`, `name_f64_2`, ...;
 /// - elsewhere, a struct that holds the arguments, named like the function in camel case, with the same type

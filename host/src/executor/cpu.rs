@@ -5,7 +5,10 @@ use crate::error::Error;
 use crate::format::{Format, Matrix};
 use crate::memory::{Element, HostMemory};
 use crate::real::Real;
-use crate::spmv::{Device, Operands, Tuning, Workspace, multiply_on_cpu};
+use crate::spmv::{
+    Device, MultivectorOperands, Operands, Tuning, Workspace, multiply_multivector_on_cpu, multiply_on_cpu,
+    multiply_transposed_on_cpu,
+};
 
 /// The executor that runs on rayon's threads: the pool it is called from, or the global one. Its results do
 /// not depend on how many they are.
@@ -40,5 +43,24 @@ impl Executor for Cpu {
         _workspace: &mut Workspace<T, HostMemory>,
     ) -> Result<(), Error> {
         multiply_on_cpu(matrix, format, operands)
+    }
+
+    fn multiply_multivector<T: Real>(
+        &self,
+        matrix: &Matrix<T>,
+        format: Format,
+        operands: MultivectorOperands<'_, T, HostMemory>,
+        _workspace: &mut Workspace<T, HostMemory>,
+    ) -> Result<(), Error> {
+        multiply_multivector_on_cpu(matrix, format, operands)
+    }
+
+    fn multiply_transposed<T: Real>(
+        &self,
+        matrix: &Matrix<T>,
+        format: Format,
+        operands: Operands<'_, T, HostMemory>,
+    ) -> Result<(), Error> {
+        multiply_transposed_on_cpu(matrix, format, operands)
     }
 }

@@ -20,7 +20,9 @@ use crate::error::{Error, check_length};
 use crate::format::{Format, Matrix};
 use crate::memory::{Buffer, Element, Memory};
 use crate::real::Real;
-use crate::spmv::{Device, Operands, Tuning, Workspace, launches};
+use crate::spmv::{
+    Device, MultivectorOperands, Operands, Tuning, Workspace, launches, multivector_launches, transposed_launches,
+};
 
 /// The executor that runs on an NVIDIA GPU.
 ///
@@ -192,12 +194,33 @@ impl Executor for Cuda {
         operands: Operands<'_, T, CudaMemory>,
         workspace: &mut Workspace<T, CudaMemory>,
     ) -> Result<(), Error> {
-        for launch in launches(matrix, format, operands, workspace, &self.device)? {
-            // SAFETY: the matrix keeps its invariants, `launches` checked the vectors, all arrays are on the GPU,
-            // and freeing one waits until the kernels are done.
-            unsafe { self.launch(&launch) }?;
-        }
-        Ok(())
+        let launches = launches(matrix, format, operands, workspace, &self.device)?;
+        // SAFETY: the matrix keeps its invariants, `launches` checked the vectors, all arrays are on the GPU,
+        // and freeing one waits until the kernels are done.
+        unsafe { self.launch_all(launches) }
+    }
+
+    fn multiply_multivector<T: Real>(
+        &self,
+        matrix: &Matrix<T, CudaMemory>,
+        format: Format,
+        operands: MultivectorOperands<'_, T, CudaMemory>,
+        workspace: &mut Workspace<T, CudaMemory>,
+    ) -> Result<(), Error> {
+        let launches = multivector_launches(matrix, format, operands, workspace, &self.device)?;
+        // SAFETY: as in `multiply`.
+        unsafe { self.launch_all(launches) }
+    }
+
+    fn multiply_transposed<T: Real>(
+        &self,
+        matrix: &Matrix<T, CudaMemory>,
+        format: Format,
+        operands: Operands<'_, T, CudaMemory>,
+    ) -> Result<(), Error> {
+        let launches = transposed_launches(matrix, format, operands, &self.device)?;
+        // SAFETY: as in `multiply`.
+        unsafe { self.launch_all(launches) }
     }
 
     fn synchronize(&self) -> Result<(), Error> {

@@ -8,7 +8,9 @@ use crate::error::Error;
 use crate::format::{Format, Matrix};
 use crate::memory::{Element, HostMemory};
 use crate::real::Real;
-use crate::spmv::{Device, Operands, Tuning, Workspace, launches};
+use crate::spmv::{
+    Device, MultivectorOperands, Operands, Tuning, Workspace, launches, multivector_launches, transposed_launches,
+};
 
 /// The executor that runs the same launches as a GPU, lane by lane on one thread, and checks every access and
 /// every meeting of lanes. Its times say nothing about a GPU.
@@ -53,11 +55,32 @@ impl Executor for Emulated {
         operands: Operands<'_, T, HostMemory>,
         workspace: &mut Workspace<T, HostMemory>,
     ) -> Result<(), Error> {
-        for launch in launches(matrix, format, operands, workspace, &self.device)? {
-            // SAFETY: the matrix keeps its invariants, `launches` checked the vectors, and all arrays are in
-            // host memory and borrowed for as long as this call.
-            unsafe { self.launch(&launch) }?;
-        }
-        Ok(())
+        let launches = launches(matrix, format, operands, workspace, &self.device)?;
+        // SAFETY: the matrix keeps its invariants, `launches` checked the vectors, all arrays are in
+        // host memory and borrowed for as long as this call.
+        unsafe { self.launch_all(launches) }
+    }
+
+    fn multiply_multivector<T: Real>(
+        &self,
+        matrix: &Matrix<T>,
+        format: Format,
+        operands: MultivectorOperands<'_, T, HostMemory>,
+        workspace: &mut Workspace<T, HostMemory>,
+    ) -> Result<(), Error> {
+        let launches = multivector_launches(matrix, format, operands, workspace, &self.device)?;
+        // SAFETY: as in `multiply`.
+        unsafe { self.launch_all(launches) }
+    }
+
+    fn multiply_transposed<T: Real>(
+        &self,
+        matrix: &Matrix<T>,
+        format: Format,
+        operands: Operands<'_, T, HostMemory>,
+    ) -> Result<(), Error> {
+        let launches = transposed_launches(matrix, format, operands, &self.device)?;
+        // SAFETY: as in `multiply`.
+        unsafe { self.launch_all(launches) }
     }
 }

@@ -24,7 +24,7 @@ use crate::error::Error;
 use crate::format::{Format, Matrix};
 use crate::memory::{Element, Memory};
 use crate::real::Real;
-use crate::spmv::{Device, Operands, Workspace};
+use crate::spmv::{Device, MultivectorOperands, Operands, Workspace};
 
 /// Something that can multiply: it holds arrays in its memory and works on them.
 ///
@@ -62,6 +62,30 @@ pub trait Executor {
         workspace: &mut Workspace<T, Self::Memory>,
     ) -> Result<(), Error>;
 
+    /// Y ← α A X + β Y for several vectors. [`Plan`](crate::Plan) is the convenient way to call it.
+    ///
+    /// # Errors
+    /// As for [`multiply`](Self::multiply), and when the executor cannot do it in this format.
+    fn multiply_multivector<T: Real>(
+        &self,
+        matrix: &Matrix<T, Self::Memory>,
+        format: Format,
+        operands: MultivectorOperands<'_, T, Self::Memory>,
+        workspace: &mut Workspace<T, Self::Memory>,
+    ) -> Result<(), Error>;
+
+    /// y ← α Aᵀ x + β y, where x has an element for each row and y one for each column. [`Plan`](crate::Plan) is the
+    /// convenient way to call it.
+    ///
+    /// # Errors
+    /// As for [`multiply`](Self::multiply), and when the executor cannot do it in this format.
+    fn multiply_transposed<T: Real>(
+        &self,
+        matrix: &Matrix<T, Self::Memory>,
+        format: Format,
+        operands: Operands<'_, T, Self::Memory>,
+    ) -> Result<(), Error>;
+
     /// Waits until all work is done.
     fn synchronize(&self) -> Result<(), Error> {
         Ok(())
@@ -85,6 +109,15 @@ pub trait KernelExecutor: Executor {
     /// What the kernel's `# Safety` section demands, of arrays in this executor's memory that live until the kernel
     /// is done. Freeing one waits for that.
     unsafe fn launch(&self, launch: &Launch) -> Result<(), Error>;
+
+    /// Runs several kernels, one after the other.
+    ///
+    /// # Safety
+    /// As for [`launch`](Self::launch), for each.
+    unsafe fn launch_all(&self, launches: Vec<Launch>) -> Result<(), Error> {
+        // SAFETY: the caller's promise.
+        launches.iter().try_for_each(|launch| unsafe { self.launch(launch) })
+    }
 }
 
 /// The names of the executors.

@@ -5,7 +5,7 @@ use crate::error::Error;
 use crate::format::{Format, Matrix};
 use crate::memory::{Element, HostMemory};
 use crate::real::Real;
-use crate::spmv::{Device, Operands, Tuning, Workspace};
+use crate::spmv::{Device, MultivectorOperands, Operands, Tuning, Workspace};
 use crate::verify::Accumulator;
 
 /// The sequential, compensated executor.
@@ -38,14 +38,52 @@ impl Executor for Reference {
         _workspace: &mut Workspace<T, HostMemory>,
     ) -> Result<(), Error> {
         operands.check(matrix.rows(), matrix.columns())?;
-        let Operands { alpha, x, beta, y } = operands;
-        let mut rows = vec![Accumulator::default(); y.len()];
-        matrix.for_each_entry(|row, column, value| {
-            rows[row].add_product(value.to_f64(), x[column as usize].to_f64());
+        multiply(operands, |add| {
+            matrix.for_each_entry(|row, column, value| add(row, column as usize, value));
         });
-        for (y, row) in y.iter_mut().zip(rows) {
-            *y = T::from_f64(row.combine(alpha.to_f64(), beta.to_f64(), y.to_f64()).value());
+        Ok(())
+    }
+
+    fn multiply_multivector<T: Real>(
+        &self,
+        matrix: &Matrix<T>,
+        format: Format,
+        operands: MultivectorOperands<'_, T, HostMemory>,
+        workspace: &mut Workspace<T, HostMemory>,
+    ) -> Result<(), Error> {
+        operands.check(matrix.rows(), matrix.columns())?;
+        let MultivectorOperands { shape, alpha, x, beta, y } = operands;
+        for vector in 0..shape.vectors {
+            let x = (0..matrix.columns()).map(|column| x[shape.place(matrix.columns(), column, vector)]).collect();
+            let mut result = (0..matrix.rows()).map(|row| y[shape.place(matrix.rows(), row, vector)]).collect();
+            self.multiply(matrix, format, Operands { alpha, x: &x, beta, y: &mut result }, workspace)?;
+            for (row, result) in result.into_iter().enumerate() {
+                y[shape.place(matrix.rows(), row, vector)] = result;
+            }
         }
         Ok(())
+    }
+
+    fn multiply_transposed<T: Real>(
+        &self,
+        matrix: &Matrix<T>,
+        _format: Format,
+        operands: Operands<'_, T, HostMemory>,
+    ) -> Result<(), Error> {
+        operands.check(matrix.columns(), matrix.rows())?;
+        multiply(operands, |add| {
+            matrix.for_each_entry(|row, column, value| add(column as usize, row, value));
+        });
+        Ok(())
+    }
+}
+
+/// y ← α A x + β y for the matrix whose entries `for_each` hands over, as row, column and value.
+fn multiply<T: Real>(operands: Operands<'_, T, HostMemory>, for_each: impl FnOnce(&mut dyn FnMut(usize, usize, T))) {
+    let Operands { alpha, x, beta, y } = operands;
+    let mut rows = vec![Accumulator::default(); y.len()];
+    for_each(&mut |row, column, value| rows[row].add_product(value.to_f64(), x[column].to_f64()));
+    for (y, row) in y.iter_mut().zip(rows) {
+        *y = T::from_f64(row.combine(alpha.to_f64(), beta.to_f64(), y.to_f64()).value());
     }
 }

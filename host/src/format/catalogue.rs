@@ -212,6 +212,33 @@ impl Format {
         !matches!(self, Self::CooAtomic)
     }
 
+    /// Whether [`Plan::apply_multivector`](crate::Plan::apply_multivector) works in this format, on every executor: in
+    /// all of CSR, COO, SELL-P and BCSR. The reference executor does it in any format. The result has the same bits
+    /// every time.
+    pub fn multiplies_multivectors(self) -> bool {
+        self.multiplies_transposed() || matches!(self, Self::SellP | Self::SellPSorted | Self::Bcsr(_))
+    }
+
+    /// Whether [`Plan::apply_transposed`](crate::Plan::apply_transposed) works in this format, on every executor: in
+    /// all of CSR and COO. The reference executor does it in any format.
+    pub fn multiplies_transposed(self) -> bool {
+        match self {
+            Self::CsrScalar | Self::CsrVector(_) | Self::CsrLoadBalanced | Self::CsrMergePath | Self::CsrAutomatic => {
+                true
+            }
+            Self::Coo | Self::CooAtomic => true,
+            Self::Dia | Self::Ell | Self::EllSubwarp | Self::SellP | Self::SellPSorted => false,
+            Self::Bcsr(_) | Self::Bellpack(_) | Self::Hyb(_) | Self::Cmrs(_) | Self::CmrsPadded => false,
+        }
+    }
+
+    /// Whether [`Plan::apply_transposed`](crate::Plan::apply_transposed) gives the same bits every time on the same
+    /// device, on every executor that can do it. Kernels add to y atomically, so it does not where there is one; see
+    /// [`Csr::transposed`].
+    pub fn reproducible_transposed(self) -> bool {
+        !self.multiplies_transposed()
+    }
+
     /// The format that this one stands for with `matrix`: [`CsrAutomatic`](Self::CsrAutomatic) is
     /// [`CsrLoadBalanced`](Self::CsrLoadBalanced) for more than 10^6 rows or a row of more than 64 entries, otherwise
     /// [`CsrScalar`](Self::CsrScalar) (Anzt et al. 2020, Algorithm 2); any other format is itself. O(rows).

@@ -22,6 +22,7 @@ mod offsets;
 mod rows;
 mod sell_p;
 mod storage;
+mod transpose;
 
 pub use bcsr::Bcsr;
 pub use bellpack::{Bellpack, PartitionRows};

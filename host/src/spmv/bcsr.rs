@@ -5,9 +5,9 @@ use gpu_kernels::bcsr;
 use rayon::prelude::*;
 
 use super::block::{GROUP, add_group, values_per_word};
-use super::{Device, Operands, update};
+use super::{Device, HostOperands, Operands, update};
 use crate::format::{Bcsr, BlockVisitor};
-use crate::memory::{Buffer, HostMemory, Memory};
+use crate::memory::{Buffer, Memory};
 use crate::real::Real;
 
 /// Block rows that a CPU thread takes at a time.
@@ -63,20 +63,20 @@ impl<T: Real, M: Memory> BlockVisitor for Launcher<'_, T, M> {
     }
 }
 
-pub(super) fn multiply_on_cpu<T: Real>(matrix: &Bcsr<T>, operands: Operands<'_, T, HostMemory>) {
+pub(super) fn multiply_on_cpu<T: Real>(matrix: &Bcsr<T>, operands: HostOperands<'_, T>) {
     matrix.block_size().visit(Multiplication { matrix, operands });
 }
 
 struct Multiplication<'a, T: Real> {
     matrix: &'a Bcsr<T>,
-    operands: Operands<'a, T, HostMemory>,
+    operands: HostOperands<'a, T>,
 }
 
 impl<T: Real> BlockVisitor for Multiplication<'_, T> {
     type Output = ();
 
     fn visit<const SIZE: u32, const R: usize, const C: usize>(self) {
-        let Self { matrix, operands: Operands { alpha, x, beta, y } } = self;
+        let Self { matrix, operands: HostOperands { alpha, x, beta, y } } = self;
         y.par_chunks_mut(BLOCK_ROWS_AT_ONCE * R).enumerate().for_each(|(chunk, y)| {
             for (block_row, y) in (chunk * BLOCK_ROWS_AT_ONCE..).zip(y.chunks_mut(R)) {
                 let blocks = matrix.block_offsets()[block_row] as usize..matrix.block_offsets()[block_row + 1] as usize;

@@ -6,9 +6,9 @@ use gpu_kernels::ell::PADDING;
 use rayon::prelude::*;
 
 use super::block::{GROUP, add_group, values_per_word};
-use super::{Device, Operands, update};
+use super::{Device, HostOperands, Operands, update};
 use crate::format::{Bellpack, BlockVisitor};
-use crate::memory::{Buffer, HostMemory, Memory};
+use crate::memory::{Buffer, Memory};
 use crate::real::Real;
 
 pub(super) fn bellpack<T: Real, M: Memory>(
@@ -46,20 +46,20 @@ impl<T: Real, M: Memory> BlockVisitor for Launcher<'_, T, M> {
     }
 }
 
-pub(super) fn multiply_on_cpu<T: Real>(matrix: &Bellpack<T>, operands: Operands<'_, T, HostMemory>) {
+pub(super) fn multiply_on_cpu<T: Real>(matrix: &Bellpack<T>, operands: HostOperands<'_, T>) {
     matrix.block_size().visit(Multiplication { matrix, operands });
 }
 
 struct Multiplication<'a, T: Real> {
     matrix: &'a Bellpack<T>,
-    operands: Operands<'a, T, HostMemory>,
+    operands: HostOperands<'a, T>,
 }
 
 impl<T: Real> BlockVisitor for Multiplication<'_, T> {
     type Output = ();
 
     fn visit<const SIZE: u32, const R: usize, const C: usize>(self) {
-        let Self { matrix, operands: Operands { alpha, x, beta, y } } = self;
+        let Self { matrix, operands: HostOperands { alpha, x, beta, y } } = self;
         let block_rows = matrix.block_rows();
         let mut sums = vec![[T::ZERO; R]; block_rows.len()];
         sums.par_chunks_mut(matrix.partition_rows()).enumerate().for_each(|(partition, sums)| {

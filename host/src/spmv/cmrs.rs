@@ -6,9 +6,9 @@ use gpu_kernels::Offset;
 use gpu_kernels::cmrs::{self, BUFFERS, LARGEST_HEIGHT, PADDED_HEIGHT, PADDING, column_of, row_in_strip};
 use rayon::prelude::*;
 
-use super::{Device, Operands, update};
+use super::{Device, HostOperands, Operands, update};
 use crate::format::{Cmrs, CmrsPadded, Offsets};
-use crate::memory::{Buffer, HostMemory, Memory};
+use crate::memory::{Buffer, Memory};
 use crate::real::Real;
 
 const WARP_LANES: usize = 32;
@@ -107,8 +107,8 @@ pub(super) fn longest_padded_chain(length: usize) -> usize {
     (length.div_ceil(BUFFERS as usize) + 4).min(length)
 }
 
-pub(super) fn multiply_on_cpu<T: Real>(matrix: &Cmrs<T>, operands: Operands<'_, T, HostMemory>) {
-    let Operands { alpha, x, beta, y } = operands;
+pub(super) fn multiply_on_cpu<T: Real>(matrix: &Cmrs<T>, operands: HostOperands<'_, T>) {
+    let HostOperands { alpha, x, beta, y } = operands;
     let strips = y.par_chunks_mut(matrix.height()).with_min_len(STRIPS_AT_ONCE).enumerate();
     strips.for_each(|(strip, y)| {
         let range = matrix.strip_offsets().get(strip)..matrix.strip_offsets().get(strip + 1);
@@ -123,8 +123,8 @@ pub(super) fn multiply_on_cpu<T: Real>(matrix: &Cmrs<T>, operands: Operands<'_, 
     });
 }
 
-pub(super) fn multiply_padded_on_cpu<T: Real>(matrix: &CmrsPadded<T>, operands: Operands<'_, T, HostMemory>) {
-    let Operands { alpha, x, beta, y } = operands;
+pub(super) fn multiply_padded_on_cpu<T: Real>(matrix: &CmrsPadded<T>, operands: HostOperands<'_, T>) {
+    let HostOperands { alpha, x, beta, y } = operands;
     let strips = y.par_chunks_mut(PADDED_HEIGHT as usize).with_min_len(STRIPS_AT_ONCE).enumerate();
     strips.for_each(|(strip, y)| {
         let range = matrix.strip_offsets().get(strip)..matrix.strip_offsets().get(strip + 1);

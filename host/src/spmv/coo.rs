@@ -1,13 +1,15 @@
 //! COO: segmented reduction over intervals of entries, then the carries; or with atomic additions.
 
+use std::ops::Range;
+
 use cuda_std::launch::Launch;
 use gpu_kernels::coo::{CooAtomic, CooIntervals};
 use rayon::prelude::*;
 
 use super::intervals::Intervals;
-use super::{Device, Operands, Workspace, scale};
+use super::{Device, HostOperands, Operands, Workspace, scale};
 use crate::format::Coo;
-use crate::memory::{Buffer, HostMemory, Memory};
+use crate::memory::{Buffer, Memory};
 use crate::real::Real;
 
 /// Entries that a CPU thread takes at a time, rounded up to whole rows. It decides where sums are cut, so it
@@ -104,35 +106,43 @@ pub(super) fn longest_chain(length: usize) -> usize {
     length
 }
 
-pub(super) fn multiply_on_cpu<T: Real>(matrix: &Coo<T>, operands: Operands<'_, T, HostMemory>) {
-    let Operands { alpha, x, beta, y } = operands;
-    pieces(matrix, y).into_par_iter().for_each(|Piece { first_row, entries, y }| {
+pub(super) fn multiply_on_cpu<T: Real>(matrix: &Coo<T>, operands: HostOperands<'_, T>) {
+    let HostOperands { alpha, x, beta, y } = operands;
+    pieces(matrix, y, 1).into_par_iter().for_each(|Piece { first_row, entries, y }| {
         for y in y.iter_mut() {
             *y = if beta == T::ZERO { T::ZERO } else { beta * *y };
         }
-        let rows = &matrix.row_indices()[entries.clone()];
-        let columns = &matrix.column_indices()[entries.clone()];
-        let values = &matrix.values()[entries];
-        let mut begin = 0;
-        for run in rows.chunk_by(|a, b| a == b) {
-            let end = begin + run.len();
-            let products = columns[begin..end].iter().zip(&values[begin..end]);
-            let sum = products.fold(T::ZERO, |sum, (&column, &value)| sum + value * x[column as usize]);
-            let y = &mut y[run[0] as usize - first_row];
+        for (row, products) in runs(matrix, entries) {
+            let sum = products.fold(T::ZERO, |sum, (column, value)| sum + value * x[column as usize]);
+            let y = &mut y[row - first_row];
             *y = *y + alpha * sum;
-            begin = end;
         }
     });
 }
 
-/// Some whole rows: their entries, and their part of y.
-struct Piece<'a, T> {
-    first_row: usize,
-    entries: std::ops::Range<usize>,
-    y: &'a mut [T],
+/// The rows among some entries, each with its columns and values.
+pub(super) fn runs<T: Real>(
+    matrix: &Coo<T>,
+    entries: Range<usize>,
+) -> impl Iterator<Item = (usize, impl Iterator<Item = (u32, T)> + Clone)> {
+    let mut begin = entries.start;
+    matrix.row_indices()[entries].chunk_by(|a, b| a == b).map(move |run| {
+        let range = begin..begin + run.len();
+        begin = range.end;
+        let columns = matrix.column_indices()[range.clone()].iter().copied();
+        (run[0] as usize, columns.zip(matrix.values()[range].iter().copied()))
+    })
 }
 
-fn pieces<'a, T: Real>(matrix: &Coo<T>, mut y: &'a mut [T]) -> Vec<Piece<'a, T>> {
+/// Some whole rows: their entries, and their part of y.
+pub(super) struct Piece<'a, T> {
+    pub first_row: usize,
+    pub entries: Range<usize>,
+    pub y: &'a mut [T],
+}
+
+/// Cuts the matrix and y into pieces; y has `width` elements for each row.
+pub(super) fn pieces<'a, T: Real>(matrix: &Coo<T>, mut y: &'a mut [T], width: usize) -> Vec<Piece<'a, T>> {
     let rows = matrix.row_indices();
     let mut pieces = Vec::new();
     let (mut entry, mut first_row) = (0, 0);
@@ -141,7 +151,7 @@ fn pieces<'a, T: Real>(matrix: &Coo<T>, mut y: &'a mut [T]) -> Vec<Piece<'a, T>>
         // The row that is cut goes to this piece whole.
         let end = next + rows[next..].iter().take_while(|&&row| next > 0 && row == rows[next - 1]).count();
         let end_row = rows.get(end).map_or(matrix.rows(), |&row| row as usize);
-        let (own, rest) = std::mem::take(&mut y).split_at_mut(end_row - first_row);
+        let (own, rest) = std::mem::take(&mut y).split_at_mut((end_row - first_row) * width);
         pieces.push(Piece { first_row, entries: entry..end, y: own });
         (entry, first_row, y) = (end, end_row, rest);
     }

@@ -6,9 +6,9 @@ use gpu_kernels::Offset;
 use gpu_kernels::csr::{CsrScalar, CsrVector};
 use rayon::prelude::*;
 
-use super::{Device, Operands, update};
+use super::{Device, HostOperands, Operands, update};
 use crate::format::{Csr, Lanes, Offsets};
-use crate::memory::{Buffer, HostMemory, Memory};
+use crate::memory::{Buffer, Memory};
 use crate::real::Real;
 
 /// Rows that a CPU thread takes at a time.
@@ -115,15 +115,14 @@ pub(super) fn longest_chain(lanes: Lanes, length: usize) -> usize {
     .min(length)
 }
 
-pub(super) fn multiply_on_cpu<T: Real>(matrix: &Csr<T>, operands: Operands<'_, T, HostMemory>) {
+pub(super) fn multiply_on_cpu<T: Real>(matrix: &Csr<T>, operands: HostOperands<'_, T>) {
     fn rows<T: Real, O: Copy + Sync>(
         matrix: &Csr<T>,
         offsets: &[O],
         widen: impl Fn(O) -> usize + Sync,
-        operands: Operands<'_, T, HostMemory>,
+        operands: HostOperands<'_, T>,
     ) {
-        let Operands { alpha, x, beta, y } = operands;
-        let x = x.as_slice();
+        let HostOperands { alpha, x, beta, y } = operands;
         y.par_chunks_mut(ROWS_AT_ONCE).zip(offsets.par_chunks(ROWS_AT_ONCE)).enumerate().for_each(
             |(chunk, (y, begins))| {
                 let ends = &offsets[chunk * ROWS_AT_ONCE + 1..];

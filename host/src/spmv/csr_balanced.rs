@@ -1,6 +1,6 @@
 //! CSR with equal shares of the work for all warps: by entries, or by entries and rows.
 
-use cuda_std::launch::{Kernel, Launch};
+use cuda_std::launch::Launch;
 use gpu_kernels::csr_load_balanced::CsrLoadBalanced;
 use gpu_kernels::csr_merge_path::{CsrMergePath, shared_bytes};
 
@@ -13,13 +13,14 @@ use crate::real::Real;
 /// Makes the same kernel for whichever width the row offsets have.
 macro_rules! with_offsets {
     ($matrix:expr, $offsets:ident => $kernel:expr) => {{
-        let kernel: Box<dyn Kernel> = match $matrix.row_offsets() {
+        let kernel: Box<dyn ::cuda_std::launch::Kernel> = match $matrix.row_offsets() {
             Offsets::Narrow($offsets) => Box::new($kernel),
             Offsets::Wide($offsets) => Box::new($kernel),
         };
         kernel
     }};
 }
+pub(super) use with_offsets;
 
 /// How [`load_balanced`] shares out the entries.
 pub(super) fn load_balanced_intervals<T: Real, M: Memory>(matrix: &Csr<T, M>, device: &Device) -> Intervals {

@@ -4,9 +4,9 @@ use cuda_std::launch::{Grid, Launch};
 use gpu_kernels::dia::{self, OFFSETS_AT_ONCE};
 use rayon::prelude::*;
 
-use super::{Device, Operands, update};
+use super::{Device, HostOperands, Operands, update};
 use crate::format::Dia;
-use crate::memory::{Buffer, HostMemory, Memory};
+use crate::memory::{Buffer, Memory};
 use crate::real::Real;
 
 /// Rows that a CPU thread takes at a time: few enough for their sums to stay in a cache while it goes from diagonal to
@@ -32,8 +32,8 @@ pub(super) fn dia<T: Real, M: Memory>(matrix: &Dia<T, M>, operands: Operands<'_,
     Launch { grid, kernel: Box::new(kernel) }
 }
 
-pub(super) fn multiply_on_cpu<T: Real>(matrix: &Dia<T>, operands: Operands<'_, T, HostMemory>) {
-    let Operands { alpha, x, beta, y } = operands;
+pub(super) fn multiply_on_cpu<T: Real>(matrix: &Dia<T>, operands: HostOperands<'_, T>) {
+    let HostOperands { alpha, x, beta, y } = operands;
     y.par_chunks_mut(ROWS_AT_ONCE).enumerate().for_each(|(chunk, y)| {
         let mut sums = [T::ZERO; ROWS_AT_ONCE];
         let first_row = chunk * ROWS_AT_ONCE;

@@ -4,9 +4,9 @@ use cuda_std::launch::{Grid, Launch};
 use gpu_kernels::ell::{self, EllSubwarp, PADDING};
 use rayon::prelude::*;
 
-use super::{Device, Operands, update};
+use super::{Device, HostOperands, Operands, update};
 use crate::format::Ell;
-use crate::memory::{Buffer, HostMemory, Memory};
+use crate::memory::{Buffer, Memory};
 use crate::real::Real;
 
 /// Rows that a CPU thread takes at a time: their sums stay in the L1 cache while it goes from place to place.
@@ -87,8 +87,8 @@ fn block_of_rows(threads_per_row: u32, wanted: u32) -> u32 {
     (wanted / threads_per_row).max(enough) * threads_per_row
 }
 
-pub(super) fn multiply_on_cpu<T: Real>(matrix: &Ell<T>, operands: Operands<'_, T, HostMemory>) {
-    let Operands { alpha, x, beta, y } = operands;
+pub(super) fn multiply_on_cpu<T: Real>(matrix: &Ell<T>, operands: HostOperands<'_, T>) {
+    let HostOperands { alpha, x, beta, y } = operands;
     y.par_chunks_mut(ROWS_AT_ONCE).enumerate().for_each(|(chunk, y)| {
         let mut sums = [T::ZERO; ROWS_AT_ONCE];
         for place in 0..matrix.width() {

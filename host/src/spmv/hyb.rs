@@ -2,9 +2,9 @@
 
 use cuda_std::launch::Launch;
 
-use super::{Device, Operands, Workspace, coo, ell};
+use super::{Device, HostOperands, Operands, Workspace, coo, ell};
 use crate::format::Hyb;
-use crate::memory::{HostMemory, Memory};
+use crate::memory::Memory;
 use crate::real::Real;
 
 pub(super) fn hyb<T: Real, M: Memory>(
@@ -19,10 +19,10 @@ pub(super) fn hyb<T: Real, M: Memory>(
     launches
 }
 
-pub(super) fn multiply_on_cpu<T: Real>(matrix: &Hyb<T>, operands: Operands<'_, T, HostMemory>) {
-    let Operands { alpha, x, beta, y } = operands;
-    ell::multiply_on_cpu(matrix.ell(), Operands { alpha, x, beta, y: &mut *y });
+pub(super) fn multiply_on_cpu<T: Real>(matrix: &Hyb<T>, operands: HostOperands<'_, T>) {
+    let HostOperands { alpha, x, beta, y } = operands;
+    ell::multiply_on_cpu(matrix.ell(), HostOperands { alpha, x, beta, y: &mut *y });
     if matrix.coo().nnz() > 0 {
-        coo::multiply_on_cpu(matrix.coo(), Operands { alpha, x, beta: T::ONE, y });
+        coo::multiply_on_cpu(matrix.coo(), HostOperands { alpha, x, beta: T::ONE, y });
     }
 }

@@ -25,7 +25,7 @@ impl Intervals {
         Self::among(items, device.resident_threads() / WARP_LANES)
     }
 
-    /// An interval for each of so many warps.
+    /// An interval for each of so many warps, or of whatever takes one.
     pub fn among(items: u64, warps: u64) -> Self {
         let length = items.div_ceil(warps.max(1)).next_multiple_of(WARP_LANES).max(WARP_LANES);
         Self { length, count: items.div_ceil(length) }

@@ -11,7 +11,9 @@ mod dia;
 mod ell;
 mod hyb;
 mod intervals;
+mod multivector;
 mod sell_p;
+mod transposed;
 mod tuning;
 
 use cuda_std::launch::Launch;
@@ -23,6 +25,9 @@ use crate::memory::{Buffer, HostMemory, Memory};
 use crate::real::Real;
 
 pub use csr::lanes_for;
+pub use multivector::{Layout, Multivector, MultivectorOperands};
+pub(crate) use multivector::{multiply_multivector_on_cpu, multivector_carries, multivector_launches};
+pub(crate) use transposed::{multiply_transposed_on_cpu, transposed_launches};
 pub use tuning::{Device, Tuning};
 
 /// The operands of y ← α A x + β y. With β = 0, y is overwritten and never read.
@@ -109,6 +114,14 @@ pub(crate) fn launches<T: Real, M: Memory>(
     }
 }
 
+/// [`Operands`] in host memory, as slices.
+struct HostOperands<'a, T> {
+    alpha: T,
+    x: &'a [T],
+    beta: T,
+    y: &'a mut [T],
+}
+
 /// Multiplies `matrix` on the CPU, in parallel.
 ///
 /// # Errors
@@ -119,6 +132,16 @@ pub(crate) fn multiply_on_cpu<T: Real>(
     operands: Operands<'_, T, HostMemory>,
 ) -> Result<(), Error> {
     operands.check(matrix.rows(), matrix.columns())?;
+    let Operands { alpha, x, beta, y } = operands;
+    multiply_vector_on_cpu(matrix, format, HostOperands { alpha, x, beta, y })
+}
+
+/// [`multiply_on_cpu`] with vectors that are known to fit.
+fn multiply_vector_on_cpu<T: Real>(
+    matrix: &Matrix<T>,
+    format: Format,
+    operands: HostOperands<'_, T>,
+) -> Result<(), Error> {
     match (format, matrix) {
         (
             Format::CsrScalar
@@ -171,10 +194,14 @@ fn not_stored_as(format: Format) -> Error {
     Error::structure(format.storage(), format!("the matrix is not stored as {format} needs it"))
 }
 
+fn unsupported(format: Format, operation: &'static str) -> Error {
+    Error::Unsupported { format: format.name(), operation }
+}
+
 /// A launch for y ← β y.
-fn scale<T: Real>(rows: usize, beta: T, y: cuda_std::GlobalMut<T>, device: &Device) -> Launch {
-    let grid = device.grid(rows as u64);
-    Launch { grid, kernel: Box::new(Scale { rows: rows as u32, beta, y }) }
+fn scale<T: Real>(count: usize, beta: T, y: cuda_std::GlobalMut<T>, device: &Device) -> Launch {
+    let count = count as u64;
+    Launch { grid: device.grid(count), kernel: Box::new(Scale { count, beta, y }) }
 }
 
 /// α sum + β y, without reading y where β is 0.

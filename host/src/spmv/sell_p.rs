@@ -5,9 +5,9 @@ use gpu_kernels::ell::PADDING;
 use gpu_kernels::sell_p::{self, SellPSorted};
 use rayon::prelude::*;
 
-use super::{Device, Operands, update};
+use super::{Device, HostOperands, Operands, update};
 use crate::format::SellP;
-use crate::memory::{Buffer, HostMemory, Memory};
+use crate::memory::{Buffer, Memory};
 use crate::real::Real;
 
 /// Rows that a CPU thread takes at a time, at least.
@@ -40,8 +40,8 @@ pub(super) fn sell_p<T: Real, M: Memory>(
 }
 
 /// A thread takes whole slices, and whole windows of sorted rows, whose results lie within one part of y.
-pub(super) fn multiply_on_cpu<T: Real>(matrix: &SellP<T>, operands: Operands<'_, T, HostMemory>) {
-    let Operands { alpha, x, beta, y } = operands;
+pub(super) fn multiply_on_cpu<T: Real>(matrix: &SellP<T>, operands: HostOperands<'_, T>) {
+    let HostOperands { alpha, x, beta, y } = operands;
     let slice_size = matrix.slicing().slice_size as usize;
     let window = slice_size.max(matrix.slicing().sigma as usize);
     let rows_at_once = ROWS_AT_ONCE.next_multiple_of(window);

@@ -1,0 +1,75 @@
+//! y ← y + α Aᵀ x without the transpose, by atomic additions to y. They come in any order, so the result does not have
+//! the same bits every run.
+
+use cuda_std::thread::{grid_threads, index_1d};
+use cuda_std::{Global, GlobalMut, GpuFloat, kernel};
+
+use crate::Offset;
+
+/// CSR, several lanes a row, which read its element of x together.
+///
+/// # Safety
+/// The arrays are those of a valid CSR matrix with `rows` rows, `x` has an element for each row, `y` one for each
+/// column; `lanes` is a power of two, at most 32.
+#[kernel(T: [f32, f64], O: [u32, u64])]
+pub unsafe fn csr_transposed<T: GpuFloat, O: Offset>(
+    /// Number of rows.
+    rows: u32,
+    /// Lanes that share a row.
+    lanes: u32,
+    /// Where each row begins; rows + 1 offsets.
+    row_offsets: Global<O>,
+    /// The column of each entry.
+    column_indices: Global<u32>,
+    /// The value of each entry.
+    values: Global<T>,
+    /// The factor of Aᵀ x.
+    alpha: T,
+    /// The vector that is multiplied.
+    x: Global<T>,
+    /// The result.
+    y: GlobalMut<T>,
+) {
+    let mut row = index_1d() >> lanes.trailing_zeros();
+    while row < rows {
+        let element = x.load(row);
+        let end = row_offsets.load(row + 1);
+        let mut entry = row_offsets.load(row) + O::from(index_1d() & (lanes - 1));
+        while entry < end {
+            y.atomic_add(column_indices.load(entry), alpha * (values.load(entry) * element));
+            entry = entry + O::from(lanes);
+        }
+        row += grid_threads() >> lanes.trailing_zeros();
+    }
+}
+
+/// COO, one thread an entry.
+///
+/// # Safety
+/// The arrays are those of a valid COO matrix with `nnz` entries, `x` has an element for each row, `y` one for each
+/// column.
+#[kernel(T: [f32, f64])]
+pub unsafe fn coo_transposed<T: GpuFloat>(
+    /// Number of stored entries.
+    nnz: u64,
+    /// The row of each entry.
+    row_indices: Global<u32>,
+    /// The column of each entry.
+    column_indices: Global<u32>,
+    /// The value of each entry.
+    values: Global<T>,
+    /// The factor of Aᵀ x.
+    alpha: T,
+    /// The vector that is multiplied.
+    x: Global<T>,
+    /// The result.
+    y: GlobalMut<T>,
+) {
+    let mut entry = u64::from(index_1d());
+    while entry < nnz {
+        let column = column_indices.load_streaming(entry);
+        let product = values.load_streaming(entry) * x.load(row_indices.load_streaming(entry));
+        y.atomic_add(column, alpha * product);
+        entry += u64::from(grid_threads());
+    }
+}

@@ -1,0 +1,81 @@
+//! The transpose of a matrix in CSR.
+
+use rayon::prelude::*;
+
+use super::{Csr, Offsets, parallel_rows};
+use crate::real::Real;
+
+/// How often the entries are passed over, at most, to sort them by column.
+const MOST_PASSES: usize = 8;
+
+impl<T: Real> Csr<T> {
+    /// The transpose: rows become columns. Each of its rows is sorted by column; entries that are stored more than
+    /// once stay so, in their order. In parallel, O(rows + columns + nnz), takes as much memory as the entries.
+    pub fn transposed(&self) -> Self {
+        // Each thread takes a range of columns and picks them out of all entries, row after row, so the entries keep
+        // their order, whatever the number of threads.
+        let columns_at_once = self.columns().div_ceil(rayon::current_num_threads().min(MOST_PASSES)).max(1);
+        let mut lengths = vec![0usize; self.columns()];
+        lengths.par_chunks_mut(columns_at_once).enumerate().for_each(|(range, lengths)| {
+            let first = range * columns_at_once;
+            for &column in self.column_indices() {
+                if let Some(length) = lengths.get_mut((column as usize).wrapping_sub(first)) {
+                    *length += 1;
+                }
+            }
+        });
+        let offsets = Offsets::from_lengths(lengths.into_iter());
+        let mut row_indices = vec![0u32; self.nnz()];
+        let mut values = vec![T::ZERO; self.nnz()];
+        parallel_rows(&offsets, columns_at_once, &mut row_indices, &mut values, &|columns, row_indices, values| {
+            let base = offsets.get(columns.start);
+            let mut next: Vec<usize> = columns.clone().map(|column| offsets.get(column) - base).collect();
+            for row in 0..self.rows() {
+                for (column, value) in self.row(row) {
+                    if let Some(place) = next.get_mut((column as usize).wrapping_sub(columns.start)) {
+                        (row_indices[*place], values[*place]) = (row as u32, value);
+                        *place += 1;
+                    }
+                }
+            }
+        });
+        Self::from_valid(self.columns(), self.rows(), offsets, row_indices, values)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_become_columns_in_order() {
+        // Unsorted, with an entry twice, an empty row and an empty column.
+        let columns = vec![3, 0, 3, 1, 0];
+        let matrix = Csr::try_new(4, 5, vec![0u32, 3, 3, 4, 5], columns, vec![1.0, 2.0, 3.0, 4.0, 5.0]).unwrap();
+        let expected =
+            Csr::try_new(5, 4, vec![0u32, 2, 3, 3, 5, 5], vec![0, 3, 2, 0, 0], vec![2.0, 5.0, 4.0, 1.0, 3.0]);
+        assert_eq!(matrix.transposed(), expected.unwrap());
+    }
+
+    #[test]
+    fn twice_is_the_sorted_matrix_for_any_number_of_threads() {
+        let columns = (0..6000u32).map(|entry| entry * 7919 % 331).collect();
+        let offsets = (0..=500u32).map(|row| row * 12).collect::<Vec<_>>();
+        let mut matrix = Csr::try_new(500, 331, offsets, columns, (0..6000).map(f64::from).collect()).unwrap();
+        for threads in [1, 3, 11] {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            let twice = pool.install(|| matrix.transposed().transposed());
+            matrix.sort_rows();
+            assert_eq!(twice, matrix, "{threads} threads");
+        }
+    }
+
+    #[test]
+    fn nothing_transposed_is_nothing() {
+        for (rows, columns) in [(0, 0), (0, 5), (5, 0), (3, 2)] {
+            let matrix = Csr::<f32>::try_new(rows, columns, vec![0u32; rows + 1], vec![], vec![]).unwrap();
+            let transposed = matrix.transposed();
+            assert_eq!((transposed.rows(), transposed.columns(), transposed.nnz()), (columns, rows, 0));
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! What every executor must get right with several vectors at once.
+
+use warp_spmv::executor::Executor;
+use warp_spmv::spmv::{Layout, Multivector};
+use warp_spmv::verify::{exact, verify};
+use warp_spmv::{Csr, Error, Format, Plan, Real};
+
+use super::{Numbers, as_stored, with_rows};
+
+/// Numbers of vectors around the sizes of tiles.
+pub const VECTORS: &[usize] = &[0, 1, 2, 3, 8, 13, 31, 32, 33, 70];
+
+/// α A X + β Y from a Y that is poisoned with NaN if β = 0. `None` if the format refuses the matrix for its padding, or
+/// says that it does not multiply several vectors.
+pub fn multiply_vectors<T: Real, E: Executor>(
+    executor: &E,
+    matrix: &Csr<T>,
+    format: Format,
+    shape: Multivector,
+    (alpha, beta): (T, T),
+    x: &[T],
+    y: &[T],
+) -> Option<Vec<T>> {
+    let mut plan = match Plan::new(executor, matrix.clone(), format) {
+        Err(Error::Fill { .. }) => return None,
+        plan => plan.unwrap(),
+    };
+    let poisoned = vec![T::from_f64(f64::NAN); y.len()];
+    let x = executor.upload(x.to_vec()).unwrap();
+    let mut y = executor.upload(if beta == T::ZERO { poisoned } else { y.to_vec() }).unwrap();
+    match plan.apply_multivector(shape, alpha, &x, beta, &mut y) {
+        Err(error @ Error::Unsupported { .. }) => {
+            assert_eq!(error.to_string(), format!("format {format} has no kernel for several right-hand sides"));
+            assert!(!format.multiplies_multivectors(), "{format} says that it can");
+            return None;
+        }
+        done => done.unwrap_or_else(|error| panic!("{format}, {shape:?}: {error}")),
+    }
+    Some(executor.download(&y).unwrap())
+}
+
+/// Multiplies and compares each vector with the exact result. Gives the worst error over its bound, `None` as
+/// [`multiply_vectors`] does.
+fn check_vectors<T: Real, E: Executor>(
+    executor: &E,
+    name: &str,
+    matrix: &Csr<T>,
+    format: Format,
+    shape: Multivector,
+    (alpha, beta): (T, T),
+    x: &[T],
+    y: &[T],
+) -> Option<f64> {
+    let computed = multiply_vectors(executor, matrix, format, shape, (alpha, beta), x, y)?;
+    let mut worst = 0.0;
+    for vector in 0..shape.vectors {
+        let vector_of = |values: &[T], length| -> Vec<T> {
+            (0..length).map(|element| values[shape.place(length, element, vector)]).collect()
+        };
+        let (x, y) = (vector_of(x, matrix.columns()), vector_of(y, matrix.rows()));
+        let exact = exact(matrix, alpha, &x, beta, &y).unwrap();
+        // Whatever the format, a lane or a thread has one chain for each row.
+        let result = verify(&vector_of(&computed, matrix.rows()), &exact, Format::CsrScalar).unwrap();
+        assert!(
+            result.passed(),
+            "{name}, {format}, {}, {shape:?}, vector {vector}, β {beta}: {result:?}",
+            T::PRECISION
+        );
+        worst = f64::max(worst, result.worst);
+    }
+    Some(worst)
+}
+
+/// So many vectors, in both layouts, with and without Y, each against the exact result. Gives the worst error over its
+/// bound, `None` as [`multiply_vectors`] does.
+pub fn check_multivector<T: Real, E: Executor>(
+    executor: &E,
+    name: &str,
+    matrix: &Csr<T>,
+    format: Format,
+    vectors: usize,
+) -> Option<f64> {
+    let mut numbers = Numbers::new(13);
+    let mut worst = 0.0;
+    for layout in [Layout::RowMajor, Layout::ColumnMajor] {
+        let shape = Multivector { vectors, layout };
+        for (alpha, beta) in [(1.0, 0.0), (-0.5, 2.0)] {
+            let factors = (T::from_f64(alpha), T::from_f64(beta));
+            let x = numbers.vector(matrix.columns() * vectors);
+            let y = numbers.vector(matrix.rows() * vectors);
+            worst = f64::max(worst, check_vectors(executor, name, matrix, format, shape, factors, &x, &y)?);
+        }
+    }
+    Some(worst)
+}
+
+/// Infinities and NaNs in X reach the rows that touch them, in their own vector, and nothing else; those in Y stay.
+pub fn check_multivector_special_values<T: Real, E: Executor>(executor: &E, format: Format) {
+    let mut numbers = Numbers::new(3);
+    let lengths: Vec<usize> = (0..200).map(|row| row % 7).collect();
+    let (offsets, columns, mut values) = with_rows::<T>(90, &lengths, &mut numbers).into_parts();
+    values.iter_mut().step_by(5).for_each(|value| *value = T::ZERO);
+    let matrix = as_stored(&Csr::try_new(200, 90, offsets, columns, values).unwrap(), format);
+    for layout in [Layout::RowMajor, Layout::ColumnMajor] {
+        let shape = Multivector { vectors: 5, layout };
+        for special in [f64::INFINITY, f64::NAN] {
+            let mut x = numbers.vector::<T>(90 * 5);
+            let mut y = numbers.vector::<T>(200 * 5);
+            for (element, vector) in [(0, 0), (45, 2), (89, 4)] {
+                x[shape.place(90, element, vector)] = T::from_f64(special);
+                y[shape.place(200, 2 * element, vector)] = T::from_f64(special);
+            }
+            for beta in [T::ZERO, T::ONE] {
+                check_vectors(executor, "special values", &matrix, format, shape, (T::ONE, beta), &x, &y);
+            }
+        }
+    }
+}
