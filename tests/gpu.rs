@@ -13,7 +13,7 @@ use cuda_std::GlobalMut;
 use cuda_std::launch::{Grid, Kernel, Launch};
 use gpu_kernels::ceiling::ReadOnly;
 use gpu_kernels::conformance::{Conformance, RESULTS};
-use scenarios::multivector::{VECTORS, check_multivector, check_multivector_special_values, multiply_vectors};
+use scenarios::multivector::{VECTORS, Vectors, check_multivector, check_multivector_special_values, multiply_vectors};
 use scenarios::transposed::{check_transposed, check_transposed_special_values};
 use scenarios::{Numbers, check, check_reproducible, check_special_values, check_whole_numbers, matrices};
 use warp_spmv::executor::{Cuda, CudaBuffer, Emulated, Executor, KernelExecutor};
@@ -136,7 +136,8 @@ fn check_multivectors<T: Real>(gpu: &Cuda) {
         let shape = Multivector { vectors: 33, layout: Layout::RowMajor };
         let x = Numbers::new(5).vector(pareto.columns() * 33);
         let y = vec![T::ZERO; pareto.rows() * 33];
-        let once = || multiply_vectors(gpu, &pareto, format, shape, (T::ONE, T::ZERO), &x, &y);
+        let vectors = Vectors { shape, factors: (T::ONE, T::ZERO), x: &x, y: &y };
+        let once = || multiply_vectors(gpu, &pareto, format, &vectors);
         assert!(once() == once(), "{format}: several vectors: not the same bits twice");
         println!(
             "- {format}, {}, several vectors: {checked} cases in both layouts right, worst error {worst:.2} of its \

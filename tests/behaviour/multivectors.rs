@@ -6,7 +6,9 @@ use warp_spmv::spmv::{Layout, Multivector, Tuning};
 use warp_spmv::{Csr, Format, Plan, Real};
 
 use crate::executors::any_matrix;
-use crate::scenarios::multivector::{VECTORS, check_multivector, check_multivector_special_values, multiply_vectors};
+use crate::scenarios::multivector::{
+    VECTORS, Vectors, check_multivector, check_multivector_special_values, multiply_vectors,
+};
 use crate::scenarios::{Numbers, matrices, multiply};
 
 /// One format for each storage format that has a kernel: strategies share it.
@@ -101,14 +103,14 @@ fn several_vectors_give_the_same_bits_every_time() {
     let y = vec![0.0; matrix.rows() * 7];
     for layout in [Layout::RowMajor, Layout::ColumnMajor] {
         let shape = Multivector { vectors: 7, layout };
+        let vectors = Vectors { shape, factors: (1.0, 0.0), x: &x, y: &y };
         for format in storages() {
-            let emulated =
-                |seed| multiply_vectors(&Emulated::new(seed), &matrix, format, shape, (1.0, 0.0), &x, &y).unwrap();
+            let emulated = |seed| multiply_vectors(&Emulated::new(seed), &matrix, format, &vectors).unwrap();
             let first = emulated(0);
             assert!((1..6).all(|seed| emulated(seed) == first), "{format}");
             let cpu = |threads| {
                 let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-                pool.install(|| multiply_vectors(&Cpu::new(), &matrix, format, shape, (1.0, 0.0), &x, &y).unwrap())
+                pool.install(|| multiply_vectors(&Cpu::new(), &matrix, format, &vectors).unwrap())
             };
             let first = cpu(1);
             assert!(cpu(2) == first && cpu(7) == first, "{format}");

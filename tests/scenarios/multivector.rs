@@ -10,17 +10,23 @@ use super::{Numbers, as_stored, with_rows};
 /// Numbers of vectors around the sizes of tiles.
 pub const VECTORS: &[usize] = &[0, 1, 2, 3, 8, 13, 31, 32, 33, 70];
 
+/// What is multiplied: α, β, X and Y.
+pub struct Vectors<'a, T> {
+    pub shape: Multivector,
+    pub factors: (T, T),
+    pub x: &'a [T],
+    pub y: &'a [T],
+}
+
 /// α A X + β Y from a Y that is poisoned with NaN if β = 0. `None` if the format refuses the matrix for its padding, or
 /// says that it does not multiply several vectors.
 pub fn multiply_vectors<T: Real, E: Executor>(
     executor: &E,
     matrix: &Csr<T>,
     format: Format,
-    shape: Multivector,
-    (alpha, beta): (T, T),
-    x: &[T],
-    y: &[T],
+    vectors: &Vectors<'_, T>,
 ) -> Option<Vec<T>> {
+    let &Vectors { shape, factors: (alpha, beta), x, y } = vectors;
     let mut plan = match Plan::new(executor, matrix.clone(), format) {
         Err(Error::Fill { .. }) => return None,
         plan => plan.unwrap(),
@@ -46,12 +52,10 @@ fn check_vectors<T: Real, E: Executor>(
     name: &str,
     matrix: &Csr<T>,
     format: Format,
-    shape: Multivector,
-    (alpha, beta): (T, T),
-    x: &[T],
-    y: &[T],
+    vectors: &Vectors<'_, T>,
 ) -> Option<f64> {
-    let computed = multiply_vectors(executor, matrix, format, shape, (alpha, beta), x, y)?;
+    let &Vectors { shape, factors: (alpha, beta), x, y } = vectors;
+    let computed = multiply_vectors(executor, matrix, format, vectors)?;
     let mut worst = 0.0;
     for vector in 0..shape.vectors {
         let vector_of = |values: &[T], length| -> Vec<T> {
@@ -88,7 +92,10 @@ pub fn check_multivector<T: Real, E: Executor>(
             let factors = (T::from_f64(alpha), T::from_f64(beta));
             let x = numbers.vector(matrix.columns() * vectors);
             let y = numbers.vector(matrix.rows() * vectors);
-            worst = f64::max(worst, check_vectors(executor, name, matrix, format, shape, factors, &x, &y)?);
+            worst = f64::max(
+                worst,
+                check_vectors(executor, name, matrix, format, &Vectors { shape, factors, x: &x, y: &y })?,
+            );
         }
     }
     Some(worst)
@@ -111,7 +118,8 @@ pub fn check_multivector_special_values<T: Real, E: Executor>(executor: &E, form
                 y[shape.place(200, 2 * element, vector)] = T::from_f64(special);
             }
             for beta in [T::ZERO, T::ONE] {
-                check_vectors(executor, "special values", &matrix, format, shape, (T::ONE, beta), &x, &y);
+                let vectors = Vectors { shape, factors: (T::ONE, beta), x: &x, y: &y };
+                check_vectors(executor, "special values", &matrix, format, &vectors);
             }
         }
     }

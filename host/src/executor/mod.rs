@@ -24,7 +24,7 @@ use crate::error::Error;
 use crate::format::{Format, Matrix};
 use crate::memory::{Element, Memory};
 use crate::real::Real;
-use crate::spmv::{Device, MultivectorOperands, Operands, Workspace};
+use crate::spmv::{Device, MultivectorOperands, Operands, Workspace, no_multivectors, not_transposed};
 
 /// Something that can multiply: it holds arrays in its memory and works on them.
 ///
@@ -68,11 +68,13 @@ pub trait Executor {
     /// As for [`multiply`](Self::multiply), and when the executor cannot do it in this format.
     fn multiply_multivector<T: Real>(
         &self,
-        matrix: &Matrix<T, Self::Memory>,
+        _matrix: &Matrix<T, Self::Memory>,
         format: Format,
-        operands: MultivectorOperands<'_, T, Self::Memory>,
-        workspace: &mut Workspace<T, Self::Memory>,
-    ) -> Result<(), Error>;
+        _operands: MultivectorOperands<'_, T, Self::Memory>,
+        _workspace: &mut Workspace<T, Self::Memory>,
+    ) -> Result<(), Error> {
+        Err(no_multivectors(format))
+    }
 
     /// y ← α Aᵀ x + β y, where x has an element for each row and y one for each column. [`Plan`](crate::Plan) is the
     /// convenient way to call it.
@@ -81,10 +83,12 @@ pub trait Executor {
     /// As for [`multiply`](Self::multiply), and when the executor cannot do it in this format.
     fn multiply_transposed<T: Real>(
         &self,
-        matrix: &Matrix<T, Self::Memory>,
+        _matrix: &Matrix<T, Self::Memory>,
         format: Format,
-        operands: Operands<'_, T, Self::Memory>,
-    ) -> Result<(), Error>;
+        _operands: Operands<'_, T, Self::Memory>,
+    ) -> Result<(), Error> {
+        Err(not_transposed(format))
+    }
 
     /// Waits until all work is done.
     fn synchronize(&self) -> Result<(), Error> {

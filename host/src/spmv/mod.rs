@@ -26,8 +26,8 @@ use crate::real::Real;
 
 pub use csr::lanes_for;
 pub use multivector::{Layout, Multivector, MultivectorOperands};
-pub(crate) use multivector::{multiply_multivector_on_cpu, multivector_carries, multivector_launches};
-pub(crate) use transposed::{multiply_transposed_on_cpu, transposed_launches};
+pub(crate) use multivector::{multiply_multivector_on_cpu, multivector_carries, multivector_launches, no_multivectors};
+pub(crate) use transposed::{multiply_transposed_on_cpu, not_transposed, transposed_launches};
 pub use tuning::{Device, Tuning};
 
 /// The operands of y ← α A x + β y. With β = 0, y is overwritten and never read.
@@ -192,10 +192,6 @@ pub fn longest_chain(format: Format, length: usize) -> usize {
 
 fn not_stored_as(format: Format) -> Error {
     Error::structure(format.storage(), format!("the matrix is not stored as {format} needs it"))
-}
-
-fn unsupported(format: Format, operation: &'static str) -> Error {
-    Error::Unsupported { format: format.name(), operation }
 }
 
 /// A launch for y ← β y.

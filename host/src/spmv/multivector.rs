@@ -10,7 +10,7 @@ use rayon::prelude::*;
 use super::coo::{Piece, pieces, runs};
 use super::csr_balanced::with_offsets;
 use super::intervals::Intervals;
-use super::{Device, HostOperands, Workspace, multiply_vector_on_cpu, not_stored_as, scale, unsupported, update};
+use super::{Device, HostOperands, Workspace, multiply_vector_on_cpu, not_stored_as, scale, update};
 use crate::error::{Error, check_length};
 use crate::format::{Bcsr, BlockVisitor, Coo, Csr, Format, Matrix, Offsets, SellP};
 use crate::memory::{Buffer, HostMemory, Memory};
@@ -105,9 +105,13 @@ impl<T: Real, M: Memory> MultivectorOperands<'_, T, M> {
     }
 }
 
-/// Whether `format` can multiply several vectors, other than on the reference executor.
+/// The error of a format that has no kernel for several vectors.
+pub(crate) fn no_multivectors(format: Format) -> Error {
+    Error::Unsupported { format: format.name(), operation: "several right-hand sides" }
+}
+
 fn check_format(format: Format) -> Result<(), Error> {
-    if format.multiplies_multivectors() { Ok(()) } else { Err(unsupported(format, "several right-hand sides")) }
+    if format.multiplies_multivectors() { Ok(()) } else { Err(no_multivectors(format)) }
 }
 
 /// Numbers of carry rows and of carry values that a [`Workspace`] must hold to multiply any number of vectors.

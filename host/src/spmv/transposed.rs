@@ -7,7 +7,7 @@ use gpu_kernels::transposed::{CooTransposed, CsrTransposed};
 use rayon::prelude::*;
 
 use super::csr_balanced::with_offsets;
-use super::{Device, Operands, lanes_for, not_stored_as, scale, unsupported, update};
+use super::{Device, Operands, lanes_for, not_stored_as, scale, update};
 use crate::error::Error;
 use crate::format::{Coo, Csr, Format, Matrix, Offsets};
 use crate::memory::{Buffer, HostMemory, Memory, zeros};
@@ -19,6 +19,11 @@ const MOST_PARTS: usize = 64;
 /// Elements of y that a CPU thread adds up at a time.
 const COLUMNS_AT_ONCE: usize = 1024;
 
+/// The error of a format that has no kernel for the transposed matrix.
+pub(crate) fn not_transposed(format: Format) -> Error {
+    Error::Unsupported { format: format.name(), operation: "the transposed matrix" }
+}
+
 /// Checks the format, and x of an element for each row and y of one for each column.
 fn check<T: Real, M: Memory>(
     matrix: &Matrix<T, M>,
@@ -26,7 +31,7 @@ fn check<T: Real, M: Memory>(
     operands: &Operands<'_, T, M>,
 ) -> Result<(), Error> {
     if !format.multiplies_transposed() {
-        return Err(unsupported(format, "the transposed matrix"));
+        return Err(not_transposed(format));
     }
     operands.check(matrix.columns(), matrix.rows())
 }
