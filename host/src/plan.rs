@@ -81,8 +81,9 @@ impl<'e, T: Real, E: Executor> Plan<'e, T, E> {
 
     /// Y ← α A X + β Y for several vectors at once; with β = 0, Y is overwritten and never read. X has `shape.vectors`
     /// vectors of an element for each column, Y as many of an element for each row, both in the layout of `shape`. The
-    /// matrix is read once for each 32 vectors (by the CPU in column-major layout once for each vector). The same bits
-    /// every time. The first call makes room for what a format needs besides, and so may allocate.
+    /// matrix is read once for each 32 vectors (by the CPU in column-major layout once for each vector); O(nnz) work
+    /// for each vector. The same bits every time. The first call makes room for what a format needs besides, and so
+    /// may allocate.
     ///
     /// # Errors
     /// When X or Y does not fit the matrix and `shape`, the executor cannot do it in this format (see

@@ -141,9 +141,9 @@ struct Sums<T> {
 impl<T: Real> Sums<T> {
     /// Zeros for entries in these columns.
     fn for_columns(columns: &[u32]) -> Result<Self, Error> {
-        let (first, last) =
-            columns.iter().fold((u32::MAX, 0), |(first, last), &column| (first.min(column), last.max(column)));
-        if columns.is_empty() {
+        let widen = |(first, last): (u32, u32), &column: &u32| (first.min(column), last.max(column));
+        let (first, last) = columns.iter().fold((u32::MAX, 0), widen);
+        if first > last {
             return Ok(Self { first_column: 0, sums: Vec::new() });
         }
         Ok(Self { first_column: first as usize, sums: zeros((last - first) as usize + 1)? })
