@@ -15,7 +15,10 @@ use gpu_kernels::ceiling::ReadOnly;
 use gpu_kernels::conformance::{Conformance, RESULTS};
 use scenarios::multivector::{VECTORS, Vectors, check_multivector, check_multivector_special_values, multiply_vectors};
 use scenarios::transposed::{check_transposed, check_transposed_special_values};
-use scenarios::{Numbers, check, check_reproducible, check_special_values, check_whole_numbers, matrices};
+use scenarios::{
+    Numbers, check, check_conversion, check_reproducible, check_special_values, check_whole_numbers, matrices,
+    with_wide_offsets,
+};
 use warp_spmv::executor::{Cuda, CudaBuffer, Emulated, Executor, KernelExecutor};
 use warp_spmv::memory::Buffer;
 use warp_spmv::spmv::{Layout, Multivector};
@@ -103,6 +106,8 @@ fn check_scenarios<T: Real>(gpu: &Cuda) {
     for &format in Format::ALL {
         let (mut checked, mut refused, mut worst) = (0, 0, 0.0);
         for (name, matrix) in matrices::<T>() {
+            check_conversion(gpu, &name, &matrix, format);
+            check_conversion(gpu, &name, &with_wide_offsets(&matrix), format);
             match check(gpu, &name, &matrix, format) {
                 Some(error) => (checked, worst) = (checked + 1, f64::max(worst, error)),
                 None => refused += 1,
@@ -114,7 +119,7 @@ fn check_scenarios<T: Real>(gpu: &Cuda) {
         let factors = scenarios::FACTORS.len();
         println!(
             "- {format}, {}: {checked} matrices x {factors} factors right, worst error {worst:.2} of its bound; \
-             {refused} refused for padding; special values, whole numbers, same bits twice: right",
+             {refused} refused for padding; conversions to it and back, special values, whole numbers, same bits twice: right",
             T::PRECISION
         );
     }

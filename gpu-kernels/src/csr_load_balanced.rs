@@ -98,7 +98,13 @@ pub unsafe fn csr_load_balanced<T: GpuFloat, O: Offset>(
 /// All lanes of the warp are here. There are 1 to 32 entries from `first` to `end`, none of them in a row before
 /// `window`, which ends at `first` or after.
 #[inline(always)]
-unsafe fn rows_of_step<O: Offset>(first: u64, end: u64, mut window: u32, rows: u32, row_offsets: Global<O>) -> u32 {
+pub(crate) unsafe fn rows_of_step<O: Offset>(
+    first: u64,
+    end: u64,
+    mut window: u32,
+    rows: u32,
+    row_offsets: Global<O>,
+) -> u32 {
     let entries = (end - first) as u32;
     let place = lane_id().min(entries - 1);
     let mut own_row = window;

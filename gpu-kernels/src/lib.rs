@@ -1,4 +1,4 @@
-//! The SpMV kernels, one file a format.
+//! The SpMV kernels, one file a format, and those of the conversions between formats.
 //!
 //! Each kernel is compiled to PTX for the GPU and as plain Rust for the warp emulator. There is no `cfg` here:
 //! `cuda_std` knows where it runs. All kernels compute y ← α A x + β y, some for several x or for Aᵀ; with β = 0 they
@@ -14,6 +14,7 @@ pub mod block;
 pub mod ceiling;
 pub mod cmrs;
 pub mod conformance;
+pub mod convert;
 pub mod coo;
 pub mod csr;
 pub mod csr_load_balanced;
@@ -23,6 +24,7 @@ pub mod ell;
 mod entries;
 pub mod multivector;
 mod reduction;
+pub mod scan;
 mod search;
 pub mod sell_p;
 pub mod transposed;
@@ -36,7 +38,20 @@ use cuda_std::{EntryName, Index, Scalar};
 pub trait Offset:
     Scalar + Index + EntryName + PartialOrd + Add<Output = Self> + Sub<Output = Self> + From<u32>
 {
+    /// The same offset; it must fit.
+    fn of(offset: u64) -> Self;
 }
 
-impl Offset for u32 {}
-impl Offset for u64 {}
+impl Offset for u32 {
+    #[inline(always)]
+    fn of(offset: u64) -> Self {
+        offset as u32
+    }
+}
+
+impl Offset for u64 {
+    #[inline(always)]
+    fn of(offset: u64) -> Self {
+        offset
+    }
+}

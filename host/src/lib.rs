@@ -18,6 +18,7 @@
 //! # }
 //! ```
 
+pub mod convert;
 pub mod error;
 pub mod executor;
 pub mod format;

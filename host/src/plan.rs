@@ -1,7 +1,7 @@
 //! A matrix on an executor, ready to be multiplied.
 
 use crate::error::Error;
-use crate::executor::Executor;
+use crate::executor::{Executor, Upload};
 use crate::format::{Csr, FillLimit, Format, Matrix};
 use crate::memory::{Buffer, Memory};
 use crate::real::Real;
@@ -136,14 +136,5 @@ impl<'e, T: Real, E: Executor> Plan<'e, T, E> {
     /// The matrix.
     pub fn matrix(&self) -> &Matrix<T, E::Memory> {
         &self.matrix
-    }
-}
-
-/// The way of a matrix into an executor's memory.
-struct Upload<'e, E>(&'e E);
-
-impl<E: Executor> crate::memory::Transfer<crate::HostMemory, E::Memory> for Upload<'_, E> {
-    fn transfer<T: crate::memory::Element>(&self, array: Vec<T>) -> Result<<E::Memory as Memory>::Buffer<T>, Error> {
-        self.0.upload(array)
     }
 }

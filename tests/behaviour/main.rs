@@ -1,5 +1,6 @@
 //! What formats and executors do, without a GPU.
 
+mod conversions;
 mod executors;
 mod formats;
 mod multivectors;

@@ -6,6 +6,7 @@ pub mod transposed;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use warp_spmv::executor::Executor;
+use warp_spmv::format::{FillLimit, Matrix, Offsets};
 use warp_spmv::verify::{Verification, exact, verify};
 use warp_spmv::{Csr, Error, Format, Plan, Real};
 
@@ -118,6 +119,39 @@ pub fn as_stored<T: Real>(matrix: &Csr<T>, format: Format) -> Csr<T> {
         matrix.sum_duplicates();
     }
     matrix
+}
+
+/// The same matrix with 64-bit row offsets, which a small matrix does not need.
+pub fn with_wide_offsets<T: Real>(matrix: &Csr<T>) -> Csr<T> {
+    let (rows, columns) = (matrix.rows(), matrix.columns());
+    let (offsets, column_indices, values) = matrix.clone().into_parts();
+    let offsets = Offsets::Wide((0..=rows).map(|row| offsets.get(row) as u64).collect());
+    Csr::try_new(rows, columns, offsets, column_indices, values).unwrap()
+}
+
+/// Converts `matrix` to `format` and back where the executor has it. Either gives the same arrays, bit for bit, as on
+/// the host, or the same error.
+pub fn check_conversion<T: Real, E: Executor>(executor: &E, name: &str, matrix: &Csr<T>, format: Format) {
+    let place = format!("{name}, {format}, {}", T::PRECISION);
+    let convert = || executor.convert(executor.upload_csr(matrix.clone())?, format, FillLimit::default());
+    let expected = match Matrix::try_from_csr(matrix.clone(), format, FillLimit::default()) {
+        Err(expected) => {
+            let error = convert().map(|_| ()).expect_err(&place);
+            assert_eq!(error.to_string(), expected.to_string(), "{place}");
+            return;
+        }
+        Ok(expected) => expected,
+    };
+    let same = |converted: Matrix<T, E::Memory>, expected: &Matrix<T>, what: &str| {
+        let converted = executor.download_matrix(converted).unwrap();
+        assert!(converted == *expected, "{place}: {what}");
+        // Row offsets that are equal may differ in their width.
+        assert_eq!(converted.bytes(), expected.bytes(), "{place}: {what}");
+    };
+    let converted = || convert().unwrap_or_else(|error| panic!("{place}: {error}"));
+    same(converted(), &expected, "from CSR");
+    let back = executor.to_csr(converted()).unwrap_or_else(|error| panic!("{place}: {error}"));
+    same(Matrix::Csr(back), &Matrix::Csr(expected.into_csr()), "back to CSR");
 }
 
 /// The factors that each matrix is multiplied with.

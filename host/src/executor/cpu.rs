@@ -2,7 +2,7 @@
 
 use super::{Executor, host_memory};
 use crate::error::Error;
-use crate::format::{Format, Matrix};
+use crate::format::{Csr, FillLimit, Format, Matrix};
 use crate::memory::{Element, HostMemory};
 use crate::real::Real;
 use crate::spmv::{
@@ -62,5 +62,13 @@ impl Executor for Cpu {
         operands: Operands<'_, T, HostMemory>,
     ) -> Result<(), Error> {
         multiply_transposed_on_cpu(matrix, format, operands)
+    }
+
+    fn convert<T: Real>(&self, matrix: Csr<T>, format: Format, limit: FillLimit) -> Result<Matrix<T>, Error> {
+        Matrix::try_from_csr(matrix, format, limit)
+    }
+
+    fn to_csr<T: Real>(&self, matrix: Matrix<T>) -> Result<Csr<T>, Error> {
+        Ok(matrix.into_csr())
     }
 }

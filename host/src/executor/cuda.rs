@@ -16,8 +16,9 @@ use cust::stream::{Stream, StreamFlags};
 
 use super::ptx::{self, Ptx};
 use super::{Executor, KernelExecutor};
+use crate::convert;
 use crate::error::{Error, check_length};
-use crate::format::{Format, Matrix};
+use crate::format::{Csr, FillLimit, Format, Matrix};
 use crate::memory::{Buffer, Element, Memory};
 use crate::real::Real;
 use crate::spmv::{
@@ -130,6 +131,10 @@ impl KernelExecutor for Cuda {
         unsafe { self.stream.launch(&function, grid.blocks, grid.threads_per_block, grid.shared_bytes, &arguments) }
             .map_err(cuda(&entry))
     }
+
+    fn unwritten<T: Element>(&self, length: usize) -> Result<CudaBuffer<T>, Error> {
+        self.allocate(length).map(CudaBuffer)
+    }
 }
 
 impl Cuda {
@@ -221,6 +226,19 @@ impl Executor for Cuda {
         let launches = transposed_launches(matrix, format, operands, &self.device)?;
         // SAFETY: as in `multiply`.
         unsafe { self.launch_all(launches) }
+    }
+
+    fn convert<T: Real>(
+        &self,
+        matrix: Csr<T, Self::Memory>,
+        format: Format,
+        limit: FillLimit,
+    ) -> Result<Matrix<T, Self::Memory>, Error> {
+        convert::from_csr(self, matrix, format, limit)
+    }
+
+    fn to_csr<T: Real>(&self, matrix: Matrix<T, Self::Memory>) -> Result<Csr<T, Self::Memory>, Error> {
+        convert::into_csr(self, matrix)
     }
 
     fn synchronize(&self) -> Result<(), Error> {

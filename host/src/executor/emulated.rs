@@ -4,13 +4,17 @@ use cuda_std::launch::Launch;
 use warp_emulator::Emulator;
 
 use super::{Executor, KernelExecutor, host_memory};
+use crate::convert;
 use crate::error::Error;
-use crate::format::{Format, Matrix};
+use crate::format::{Csr, FillLimit, Format, Matrix};
 use crate::memory::{Element, HostMemory};
 use crate::real::Real;
 use crate::spmv::{
     Device, MultivectorOperands, Operands, Tuning, Workspace, launches, multivector_launches, transposed_launches,
 };
+
+/// Every byte of an array that no kernel has written to.
+const UNWRITTEN: u8 = 0xa5;
 
 /// The executor that runs the same launches as a GPU, lane by lane on one thread, and checks every access and
 /// every meeting of lanes. Its times say nothing about a GPU.
@@ -42,6 +46,13 @@ impl KernelExecutor for Emulated {
         // SAFETY: the caller's promise.
         self.emulator.run(&kernel.entry(), *grid, &|| unsafe { kernel.run() })?;
         Ok(())
+    }
+
+    fn unwritten<T: Element>(&self, length: usize) -> Result<Vec<T>, Error> {
+        let mut array = self.zeros(length)?;
+        // Nothing that a kernel could take for a result.
+        bytemuck::cast_slice_mut::<T, u8>(&mut array).fill(UNWRITTEN);
+        Ok(array)
     }
 }
 
@@ -82,5 +93,18 @@ impl Executor for Emulated {
         let launches = transposed_launches(matrix, format, operands, &self.device)?;
         // SAFETY: as in `multiply`.
         unsafe { self.launch_all(launches) }
+    }
+
+    fn convert<T: Real>(
+        &self,
+        matrix: Csr<T, Self::Memory>,
+        format: Format,
+        limit: FillLimit,
+    ) -> Result<Matrix<T, Self::Memory>, Error> {
+        convert::from_csr(self, matrix, format, limit)
+    }
+
+    fn to_csr<T: Real>(&self, matrix: Matrix<T, Self::Memory>) -> Result<Csr<T, Self::Memory>, Error> {
+        convert::into_csr(self, matrix)
     }
 }

@@ -21,8 +21,8 @@ pub use emulated::Emulated;
 pub use reference::Reference;
 
 use crate::error::Error;
-use crate::format::{Format, Matrix};
-use crate::memory::{Element, Memory};
+use crate::format::{Csr, FillLimit, Format, Matrix};
+use crate::memory::{Element, HostMemory, Memory, Transfer};
 use crate::real::Real;
 use crate::spmv::{Device, MultivectorOperands, Operands, Workspace, no_multivectors, not_transposed};
 
@@ -90,6 +90,46 @@ pub trait Executor {
         Err(not_transposed(format))
     }
 
+    /// `matrix` in the storage of `format`, converted where it is. The arrays are the same, bit for bit, as
+    /// [`Matrix::try_from_csr`] gives.
+    ///
+    /// # Errors
+    /// When that would take more than `limit` allows, memory runs out, or the device fails.
+    fn convert<T: Real>(
+        &self,
+        matrix: Csr<T, Self::Memory>,
+        format: Format,
+        limit: FillLimit,
+    ) -> Result<Matrix<T, Self::Memory>, Error>;
+
+    /// The same matrix in CSR, converted where it is, as [`Matrix::into_csr`] does.
+    ///
+    /// # Errors
+    /// When memory runs out, or the device fails.
+    fn to_csr<T: Real>(&self, matrix: Matrix<T, Self::Memory>) -> Result<Csr<T, Self::Memory>, Error>;
+
+    /// Moves a matrix into its memory, array by array.
+    ///
+    /// # Errors
+    /// When memory runs out.
+    fn upload_csr<T: Real>(&self, matrix: Csr<T>) -> Result<Csr<T, Self::Memory>, Error>
+    where
+        Self: Sized,
+    {
+        matrix.transfer(&Upload(self))
+    }
+
+    /// Moves a matrix back to the host.
+    ///
+    /// # Errors
+    /// When the device fails.
+    fn download_matrix<T: Real>(&self, matrix: Matrix<T, Self::Memory>) -> Result<Matrix<T>, Error>
+    where
+        Self: Sized,
+    {
+        matrix.transfer(&Download(self))
+    }
+
     /// Waits until all work is done.
     fn synchronize(&self) -> Result<(), Error> {
         Ok(())
@@ -121,6 +161,30 @@ pub trait KernelExecutor: Executor {
     unsafe fn launch_all(&self, launches: Vec<Launch>) -> Result<(), Error> {
         // SAFETY: the caller's promise.
         launches.iter().try_for_each(|launch| unsafe { self.launch(launch) })
+    }
+
+    /// An array in its memory whose elements mean nothing until a kernel writes them.
+    ///
+    /// # Errors
+    /// When memory runs out.
+    fn unwritten<T: Element>(&self, length: usize) -> Result<<Self::Memory as Memory>::Buffer<T>, Error>;
+}
+
+/// The way of a matrix into an executor's memory.
+pub(crate) struct Upload<'e, E>(pub &'e E);
+
+impl<E: Executor> Transfer<HostMemory, E::Memory> for Upload<'_, E> {
+    fn transfer<T: Element>(&self, array: Vec<T>) -> Result<<E::Memory as Memory>::Buffer<T>, Error> {
+        self.0.upload(array)
+    }
+}
+
+/// The way of a matrix out of an executor's memory.
+pub(crate) struct Download<'e, E>(pub &'e E);
+
+impl<E: Executor> Transfer<E::Memory, HostMemory> for Download<'_, E> {
+    fn transfer<T: Element>(&self, array: <E::Memory as Memory>::Buffer<T>) -> Result<Vec<T>, Error> {
+        self.0.download(&array)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::{Executor, host_memory};
 use crate::error::Error;
-use crate::format::{Format, Matrix};
+use crate::format::{Csr, FillLimit, Format, Matrix};
 use crate::memory::{Element, HostMemory};
 use crate::real::Real;
 use crate::spmv::{Device, MultivectorOperands, Operands, Tuning, Workspace};
@@ -75,6 +75,14 @@ impl Executor for Reference {
             matrix.for_each_entry(|row, column, value| add(column as usize, row, value));
         });
         Ok(())
+    }
+
+    fn convert<T: Real>(&self, matrix: Csr<T>, format: Format, limit: FillLimit) -> Result<Matrix<T>, Error> {
+        Matrix::try_from_csr(matrix, format, limit)
+    }
+
+    fn to_csr<T: Real>(&self, matrix: Matrix<T>) -> Result<Csr<T>, Error> {
+        Ok(matrix.into_csr())
     }
 }
 

@@ -28,7 +28,7 @@ impl FillLimit {
         ((csr as f64 * self.times_csr) as u128).max(ALWAYS_ALLOWED)
     }
 
-    pub(super) fn check(self, format: &'static str, predicted: u128, csr: u128) -> Result<(), Error> {
+    pub(crate) fn check(self, format: &'static str, predicted: u128, csr: u128) -> Result<(), Error> {
         if self.allows(predicted, csr) {
             return Ok(());
         }

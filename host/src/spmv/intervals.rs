@@ -12,7 +12,7 @@ use crate::real::Real;
 pub(super) const WARP_LANES: u64 = 32;
 
 /// How items are shared out among warps.
-pub(super) struct Intervals {
+pub(crate) struct Intervals {
     /// Items of each interval but the last; a multiple of 32.
     pub length: u64,
     /// Number of intervals.

@@ -1,0 +1,56 @@
+//! Conversions by kernels, on a GPU or the emulator of one: CSR to every format and back, by counting, scanning and
+//! scattering. One file a family.
+//!
+//! They give the same arrays, bit for bit, as the conversions of the formats themselves, which run on the CPU. Memory
+//! is taken for the two formats, and for a workspace that each conversion states; where a conversion has a limit, it
+//! is checked before anything of the size of the entries is allocated. Matrices stay on the device: only single
+//! numbers come to the host.
+
+pub mod coo;
+pub(crate) mod primitives;
+
+use crate::error::Error;
+use crate::executor::{Download, KernelExecutor, Upload};
+use crate::format::{Csr, FillLimit, Format, Matrix};
+use crate::real::Real;
+
+/// `matrix` in the storage of `format`.
+///
+/// # Errors
+/// When that would take more than `limit` allows, memory runs out, or the device fails.
+pub fn from_csr<T: Real, K: KernelExecutor>(
+    executor: &K,
+    matrix: Csr<T, K::Memory>,
+    format: Format,
+    limit: FillLimit,
+) -> Result<Matrix<T, K::Memory>, Error> {
+    Ok(match format {
+        Format::CsrScalar
+        | Format::CsrVector(_)
+        | Format::CsrLoadBalanced
+        | Format::CsrMergePath
+        | Format::CsrAutomatic => Matrix::Csr(matrix),
+        Format::Coo | Format::CooAtomic => Matrix::Coo(coo::from_csr(executor, matrix)?),
+        // By way of the host.
+        _ => {
+            let matrix = matrix.transfer(&Download(executor))?;
+            Matrix::try_from_csr(matrix, format, limit)?.transfer(&Upload(executor))?
+        }
+    })
+}
+
+/// The same matrix in CSR.
+///
+/// # Errors
+/// When memory runs out, or the device fails.
+pub fn into_csr<T: Real, K: KernelExecutor>(
+    executor: &K,
+    matrix: Matrix<T, K::Memory>,
+) -> Result<Csr<T, K::Memory>, Error> {
+    match matrix {
+        Matrix::Csr(matrix) => Ok(matrix),
+        Matrix::Coo(matrix) => coo::into_csr(executor, matrix),
+        // By way of the host.
+        matrix => matrix.transfer(&Download(executor))?.into_csr().transfer(&Upload(executor)),
+    }
+}

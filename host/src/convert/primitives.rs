@@ -1,0 +1,252 @@
+//! What conversions share: launches over rows and entries, scans, and numbers that the host has to know before it can
+//! allocate. Of a whole array, nothing comes back to the host but one number.
+
+use cuda_std::launch::{Grid, Kernel, Launch};
+use gpu_kernels::Offset;
+use gpu_kernels::convert::rows::{RowLengths, UnsortedRows};
+use gpu_kernels::scan::{Largest, ScanIntervals, ScanOffsets, ScanSums};
+
+use crate::error::Error;
+use crate::executor::KernelExecutor;
+use crate::format::{Csr, Offsets};
+use crate::memory::{Buffer, Element, Memory};
+use crate::real::Real;
+use crate::spmv::Intervals;
+
+/// An array in the memory of executor `K`.
+pub(crate) type Array<K, T> = <<K as crate::executor::Executor>::Memory as Memory>::Buffer<T>;
+
+/// Runs a kernel.
+///
+/// # Safety
+/// As for [`KernelExecutor::launch`].
+pub(crate) unsafe fn launch<K: KernelExecutor>(
+    executor: &K,
+    grid: Grid,
+    kernel: impl Kernel + 'static,
+) -> Result<(), Error> {
+    // SAFETY: the caller's promise.
+    unsafe { executor.launch(&Launch { grid, kernel: Box::new(kernel) }) }
+}
+
+/// The only element of an array.
+pub(crate) fn one_number<K: KernelExecutor, T: Element>(executor: &K, array: &Array<K, T>) -> Result<T, Error> {
+    Ok(executor.download(array)?.first().copied().unwrap_or_default())
+}
+
+/// The grid with 8 bytes of shared memory for each warp.
+fn with_number_for_each_warp(grid: Grid) -> Grid {
+    Grid { shared_bytes: grid.threads_per_block / 32 * 8, ..grid }
+}
+
+/// A scan that has come as far as the sum of all counts: memory for its result can be allocated now. Takes 8 bytes
+/// for each block.
+pub(crate) struct Scan<'a, K: KernelExecutor> {
+    executor: &'a K,
+    counts: &'a Array<K, u32>,
+    grid: Grid,
+    /// Counts of one block.
+    interval: u32,
+    /// The sum of all counts before each interval.
+    sums: Array<K, u64>,
+    total: u64,
+}
+
+impl<'a, K: KernelExecutor> Scan<'a, K> {
+    /// Adds up the counts, at most 2^32 - 1 of them.
+    pub fn new(executor: &'a K, counts: &'a Array<K, u32>) -> Result<Self, Error> {
+        let count = counts.len() as u32;
+        let grid = with_number_for_each_warp(executor.device().grid(count.into()));
+        let interval = count.div_ceil(grid.blocks.max(1));
+        let mut sums = executor.unwritten(grid.blocks as usize)?;
+        let mut total = executor.unwritten(1)?;
+        // SAFETY: the arrays are as long as the kernels ask for, and the grid has the shared memory.
+        unsafe {
+            let kernel = ScanIntervals { count, interval, counts: counts.global(), sums: sums.global_mut() };
+            launch(executor, grid, kernel)?;
+            let kernel = ScanSums { count: grid.blocks, sums: sums.global_mut(), total: total.global_mut() };
+            launch(executor, Grid { blocks: 1, ..grid }, kernel)?;
+        }
+        let total = one_number(executor, &total)?;
+        Ok(Self { executor, counts, grid, interval, sums, total })
+    }
+
+    /// The sum of all counts.
+    pub fn total(&self) -> u64 {
+        self.total
+    }
+
+    /// The sums of all counts before each count and, last, of all, each times `unit`. They must fit.
+    pub fn offsets_of<O: Offset + Element>(&self, unit: u32) -> Result<Array<K, O>, Error> {
+        let Self { executor, counts, grid, interval, ref sums, .. } = *self;
+        if counts.is_empty() {
+            return executor.zeros(1);
+        }
+        let mut offsets = executor.unwritten(counts.len() + 1)?;
+        let kernel = ScanOffsets {
+            count: counts.len() as u32,
+            interval,
+            unit,
+            counts: counts.global(),
+            sums: sums.global(),
+            offsets: offsets.global_mut(),
+        };
+        // SAFETY: the arrays are as long as the kernel asks for, and the grid is that of the sums.
+        unsafe { launch(executor, grid, kernel) }?;
+        Ok(offsets)
+    }
+
+    /// [`offsets_of`](Self::offsets_of) in as many bits as they need.
+    pub fn offsets(&self, unit: u32) -> Result<Offsets<K::Memory>, Error> {
+        Ok(match Offsets::width_for(u128::from(self.total) * u128::from(unit)) {
+            4 => Offsets::Narrow(self.offsets_of(unit)?),
+            _ => Offsets::Wide(self.offsets_of(unit)?),
+        })
+    }
+}
+
+/// The largest of some values; 0 if there is none. Takes 4 bytes for each block.
+pub(crate) fn largest<K: KernelExecutor>(executor: &K, values: &Array<K, u32>) -> Result<u32, Error> {
+    let count = values.len() as u32;
+    let grid = with_number_for_each_warp(executor.device().grid(count.into()));
+    let mut of_blocks = executor.unwritten(grid.blocks as usize)?;
+    // SAFETY: the arrays are as long as the kernel asks for, and the grid has the shared memory.
+    unsafe { launch(executor, grid, Largest { count, values: values.global(), results: of_blocks.global_mut() }) }?;
+    largest_of_few(executor, &of_blocks)
+}
+
+/// [`largest`] of as many values as one block can look at.
+fn largest_of_few<K: KernelExecutor>(executor: &K, values: &Array<K, u32>) -> Result<u32, Error> {
+    let device = executor.device();
+    let grid = Grid { blocks: 1, ..with_number_for_each_warp(device.grid(1)) };
+    let mut result = executor.unwritten(1)?;
+    let kernel = Largest { count: values.len() as u32, values: values.global(), results: result.global_mut() };
+    // SAFETY: as in `largest`.
+    unsafe { launch(executor, grid, kernel) }?;
+    one_number(executor, &result)
+}
+
+/// The number of entries of each row after its first `skipped`; [`u32::MAX`] where there are as many and more.
+pub(crate) fn row_lengths<T: Real, K: KernelExecutor>(
+    executor: &K,
+    matrix: &Csr<T, K::Memory>,
+    skipped: u32,
+) -> Result<Array<K, u32>, Error> {
+    fn run<K: KernelExecutor, O: Offset + Element>(
+        executor: &K,
+        row_offsets: &Array<K, O>,
+        skipped: u32,
+        lengths: &mut Array<K, u32>,
+    ) -> Result<(), Error> {
+        let rows = lengths.len() as u32;
+        let kernel = RowLengths { rows, skipped, row_offsets: row_offsets.global(), lengths: lengths.global_mut() };
+        // SAFETY: there is one offset more than there are lengths, by the caller.
+        unsafe { launch(executor, executor.device().grid(rows.into()), kernel) }
+    }
+    let mut lengths = executor.unwritten(matrix.rows())?;
+    match matrix.row_offsets() {
+        Offsets::Narrow(offsets) => run(executor, offsets, skipped, &mut lengths)?,
+        Offsets::Wide(offsets) => run(executor, offsets, skipped, &mut lengths)?,
+    }
+    Ok(lengths)
+}
+
+/// The number of entries of the longest row; 0 when there is no row. Takes 4 bytes a row.
+///
+/// # Errors
+/// When it does not fit in 32 bits.
+pub(crate) fn longest_row<T: Real, K: KernelExecutor>(executor: &K, matrix: &Csr<T, K::Memory>) -> Result<u32, Error> {
+    match largest(executor, &row_lengths(executor, matrix, 0)?)? {
+        u32::MAX => {
+            let limit = u128::from(u32::MAX) - 1;
+            Err(Error::TooLarge { what: "number of entries of a row, at least,", value: limit + 1, limit })
+        }
+        longest => Ok(longest),
+    }
+}
+
+/// Whether the entries of each row are in the order of their columns.
+pub(crate) fn rows_sorted<T: Real, K: KernelExecutor>(executor: &K, matrix: &Csr<T, K::Memory>) -> Result<bool, Error> {
+    fn run<T: Real, K: KernelExecutor, O: Offset + Element>(
+        executor: &K,
+        matrix: &Csr<T, K::Memory>,
+        row_offsets: &Array<K, O>,
+    ) -> Result<bool, Error> {
+        let nnz = matrix.nnz() as u64;
+        let intervals = Intervals::new(nnz, executor.device());
+        let grid = with_number_for_each_warp(intervals.grid(executor.device()));
+        let mut results = executor.unwritten(grid.blocks as usize)?;
+        let kernel = UnsortedRows {
+            rows: matrix.rows() as u32,
+            nnz,
+            interval: intervals.length,
+            row_offsets: row_offsets.global(),
+            column_indices: matrix.column_indices().global(),
+            results: results.global_mut(),
+        };
+        // SAFETY: the matrix is valid, `results` has an element for each block, and the grid has the shared memory.
+        unsafe { launch(executor, grid, kernel) }?;
+        Ok(largest_of_few(executor, &results)? == 0)
+    }
+    match matrix.row_offsets() {
+        Offsets::Narrow(offsets) => run(executor, matrix, offsets),
+        Offsets::Wide(offsets) => run(executor, matrix, offsets),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::executor::Emulated;
+    use crate::spmv::Tuning;
+
+    #[test]
+    fn scans_are_sums_of_all_before() {
+        for threads_per_block in [32, 64] {
+            let executor = Emulated::with_size(1, 2, 128, Tuning { threads_per_block, waves: 1 });
+            for count in [0, 1, 31, 32, 33, 127, 128, 129, 1000, 5000] {
+                // Sums beyond 32 bits.
+                let counts: Vec<u32> = (0..count).map(|place| u32::MAX - place * 77_777).collect();
+                let mut sums = vec![0u64];
+                sums.extend(counts.iter().scan(0, |sum, &count| {
+                    *sum += u64::from(count);
+                    Some(*sum)
+                }));
+                let scan = Scan::new(&executor, &counts).unwrap();
+                assert_eq!(scan.total(), *sums.last().unwrap());
+                assert_eq!(scan.offsets_of::<u64>(1).unwrap(), sums);
+                let times_32: Vec<u64> = sums.iter().map(|sum| 32 * sum).collect();
+                assert_eq!(scan.offsets_of::<u64>(32).unwrap(), times_32);
+                assert_eq!(largest(&executor, &counts).unwrap(), counts.iter().copied().max().unwrap_or(0));
+            }
+        }
+    }
+
+    #[test]
+    fn offsets_are_as_wide_as_they_must_be() {
+        let executor = Emulated::new(1);
+        for (counts, unit, width) in [
+            (vec![], 1, 4),
+            (vec![7, 0, 9], 1, 4),
+            (vec![u32::MAX - (1 << 16)], 1, 4),
+            (vec![u32::MAX - (1 << 16), 1], 1, 8),
+            (vec![1 << 20, 1 << 20], 16, 4),
+            (vec![1 << 27], 32, 8),
+        ] {
+            assert_eq!(Scan::new(&executor, &counts).unwrap().offsets(unit).unwrap().width(), width, "{counts:?}");
+        }
+    }
+
+    #[test]
+    fn one_entry_out_of_order_is_found() {
+        let executor = Emulated::new(1);
+        let rows = |columns: Vec<u32>| {
+            let values = vec![1.0; columns.len()];
+            Csr::<f64>::try_new(4, 1000, vec![0u32, 3, 3, 700, 702], columns, values).unwrap()
+        };
+        let mut columns: Vec<u32> = [0, 500, 500].into_iter().chain(0..697).chain([0, 5]).collect();
+        assert!(rows_sorted(&executor, &rows(columns.clone())).unwrap());
+        columns.swap(639, 640);
+        assert!(!rows_sorted(&executor, &rows(columns)).unwrap());
+    }
+}
