@@ -1,5 +1,6 @@
-//! Search by all lanes of a warp together.
+//! Searches, by all lanes of a warp together or by each for itself.
 
+use cuda_std::Global;
 use cuda_std::warp::{ALL_LANES, WARP_LANES, lane_id, warp_vote_ballot};
 
 /// The first index from `low` on for which `holds`, or `high` if there is none below it. What holds for an index
@@ -22,4 +23,22 @@ pub(crate) unsafe fn first_that(mut low: u32, mut high: u32, holds: impl Fn(u32)
         high = high.min(low + (step - 1));
     }
     high
+}
+
+/// The first index from `low` on whose element is not below `least`, or `high` if there is none before it. The elements
+/// never decrease.
+///
+/// # Safety
+/// Elements from `low` to `high` exist.
+#[inline(always)]
+pub(crate) unsafe fn first_at_least(elements: Global<u32>, mut low: u64, mut high: u64, least: u32) -> u64 {
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if elements.load(middle) < least {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    low
 }

@@ -223,6 +223,25 @@ impl<T: Scalar> GlobalMut<T> {
     }
 }
 
+impl GlobalMut<u32> {
+    /// Sets the element at `index` to 1. Other threads may do the same at the same time: all write the same number,
+    /// and those that see it there write nothing.
+    ///
+    /// # Safety
+    /// `index` is below the array's length, and no thread does anything else with the element while the kernel runs.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub unsafe fn set_flag(self, index: impl Index) {
+        // SAFETY: the caller's promise; 32 bits are read and written as a whole, so a thread sees 1 or what was there
+        // before. Not by atomic accesses: those would go past the L1 cache, to the same few flags again and again.
+        unsafe {
+            if self.load(index) != 1 {
+                self.store(index, 1);
+            }
+        }
+    }
+}
+
 impl<T: GpuFloat> GlobalMut<T> {
     /// Adds to the element at `index`, in one step that no other thread can come between, and returns what
     /// it was before. The order in which threads come is not defined, and so neither are the last bits of

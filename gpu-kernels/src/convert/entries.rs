@@ -23,6 +23,25 @@ pub(super) unsafe fn for_each_entry<O: Offset>(
     row_offsets: Global<O>,
     visit: impl Fn(u64, u32),
 ) {
+    for_each_step(rows, count, interval, row_offsets, |entry, row, there| {
+        if there {
+            visit(entry, row);
+        }
+    });
+}
+
+/// [`for_each_entry`] where all lanes of the warp call `visit` together, with whether they have an entry.
+///
+/// # Safety
+/// As for [`for_each_entry`].
+#[inline(always)]
+pub(super) unsafe fn for_each_step<O: Offset>(
+    rows: u32,
+    count: u64,
+    interval: u64,
+    row_offsets: Global<O>,
+    visit: impl Fn(u64, u32, bool),
+) {
     let begin = u64::from(index_1d() / WARP_LANES) * interval;
     if begin >= count {
         return;
@@ -33,9 +52,7 @@ pub(super) unsafe fn for_each_entry<O: Offset>(
     while first < end {
         let own_row = rows_of_step(first, end.min(first + STEP), row, rows, row_offsets);
         let entry = first + u64::from(lane_id());
-        if entry < end {
-            visit(entry, own_row);
-        }
+        visit(entry, own_row, entry < end);
         row = warp_shuffle_idx(ALL_LANES, own_row, WARP_LANES - 1, WARP_LANES).0;
         first += STEP;
     }

@@ -6,12 +6,20 @@
 //! is checked before anything of the size of the entries is allocated. Matrices stay on the device: only single
 //! numbers come to the host.
 
+pub mod bcsr;
+pub mod bellpack;
+mod blocks;
 pub mod coo;
+pub mod dia;
+mod places;
 pub(crate) mod primitives;
+mod radix;
+mod sort;
+mod width;
 
 use crate::error::Error;
 use crate::executor::{Download, KernelExecutor, Upload};
-use crate::format::{Csr, FillLimit, Format, Matrix};
+use crate::format::{Csr, FillLimit, Format, Matrix, PartitionRows};
 use crate::real::Real;
 
 /// `matrix` in the storage of `format`.
@@ -30,6 +38,11 @@ pub fn from_csr<T: Real, K: KernelExecutor>(
         | Format::CsrLoadBalanced
         | Format::CsrMergePath
         | Format::CsrAutomatic => Matrix::Csr(matrix),
+        Format::Dia => Matrix::Dia(dia::from_csr(executor, matrix, limit)?),
+        Format::Bcsr(size) => Matrix::Bcsr(bcsr::from_csr(executor, matrix, size, limit)?),
+        Format::Bellpack(size) => {
+            Matrix::Bellpack(bellpack::from_csr(executor, matrix, size, PartitionRows::default(), limit)?)
+        }
         Format::Coo | Format::CooAtomic => Matrix::Coo(coo::from_csr(executor, matrix)?),
         // By way of the host.
         _ => {
@@ -49,6 +62,9 @@ pub fn into_csr<T: Real, K: KernelExecutor>(
 ) -> Result<Csr<T, K::Memory>, Error> {
     match matrix {
         Matrix::Csr(matrix) => Ok(matrix),
+        Matrix::Dia(matrix) => dia::into_csr(executor, matrix),
+        Matrix::Bcsr(matrix) => bcsr::into_csr(executor, matrix),
+        Matrix::Bellpack(matrix) => bellpack::into_csr(executor, matrix),
         Matrix::Coo(matrix) => coo::into_csr(executor, matrix),
         // By way of the host.
         matrix => matrix.transfer(&Download(executor))?.into_csr().transfer(&Upload(executor)),

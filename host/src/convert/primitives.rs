@@ -53,9 +53,17 @@ pub(crate) struct Scan<'a, K: KernelExecutor> {
 }
 
 impl<'a, K: KernelExecutor> Scan<'a, K> {
-    /// Adds up the counts, at most 2^32 - 1 of them.
+    /// Adds up the counts.
+    ///
+    /// # Errors
+    /// When there are 2^32 counts, or the device fails.
     pub fn new(executor: &'a K, counts: &'a Array<K, u32>) -> Result<Self, Error> {
-        let count = counts.len() as u32;
+        let (value, limit) = (counts.len() as u128, u32::MAX.into());
+        let count = u32::try_from(counts.len()).map_err(|_| Error::TooLarge {
+            what: "number of counts of a conversion",
+            value,
+            limit,
+        })?;
         let grid = with_number_for_each_warp(executor.device().grid(count.into()));
         let interval = count.div_ceil(grid.blocks.max(1));
         let mut sums = executor.unwritten(grid.blocks as usize)?;

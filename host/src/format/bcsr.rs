@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use super::block::{BlockSize, StoredBlock, Writer, block_row_lengths, entries_of_row, pieces};
 use super::rows::collect_rows;
 use super::storage::storage;
-use super::{Csr, FillLimit, Offsets, offsets::LARGEST_NARROW};
+use super::{Csr, FillLimit, Offsets};
 use crate::error::Error;
 use crate::memory::{Buffer, Memory};
 use crate::real::Real;
@@ -59,10 +59,11 @@ impl<T: Real, M: Memory> Bcsr<T, M> {
 /// Bytes that the BCSR arrays of `matrix` take with values of `V`. Counts its blocks.
 pub(super) fn bcsr_bytes<T: Real, V>(matrix: &Csr<T>, size: BlockSize) -> u128 {
     let lengths = block_row_lengths(matrix, size);
-    bytes_of::<V>(size, lengths.len(), total(&lengths))
+    bcsr_bytes_of::<V>(size, lengths.len(), total(&lengths))
 }
 
-fn bytes_of<V>(size: BlockSize, block_rows: usize, blocks: usize) -> u128 {
+/// Bytes of the arrays for so many block rows and blocks.
+pub(crate) fn bcsr_bytes_of<V>(size: BlockSize, block_rows: usize, blocks: usize) -> u128 {
     blocks as u128 * size.bytes::<V>() + 4 * (block_rows as u128 + 1)
 }
 
@@ -79,13 +80,10 @@ impl<T: Real> Bcsr<T> {
     pub fn try_from_csr(matrix: &Csr<T>, size: BlockSize, limit: FillLimit) -> Result<Self, Error> {
         let lengths = block_row_lengths(matrix, size);
         let blocks = total(&lengths);
-        let bytes = bytes_of::<T>(size, lengths.len(), blocks);
+        let bytes = bcsr_bytes_of::<T>(size, lengths.len(), blocks);
         limit.check(size.names().bcsr_storage, bytes, matrix.bytes())?;
-        let Offsets::Narrow(block_offsets) = Offsets::from_lengths(lengths.iter().map(|&length| length as usize))
-        else {
-            let (value, limit) = (blocks as u128, LARGEST_NARROW.into());
-            return Err(Error::TooLarge { what: "number of blocks", value, limit });
-        };
+        let offsets = Offsets::from_lengths(lengths.iter().map(|&length| length as usize));
+        let block_offsets = offsets.narrow("number of blocks", blocks as u64)?;
         let mut first_columns = Vec::new();
         let mut values = Vec::new();
         let out_of_memory = |_| Error::OutOfMemory { what: "a BCSR matrix", bytes };

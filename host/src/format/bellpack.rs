@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use super::block::{BlockSize, StoredBlock, Writer, block_row_lengths, entries_of_row, pieces};
 use super::rows::collect_rows;
 use super::storage::storage;
-use super::{Csr, FillLimit};
+use super::{Csr, FillLimit, Offsets};
 use crate::error::Error;
 use crate::real::Real;
 
@@ -38,6 +38,9 @@ impl PartitionRows {
         }
     }
 }
+
+/// What the arrays of BELLPACK cannot index beyond.
+pub(crate) const TOTAL_WIDTH: &str = "number of blocks across all partitions";
 
 impl Default for PartitionRows {
     /// The smallest, for the least padding. In the paper R is also the size of a thread block; here it is not, so
@@ -82,10 +85,11 @@ pub(super) fn bellpack_bytes<T: Real, V>(matrix: &Csr<T>, size: BlockSize) -> u1
     let mut lengths = block_row_lengths(matrix, size);
     lengths.par_sort_unstable_by(|a, b| b.cmp(a));
     let partition_rows = PartitionRows::default().get();
-    bytes_of::<V>(size, lengths.len(), partition_rows, padded_blocks(&lengths, partition_rows))
+    bellpack_bytes_of::<V>(size, lengths.len(), partition_rows, padded_blocks(&lengths, partition_rows))
 }
 
-fn bytes_of<V>(size: BlockSize, block_rows: usize, partition_rows: usize, blocks: u128) -> u128 {
+/// Bytes of the arrays for so many block rows, and blocks with padding.
+pub(crate) fn bellpack_bytes_of<V>(size: BlockSize, block_rows: usize, partition_rows: usize, blocks: u128) -> u128 {
     let partitions = block_rows.div_ceil(partition_rows);
     blocks * size.bytes::<V>() + 4 * (partitions as u128 + 1 + block_rows as u128)
 }
@@ -100,7 +104,7 @@ impl<T: Real> Bellpack<T> {
     /// log(block rows)), in parallel.
     ///
     /// # Errors
-    /// When the arrays would be larger than `limit` allows, the partitions together are 2^32 blocks wide, or the
+    /// When the arrays would be larger than `limit` allows, the partitions together are 2^32 blocks wide or nearly so, or the
     /// arrays cannot be allocated.
     pub fn try_from_csr(
         matrix: &Csr<T>,
@@ -114,9 +118,11 @@ impl<T: Real> Bellpack<T> {
         block_rows.par_sort_by_key(|&block_row| std::cmp::Reverse(lengths[block_row as usize]));
         let sorted_lengths: Vec<u32> = block_rows.iter().map(|&block_row| lengths[block_row as usize]).collect();
         let padded = padded_blocks(&sorted_lengths, partition_rows);
-        let bytes = bytes_of::<T>(size, lengths.len(), partition_rows, padded);
+        let bytes = bellpack_bytes_of::<T>(size, lengths.len(), partition_rows, padded);
         limit.check(size.names().bellpack_storage, bytes, matrix.bytes())?;
-        let partition_offsets = partition_offsets(&sorted_lengths, partition_rows)?;
+        let widths = sorted_lengths.chunks(partition_rows).map(|lengths| lengths[0] as usize);
+        let total_width = widths.clone().sum::<usize>() as u64;
+        let partition_offsets = Offsets::from_lengths(widths).narrow(TOTAL_WIDTH, total_width)?;
 
         let mut first_columns = Vec::new();
         let mut values = Vec::new();
@@ -209,25 +215,6 @@ impl<T: Real> Bellpack<T> {
             entries_of_row(self.stored_row(places[block_row]), self.block_size, row_in_block, &self.values)
         })
     }
-}
-
-fn partition_offsets(sorted_lengths: &[u32], partition_rows: usize) -> Result<Vec<u32>, Error> {
-    let widths = sorted_lengths.chunks(partition_rows).map(|lengths| u64::from(lengths[0]));
-    let sums = widths.scan(0, |sum, width| {
-        *sum += width;
-        Some(*sum)
-    });
-    std::iter::once(0)
-        .chain(sums)
-        .map(|offset| {
-            let too_large = |_| Error::TooLarge {
-                what: "number of blocks across all partitions",
-                value: offset.into(),
-                limit: u32::MAX.into(),
-            };
-            u32::try_from(offset).map_err(too_large)
-        })
-        .collect()
 }
 
 /// Where block `step` of the block row at `lane` is stored, in a partition of `lanes` block rows whose blocks begin

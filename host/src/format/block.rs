@@ -38,7 +38,7 @@ macro_rules! define_sizes {
                 match self { $(Self::$name => $columns),* }
             }
 
-            pub(super) const fn names(self) -> BlockNames {
+            pub(crate) const fn names(self) -> BlockNames {
                 match self {
                     $(Self::$name => BlockNames {
                         bcsr: concat!("bcsr-", $rows, "x", $columns),
@@ -60,7 +60,7 @@ macro_rules! define_sizes {
 gpu_kernels::block_sizes!(define_sizes);
 
 /// What the formats with blocks of some size are called.
-pub(super) struct BlockNames {
+pub(crate) struct BlockNames {
     pub bcsr: &'static str,
     pub bcsr_storage: &'static str,
     pub bellpack: &'static str,

@@ -40,9 +40,14 @@ storage! {
     }
 }
 
+/// Places from one diagonal to the next, for so many rows.
+pub(crate) fn dia_stride(rows: usize) -> usize {
+    rows.next_multiple_of(STRIDE_MULTIPLE)
+}
+
 /// Bytes that the DIA arrays take for so many rows and diagonals. Cannot overflow.
-fn dia_bytes<T>(rows: usize, diagonals: usize) -> u128 {
-    let places = rows.next_multiple_of(STRIDE_MULTIPLE) as u128 * diagonals as u128;
+pub(crate) fn dia_bytes<T>(rows: usize, diagonals: usize) -> u128 {
+    let places = dia_stride(rows) as u128 * diagonals as u128;
     places * size_of::<T>() as u128 + diagonals as u128 * 4
 }
 
@@ -63,7 +68,7 @@ impl<T: Real> Dia<T> {
         let bytes = dia_bytes::<T>(rows, offsets.len());
         limit.check("DIA", bytes, matrix.bytes())?;
         let out_of_memory = || Error::OutOfMemory { what: "a DIA matrix", bytes };
-        let stride = rows.next_multiple_of(STRIDE_MULTIPLE);
+        let stride = dia_stride(rows);
         let places = stride.checked_mul(offsets.len()).ok_or_else(out_of_memory)?;
         let mut values = Vec::new();
         values.try_reserve_exact(places).map_err(|_| out_of_memory())?;

@@ -25,7 +25,9 @@ mod storage;
 mod transpose;
 
 pub use bcsr::Bcsr;
+pub(crate) use bcsr::bcsr_bytes_of;
 pub use bellpack::{Bellpack, PartitionRows};
+pub(crate) use bellpack::{TOTAL_WIDTH, bellpack_bytes_of};
 pub(crate) use block::BlockVisitor;
 pub use block::{BlockSize, fill_ratios};
 pub use catalogue::{Format, Lanes};
@@ -34,6 +36,7 @@ pub use cmrs_padded::CmrsPadded;
 pub use coo::Coo;
 pub use csr::Csr;
 pub use dia::Dia;
+pub(crate) use dia::{dia_bytes, dia_stride};
 pub use ell::Ell;
 pub use fill::FillLimit;
 pub use hyb::{Fraction, Hyb, HybSplit};

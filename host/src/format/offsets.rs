@@ -7,7 +7,7 @@ use crate::error::Error;
 use crate::memory::{Buffer, HostMemory, Memory, Transfer};
 
 /// The largest offset that is stored in 32 bits. It leaves room for kernels to step past the last entry.
-pub(super) const LARGEST_NARROW: u32 = u32::MAX - (1 << 16);
+const LARGEST_NARROW: u32 = u32::MAX - (1 << 16);
 
 /// Where each row's entries begin in the arrays of a CSR matrix: `rows + 1` numbers, the first 0, never
 /// decreasing, the last the number of stored entries. 32 bits wide as long as that number fits, because
@@ -26,6 +26,17 @@ impl<M: Memory> Offsets<M> {
             Self::Narrow(offsets) => Offsets::Narrow(to.transfer(offsets)?),
             Self::Wide(offsets) => Offsets::Wide(to.transfer(offsets)?),
         })
+    }
+
+    /// The offsets, if they are 32 bits wide.
+    ///
+    /// # Errors
+    /// When they are not, because `what` is `total`.
+    pub(crate) fn narrow(self, what: &'static str, total: u64) -> Result<M::Buffer<u32>, Error> {
+        match self {
+            Self::Narrow(offsets) => Ok(offsets),
+            Self::Wide(_) => Err(Error::TooLarge { what, value: total.into(), limit: LARGEST_NARROW.into() }),
+        }
     }
 
     /// Bytes of all offsets.

@@ -1,0 +1,95 @@
+//! Rows sorted by a number, the largest first.
+
+use gpu_kernels::convert::radix::{CountUp, DIGIT_BITS, RadixCounts, RadixScatter};
+
+use super::primitives::{Array, Scan, largest, launch};
+use crate::error::Error;
+use crate::executor::KernelExecutor;
+use crate::memory::Buffer;
+use crate::spmv::Intervals;
+
+/// Which row comes at each place, and the numbers in this order. Rows of the same number keep their order. Takes twice
+/// the two arrays, and one pass for each 5 bits of the largest number.
+pub(super) fn sorted_by<K: KernelExecutor>(
+    executor: &K,
+    mut keys: Array<K, u32>,
+) -> Result<(Array<K, u32>, Array<K, u32>), Error> {
+    let largest = largest(executor, &keys)?;
+    let count = keys.len() as u32;
+    let mut rows = executor.unwritten(keys.len())?;
+    let mut new_keys = executor.unwritten(keys.len())?;
+    let mut new_rows = executor.unwritten(keys.len())?;
+    let kernel = CountUp { count, numbers: rows.global_mut() };
+    // SAFETY: there are as many numbers as `count` says.
+    unsafe { launch(executor, executor.device().grid(count.into()), kernel) }?;
+    let shares = Intervals::new(count.into(), executor.device());
+    let grid = shares.grid(executor.device());
+    let (interval, intervals) = (shares.length as u32, shares.count as u32);
+    let mut shift = 0;
+    while largest.checked_shr(shift).is_some_and(|left| left > 0) {
+        let mut counts = executor.unwritten(intervals as usize * (1 << DIGIT_BITS))?;
+        let kernel = RadixCounts {
+            count,
+            interval,
+            intervals,
+            largest,
+            shift,
+            keys: keys.global(),
+            counts: counts.global_mut(),
+        };
+        // SAFETY: the arrays are as long as the kernel asks for, and there is a warp for each interval.
+        unsafe { launch(executor, grid, kernel) }?;
+        let begins: Array<K, u32> = Scan::new(executor, &counts)?.offsets_of(1)?;
+        let kernel = RadixScatter {
+            count,
+            interval,
+            intervals,
+            largest,
+            shift,
+            keys: keys.global(),
+            rows: rows.global(),
+            begins: begins.global(),
+            new_keys: new_keys.global_mut(),
+            new_rows: new_rows.global_mut(),
+        };
+        // SAFETY: as before; all counts together are `count`.
+        unsafe { launch(executor, grid, kernel) }?;
+        std::mem::swap(&mut keys, &mut new_keys);
+        std::mem::swap(&mut rows, &mut new_rows);
+        shift += DIGIT_BITS;
+    }
+    Ok((rows, keys))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::executor::Emulated;
+
+    fn check(keys: Vec<u32>) {
+        let mut expected: Vec<u32> = (0..keys.len() as u32).collect();
+        expected.sort_by_key(|&row| std::cmp::Reverse(keys[row as usize]));
+        let in_order: Vec<u32> = expected.iter().map(|&row| keys[row as usize]).collect();
+        for seed in 0..3 {
+            let (rows, sorted) = sorted_by(&Emulated::new(seed), keys.clone()).unwrap();
+            assert_eq!((rows, sorted), (expected.clone(), in_order.clone()));
+        }
+    }
+
+    #[test]
+    fn rows_of_the_same_number_keep_their_order() {
+        // A multiplier of full period makes the same numbers every time.
+        let mixed = |row: u32| row.wrapping_mul(2_654_435_769) >> 7;
+        for count in [0, 1, 31, 32, 33, 300, 2000] {
+            for limit in [1, 2, 31, 32, 33, 1000, 1 << 20] {
+                check((0..count).map(|row| mixed(row) % limit).collect());
+            }
+        }
+    }
+
+    #[test]
+    fn the_largest_numbers_are_sorted_too() {
+        check(vec![0, u32::MAX, 5, u32::MAX, 1 << 31, 0, 1 << 30]);
+        check(vec![7; 100]);
+    }
+}

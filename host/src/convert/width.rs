@@ -1,0 +1,23 @@
+//! The same launch for offsets of both widths.
+
+/// Evaluates an expression with the array of offsets, whichever width they have.
+macro_rules! each_width {
+    ($offsets:expr, $array:ident => $result:expr) => {
+        match $offsets {
+            crate::format::Offsets::Narrow($array) => $result,
+            crate::format::Offsets::Wide($array) => $result,
+        }
+    };
+}
+pub(super) use each_width;
+
+/// Makes offsets of the same width: the expression gives the new array.
+macro_rules! same_width {
+    ($offsets:expr, $array:ident => $result:expr) => {
+        match $offsets {
+            crate::format::Offsets::Narrow($array) => crate::format::Offsets::Narrow($result),
+            crate::format::Offsets::Wide($array) => crate::format::Offsets::Wide($result),
+        }
+    };
+}
+pub(super) use same_width;
