@@ -100,9 +100,9 @@ pub unsafe fn scan_offsets<O: Offset>(
         let (sum, all) = scan_block(value);
         if place < end {
             offsets.store(place, O::of((before + sum) * unit));
-        }
-        if place == count - 1 {
-            offsets.store(count, O::of((before + sum + value) * unit));
+            if place == count - 1 {
+                offsets.store(count, O::of((before + sum + value) * unit));
+            }
         }
         before += all;
         first += block_dim_x();
