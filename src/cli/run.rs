@@ -308,6 +308,19 @@ mod tests {
             y[matrix.rows() - 1] = T::from_f64(f64::NAN);
             Ok(())
         }
+
+        fn convert<T: Real>(
+            &self,
+            matrix: Csr<T>,
+            format: Format,
+            limit: FillLimit,
+        ) -> Result<Matrix<T>, warp_spmv::Error> {
+            self.0.convert(matrix, format, limit)
+        }
+
+        fn to_csr<T: Real>(&self, matrix: Matrix<T>) -> Result<Csr<T>, warp_spmv::Error> {
+            self.0.to_csr(matrix)
+        }
     }
 
     #[derive(Parser)]

@@ -25,10 +25,10 @@ use crate::memory::{Buffer, HostMemory, Memory};
 use crate::real::Real;
 
 pub use csr::lanes_for;
+pub(crate) use intervals::Intervals;
 pub use multivector::{Layout, Multivector, MultivectorOperands};
 pub(crate) use multivector::{multiply_multivector_on_cpu, multivector_carries, multivector_launches, no_multivectors};
 pub(crate) use transposed::{multiply_transposed_on_cpu, not_transposed, transposed_launches};
-pub(crate) use intervals::Intervals;
 pub use tuning::{Device, Tuning};
 
 /// The operands of y ← α A x + β y. With β = 0, y is overwritten and never read.
