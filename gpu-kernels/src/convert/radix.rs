@@ -1,7 +1,7 @@
 //! Rows sorted by a number, the largest first: a radix sort. Each warp has an interval of the rows, and each lane counts
 //! one digit. Rows of the same number keep their order.
 
-use cuda_std::thread::index_1d;
+use cuda_std::thread::{grid_threads, index_1d};
 use cuda_std::warp::{ALL_LANES, WARP_LANES, lane_id, warp_shuffle_idx, warp_vote_ballot};
 use cuda_std::{Global, GlobalMut, kernel};
 
@@ -22,7 +22,7 @@ pub unsafe fn count_up(
     let mut number = index_1d();
     while number < count {
         numbers.store(number, number);
-        number += cuda_std::thread::grid_threads();
+        number += grid_threads();
     }
 }
 

@@ -14,8 +14,8 @@ use crate::memory::Buffer;
 use crate::real::Real;
 use crate::spmv::Intervals;
 
-/// The same matrix as `matrix`, in BCSR with blocks of `size`. Takes half a byte for each entry and, where rows are not
-/// sorted, a second copy of the entries.
+/// The same matrix as `matrix`, in BCSR with blocks of `size`. Takes half a byte for each entry, 4 bytes for each block
+/// row and, where rows are not sorted, a second copy of the entries.
 ///
 /// # Errors
 /// When the arrays would be larger than `limit` allows, there are 2^32 blocks or nearly so, memory runs out, or the
@@ -64,7 +64,8 @@ pub fn from_csr<T: Real, K: KernelExecutor>(
     Ok(Bcsr { rows, columns, stored, block_size: size, block_offsets, first_columns, values })
 }
 
-/// The same matrix in CSR. Takes 12 bytes (16 from 2^32 entries on, or nearly so) for each row and each 32 blocks of it.
+/// The same matrix in CSR. Takes 8 bytes (12 from 2^32 entries on, or nearly so) for each row and each 32 blocks of it,
+/// and 8 bytes for each block row.
 ///
 /// # Errors
 /// When memory runs out, or the device fails.

@@ -5,7 +5,7 @@ use gpu_kernels::convert::bellpack::{BellpackCounts, BellpackFromCsr, BellpackPa
 use super::blocks::{Blocks, Items};
 use super::places::Filled;
 use super::primitives::{Array, Scan, launch, one_number};
-use super::radix::sorted_by;
+use super::radix::{Sorted, sorted_by};
 use super::sort::sorted;
 use super::width::{each_width, same_width};
 use crate::error::Error;
@@ -15,7 +15,7 @@ use crate::memory::Buffer;
 use crate::real::Real;
 
 /// The same matrix as `matrix`, in BELLPACK with blocks of `size`. Takes half a byte for each entry, 4 bytes for each
-/// block, 12 bytes for each block row and, where rows are not sorted, a second copy of the entries.
+/// block, 16 bytes for each block row and, where rows are not sorted, a second copy of the entries.
 ///
 /// # Errors
 /// When the arrays would be larger than `limit` allows, the partitions together are 2^32 blocks wide or nearly so,
@@ -31,7 +31,7 @@ pub fn from_csr<T: Real, K: KernelExecutor>(
     let matrix = sorted(executor, matrix)?;
     let (rows, columns) = (matrix.rows(), matrix.columns());
     let found = Blocks::new(executor, &matrix, size)?;
-    let (block_rows, lengths) = sorted_by(executor, found.lengths()?)?;
+    let Sorted { rows: block_rows, keys: lengths } = sorted_by(executor, found.lengths()?)?;
     let (widths, last_width) = widths(executor, &lengths, partition_rows)?;
     let scan = Scan::new(executor, &widths)?;
     let total_width = scan.total();
@@ -106,8 +106,8 @@ fn widths<K: KernelExecutor>(
     Ok((widths, one_number(executor, &last_width)?))
 }
 
-/// The same matrix in CSR. Takes 12 bytes (16 from 2^32 entries on, or nearly so) for each row and each 32 blocks of its
-/// partition, and 4 bytes for each block row.
+/// The same matrix in CSR. Takes 8 bytes (12 from 2^32 entries on, or nearly so) for each row and each 32 blocks that are
+/// stored of it, and 12 bytes for each block row.
 ///
 /// # Errors
 /// When memory runs out, or the device fails.

@@ -90,7 +90,7 @@ fn parts(diagonals: usize) -> usize {
     diagonals.div_ceil(DIAGONALS_AT_ONCE as usize)
 }
 
-/// The same matrix in CSR. Takes 8 bytes (16 from 2^32 entries on, or nearly so) for each row and each 64 diagonals.
+/// The same matrix in CSR. Takes 8 bytes (12 from 2^32 entries on, or nearly so) for each row and each 64 diagonals.
 ///
 /// # Errors
 /// When memory runs out, or the device fails.
@@ -118,6 +118,7 @@ pub fn into_csr<T: Real, K: KernelExecutor>(
     // SAFETY: the matrix is valid, and there is a count for each row and part.
     unsafe { launch(executor, grid, kernel) }?;
     let begins = Scan::new(executor, &counts)?.offsets(1)?;
+    drop(counts);
     let row_offsets = same_width!(&begins, begins => {
         let mut row_offsets = executor.unwritten(rows + 1)?;
         let kernel = CsrFromDia {

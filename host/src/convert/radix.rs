@@ -8,12 +8,17 @@ use crate::executor::KernelExecutor;
 use crate::memory::Buffer;
 use crate::spmv::Intervals;
 
-/// Which row comes at each place, and the numbers in this order. Rows of the same number keep their order. Takes twice
-/// the two arrays, and one pass for each 5 bits of the largest number.
-pub(super) fn sorted_by<K: KernelExecutor>(
-    executor: &K,
-    mut keys: Array<K, u32>,
-) -> Result<(Array<K, u32>, Array<K, u32>), Error> {
+/// Rows in the order of their numbers.
+pub(super) struct Sorted<K: KernelExecutor> {
+    /// Which row each one is.
+    pub rows: Array<K, u32>,
+    /// The number of each.
+    pub keys: Array<K, u32>,
+}
+
+/// Sorts the rows, each of which has its number in `keys`. Rows of the same number keep their order. Takes twice the two
+/// arrays, and a pass for each 5 bits of the largest number.
+pub(super) fn sorted_by<K: KernelExecutor>(executor: &K, mut keys: Array<K, u32>) -> Result<Sorted<K>, Error> {
     let largest = largest(executor, &keys)?;
     let count = keys.len() as u32;
     let mut rows = executor.unwritten(keys.len())?;
@@ -58,7 +63,7 @@ pub(super) fn sorted_by<K: KernelExecutor>(
         std::mem::swap(&mut rows, &mut new_rows);
         shift += DIGIT_BITS;
     }
-    Ok((rows, keys))
+    Ok(Sorted { rows, keys })
 }
 
 #[cfg(test)]
@@ -71,8 +76,8 @@ mod tests {
         expected.sort_by_key(|&row| std::cmp::Reverse(keys[row as usize]));
         let in_order: Vec<u32> = expected.iter().map(|&row| keys[row as usize]).collect();
         for seed in 0..3 {
-            let (rows, sorted) = sorted_by(&Emulated::new(seed), keys.clone()).unwrap();
-            assert_eq!((rows, sorted), (expected.clone(), in_order.clone()));
+            let sorted = sorted_by(&Emulated::new(seed), keys.clone()).unwrap();
+            assert_eq!((sorted.rows, sorted.keys), (expected.clone(), in_order.clone()));
         }
     }
 

@@ -84,3 +84,35 @@ fn sort<T: Real, K: KernelExecutor, O: Offset + Element>(
     }
     Ok(entries)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::executor::Emulated;
+
+    /// A matrix with rows of these lengths in `columns` columns, and a value of its own for each entry.
+    fn matrix(lengths: &[u32], columns: u32) -> Csr<f64> {
+        let ends = lengths.iter().scan(0, |end, length| {
+            *end += length;
+            Some(*end)
+        });
+        let offsets: Vec<u32> = std::iter::once(0).chain(ends).collect();
+        let stored = *offsets.last().unwrap();
+        let mixed = (0..stored).map(|entry| (entry.wrapping_mul(2_654_435_769) >> 7) % columns).collect();
+        let values = (0..stored).map(f64::from).collect();
+        Csr::try_new(lengths.len(), columns as usize, offsets, mixed, values).unwrap()
+    }
+
+    #[test]
+    fn entries_of_one_column_keep_their_order() {
+        let around_runs = [31, 32, 33, 0, 1, 63, 64, 65, 2, 127, 128, 129, 0, 3, 255, 256, 257];
+        for lengths in [&around_runs[..], &[1000], &[3, 0, 5000, 40, 70], &[32; 9]] {
+            for columns in [1, 2, 7, 90, 100_000] {
+                let matrix = matrix(lengths, columns);
+                let mut expected = matrix.clone();
+                expected.sort_rows();
+                assert!(sorted(&Emulated::new(4), matrix).unwrap() == expected, "{lengths:?}, {columns} columns");
+            }
+        }
+    }
+}
