@@ -31,7 +31,9 @@ pub struct Plan<'e, T: Real, E: Executor> {
 }
 
 impl<'e, T: Real, E: Executor> Plan<'e, T, E> {
-    /// Converts `matrix` to `format` and moves it to the executor, with the default [`PlanOptions`].
+    /// Moves `matrix` to the executor and converts it to `format` there, with the default [`PlanOptions`]: while it is
+    /// converted, the executor's memory holds both. Where that is too much, [`from_matrix`](Self::from_matrix) takes
+    /// one that was converted on the host.
     ///
     /// # Errors
     /// When the format would take more than the default [`FillLimit`], or memory runs out.
@@ -39,7 +41,7 @@ impl<'e, T: Real, E: Executor> Plan<'e, T, E> {
         Self::with_options(executor, matrix, format, PlanOptions::default())
     }
 
-    /// Converts `matrix` to `format` and moves it to the executor.
+    /// [`new`](Self::new) with other options.
     ///
     /// # Errors
     /// When the format cannot keep to the options, or memory runs out.
@@ -47,8 +49,9 @@ impl<'e, T: Real, E: Executor> Plan<'e, T, E> {
         if options.reproducible && !format.reproducible() {
             return Err(Error::NotReproducible { what: format.to_string(), instead: "choose another format" });
         }
-        let matrix = Matrix::try_from_csr(matrix, format, options.fill_limit)?;
-        Ok(Self { reproducible: options.reproducible, ..Self::from_matrix(executor, matrix, format)? })
+        let format = format.resolve(&matrix);
+        let matrix = executor.convert(executor.upload_csr(matrix)?, format, options.fill_limit)?;
+        Ok(Self { reproducible: options.reproducible, ..Self::from_converted(executor, matrix, format)? })
     }
 
     /// Moves a matrix that is already stored as `format` needs it to the executor.
@@ -60,11 +63,20 @@ impl<'e, T: Real, E: Executor> Plan<'e, T, E> {
             Matrix::Csr(matrix) => format.resolve(matrix),
             _ => format,
         };
+        Self::from_converted(executor, matrix.transfer(&Upload(executor))?, format)
+    }
+
+    /// Takes a matrix that is already in the executor's memory, stored as `format` needs it. A format that
+    /// [stands for others](Format::resolve) is one of those here.
+    ///
+    /// # Errors
+    /// When memory runs out.
+    pub fn from_converted(executor: &'e E, matrix: Matrix<T, E::Memory>, format: Format) -> Result<Self, Error> {
         let carries = carries(&matrix, format, executor.device());
         Ok(Self {
             executor,
             format,
-            matrix: matrix.transfer(&Upload(executor))?,
+            matrix,
             workspace: Workspace { carry_rows: executor.zeros(carries)?, carry_values: executor.zeros(carries)? },
             reproducible: false,
         })

@@ -154,6 +154,17 @@ pub fn check_conversion<T: Real, E: Executor>(executor: &E, name: &str, matrix: 
     same(Matrix::Csr(back), &Matrix::Csr(expected.into_csr()), "back to CSR");
 }
 
+/// A plan for a matrix that was converted on the host; that the executor converts it to the same arrays is checked by
+/// [`check_conversion`].
+pub fn plan<'e, T: Real, E: Executor>(
+    executor: &'e E,
+    matrix: &Csr<T>,
+    format: Format,
+) -> Result<Plan<'e, T, E>, Error> {
+    let converted = Matrix::try_from_csr(matrix.clone(), format, FillLimit::default())?;
+    Plan::from_matrix(executor, converted, format)
+}
+
 /// The factors that each matrix is multiplied with.
 pub const FACTORS: &[(f64, f64)] = &[(1.0, 0.0), (1.0, 1.0), (-1.0, 0.0), (0.0, -1.0), (0.75, -1.5), (2.5, 0.0)];
 
@@ -167,7 +178,7 @@ pub fn multiply<T: Real, E: Executor>(
     x: &[T],
     y: &[T],
 ) -> Result<Option<Vec<T>>, Error> {
-    let mut plan = match Plan::new(executor, matrix.clone(), format) {
+    let mut plan = match plan(executor, matrix, format) {
         Err(Error::Fill { .. }) => return Ok(None),
         plan => plan?,
     };

@@ -3,9 +3,9 @@
 use warp_spmv::executor::Executor;
 use warp_spmv::spmv::{Layout, Multivector};
 use warp_spmv::verify::{exact, verify};
-use warp_spmv::{Csr, Error, Format, Plan, Real};
+use warp_spmv::{Csr, Error, Format, Real};
 
-use super::{Numbers, as_stored, with_rows};
+use super::{Numbers, as_stored, plan, with_rows};
 
 /// Numbers of vectors around the sizes of tiles.
 pub const VECTORS: &[usize] = &[0, 1, 2, 3, 8, 13, 31, 32, 33, 70];
@@ -27,7 +27,7 @@ pub fn multiply_vectors<T: Real, E: Executor>(
     vectors: &Vectors<'_, T>,
 ) -> Option<Vec<T>> {
     let &Vectors { shape, factors: (alpha, beta), x, y } = vectors;
-    let mut plan = match Plan::new(executor, matrix.clone(), format) {
+    let mut plan = match plan(executor, matrix, format) {
         Err(Error::Fill { .. }) => return None,
         plan => plan.unwrap(),
     };

@@ -2,9 +2,9 @@
 
 use warp_spmv::executor::Executor;
 use warp_spmv::verify::{exact, verify};
-use warp_spmv::{Csr, Error, Format, Plan, Real};
+use warp_spmv::{Csr, Error, Format, Real};
 
-use super::{FACTORS, Numbers, as_stored, with_rows};
+use super::{FACTORS, Numbers, as_stored, plan, with_rows};
 
 /// α Aᵀ x + β y from a y that is poisoned with NaN if β = 0. `None` if the format refuses the matrix for its padding, or
 /// says that it does not multiply transposed.
@@ -16,7 +16,7 @@ pub fn multiply_transposed<T: Real, E: Executor>(
     x: &[T],
     y: &[T],
 ) -> Option<Vec<T>> {
-    let plan = match Plan::new(executor, matrix.clone(), format) {
+    let plan = match plan(executor, matrix, format) {
         Err(Error::Fill { .. }) => return None,
         plan => plan.unwrap(),
     };

@@ -4,14 +4,13 @@
 //! none. The program can also be carried to another machine: `gpu [--quick] [MATRIX.mtx ...]`; it needs nothing
 //! of the source tree. It prints Markdown, and exits with 1 when anything is wrong.
 
+mod measure;
+#[path = "../scenarios/mod.rs"]
 mod scenarios;
 
 use std::process::ExitCode;
-use std::time::Duration;
 
-use cuda_std::GlobalMut;
-use cuda_std::launch::{Grid, Kernel, Launch};
-use gpu_kernels::ceiling::ReadOnly;
+use cuda_std::launch::{Grid, Launch};
 use gpu_kernels::conformance::{Conformance, RESULTS};
 use scenarios::multivector::{VECTORS, Vectors, check_multivector, check_multivector_special_values, multiply_vectors};
 use scenarios::transposed::{check_transposed, check_transposed_special_values};
@@ -19,12 +18,11 @@ use scenarios::{
     Numbers, check, check_conversion, check_reproducible, check_special_values, check_whole_numbers, matrices,
     with_wide_offsets,
 };
-use warp_spmv::executor::{Cuda, CudaBuffer, Emulated, Executor, KernelExecutor};
+use warp_spmv::executor::{Cuda, Emulated, Executor, KernelExecutor};
 use warp_spmv::memory::Buffer;
 use warp_spmv::spmv::{Layout, Multivector};
 use warp_spmv::synthetic::Generator;
-use warp_spmv::verify::{Exact, exact, verify};
-use warp_spmv::{Csr, Error, Format, Plan, Real};
+use warp_spmv::{Csr, Error, Format, Real};
 
 fn main() -> ExitCode {
     let mut quick = false;
@@ -55,7 +53,7 @@ fn main() -> ExitCode {
     check_transposes::<f64>(&gpu);
     check_files(&gpu, &files);
     if !quick {
-        measure(&gpu).unwrap_or_else(|error| panic!("{error}"));
+        measure::measure(&gpu).unwrap_or_else(|error| panic!("{error}"));
     }
     ExitCode::SUCCESS
 }
@@ -184,143 +182,4 @@ fn check_files(gpu: &Cuda, files: &[String]) {
             Err(error) => println!("- {file}: not read: {error}"),
         }
     }
-}
-
-/// The matrices that are timed: none fits into the L2 cache.
-const TIMED: &[&str] = &[
-    "stencil:27:200",
-    "stencil:7:300",
-    "stencil:5:6000",
-    "banded:rows=4000000,bands=9",
-    "pareto:rows=1000000,k=1.5",
-    "pareto:rows=4000000,k=1.0,base=3",
-];
-
-/// The formats that are timed: block sizes, strip heights and splits would make the run too long.
-const TIMED_FORMATS: &[&str] = &[
-    "csr-scalar",
-    "csr-vector",
-    "csr-vector-2",
-    "csr-vector-4",
-    "csr-vector-8",
-    "csr-vector-16",
-    "csr-vector-32",
-    "csr-load-balanced",
-    "csr-merge-path",
-    "dia",
-    "ell",
-    "sell-p",
-    "sell-p-sorted",
-    "coo",
-    "coo-atomic",
-    "hyb",
-    "cmrs",
-];
-
-fn measure(gpu: &Cuda) -> Result<(), Error> {
-    let copy = copy_bandwidth(gpu)?;
-    let read = read_bandwidth(gpu)?;
-    println!("\nCeilings: copy (read + write) {copy:.2} TB/s, read only {read:.2} TB/s.\n");
-    println!(
-        "| matrix | precision | format | bytes, GB | median, ms | quartiles, ms | GFLOP/s | TB/s | of copy | of read |"
-    );
-    println!("|---|---|---|---|---|---|---|---|---|---|");
-    for text in TIMED {
-        let matrix = text.parse::<Generator>().unwrap().generate::<f64>().unwrap();
-        measure_matrix(gpu, text, &matrix, (copy, read))?;
-        measure_matrix(gpu, text, &matrix.cast::<f32>(), (copy, read))?;
-    }
-    Ok(())
-}
-
-fn measure_matrix<T: Real>(gpu: &Cuda, name: &str, matrix: &Csr<T>, (copy, read): (f64, f64)) -> Result<(), Error> {
-    let mut numbers = Numbers::new(2);
-    let x: Vec<T> = numbers.vector(matrix.columns());
-    let exact = exact(matrix, T::ONE, &x, T::ZERO, &vec![T::ZERO; matrix.rows()])?;
-    let x = gpu.upload(x)?;
-    for format in TIMED_FORMATS {
-        let format: Format = format.parse()?;
-        let line = match measure_format(gpu, matrix, format, &x, &exact) {
-            Ok(line) => line,
-            Err(error @ Error::Fill { .. }) => {
-                println!("| {name} | {} | {format} | {error} |||||||", T::PRECISION);
-                continue;
-            }
-            Err(error) => return Err(error),
-        };
-        let (bytes, [first, median, third]) = line;
-        let rate = bytes as f64 / median.as_secs_f64() / 1e12;
-        println!(
-            "| {name} | {} | {format} | {:.3} | {:.4} | {:.4} to {:.4} | {:.0} | {rate:.2} | {:.2} | {:.2} |",
-            T::PRECISION,
-            bytes as f64 / 1e9,
-            median.as_secs_f64() * 1e3,
-            first.as_secs_f64() * 1e3,
-            third.as_secs_f64() * 1e3,
-            2.0 * matrix.nnz() as f64 / median.as_secs_f64() / 1e9,
-            rate / copy,
-            rate / read,
-        );
-    }
-    Ok(())
-}
-
-/// The bytes that one multiplication must move, and the quartiles of its time.
-fn measure_format<T: Real>(
-    gpu: &Cuda,
-    matrix: &Csr<T>,
-    format: Format,
-    x: &CudaBuffer<T>,
-    exact: &[Exact],
-) -> Result<(u128, [Duration; 3]), Error> {
-    let mut plan = Plan::new(gpu, matrix.clone(), format)?;
-    let mut y = gpu.upload(vec![T::from_f64(f64::NAN); matrix.rows()])?;
-    let quartiles = quartiles(gpu, || plan.apply(T::ONE, x, T::ZERO, &mut y))?;
-    let result = verify(&gpu.download(&y)?, exact, format)?;
-    assert!(result.passed(), "{format}, {}: {result:?}", T::PRECISION);
-    let vectors = (matrix.rows() + matrix.columns()) * size_of::<T>();
-    Ok((plan.matrix().bytes() + vectors as u128, quartiles))
-}
-
-/// First quartile, median and third quartile of 50 runs after 5 that warm up.
-fn quartiles(gpu: &Cuda, mut work: impl FnMut() -> Result<(), Error>) -> Result<[Duration; 3], Error> {
-    for _ in 0..5 {
-        work()?;
-    }
-    let mut times = Vec::new();
-    for _ in 0..50 {
-        times.push(gpu.time(&mut work)?);
-    }
-    times.sort();
-    Ok([times[12], times[25], times[37]])
-}
-
-/// Bytes of the arrays that the ceilings are measured with.
-const CEILING_BYTES: usize = 4 << 30;
-
-/// TB/s of the driver's own copy from device to device, bytes read and written.
-fn copy_bandwidth(gpu: &Cuda) -> Result<f64, Error> {
-    let from = gpu.upload(Numbers::new(3).vector::<f64>(CEILING_BYTES / 8))?;
-    let mut to = gpu.upload(vec![0.0; CEILING_BYTES / 8])?;
-    let [_, median, _] = quartiles(gpu, || gpu.copy(&from, &mut to))?;
-    Ok(2.0 * CEILING_BYTES as f64 / median.as_secs_f64() / 1e12)
-}
-
-/// TB/s of reading alone: SpMV is almost all reads.
-fn read_bandwidth(gpu: &Cuda) -> Result<f64, Error> {
-    let from = gpu.upload(Numbers::new(3).vector::<f64>(CEILING_BYTES / 8))?;
-    let device = gpu.device();
-    let best = [1, 2, 4].into_iter().map(|waves| {
-        let blocks = device.multiprocessors * device.threads_per_multiprocessor / 512 * waves;
-        let grid = Grid { blocks, threads_per_block: 512, shared_bytes: 0 };
-        let mut sums = gpu.upload(vec![0.0; (grid.blocks * grid.threads_per_block) as usize])?;
-        let sums: GlobalMut<f64> = sums.global_mut();
-        let kernel = ReadOnly { count: (CEILING_BYTES / 8) as u64, from: from.global(), sums };
-        let launch = Launch { grid, kernel: Box::new(kernel) as Box<dyn Kernel> };
-        // SAFETY: the arrays have the lengths that the kernel asks for and outlive the launches, which `quartiles`
-        // waits for.
-        let [_, median, _] = quartiles(gpu, || unsafe { gpu.launch(&launch) })?;
-        Ok(CEILING_BYTES as f64 / median.as_secs_f64() / 1e12)
-    });
-    best.collect::<Result<Vec<f64>, Error>>().map(|rates| rates.into_iter().fold(0.0, f64::max))
 }
