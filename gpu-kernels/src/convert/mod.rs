@@ -4,10 +4,17 @@
 pub mod bcsr;
 pub mod bellpack;
 pub mod blocks;
+pub mod cmrs;
+pub mod cmrs_padded;
 pub mod coo;
 pub mod dia;
+mod digits;
 mod entries;
+pub mod hyb;
 mod places;
 pub mod radix;
 pub mod rows;
+pub mod select;
+pub mod sliced;
 pub mod sort;
+pub mod windows;

@@ -2,8 +2,10 @@
 //! one digit. Rows of the same number keep their order.
 
 use cuda_std::thread::{grid_threads, index_1d};
-use cuda_std::warp::{ALL_LANES, WARP_LANES, lane_id, warp_shuffle_idx, warp_vote_ballot};
+use cuda_std::warp::{ALL_LANES, WARP_LANES, lane_id, warp_shuffle_idx};
 use cuda_std::{Global, GlobalMut, kernel};
+
+use super::digits::lanes_of_own_digit;
 
 /// Bits of a digit: there is a lane for each digit.
 pub const DIGIT_BITS: u32 = WARP_LANES.trailing_zeros();
@@ -125,20 +127,4 @@ fn for_each_step(count: u32, interval: u32, mut work: impl FnMut(u32, bool)) {
 #[inline(always)]
 fn digit(largest: u32, shift: u32, key: u32) -> u32 {
     (largest - key) >> shift & (WARP_LANES - 1)
-}
-
-/// The lanes that are there and have the digit that is this lane's number.
-///
-/// # Safety
-/// All lanes of the warp are here.
-#[inline(always)]
-unsafe fn lanes_of_own_digit(there: bool, digit: u32) -> u32 {
-    let mut lanes = warp_vote_ballot(ALL_LANES, there);
-    let mut bit = 0;
-    while bit < DIGIT_BITS {
-        let set = warp_vote_ballot(ALL_LANES, digit >> bit & 1 == 1);
-        lanes &= if lane_id() >> bit & 1 == 1 { set } else { !set };
-        bit += 1;
-    }
-    lanes
 }

@@ -9,17 +9,24 @@
 pub mod bcsr;
 pub mod bellpack;
 mod blocks;
+pub mod cmrs;
+pub mod cmrs_padded;
 pub mod coo;
 pub mod dia;
+pub mod ell;
+pub mod hyb;
 mod places;
 pub(crate) mod primitives;
 mod radix;
+mod select;
+pub mod sell_p;
+mod sliced;
 mod sort;
 mod width;
 
 use crate::error::Error;
-use crate::executor::{Download, KernelExecutor, Upload};
-use crate::format::{Csr, FillLimit, Format, Matrix, PartitionRows};
+use crate::executor::KernelExecutor;
+use crate::format::{Csr, FillLimit, Format, Matrix, PartitionRows, Slicing, StripOrder};
 use crate::real::Real;
 
 /// `matrix` in the storage of `format`.
@@ -39,16 +46,17 @@ pub fn from_csr<T: Real, K: KernelExecutor>(
         | Format::CsrMergePath
         | Format::CsrAutomatic => Matrix::Csr(matrix),
         Format::Dia => Matrix::Dia(dia::from_csr(executor, matrix, limit)?),
+        Format::Ell | Format::EllSubwarp => Matrix::Ell(ell::from_csr(executor, &matrix, limit)?),
+        Format::SellP => Matrix::SellP(sell_p::from_csr(executor, &matrix, Slicing::UNSORTED, limit)?),
+        Format::SellPSorted => Matrix::SellP(sell_p::from_csr(executor, &matrix, Slicing::SORTED, limit)?),
         Format::Bcsr(size) => Matrix::Bcsr(bcsr::from_csr(executor, matrix, size, limit)?),
         Format::Bellpack(size) => {
             Matrix::Bellpack(bellpack::from_csr(executor, matrix, size, PartitionRows::default(), limit)?)
         }
         Format::Coo | Format::CooAtomic => Matrix::Coo(coo::from_csr(executor, matrix)?),
-        // By way of the host.
-        _ => {
-            let matrix = matrix.transfer(&Download(executor))?;
-            Matrix::try_from_csr(matrix, format, limit)?.transfer(&Upload(executor))?
-        }
+        Format::Hyb(split) => Matrix::Hyb(hyb::from_csr(executor, &matrix, split, limit)?),
+        Format::Cmrs(height) => Matrix::Cmrs(cmrs::from_csr(executor, matrix, height, StripOrder::default())?),
+        Format::CmrsPadded => Matrix::CmrsPadded(cmrs_padded::from_csr(executor, &matrix, limit)?),
     })
 }
 
@@ -63,10 +71,13 @@ pub fn into_csr<T: Real, K: KernelExecutor>(
     match matrix {
         Matrix::Csr(matrix) => Ok(matrix),
         Matrix::Dia(matrix) => dia::into_csr(executor, matrix),
+        Matrix::Ell(matrix) => ell::into_csr(executor, matrix),
+        Matrix::SellP(matrix) => sell_p::into_csr(executor, matrix),
         Matrix::Bcsr(matrix) => bcsr::into_csr(executor, matrix),
         Matrix::Bellpack(matrix) => bellpack::into_csr(executor, matrix),
         Matrix::Coo(matrix) => coo::into_csr(executor, matrix),
-        // By way of the host.
-        matrix => matrix.transfer(&Download(executor))?.into_csr().transfer(&Upload(executor)),
+        Matrix::Hyb(matrix) => hyb::into_csr(executor, matrix),
+        Matrix::Cmrs(matrix) => cmrs::into_csr(executor, matrix),
+        Matrix::CmrsPadded(matrix) => cmrs_padded::into_csr(executor, matrix),
     }
 }

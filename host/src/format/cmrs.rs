@@ -100,10 +100,19 @@ pub(super) fn cmrs_bytes<T>(rows: usize, nnz: usize, height: usize) -> u128 {
 }
 
 /// Checks that the words have bits enough for the columns.
-pub(super) fn check_columns(columns: usize, limit: u32) -> Result<(), Error> {
+pub(crate) fn check_columns(columns: usize, limit: u32) -> Result<(), Error> {
     if columns > limit as usize {
         let what = "number of columns of a CMRS matrix";
         return Err(Error::TooLarge { what, value: columns as u128, limit: limit.into() });
+    }
+    Ok(())
+}
+
+/// Checks that the words have bits enough for the rows of a strip.
+pub(crate) fn check_height(height: usize) -> Result<(), Error> {
+    if !(1..=LARGEST_HEIGHT as usize).contains(&height) {
+        let reason = format!("strips of {height} rows, expected 1 to {LARGEST_HEIGHT}");
+        return Err(Error::structure("CMRS", reason));
     }
     Ok(())
 }
@@ -124,10 +133,7 @@ impl<T: Real> Cmrs<T> {
     /// # Errors
     /// When the height is another, and as above.
     pub fn try_with_height(matrix: Csr<T>, height: usize, order: StripOrder) -> Result<Self, Error> {
-        if !(1..=LARGEST_HEIGHT as usize).contains(&height) {
-            let reason = format!("strips of {height} rows, expected 1 to {LARGEST_HEIGHT}");
-            return Err(Error::structure("CMRS", reason));
-        }
+        check_height(height)?;
         check_columns(matrix.columns(), MOST_COLUMNS)?;
         let (rows, columns, stored) = (matrix.rows(), matrix.columns(), matrix.nnz());
         let (row_offsets, mut words, mut values) = matrix.into_parts();

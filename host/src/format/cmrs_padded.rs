@@ -45,8 +45,8 @@ storage! {
     }
 }
 
-/// Bytes that the arrays take with so many places.
-fn bytes_of_places<T>(rows: usize, places: u128) -> u128 {
+/// Bytes that the padded CMRS arrays take with so many places.
+pub(crate) fn padded_bytes_of_places<T>(rows: usize, places: u128) -> u128 {
     let offsets = (rows.div_ceil(HEIGHT) as u128 + 1) * Offsets::width_for(places) as u128;
     places * (4 + size_of::<T>() as u128) + offsets
 }
@@ -54,7 +54,7 @@ fn bytes_of_places<T>(rows: usize, places: u128) -> u128 {
 /// Bytes that the padded CMRS arrays of `matrix` take with values of `V`. Cannot overflow; O(rows).
 pub(super) fn padded_bytes<T: Real, V>(matrix: &Csr<T>) -> u128 {
     let strips = 0..matrix.rows().div_ceil(HEIGHT);
-    bytes_of_places::<V>(matrix.rows(), strips.map(|strip| (STEP * steps(matrix, strip)) as u128).sum())
+    padded_bytes_of_places::<V>(matrix.rows(), strips.map(|strip| (STEP * steps(matrix, strip)) as u128).sum())
 }
 
 /// The rows of a strip.

@@ -28,7 +28,7 @@ storage! {
 }
 
 /// Bytes that the COO arrays of `nnz` entries take.
-pub(super) fn coo_bytes<T>(nnz: usize) -> u128 {
+pub(crate) fn coo_bytes<T>(nnz: usize) -> u128 {
     nnz as u128 * (8 + size_of::<T>() as u128)
 }
 

@@ -34,9 +34,14 @@ storage! {
     }
 }
 
+/// The stride of a matrix with so many rows.
+pub(crate) fn ell_stride(rows: usize) -> usize {
+    rows.next_multiple_of(STRIDE_MULTIPLE)
+}
+
 /// Bytes that the ELL arrays take for so many rows, the longest of so many entries. Cannot overflow.
-pub(super) fn ell_bytes<T>(rows: usize, longest_row: usize) -> u128 {
-    rows.next_multiple_of(STRIDE_MULTIPLE) as u128 * longest_row as u128 * (4 + size_of::<T>() as u128)
+pub(crate) fn ell_bytes<T>(rows: usize, longest_row: usize) -> u128 {
+    ell_stride(rows) as u128 * longest_row as u128 * (4 + size_of::<T>() as u128)
 }
 
 impl<T: Real> Ell<T> {
@@ -54,7 +59,7 @@ impl<T: Real> Ell<T> {
     pub(super) fn of_first_entries(matrix: &Csr<T>, width: usize) -> Result<Self, Error> {
         let rows = matrix.rows();
         let bytes = ell_bytes::<T>(rows, width);
-        let stride = rows.next_multiple_of(STRIDE_MULTIPLE);
+        let stride = ell_stride(rows);
         let places = stride * width;
         let mut column_indices = Vec::new();
         let mut values = Vec::new();

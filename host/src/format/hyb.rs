@@ -1,5 +1,6 @@
 //! Hybrid of ELLPACK and coordinates (Bell & Garland 2009, §3.5; Anzt et al. 2020, §4).
 
+use std::convert::Infallible;
 use std::num::NonZeroU32;
 
 use super::coo::coo_bytes;
@@ -60,37 +61,69 @@ impl HybSplit {
     /// Places of a row in the ELL part of `matrix` if values were of type `V`. Takes O(rows) time on average, by
     /// selection, and a copy of the row lengths.
     pub fn width<T: Real, V: Real>(self, matrix: &Csr<T>) -> usize {
-        let rows = matrix.rows();
-        match self {
+        let Ok(width) = self.width_of::<V, _>(matrix);
+        width
+    }
+
+    /// [`width`](Self::width) from what it depends on.
+    pub(crate) fn width_of<V: Real, L: RowLengths>(self, lengths: &L) -> Result<usize, L::Error> {
+        let rows = lengths.rows();
+        Ok(match self {
             Self::SmallestStorage => {
                 let numerator = INDEX_BYTES as u32;
                 let denominator = NonZeroU32::MIN.saturating_add((size_of::<V>() + 2 * INDEX_BYTES - 1) as u32);
-                Self::ImbalanceLimit(Fraction::new(numerator, denominator)).width::<T, V>(matrix)
+                lengths.in_order(Fraction::new(numerator, denominator).of(rows))?
             }
-            Self::BellGarland => {
-                let least_rows = BELL_GARLAND_LEAST_ROWS.max(rows.div_ceil(3));
-                rows.checked_sub(least_rows).map_or(0, |shorter| length_in_order(matrix, shorter))
-            }
-            Self::ColumnLimit(limit) => matrix.longest_row().min(limit as usize),
-            Self::ImbalanceLimit(quantile) => length_in_order(matrix, quantile.of(rows)),
+            Self::BellGarland => match rows.checked_sub(BELL_GARLAND_LEAST_ROWS.max(rows.div_ceil(3))) {
+                Some(shorter) => lengths.in_order(shorter)?,
+                None => 0,
+            },
+            Self::ColumnLimit(limit) => lengths.longest()?.min(limit as usize),
+            Self::ImbalanceLimit(quantile) => lengths.in_order(quantile.of(rows))?,
             Self::ImbalanceBounded { quantile, part_of_rows } => {
-                length_in_order(matrix, quantile.of(rows)).min(part_of_rows.of(rows))
+                lengths.in_order(quantile.of(rows))?.min(part_of_rows.of(rows))
             }
             Self::Automatic => {
                 let quantile = Fraction::new(1, NonZeroU32::new(3).unwrap());
                 let part_of_rows = Fraction::new(1, NonZeroU32::new(1000).unwrap());
-                Self::ImbalanceBounded { quantile, part_of_rows }.width::<T, V>(matrix)
+                Self::ImbalanceBounded { quantile, part_of_rows }.width_of::<V, L>(lengths)?
             }
-        }
+        })
     }
 }
 
-/// The length of the row that would be number `place`, counted from 0, if the rows were sorted by length; of the
-/// longest one if there are not so many, and 0 if there is none.
-fn length_in_order<T: Real>(matrix: &Csr<T>, place: usize) -> usize {
-    let mut lengths: Vec<usize> = matrix.row_lengths().collect();
-    let Some(last) = lengths.len().checked_sub(1) else { return 0 };
-    *lengths.select_nth_unstable(place.min(last)).1
+/// What the rules for the split ask about the lengths of the rows, wherever those are.
+pub(crate) trait RowLengths {
+    /// Why there may be no answer.
+    type Error;
+
+    /// Number of rows.
+    fn rows(&self) -> usize;
+
+    /// The length of the longest row; 0 if there is none.
+    fn longest(&self) -> Result<usize, Self::Error>;
+
+    /// The length of the row that would be number `place`, counted from 0, if the rows were sorted by length; of the
+    /// longest one if there are not so many, and 0 if there is none.
+    fn in_order(&self, place: usize) -> Result<usize, Self::Error>;
+}
+
+impl<T: Real> RowLengths for Csr<T> {
+    type Error = Infallible;
+
+    fn rows(&self) -> usize {
+        self.rows
+    }
+
+    fn longest(&self) -> Result<usize, Infallible> {
+        Ok(self.longest_row())
+    }
+
+    fn in_order(&self, place: usize) -> Result<usize, Infallible> {
+        let mut lengths: Vec<usize> = self.row_lengths().collect();
+        let Some(last) = lengths.len().checked_sub(1) else { return Ok(0) };
+        Ok(*lengths.select_nth_unstable(place.min(last)).1)
+    }
 }
 
 /// A part of a whole, exact, so that it selects the same row on every machine.

@@ -34,13 +34,23 @@ impl Slicing {
     /// rows of a warp to still share what they read of x.
     pub const SORTED: Self = Self { slice_size: 64, stride_factor: 1, sigma: 16 * 64 };
 
-    fn check(self) -> Result<(), Error> {
+    /// Checks that the parameters do not contradict each other.
+    pub(crate) fn check(self) -> Result<(), Error> {
         let fail = |reason| Err(Error::structure("SELL-P", reason));
         if self.slice_size == 0 || self.stride_factor == 0 {
             return fail("the slice size and the stride factor must be at least 1".into());
         }
         if self.sigma != 1 && (self.sigma == 0 || !self.sigma.is_multiple_of(self.slice_size)) {
             return fail(format!("sigma is {}, neither 1 nor a multiple of {} rows", self.sigma, self.slice_size));
+        }
+        Ok(())
+    }
+
+    /// Checks that rows of so many entries at most do not get too many places.
+    pub(crate) fn check_width(self, longest_row: usize) -> Result<(), Error> {
+        let width = longest_row as u128 + u128::from(self.stride_factor);
+        if width > u32::MAX.into() {
+            return Err(Error::TooLarge { what: "number of places of a row", value: width, limit: u32::MAX.into() });
         }
         Ok(())
     }
@@ -70,7 +80,8 @@ storage! {
     }
 }
 
-fn sell_p_bytes<T>(places: u128, slice_begins: usize, row_indices: usize) -> u128 {
+/// Bytes that the SELL-P arrays take.
+pub(crate) fn sell_p_bytes<T>(places: u128, slice_begins: usize, row_indices: usize) -> u128 {
     places * (4 + size_of::<T>() as u128) + slice_begins as u128 * 8 + row_indices as u128 * 4
 }
 
@@ -130,10 +141,7 @@ impl<T: Real> SellP<T> {
     /// than `limit` allows or cannot be allocated; they are not allocated then.
     pub fn try_from_csr(matrix: &Csr<T>, slicing: Slicing, limit: FillLimit) -> Result<Self, Error> {
         slicing.check()?;
-        let width = matrix.longest_row() as u128 + u128::from(slicing.stride_factor);
-        if width > u32::MAX.into() {
-            return Err(Error::TooLarge { what: "number of places of a row", value: width, limit: u32::MAX.into() });
-        }
+        slicing.check_width(matrix.longest_row())?;
         let Layout { row_indices, slice_begins } = Layout::new(matrix, slicing);
         let places = places(&slice_begins, slicing);
         let bytes = sell_p_bytes::<T>(places, slice_begins.len(), row_indices.len());

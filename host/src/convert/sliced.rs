@@ -1,0 +1,136 @@
+//! What SELL-P, ELL and the ELL part of HYB have in common: slices of rows.
+
+use gpu_kernels::convert::sliced::{COLUMNS_AT_ONCE, CsrFromSliced, SlicedFromCsr, SlicedRowLengths};
+
+use super::primitives::{Array, Scan, launch};
+use super::width::each_width;
+use crate::error::Error;
+use crate::executor::KernelExecutor;
+use crate::format::{Csr, Offsets};
+use crate::memory::Buffer;
+use crate::real::Real;
+
+/// Where the rows are.
+pub(super) struct Slices<'a, K: KernelExecutor> {
+    pub rows: usize,
+    /// Rows of a slice.
+    pub size: usize,
+    /// The widths of all slices before each one, added up.
+    pub begins: &'a Array<K, u64>,
+    /// The columns of places of all slices.
+    pub columns: u64,
+    /// The row at each position; empty if the rows are in their own order.
+    pub row_indices: &'a Array<K, u32>,
+}
+
+/// The column and the value of each place.
+pub(super) struct Places<T: Real, K: KernelExecutor> {
+    pub column_indices: Array<K, u32>,
+    pub values: Array<K, T>,
+}
+
+impl<K: KernelExecutor> Slices<'_, K> {
+    fn count(&self) -> u32 {
+        (self.begins.len() - 1) as u32
+    }
+
+    fn sorted(&self) -> u32 {
+        u32::from(!self.row_indices.is_empty())
+    }
+
+    /// Threads that there is work for.
+    fn work(&self) -> u64 {
+        self.columns.div_ceil(COLUMNS_AT_ONCE.into()).saturating_mul(self.size as u64)
+    }
+
+    /// The entries of `matrix` in their places, as far as rows have places.
+    pub fn fill<T: Real>(&self, executor: &K, matrix: &Csr<T, K::Memory>) -> Result<Places<T, K>, Error> {
+        let places = usize::try_from(u128::from(self.columns) * self.size as u128).map_err(|_| {
+            let bytes = u128::from(self.columns) * self.size as u128 * (4 + size_of::<T>() as u128);
+            Error::OutOfMemory { what: "a matrix in slices", bytes }
+        })?;
+        let mut column_indices = executor.unwritten(places)?;
+        let mut values = executor.unwritten(places)?;
+        let grid = executor.device().grid(self.work());
+        each_width!(matrix.row_offsets(), offsets => {
+            let kernel = SlicedFromCsr {
+                rows: self.rows as u32,
+                slice_size: self.size as u32,
+                slices: self.count(),
+                slice_begins: self.begins.global(),
+                sorted: self.sorted(),
+                row_indices: self.row_indices.global(),
+                row_offsets: offsets.global(),
+                column_indices: matrix.column_indices().global(),
+                values: matrix.values().global(),
+                new_column_indices: column_indices.global_mut(),
+                new_values: values.global_mut(),
+            };
+            // SAFETY: the matrix is valid and has the slices' rows; there is a place for each column and row of a slice.
+            unsafe { launch(executor, grid, kernel) }
+        })?;
+        Ok(Places { column_indices, values })
+    }
+
+    /// The number of entries of each row.
+    pub fn row_lengths(&self, executor: &K, column_indices: &Array<K, u32>) -> Result<Array<K, u32>, Error> {
+        let mut lengths = executor.unwritten(self.rows)?;
+        let kernel = SlicedRowLengths {
+            rows: self.rows as u32,
+            slice_size: self.size as u32,
+            slice_begins: self.begins.global(),
+            sorted: self.sorted(),
+            row_indices: self.row_indices.global(),
+            column_indices: column_indices.global(),
+            lengths: lengths.global_mut(),
+        };
+        // SAFETY: the columns are those of a valid matrix in these slices.
+        unsafe { launch(executor, executor.device().grid(self.rows as u64), kernel) }?;
+        Ok(lengths)
+    }
+
+    /// Brings the entries of all places to `to`, each row's to where it begins.
+    pub fn empty<T: Real>(
+        &self,
+        executor: &K,
+        places: &Places<T, K>,
+        row_offsets: &Offsets<K::Memory>,
+        to: &mut Places<T, K>,
+    ) -> Result<(), Error> {
+        let grid = executor.device().grid(self.work());
+        each_width!(row_offsets, offsets => {
+            let kernel = CsrFromSliced {
+                rows: self.rows as u32,
+                slice_size: self.size as u32,
+                slices: self.count(),
+                slice_begins: self.begins.global(),
+                sorted: self.sorted(),
+                row_indices: self.row_indices.global(),
+                row_offsets: offsets.global(),
+                column_indices: places.column_indices.global(),
+                values: places.values.global(),
+                new_column_indices: to.column_indices.global_mut(),
+                new_values: to.values.global_mut(),
+            };
+            // SAFETY: the places are those of a valid matrix in these slices, and its rows have room in `to`.
+            unsafe { launch(executor, grid, kernel) }
+        })
+    }
+
+    /// The matrix in CSR, with `stored` entries in so many columns.
+    pub fn into_csr<T: Real>(
+        &self,
+        executor: &K,
+        columns: usize,
+        stored: usize,
+        places: Places<T, K>,
+    ) -> Result<Csr<T, K::Memory>, Error> {
+        let lengths = self.row_lengths(executor, &places.column_indices)?;
+        let row_offsets = Scan::new(executor, &lengths)?.offsets(1)?;
+        drop(lengths);
+        let mut entries = Places { column_indices: executor.unwritten(stored)?, values: executor.unwritten(stored)? };
+        self.empty(executor, &places, &row_offsets, &mut entries)?;
+        let Places { column_indices, values } = entries;
+        Ok(Csr { rows: self.rows, columns, stored, row_offsets, column_indices, values })
+    }
+}
