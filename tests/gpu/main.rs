@@ -15,8 +15,8 @@ use gpu_kernels::conformance::{Conformance, RESULTS};
 use scenarios::multivector::{VECTORS, Vectors, check_multivector, check_multivector_special_values, multiply_vectors};
 use scenarios::transposed::{check_transposed, check_transposed_special_values};
 use scenarios::{
-    Numbers, check, check_conversion, check_reproducible, check_special_values, check_whole_numbers, matrices,
-    with_wide_offsets,
+    Numbers, check, check_conversion, check_converted_product, check_reproducible, check_special_values,
+    check_whole_numbers, matrices,
 };
 use warp_spmv::executor::{Cuda, Emulated, Executor, KernelExecutor};
 use warp_spmv::memory::Buffer;
@@ -105,12 +105,12 @@ fn check_scenarios<T: Real>(gpu: &Cuda) {
         let (mut checked, mut refused, mut worst) = (0, 0, 0.0);
         for (name, matrix) in matrices::<T>() {
             check_conversion(gpu, &name, &matrix, format);
-            check_conversion(gpu, &name, &with_wide_offsets(&matrix), format);
             match check(gpu, &name, &matrix, format) {
                 Some(error) => (checked, worst) = (checked + 1, f64::max(worst, error)),
                 None => refused += 1,
             }
         }
+        check_converted_product::<T, _>(gpu, format);
         check_special_values::<T, _>(gpu, format);
         check_whole_numbers::<T, _>(gpu, format);
         check_reproducible::<T, _>(gpu, format);

@@ -8,7 +8,7 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 use warp_spmv::executor::Executor;
 use warp_spmv::format::{FillLimit, Matrix, Offsets};
 use warp_spmv::verify::{Verification, exact, verify};
-use warp_spmv::{Csr, Error, Format, Plan, Real};
+use warp_spmv::{Csr, Error, Format, Plan, PlanOptions, Real};
 
 /// Random numbers that are the same every time.
 pub struct Numbers(ChaCha8Rng);
@@ -105,6 +105,12 @@ pub fn matrices<T: Real>() -> Vec<(String, Csr<T>)> {
         let matrix = generator.parse::<warp_spmv::synthetic::Generator>().unwrap().generate::<T>().unwrap();
         matrices.push((generator.into(), matrix));
     }
+    // 64-bit row offsets, which matrices of this size do not need.
+    for name in ["row lengths around a warp", "empty and long rows", "pareto:rows=700,k=1.0,base=3"] {
+        let (_, matrix) = matrices.iter().find(|(other, _)| other == name).unwrap();
+        let wide = with_wide_offsets(matrix);
+        matrices.push((format!("{name}, wide offsets"), wide));
+    }
     matrices
 }
 
@@ -121,8 +127,8 @@ pub fn as_stored<T: Real>(matrix: &Csr<T>, format: Format) -> Csr<T> {
     matrix
 }
 
-/// The same matrix with 64-bit row offsets, which a small matrix does not need.
-pub fn with_wide_offsets<T: Real>(matrix: &Csr<T>) -> Csr<T> {
+/// The same matrix with 64-bit row offsets.
+fn with_wide_offsets<T: Real>(matrix: &Csr<T>) -> Csr<T> {
     let (rows, columns) = (matrix.rows(), matrix.columns());
     let (offsets, column_indices, values) = matrix.clone().into_parts();
     let offsets = Offsets::Wide((0..=rows).map(|row| offsets.get(row) as u64).collect());
@@ -163,6 +169,23 @@ pub fn plan<'e, T: Real, E: Executor>(
 ) -> Result<Plan<'e, T, E>, Error> {
     let converted = Matrix::try_from_csr(matrix.clone(), format, FillLimit::default())?;
     Plan::from_matrix(executor, converted, format)
+}
+
+/// A matrix that the executor converts itself is multiplied right.
+pub fn check_converted_product<T: Real, E: Executor>(executor: &E, format: Format) {
+    let mut numbers = Numbers::new(13);
+    let lengths: Vec<usize> = (0..400).map(|row| if row == 77 { 350 } else { row * 5 % 9 }).collect();
+    let matrix = with_rows::<T>(200, &lengths, &mut numbers);
+    let (x, y) = (numbers.vector::<T>(200), vec![T::ZERO; 400]);
+    let expected = exact(&matrix, T::ONE, &x, T::ZERO, &y).unwrap();
+    let fill_limit = FillLimit { times_csr: f64::INFINITY };
+    let options = PlanOptions { fill_limit, ..PlanOptions::default() };
+    let mut plan = Plan::with_options(executor, matrix.clone(), format, options).unwrap();
+    assert_eq!(plan.format(), format.resolve(&matrix));
+    let (x, mut y) = (executor.upload(x).unwrap(), executor.upload(y).unwrap());
+    plan.apply(T::ONE, &x, T::ZERO, &mut y).unwrap();
+    let result = verify(&executor.download(&y).unwrap(), &expected, plan.format()).unwrap();
+    assert!(result.passed(), "{format}, {}: {result:?}", T::PRECISION);
 }
 
 /// The factors that each matrix is multiplied with.

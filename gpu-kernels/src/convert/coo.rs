@@ -5,6 +5,7 @@ use cuda_std::{Global, GlobalMut, kernel};
 
 use super::entries::for_each_entry;
 use crate::Offset;
+use crate::search::first_at_least;
 
 /// The row of each entry.
 ///
@@ -44,16 +45,7 @@ pub unsafe fn csr_from_coo<O: Offset>(
 ) {
     let mut row = index_1d();
     while row <= rows {
-        let (mut low, mut high) = (0, nnz);
-        while low < high {
-            let middle = low + (high - low) / 2;
-            if row_indices.load(middle) < row {
-                low = middle + 1;
-            } else {
-                high = middle;
-            }
-        }
-        row_offsets.store(row, O::of(low));
+        row_offsets.store(row, O::of(first_at_least(row_indices, 0, nnz, row)));
         row += grid_threads();
     }
 }

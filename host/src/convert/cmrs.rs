@@ -189,3 +189,23 @@ fn row_by_row<T: Real, K: KernelExecutor, O: Offset + Element>(
     unsafe { launch(executor, grid, kernel) }?;
     Ok((row_offsets, column_indices, values))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::executor::Emulated;
+
+    /// A matrix that needs them would have 2^32 places.
+    #[test]
+    fn strips_may_have_wide_offsets() {
+        let offsets = Offsets::from_lengths((0..90).map(|row| row * 7 % 40));
+        let stored = offsets.get(90);
+        let columns = (0..stored as u32).map(|entry| entry * 7 % 50).collect();
+        let values = (0..stored).map(|entry| entry as f64).collect();
+        let csr = Csr::<f64>::try_new(90, 50, offsets, columns, values).unwrap();
+        let mut matrix = Cmrs::try_with_height(csr.clone(), 5, StripOrder::ByRow).unwrap();
+        let strips = matrix.strip_offsets.len();
+        matrix.strip_offsets = Offsets::Wide((0..strips).map(|strip| matrix.strip_offsets.get(strip) as u64).collect());
+        assert!(into_csr(&Emulated::new(1), matrix).unwrap() == csr);
+    }
+}

@@ -112,3 +112,24 @@ pub fn into_csr<T: Real, K: KernelExecutor>(
     }))?;
     Ok(Csr { rows, columns, stored, row_offsets, column_indices, values })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::executor::Emulated;
+    use crate::format::Offsets;
+
+    /// A matrix that needs them would have 2^32 places.
+    #[test]
+    fn strips_may_have_wide_offsets() {
+        let offsets = Offsets::from_lengths((0..90).map(|row| row * 7 % 40));
+        let stored = offsets.get(90);
+        let columns = (0..stored as u32).map(|entry| entry * 7 % 50).collect();
+        let values = (0..stored).map(|entry| entry as f64).collect();
+        let csr = Csr::<f64>::try_new(90, 50, offsets, columns, values).unwrap();
+        let mut matrix = CmrsPadded::try_from_csr(&csr, FillLimit::default()).unwrap();
+        let strips = matrix.strip_offsets.len();
+        matrix.strip_offsets = Offsets::Wide((0..strips).map(|strip| matrix.strip_offsets.get(strip) as u64).collect());
+        assert!(into_csr(&Emulated::new(1), matrix).unwrap() == csr);
+    }
+}

@@ -4,6 +4,7 @@ use gpu_kernels::Offset;
 use gpu_kernels::convert::coo::{CooFromCsr, CsrFromCoo};
 
 use super::primitives::{Array, launch};
+use super::width::each_width;
 use crate::error::Error;
 use crate::executor::KernelExecutor;
 use crate::format::{Coo, Csr, Offsets};
@@ -20,10 +21,7 @@ pub fn from_csr<T: Real, K: KernelExecutor>(
     matrix: Csr<T, K::Memory>,
 ) -> Result<Coo<T, K::Memory>, Error> {
     let Csr { rows, columns, stored, row_offsets, column_indices, values } = matrix;
-    let row_indices = match &row_offsets {
-        Offsets::Narrow(offsets) => rows_of_entries(executor, offsets, stored),
-        Offsets::Wide(offsets) => rows_of_entries(executor, offsets, stored),
-    }?;
+    let row_indices = each_width!(&row_offsets, offsets => rows_of_entries(executor, offsets, stored))?;
     Ok(Coo { rows, columns, stored, row_indices, column_indices, values })
 }
 

@@ -46,7 +46,7 @@ pub fn into_csr<T: Real, K: KernelExecutor>(
 ) -> Result<Csr<T, K::Memory>, Error> {
     let Ell { rows, columns, stored, stride, width, column_indices, values } = matrix;
     let places = Places { column_indices, values };
-    with_slice(executor, rows, stride, width, |slice| slice.into_csr(executor, columns, stored, places))
+    with_slice(executor, rows, stride, width, |slice| slice.csr_of(executor, columns, stored, places))
 }
 
 /// Does `work` on the slice that ELL is: one of all rows.

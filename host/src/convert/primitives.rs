@@ -6,6 +6,7 @@ use gpu_kernels::Offset;
 use gpu_kernels::convert::rows::{RowLengths, UnsortedRows};
 use gpu_kernels::scan::{Largest, ScanIntervals, ScanOffsets, ScanSums};
 
+use super::width::each_width;
 use crate::error::Error;
 use crate::executor::KernelExecutor;
 use crate::format::{Csr, Offsets};
@@ -140,22 +141,13 @@ pub(crate) fn row_lengths<T: Real, K: KernelExecutor>(
     matrix: &Csr<T, K::Memory>,
     skipped: u32,
 ) -> Result<Array<K, u32>, Error> {
-    fn run<K: KernelExecutor, O: Offset + Element>(
-        executor: &K,
-        row_offsets: &Array<K, O>,
-        skipped: u32,
-        lengths: &mut Array<K, u32>,
-    ) -> Result<(), Error> {
-        let rows = lengths.len() as u32;
-        let kernel = RowLengths { rows, skipped, row_offsets: row_offsets.global(), lengths: lengths.global_mut() };
-        // SAFETY: there is one offset more than there are lengths, by the caller.
-        unsafe { launch(executor, executor.device().grid(rows.into()), kernel) }
-    }
+    let rows = matrix.rows() as u32;
     let mut lengths = executor.unwritten(matrix.rows())?;
-    match matrix.row_offsets() {
-        Offsets::Narrow(offsets) => run(executor, offsets, skipped, &mut lengths)?,
-        Offsets::Wide(offsets) => run(executor, offsets, skipped, &mut lengths)?,
-    }
+    each_width!(matrix.row_offsets(), offsets => {
+        let kernel = RowLengths { rows, skipped, row_offsets: offsets.global(), lengths: lengths.global_mut() };
+        // SAFETY: the matrix is valid, and there is a length for each row.
+        unsafe { launch(executor, executor.device().grid(rows.into()), kernel) }
+    })?;
     Ok(lengths)
 }
 
@@ -173,33 +165,25 @@ pub(crate) fn longest_row<T: Real, K: KernelExecutor>(executor: &K, matrix: &Csr
     }
 }
 
-/// Whether the entries of each row are in the order of their columns.
+/// Whether the entries of each row are in the order of their columns. Takes 4 bytes for each block.
 pub(crate) fn rows_sorted<T: Real, K: KernelExecutor>(executor: &K, matrix: &Csr<T, K::Memory>) -> Result<bool, Error> {
-    fn run<T: Real, K: KernelExecutor, O: Offset + Element>(
-        executor: &K,
-        matrix: &Csr<T, K::Memory>,
-        row_offsets: &Array<K, O>,
-    ) -> Result<bool, Error> {
-        let nnz = matrix.nnz() as u64;
-        let intervals = Intervals::new(nnz, executor.device());
-        let grid = with_number_for_each_warp(intervals.grid(executor.device()));
-        let mut results = executor.unwritten(grid.blocks as usize)?;
+    let nnz = matrix.nnz() as u64;
+    let intervals = Intervals::new(nnz, executor.device());
+    let grid = with_number_for_each_warp(intervals.grid(executor.device()));
+    let mut results = executor.unwritten(grid.blocks as usize)?;
+    each_width!(matrix.row_offsets(), offsets => {
         let kernel = UnsortedRows {
             rows: matrix.rows() as u32,
             nnz,
             interval: intervals.length,
-            row_offsets: row_offsets.global(),
+            row_offsets: offsets.global(),
             column_indices: matrix.column_indices().global(),
             results: results.global_mut(),
         };
         // SAFETY: the matrix is valid, `results` has an element for each block, and the grid has the shared memory.
-        unsafe { launch(executor, grid, kernel) }?;
-        Ok(largest_of_few(executor, &results)? == 0)
-    }
-    match matrix.row_offsets() {
-        Offsets::Narrow(offsets) => run(executor, matrix, offsets),
-        Offsets::Wide(offsets) => run(executor, matrix, offsets),
-    }
+        unsafe { launch(executor, grid, kernel) }
+    })?;
+    Ok(largest_of_few(executor, &results)? == 0)
 }
 
 #[cfg(test)]

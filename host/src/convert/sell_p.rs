@@ -29,7 +29,7 @@ pub fn from_csr<T: Real, K: KernelExecutor>(
     slicing.check_width(largest(executor, &lengths)? as usize)?;
     let mut row_indices = executor.unwritten(0)?;
     if slicing.sigma > 1 {
-        (row_indices, lengths) = sorted(executor, lengths, slicing.sigma)?;
+        row_indices = sort(executor, &mut lengths, slicing.sigma)?;
     }
     let mut widths = executor.unwritten(rows.div_ceil(slicing.slice_size as usize))?;
     let kernel = SliceWidths {
@@ -65,12 +65,8 @@ pub fn from_csr<T: Real, K: KernelExecutor>(
     Ok(SellP { rows, columns, stored, slicing, slice_begins, row_indices, column_indices, values })
 }
 
-/// Which row is at each position, and its length, where the longest rows of each window come first.
-fn sorted<K: KernelExecutor>(
-    executor: &K,
-    mut lengths: Array<K, u32>,
-    window: u32,
-) -> Result<(Array<K, u32>, Array<K, u32>), Error> {
+/// Brings the longest rows of each window first: their lengths, and which row is at each position.
+fn sort<K: KernelExecutor>(executor: &K, lengths: &mut Array<K, u32>, window: u32) -> Result<Array<K, u32>, Error> {
     let rows = lengths.len() as u32;
     let grid = executor.device().grid(rows.into());
     let mut keys = executor.unwritten(lengths.len())?;
@@ -92,7 +88,7 @@ fn sorted<K: KernelExecutor>(
         RowsOfKeys { rows, keys: keys.global(), row_indices: row_indices.global_mut(), lengths: lengths.global_mut() };
     // SAFETY: as above.
     unsafe { launch(executor, grid, kernel) }?;
-    Ok((row_indices, lengths))
+    Ok(row_indices)
 }
 
 /// The same matrix in CSR. The workspace is 4 bytes a row, before the entries are allocated.
@@ -107,5 +103,5 @@ pub fn into_csr<T: Real, K: KernelExecutor>(
     let size = slicing.slice_size as usize;
     let columns_of_places = (column_indices.len() / size) as u64;
     let slices = Slices { rows, size, begins: &slice_begins, columns: columns_of_places, row_indices: &row_indices };
-    slices.into_csr(executor, columns, stored, Places { column_indices, values })
+    slices.csr_of(executor, columns, stored, Places { column_indices, values })
 }

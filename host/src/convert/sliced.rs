@@ -117,8 +117,8 @@ impl<K: KernelExecutor> Slices<'_, K> {
         })
     }
 
-    /// The matrix in CSR, with `stored` entries in so many columns.
-    pub fn into_csr<T: Real>(
+    /// The matrix of these places in CSR, with `stored` entries in so many columns.
+    pub fn csr_of<T: Real>(
         &self,
         executor: &K,
         columns: usize,
