@@ -7,16 +7,69 @@ use crate::error::Error;
 
 /// What an array on a device can hold.
 #[cfg(not(feature = "cuda"))]
-pub trait Element: Pod + Default + Send + Sync {}
+pub trait Element: Pod + Default + Send + Sync {
+    /// The same as a value.
+    const TYPE: ElementType;
+}
 /// What an array on a device can hold.
 #[cfg(feature = "cuda")]
-pub trait Element: Pod + Default + Send + Sync + cust::memory::DeviceCopy {}
+pub trait Element: Pod + Default + Send + Sync + cust::memory::DeviceCopy {
+    /// The same as a value.
+    const TYPE: ElementType;
+}
 
-impl Element for i32 {}
-impl Element for u32 {}
-impl Element for u64 {}
-impl Element for f32 {}
-impl Element for f64 {}
+macro_rules! elements {
+    ($($element:ident $type:ident),*) => {
+        $(impl Element for $element {
+            const TYPE: ElementType = ElementType::$type;
+        })*
+    };
+}
+elements!(i32 Int32, u32 Uint32, u64 Uint64, f32 Float32, f64 Float64);
+
+/// What the elements of an array are, in memory or in a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum ElementType {
+    Int8,
+    Int16,
+    Int32,
+    Int64,
+    Uint8,
+    Uint16,
+    Uint32,
+    Uint64,
+    Float32,
+    Float64,
+}
+
+impl ElementType {
+    /// Bytes of an element.
+    pub fn width(self) -> usize {
+        match self {
+            Self::Int8 | Self::Uint8 => 1,
+            Self::Int16 | Self::Uint16 => 2,
+            Self::Int32 | Self::Uint32 | Self::Float32 => 4,
+            Self::Int64 | Self::Uint64 | Self::Float64 => 8,
+        }
+    }
+
+    /// The name, such as "uint32".
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Int8 => "int8",
+            Self::Int16 => "int16",
+            Self::Int32 => "int32",
+            Self::Int64 => "int64",
+            Self::Uint8 => "uint8",
+            Self::Uint16 => "uint16",
+            Self::Uint32 => "uint32",
+            Self::Uint64 => "uint64",
+            Self::Float32 => "float32",
+            Self::Float64 => "float64",
+        }
+    }
+}
 
 /// A place that arrays live in.
 pub trait Memory: 'static {

@@ -92,7 +92,7 @@ fn csr_refuses_arrays_that_contradict_each_other() {
     refused(2, 3, &[0, 3], &[0, 1, 2], "2 row offsets for 2 rows");
     refused(2, 3, &[1, 2, 3], &[0, 1, 2], "the first row offset is 1");
     refused(2, 3, &[0, 4, 3], &[0, 1, 2], "row 1 ends before it begins");
-    refused(2, 3, &[0, 1, 2], &[0, 1, 2], "the last row offset is 2, but 3 entries are stored");
+    refused(2, 3, &[0, 1, 2], &[0, 1, 2], "the last row offset is 2, expected 3");
     refused(2, 3, &[0, 1, 1 << 40], &[0, 1, 2], "the last row offset is 1099511627776");
     refused(2, 3, &[0, 1, 3], &[0, 1], "values has length 3, expected 2");
     refused(LARGEST_DIMENSION + 1, 3, &[0], &[], "number of rows is 2147483648");

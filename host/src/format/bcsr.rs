@@ -4,11 +4,12 @@ use gpu_kernels::bcsr::GROUP_BLOCKS;
 use gpu_kernels::block::word_length;
 use rayon::prelude::*;
 
-use super::block::{BlockSize, StoredBlock, Writer, block_row_lengths, entries_of_row, pieces};
+use super::block::{BlockSize, StoredBlock, Writer, block_row_lengths, check_blocks, entries_of_row, pieces};
+use super::check::{check_offsets, count_parts};
 use super::rows::collect_rows;
 use super::storage::storage;
-use super::{Csr, FillLimit, Offsets};
-use crate::error::Error;
+use super::{Csr, FillLimit, Offsets, check_shape};
+use crate::error::{Error, check_length};
 use crate::memory::{Buffer, Memory};
 use crate::real::Real;
 
@@ -72,6 +73,32 @@ fn total(lengths: &[u32]) -> usize {
 }
 
 impl<T: Real> Bcsr<T> {
+    /// A matrix from its arrays. In parallel, O(stored values).
+    ///
+    /// # Errors
+    /// When an array has not the length that the others and the shape ask for, there are 2^32 blocks or nearly so, the
+    /// blocks of a block row are not in order, or a block begins where none can, has no entry, an entry outside the
+    /// matrix, or padding that is not the mark.
+    pub fn try_new(
+        rows: usize,
+        columns: usize,
+        block_size: BlockSize,
+        block_offsets: Vec<u32>,
+        first_columns: Vec<u32>,
+        values: Vec<T>,
+    ) -> Result<Self, Error> {
+        check_shape(rows, columns)?;
+        let block_rows = rows.div_ceil(block_size.rows());
+        let block_offsets = Offsets::from(block_offsets).narrow("number of blocks", first_columns.len() as u64)?;
+        check_offsets("BCSR", "block row", &block_offsets, block_rows, first_columns.len())?;
+        check_length("values", values.len(), first_columns.len() * block_size.places())?;
+        let mut matrix = Self { rows, columns, stored: 0, block_size, block_offsets, first_columns, values };
+        matrix.stored = count_parts("BCSR", block_rows, |block_row| {
+            check_blocks([rows, columns], block_size, block_row, matrix.block_row(block_row), &matrix.values)
+        })?;
+        Ok(matrix)
+    }
+
     /// The same matrix as `matrix`, in BCSR with blocks of `size`. O(nnz log(longest row)), in parallel.
     ///
     /// # Errors

@@ -4,11 +4,12 @@ use gpu_kernels::block::word_length;
 use gpu_kernels::ell::PADDING;
 use rayon::prelude::*;
 
-use super::block::{BlockSize, StoredBlock, Writer, block_row_lengths, entries_of_row, pieces};
+use super::block::{BlockSize, StoredBlock, Writer, block_row_lengths, check_blocks, entries_of_row, pieces};
+use super::check::{check_offsets, check_permutation, count_parts};
 use super::rows::collect_rows;
-use super::storage::storage;
-use super::{Csr, FillLimit, Offsets};
-use crate::error::Error;
+use super::storage::{same_bits, storage};
+use super::{Csr, FillLimit, Offsets, check_shape};
+use crate::error::{Error, check_length};
 use crate::real::Real;
 
 /// Block rows of a partition: the paper's R.
@@ -27,6 +28,11 @@ pub enum PartitionRows {
 impl PartitionRows {
     /// The sizes that the paper tries (§6.6).
     pub const ALL: &[Self] = &[Self::R32, Self::R64, Self::R128, Self::R256];
+
+    /// The size with so many block rows, if it is one.
+    pub fn from_rows(rows: usize) -> Option<Self> {
+        Self::ALL.iter().copied().find(|size| size.get() == rows)
+    }
 
     /// The number.
     pub const fn get(self) -> usize {
@@ -100,6 +106,79 @@ fn padded_blocks(lengths: &[u32], partition_rows: usize) -> u128 {
 }
 
 impl<T: Real> Bellpack<T> {
+    /// A matrix from its arrays. In parallel, O(stored values).
+    ///
+    /// # Errors
+    /// When an array has not the length that the others and the shape ask for, `block_rows` is no permutation, block
+    /// rows are not sorted, a partition is not as wide as its first block row, the blocks of a block row are not in
+    /// order, a block begins where none can, has no entry or one outside the matrix, or padding is not the mark.
+    #[allow(clippy::too_many_arguments)]
+    pub fn try_new(
+        rows: usize,
+        columns: usize,
+        block_size: BlockSize,
+        partition_rows: PartitionRows,
+        partition_offsets: Vec<u32>,
+        block_rows: Vec<u32>,
+        first_columns: Vec<u32>,
+        values: Vec<T>,
+    ) -> Result<Self, Error> {
+        check_shape(rows, columns)?;
+        let partition_rows = partition_rows.get();
+        check_length("block_rows", block_rows.len(), rows.div_ceil(block_size.rows()))?;
+        check_permutation("block row", &block_rows, 0).map_err(|reason| Error::structure("BELLPACK", reason))?;
+        let partitions = block_rows.len().div_ceil(partition_rows);
+        let width = partition_offsets.last().map_or(0, |&end| end as usize);
+        let partition_offsets = Offsets::from(partition_offsets).narrow(TOTAL_WIDTH, width as u64)?;
+        check_offsets("BELLPACK", "partition", &partition_offsets, partitions, width)?;
+        // All partitions have as many block rows, but for the last.
+        let missing = partitions * partition_rows - block_rows.len();
+        let last_width = partition_offsets.iter().rev().nth(1).map_or(0, |&begin| width - begin as usize);
+        check_length("first_columns", first_columns.len(), width * partition_rows - last_width * missing)?;
+        check_length("values", values.len(), first_columns.len() * block_size.places())?;
+        let stored = 0;
+        let mut matrix = Self {
+            rows,
+            columns,
+            stored,
+            block_size,
+            partition_rows,
+            partition_offsets,
+            block_rows,
+            first_columns,
+            values,
+        };
+        matrix.stored = count_parts("BELLPACK", matrix.block_rows.len(), |stored_row| matrix.check_row(stored_row))?;
+        Ok(matrix)
+    }
+
+    /// Checks the block row that is stored at this place, and gives its number of entries.
+    fn check_row(&self, stored_row: usize) -> Result<usize, String> {
+        let block_row = self.block_rows[stored_row] as usize;
+        let length = self.stored_row(stored_row).count();
+        let places = self.row_of_blocks(stored_row);
+        if stored_row.is_multiple_of(self.partition_rows) && length < places.width {
+            return Err(format!("block row {block_row} is the first of {} blocks, and has {length}", places.width));
+        }
+        if stored_row > 0 && length > self.stored_row(stored_row - 1).count() {
+            return Err(format!("block row {block_row} has {length} blocks, more than the one stored before it"));
+        }
+        for step in length..places.width {
+            let first_column = self.first_columns[places.block(step)];
+            if first_column != PADDING {
+                return Err(format!("block {step} of block row {block_row} comes after padding"));
+            }
+            let padding = places.locate::<T>(self.block_size, step, first_column);
+            let word_length = word_length::<T>(self.block_size.places() as u32) as usize;
+            let mut values = (0..self.block_size.places()).map(|place| self.values[padding.index(place, word_length)]);
+            if values.any(|value| !same_bits(&[value], &[T::ABSENT])) {
+                return Err(format!("block {step} of block row {block_row} is padding, and has a value"));
+            }
+        }
+        let shape = [self.rows, self.columns];
+        check_blocks(shape, self.block_size, block_row, self.stored_row(stored_row), &self.values)
+    }
+
     /// The same matrix as `matrix`, in BELLPACK with blocks of `size`. O(nnz log(longest row) + block rows
     /// log(block rows)), in parallel.
     ///
@@ -141,10 +220,12 @@ impl<T: Real> Bellpack<T> {
             .zip(block_rows.par_chunks(partition_rows))
             .map(|((first_columns, values), block_rows)| {
                 let mut writer = Writer::new(matrix, size);
+                let lanes = block_rows.len();
                 let write = |(lane, &block_row): (usize, &u32)| {
+                    let places = RowOfBlocks { first_block: 0, width: first_columns.len() / lanes, lane, lanes };
                     writer.write(block_row as usize, values, |step, first_column| {
-                        first_columns[step * block_rows.len() + lane] = first_column;
-                        locate::<T>(size, 0, block_rows.len(), lane, step, first_column)
+                        first_columns[places.block(step)] = first_column;
+                        places.locate::<T>(size, step, first_column)
                     })
                 };
                 block_rows.iter().enumerate().map(write).sum::<usize>()
@@ -177,19 +258,26 @@ impl<T: Real> Bellpack<T> {
         self.first_columns[blocks].chunks_exact(lanes).zip(values.chunks_exact(lanes * places))
     }
 
-    /// The blocks of the block row that is stored at this place.
-    fn stored_row(&self, stored_row: usize) -> impl Iterator<Item = StoredBlock> + '_ {
+    /// Where the blocks of the block row are that is stored at this place.
+    fn row_of_blocks(&self, stored_row: usize) -> RowOfBlocks {
         let partition = stored_row / self.partition_rows;
         let first_row = partition * self.partition_rows;
-        let lane = stored_row - first_row;
-        let lanes = self.partition_rows.min(self.block_rows.len() - first_row);
         let begin = self.partition_offsets[partition] as usize;
-        let width = self.partition_offsets[partition + 1] as usize - begin;
-        let first_block = begin * self.partition_rows;
-        (0..width)
-            .map(move |step| (step, self.first_columns[first_block + step * lanes + lane]))
+        RowOfBlocks {
+            first_block: begin * self.partition_rows,
+            width: self.partition_offsets[partition + 1] as usize - begin,
+            lane: stored_row - first_row,
+            lanes: self.partition_rows.min(self.block_rows.len() - first_row),
+        }
+    }
+
+    /// The blocks of the block row that is stored at this place.
+    fn stored_row(&self, stored_row: usize) -> impl Iterator<Item = StoredBlock> + '_ {
+        let places = self.row_of_blocks(stored_row);
+        (0..places.width)
+            .map(move |step| (step, self.first_columns[places.block(step)]))
             .take_while(|&(_, first_column)| first_column != PADDING)
-            .map(move |(step, first_column)| locate::<T>(self.block_size, first_block, lanes, lane, step, first_column))
+            .map(move |(step, first_column)| places.locate::<T>(self.block_size, step, first_column))
     }
 
     /// Calls `visit` with row, column and value of each entry; a row's entries by column, the rows in the order in
@@ -217,21 +305,33 @@ impl<T: Real> Bellpack<T> {
     }
 }
 
-/// Where block `step` of the block row at `lane` is stored, in a partition of `lanes` block rows whose blocks begin
-/// at `first_block`.
-#[inline]
-fn locate<T>(
-    size: BlockSize,
+/// Where the blocks of a block row are: number `lane` of the `lanes` block rows of a partition, whose blocks begin at
+/// `first_block`.
+#[derive(Clone, Copy)]
+struct RowOfBlocks {
     first_block: usize,
-    lanes: usize,
+    /// Blocks of the block row, padding included.
+    width: usize,
     lane: usize,
-    step: usize,
-    first_column: u32,
-) -> StoredBlock {
-    let word_length = word_length::<T>(size.places() as u32) as usize;
-    StoredBlock {
-        first_column,
-        start: (first_block + step * lanes) * size.places() + lane * word_length,
-        distance: lanes * word_length,
+    lanes: usize,
+}
+
+impl RowOfBlocks {
+    /// The number of block `step`.
+    #[inline]
+    fn block(self, step: usize) -> usize {
+        self.first_block + step * self.lanes + self.lane
+    }
+
+    /// Where block `step` is stored.
+    #[inline]
+    fn locate<T>(self, size: BlockSize, step: usize, first_column: u32) -> StoredBlock {
+        let Self { first_block, lane, lanes, .. } = self;
+        let word_length = word_length::<T>(size.places() as u32) as usize;
+        StoredBlock {
+            first_column,
+            start: (first_block + step * lanes) * size.places() + lane * word_length,
+            distance: lanes * word_length,
+        }
     }
 }

@@ -5,6 +5,7 @@ use gpu_kernels::block::word_length;
 use rayon::prelude::*;
 
 use super::Csr;
+use super::storage::{Parameter, same_bits};
 use crate::real::Real;
 
 /// Work that is compiled for each block size.
@@ -67,7 +68,18 @@ pub(crate) struct BlockNames {
     pub bellpack_storage: &'static str,
 }
 
+impl Parameter for BlockSize {
+    fn append_to(self, numbers: &mut Vec<u64>) {
+        numbers.extend([self.rows() as u64, self.columns() as u64]);
+    }
+}
+
 impl BlockSize {
+    /// The size with so many rows and columns, if it is one.
+    pub fn from_sides(rows: usize, columns: usize) -> Option<Self> {
+        Self::ALL.iter().copied().find(|size| (size.rows(), size.columns()) == (rows, columns))
+    }
+
     /// Places of a block.
     pub const fn places(self) -> usize {
         self.rows() * self.columns()
@@ -182,6 +194,51 @@ impl<'a, T: Real> Writer<'a, T> {
         }
         stored
     }
+}
+
+/// Checks the blocks of one block row: in order, each where a block can be and with an entry, none of which is outside
+/// the matrix. Gives the number of entries.
+pub(super) fn check_blocks<T: Real>(
+    [rows, columns]: [usize; 2],
+    size: BlockSize,
+    block_row: usize,
+    blocks: impl Iterator<Item = StoredBlock>,
+    values: &[T],
+) -> Result<usize, String> {
+    let word_length = word_length::<T>(size.places() as u32) as usize;
+    let first_row = block_row * size.rows();
+    let mut stored = 0;
+    let mut least_column = 0;
+    for (number, block) in blocks.enumerate() {
+        let fail = |reason: String| Err(format!("block {number} of block row {block_row} {reason}"));
+        let first_column = block.first_column as usize;
+        if first_column >= columns || !first_column.is_multiple_of(size.columns()) {
+            let width = size.columns();
+            return fail(format!("begins in column {first_column} of {columns}, expected a multiple of {width}"));
+        }
+        if first_column < least_column {
+            return fail("is not to the right of the one before it".into());
+        }
+        least_column = first_column + size.columns();
+        let mut entries = 0;
+        for place in 0..size.places() {
+            let value = values[block.index(place, word_length)];
+            let (row, column) = (first_row + place % size.rows(), first_column + place / size.rows());
+            if !value.is_absent() {
+                if row >= rows || column >= columns {
+                    return fail(format!("has an entry outside the matrix, in row {row} and column {column}"));
+                }
+                entries += 1;
+            } else if !same_bits(&[value], &[T::ABSENT]) {
+                return fail("has a NaN that is kept for the mark".into());
+            }
+        }
+        if entries == 0 {
+            return fail("has no entry".into());
+        }
+        stored += entries;
+    }
+    Ok(stored)
 }
 
 /// Cuts arrays of blocks, one of an element a block and one of `places`, into pieces of so many blocks each.

@@ -3,10 +3,11 @@
 use gpu_kernels::cmrs::{LARGEST_HEIGHT, MOST_COLUMNS, column_of, pack, row_in_strip};
 use rayon::prelude::*;
 
+use super::check::count_parts;
 use super::cmrs_model::overhead;
 use super::storage::storage;
-use super::{Csr, Offsets, parallel_rows};
-use crate::error::Error;
+use super::{Csr, Offsets, check_shape, parallel_rows};
+use crate::error::{Error, check_length};
 use crate::real::Real;
 
 /// Rows that one thread handles at a time in conversions, about; whole strips.
@@ -99,6 +100,24 @@ pub(super) fn cmrs_bytes<T>(rows: usize, nnz: usize, height: usize) -> u128 {
     nnz as u128 * (4 + size_of::<T>() as u128) + offsets
 }
 
+fn check_height(height: usize) -> Result<(), Error> {
+    if (1..=LARGEST_HEIGHT as usize).contains(&height) {
+        return Ok(());
+    }
+    Err(Error::structure("CMRS", format!("strips of {height} rows, expected 1 to {LARGEST_HEIGHT}")))
+}
+
+/// Whether an entry with this word can be in a strip of so many rows.
+pub(super) fn fits(word: u32, height: usize, columns: usize) -> bool {
+    (row_in_strip(word) as usize) < height && (column_of(word) as usize) < columns
+}
+
+/// What is said where it cannot.
+pub(super) fn misplaced(strip: usize, place: usize, word: u32, height: usize, columns: usize) -> String {
+    let (row, column) = (row_in_strip(word), column_of(word));
+    format!("word {place} is of row {row} of the {height} of strip {strip}, and of column {column} of {columns}")
+}
+
 /// Checks that the words have bits enough for the columns.
 pub(crate) fn check_columns(columns: usize, limit: u32) -> Result<(), Error> {
     if columns > limit as usize {
@@ -118,6 +137,37 @@ pub(crate) fn check_height(height: usize) -> Result<(), Error> {
 }
 
 impl<T: Real> Cmrs<T> {
+    /// A matrix from its arrays. In parallel, O(rows + nnz).
+    ///
+    /// # Errors
+    /// When strips have not 1 to 16 rows, there are more than 2^28 columns, the arrays contradict each other or the
+    /// shape, or an entry is in a row or a column that is not there.
+    pub fn try_new(
+        rows: usize,
+        columns: usize,
+        height: usize,
+        strip_offsets: impl Into<Offsets>,
+        words: Vec<u32>,
+        values: Vec<T>,
+    ) -> Result<Self, Error> {
+        let strip_offsets = strip_offsets.into();
+        check_shape(rows, columns)?;
+        check_height(height)?;
+        check_columns(columns, MOST_COLUMNS)?;
+        check_length("values", values.len(), words.len())?;
+        let strips = rows.div_ceil(height);
+        strip_offsets.check("CMRS", "strip", strips, words.len())?;
+        let stored = count_parts("CMRS", strips, |strip| {
+            let height = height.min(rows - strip * height);
+            let range = strip_offsets.get(strip)..strip_offsets.get(strip + 1);
+            match words[range.clone()].iter().position(|&word| !fits(word, height, columns)) {
+                None => Ok(range.len()),
+                Some(place) => Err(misplaced(strip, range.start + place, words[range.start + place], height, columns)),
+            }
+        })?;
+        Ok(Self { rows, columns, stored, height, strip_offsets, words, values })
+    }
+
     /// The same matrix as `matrix`, in CMRS. Columns and values are taken over and changed in place. In parallel,
     /// O(rows + nnz), and O(nnz log(largest strip)) for the order by column.
     ///

@@ -4,10 +4,11 @@ use std::ops::Range;
 
 use gpu_kernels::cmrs::{BUFFERS, MOST_COLUMNS, PADDED_HEIGHT, PADDING, column_of, pack, row_in_strip};
 
-use super::cmrs::{check_columns, count_rows};
-use super::storage::storage;
-use super::{Csr, FillLimit, Offsets, parallel_rows};
-use crate::error::Error;
+use super::check::count_parts;
+use super::cmrs::{check_columns, count_rows, fits, misplaced};
+use super::storage::{same_bits, storage};
+use super::{Csr, FillLimit, Offsets, check_shape, parallel_rows};
+use crate::error::{Error, check_length};
 use crate::real::Real;
 
 /// Rows of a strip.
@@ -67,6 +68,10 @@ fn steps<T: Real>(matrix: &Csr<T>, strip: usize) -> usize {
     let rows = rows_of(strip, matrix.rows());
     let entries = matrix.row_offsets().get(rows.end) - matrix.row_offsets().get(rows.start);
     let longest = rows.map(|row| matrix.range(row).len()).max().unwrap_or(0);
+    steps_for(entries, longest)
+}
+
+fn steps_for(entries: usize, longest: usize) -> usize {
     entries.div_ceil(STEP).max(longest.div_ceil(ROW_STEP))
 }
 
@@ -81,6 +86,67 @@ fn places(steps: usize) -> impl Iterator<Item = usize> {
 }
 
 impl<T: Real> CmrsPadded<T> {
+    /// A matrix from its arrays. In parallel, O(rows + places).
+    ///
+    /// # Errors
+    /// When there are 2^28 columns or more, the arrays contradict each other or the shape, an entry is in a row or a
+    /// column that is not there, a strip has other steps than its entries take, they are not dealt out row after row,
+    /// or padding has a value.
+    pub fn try_new(
+        rows: usize,
+        columns: usize,
+        strip_offsets: impl Into<Offsets>,
+        words: Vec<u32>,
+        values: Vec<T>,
+    ) -> Result<Self, Error> {
+        let strip_offsets = strip_offsets.into();
+        check_shape(rows, columns)?;
+        check_columns(columns, MOST_COLUMNS - 1)?;
+        check_length("values", values.len(), words.len())?;
+        let strips = rows.div_ceil(HEIGHT);
+        strip_offsets.check("padded CMRS", "strip", strips, words.len())?;
+        let mut matrix = Self { rows, columns, stored: 0, strip_offsets, words, values };
+        matrix.stored = count_parts("padded CMRS", strips, |strip| matrix.check_strip(strip))?;
+        Ok(matrix)
+    }
+
+    /// Checks a strip, and gives its number of entries.
+    fn check_strip(&self, strip: usize) -> Result<usize, String> {
+        let height = rows_of(strip, self.rows).len();
+        let (begin, end) = (self.strip_offsets.get(strip), self.strip_offsets.get(strip + 1));
+        if !begin.is_multiple_of(STEP) || !end.is_multiple_of(STEP) {
+            return Err(format!("strip {strip} is from {begin} to {end}, expected multiples of {STEP}"));
+        }
+        let mut lengths = [0; HEIGHT];
+        let mut entries = 0;
+        let mut last_row = 0;
+        for place in places((end - begin) / STEP).map(|place| begin + place) {
+            let word = self.words[place];
+            if word == PADDING {
+                if !same_bits(&[self.values[place]], &[T::ZERO]) {
+                    return Err(format!("place {place} has no entry but the value {}, expected 0", self.values[place]));
+                }
+                last_row = HEIGHT;
+                continue;
+            }
+            if !fits(word, height, self.columns) {
+                return Err(misplaced(strip, place, word, height, self.columns));
+            }
+            let row = row_in_strip(word) as usize;
+            if row < last_row {
+                return Err(format!("place {place} has an entry that comes too late in its strip"));
+            }
+            last_row = row;
+            lengths[row] += 1;
+            entries += 1;
+        }
+        let steps = steps_for(entries, lengths.into_iter().max().unwrap_or(0));
+        if end - begin == STEP * steps {
+            return Ok(entries);
+        }
+        Err(format!("strip {strip} has {} places, expected {}", end - begin, STEP * steps))
+    }
+
     /// The same matrix as `matrix`, in padded CMRS. In parallel, O(rows + places).
     ///
     /// # Errors

@@ -2,6 +2,7 @@
 
 use rayon::prelude::*;
 
+use super::check::check_columns;
 use super::rows::{ROWS_AT_ONCE, parallel_rows, row_indices, row_lengths};
 use super::storage::storage;
 use super::{Csr, Offsets, check_shape};
@@ -33,7 +34,7 @@ pub(crate) fn coo_bytes<T>(nnz: usize) -> u128 {
 }
 
 impl<T: Real> Coo<T> {
-    /// A matrix from its arrays. O(nnz). For entries whose rows are not in order, see
+    /// A matrix from its arrays. In parallel, O(nnz). For entries whose rows are not in order, see
     /// [`Csr::try_from_triplets`].
     ///
     /// # Errors
@@ -57,10 +58,7 @@ impl<T: Real> Coo<T> {
         if let Some(&row) = row_indices.last().filter(|&&row| row as usize >= rows) {
             return Err(Error::structure("COO", format!("the last entry is in row {row} of {rows}")));
         }
-        if let Some(entry) = column_indices.par_iter().position_first(|&column| column as usize >= columns) {
-            let column = column_indices[entry];
-            return Err(Error::structure("COO", format!("entry {entry} is in column {column} of {columns}")));
-        }
+        check_columns("COO", columns, &column_indices)?;
         Ok(Self { rows, columns, stored: values.len(), row_indices, column_indices, values })
     }
 

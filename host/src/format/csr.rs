@@ -2,6 +2,7 @@
 
 use rayon::prelude::*;
 
+use super::check::check_columns;
 use super::rows::parallel_rows;
 use super::storage::storage;
 use super::{Offsets, check_shape};
@@ -43,7 +44,7 @@ impl<T: Real, M: Memory> Csr<T, M> {
 }
 
 impl<T: Real> Csr<T> {
-    /// A matrix from its arrays. O(rows + nnz).
+    /// A matrix from its arrays. In parallel, O(rows + nnz).
     ///
     /// # Errors
     /// When the arrays contradict each other or the shape, or a column index is not below `columns`.
@@ -57,11 +58,8 @@ impl<T: Real> Csr<T> {
         let row_offsets = row_offsets.into();
         check_shape(rows, columns)?;
         check_length("values", values.len(), column_indices.len())?;
-        row_offsets.check(rows, values.len())?;
-        if let Some(entry) = column_indices.par_iter().position_first(|&column| column as usize >= columns) {
-            let column = column_indices[entry];
-            return Err(Error::structure("CSR", format!("entry {entry} is in column {column} of {columns}")));
-        }
+        row_offsets.check("CSR", "row", rows, values.len())?;
+        check_columns("CSR", columns, &column_indices)?;
         Ok(Self { rows, columns, stored: values.len(), row_offsets, column_indices, values })
     }
 
@@ -247,19 +245,6 @@ impl<T: Real> Csr<T> {
     /// The arrays: row offsets, column indices, values.
     pub fn into_parts(self) -> (Offsets, Vec<u32>, Vec<T>) {
         (self.row_offsets, self.column_indices, self.values)
-    }
-}
-
-impl<T: Real> Clone for Csr<T> {
-    fn clone(&self) -> Self {
-        Self {
-            rows: self.rows,
-            columns: self.columns,
-            stored: self.stored,
-            row_offsets: self.row_offsets.clone(),
-            column_indices: self.column_indices.clone(),
-            values: self.values.clone(),
-        }
     }
 }
 

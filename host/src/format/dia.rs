@@ -2,11 +2,12 @@
 
 use rayon::prelude::*;
 
+use super::check::count_parts;
 use super::diagonals::occupied_diagonals;
 use super::rows::collect_rows;
-use super::storage::storage;
-use super::{Csr, FillLimit};
-use crate::error::Error;
+use super::storage::{same_bits, storage};
+use super::{Csr, FillLimit, check_shape};
+use crate::error::{Error, check_length};
 use crate::real::Real;
 
 /// The stride is a multiple of this, so that each diagonal begins aligned for full cache lines.
@@ -57,6 +58,47 @@ pub(super) fn predicted_bytes<T: Real, V>(matrix: &Csr<T>) -> u128 {
 }
 
 impl<T: Real> Dia<T> {
+    /// A matrix from its arrays. In parallel over the diagonals, O(rows · diagonals).
+    ///
+    /// # Errors
+    /// When the stride is not the number of rows rounded up to 32, there are not `stride` values for each offset, the
+    /// offsets do not ascend, a diagonal has no entry or one outside the matrix, or padding is not the mark.
+    pub fn try_new(
+        rows: usize,
+        columns: usize,
+        stride: usize,
+        offsets: Vec<i32>,
+        values: Vec<T>,
+    ) -> Result<Self, Error> {
+        check_shape(rows, columns)?;
+        let fail = |reason| Err(Error::structure("DIA", reason));
+        let expected = rows.next_multiple_of(STRIDE_MULTIPLE);
+        if stride != expected {
+            return fail(format!("a stride of {stride} for {rows} rows, expected {expected}"));
+        }
+        let diagonals = offsets.len();
+        check_length("values", values.len(), stride.saturating_mul(diagonals))?;
+        if let Some(place) = offsets.par_windows(2).position_first(|pair| pair[1] <= pair[0]) {
+            return fail(format!("offset {} of the diagonals is not above the one before it", place + 1));
+        }
+        let stored = count_parts("DIA", diagonals, |diagonal| {
+            let offset = i64::from(offsets[diagonal]);
+            let inside = (-offset).max(0)..(columns as i64 - offset).min(rows as i64);
+            let mut entries = 0;
+            for (row, value) in (0..).zip(&values[diagonal * stride..][..stride]) {
+                if !value.is_absent() && !inside.contains(&row) {
+                    return Err(format!("row {row} of diagonal {offset} is outside the matrix, and has a value"));
+                }
+                if value.is_absent() && !same_bits(&[*value], &[T::ABSENT]) {
+                    return Err(format!("row {row} of diagonal {offset} is a NaN that is kept for the mark"));
+                }
+                entries += usize::from(!value.is_absent());
+            }
+            if entries == 0 { Err(format!("diagonal {offset} has no entry")) } else { Ok(entries) }
+        })?;
+        Ok(Self { rows, columns, stored, stride, diagonals, offsets, values })
+    }
+
     /// The same matrix as `matrix`, in DIA. Duplicates are summed, in their order. In parallel, O(nnz log(diagonals)
     /// + rows · diagonals), but O(nnz + rows · diagonals) where rows are sorted and neighbours alike.
     ///

@@ -3,10 +3,11 @@
 use gpu_kernels::ell::PADDING;
 use rayon::prelude::*;
 
+use super::check::{Places, ROWS_AT_ONCE, count_parts};
 use super::rows::collect_rows;
 use super::storage::storage;
-use super::{Csr, FillLimit};
-use crate::error::Error;
+use super::{Csr, FillLimit, check_shape};
+use crate::error::{Error, check_length};
 use crate::real::Real;
 
 /// The stride is a multiple of this, so that each column of places begins aligned for full cache lines.
@@ -45,6 +46,41 @@ pub(crate) fn ell_bytes<T>(rows: usize, longest_row: usize) -> u128 {
 }
 
 impl<T: Real> Ell<T> {
+    /// A matrix from its arrays. In parallel, O(places).
+    ///
+    /// # Errors
+    /// When the stride is not the number of rows rounded up to 32, an array has not `stride` · `width` elements, no
+    /// row has `width` entries, a column index is not below `columns`, an entry comes after padding, or padding has a
+    /// value.
+    pub fn try_new(
+        rows: usize,
+        columns: usize,
+        stride: usize,
+        width: usize,
+        column_indices: Vec<u32>,
+        values: Vec<T>,
+    ) -> Result<Self, Error> {
+        check_shape(rows, columns)?;
+        let fail = |reason| Err(Error::structure("ELL", reason));
+        let expected = rows.next_multiple_of(STRIDE_MULTIPLE);
+        if stride != expected {
+            return fail(format!("a stride of {stride} for {rows} rows, expected {expected}"));
+        }
+        let length = stride.saturating_mul(width);
+        check_length("column_indices", column_indices.len(), length)?;
+        check_length("values", values.len(), length)?;
+        let (row, first_row) = ("row", 0);
+        let places = Places { row, first_row, rows, columns, stride, column_indices: &column_indices, values: &values };
+        let stored = count_parts("ELL", stride.div_ceil(ROWS_AT_ONCE), |chunk| {
+            let first = chunk * ROWS_AT_ONCE;
+            places.check(first..stride.min(first + ROWS_AT_ONCE))
+        })?;
+        if width > 0 && (rows == 0 || !places.reach(width - 1)) {
+            return fail(format!("{width} places for each row, and no row has so many entries"));
+        }
+        Ok(Self { rows, columns, stored, stride, width, column_indices, values })
+    }
+
     /// The same matrix as `matrix`, in ELL. O(rows · longest row), in parallel.
     ///
     /// # Errors

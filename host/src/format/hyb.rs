@@ -3,6 +3,9 @@
 use std::convert::Infallible;
 use std::num::NonZeroU32;
 
+use gpu_kernels::ell::PADDING;
+use rayon::prelude::*;
+
 use super::coo::coo_bytes;
 use super::ell::ell_bytes;
 use super::rows::{collect_rows, row_lengths};
@@ -120,7 +123,23 @@ impl<T: Real> RowLengths for Csr<T> {
     }
 
     fn in_order(&self, place: usize) -> Result<usize, Infallible> {
-        let mut lengths: Vec<usize> = self.row_lengths().collect();
+        self.row_lengths().collect::<Vec<_>>().in_order(place)
+    }
+}
+
+impl RowLengths for Vec<usize> {
+    type Error = Infallible;
+
+    fn rows(&self) -> usize {
+        self.len()
+    }
+
+    fn longest(&self) -> Result<usize, Infallible> {
+        Ok(self.iter().copied().max().unwrap_or(0))
+    }
+
+    fn in_order(&self, place: usize) -> Result<usize, Infallible> {
+        let mut lengths = self.clone();
         let Some(last) = lengths.len().checked_sub(1) else { return Ok(0) };
         Ok(*lengths.select_nth_unstable(place.min(last)).1)
     }
@@ -179,20 +198,33 @@ impl<T: Real, M: Memory> Hyb<T, M> {
         &self.coo
     }
 
+    /// Places for entries, padding included.
+    pub(crate) fn places(&self) -> usize {
+        self.ell.places() + self.coo.places()
+    }
+
     /// Bytes of the arrays.
     pub fn bytes(&self) -> u128 {
         self.ell.bytes() + self.coo.bytes()
     }
 
-    /// Shows every array to a visitor, those of the ELL part first.
-    pub(crate) fn for_each_array(&self, visitor: &mut impl ArrayVisitor<M>) {
+    /// Shows the parameters and every array of both parts to a visitor, those of the ELL part first.
+    pub(crate) fn for_each_array<'a>(&'a self, visitor: &mut impl ArrayVisitor<'a, M>) {
+        visitor.part("ell");
         self.ell.for_each_array(visitor);
+        visitor.part("coo");
         self.coo.for_each_array(visitor);
     }
 
     /// Moves the arrays to another memory.
     pub(crate) fn transfer<N: Memory>(self, to: &impl Transfer<M, N>) -> Result<Hyb<T, N>, Error> {
         Ok(Hyb { ell: self.ell.transfer(to)?, coo: self.coo.transfer(to)? })
+    }
+}
+
+impl<T: Real> Clone for Hyb<T> {
+    fn clone(&self) -> Self {
+        Self { ell: self.ell.clone(), coo: self.coo.clone() }
     }
 }
 
@@ -214,6 +246,28 @@ fn bytes_with_width<T: Real, V>(matrix: &Csr<T>, width: usize) -> u128 {
 }
 
 impl<T: Real> Hyb<T> {
+    /// A matrix from its two parts. In parallel, O(entries of the COO part).
+    ///
+    /// # Errors
+    /// When the parts have different shapes, or one row has entries in the COO part though it has padding in the ELL
+    /// part.
+    pub fn try_new(ell: Ell<T>, coo: Coo<T>) -> Result<Self, Error> {
+        let fail = |reason| Err(Error::structure("HYB", reason));
+        let [rows, columns] = [ell.rows(), ell.columns()];
+        if [rows, columns] != [coo.rows(), coo.columns()] {
+            return fail(format!("parts of {rows} x {columns} and of {} x {}", coo.rows(), coo.columns()));
+        }
+        if let Some(last) = ell.width().checked_sub(1) {
+            let last_columns = &ell.column_indices()[last * ell.stride()..];
+            let padded = |&row: &u32| last_columns[row as usize] == PADDING;
+            if let Some(entry) = coo.row_indices().par_iter().position_first(padded) {
+                let row = coo.row_indices()[entry];
+                return fail(format!("entry {entry} of the COO part is in row {row}, whose ELL part is not full"));
+            }
+        }
+        Ok(Self { ell, coo })
+    }
+
     /// The same matrix as `matrix`, in HYB. O(rows · width + nnz).
     ///
     /// # Errors
@@ -222,6 +276,14 @@ impl<T: Real> Hyb<T> {
         let width = split.width::<T, T>(matrix);
         limit.check("HYB", bytes_with_width::<T, T>(matrix, width), matrix.bytes())?;
         Ok(Self { ell: Ell::of_first_entries(matrix, width)?, coo: Coo::of_later_entries(matrix, width)? })
+    }
+
+    /// Whether `split` would cut the rows where they are. O(rows · width + nnz).
+    pub(super) fn is_split_by(&self, split: HybSplit) -> bool {
+        let mut lengths = vec![0; self.rows()];
+        self.for_each_entry(&mut |row, _, _| lengths[row] += 1);
+        let Ok(width) = split.width_of::<T, _>(&lengths);
+        width == self.ell.width()
     }
 
     /// Calls `visit` with row, column and value of each entry; a row's entries in the order that CSR has them.

@@ -6,7 +6,7 @@ use super::{
     StripOrder,
 };
 use crate::error::Error;
-use crate::memory::{HostMemory, Memory, Transfer};
+use crate::memory::{Buffer, HostMemory, Memory, Transfer};
 use crate::real::Real;
 
 /// A matrix in any of the storage formats.
@@ -72,8 +72,30 @@ impl<T: Real, M: Memory> Matrix<T, M> {
         each!(self, matrix => matrix.bytes())
     }
 
-    /// Shows every array to a visitor.
-    pub(crate) fn for_each_array(&self, visitor: &mut impl ArrayVisitor<M>) {
+    /// Places for entries in the arrays over entries: 1 where there is no padding, and where there is no entry.
+    pub fn fill(&self) -> f64 {
+        let places = each!(self, matrix => matrix.places());
+        if self.nnz() == 0 { 1.0 } else { places as f64 / self.nnz() as f64 }
+    }
+
+    /// Bytes that y ← A x has to move at least: each array, x and y once. Of DIA that is the values of the rows alone,
+    /// without the places that round the stride up and without the offsets, and of BELLPACK one offset for each block
+    /// row, as of BCSR.
+    pub fn bytes_needed(&self) -> u128 {
+        let width = size_of::<T>() as u128;
+        let arrays = match self {
+            Self::Dia(matrix) => width * matrix.diagonals() as u128 * matrix.rows() as u128,
+            Self::Bellpack(matrix) => {
+                let blocks = matrix.first_columns().len() as u128;
+                blocks * matrix.block_size().bytes::<T>() + 4 * (matrix.block_rows().len() as u128 + 1)
+            }
+            _ => self.bytes(),
+        };
+        arrays + width * (self.rows() as u128 + self.columns() as u128)
+    }
+
+    /// Shows the parameters and every array to a visitor.
+    pub(crate) fn for_each_array<'a>(&'a self, visitor: &mut impl ArrayVisitor<'a, M>) {
         each!(self, matrix => matrix.for_each_array(visitor));
     }
 
@@ -121,6 +143,36 @@ impl<T: Real> Matrix<T> {
         })
     }
 
+    /// Whether the arrays are stored as `format` needs them, with the parameters that it chooses for this matrix.
+    /// O(1), but for HYB O(places).
+    pub fn is_stored_as(&self, format: Format) -> bool {
+        match (format, self) {
+            (
+                Format::CsrScalar
+                | Format::CsrVector(_)
+                | Format::CsrLoadBalanced
+                | Format::CsrMergePath
+                | Format::CsrAutomatic,
+                Self::Csr(_),
+            )
+            | (Format::Dia, Self::Dia(_))
+            | (Format::Ell | Format::EllSubwarp, Self::Ell(_))
+            | (Format::Coo | Format::CooAtomic, Self::Coo(_))
+            | (Format::CmrsPadded, Self::CmrsPadded(_)) => true,
+            (Format::SellP, Self::SellP(matrix)) => matrix.slicing() == Slicing::UNSORTED,
+            (Format::SellPSorted, Self::SellP(matrix)) => matrix.slicing() == Slicing::SORTED,
+            (Format::Bcsr(size), Self::Bcsr(matrix)) => matrix.block_size() == size,
+            (Format::Bellpack(size), Self::Bellpack(matrix)) => {
+                matrix.block_size() == size && matrix.partition_rows() == PartitionRows::default().get()
+            }
+            (Format::Hyb(split), Self::Hyb(matrix)) => matrix.is_split_by(split),
+            (Format::Cmrs(height), Self::Cmrs(matrix)) => {
+                matrix.height() == height.rows::<T>(matrix.rows(), matrix.nnz())
+            }
+            _ => false,
+        }
+    }
+
     /// Calls `visit` with row, column and value of each entry; a row's entries in the order that
     /// [`into_csr`](Self::into_csr) gives them.
     pub(crate) fn for_each_entry(&self, mut visit: impl FnMut(usize, u32, T)) {
@@ -163,6 +215,23 @@ impl<T: Real> Matrix<T> {
             Self::Hyb(matrix) => matrix.into_csr(),
             Self::Cmrs(matrix) => matrix.into_csr(),
             Self::CmrsPadded(matrix) => matrix.to_csr(),
+        }
+    }
+}
+
+impl<T: Real> Clone for Matrix<T> {
+    fn clone(&self) -> Self {
+        match self {
+            Self::Csr(matrix) => Self::Csr(matrix.clone()),
+            Self::Dia(matrix) => Self::Dia(matrix.clone()),
+            Self::Ell(matrix) => Self::Ell(matrix.clone()),
+            Self::SellP(matrix) => Self::SellP(matrix.clone()),
+            Self::Bcsr(matrix) => Self::Bcsr(matrix.clone()),
+            Self::Bellpack(matrix) => Self::Bellpack(matrix.clone()),
+            Self::Coo(matrix) => Self::Coo(matrix.clone()),
+            Self::Hyb(matrix) => Self::Hyb(matrix.clone()),
+            Self::Cmrs(matrix) => Self::Cmrs(matrix.clone()),
+            Self::CmrsPadded(matrix) => Self::CmrsPadded(matrix.clone()),
         }
     }
 }

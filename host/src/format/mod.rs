@@ -7,6 +7,7 @@ mod bcsr;
 mod bellpack;
 mod block;
 mod catalogue;
+mod check;
 mod cmrs;
 pub mod cmrs_model;
 mod cmrs_padded;
@@ -50,6 +51,7 @@ pub use offsets::Offsets;
 pub use rows::parallel_rows;
 pub(crate) use sell_p::sell_p_bytes;
 pub use sell_p::{SellP, Slicing};
+pub(crate) use storage::ArrayVisitor;
 
 use crate::error::Error;
 

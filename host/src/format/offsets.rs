@@ -1,7 +1,6 @@
 //! Row offsets, 32 or 64 bits wide.
 
-use rayon::prelude::*;
-
+use super::check::check_offsets;
 use super::storage::ArrayVisitor;
 use crate::error::Error;
 use crate::memory::{Buffer, HostMemory, Memory, Transfer};
@@ -49,7 +48,7 @@ impl<M: Memory> Offsets<M> {
     }
 
     /// Shows the offsets to a visitor.
-    pub(super) fn show(&self, name: &'static str, visitor: &mut impl ArrayVisitor<M>) {
+    pub(super) fn show<'a>(&'a self, name: &'static str, visitor: &mut impl ArrayVisitor<'a, M>) {
         match self {
             Self::Narrow(offsets) => visitor.visit(name, offsets),
             Self::Wide(offsets) => visitor.visit(name, offsets),
@@ -111,26 +110,12 @@ impl Offsets {
         }
     }
 
-    /// Checks the invariants against the shape and the number of stored entries.
-    pub(crate) fn check(&self, rows: usize, stored: usize) -> Result<(), Error> {
-        let fail = |reason| Err(Error::structure("CSR", reason));
-        if self.len() != rows + 1 {
-            return fail(format!("{} row offsets for {rows} rows, expected rows + 1", self.len()));
+    /// Checks the invariants for `count` things, such as rows, with so many stored entries.
+    pub(crate) fn check(&self, format: &'static str, thing: &str, count: usize, stored: usize) -> Result<(), Error> {
+        match self {
+            Self::Narrow(offsets) => check_offsets(format, thing, offsets, count, stored),
+            Self::Wide(offsets) => check_offsets(format, thing, offsets, count, stored),
         }
-        if self.get(0) != 0 {
-            return fail(format!("the first row offset is {}, expected 0", self.get(0)));
-        }
-        let decreasing = match self {
-            Self::Narrow(offsets) => offsets.par_windows(2).position_first(|pair| pair[1] < pair[0]),
-            Self::Wide(offsets) => offsets.par_windows(2).position_first(|pair| pair[1] < pair[0]),
-        };
-        if let Some(row) = decreasing {
-            return fail(format!("row {row} ends before it begins"));
-        }
-        if self.get(rows) != stored {
-            return fail(format!("the last row offset is {}, but {stored} entries are stored", self.get(rows)));
-        }
-        Ok(())
     }
 }
 

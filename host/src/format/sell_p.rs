@@ -5,10 +5,11 @@ use std::cmp::Reverse;
 use gpu_kernels::ell::PADDING;
 use rayon::prelude::*;
 
+use super::check::{Places, check_offsets, check_permutation, count_parts};
 use super::rows::{collect_rows, parallel_rows};
-use super::storage::storage;
-use super::{Csr, FillLimit, Offsets};
-use crate::error::Error;
+use super::storage::{Parameter, storage};
+use super::{Csr, FillLimit, Offsets, check_shape};
+use crate::error::{Error, check_length};
 use crate::real::Real;
 
 /// Slices that one thread fills at a time.
@@ -53,6 +54,12 @@ impl Slicing {
             return Err(Error::TooLarge { what: "number of places of a row", value: width, limit: u32::MAX.into() });
         }
         Ok(())
+    }
+}
+
+impl Parameter for Slicing {
+    fn append_to(self, numbers: &mut Vec<u64>) {
+        numbers.extend([self.slice_size, self.stride_factor, self.sigma].map(u64::from));
     }
 }
 
@@ -134,6 +141,71 @@ fn places(slice_begins: &[u64], slicing: Slicing) -> u128 {
 }
 
 impl<T: Real> SellP<T> {
+    /// A matrix from its arrays; `row_indices` is empty where `slicing` does not sort. In parallel, O(rows + places).
+    ///
+    /// # Errors
+    /// When the slicing contradicts itself, an array has not the length that the others and the shape ask for, a slice
+    /// is not as wide as its longest row, rounded up, rows are not sorted within their window, a column index is not
+    /// below `columns`, an entry comes after padding, or padding has a value.
+    pub fn try_new(
+        rows: usize,
+        columns: usize,
+        slicing: Slicing,
+        slice_begins: Vec<u64>,
+        row_indices: Vec<u32>,
+        column_indices: Vec<u32>,
+        values: Vec<T>,
+    ) -> Result<Self, Error> {
+        check_shape(rows, columns)?;
+        slicing.check()?;
+        let slice_size = slicing.slice_size as usize;
+        let slices = rows.div_ceil(slice_size);
+        check_offsets("SELL-P", "slice", &slice_begins, slices, column_indices.len() / slice_size)?;
+        check_length("column_indices", column_indices.len(), column_indices.len() / slice_size * slice_size)?;
+        check_length("values", values.len(), column_indices.len())?;
+        check_length("row_indices", row_indices.len(), if slicing.sigma > 1 { rows } else { 0 })?;
+        let stride_factor = slicing.stride_factor as usize;
+        let stored = count_parts("SELL-P", slices, |slice| {
+            let [begin, end] = [slice_begins[slice], slice_begins[slice + 1]].map(|begin| begin as usize);
+            let range = begin * slice_size..end * slice_size;
+            let first_row = slice * slice_size;
+            let places = Places {
+                row: "position",
+                first_row,
+                rows: slice_size.min(rows - first_row),
+                columns,
+                stride: slice_size,
+                column_indices: &column_indices[range.clone()],
+                values: &values[range],
+            };
+            let width = end - begin;
+            if width > u32::MAX as usize {
+                return Err(format!("slice {slice} is {width} places wide, expected at most {}", u32::MAX));
+            }
+            let fits = width == 0 || width.is_multiple_of(stride_factor) && places.reach(width - stride_factor);
+            if !fits {
+                return Err(format!("slice {slice} is {width} places wide, expected its longest row, rounded up"));
+            }
+            places.check(0..slice_size)
+        })?;
+        let matrix = Self { rows, columns, stored, slicing, slice_begins, row_indices, column_indices, values };
+        let window = slicing.sigma as usize;
+        count_parts("SELL-P", matrix.row_indices.len().div_ceil(window), |number| {
+            let positions = number * window..rows.min((number + 1) * window);
+            check_permutation("row", &matrix.row_indices[positions.clone()], positions.start)?;
+            let mut longest = usize::MAX;
+            for position in positions {
+                let length = matrix.entries_at(position).count();
+                if length > longest {
+                    return Err(format!("position {position} has {length} entries, more than the one before it"));
+                }
+                longest = length;
+            }
+            Ok(0)
+        })?;
+        Ok(matrix)
+    }
+
     /// The same matrix as `matrix`, in SELL-P. In parallel, O(rows log(sigma) + places).
     ///
     /// # Errors

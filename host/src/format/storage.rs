@@ -3,9 +3,27 @@
 use crate::memory::{Element, Memory};
 
 /// Something to do with each array of a matrix.
-pub(crate) trait ArrayVisitor<M: Memory> {
-    /// Does it with one of them.
-    fn visit<E: Element>(&mut self, name: &'static str, array: &M::Buffer<E>);
+pub(crate) trait ArrayVisitor<'a, M: Memory> {
+    /// What follows belongs to this part of the matrix, which is a matrix too.
+    fn part(&mut self, name: &'static str);
+
+    /// Takes the parameters, if there are any.
+    fn parameters(&mut self, numbers: Vec<u64>);
+
+    /// Takes an array.
+    fn visit<E: Element>(&mut self, name: &'static str, array: &'a M::Buffer<E>);
+}
+
+/// A parameter of a format.
+pub(crate) trait Parameter {
+    /// Appends it as numbers.
+    fn append_to(self, numbers: &mut Vec<u64>);
+}
+
+impl Parameter for usize {
+    fn append_to(self, numbers: &mut Vec<u64>) {
+        numbers.push(self as u64);
+    }
 }
 
 /// Whether two arrays have the same bits: of values, NaN is then the same as itself, and 0 is not the same as -0.
@@ -62,6 +80,11 @@ macro_rules! storage {
                 &self.$array
             })*
 
+            /// Places for entries, padding included.
+            pub(crate) fn places(&self) -> usize {
+                crate::memory::Buffer::len(&self.values)
+            }
+
             /// Bytes of the arrays.
             pub fn bytes(&self) -> u128 {
                 let mut bytes = 0;
@@ -85,10 +108,30 @@ macro_rules! storage {
                 })
             }
 
-            /// Shows every array to a visitor, in the order of the declaration.
-            pub(crate) fn for_each_array(&self, visitor: &mut impl crate::format::storage::ArrayVisitor<M>) {
+            /// Shows the parameters and every array to a visitor, in the order of the declaration.
+            pub(crate) fn for_each_array<'a>(
+                &'a self,
+                visitor: &mut impl crate::format::storage::ArrayVisitor<'a, M>,
+            ) {
+                #[allow(unused_mut, reason = "there may be none")]
+                let mut parameters = Vec::new();
+                $(crate::format::storage::Parameter::append_to(self.$parameter, &mut parameters);)*
+                visitor.parameters(parameters);
                 $(self.$offsets.show(stringify!($offsets), visitor);)?
                 $(visitor.visit(stringify!($array), &self.$array);)*
+            }
+        }
+
+        impl<T: crate::real::Real> Clone for $Format<T> {
+            fn clone(&self) -> Self {
+                Self {
+                    rows: self.rows,
+                    columns: self.columns,
+                    stored: self.stored,
+                    $($parameter: self.$parameter,)*
+                    $($offsets: self.$offsets.clone(),)?
+                    $($array: self.$array.clone(),)*
+                }
             }
         }
 

@@ -7,61 +7,12 @@ use std::fmt::Display;
 use rayon::prelude::*;
 
 use crate::format::Offsets;
+use crate::memory::Element;
+pub(super) use crate::memory::ElementType;
 use crate::real::Real;
 
 /// Elements that one thread handles at a time.
 const CHUNK: usize = 1 << 16;
-
-/// What the elements of an array are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ElementType {
-    Int8,
-    Int16,
-    Int32,
-    Int64,
-    Uint8,
-    Uint16,
-    Uint32,
-    Uint64,
-    Float32,
-    Float64,
-}
-
-impl ElementType {
-    /// The type of a matrix's values.
-    pub(super) fn of_values<T: Real>() -> Self {
-        if size_of::<T>() == size_of::<f32>() { Self::Float32 } else { Self::Float64 }
-    }
-
-    /// Bytes of an element.
-    pub(super) fn width(self) -> usize {
-        match self {
-            Self::Int8 | Self::Uint8 => 1,
-            Self::Int16 | Self::Uint16 => 2,
-            Self::Int32 | Self::Uint32 | Self::Float32 => 4,
-            Self::Int64 | Self::Uint64 | Self::Float64 => 8,
-        }
-    }
-
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Int8 => "int8",
-            Self::Int16 => "int16",
-            Self::Int32 => "int32",
-            Self::Int64 => "int64",
-            Self::Uint8 => "uint8",
-            Self::Uint16 => "uint16",
-            Self::Uint32 => "uint32",
-            Self::Uint64 => "uint64",
-            Self::Float32 => "float32",
-            Self::Float64 => "float64",
-        }
-    }
-
-    pub(super) fn is_integer(self) -> bool {
-        !matches!(self, Self::Float32 | Self::Float64)
-    }
-}
 
 /// An array of a file: whole elements of one type.
 pub(super) struct Array<'a> {
@@ -101,6 +52,24 @@ impl Array<'_> {
         self.bytes.len() / self.element.width()
     }
 
+    /// The elements, which are of this type: bit by bit, in parallel.
+    pub(super) fn exact<E: Element>(&self) -> Result<Vec<E>, String> {
+        if self.element != E::TYPE {
+            let (found, expected) = (self.element.name(), E::TYPE.name());
+            return Err(format!("'{}' is of type {found}, expected {expected}", self.name));
+        }
+        let mut elements = vec![E::default(); self.len()];
+        let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut elements);
+        let width = E::TYPE.width();
+        bytes.par_chunks_mut(CHUNK * width).zip(self.bytes.par_chunks(CHUNK * width)).for_each(|(to, from)| {
+            to.copy_from_slice(from);
+            if self.big_endian != cfg!(target_endian = "big") {
+                to.chunks_exact_mut(width).for_each(<[u8]>::reverse);
+            }
+        });
+        Ok(elements)
+    }
+
     /// The elements as indices.
     pub(super) fn indices(&self) -> Result<Vec<u32>, String> {
         const EXPECTED: &str = "an index from 0 to 4294967295";
@@ -132,6 +101,7 @@ impl Array<'_> {
             _ => "a number in the range of float64",
         };
         match self.element {
+            element if element == T::TYPE => self.exact(),
             ElementType::Float32 => self.decode(expected, |value: f32| rounded(value.into())),
             ElementType::Float64 => self.decode(expected, rounded),
             ElementType::Int8 => self.decode(expected, |value: i8| rounded(value.into())),
@@ -176,7 +146,7 @@ impl Array<'_> {
 }
 
 /// The nearest number of a type, unless a finite one is too large for it.
-fn rounded<T: Real>(value: f64) -> Option<T> {
+pub(super) fn rounded<T: Real>(value: f64) -> Option<T> {
     let nearest = T::from_f64(value);
     (value.is_infinite() || !nearest.to_f64().is_infinite()).then_some(nearest)
 }

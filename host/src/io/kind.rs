@@ -11,7 +11,7 @@ use super::npz::write_npz;
 use super::quote::quote;
 use super::{ReadOptions, container, gzip, matrix_market, npz, rutherford_boeing, write_container};
 use crate::error::Error;
-use crate::format::Csr;
+use crate::format::{Csr, Matrix};
 use crate::real::Real;
 
 /// The kinds of files that hold a matrix.
@@ -51,6 +51,24 @@ pub struct Loaded<T: Real> {
     pub kind: FileKind,
 }
 
+/// A matrix from a file, as it is stored there.
+#[non_exhaustive]
+pub struct LoadedMatrix<T: Real> {
+    /// The matrix.
+    pub matrix: Matrix<T>,
+    /// What the file says of it.
+    pub header: Header,
+    /// The kind of the file.
+    pub kind: FileKind,
+}
+
+impl<T: Real> From<LoadedMatrix<T>> for Loaded<T> {
+    /// Converts the matrix to CSR.
+    fn from(LoadedMatrix { matrix, header, kind }: LoadedMatrix<T>) -> Self {
+        Self { matrix: matrix.into_csr(), header, kind }
+    }
+}
+
 /// Reads a sparse matrix from a file of any known kind, which is told by its contents, not its name. Any of
 /// them may be compressed with gzip as a whole.
 ///
@@ -68,8 +86,17 @@ pub struct Loaded<T: Real> {
 /// # Ok::<(), host::Error>(())
 /// ```
 pub fn read<T: Real>(path: impl AsRef<Path>, options: &ReadOptions<'_>) -> Result<Loaded<T>, Error> {
+    read_matrix(path, options).map(Into::into)
+}
+
+/// [`read`] without the conversion to CSR: a container's matrix stays in its storage format, as
+/// [`read_container_matrix`](super::read_container_matrix) gives it.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_matrix<T: Real>(path: impl AsRef<Path>, options: &ReadOptions<'_>) -> Result<LoadedMatrix<T>, Error> {
     let path = path.as_ref();
-    parse(&Contents::of(path)?, path, options)
+    parse_matrix(&Contents::of(path)?, path, options)
 }
 
 /// [`read`] for bytes in memory; `name` stands for the path in errors.
@@ -77,16 +104,29 @@ pub fn read<T: Real>(path: impl AsRef<Path>, options: &ReadOptions<'_>) -> Resul
 /// # Errors
 /// As [`read`], but for those of the system.
 pub fn parse<T: Real>(bytes: &[u8], name: impl AsRef<Path>, options: &ReadOptions<'_>) -> Result<Loaded<T>, Error> {
+    parse_matrix(bytes, name, options).map(Into::into)
+}
+
+/// [`read_matrix`] for bytes in memory; `name` stands for the path in errors.
+///
+/// # Errors
+/// As [`read`], but for those of the system.
+pub fn parse_matrix<T: Real>(
+    bytes: &[u8],
+    name: impl AsRef<Path>,
+    options: &ReadOptions<'_>,
+) -> Result<LoadedMatrix<T>, Error> {
     let name = name.as_ref();
     let bytes = &*gzip::decompressed(bytes, name, options)?;
     let kind = kind_of(bytes).map_err(|reason| Error::Parse { path: name.into(), line: 1, reason })?;
+    let in_csr = |(matrix, header)| (Matrix::Csr(matrix), header);
     let (matrix, header) = match kind {
-        FileKind::MatrixMarket => matrix_market::parse_plain(bytes, name, options.progress)?,
-        FileKind::RutherfordBoeing => rutherford_boeing::parse(bytes, name, options)?,
-        FileKind::Npz => npz::parse(bytes, name, options)?,
+        FileKind::MatrixMarket => in_csr(matrix_market::parse_plain(bytes, name, options.progress)?),
+        FileKind::RutherfordBoeing => in_csr(rutherford_boeing::parse(bytes, name, options)?),
+        FileKind::Npz => in_csr(npz::parse(bytes, name, options)?),
         FileKind::Container => container::parse(bytes, name, options)?,
     };
-    Ok(Loaded { matrix, header, kind })
+    Ok(LoadedMatrix { matrix, header, kind })
 }
 
 /// The kind of a file with these contents.

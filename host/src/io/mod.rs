@@ -17,9 +17,9 @@ mod quote;
 mod replace;
 mod rutherford_boeing;
 
-pub use container::{read_container, write_container};
+pub use container::{read_container, read_container_matrix, write_container, write_container_matrix};
 pub use header::{Field, Header, Symmetry};
-pub use kind::{FileKind, Loaded, parse, read, write};
+pub use kind::{FileKind, Loaded, LoadedMatrix, parse, parse_matrix, read, read_matrix, write};
 pub use matrix_market::{
     Coordinates, Dense, MatrixMarketOptions, Value, parse_matrix_market, parse_vector, read_coordinates, read_dense,
     read_matrix_market, read_matrix_market_with, read_vector, write_coordinates, write_dense, write_matrix_market,

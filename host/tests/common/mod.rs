@@ -97,3 +97,20 @@ pub fn check_error(error: &Error, path: &Path, phrase: &str) {
     assert!(message.contains(phrase), "'{message}' does not say '{phrase}'");
     assert!(!message.contains(char::is_control) && message.len() < 500, "{message:?}");
 }
+
+/// Puts the checksums of a container right after a change.
+pub fn seal(bytes: &mut [u8]) {
+    let sections = u32::from_le_bytes(bytes[12..16].try_into().unwrap()) as usize;
+    let table_end = 128 + 64 * sections;
+    for entry in (128..table_end).step_by(64) {
+        let number = |at: usize| u64::from_le_bytes(bytes[entry + at..entry + at + 8].try_into().unwrap()) as usize;
+        let width = if matches!(bytes[entry + 24], 3 | 7 | 9) { 4 } else { 8 };
+        let end = number(32).saturating_mul(width).saturating_add(number(40));
+        if let Some(section) = bytes.get(number(40)..end) {
+            let checksum = crc32fast::hash(section);
+            bytes[entry + 28..entry + 32].copy_from_slice(&checksum.to_le_bytes());
+        }
+    }
+    let checksum = crc32fast::hash(&[&bytes[..124], &bytes[128..table_end]].concat());
+    bytes[124..128].copy_from_slice(&checksum.to_le_bytes());
+}

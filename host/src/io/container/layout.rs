@@ -4,7 +4,8 @@ use rayon::prelude::*;
 
 use super::{Section, Summary};
 use crate::format::LARGEST_DIMENSION;
-use crate::io::binary::{Array, ElementType, little_endian};
+use crate::io::binary::{Array, ElementType};
+use crate::io::limits::check_dimension;
 use crate::io::quote::quote;
 
 /// What every container begins with. The first byte is no text, and the last two are lost when a file is
@@ -169,9 +170,9 @@ impl Layout {
             let begin = at.next_multiple_of(ALIGNMENT);
             at = begin + section.bytes.len();
             entries.push(Entry {
-                name: padded(section.name),
+                name: padded(&section.name),
                 element: section.element,
-                checksum: checksum(&little_endian(section.bytes, section.element.width())),
+                checksum: checksum(&section.bytes),
                 elements: (section.bytes.len() / section.element.width()) as u64,
                 begin: begin as u64,
             });
@@ -233,10 +234,10 @@ impl Layout {
         let (rows, columns, stored, length) = (fields.u64(), fields.u64(), fields.u64(), fields.u64());
         let [values, offset_width] = fields.take();
         fields.zeros::<58>()?;
-        for (what, dimension) in [("rows", rows), ("columns", columns)] {
-            if dimension > LARGEST_DIMENSION as u64 {
-                return Err(format!("{dimension} {what} are more than the {LARGEST_DIMENSION} that can be indexed"));
-            }
+        // A row takes memory wherever the matrix goes from here, and not every format has arrays as long as the rows.
+        check_dimension("rows", rows, found)?;
+        if columns > LARGEST_DIMENSION as u64 {
+            return Err(format!("{columns} columns are more than the {LARGEST_DIMENSION} that can be indexed"));
         }
         if (found as u64) < length {
             return Err(truncated(length.to_string()));

@@ -1,25 +1,28 @@
 //! Containers: a matrix in its storage format, array by array, ready to be mapped. `docs/container.md` describes
 //! them byte by byte.
 //!
-//! `layout` is the header and the table of sections, `csr` what a format is in sections. A further format is
-//! one more file like `csr` and one more line in [`parse`].
+//! `layout` is the header and the table of sections, `sections` the arrays, `formats` which of them a format has.
 #![forbid(unsafe_code)]
 
-mod csr;
+mod formats;
 mod layout;
+mod sections;
 
 use std::io::Write;
 use std::path::Path;
 
-use super::binary::{Array, ElementType, little_endian};
+use rayon::prelude::*;
+
+use super::ReadOptions;
+use super::binary::{ElementType, rounded};
 use super::contents::Contents;
 use super::header::{Field, Header, Symmetry};
-use super::options::ReadOptions;
 use super::replace::replace_file;
 use crate::error::Error;
-use crate::format::Csr;
+use crate::format::{Csr, Matrix};
 use crate::real::Real;
 use layout::{Layout, padding};
+use sections::Section;
 
 pub(super) use layout::is_container;
 
@@ -35,58 +38,7 @@ struct Summary {
     offset_width: usize,
 }
 
-/// An array that goes into a container.
-struct Section<'a> {
-    name: &'static str,
-    element: ElementType,
-    /// The elements as they are in memory.
-    bytes: &'a [u8],
-}
-
-impl<'a> Section<'a> {
-    fn of_u32(name: &'static str, elements: &'a [u32]) -> Self {
-        Self { name, element: ElementType::Uint32, bytes: bytemuck::cast_slice(elements) }
-    }
-
-    fn of_u64(name: &'static str, elements: &'a [u64]) -> Self {
-        Self { name, element: ElementType::Uint64, bytes: bytemuck::cast_slice(elements) }
-    }
-
-    fn of_values<T: Real>(name: &'static str, elements: &'a [T]) -> Self {
-        Self { name, element: ElementType::of_values::<T>(), bytes: bytemuck::cast_slice(elements) }
-    }
-}
-
-/// The arrays of a container that have not been asked for yet.
-struct Sections<'a>(Vec<Array<'a>>);
-
-impl<'a> Sections<'a> {
-    /// The array of a name, which should be of one of these types.
-    fn take(&mut self, name: &str, types: &[ElementType]) -> Result<Array<'a>, String> {
-        let place = self.0.iter().position(|array| array.name == name);
-        let array = self.0.swap_remove(place.ok_or_else(|| format!("there is no section '{name}'"))?);
-        if types.contains(&array.element) {
-            return Ok(array);
-        }
-        let types: Vec<_> = types.iter().map(|element| element.name()).collect();
-        Err(format!("section '{name}' is of type {}, expected {}", array.element.name(), types.join(" or ")))
-    }
-}
-
-/// A storage format as a name and named arrays.
-trait Stored: Sized {
-    /// The name in the header.
-    const NAME: &'static str;
-
-    fn summary(&self) -> Summary;
-
-    fn sections(&self) -> Vec<Section<'_>>;
-
-    /// The matrix again, every invariant checked.
-    fn from_sections(summary: &Summary, sections: &mut Sections<'_>) -> Result<Self, String>;
-}
-
-/// Writes a matrix as a container. O(bytes).
+/// Writes a matrix in CSR as a container. O(bytes).
 ///
 /// The file appears under its name only when it is complete. On an error nothing is left behind, and a file
 /// that was there is untouched; one that is replaced hands on its permissions.
@@ -94,61 +46,90 @@ trait Stored: Sized {
 /// # Errors
 /// With what the system said; when `path` is a directory or a write-protected file.
 pub fn write_container<T: Real>(path: impl AsRef<Path>, matrix: &Csr<T>) -> Result<(), Error> {
-    write(path.as_ref(), matrix)
+    let (rows, columns, stored) = (matrix.rows(), matrix.columns(), matrix.nnz());
+    let summary = Summary { rows, columns, stored, values: T::TYPE, offset_width: matrix.row_offsets().width() };
+    write(path.as_ref(), formats::CSR, &summary, &sections::of_csr(matrix))
 }
 
-fn write<S: Stored>(path: &Path, matrix: &S) -> Result<(), Error> {
-    let sections = matrix.sections();
-    let layout = Layout::new(S::NAME, &matrix.summary(), &sections);
+/// Writes a matrix as a container, in the storage format that it has. As [`write_container`].
+///
+/// # Errors
+/// As [`write_container`].
+pub fn write_container_matrix<T: Real>(path: impl AsRef<Path>, matrix: &Matrix<T>) -> Result<(), Error> {
+    let (rows, columns, stored) = (matrix.rows(), matrix.columns(), matrix.nnz());
+    let (name, offset_width) = formats::name_and_offset_width(matrix);
+    let summary = Summary { rows, columns, stored, values: T::TYPE, offset_width };
+    write(path.as_ref(), name, &summary, &sections::of_matrix(matrix))
+}
+
+fn write(path: &Path, format: &str, summary: &Summary, sections: &[Section<'_>]) -> Result<(), Error> {
+    let layout = Layout::new(format, summary, sections);
     replace_file(path, |file| {
         let head = layout.to_bytes();
         file.write_all(&head)?;
         let mut at = head.len();
-        for section in &sections {
+        for section in sections {
             file.write_all(&padding(at))?;
             at += padding(at).len() + section.bytes.len();
-            file.write_all(&little_endian(section.bytes, section.element.width()))?;
+            file.write_all(&section.bytes)?;
         }
         Ok(())
     })
 }
 
-/// Reads a matrix from a container, which is mapped where that is possible: do not truncate it meanwhile,
-/// because a process that reads a map behind the end of its file is ended by the system. The values are rounded
-/// when the file has them in a higher precision. In parallel, O(bytes).
+/// Reads a matrix from a container of any storage format as [`read_container_matrix`] does, and converts it to CSR.
+///
+/// # Errors
+/// As [`read_container_matrix`].
+pub fn read_container<T: Real>(path: impl AsRef<Path>) -> Result<Csr<T>, Error> {
+    read_container_matrix(path).map(Matrix::into_csr)
+}
+
+/// Reads a matrix from a container, in the storage format that it has there; but in CSR where the file has values in
+/// another precision, because how a matrix is stored depends on it. They are rounded then. In parallel, O(bytes).
+///
+/// The file is mapped where that is possible: do not truncate it meanwhile, because a process that reads a map behind
+/// the end of its file is ended by the system.
 ///
 /// # Errors
 /// When the file cannot be read, with what the system said; when it is no container, is of a later version,
-/// holds another format, is truncated or altered, or holds arrays that are no matrix, with which of these it is.
-pub fn read_container<T: Real>(path: impl AsRef<Path>) -> Result<Csr<T>, Error> {
+/// holds an unknown format, is truncated or altered, or holds arrays that are no matrix, with which of these it is.
+pub fn read_container_matrix<T: Real>(path: impl AsRef<Path>) -> Result<Matrix<T>, Error> {
     let path = path.as_ref();
     let (matrix, _) = parse(&Contents::of(path)?, path, &ReadOptions::default())?;
     Ok(matrix)
 }
 
 /// Reads a matrix from the bytes of a container.
-pub(super) fn parse<T: Real>(bytes: &[u8], name: &Path, options: &ReadOptions<'_>) -> Result<(Csr<T>, Header), Error> {
+pub(super) fn parse<T: Real>(
+    bytes: &[u8],
+    name: &Path,
+    options: &ReadOptions<'_>,
+) -> Result<(Matrix<T>, Header), Error> {
     options.report(0, bytes.len() as u64);
     let read = || {
         let layout = Layout::parse(bytes)?;
-        let mut sections = Sections(layout.arrays(bytes)?);
-        let matrix = match layout.format() {
-            <Csr<T> as Stored>::NAME => Csr::from_sections(&layout.summary, &mut sections)?,
-            format => return Err(format!("holds a matrix in the format '{format}', which is not known")),
+        let Summary { rows, columns, stored, values, .. } = layout.summary;
+        let as_it_is = values == T::TYPE || layout.format() == formats::CSR;
+        let matrix = match values {
+            ElementType::Float32 | ElementType::Float64 if as_it_is => formats::read(&layout, bytes)?,
+            ElementType::Float32 => round(formats::read::<f32>(&layout, bytes)?)?,
+            ElementType::Float64 => round(formats::read::<f64>(&layout, bytes)?)?,
+            values => return Err(format!("values of type {}, expected float32 or float64", values.name())),
         };
-        match sections.0.first() {
-            Some(surplus) => Err(format!("section '{}' is not part of the format {}", surplus.name, layout.format())),
-            None => Ok((matrix, layout)),
-        }
+        let (field, symmetry, entries) = (Field::Real, Symmetry::General, stored as u64);
+        Ok((matrix, Header { field, symmetry, rows, columns, entries }))
     };
-    let (matrix, Layout { summary, .. }) = read().map_err(|reason| Error::contents(name, reason))?;
+    let matrix = read().map_err(|reason| Error::contents(name, reason))?;
     options.report(bytes.len() as u64, bytes.len() as u64);
-    let header = Header {
-        field: Field::Real,
-        symmetry: Symmetry::General,
-        rows: summary.rows,
-        columns: summary.columns,
-        entries: summary.stored as u64,
-    };
-    Ok((matrix, header))
+    Ok(matrix)
+}
+
+/// The matrix in CSR with its values rounded, none of them beyond the range.
+fn round<U: Real, T: Real>(matrix: Matrix<U>) -> Result<Matrix<T>, String> {
+    let matrix = matrix.into_csr();
+    match matrix.values().par_iter().find_first(|value| rounded::<T>(value.to_f64()).is_none()) {
+        None => Ok(Matrix::Csr(matrix.cast())),
+        Some(value) => Err(format!("a value is {value}, expected a number in the range of {}", T::PRECISION)),
+    }
 }

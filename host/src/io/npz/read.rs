@@ -9,6 +9,7 @@ use zip::result::ZipError;
 use super::npy::Npy;
 use crate::error::Error;
 use crate::format::{Csr, Offsets};
+use crate::io::binary::ElementType;
 use crate::io::contents::Contents;
 use crate::io::gzip::read_all;
 use crate::io::header::{Field, Header, Symmetry};
@@ -107,7 +108,11 @@ impl Archive<'_> {
         let (rows, columns) = (shape.get(0), shape.get(1));
         let (values, field) = self.array("data", |npy| {
             let array = npy.array("data")?;
-            let field = if array.element.is_integer() { Field::Integer } else { Field::Real };
+            let field = if !matches!(array.element, ElementType::Float32 | ElementType::Float64) {
+                Field::Integer
+            } else {
+                Field::Real
+            };
             Ok((array.values::<T>()?, field))
         })?;
         let entries = values.len() as u64;
@@ -152,7 +157,7 @@ fn from_columns<T: Real>(
     values: &[T],
 ) -> Result<Csr<T>, Error> {
     // The arrays are those of the transpose in CSR.
-    offsets.check(columns, row_indices.len())?;
+    offsets.check("CSC", "column", columns, row_indices.len())?;
     let mut column_indices = Vec::with_capacity(row_indices.len());
     for column in 0..columns {
         column_indices.resize(offsets.get(column + 1), column as u32);

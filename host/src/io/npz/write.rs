@@ -9,7 +9,7 @@ use zip::{CompressionMethod, ZipWriter};
 use super::npy::header;
 use crate::error::Error;
 use crate::format::{Csr, Offsets};
-use crate::io::binary::{ElementType, little_endian};
+use crate::io::binary::little_endian;
 use crate::io::replace::replace_file;
 use crate::real::Real;
 
@@ -45,7 +45,7 @@ pub fn write_npz<T: Real>(path: impl AsRef<Path>, matrix: &Csr<T>) -> Result<(),
         for dimension in [matrix.rows(), matrix.columns()] {
             archive.write_all(&(dimension as i64).to_le_bytes())?;
         }
-        let element = ElementType::of_values::<T>();
+        let element = T::TYPE;
         let values_type = format!("<f{}", element.width());
         begin(&mut archive, "data", &values_type, &length(matrix.nnz()), matrix.nnz())?;
         for values in matrix.values().chunks(CHUNK) {

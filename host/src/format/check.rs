@@ -1,0 +1,135 @@
+//! What the constructors from arrays check, in parallel. The first place that is wrong is the one that is told.
+
+use std::ops::Range;
+
+use gpu_kernels::ell::PADDING;
+use rayon::prelude::*;
+
+use super::storage::same_bits;
+use crate::error::Error;
+use crate::real::Real;
+
+/// Rows that one thread checks at a time.
+pub(super) const ROWS_AT_ONCE: usize = 4096;
+
+/// What `count` counts in each of so many parts, added up, or the error of the first part that has one.
+pub(super) fn count_parts(
+    format: &'static str,
+    parts: usize,
+    count: impl Fn(usize) -> Result<usize, String> + Send + Sync,
+) -> Result<usize, Error> {
+    let sum = (0..parts).into_par_iter().map(count).reduce(
+        || Ok(0),
+        |left, right| match (left, right) {
+            (Ok(left), Ok(right)) => Ok(left + right),
+            (Err(reason), _) | (_, Err(reason)) => Err(reason),
+        },
+    );
+    sum.map_err(|reason| Error::structure(format, reason))
+}
+
+/// Checks where each of `count` things begins, such as rows: count + 1 offsets, the first 0, never decreasing, the
+/// last one `total`.
+pub(super) fn check_offsets<O: Copy + Into<u64> + Sync>(
+    format: &'static str,
+    thing: &str,
+    offsets: &[O],
+    count: usize,
+    total: usize,
+) -> Result<(), Error> {
+    let fail = |reason| Err(Error::structure(format, reason));
+    let at = |place: usize| -> u64 { offsets[place].into() };
+    if offsets.len() != count + 1 {
+        return fail(format!("{} {thing} offsets for {count} {thing}s, expected {thing}s + 1", offsets.len()));
+    }
+    if at(0) != 0 {
+        return fail(format!("the first {thing} offset is {}, expected 0", at(0)));
+    }
+    if let Some(thing_number) = offsets.par_windows(2).position_first(|pair| pair[1].into() < pair[0].into()) {
+        return fail(format!("{thing} {thing_number} ends before it begins"));
+    }
+    if at(count) != total as u64 {
+        return fail(format!("the last {thing} offset is {}, expected {total}", at(count)));
+    }
+    Ok(())
+}
+
+/// Checks the column of each entry.
+pub(super) fn check_columns(format: &'static str, columns: usize, column_indices: &[u32]) -> Result<(), Error> {
+    match column_indices.par_iter().position_first(|&column| column as usize >= columns) {
+        None => Ok(()),
+        Some(entry) => {
+            let column = column_indices[entry];
+            Err(Error::structure(format, format!("entry {entry} is in column {column} of {columns}")))
+        }
+    }
+}
+
+/// Checks that `indices` holds each number from `first` on once. O(indices).
+pub(super) fn check_permutation(what: &str, indices: &[u32], first: usize) -> Result<(), String> {
+    let mut seen = vec![false; indices.len()];
+    for (place, &index) in indices.iter().enumerate() {
+        match (index as usize).checked_sub(first).and_then(|place| seen.get_mut(place)) {
+            Some(seen) if !*seen => *seen = true,
+            Some(_) => return Err(format!("{what} {index} comes twice, the second time at {}", first + place)),
+            None => {
+                let last = first + indices.len() - 1;
+                return Err(format!("{what} {index} is at {}, expected one from {first} to {last}", first + place));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Places in ELLPACK order: the first ones of all rows, then the second ones, and so on.
+pub(super) struct Places<'a, T> {
+    /// What a row is called in errors.
+    pub row: &'static str,
+    /// The number of the first row.
+    pub first_row: usize,
+    /// Rows that the matrix has from there on.
+    pub rows: usize,
+    /// Columns of the matrix.
+    pub columns: usize,
+    /// Places from one of a row to its next.
+    pub stride: usize,
+    /// The column of each place, or [`PADDING`].
+    pub column_indices: &'a [u32],
+    /// The value of each place, or 0.
+    pub values: &'a [T],
+}
+
+impl<T: Real> Places<'_, T> {
+    /// Checks the places of some lanes: each row's entries come before its padding, in columns that there are, and
+    /// what is no row of the matrix is padding. Gives the number of entries.
+    pub fn check(&self, lanes: Range<usize>) -> Result<usize, String> {
+        let Self { row, rows, columns, stride, column_indices, values, .. } = *self;
+        let mut entries = 0;
+        for first in (0..column_indices.len()).step_by(stride.max(1)) {
+            for lane in lanes.clone() {
+                let (column, value) = (column_indices[first + lane], values[first + lane]);
+                let place = || format!("place {} of {row} {}", first / stride, self.first_row + lane);
+                if column == PADDING {
+                    if !same_bits(&[value], &[T::ZERO]) {
+                        return Err(format!("{} has no entry but the value {value}, expected 0", place()));
+                    }
+                } else if lane >= rows {
+                    return Err(format!("{} has an entry, and there are only {}", place(), self.first_row + rows));
+                } else if column as usize >= columns {
+                    return Err(format!("{} is in column {column} of {columns}", place()));
+                } else if first > 0 && column_indices[first - stride + lane] == PADDING {
+                    return Err(format!("{} has an entry, and the place before has none", place()));
+                } else {
+                    entries += 1;
+                }
+            }
+        }
+        Ok(entries)
+    }
+
+    /// Whether any row has an entry at its place of this number.
+    pub fn reach(&self, place: usize) -> bool {
+        let first = place * self.stride;
+        self.column_indices[first..first + self.stride].par_iter().any(|&column| column != PADDING)
+    }
+}
