@@ -9,9 +9,6 @@ use super::storage::same_bits;
 use crate::error::Error;
 use crate::real::Real;
 
-/// Rows that one thread checks at a time.
-pub(super) const ROWS_AT_ONCE: usize = 4096;
-
 /// What `count` counts in each of so many parts, added up, or the error of the first part that has one.
 pub(super) fn count_parts(
     format: &'static str,

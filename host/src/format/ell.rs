@@ -3,8 +3,8 @@
 use gpu_kernels::ell::PADDING;
 use rayon::prelude::*;
 
-use super::check::{Places, ROWS_AT_ONCE, count_parts};
-use super::rows::collect_rows;
+use super::check::{Places, count_parts};
+use super::rows::{ROWS_AT_ONCE, collect_rows};
 use super::storage::storage;
 use super::{Csr, FillLimit, check_shape};
 use crate::error::{Error, check_length};
