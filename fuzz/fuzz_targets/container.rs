@@ -1,15 +1,43 @@
-//! Containers whose checksums are put right, so that what they protect is reached.
+//! Containers whose checksums are put right, so that what they protect is reached. A matrix that is taken is multiplied
+//! by the kernels, which must not read what is not there, and must be right.
 #![no_main]
 
-use host::io::{ReadOptions, parse};
+use host::executor::Emulated;
+use host::io::{ReadOptions, parse_matrix};
+use host::verify::{exact, verify};
+use host::{Format, Plan, Real};
 use libfuzzer_sys::fuzz_target;
+
+/// Larger matrices are converted, but multiplying them would take too long.
+const MOST_PLACES: u128 = 1 << 14;
 
 fuzz_target!(|bytes: &[u8]| {
     let mut bytes = bytes.to_vec();
     seal(&mut bytes);
-    let _ = parse::<f64>(&bytes, "t.wspmv", &ReadOptions::default());
-    let _ = parse::<f32>(&bytes, "t.wspmv", &ReadOptions::default());
+    check::<f64>(&bytes);
+    check::<f32>(&bytes);
 });
+
+fn check<T: Real>(bytes: &[u8]) {
+    let Ok(loaded) = parse_matrix::<T>(bytes, "t.wspmv", &ReadOptions::default()) else { return };
+    let matrix = loaded.matrix;
+    if matrix.rows() > 1 << 16 {
+        return;
+    }
+    let format = Format::ALL.iter().copied().find(|&format| matrix.is_stored_as(format));
+    let size = matrix.bytes() + matrix.rows() as u128 + matrix.columns() as u128;
+    let csr = matrix.clone().into_csr();
+    assert_eq!(csr.nnz(), matrix.nnz());
+    if let Some(format) = format.filter(|_| size <= MOST_PLACES) {
+        let x: Vec<T> = (0..csr.columns()).map(|column| T::from_f64(column as f64 + 0.5)).collect();
+        let mut y = vec![T::from_f64(f64::NAN); csr.rows()];
+        let expected = exact(&csr, T::ONE, &x, T::ZERO, &y).expect("the vectors fit");
+        let emulator = Emulated::new(0);
+        let mut plan = Plan::from_matrix(&emulator, matrix, format).expect("there is memory");
+        plan.apply(T::ONE, &x, T::ZERO, &mut y).expect("no fault");
+        assert!(verify(&y, &expected, plan.format()).expect("the vectors fit").passed(), "{format}");
+    }
+}
 
 /// Writes the checksums of whatever header, table and sections there are; `docs/container.md` says where they go.
 fn seal(bytes: &mut [u8]) -> Option<()> {

@@ -47,7 +47,7 @@ impl<'e, T: Real, E: Executor> Plan<'e, T, E> {
     /// When the format cannot keep to the options, or memory runs out.
     pub fn with_options(executor: &'e E, matrix: Csr<T>, format: Format, options: PlanOptions) -> Result<Self, Error> {
         if options.reproducible && !format.reproducible() {
-            return Err(Error::NotReproducible { what: format.to_string(), instead: "choose another format" });
+            return Err(not_reproducible(format));
         }
         let format = format.resolve(&matrix);
         let matrix = executor.convert(executor.upload_csr(matrix)?, format, options.fill_limit)?;
@@ -72,14 +72,22 @@ impl<'e, T: Real, E: Executor> Plan<'e, T, E> {
     /// # Errors
     /// When memory runs out.
     pub fn from_converted(executor: &'e E, matrix: Matrix<T, E::Memory>, format: Format) -> Result<Self, Error> {
-        let carries = carries(&matrix, format, executor.device());
-        Ok(Self {
-            executor,
-            format,
-            matrix,
-            workspace: Workspace { carry_rows: executor.zeros(carries)?, carry_values: executor.zeros(carries)? },
-            reproducible: false,
-        })
+        let workspace = workspace(executor, &matrix, format)?;
+        Ok(Self { executor, format, matrix, workspace, reproducible: false })
+    }
+
+    /// Takes another format that is stored the same way, as [`Format::storage`] tells; the matrix stays where it is. A
+    /// format that [stands for others](Format::resolve) is one of those here.
+    ///
+    /// # Errors
+    /// When the plan must be reproducible and the format is not, or memory runs out.
+    pub fn set_format(&mut self, format: Format) -> Result<(), Error> {
+        if self.reproducible && !format.reproducible() {
+            return Err(not_reproducible(format));
+        }
+        self.workspace = workspace(self.executor, &self.matrix, format)?;
+        self.format = format;
+        Ok(())
     }
 
     /// y ← α A x + β y; with β = 0, y is overwritten and never read.
@@ -149,4 +157,17 @@ impl<'e, T: Real, E: Executor> Plan<'e, T, E> {
     pub fn matrix(&self) -> &Matrix<T, E::Memory> {
         &self.matrix
     }
+}
+
+fn workspace<T: Real, E: Executor>(
+    executor: &E,
+    matrix: &Matrix<T, E::Memory>,
+    format: Format,
+) -> Result<Workspace<T, E::Memory>, Error> {
+    let carries = carries(matrix, format, executor.device());
+    Ok(Workspace { carry_rows: executor.zeros(carries)?, carry_values: executor.zeros(carries)? })
+}
+
+fn not_reproducible(format: Format) -> Error {
+    Error::NotReproducible { what: format.to_string(), instead: "choose another format" }
 }

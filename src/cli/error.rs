@@ -18,11 +18,11 @@ pub enum Error {
     #[error(transparent)]
     Generator(#[from] synthetic::Error),
     /// A missing file whose name could be meant as a generator.
-    #[error("{}: no such file, and no generator of that name: expected {expected}", path.display())]
+    #[error("{}: no such file, and no generator of that name: expected one of {expected}", path.display())]
     Missing {
         /// The file.
         path: PathBuf,
-        /// The forms of all generators.
+        /// The names of all generators.
         expected: String,
     },
     /// The vector of a file does not fit the matrix.
@@ -34,6 +34,14 @@ pub enum Error {
         found: usize,
         /// The number of columns.
         expected: usize,
+    },
+    /// With `--format all`, a format is wrong or failed.
+    #[error("{}", of_formats(wrong, failed))]
+    Formats {
+        /// Those that gave a wrong answer.
+        wrong: Vec<&'static str>,
+        /// Those that gave none, though the matrix can be stored so.
+        failed: Vec<&'static str>,
     },
     /// The results could not be printed.
     #[error("standard output: {0}")]
@@ -57,7 +65,14 @@ impl Error {
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::WrongAnswer { .. } => 1,
+            Self::Formats { wrong, .. } if !wrong.is_empty() => 1,
             _ => 2,
         }
     }
+}
+
+fn of_formats(wrong: &[&str], failed: &[&str]) -> String {
+    let told = [("wrong answer", wrong), ("failed", failed)];
+    let told = told.iter().filter(|(_, formats)| !formats.is_empty());
+    told.map(|(what, formats)| format!("{what}: {}", formats.join(", "))).collect::<Vec<_>>().join("; ")
 }

@@ -89,6 +89,7 @@ pub fn info(arguments: &Arguments) -> Result<(), Error> {
 impl Record {
     fn new(input: Input<f64>) -> Self {
         let Input { name, matrix, field, symmetry } = input;
+        let matrix = matrix.into_csr();
         let places = matrix.rows() as f64 * matrix.columns() as f64;
         Self {
             version: env!("CARGO_PKG_VERSION"),

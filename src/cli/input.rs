@@ -6,9 +6,10 @@ use std::path::Path;
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use warp_spmv::io::{ReadOptions, read, read_vector};
+use warp_spmv::Real;
+use warp_spmv::format::Matrix;
+use warp_spmv::io::{ReadOptions, read_matrix, read_vector};
 use warp_spmv::synthetic::Generator;
-use warp_spmv::{Csr, Real};
 
 use super::error::Error;
 use super::progress::Progress;
@@ -25,8 +26,8 @@ pub struct Source {
 pub struct Input<T: Real> {
     /// The file's name, or the generator's canonical text.
     pub name: String,
-    /// The matrix.
-    pub matrix: Csr<T>,
+    /// The matrix, as it is stored in the file; in CSR in most files, and from generators.
+    pub matrix: Matrix<T>,
     /// What the file says of its values: "real", "integer" or "pattern".
     pub field: &'static str,
     /// What the file says of its symmetry: "general", "symmetric" or "skew-symmetric".
@@ -49,13 +50,13 @@ impl Source {
         if let Some(text) = self.generator() {
             let generator: Generator = text.parse()?;
             let _progress = Progress::spinner("generating the matrix");
-            let matrix = generator.generate()?;
+            let matrix = Matrix::Csr(generator.generate()?);
             return Ok(Input { name: generator.to_string(), matrix, field: "real", symmetry: "general" });
         }
         let progress = Progress::bytes("reading the matrix");
         let report = |done, total| progress.update(done, total);
         let options = ReadOptions { progress: Some(&report), ..ReadOptions::default() };
-        let loaded = read(&self.matrix, &options).map_err(explain)?;
+        let loaded = read_matrix(&self.matrix, &options).map_err(explain)?;
         let (matrix, field, symmetry) = (loaded.matrix, loaded.header.field.name(), loaded.header.symmetry.name());
         Ok(Input { name: self.matrix.to_string_lossy().into_owned(), matrix, field, symmetry })
     }
@@ -67,8 +68,8 @@ fn explain(error: warp_spmv::Error) -> Error {
         warp_spmv::Error::File { path, source }
             if source.kind() == io::ErrorKind::NotFound && path.as_os_str().as_encoded_bytes().contains(&b':') =>
         {
-            let forms: Vec<_> = Generator::HELP.iter().map(|help| help.form).collect();
-            Error::Missing { path, expected: forms.join(" or ") }
+            let names: Vec<_> = Generator::HELP.iter().map(|help| help.name).collect();
+            Error::Missing { path, expected: names.join(", ") }
         }
         error => error.into(),
     }

@@ -1,5 +1,6 @@
 //! The command line: one file a subcommand. Everything that fails says so in one line on standard error.
 
+mod convert;
 mod error;
 mod info;
 mod input;
@@ -8,6 +9,7 @@ mod progress;
 mod record;
 mod row_lengths;
 mod run;
+mod run_all;
 mod units;
 
 use std::process::ExitCode;
@@ -22,6 +24,8 @@ Examples:
   warp-spmv info 1138_bus.mtx
   warp-spmv run stencil:27:100 --format ell
   warp-spmv run 1138_bus.mtx --precision float32 --json
+  warp-spmv run 1138_bus.mtx --format all
+  warp-spmv convert 1138_bus.mtx 1138_bus.wspmv --format sell-p
 
 Exit codes: 0 the answer is right, 1 it is wrong, 2 there is none: bad usage, bad input, or something failed.";
 
@@ -41,6 +45,9 @@ enum Command {
     /// Multiply a matrix by a vector, check the answer, and time it
     #[command(after_help = with_generators(run::EXAMPLES))]
     Run(run::Arguments),
+    /// Write a matrix to a file of another kind, or in another storage format
+    #[command(after_help = with_generators(convert::EXAMPLES))]
+    Convert(convert::Arguments),
 }
 
 /// A subcommand's examples, and how to ask for each generator.
@@ -49,6 +56,7 @@ fn with_generators(examples: &str) -> String {
     for help in Generator::HELP {
         text += &format!("\n  {}\n      {}", help.form, help.about);
     }
+    text += "\nWith times=N among the options of any of them, rows and nonzeros are about N times as many.";
     format!("{text}\n\n{examples}")
 }
 
@@ -67,6 +75,7 @@ fn parse_and_run() -> Result<(), Error> {
     match CommandLine::try_parse() {
         Ok(CommandLine { command: Command::Info(arguments) }) => info::info(&arguments),
         Ok(CommandLine { command: Command::Run(arguments) }) => run::run(&arguments),
+        Ok(CommandLine { command: Command::Convert(arguments) }) => convert::convert(&arguments),
         // `--help` and `--version`.
         Err(error) if !error.use_stderr() => output::ignore_broken_pipe(error.print()),
         Err(error) => Err(Error::Usage(one_line(&error.render().to_string()))),

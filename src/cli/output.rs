@@ -1,8 +1,20 @@
 //! What the command writes to the terminal.
 
 use std::io::{self, Write};
+use std::path::Path;
 
 use super::error::Error;
+
+/// Finds out before the work, not after it, that a file has no place.
+pub fn check_folder(file: &Path) -> Result<(), Error> {
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    match folder.metadata() {
+        Ok(metadata) if metadata.is_dir() => Ok(()),
+        Ok(_) => Err(io::Error::from(io::ErrorKind::NotADirectory)),
+        Err(source) => Err(source),
+    }
+    .map_err(|source| warp_spmv::Error::File { path: folder.into(), source }.into())
+}
 
 /// Writes results to standard output. That nobody reads them any more (`| head`) is no error.
 pub fn print(text: &str) -> Result<(), Error> {

@@ -1,5 +1,6 @@
 //! A bar or spinner on the terminal for what takes longer than a moment.
 
+use std::borrow::Cow;
 use std::io::{self, IsTerminal};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
@@ -22,21 +23,21 @@ pub struct Progress {
 
 impl Progress {
     /// A step of unknown length.
-    pub fn spinner(what: &'static str) -> Self {
+    pub fn spinner(what: impl Into<Cow<'static, str>>) -> Self {
         Self::new(what, "{spinner} {msg} {elapsed}")
     }
 
     /// A step that handles a number of bytes.
-    pub fn bytes(what: &'static str) -> Self {
+    pub fn bytes(what: impl Into<Cow<'static, str>>) -> Self {
         Self::new(what, "{msg} [{wide_bar}] {bytes} of {total_bytes}")
     }
 
     /// A step that does something a number of times.
-    pub fn times(what: &'static str) -> Self {
+    pub fn times(what: impl Into<Cow<'static, str>>) -> Self {
         Self::new(what, "{msg} [{wide_bar}] {pos} of {len}")
     }
 
-    fn new(what: &'static str, template: &str) -> Self {
+    fn new(what: impl Into<Cow<'static, str>>, template: &str) -> Self {
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden()).with_message(what);
         if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style.progress_chars("=> "));

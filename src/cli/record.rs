@@ -33,11 +33,15 @@ pub struct Record {
     pub beta: f64,
     /// Bytes of the format's arrays.
     pub bytes: u128,
+    /// Places for entries in the arrays over entries.
+    pub fill: f64,
+    /// Bytes that a multiplication has to move at least.
+    pub bytes_needed: u128,
     /// How long each step took.
     pub times: Times,
     /// 2 nonzeros over the median time, in 10^9 a second; null where that time is 0.
     pub gflops: Option<f64>,
-    /// Bytes of the format's arrays, x and y over the median time, in 10^9 a second; null where that time is 0.
+    /// The bytes needed over the median time, in 10^9 a second; null where that time is 0.
     pub gbps: Option<f64>,
     /// How far the answer is from the exact one.
     pub verification: Checked,
@@ -86,9 +90,15 @@ pub struct Spread {
     /// The shortest time.
     #[serde(serialize_with = "seconds")]
     pub minimum: Duration,
+    /// The time that a quarter of them are not above.
+    #[serde(serialize_with = "seconds")]
+    pub lower_quartile: Duration,
     /// The middle one, or the mean of the two in the middle.
     #[serde(serialize_with = "seconds")]
     pub median: Duration,
+    /// The time that a quarter of them are not below.
+    #[serde(serialize_with = "seconds")]
+    pub upper_quartile: Duration,
     /// The longest time.
     #[serde(serialize_with = "seconds")]
     pub maximum: Duration,
@@ -125,7 +135,7 @@ pub struct Environment {
     pub cuda: bool,
 }
 
-fn seconds<S: serde::Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+pub fn seconds<S: serde::Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_f64(time.as_secs_f64())
 }
 
@@ -140,11 +150,13 @@ impl Spread {
     /// When there are no times.
     pub fn of(mut times: Vec<Duration>) -> Self {
         times.sort_unstable();
-        let (last, middle) = (times.len() - 1, times.len() / 2);
+        let (last, middle, quarter) = (times.len() - 1, times.len() / 2, times.len() / 4);
         Self {
             repeats: times.len(),
             minimum: times[0],
+            lower_quartile: times[quarter],
             median: (times[last - middle] + times[middle]) / 2,
+            upper_quartile: times[last - quarter],
             maximum: times[last],
         }
     }
@@ -228,10 +240,12 @@ mod tests {
     fn spread_of_times() {
         let spread = |seconds: &[u64]| {
             let spread = Spread::of(seconds.iter().copied().map(Duration::from_secs).collect());
-            [spread.minimum, spread.median, spread.maximum].map(|time| time.as_secs_f64())
+            [spread.minimum, spread.lower_quartile, spread.median, spread.upper_quartile, spread.maximum]
+                .map(|time| time.as_secs_f64())
         };
-        assert_eq!(spread(&[3]), [3.0, 3.0, 3.0]);
-        assert_eq!(spread(&[5, 1, 3]), [1.0, 3.0, 5.0]);
-        assert_eq!(spread(&[4, 1, 8, 3]), [1.0, 3.5, 8.0]);
+        assert_eq!(spread(&[3]), [3.0; 5]);
+        assert_eq!(spread(&[5, 1, 3]), [1.0, 1.0, 3.0, 5.0, 5.0]);
+        assert_eq!(spread(&[4, 1, 8, 3]), [1.0, 3.0, 3.5, 4.0, 8.0]);
+        assert_eq!(spread(&[9, 8, 7, 6, 5, 4, 3, 2, 1]), [1.0, 3.0, 5.0, 7.0, 9.0]);
     }
 }

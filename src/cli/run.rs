@@ -1,15 +1,15 @@
 //! `warp-spmv run`: multiplies, checks the answer, and times it.
 
-use std::io;
-use std::path::{Path, PathBuf};
+use std::borrow::Cow;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use clap::ValueEnum;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use warp_spmv::executor::{Executor, ExecutorName, Visitor};
-use warp_spmv::format::{FillLimit, Matrix};
+use warp_spmv::format::{FillLimit, Lanes, Matrix};
 use warp_spmv::io::write_vector;
-use warp_spmv::verify::{exact, verify};
+use warp_spmv::verify::{Exact, Verification, exact, verify};
 use warp_spmv::{Csr, Format, Plan, Real, Vector};
 
 use super::error::Error;
@@ -17,13 +17,18 @@ use super::input::{self, Input, Source};
 use super::output;
 use super::progress::Progress;
 use super::record::{Environment, Record, Shape, Spread, Times};
+use super::run_all;
 
 pub const EXAMPLES: &str = "\
 Examples:
   warp-spmv run stencil:27:100
   warp-spmv run 1138_bus.mtx --format ell --precision float32 --repeat 200
   warp-spmv run 1138_bus.mtx --x x.mtx --output y.mtx
+  warp-spmv run 1138_bus.mtx --format all
   warp-spmv run pareto:rows=1000,k=2 --executor emulated --json";
+
+/// The format that is taken unless another is asked for, and whose time conversions are compared with.
+pub const DEFAULT_FORMAT: Format = Format::CsrVector(Lanes::Automatic);
 
 /// Untimed multiplications before the timed ones.
 const WARM_UPS: usize = 5;
@@ -35,10 +40,10 @@ const SEED_OF_Y: u64 = 2;
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     #[command(flatten)]
-    source: Source,
-    /// How the matrix is stored and multiplied
-    #[arg(long, default_value = "csr-vector", value_parser = format_parser())]
-    format: Format,
+    pub source: Source,
+    /// How the matrix is stored and multiplied; all compares all
+    #[arg(long, default_value = DEFAULT_FORMAT.name(), value_parser = format_parser())]
+    format: Formats,
     /// Where it is multiplied [default: cuda where there is a GPU that this program can use, otherwise cpu]
     #[arg(long, value_parser = executor_parser())]
     executor: Option<ExecutorName>,
@@ -50,10 +55,10 @@ pub struct Arguments {
     repeat: Option<u32>,
     /// α in y ← α A x + β y
     #[arg(long, value_name = "NUMBER", default_value_t = 1.0, allow_negative_numbers = true)]
-    alpha: f64,
+    pub alpha: f64,
     /// β in y ← α A x + β y; where it is not 0, y begins with fixed pseudo-random values
     #[arg(long, value_name = "NUMBER", default_value_t = 0.0, allow_negative_numbers = true)]
-    beta: f64,
+    pub beta: f64,
     /// Matrix Market array file with x [default: fixed pseudo-random values from -1 to 1]
     #[arg(long, value_name = "FILE")]
     x: Option<PathBuf>,
@@ -62,17 +67,27 @@ pub struct Arguments {
     output: Option<PathBuf>,
     /// Print one JSON record instead of text
     #[arg(long)]
-    json: bool,
+    pub json: bool,
 }
 
+/// The type of all values.
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum Precision {
+pub enum Precision {
     Float32,
     Float64,
 }
 
-fn format_parser() -> impl TypedValueParser<Value = Format> {
-    PossibleValuesParser::new(Format::ALL.iter().map(|format| format.name())).try_map(|name| name.parse::<Format>())
+/// The formats that are asked for.
+#[derive(Clone, Copy, Debug)]
+enum Formats {
+    One(Format),
+    All,
+}
+
+fn format_parser() -> impl TypedValueParser<Value = Formats> {
+    const ALL: &str = "all";
+    PossibleValuesParser::new(Format::ALL.iter().map(|format| format.name()).chain([ALL]))
+        .try_map(|name| if name == ALL { Ok(Formats::All) } else { name.parse().map(Formats::One) })
 }
 
 fn executor_parser() -> impl TypedValueParser<Value = ExecutorName> {
@@ -82,23 +97,15 @@ fn executor_parser() -> impl TypedValueParser<Value = ExecutorName> {
 
 pub fn run(arguments: &Arguments) -> Result<(), Error> {
     if let Some(output) = &arguments.output {
-        check_folder(output)?;
+        if matches!(arguments.format, Formats::All) {
+            return Err(Error::Usage("--output takes the y of one format, not of --format all".into()));
+        }
+        output::check_folder(output)?;
     }
     match arguments.precision {
         Precision::Float32 => run_in::<f32>(arguments),
         Precision::Float64 => run_in::<f64>(arguments),
     }
-}
-
-/// Finds out before the work, not after it, that the output has no place.
-fn check_folder(output: &Path) -> Result<(), Error> {
-    let folder = output.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    match folder.metadata() {
-        Ok(metadata) if metadata.is_dir() => Ok(()),
-        Ok(_) => Err(io::Error::from(io::ErrorKind::NotADirectory)),
-        Err(source) => Err(source),
-    }
-    .map_err(|source| warp_spmv::Error::File { path: folder.into(), source }.into())
 }
 
 fn run_in<T: Real>(arguments: &Arguments) -> Result<(), Error> {
@@ -131,74 +138,136 @@ fn run_in<T: Real>(arguments: &Arguments) -> Result<(), Error> {
 }
 
 /// All that is done once there is an executor.
-struct Job<'a, T> {
-    arguments: &'a Arguments,
-    executor_name: ExecutorName,
+pub struct Job<'a, T> {
+    pub arguments: &'a Arguments,
+    pub executor_name: ExecutorName,
     /// What to say on standard error as soon as the input has turned out to be right.
     note: Option<String>,
     alpha: T,
     beta: T,
 }
 
+/// A matrix in CSR, and as the file has it where that is something else.
+pub struct Loaded<T: Real> {
+    pub matrix: Csr<T>,
+    pub stored: Option<Matrix<T>>,
+}
+
+/// The vectors that go with a matrix, and what should come out.
+pub struct Problem<T: Real, E: Executor> {
+    pub shape: Shape,
+    /// How long it took to get the matrix.
+    pub load: Duration,
+    x: Vector<T, E>,
+    y: Vec<T>,
+    expected: Vec<Exact>,
+}
+
+/// What came of multiplying in one format.
+pub struct Measured<T> {
+    pub multiply: Spread,
+    /// 2 nonzeros over the median time, in 10^9 a second.
+    pub gflops: Option<f64>,
+    /// The bytes needed over the median time, in 10^9 a second.
+    pub gbps: Option<f64>,
+    pub verification: Verification,
+    computed: Vec<T>,
+}
+
 impl<T: Real> Visitor for Job<'_, T> {
     type Output = Result<(), Error>;
 
     fn visit<E: Executor>(self, executor: &E) -> Self::Output {
-        let Self { arguments, alpha, beta, .. } = self;
+        let (loaded, problem) = self.problem(executor)?;
+        match self.arguments.format {
+            Formats::One(format) => self.run_one(executor, loaded, problem, format),
+            Formats::All => run_all::run_all(&self, executor, loaded, problem),
+        }
+    }
+}
+
+/// `matrix` as `format` stores it, and how long that took: nothing where it is `stored` so. The only place that converts.
+pub fn convert<T: Real>(
+    matrix: Csr<T>,
+    stored: &mut Option<Matrix<T>>,
+    format: Format,
+) -> Result<(Matrix<T>, Duration), warp_spmv::Error> {
+    if let Some(stored) = stored.take_if(|stored| stored.is_stored_as(format)) {
+        return Ok((stored, Duration::ZERO));
+    }
+    timed(format!("converting to {format}"), || Matrix::try_from_csr(matrix, format, FillLimit::default()))
+}
+
+/// Moves a matrix to the executor.
+pub fn upload<T: Real, E: Executor>(
+    executor: &E,
+    matrix: Matrix<T>,
+    format: Format,
+) -> Result<(Plan<'_, T, E>, Duration), warp_spmv::Error> {
+    timed("moving the matrix to the executor", || {
+        let plan = Plan::from_matrix(executor, matrix, format)?;
+        executor.synchronize()?;
+        Ok(plan)
+    })
+}
+
+impl<T: Real> Job<'_, T> {
+    fn problem<E: Executor>(&self, executor: &E) -> Result<(Loaded<T>, Problem<T, E>), Error> {
         let start = Instant::now();
-        let Input { name, matrix, .. } = arguments.source.load::<T>()?;
+        let Input { name, matrix, .. } = self.arguments.source.load::<T>()?;
         let load = start.elapsed();
-        let shape = Shape::new(name, &matrix);
+        let (matrix, stored) = match matrix {
+            Matrix::Csr(matrix) => (matrix, None),
+            stored => (stored.clone().into_csr(), Some(stored)),
+        };
         let (x, y) = self.vectors(&matrix)?;
         if let Some(note) = &self.note {
             output::say(note);
         }
-        let vector_bytes = size_of_val(&*x) + size_of_val(&*y);
+        let (expected, _) = timed("computing the exact answer", || exact(&matrix, self.alpha, &x, self.beta, &y))?;
+        let problem = Problem { shape: Shape::new(name, &matrix), load, x: executor.upload(x)?, y, expected };
+        Ok((Loaded { matrix, stored }, problem))
+    }
 
-        let (expected, _) = timed("computing the exact answer", || exact(&matrix, alpha, &x, beta, &y))?;
-        let (matrix, convert) =
-            timed("converting the matrix", || Matrix::try_from_csr(matrix, arguments.format, FillLimit::default()))?;
-        let bytes = matrix.bytes();
-        let (mut plan, upload) = timed("moving the matrix to the executor", || {
-            let plan = Plan::from_matrix(executor, matrix, arguments.format)?;
-            executor.synchronize()?;
-            Ok(plan)
-        })?;
-        let x = executor.upload(x)?;
-        let (computed, _) = timed("multiplying", || {
-            let mut computed = executor.upload(y.clone())?;
-            plan.apply(alpha, &x, beta, &mut computed)?;
-            executor.download(&computed)
-        })?;
-        let format = plan.format();
-        let verification = verify(&computed, &expected, format)?;
-        drop(expected);
-        let multiply = Spread::of(self.time_multiplications(&mut plan, executor, &x, &y)?);
+    fn run_one<E: Executor>(
+        &self,
+        executor: &E,
+        Loaded { matrix, mut stored }: Loaded<T>,
+        problem: Problem<T, E>,
+        format: Format,
+    ) -> Result<(), Error> {
+        let arguments = self.arguments;
+        let (matrix, convert) = convert(matrix, &mut stored, format)?;
+        drop(stored);
+        let (bytes, fill, bytes_needed) = (matrix.bytes(), matrix.fill(), matrix.bytes_needed());
+        let (mut plan, upload) = upload(executor, matrix, format)?;
+        let Measured { multiply, gflops, gbps, verification, computed } =
+            self.measure(executor, &mut plan, &problem)?;
 
         let wrong_answer = (!verification.passed()).then_some(Error::WrongAnswer {
             wrong: verification.wrong,
-            rows: shape.rows,
+            rows: problem.shape.rows,
             worst_row: verification.worst_row.unwrap_or(0),
         });
         let output = arguments.output.clone().filter(|_| wrong_answer.is_none());
         if let Some(path) = &output {
             write_vector(path, &computed)?;
         }
-        let median = multiply.median.as_secs_f64();
-        let giga_per_second = |amount: f64| (median > 0.0).then(|| amount / median / 1e9);
         let record = Record {
             version: env!("CARGO_PKG_VERSION"),
-            gflops: giga_per_second(2.0 * shape.nonzeros as f64),
-            gbps: giga_per_second(bytes as f64 + vector_bytes as f64),
-            matrix: shape,
-            format: format.name(),
+            gflops,
+            gbps,
+            matrix: problem.shape,
+            format: plan.format().name(),
             executor: self.executor_name.name(),
             device: executor.device().name.clone(),
             precision: T::PRECISION,
             alpha: arguments.alpha,
             beta: arguments.beta,
             bytes,
-            times: Times { source: arguments.source.verb(), load, convert, upload, multiply },
+            fill,
+            bytes_needed,
+            times: Times { source: arguments.source.verb(), load: problem.load, convert, upload, multiply },
             verification: verification.into(),
             output,
             environment: Environment::here(),
@@ -206,9 +275,28 @@ impl<T: Real> Visitor for Job<'_, T> {
         output::print(&if arguments.json { output::json(&record) } else { record.to_string() })?;
         wrong_answer.map_or(Ok(()), Err)
     }
-}
 
-impl<T: Real> Job<'_, T> {
+    /// Multiplies, checks the answer, and times it.
+    pub fn measure<E: Executor>(
+        &self,
+        executor: &E,
+        plan: &mut Plan<'_, T, E>,
+        problem: &Problem<T, E>,
+    ) -> Result<Measured<T>, warp_spmv::Error> {
+        let (computed, _) = timed("multiplying", || {
+            let mut computed = executor.upload(problem.y.clone())?;
+            plan.apply(self.alpha, &problem.x, self.beta, &mut computed)?;
+            executor.download(&computed)
+        })?;
+        let verification = verify(&computed, &problem.expected, plan.format())?;
+        let multiply = Spread::of(self.time_multiplications(plan, executor, &problem.x, &problem.y)?);
+        let median = multiply.median.as_secs_f64();
+        let giga_per_second = |amount: f64| (median > 0.0).then(|| amount / median / 1e9);
+        let gflops = giga_per_second(2.0 * problem.shape.nonzeros as f64);
+        let gbps = giga_per_second(plan.matrix().bytes_needed() as f64);
+        Ok(Measured { multiply, gflops, gbps, verification, computed })
+    }
+
     /// x, and what y is before the multiplication.
     fn vectors(&self, matrix: &Csr<T>) -> Result<(Vec<T>, Vec<T>), Error> {
         let x = match &self.arguments.x {
@@ -231,13 +319,13 @@ impl<T: Real> Job<'_, T> {
         executor: &E,
         x: &Vector<T, E>,
         y: &[T],
-    ) -> Result<Vec<Duration>, Error> {
+    ) -> Result<Vec<Duration>, warp_spmv::Error> {
         let (warm_ups, default_repeats) = match self.executor_name {
             ExecutorName::Cpu | ExecutorName::Cuda => (WARM_UPS, 50),
             ExecutorName::Reference | ExecutorName::Emulated => (0, 1),
         };
         let repeats = warm_ups + self.arguments.repeat.map_or(default_repeats, |repeats| repeats as usize);
-        let progress = Progress::times("timing");
+        let progress = Progress::times(format!("timing {}", plan.format()));
         let mut result = executor.upload(y.to_vec())?;
         let mut times = Vec::new();
         for repeat in 0..repeats {
@@ -257,7 +345,7 @@ impl<T: Real> Job<'_, T> {
 
 /// Does a step, with its progress shown, and says how long it took.
 fn timed<R>(
-    what: &'static str,
+    what: impl Into<Cow<'static, str>>,
     work: impl FnOnce() -> Result<R, warp_spmv::Error>,
 ) -> Result<(R, Duration), warp_spmv::Error> {
     let _progress = Progress::spinner(what);

@@ -28,6 +28,24 @@ pub enum FileKind {
     Container,
 }
 
+impl FileKind {
+    /// The kind that [`write()`](super::write()) gives a file of this name.
+    ///
+    /// # Errors
+    /// When the name ends in none of those that it knows.
+    pub fn of_name(path: &Path) -> Result<Self, Error> {
+        let kinds = [
+            (".mtx", Self::MatrixMarket),
+            (".mtx.gz", Self::MatrixMarket),
+            (".npz", Self::Npz),
+            (".wspmv", Self::Container),
+        ];
+        kinds.into_iter().find(|&(extension, _)| has_extension(path, extension)).map(|(_, kind)| kind).ok_or_else(
+            || Error::contents(path, "unknown kind of file: the name should end in .mtx, .mtx.gz, .npz or .wspmv"),
+        )
+    }
+}
+
 impl fmt::Display for FileKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
@@ -162,14 +180,10 @@ fn kind_of(bytes: &[u8]) -> Result<FileKind, String> {
 /// write-protected file.
 pub fn write<T: Real>(path: impl AsRef<Path>, matrix: &Csr<T>) -> Result<(), Error> {
     let path = path.as_ref();
-    if has_extension(path, ".mtx") || has_extension(path, ".mtx.gz") {
-        write_matrix_market(path, matrix, MatrixMarketOptions::default())
-    } else if has_extension(path, ".npz") {
-        write_npz(path, matrix)
-    } else if has_extension(path, ".wspmv") {
-        write_container(path, matrix)
-    } else {
-        Err(Error::contents(path, "unknown kind of file: the name should end in .mtx, .mtx.gz, .npz or .wspmv"))
+    match FileKind::of_name(path)? {
+        FileKind::Npz => write_npz(path, matrix),
+        FileKind::Container => write_container(path, matrix),
+        _ => write_matrix_market(path, matrix, MatrixMarketOptions::default()),
     }
 }
 

@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use tempfile::Builder;
+use tempfile::{Builder, NamedTempFile};
 
 use crate::error::Error;
 
@@ -14,7 +14,9 @@ use crate::error::Error;
 ///
 /// The bytes go to a temporary file in the same folder, which is synced and renamed, so whoever looks sees
 /// the old file or the new one, whole; when anything fails, the temporary file is removed and the old file is
-/// as it was. A symbolic link is followed. What is no regular file (a pipe, a device) is written to directly.
+/// as it was. On Linux the temporary file has no name until it is complete, where the file system can do that, so that
+/// nothing is left behind by a process that is ended either. A symbolic link is followed. What is no regular file (a
+/// pipe, a device) is written to directly.
 pub(super) fn replace_file(
     path: &Path,
     write: impl FnOnce(&mut BufWriter<&File>) -> io::Result<()>,
@@ -41,22 +43,77 @@ fn replace(path: &Path, write: impl FnOnce(&mut BufWriter<&File>) -> io::Result<
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
     };
-    let mut builder = Builder::new();
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        // The system takes the umask off, as for any new file.
-        builder.permissions(fs::Permissions::from_mode(0o666));
-    }
-    let temporary = builder.tempfile_in(folder)?;
-    write_through(temporary.as_file(), write)?;
+    let temporary = Temporary::new(folder)?;
+    write_through(temporary.file(), write)?;
     if let Some(old) = old {
-        temporary.as_file().set_permissions(old.permissions())?;
+        temporary.file().set_permissions(old.permissions())?;
     }
-    temporary.as_file().sync_all()?;
-    temporary.persist(target)?;
+    temporary.file().sync_all()?;
+    temporary.into_named(folder)?.persist(target)?;
     Ok(())
 }
+
+/// A file that is removed unless it gets the place of another.
+enum Temporary {
+    #[cfg(target_os = "linux")]
+    Unnamed(File),
+    Named(NamedTempFile),
+}
+
+impl Temporary {
+    /// A new file with the permissions of new files.
+    fn new(folder: &Path) -> io::Result<Self> {
+        #[cfg(target_os = "linux")]
+        {
+            use rustix::fs::{Mode, OFlags};
+            let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
+            // The system takes the umask off, as for any new file.
+            let unnamed = rustix::fs::open(folder, flags, Mode::from_raw_mode(0o666));
+            // It gets its name by way of /proc.
+            if let (Ok(file), true) = (unnamed, Path::new(DESCRIPTORS).is_dir()) {
+                return Ok(Self::Unnamed(file.into()));
+            }
+        }
+        let mut builder = Builder::new();
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            builder.permissions(fs::Permissions::from_mode(0o666));
+        }
+        builder.tempfile_in(folder).map(Self::Named)
+    }
+
+    fn file(&self) -> &File {
+        match self {
+            #[cfg(target_os = "linux")]
+            Self::Unnamed(file) => file,
+            Self::Named(file) => file.as_file(),
+        }
+    }
+
+    /// The same file with a name, because no other can take the place of a file.
+    #[cfg_attr(not(target_os = "linux"), expect(unused_variables))]
+    fn into_named(self, folder: &Path) -> io::Result<NamedTempFile> {
+        match self {
+            #[cfg(target_os = "linux")]
+            Self::Unnamed(file) => {
+                use rustix::fs::{AtFlags, CWD, linkat};
+                use std::os::fd::AsRawFd;
+                let source = format!("{DESCRIPTORS}/{}", file.as_raw_fd());
+                let link = |path: &Path| {
+                    linkat(CWD, &source, CWD, path, AtFlags::SYMLINK_FOLLOW)?;
+                    file.try_clone()
+                };
+                Builder::new().make_in(folder, link)
+            }
+            Self::Named(file) => Ok(file),
+        }
+    }
+}
+
+/// Where the open files of this process are.
+#[cfg(target_os = "linux")]
+const DESCRIPTORS: &str = "/proc/self/fd";
 
 fn write_through(file: &File, write: impl FnOnce(&mut BufWriter<&File>) -> io::Result<()>) -> io::Result<()> {
     let mut writer = BufWriter::new(file);

@@ -1,0 +1,103 @@
+//! `warp-spmv convert`: writes a matrix to a file.
+
+use std::path::{Path, PathBuf};
+
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use warp_spmv::format::{FillLimit, Matrix};
+use warp_spmv::io::{FileKind, write, write_container_matrix};
+use warp_spmv::{Format, Real};
+
+use super::error::Error;
+use super::input::{Input, Source};
+use super::output::{self, printable};
+use super::progress::Progress;
+use super::record::Shape;
+use super::run::Precision;
+use super::units;
+
+pub const EXAMPLES: &str = "\
+Examples:
+  warp-spmv convert 1138_bus.mtx 1138_bus.npz
+  warp-spmv convert 1138_bus.mtx.gz 1138_bus.wspmv --format sell-p --precision float32
+  warp-spmv convert stencil:27:100 grid.wspmv --format dia
+  warp-spmv convert grid.wspmv grid.mtx.gz";
+
+/// The name for all formats that are stored in CSR.
+const CSR: &str = "csr";
+
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    #[command(flatten)]
+    source: Source,
+    /// File to write; its name says the kind: .mtx, .mtx.gz, .npz, or .wspmv, which holds any storage format
+    #[arg(value_name = "OUT")]
+    output: PathBuf,
+    /// How the matrix is stored in a .wspmv file; as for run, and formats that share their storage are one [default:
+    /// csr]
+    #[arg(long, value_parser = format_parser())]
+    format: Option<Format>,
+    /// The type of all values; in another one than the file has, they are rounded
+    #[arg(long, value_enum, default_value_t = Precision::Float64)]
+    precision: Precision,
+    /// Sort each row by column first, and add up entries of the same place
+    #[arg(long)]
+    sort: bool,
+}
+
+fn format_parser() -> impl TypedValueParser<Value = Format> {
+    let csr = PossibleValue::new(CSR);
+    let names = Format::ALL.iter().enumerate().map(|(place, format)| {
+        // Of formats that share their storage, the help shows the first.
+        let shown = Format::ALL[..place].iter().chain([&Format::CsrScalar]).all(|f| f.storage() != format.storage());
+        PossibleValue::new(format.name()).hide(!shown)
+    });
+    PossibleValuesParser::new(std::iter::once(csr).chain(names))
+        .try_map(|name| if name == CSR { Ok(Format::CsrScalar) } else { name.parse() })
+}
+
+pub fn convert(arguments: &Arguments) -> Result<(), Error> {
+    let kind = FileKind::of_name(&arguments.output)?;
+    let format = arguments.format.unwrap_or(Format::CsrScalar);
+    if kind != FileKind::Container && format.storage() != Format::CsrScalar.storage() {
+        let reason =
+            format!("--format {format} needs a file whose name ends in .wspmv: only that has a storage format");
+        return Err(Error::Usage(reason));
+    }
+    output::check_folder(&arguments.output)?;
+    match arguments.precision {
+        Precision::Float32 => convert_in::<f32>(arguments, kind, format),
+        Precision::Float64 => convert_in::<f64>(arguments, kind, format),
+    }
+}
+
+fn convert_in<T: Real>(arguments: &Arguments, kind: FileKind, format: Format) -> Result<(), Error> {
+    let Input { mut matrix, .. } = arguments.source.load::<T>()?;
+    if arguments.sort || !matrix.is_stored_as(format) {
+        let _progress = Progress::spinner(format!("converting to {format}"));
+        let mut csr = matrix.into_csr();
+        if arguments.sort {
+            csr.sort_rows();
+            csr.sum_duplicates();
+        }
+        matrix = Matrix::try_from_csr(csr, format, FillLimit::default())?;
+    }
+    // The input is not read any more, so that it may be replaced.
+    let path = &arguments.output;
+    let writing = Progress::spinner("writing the matrix");
+    match &matrix {
+        Matrix::Csr(matrix) => write(path, matrix)?,
+        matrix => write_container_matrix(path, matrix)?,
+    }
+    drop(writing);
+    let name = path.to_string_lossy().into_owned();
+    let shape = Shape { name, rows: matrix.rows(), columns: matrix.columns(), nonzeros: matrix.nnz() };
+    let what = if kind == FileKind::Container { format.storage().into() } else { kind.to_string() };
+    let bytes = file_bytes(path).map_or(String::new(), |bytes| format!(", {}", units::bytes(bytes.into())));
+    let (name, precision, fill) = (printable(&shape.name), T::PRECISION, matrix.fill());
+    output::print(&format!("{name}: {shape}, {what}, {precision}, fill {fill:.2}{bytes}\n"))
+}
+
+/// Bytes of a file, unless it is a pipe or the like.
+fn file_bytes(path: &Path) -> Option<u64> {
+    path.metadata().ok().filter(|metadata| metadata.is_file()).map(|metadata| metadata.len())
+}

@@ -1,0 +1,240 @@
+//! `warp-spmv run --format all`: every format on one matrix, side by side.
+
+use std::fmt::{self, Display};
+use std::time::Duration;
+
+use serde::Serialize;
+use warp_spmv::executor::{Executor, ExecutorName};
+use warp_spmv::{Csr, Format, Plan, Real};
+
+use super::error::Error;
+use super::output::{self, printable};
+use super::record::{Checked, Environment, Shape, Spread, seconds};
+use super::run::{DEFAULT_FORMAT, Job, Loaded, Measured, Problem, convert, upload};
+use super::units::{self, duration, four_digits};
+
+/// The JSON record of `run --format all --json`. Bytes and times are numbers; times are in seconds.
+#[derive(Debug, Serialize)]
+struct Record {
+    /// Version of this program.
+    version: &'static str,
+    matrix: Shape,
+    /// The executor, as `--executor` takes it.
+    executor: &'static str,
+    /// What the executor runs on.
+    device: String,
+    /// "float32" or "float64".
+    precision: &'static str,
+    /// The factor of A x.
+    alpha: f64,
+    /// The factor of y.
+    beta: f64,
+    /// What was done to get the matrix: "read" or "generate".
+    source: &'static str,
+    /// How long that took.
+    #[serde(serialize_with = "seconds")]
+    load: Duration,
+    /// Every format, the fastest first, and those without a result last.
+    formats: Vec<Row>,
+    environment: Environment,
+}
+
+/// One of the formats.
+#[derive(Debug, Serialize)]
+struct Row {
+    /// The format, as `--format` takes it.
+    format: &'static str,
+    /// The storage format.
+    storage: &'static str,
+    /// What came of it; null where there is no result.
+    result: Option<Outcome>,
+    /// Why there is none; null where there is one.
+    error: Option<String>,
+    #[serde(skip)]
+    failed: bool,
+}
+
+/// What came of a format.
+#[derive(Debug, Serialize)]
+struct Outcome {
+    /// The format that it stands for: itself, but for csr-automatic.
+    resolved: &'static str,
+    /// Bytes of the arrays.
+    bytes: u128,
+    /// Places for entries in the arrays over entries.
+    fill: f64,
+    /// Bytes that a multiplication has to move at least.
+    bytes_needed: u128,
+    /// Converting the matrix. Formats that are stored the same way share it.
+    #[serde(serialize_with = "seconds")]
+    convert: Duration,
+    /// The same over the median time of a multiplication in csr-vector; null where there is none.
+    convert_in_multiplications: Option<f64>,
+    /// Multiplying once.
+    multiply: Spread,
+    /// 2 nonzeros over the median time, in 10^9 a second; null where that time is 0.
+    gflops: Option<f64>,
+    /// The bytes needed over the median time, in 10^9 a second; null where that time is 0.
+    gbps: Option<f64>,
+    verification: Checked,
+}
+
+/// A matrix on the executor, in the storage of one format or of several.
+struct Storage<'e, T: Real, E: Executor> {
+    plan: Plan<'e, T, E>,
+    bytes: u128,
+    convert: Duration,
+}
+
+/// Multiplies in every format, and prints a table or a record of all of them.
+pub fn run_all<T: Real, E: Executor>(
+    job: &Job<'_, T>,
+    executor: &E,
+    mut loaded: Loaded<T>,
+    problem: Problem<T, E>,
+) -> Result<(), Error> {
+    let mut rows = Vec::with_capacity(Format::ALL.len());
+    let same_storage = |left: &Format, right: &Format| left.storage() == right.storage();
+    for formats in Format::ALL.chunk_by(same_storage) {
+        // Only one of them is in memory at a time.
+        let mut storage = store(executor, &mut loaded, formats[0]);
+        for &format in formats {
+            let outcome = match &mut storage {
+                Ok(storage) => measure(job, executor, storage, format.resolve(&loaded.matrix), &problem),
+                Err((error, failed)) => Err((error.clone(), *failed)),
+            };
+            let (result, error, failed) = match outcome {
+                Ok(outcome) => (Some(outcome), None, false),
+                Err((error, failed)) => (None, Some(error), failed),
+            };
+            rows.push(Row { format: format.name(), storage: format.storage(), result, error, failed });
+        }
+    }
+    count_in_multiplications(&mut rows);
+    rows.sort_by_key(|row| row.result.as_ref().map_or(Duration::MAX, |outcome| outcome.multiply.median));
+    let of_rows =
+        |chosen: &dyn Fn(&Row) -> bool| rows.iter().filter(|&row| chosen(row)).map(|row| row.format).collect();
+    let wrong: Vec<_> = of_rows(&|row| row.result.as_ref().is_some_and(|outcome| !outcome.verification.passed));
+    let failed: Vec<_> = of_rows(&|row| row.failed);
+    let record = Record {
+        version: env!("CARGO_PKG_VERSION"),
+        matrix: problem.shape,
+        executor: job.executor_name.name(),
+        device: executor.device().name.clone(),
+        precision: T::PRECISION,
+        alpha: job.arguments.alpha,
+        beta: job.arguments.beta,
+        source: job.arguments.source.verb(),
+        load: problem.load,
+        formats: rows,
+        environment: Environment::here(),
+    };
+    output::print(&if job.arguments.json { output::json(&record) } else { record.to_string() })?;
+    if wrong.is_empty() && failed.is_empty() { Ok(()) } else { Err(Error::Formats { wrong, failed }) }
+}
+
+/// What is said of a format without a result, and whether something failed: a matrix that is too large for a format is
+/// no failure.
+fn explain(error: warp_spmv::Error) -> (String, bool) {
+    use warp_spmv::Error::{Fill, OutOfMemory, TooLarge};
+    let failed = !matches!(error, Fill { .. } | OutOfMemory { .. } | TooLarge { .. });
+    (error.to_string(), failed)
+}
+
+fn store<'e, T: Real, E: Executor>(
+    executor: &'e E,
+    loaded: &mut Loaded<T>,
+    format: Format,
+) -> Result<Storage<'e, T, E>, (String, bool)> {
+    let matrix: Csr<T> = loaded.matrix.clone();
+    let (matrix, convert) = convert(matrix, &mut loaded.stored, format).map_err(explain)?;
+    let bytes = matrix.bytes();
+    let (plan, _) = upload(executor, matrix, format).map_err(explain)?;
+    Ok(Storage { plan, bytes, convert })
+}
+
+fn measure<T: Real, E: Executor>(
+    job: &Job<'_, T>,
+    executor: &E,
+    Storage { plan, bytes, convert }: &mut Storage<'_, T, E>,
+    format: Format,
+    problem: &Problem<T, E>,
+) -> Result<Outcome, (String, bool)> {
+    plan.set_format(format).map_err(explain)?;
+    let Measured { multiply, gflops, gbps, verification, .. } =
+        job.measure(executor, plan, problem).map_err(explain)?;
+    Ok(Outcome {
+        resolved: format.name(),
+        bytes: *bytes,
+        fill: plan.matrix().fill(),
+        bytes_needed: plan.matrix().bytes_needed(),
+        convert: *convert,
+        convert_in_multiplications: None,
+        multiply,
+        gflops,
+        gbps,
+        verification: verification.into(),
+    })
+}
+
+/// Says of each conversion how many multiplications in the default format it takes.
+fn count_in_multiplications(rows: &mut [Row]) {
+    let default = rows.iter().find(|row| row.format == DEFAULT_FORMAT.name()).and_then(|row| row.result.as_ref());
+    let Some(unit) = default.map(|outcome| outcome.multiply.median.as_secs_f64()).filter(|&unit| unit > 0.0) else {
+        return;
+    };
+    for outcome in rows.iter_mut().filter_map(|row| row.result.as_mut()) {
+        outcome.convert_in_multiplications = Some(outcome.convert.as_secs_f64() / unit);
+    }
+}
+
+/// The table for people.
+impl Display for Record {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { matrix, executor, device, precision, .. } = self;
+        writeln!(f, "matrix        {}", printable(&matrix.name))?;
+        writeln!(f, "shape         {matrix}")?;
+        writeln!(f, "values        {precision}")?;
+        let of_no_gpu =
+            if *executor == ExecutorName::Emulated.name() { ", whose times say nothing about a GPU" } else { "" };
+        writeln!(f, "executor      {executor}, {device}{of_no_gpu}")?;
+        writeln!(f, "{:13} {}", self.source, duration(self.load))?;
+        let repeats = self.formats.iter().find_map(|row| Some(row.result.as_ref()?.multiply.repeats)).unwrap_or(0);
+        writeln!(
+            f,
+            "multiply      median of {repeats}, and quartiles; converting in multiplications in {DEFAULT_FORMAT}"
+        )?;
+        writeln!(f, "error         the largest, as a part of what rounding explains")?;
+        writeln!(
+            f,
+            "\n{:21} {:>11} {:>6} {:>11} {:>9}  {:>9} {:>19}  {:>7} {:>7}  {:5}",
+            "format", "storage", "fill", "needed", "convert", "multiply", "quartiles", "GFLOP/s", "GB/s", "error"
+        )?;
+        self.formats.iter().try_for_each(|row| row.fmt(f))
+    }
+}
+
+impl Display for Row {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:21} ", self.format)?;
+        let Some(outcome) = &self.result else {
+            return writeln!(f, "{}", self.error.as_deref().unwrap_or_default());
+        };
+        let Outcome { multiply, verification, .. } = outcome;
+        let number = |number: Option<f64>| number.map_or("-".into(), four_digits);
+        let quartiles = [multiply.lower_quartile, multiply.upper_quartile].map(duration).join(" ");
+        let verdict = if verification.passed { "" } else { " WRONG" };
+        writeln!(
+            f,
+            "{:>11} {:>6.2} {:>11} {:>9}  {:>9} {quartiles:>19}  {:>7} {:>7}  {:.3}{verdict}",
+            units::bytes(outcome.bytes),
+            outcome.fill,
+            units::bytes(outcome.bytes_needed),
+            number(outcome.convert_in_multiplications),
+            duration(multiply.median),
+            number(outcome.gflops),
+            number(outcome.gbps),
+            verification.worst,
+        )
+    }
+}
