@@ -418,6 +418,20 @@ mod tests {
     }
 
     #[test]
+    fn one_wrong_answer_of_all_is_an_error() {
+        let line = ["run", "stencil:5:10", "--format", "all", "--repeat", "1", "--json"];
+        let Line { arguments } = Line::parse_from(line);
+        let executor_name = ExecutorName::Cpu;
+        let job = Job::<f64> { arguments: &arguments, executor_name, note: None, alpha: 1.0, beta: 0.0 };
+        let error = job.visit(&Wrong(Cpu::new())).unwrap_err();
+        assert!(
+            error.to_string().starts_with("wrong answer: ") && error.to_string().contains("cmrs-padded"),
+            "{error}"
+        );
+        assert_eq!(error.exit_code(), 1);
+    }
+
+    #[test]
     fn a_wrong_answer_is_an_error_and_not_written() {
         let folder = tempfile::tempdir().unwrap();
         let output = folder.path().join("y.mtx");

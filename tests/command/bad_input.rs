@@ -68,7 +68,7 @@ fn files_that_cannot_be_read() {
 
 #[test]
 fn generators_that_do_not_exist() {
-    let hint = ": no such file, and no generator of that name: expected stencil:POINTS:GRID or pareto:";
+    let hint = ": no such file, and no generator of that name: expected one of stencil, pareto, banded, ";
     for text in ["stencl:27:10", "poisson:", ":"] {
         let message = refused(text);
         assert!(message.starts_with(&format!("{text}{hint}")), "{message}");
@@ -128,7 +128,10 @@ fn outputs_that_cannot_be_written() {
 #[test]
 fn arguments_that_do_not_exist() {
     for (arguments, says) in [
-        (&[] as &[&str], "requires a subcommand but one was not provided [subcommands: info, run, help]; try --help"),
+        (
+            &[] as &[&str],
+            "requires a subcommand but one was not provided [subcommands: info, run, convert, help]; try --help",
+        ),
         (&["multiply"], "unrecognized subcommand 'multiply'"),
         (&["info"], "the following required arguments were not provided: <FILE|GENERATOR>"),
         (

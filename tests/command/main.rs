@@ -1,9 +1,11 @@
 //! The command `warp-spmv` as a user runs it.
 
 mod bad_input;
+mod convert;
 mod files;
 mod info;
 mod run;
+mod run_all;
 mod streams;
 
 use std::ffi::OsStr;

@@ -4,12 +4,13 @@ use std::io;
 
 use crate::{Outcome, command, spmv};
 
-const COMMANDS: [&[&str]; 5] = [
+const COMMANDS: [&[&str]; 6] = [
     &["--help"],
     &["--version"],
     &["info", "stencil:5:10"],
     &["run", "stencil:5:10", "--executor", "cpu"],
     &["run", "stencil:5:10", "--executor", "cpu", "--json"],
+    &["run", "stencil:5:10", "--executor", "cpu", "--format", "all"],
 ];
 
 #[test]
@@ -60,11 +61,19 @@ fn help_and_version() {
     let help = spmv(["--help"]).succeeded();
     assert!(help.contains("Examples:\n  warp-spmv info") && help.contains("Exit codes:"), "{help}");
     let help = spmv(["run", "--help"]).succeeded();
-    for part in ["Generators:\n  stencil:POINTS:GRID\n", "Examples:\n", "csr-vector-16", "emulated, cuda]", "float32,"]
-    {
+    for part in [
+        "Generators:\n  stencil:POINTS:GRID\n",
+        "times=N",
+        "Examples:\n",
+        "csr-vector-16",
+        "emulated, cuda]",
+        "float32,",
+    ] {
         assert!(help.contains(part), "{part:?} in {help}");
     }
-    for (command, summary) in [("info", "Describe a matrix"), ("run", "Multiply a matrix")] {
+    for (command, summary) in
+        [("info", "Describe a matrix"), ("run", "Multiply a matrix"), ("convert", "Write a matrix")]
+    {
         assert!(spmv([command, "-h"]).succeeded().starts_with(summary));
         assert!(spmv(["help", command]).succeeded().starts_with(summary));
     }
