@@ -186,29 +186,34 @@ impl<T: Real> Visitor for Job<'_, T> {
     }
 }
 
-/// `matrix` as `format` stores it, and how long that took: nothing where it is `stored` so. The only place that converts.
-pub fn convert<T: Real>(
-    matrix: Csr<T>,
-    stored: &mut Option<Matrix<T>>,
-    format: Format,
-) -> Result<(Matrix<T>, Duration), warp_spmv::Error> {
-    if let Some(stored) = stored.take_if(|stored| stored.is_stored_as(format)) {
-        return Ok((stored, Duration::ZERO));
-    }
-    timed(format!("converting to {format}"), || Matrix::try_from_csr(matrix, format, FillLimit::default()))
+/// A matrix on an executor, in a format.
+pub struct Prepared<'e, T: Real, E: Executor> {
+    pub plan: Plan<'e, T, E>,
+    pub convert: Duration,
+    pub upload: Duration,
 }
 
-/// Moves a matrix to the executor.
-pub fn upload<T: Real, E: Executor>(
-    executor: &E,
-    matrix: Matrix<T>,
-    format: Format,
-) -> Result<(Plan<'_, T, E>, Duration), warp_spmv::Error> {
-    timed("moving the matrix to the executor", || {
-        let plan = Plan::from_matrix(executor, matrix, format)?;
-        executor.synchronize()?;
-        Ok(plan)
-    })
+impl<'e, T: Real, E: Executor> Prepared<'e, T, E> {
+    /// Moves `matrix` to the executor and converts it there, or takes what is `stored` if it is stored so. This is the
+    /// only place that converts.
+    pub fn new(
+        executor: &'e E,
+        matrix: Csr<T>,
+        stored: &mut Option<Matrix<T>>,
+        format: Format,
+    ) -> Result<Self, warp_spmv::Error> {
+        const UPLOADING: &str = "moving the matrix to the executor";
+        if let Some(stored) = stored.take_if(|stored| stored.is_stored_as(format)) {
+            let (plan, upload) = timed(executor, UPLOADING, || Plan::from_matrix(executor, stored, format))?;
+            return Ok(Self { plan, convert: Duration::ZERO, upload });
+        }
+        let format = format.resolve(&matrix);
+        let (matrix, upload) = timed(executor, UPLOADING, || executor.upload_csr(matrix))?;
+        let (matrix, convert) = timed(executor, format!("converting to {format}"), || {
+            executor.convert(matrix, format, FillLimit::default())
+        })?;
+        Ok(Self { plan: Plan::from_converted(executor, matrix, format)?, convert, upload })
+    }
 }
 
 impl<T: Real> Job<'_, T> {
@@ -224,7 +229,8 @@ impl<T: Real> Job<'_, T> {
         if let Some(note) = &self.note {
             output::say(note);
         }
-        let (expected, _) = timed("computing the exact answer", || exact(&matrix, self.alpha, &x, self.beta, &y))?;
+        let (expected, _) =
+            timed(executor, "computing the exact answer", || exact(&matrix, self.alpha, &x, self.beta, &y))?;
         let problem = Problem { shape: Shape::new(name, &matrix), load, x: executor.upload(x)?, y, expected };
         Ok((Loaded { matrix, stored }, problem))
     }
@@ -237,10 +243,8 @@ impl<T: Real> Job<'_, T> {
         format: Format,
     ) -> Result<(), Error> {
         let arguments = self.arguments;
-        let (matrix, convert) = convert(matrix, &mut stored, format)?;
+        let Prepared { mut plan, convert, upload } = Prepared::new(executor, matrix, &mut stored, format)?;
         drop(stored);
-        let (bytes, fill, bytes_needed) = (matrix.bytes(), matrix.fill(), matrix.bytes_needed());
-        let (mut plan, upload) = upload(executor, matrix, format)?;
         let Measured { multiply, gflops, gbps, verification, computed } =
             self.measure(executor, &mut plan, &problem)?;
 
@@ -264,9 +268,9 @@ impl<T: Real> Job<'_, T> {
             precision: T::PRECISION,
             alpha: arguments.alpha,
             beta: arguments.beta,
-            bytes,
-            fill,
-            bytes_needed,
+            bytes: plan.matrix().bytes(),
+            fill: plan.matrix().fill(),
+            bytes_needed: plan.matrix().bytes_needed(),
             times: Times { source: arguments.source.verb(), load: problem.load, convert, upload, multiply },
             verification: verification.into(),
             output,
@@ -283,7 +287,7 @@ impl<T: Real> Job<'_, T> {
         plan: &mut Plan<'_, T, E>,
         problem: &Problem<T, E>,
     ) -> Result<Measured<T>, warp_spmv::Error> {
-        let (computed, _) = timed("multiplying", || {
+        let (computed, _) = timed(executor, "multiplying", || {
             let mut computed = executor.upload(problem.y.clone())?;
             plan.apply(self.alpha, &problem.x, self.beta, &mut computed)?;
             executor.download(&computed)
@@ -312,6 +316,11 @@ impl<T: Real> Job<'_, T> {
         Ok((x, y))
     }
 
+    /// Whether the executor is one that is meant to be fast.
+    pub fn times_matter(&self) -> bool {
+        matches!(self.executor_name, ExecutorName::Cpu | ExecutorName::Cuda)
+    }
+
     /// Times as many multiplications as are asked for.
     fn time_multiplications<E: Executor>(
         &self,
@@ -320,10 +329,7 @@ impl<T: Real> Job<'_, T> {
         x: &Vector<T, E>,
         y: &[T],
     ) -> Result<Vec<Duration>, warp_spmv::Error> {
-        let (warm_ups, default_repeats) = match self.executor_name {
-            ExecutorName::Cpu | ExecutorName::Cuda => (WARM_UPS, 50),
-            ExecutorName::Reference | ExecutorName::Emulated => (0, 1),
-        };
+        let (warm_ups, default_repeats) = if self.times_matter() { (WARM_UPS, 50) } else { (0, 1) };
         let repeats = warm_ups + self.arguments.repeat.map_or(default_repeats, |repeats| repeats as usize);
         let progress = Progress::times(format!("timing {}", plan.format()));
         let mut result = executor.upload(y.to_vec())?;
@@ -345,12 +351,14 @@ impl<T: Real> Job<'_, T> {
 
 /// Does a step, with its progress shown, and says how long it took.
 fn timed<R>(
+    executor: &impl Executor,
     what: impl Into<Cow<'static, str>>,
     work: impl FnOnce() -> Result<R, warp_spmv::Error>,
 ) -> Result<(R, Duration), warp_spmv::Error> {
     let _progress = Progress::spinner(what);
     let start = Instant::now();
     let result = work()?;
+    executor.synchronize()?;
     Ok((result, start.elapsed()))
 }
 

@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use serde::Serialize;
 use warp_spmv::executor::{Executor, ExecutorName};
-use warp_spmv::{Csr, Format, Plan, Real};
+use warp_spmv::{Format, Real};
 
 use super::error::Error;
 use super::output::{self, printable};
 use super::record::{Checked, Environment, Shape, Spread, seconds};
-use super::run::{DEFAULT_FORMAT, Job, Loaded, Measured, Problem, convert, upload};
+use super::run::{DEFAULT_FORMAT, Job, Loaded, Measured, Prepared, Problem};
 use super::units::{self, duration, four_digits};
 
 /// The JSON record of `run --format all --json`. Bytes and times are numbers; times are in seconds.
@@ -79,13 +79,6 @@ struct Outcome {
     verification: Checked,
 }
 
-/// A matrix on the executor, in the storage of one format or of several.
-struct Storage<'e, T: Real, E: Executor> {
-    plan: Plan<'e, T, E>,
-    bytes: u128,
-    convert: Duration,
-}
-
 /// Multiplies in every format, and prints a table or a record of all of them.
 pub fn run_all<T: Real, E: Executor>(
     job: &Job<'_, T>,
@@ -97,10 +90,10 @@ pub fn run_all<T: Real, E: Executor>(
     let same_storage = |left: &Format, right: &Format| left.storage() == right.storage();
     for formats in Format::ALL.chunk_by(same_storage) {
         // Only one of them is in memory at a time.
-        let mut storage = store(executor, &mut loaded, formats[0]);
+        let mut prepared = prepare(job, executor, &mut loaded, formats[0]);
         for &format in formats {
-            let outcome = match &mut storage {
-                Ok(storage) => measure(job, executor, storage, format.resolve(&loaded.matrix), &problem),
+            let outcome = match &mut prepared {
+                Ok(prepared) => measure(job, executor, prepared, format.resolve(&loaded.matrix), &problem),
                 Err((error, failed)) => Err((error.clone(), *failed)),
             };
             let (result, error, failed) = match outcome {
@@ -141,22 +134,24 @@ fn explain(error: warp_spmv::Error) -> (String, bool) {
     (error.to_string(), failed)
 }
 
-fn store<'e, T: Real, E: Executor>(
+fn prepare<'e, T: Real, E: Executor>(
+    job: &Job<'_, T>,
     executor: &'e E,
-    loaded: &mut Loaded<T>,
+    Loaded { matrix, stored }: &mut Loaded<T>,
     format: Format,
-) -> Result<Storage<'e, T, E>, (String, bool)> {
-    let matrix: Csr<T> = loaded.matrix.clone();
-    let (matrix, convert) = convert(matrix, &mut loaded.stored, format).map_err(explain)?;
-    let bytes = matrix.bytes();
-    let (plan, _) = upload(executor, matrix, format).map_err(explain)?;
-    Ok(Storage { plan, bytes, convert })
+) -> Result<Prepared<'e, T, E>, (String, bool)> {
+    let warm_up = job.times_matter() && !stored.as_ref().is_some_and(|stored| stored.is_stored_as(format));
+    if warm_up {
+        // The first conversion may wait for its kernels to be compiled.
+        Prepared::new(executor, matrix.clone(), &mut None, format).map_err(explain)?;
+    }
+    Prepared::new(executor, matrix.clone(), stored, format).map_err(explain)
 }
 
 fn measure<T: Real, E: Executor>(
     job: &Job<'_, T>,
     executor: &E,
-    Storage { plan, bytes, convert }: &mut Storage<'_, T, E>,
+    Prepared { plan, convert, .. }: &mut Prepared<'_, T, E>,
     format: Format,
     problem: &Problem<T, E>,
 ) -> Result<Outcome, (String, bool)> {
@@ -165,7 +160,7 @@ fn measure<T: Real, E: Executor>(
         job.measure(executor, plan, problem).map_err(explain)?;
     Ok(Outcome {
         resolved: format.name(),
-        bytes: *bytes,
+        bytes: plan.matrix().bytes(),
         fill: plan.matrix().fill(),
         bytes_needed: plan.matrix().bytes_needed(),
         convert: *convert,

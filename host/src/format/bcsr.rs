@@ -89,8 +89,8 @@ impl<T: Real> Bcsr<T> {
     ) -> Result<Self, Error> {
         check_shape(rows, columns)?;
         let block_rows = rows.div_ceil(block_size.rows());
-        let block_offsets = Offsets::from(block_offsets).narrow("number of blocks", first_columns.len() as u64)?;
         check_offsets("BCSR", "block row", &block_offsets, block_rows, first_columns.len())?;
+        let block_offsets = Offsets::from(block_offsets).narrow("number of blocks", first_columns.len() as u64)?;
         check_length("values", values.len(), first_columns.len() * block_size.places())?;
         let mut matrix = Self { rows, columns, stored: 0, block_size, block_offsets, first_columns, values };
         matrix.stored = count_parts("BCSR", block_rows, |block_row| {

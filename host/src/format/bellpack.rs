@@ -129,8 +129,8 @@ impl<T: Real> Bellpack<T> {
         check_permutation("block row", &block_rows, 0).map_err(|reason| Error::structure("BELLPACK", reason))?;
         let partitions = block_rows.len().div_ceil(partition_rows);
         let width = partition_offsets.last().map_or(0, |&end| end as usize);
-        let partition_offsets = Offsets::from(partition_offsets).narrow(TOTAL_WIDTH, width as u64)?;
         check_offsets("BELLPACK", "partition", &partition_offsets, partitions, width)?;
+        let partition_offsets = Offsets::from(partition_offsets).narrow(TOTAL_WIDTH, width as u64)?;
         // All partitions have as many block rows, but for the last.
         let missing = partitions * partition_rows - block_rows.len();
         let last_width = partition_offsets.iter().rev().nth(1).map_or(0, |&begin| width - begin as usize);

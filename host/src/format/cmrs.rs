@@ -100,13 +100,6 @@ pub(super) fn cmrs_bytes<T>(rows: usize, nnz: usize, height: usize) -> u128 {
     nnz as u128 * (4 + size_of::<T>() as u128) + offsets
 }
 
-fn check_height(height: usize) -> Result<(), Error> {
-    if (1..=LARGEST_HEIGHT as usize).contains(&height) {
-        return Ok(());
-    }
-    Err(Error::structure("CMRS", format!("strips of {height} rows, expected 1 to {LARGEST_HEIGHT}")))
-}
-
 /// Whether an entry with this word can be in a strip of so many rows.
 pub(super) fn fits(word: u32, height: usize, columns: usize) -> bool {
     (row_in_strip(word) as usize) < height && (column_of(word) as usize) < columns
