@@ -3,7 +3,7 @@
 //!
 //! They give the same arrays, bit for bit, as the conversions of the formats themselves, which run on the CPU. Memory
 //! is taken for the two formats, and for a workspace that each conversion states; where a conversion has a limit, it
-//! is checked before anything of the size of the entries is allocated. Matrices stay on the device: only single
+//! is checked before the new format's arrays are allocated. Matrices stay on the device: only single
 //! numbers come to the host.
 
 pub mod bcsr;

@@ -15,8 +15,7 @@ use cust::module::Module;
 use cust::stream::{Stream, StreamFlags};
 
 use super::ptx::{self, Ptx};
-use super::{Executor, KernelExecutor};
-use crate::convert;
+use super::{Executor, KernelExecutor, multiply_by_kernels};
 use crate::error::{Error, check_length};
 use crate::format::{Csr, FillLimit, Format, Matrix};
 use crate::memory::{Buffer, Element, Memory};
@@ -192,54 +191,7 @@ impl Executor for Cuda {
         Ok(copy)
     }
 
-    fn multiply<T: Real>(
-        &self,
-        matrix: &Matrix<T, CudaMemory>,
-        format: Format,
-        operands: Operands<'_, T, CudaMemory>,
-        workspace: &mut Workspace<T, CudaMemory>,
-    ) -> Result<(), Error> {
-        let launches = launches(matrix, format, operands, workspace, &self.device)?;
-        // SAFETY: the matrix keeps its invariants, `launches` checked the vectors, all arrays are on the GPU,
-        // and freeing one waits until the kernels are done.
-        unsafe { self.launch_all(launches) }
-    }
-
-    fn multiply_multivector<T: Real>(
-        &self,
-        matrix: &Matrix<T, CudaMemory>,
-        format: Format,
-        operands: MultivectorOperands<'_, T, CudaMemory>,
-        workspace: &mut Workspace<T, CudaMemory>,
-    ) -> Result<(), Error> {
-        let launches = multivector_launches(matrix, format, operands, workspace, &self.device)?;
-        // SAFETY: as in `multiply`.
-        unsafe { self.launch_all(launches) }
-    }
-
-    fn multiply_transposed<T: Real>(
-        &self,
-        matrix: &Matrix<T, CudaMemory>,
-        format: Format,
-        operands: Operands<'_, T, CudaMemory>,
-    ) -> Result<(), Error> {
-        let launches = transposed_launches(matrix, format, operands, &self.device)?;
-        // SAFETY: as in `multiply`.
-        unsafe { self.launch_all(launches) }
-    }
-
-    fn convert<T: Real>(
-        &self,
-        matrix: Csr<T, Self::Memory>,
-        format: Format,
-        limit: FillLimit,
-    ) -> Result<Matrix<T, Self::Memory>, Error> {
-        convert::from_csr(self, matrix, format, limit)
-    }
-
-    fn to_csr<T: Real>(&self, matrix: Matrix<T, Self::Memory>) -> Result<Csr<T, Self::Memory>, Error> {
-        convert::into_csr(self, matrix)
-    }
+    multiply_by_kernels!();
 
     fn synchronize(&self) -> Result<(), Error> {
         self.enter()?;

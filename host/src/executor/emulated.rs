@@ -3,8 +3,7 @@
 use cuda_std::launch::Launch;
 use warp_emulator::Emulator;
 
-use super::{Executor, KernelExecutor, host_memory};
-use crate::convert;
+use super::{Executor, KernelExecutor, host_memory, multiply_by_kernels};
 use crate::error::Error;
 use crate::format::{Csr, FillLimit, Format, Matrix};
 use crate::memory::{Element, HostMemory};
@@ -58,53 +57,5 @@ impl KernelExecutor for Emulated {
 
 impl Executor for Emulated {
     host_memory!();
-
-    fn multiply<T: Real>(
-        &self,
-        matrix: &Matrix<T>,
-        format: Format,
-        operands: Operands<'_, T, HostMemory>,
-        workspace: &mut Workspace<T, HostMemory>,
-    ) -> Result<(), Error> {
-        let launches = launches(matrix, format, operands, workspace, &self.device)?;
-        // SAFETY: the matrix keeps its invariants, `launches` checked the vectors, all arrays are in
-        // host memory and borrowed for as long as this call.
-        unsafe { self.launch_all(launches) }
-    }
-
-    fn multiply_multivector<T: Real>(
-        &self,
-        matrix: &Matrix<T>,
-        format: Format,
-        operands: MultivectorOperands<'_, T, HostMemory>,
-        workspace: &mut Workspace<T, HostMemory>,
-    ) -> Result<(), Error> {
-        let launches = multivector_launches(matrix, format, operands, workspace, &self.device)?;
-        // SAFETY: as in `multiply`.
-        unsafe { self.launch_all(launches) }
-    }
-
-    fn multiply_transposed<T: Real>(
-        &self,
-        matrix: &Matrix<T>,
-        format: Format,
-        operands: Operands<'_, T, HostMemory>,
-    ) -> Result<(), Error> {
-        let launches = transposed_launches(matrix, format, operands, &self.device)?;
-        // SAFETY: as in `multiply`.
-        unsafe { self.launch_all(launches) }
-    }
-
-    fn convert<T: Real>(
-        &self,
-        matrix: Csr<T, Self::Memory>,
-        format: Format,
-        limit: FillLimit,
-    ) -> Result<Matrix<T, Self::Memory>, Error> {
-        convert::from_csr(self, matrix, format, limit)
-    }
-
-    fn to_csr<T: Real>(&self, matrix: Matrix<T, Self::Memory>) -> Result<Csr<T, Self::Memory>, Error> {
-        convert::into_csr(self, matrix)
-    }
+    multiply_by_kernels!();
 }

@@ -285,3 +285,58 @@ macro_rules! host_memory {
     };
 }
 use host_memory;
+
+/// Executors that run kernels multiply and convert by the same launches.
+macro_rules! multiply_by_kernels {
+    () => {
+        fn multiply<T: Real>(
+            &self,
+            matrix: &Matrix<T, Self::Memory>,
+            format: Format,
+            operands: Operands<'_, T, Self::Memory>,
+            workspace: &mut Workspace<T, Self::Memory>,
+        ) -> Result<(), Error> {
+            let launches = launches(matrix, format, operands, workspace, &self.device)?;
+            // SAFETY: the matrix keeps its invariants, `launches` checked the vectors, all arrays are in the executor's
+            // memory and borrowed, and freeing one waits until the kernels are done.
+            unsafe { self.launch_all(launches) }
+        }
+
+        fn multiply_multivector<T: Real>(
+            &self,
+            matrix: &Matrix<T, Self::Memory>,
+            format: Format,
+            operands: MultivectorOperands<'_, T, Self::Memory>,
+            workspace: &mut Workspace<T, Self::Memory>,
+        ) -> Result<(), Error> {
+            let launches = multivector_launches(matrix, format, operands, workspace, &self.device)?;
+            // SAFETY: as in `multiply`.
+            unsafe { self.launch_all(launches) }
+        }
+
+        fn multiply_transposed<T: Real>(
+            &self,
+            matrix: &Matrix<T, Self::Memory>,
+            format: Format,
+            operands: Operands<'_, T, Self::Memory>,
+        ) -> Result<(), Error> {
+            let launches = transposed_launches(matrix, format, operands, &self.device)?;
+            // SAFETY: as in `multiply`.
+            unsafe { self.launch_all(launches) }
+        }
+
+        fn convert<T: Real>(
+            &self,
+            matrix: Csr<T, Self::Memory>,
+            format: Format,
+            limit: FillLimit,
+        ) -> Result<Matrix<T, Self::Memory>, Error> {
+            crate::convert::from_csr(self, matrix, format, limit)
+        }
+
+        fn to_csr<T: Real>(&self, matrix: Matrix<T, Self::Memory>) -> Result<Csr<T, Self::Memory>, Error> {
+            crate::convert::into_csr(self, matrix)
+        }
+    };
+}
+use multiply_by_kernels;
