@@ -52,6 +52,7 @@ fn counts<K: KernelExecutor>(executor: &K, numbers: &Array<K, u32>, least: u32, 
 mod tests {
     use super::*;
     use crate::executor::Emulated;
+    use crate::spmv::Tuning;
 
     fn check(numbers: Vec<u32>) {
         let mut sorted = numbers.clone();
@@ -75,5 +76,15 @@ mod tests {
         check(vec![0, u32::MAX]);
         check(vec![7]);
         assert_eq!(number_at(&Emulated::new(1), &vec![], 3).unwrap(), 0);
+    }
+
+    /// More warps than the one that adds up what they counted has lanes.
+    #[test]
+    fn many_warps_count_together() {
+        let executor = Emulated::with_size(5, 40, 128, Tuning { threads_per_block: 64, waves: 1 });
+        let numbers: Vec<u32> = (0..3000).rev().collect();
+        for place in [0, 1500, 2999] {
+            assert_eq!(number_at(&executor, &numbers, place).unwrap(), place as u32);
+        }
     }
 }
