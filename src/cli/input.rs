@@ -20,6 +20,9 @@ pub struct Source {
     /// File (.mtx, .mtx.gz, .rb, .npz, .wspmv), or generator such as stencil:27:100 (see below)
     #[arg(value_name = "FILE|GENERATOR")]
     matrix: OsString,
+    /// How large a compressed file may be when it is decompressed, in memory
+    #[arg(long, value_name = "BYTES", default_value_t = ReadOptions::default().decompressed_limit)]
+    decompressed_limit: u64,
 }
 
 /// A matrix, with what is known of where it comes from.
@@ -55,7 +58,7 @@ impl Source {
         }
         let progress = Progress::bytes("reading the matrix");
         let report = |done, total| progress.update(done, total);
-        let options = ReadOptions { progress: Some(&report), ..ReadOptions::default() };
+        let options = ReadOptions { progress: Some(&report), decompressed_limit: self.decompressed_limit };
         let loaded = read_matrix(&self.matrix, &options).map_err(explain)?;
         let (matrix, field, symmetry) = (loaded.matrix, loaded.header.field.name(), loaded.header.symmetry.name());
         Ok(Input { name: self.matrix.to_string_lossy().into_owned(), matrix, field, symmetry })

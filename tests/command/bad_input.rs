@@ -165,3 +165,14 @@ fn an_executor_that_is_not_there() {
     let message = spmv(["run", "stencil:5:3", "--executor", "cuda"]).refused();
     assert_eq!(message, "executor cuda is not available: this program was built without the feature `cuda`");
 }
+
+#[test]
+fn a_compressed_file_beyond_the_limit_is_refused_and_the_limit_can_be_raised() {
+    let folder = Folder::new();
+    let file = folder.path("m.mtx.gz");
+    let file = file.to_str().unwrap();
+    spmv(["convert", "stencil:5:10", file]).succeeded();
+    let message = spmv(["info", file, "--decompressed-limit", "100"]).refused();
+    assert!(message.contains("decompresses to more than the 100 bytes allowed"), "{message}");
+    spmv(["info", file, "--decompressed-limit", "100000"]).succeeded();
+}
