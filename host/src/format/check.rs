@@ -51,13 +51,13 @@ pub(super) fn check_offsets<O: Copy + Into<u64> + Sync>(
     Ok(())
 }
 
-/// Checks the column of each entry.
-pub(super) fn check_columns(format: &'static str, columns: usize, column_indices: &[u32]) -> Result<(), Error> {
-    match column_indices.par_iter().position_first(|&column| column as usize >= columns) {
+/// Checks that the row or column ("row", "column") of each entry is below the number of these.
+pub(crate) fn check_indices(format: &'static str, axis: &str, limit: usize, indices: &[u32]) -> Result<(), Error> {
+    match indices.par_iter().position_first(|&index| index as usize >= limit) {
         None => Ok(()),
         Some(entry) => {
-            let column = column_indices[entry];
-            Err(Error::structure(format, format!("entry {entry} is in column {column} of {columns}")))
+            let index = indices[entry];
+            Err(Error::structure(format, format!("entry {entry} is in {axis} {index} of {limit}")))
         }
     }
 }

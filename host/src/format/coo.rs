@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use super::check::check_columns;
+use super::check::check_indices;
 use super::rows::{ROWS_AT_ONCE, parallel_rows, row_indices, row_lengths};
 use super::storage::storage;
 use super::{Csr, Offsets, check_shape};
@@ -58,7 +58,7 @@ impl<T: Real> Coo<T> {
         if let Some(&row) = row_indices.last().filter(|&&row| row as usize >= rows) {
             return Err(Error::structure("COO", format!("the last entry is in row {row} of {rows}")));
         }
-        check_columns("COO", columns, &column_indices)?;
+        check_indices("COO", "column", columns, &column_indices)?;
         Ok(Self { rows, columns, stored: values.len(), row_indices, column_indices, values })
     }
 

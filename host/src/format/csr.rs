@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use super::check::check_columns;
+use super::check::check_indices;
 use super::rows::parallel_rows;
 use super::storage::storage;
 use super::{Offsets, check_shape};
@@ -59,7 +59,7 @@ impl<T: Real> Csr<T> {
         check_shape(rows, columns)?;
         check_length("values", values.len(), column_indices.len())?;
         row_offsets.check("CSR", "row", rows, values.len())?;
-        check_columns("CSR", columns, &column_indices)?;
+        check_indices("CSR", "column", columns, &column_indices)?;
         Ok(Self { rows, columns, stored: values.len(), row_offsets, column_indices, values })
     }
 

@@ -32,6 +32,7 @@ pub(crate) use bellpack::{TOTAL_WIDTH, bellpack_bytes_of};
 pub(crate) use block::BlockVisitor;
 pub use block::{BlockSize, fill_ratios};
 pub use catalogue::{Format, Lanes};
+pub(crate) use check::check_indices;
 pub use cmrs::{Cmrs, StripHeight, StripOrder};
 pub(crate) use cmrs::{check_columns, check_height};
 pub use cmrs_padded::CmrsPadded;

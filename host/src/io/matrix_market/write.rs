@@ -10,7 +10,7 @@ use super::chunks::write_file;
 use super::coordinate::Coordinates;
 use super::value::Value;
 use crate::error::{Error, check_length};
-use crate::format::Csr;
+use crate::format::{Csr, check_indices};
 use crate::io::header::{Field, Symmetry};
 use crate::real::Real;
 
@@ -76,12 +76,8 @@ pub fn write_coordinates<V: Value>(path: impl AsRef<Path>, entries: &Coordinates
     let Coordinates { rows, columns, row_indices, column_indices, values } = entries;
     check_length("column_indices", column_indices.len(), row_indices.len())?;
     check_length("values", values.len(), row_indices.len())?;
-    for (axis, indices, limit) in [("row", row_indices, *rows), ("column", column_indices, *columns)] {
-        if let Some(entry) = indices.par_iter().position_first(|&index| index as usize >= limit) {
-            let index = indices[entry];
-            return Err(Error::structure("COO", format!("entry {entry} is in {axis} {index} of {limit}")));
-        }
-    }
+    check_indices("COO", "row", *rows, row_indices)?;
+    check_indices("COO", "column", *columns, column_indices)?;
     let field = V::FIELD.name();
     let first = format!("%%MatrixMarket matrix coordinate {field} general\n{rows} {columns} {}\n", values.len());
     write_file(path.as_ref(), &first, values.len(), |range, text| {
