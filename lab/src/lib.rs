@@ -1,0 +1,3 @@
+//! The benchmark lab: suites of matrices, how a time is taken, peers, the papers' experiments, and reports.
+
+pub mod record;
