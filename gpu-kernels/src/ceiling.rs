@@ -32,3 +32,48 @@ pub unsafe fn read_only(
     }
     sums.store(index_1d(), sum);
 }
+
+/// Bytes of the pieces that global memory is read in.
+pub const SECTOR_BYTES: u64 = 32;
+
+/// Reads one number of each of `count` sectors at places that look random: what is left of the memory's speed where
+/// the elements of x that a warp needs are scattered. Each thread has four reads under way.
+///
+/// # Safety
+/// `from` has 4 × `sectors` elements, `sectors` is a power of two from 2 on, and `sums` has an element for each thread.
+#[kernel]
+pub unsafe fn gather(
+    /// Number of sectors that are read, some more than once.
+    count: u64,
+    /// Number of sectors that there are.
+    sectors: u64,
+    /// What is read.
+    from: Global<f64>,
+    /// A sum for each thread, so that no read can be left out.
+    sums: GlobalMut<f64>,
+) {
+    let threads = u64::from(grid_threads());
+    let mut read = u64::from(index_1d());
+    let mut sum = 0.0;
+    while read + 3 * threads < count {
+        let a = from.load(4 * scatter(read, sectors));
+        let b = from.load(4 * scatter(read + threads, sectors));
+        let c = from.load(4 * scatter(read + 2 * threads, sectors));
+        let d = from.load(4 * scatter(read + 3 * threads, sectors));
+        sum += (a + b) + (c + d);
+        read += 4 * threads;
+    }
+    while read < count {
+        sum += from.load(4 * scatter(read, sectors));
+        read += threads;
+    }
+    sums.store(index_1d(), sum);
+}
+
+/// A sector below a power of two for each number: the upper half of a product is mixed into the lower one.
+#[inline(always)]
+fn scatter(number: u64, sectors: u64) -> u64 {
+    let product = (number + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let mixed = (product ^ (product >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93);
+    (mixed ^ (mixed >> 32)) & (sectors - 1)
+}

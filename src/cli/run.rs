@@ -393,6 +393,10 @@ mod tests {
             self.0.download(array)
         }
 
+        fn duplicate<T: Element>(&self, array: &Vec<T>) -> Result<Vec<T>, warp_spmv::Error> {
+            self.0.duplicate(array)
+        }
+
         fn multiply<T: Real>(
             &self,
             matrix: &Matrix<T>,

@@ -22,7 +22,15 @@ impl Cpu {
         let threads = rayon::current_num_threads();
         let name = format!("{threads} thread{}", if threads == 1 { "" } else { "s" });
         let multiprocessors = threads as u32;
-        Self { device: Device { name, multiprocessors, threads_per_multiprocessor: 1, tuning: Tuning::default() } }
+        Self {
+            device: Device {
+                name,
+                cache_bytes: cache_bytes(),
+                multiprocessors,
+                threads_per_multiprocessor: 1,
+                tuning: Tuning::default(),
+            },
+        }
     }
 }
 
@@ -71,4 +79,13 @@ impl Executor for Cpu {
     fn to_csr<T: Real>(&self, matrix: Matrix<T>) -> Result<Csr<T>, Error> {
         Ok(matrix.into_csr())
     }
+}
+
+/// Bytes of the largest cache of the first core, as Linux tells them.
+fn cache_bytes() -> Option<u64> {
+    let sizes = (0..8).filter_map(|level| {
+        let text = std::fs::read_to_string(format!("/sys/devices/system/cpu/cpu0/cache/index{level}/size")).ok()?;
+        text.trim().strip_suffix('K')?.parse::<u64>().ok()
+    });
+    sizes.max().map(|kibibytes| kibibytes * 1024)
 }

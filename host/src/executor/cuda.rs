@@ -1,7 +1,8 @@
 //! NVIDIA GPUs, through the CUDA driver.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use cuda_std::launch::Launch;
@@ -33,6 +34,7 @@ pub struct Cuda {
     // Fields are dropped in this order: the context last.
     /// A module for each kernel that was used.
     modules: Mutex<HashMap<String, Module>>,
+    meter: Arc<Meter>,
     stream: Stream,
     context: Context,
 }
@@ -69,11 +71,12 @@ impl Cuda {
         let driver = cust::CudaApiVersion::get().map_err(failed("the driver's version"))?;
         let device = Device {
             name: format!("{name}, driver for CUDA {}.{}", driver.major(), driver.minor()),
+            cache_bytes: Some(attribute(DeviceAttribute::L2CacheSize)?.into()),
             multiprocessors: attribute(DeviceAttribute::MultiprocessorCount)?,
             threads_per_multiprocessor: attribute(DeviceAttribute::MaxThreadsPerMultiprocessor)?,
             tuning: Tuning::default(),
         };
-        Ok(Self { device, ptx, modules: Mutex::default(), stream, context })
+        Ok(Self { device, ptx, modules: Mutex::default(), meter: Arc::default(), stream, context })
     }
 
     /// The same with other sizes of grids.
@@ -93,21 +96,58 @@ impl Cuda {
         Module::from_ptx(self.ptx.module(entry).ok_or_else(missing)?, &[]).map_err(cuda(entry))
     }
 
-    /// An array of no particular content; none for no elements.
-    fn allocate<T: Element>(&self, length: usize) -> Result<Option<DeviceBuffer<T>>, Error> {
+    /// An array of no particular content.
+    fn allocate<T: Element>(&self, length: usize) -> Result<CudaBuffer<T>, Error> {
         self.enter()?;
-        if length == 0 {
-            return Ok(None);
+        let mut array = CudaBuffer { array: None, meter: self.meter.clone() };
+        if length > 0 {
+            // SAFETY: the callers fill the array before anyone reads it.
+            let allocated = unsafe { DeviceBuffer::uninitialized(length) }.map_err(|error| match error {
+                CudaError::OutOfMemory => {
+                    let bytes = length as u128 * size_of::<T>() as u128;
+                    Error::OutOfMemory { what: "an array on the GPU", bytes }
+                }
+                error => cuda("allocating on the GPU")(error),
+            })?;
+            array.array = Some(allocated);
+            self.meter.add(array.bytes());
         }
-        // SAFETY: the callers fill the array before anyone reads it.
-        let buffer = unsafe { DeviceBuffer::uninitialized(length) }.map_err(|error| match error {
-            CudaError::OutOfMemory => {
-                let bytes = length as u128 * size_of::<T>() as u128;
-                Error::OutOfMemory { what: "an array on the GPU", bytes }
-            }
-            error => cuda("allocating on the GPU")(error),
-        })?;
-        Ok(Some(buffer))
+        Ok(array)
+    }
+
+    /// Bytes of all arrays of this executor that there are now, and the most that there were at a time since
+    /// [`reset_peak`](Self::reset_peak). What the driver takes besides is not counted.
+    pub fn memory_use(&self) -> MemoryUse {
+        let [now, peak] = [&self.meter.now, &self.meter.peak].map(|bytes| bytes.load(Ordering::Relaxed));
+        MemoryUse { now, peak }
+    }
+
+    /// Begins to look for the peak of memory anew.
+    pub fn reset_peak(&self) {
+        self.meter.peak.store(self.meter.now.load(Ordering::Relaxed), Ordering::Relaxed);
+    }
+}
+
+/// Bytes of arrays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemoryUse {
+    /// Now.
+    pub now: u64,
+    /// The most at a time.
+    pub peak: u64,
+}
+
+/// Counts the bytes of an executor's arrays.
+#[derive(Default)]
+struct Meter {
+    now: AtomicU64,
+    peak: AtomicU64,
+}
+
+impl Meter {
+    fn add(&self, bytes: u64) {
+        let now = self.now.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        self.peak.fetch_max(now, Ordering::Relaxed);
     }
 }
 
@@ -132,7 +172,7 @@ impl KernelExecutor for Cuda {
     }
 
     fn unwritten<T: Element>(&self, length: usize) -> Result<CudaBuffer<T>, Error> {
-        self.allocate(length).map(CudaBuffer)
+        self.allocate(length)
     }
 }
 
@@ -143,7 +183,7 @@ impl Cuda {
     /// When the lengths differ, or the device fails.
     pub fn copy<T: Element>(&self, from: &CudaBuffer<T>, to: &mut CudaBuffer<T>) -> Result<(), Error> {
         check_length("the array copied to", to.len(), from.len())?;
-        let (Some(from), Some(to)) = (&from.0, &mut to.0) else { return Ok(()) };
+        let (Some(from), Some(to)) = (&from.array, &mut to.array) else { return Ok(()) };
         self.enter()?;
         // SAFETY: both arrays are on this GPU, and freeing one waits until the copy is done.
         unsafe { to.async_copy_from(from, &self.stream) }.map_err(cuda("copying on the GPU"))
@@ -165,29 +205,35 @@ impl Executor for Cuda {
 
     fn upload<T: Element>(&self, array: Vec<T>) -> Result<CudaBuffer<T>, Error> {
         let mut buffer = self.allocate(array.len())?;
-        if let Some(buffer) = &mut buffer {
+        if let Some(buffer) = &mut buffer.array {
             // On the stream, so that it comes before the kernels that are launched later.
             // SAFETY: the lengths agree, and `array` lives until the copy is done, by the next line.
             unsafe { buffer.async_copy_from(&array, &self.stream) }.map_err(cuda("copying to the GPU"))?;
             self.synchronize()?;
         }
-        Ok(CudaBuffer(buffer))
+        Ok(buffer)
     }
 
     fn zeros<T: Element>(&self, length: usize) -> Result<CudaBuffer<T>, Error> {
         let mut buffer = self.allocate(length)?;
-        if let Some(buffer) = &mut buffer {
+        if let Some(buffer) = &mut buffer.array {
             // SAFETY: freeing the array waits until it is filled, and later kernels come after.
             unsafe { buffer.set_zero_async(&self.stream) }.map_err(cuda("filling an array with zeros"))?;
         }
-        Ok(CudaBuffer(buffer))
+        Ok(buffer)
     }
 
     fn download<T: Element>(&self, array: &CudaBuffer<T>) -> Result<Vec<T>, Error> {
         self.synchronize()?;
-        let Some(buffer) = &array.0 else { return Ok(Vec::new()) };
+        let Some(buffer) = &array.array else { return Ok(Vec::new()) };
         let mut copy = vec![T::default(); buffer.len()];
         buffer.copy_to(&mut copy).map_err(cuda("copying from the GPU"))?;
+        Ok(copy)
+    }
+
+    fn duplicate<T: Element>(&self, array: &CudaBuffer<T>) -> Result<CudaBuffer<T>, Error> {
+        let mut copy = self.allocate(array.len())?;
+        self.copy(array, &mut copy)?;
         Ok(copy)
     }
 
@@ -218,11 +264,20 @@ impl Memory for CudaMemory {
 }
 
 /// An array on a GPU. CUDA does not allocate nothing, so an empty array is none.
-pub struct CudaBuffer<T: Element>(Option<DeviceBuffer<T>>);
+pub struct CudaBuffer<T: Element> {
+    array: Option<DeviceBuffer<T>>,
+    meter: Arc<Meter>,
+}
+
+impl<T: Element> Drop for CudaBuffer<T> {
+    fn drop(&mut self) {
+        self.meter.now.fetch_sub(self.bytes(), Ordering::Relaxed);
+    }
+}
 
 impl<T: Element> Buffer<T> for CudaBuffer<T> {
     fn len(&self) -> usize {
-        self.0.as_ref().map_or(0, |buffer| buffer.len())
+        self.array.as_ref().map_or(0, |array| array.len())
     }
 
     fn global(&self) -> Global<T> {
@@ -236,6 +291,10 @@ impl<T: Element> Buffer<T> for CudaBuffer<T> {
 
 impl<T: Element> CudaBuffer<T> {
     fn address(&self) -> u64 {
-        self.0.as_ref().map_or(0, |buffer| buffer.as_device_ptr().as_raw())
+        self.array.as_ref().map_or(0, |array| array.as_device_ptr().as_raw())
+    }
+
+    fn bytes(&self) -> u64 {
+        self.len() as u64 * size_of::<T>() as u64
     }
 }

@@ -33,7 +33,7 @@ impl Emulated {
     pub fn with_size(seed: u64, multiprocessors: u32, threads_per_multiprocessor: u32, tuning: Tuning) -> Self {
         let name = format!("warp emulator, seed {seed}");
         Self {
-            device: Device { name, multiprocessors, threads_per_multiprocessor, tuning },
+            device: Device { name, cache_bytes: None, multiprocessors, threads_per_multiprocessor, tuning },
             emulator: Emulator::new(seed),
         }
     }

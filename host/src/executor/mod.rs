@@ -16,7 +16,7 @@ use cuda_std::launch::Launch;
 
 pub use cpu::Cpu;
 #[cfg(feature = "cuda")]
-pub use cuda::{Cuda, CudaBuffer, CudaMemory};
+pub use cuda::{Cuda, CudaBuffer, CudaMemory, MemoryUse};
 pub use emulated::Emulated;
 pub use reference::Reference;
 
@@ -48,6 +48,15 @@ pub trait Executor {
 
     /// Copies an array back.
     fn download<T: Element>(&self, array: &<Self::Memory as Memory>::Buffer<T>) -> Result<Vec<T>, Error>;
+
+    /// Copies an array within its memory.
+    ///
+    /// # Errors
+    /// When memory runs out.
+    fn duplicate<T: Element>(
+        &self,
+        array: &<Self::Memory as Memory>::Buffer<T>,
+    ) -> Result<<Self::Memory as Memory>::Buffer<T>, Error>;
 
     /// y ← α A x + β y. [`Plan`](crate::Plan) is the convenient way to call it.
     ///
@@ -117,6 +126,17 @@ pub trait Executor {
         Self: Sized,
     {
         matrix.transfer(&Upload(self))
+    }
+
+    /// Copies a matrix within its memory, array by array.
+    ///
+    /// # Errors
+    /// When memory runs out.
+    fn duplicate_csr<T: Real>(&self, matrix: &Csr<T, Self::Memory>) -> Result<Csr<T, Self::Memory>, Error>
+    where
+        Self: Sized,
+    {
+        matrix.duplicate(self)
     }
 
     /// Moves a matrix back to the host.
@@ -280,6 +300,10 @@ macro_rules! host_memory {
         }
 
         fn download<T: Element>(&self, array: &Vec<T>) -> Result<Vec<T>, Error> {
+            Ok(array.clone())
+        }
+
+        fn duplicate<T: Element>(&self, array: &Vec<T>) -> Result<Vec<T>, Error> {
             Ok(array.clone())
         }
     };

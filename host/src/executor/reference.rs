@@ -17,7 +17,15 @@ impl Reference {
     /// The executor; there is nothing to set.
     pub fn new() -> Self {
         let name = "one thread, compensated".into();
-        Self { device: Device { name, multiprocessors: 1, threads_per_multiprocessor: 1, tuning: Tuning::default() } }
+        Self {
+            device: Device {
+                name,
+                cache_bytes: None,
+                multiprocessors: 1,
+                threads_per_multiprocessor: 1,
+                tuning: Tuning::default(),
+            },
+        }
     }
 }
 

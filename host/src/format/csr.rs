@@ -7,6 +7,7 @@ use super::rows::parallel_rows;
 use super::storage::storage;
 use super::{Offsets, check_shape};
 use crate::error::{Error, check_length};
+use crate::executor::Executor;
 use crate::memory::Memory;
 use crate::real::Real;
 
@@ -37,6 +38,18 @@ storage! {
 }
 
 impl<T: Real, M: Memory> Csr<T, M> {
+    /// Copies the arrays within their memory.
+    pub(crate) fn duplicate<E: Executor<Memory = M>>(&self, executor: &E) -> Result<Self, Error> {
+        Ok(Self {
+            rows: self.rows,
+            columns: self.columns,
+            stored: self.stored,
+            row_offsets: self.row_offsets.duplicate(executor)?,
+            column_indices: executor.duplicate(&self.column_indices)?,
+            values: executor.duplicate(&self.values)?,
+        })
+    }
+
     /// Bytes of the arrays if the values were of type `V`.
     pub(super) fn bytes_with<V>(&self) -> u128 {
         self.row_offsets.bytes() + self.stored as u128 * (4 + size_of::<V>() as u128)

@@ -3,6 +3,7 @@
 use super::check::check_offsets;
 use super::storage::ArrayVisitor;
 use crate::error::Error;
+use crate::executor::Executor;
 use crate::memory::{Buffer, HostMemory, Memory, Transfer};
 
 /// The largest offset that is stored in 32 bits. It leaves room for kernels to step past the last entry.
@@ -24,6 +25,14 @@ impl<M: Memory> Offsets<M> {
         Ok(match self {
             Self::Narrow(offsets) => Offsets::Narrow(to.transfer(offsets)?),
             Self::Wide(offsets) => Offsets::Wide(to.transfer(offsets)?),
+        })
+    }
+
+    /// Copies the offsets within their memory.
+    pub(crate) fn duplicate<E: Executor<Memory = M>>(&self, executor: &E) -> Result<Self, Error> {
+        Ok(match self {
+            Self::Narrow(offsets) => Self::Narrow(executor.duplicate(offsets)?),
+            Self::Wide(offsets) => Self::Wide(executor.duplicate(offsets)?),
         })
     }
 

@@ -148,7 +148,13 @@ mod tests {
 
     fn device(threads_per_block: u32) -> Device {
         let tuning = Tuning { threads_per_block, waves: 1 };
-        Device { name: String::new(), multiprocessors: 100, threads_per_multiprocessor: 2048, tuning }
+        Device {
+            name: String::new(),
+            cache_bytes: None,
+            multiprocessors: 100,
+            threads_per_multiprocessor: 2048,
+            tuning,
+        }
     }
 
     #[test]

@@ -63,6 +63,7 @@ mod tests {
     #[test]
     fn intervals_cover_all_items_once() {
         let device = Device {
+            cache_bytes: None,
             name: String::new(),
             multiprocessors: 2,
             threads_per_multiprocessor: 64,

@@ -7,6 +7,8 @@ use cuda_std::launch::Grid;
 pub struct Device {
     /// The device's name, and what identifies its software.
     pub name: String,
+    /// Bytes of the largest cache, where they are known.
+    pub cache_bytes: Option<u64>,
     /// Streaming multiprocessors, or whatever runs blocks side by side.
     pub multiprocessors: u32,
     /// Threads that one multiprocessor holds at a time.
