@@ -27,4 +27,5 @@ pub use matrix_market::{
 };
 pub use npz::{read_npz, write_npz};
 pub use options::{Progress, ReadOptions};
+pub use replace::replace_file;
 pub use rutherford_boeing::read_rutherford_boeing;

@@ -17,10 +17,10 @@ use crate::error::Error;
 /// as it was. On Linux the temporary file has no name until it is complete, where the file system can do that, so that
 /// nothing is left behind by a process that is ended either. A symbolic link is followed. What is no regular file (a
 /// pipe, a device) is written to directly.
-pub(super) fn replace_file(
-    path: &Path,
-    write: impl FnOnce(&mut BufWriter<&File>) -> io::Result<()>,
-) -> Result<(), Error> {
+///
+/// # Errors
+/// When `write` fails, or the file cannot be put there.
+pub fn replace_file(path: &Path, write: impl FnOnce(&mut BufWriter<&File>) -> io::Result<()>) -> Result<(), Error> {
     replace(path, write).map_err(|source| Error::File { path: path.into(), source })
 }
 
