@@ -120,24 +120,59 @@ impl Verification {
 /// When the lengths differ.
 pub fn verify<T: Real>(computed: &[T], exact: &[Exact], format: Format) -> Result<Verification, Error> {
     check_length("computed", computed.len(), exact.len())?;
-    let mut result = Verification { wrong: 0, worst: 0.0, worst_row: None, relative_error: 0.0 };
-    let (mut error_squares, mut squares) = (0.0, 0.0);
-    for (row, (computed, exact)) in computed.iter().zip(exact).enumerate() {
-        let ratio = error_over_bound::<T>(computed.to_f64(), exact, format);
-        // Written so that a NaN counts as wrong.
-        if !matches!(ratio.partial_cmp(&1.0), Some(Ordering::Less | Ordering::Equal)) {
-            result.wrong += 1;
+    let chunks = computed.par_chunks(ROWS_AT_ONCE).zip(exact.par_chunks(ROWS_AT_ONCE)).enumerate();
+    let parts = chunks.map(|(chunk, (computed, exact))| Part::of(chunk * ROWS_AT_ONCE, computed, exact, format));
+    // In the order of the rows, so that sums are the same for any number of threads.
+    let whole = parts.collect::<Vec<_>>().into_iter().reduce(Part::and).unwrap_or_default();
+    let Part { wrong, worst, worst_row, error_squares, squares } = whole;
+    let relative_error = if error_squares == 0.0 { 0.0 } else { (error_squares / squares).sqrt() };
+    Ok(Verification { wrong, worst, worst_row, relative_error })
+}
+
+/// Rows that one thread compares at a time.
+const ROWS_AT_ONCE: usize = 4096;
+
+/// What came of comparing some of the rows.
+#[derive(Default)]
+struct Part {
+    wrong: usize,
+    worst: f64,
+    worst_row: Option<usize>,
+    error_squares: f64,
+    squares: f64,
+}
+
+impl Part {
+    fn of<T: Real>(first_row: usize, computed: &[T], exact: &[Exact], format: Format) -> Self {
+        let mut part = Self::default();
+        for (row, (computed, exact)) in (first_row..).zip(computed.iter().zip(exact)) {
+            let ratio = error_over_bound::<T>(computed.to_f64(), exact, format);
+            // Written so that a NaN counts as wrong.
+            if !matches!(ratio.partial_cmp(&1.0), Some(Ordering::Less | Ordering::Equal)) {
+                part.wrong += 1;
+            }
+            if part.worst_row.is_none() || ratio > part.worst {
+                (part.worst, part.worst_row) = (ratio, Some(row));
+            }
+            if exact.value().is_finite() && computed.to_f64().is_finite() {
+                part.error_squares += exact.distance(computed.to_f64()).powi(2);
+                part.squares += exact.value().powi(2);
+            }
         }
-        if result.worst_row.is_none() || ratio > result.worst {
-            (result.worst, result.worst_row) = (ratio, Some(row));
-        }
-        if exact.value().is_finite() && computed.to_f64().is_finite() {
-            error_squares += exact.distance(computed.to_f64()).powi(2);
-            squares += exact.value().powi(2);
+        part
+    }
+
+    /// This part with the rows that follow.
+    fn and(self, next: Self) -> Self {
+        let worst = if next.worst > self.worst { &next } else { &self };
+        Self {
+            wrong: self.wrong + next.wrong,
+            worst: worst.worst,
+            worst_row: worst.worst_row,
+            error_squares: self.error_squares + next.error_squares,
+            squares: self.squares + next.squares,
         }
     }
-    result.relative_error = if error_squares == 0.0 { 0.0 } else { (error_squares / squares).sqrt() };
-    Ok(result)
 }
 
 fn error_over_bound<T: Real>(computed: f64, exact: &Exact, format: Format) -> f64 {

@@ -1,7 +1,15 @@
 //! The benchmark lab: suites of matrices, how a time is taken, peers, the papers' experiments, and reports.
 
+mod ceilings;
 mod error;
+pub mod measure;
+pub mod memory;
 pub mod record;
 pub mod results;
+pub mod row_lengths;
+pub mod subject;
+pub mod suite;
+pub mod timing;
+pub mod vectors;
 
 pub use error::Error;

@@ -36,7 +36,11 @@ pub struct Entry {
     /// How long the rows are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub row_lengths: Option<RowLengths>,
+    /// Why nothing was measured, where the matrix itself could not be had.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
     /// What came of each format, and of each peer, by name.
+    #[serde(default)]
     pub spmv: BTreeMap<String, Run>,
     /// The fastest of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -81,6 +85,9 @@ pub struct Run {
     /// Why there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// Whether there is none because the matrix does not suit it: too much padding, too large, not enough memory.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub refused: bool,
     /// Bytes of the matrix as it is stored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub storage: Option<u64>,
@@ -243,8 +250,20 @@ pub struct Clocks {
 
 impl Run {
     /// A run without a result.
-    pub fn failed(error: impl Into<String>) -> Self {
-        Self { error: Some(error.into()), ..Self::default() }
+    pub fn failed(error: &host::Error) -> Self {
+        use host::Error::{Fill, OutOfMemory, TooLarge};
+        let refused = matches!(error, Fill { .. } | OutOfMemory { .. } | TooLarge { .. });
+        Self { error: Some(error.to_string()), refused, ..Self::default() }
+    }
+
+    /// Whether there is a result and it is wrong.
+    pub fn is_wrong(&self) -> bool {
+        !self.completed && self.time.is_some()
+    }
+
+    /// Whether something failed that should not.
+    pub fn has_failed(&self) -> bool {
+        !self.completed && self.time.is_none() && !self.refused
     }
 
     /// The time that claims are made on: cold where there is one, for a matrix that fits into a cache is not what

@@ -12,8 +12,8 @@ use super::error::Error;
 use super::input::{Input, Source};
 use super::output::{self, printable};
 use super::record::Shape;
-use super::row_lengths::{Bin, RowLengths};
 use super::units::{self, HumanCount};
+use lab::row_lengths::{Bin, RowLengths};
 
 pub const EXAMPLES: &str = "\
 Examples:

@@ -7,7 +7,6 @@ mod input;
 mod output;
 mod progress;
 mod record;
-mod row_lengths;
 mod run;
 mod run_all;
 mod units;

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use crate::record;
+
 /// Statistics of the number of entries in a row. All but `empty_rows` and `histogram` are null for a matrix
 /// without rows.
 #[derive(Debug, PartialEq, Serialize)]
@@ -68,6 +70,18 @@ impl RowLengths {
             standard_deviation: variance.map(f64::sqrt),
             empty_rows: counts.get(&0).copied().unwrap_or(0),
             histogram: histogram(&counts),
+        }
+    }
+}
+
+impl From<&RowLengths> for record::RowLengths {
+    fn from(lengths: &RowLengths) -> Self {
+        Self {
+            shortest: lengths.minimum.unwrap_or(0) as u64,
+            longest: lengths.maximum.unwrap_or(0) as u64,
+            mean: lengths.mean.unwrap_or(0.0),
+            deviation: lengths.standard_deviation.unwrap_or(0.0),
+            histogram: lengths.histogram.iter().map(|bin| bin.rows as u64).collect(),
         }
     }
 }

@@ -1,0 +1,200 @@
+//! How fast a device can be: nothing that moves the same bytes is faster.
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use host::executor::{Cpu, Executor};
+use host::{Csr, Error, Format, Plan};
+use rayon::prelude::*;
+
+use crate::record::Ceilings;
+use crate::subject::Chill;
+use crate::timing::{Effort, measure};
+use crate::vectors::random_vector;
+
+const EFFORT: Effort = Effort { warm_ups: 5, repetitions: 50, seconds: 5.0 };
+
+/// Nothing smaller comes from the memory of a CPU.
+const LINE_BYTES: usize = 64;
+
+/// How much larger than the cache an array is that does not fit into it.
+const TIMES_CACHE: u64 = 4;
+
+/// The cache that is assumed of a CPU that does not tell.
+const ASSUMED_CACHE_BYTES: u64 = 64 << 20;
+
+/// Multiplications that are queued to find out what a call takes.
+const CALLS: u32 = 1000;
+
+/// The ceilings of all threads of the host together.
+pub(crate) fn of_cpu(cpu: &Cpu) -> Result<Ceilings, Error> {
+    let bytes = uncached_bytes(cpu);
+    let from: Vec<f64> = random_vector(bytes / size_of::<f64>(), 1);
+    let mut to = vec![0.0f64; from.len()];
+    let share = from.len().div_ceil(8 * rayon::current_num_threads()).max(1);
+    let rate = |bytes: usize, work: &mut dyn FnMut()| -> Result<f64, Error> {
+        let times = measure(cpu, EFFORT, &mut || Ok(()), &mut || {
+            work();
+            Ok(())
+        })?;
+        Ok(bytes as f64 / times.time / 1e9)
+    };
+    let copy_gbps = rate(2 * bytes, &mut || {
+        to.par_chunks_mut(share).zip(from.par_chunks(share)).for_each(|(to, from)| to.copy_from_slice(from));
+    })?;
+    let read_gbps = rate(bytes, &mut || {
+        black_box(sum(&from, share));
+    })?;
+    let lines = (from.len() / (LINE_BYTES / size_of::<f64>())).max(1);
+    let gathered = lines / 4;
+    let gather_gbps = rate(gathered * LINE_BYTES, &mut || {
+        let shares = (0..gathered).into_par_iter().with_min_len(1 << 14);
+        black_box(shares.map(|read| from[scatter(read, lines) * (LINE_BYTES / size_of::<f64>())]).sum::<f64>());
+    })?;
+    let (launch, call) = of_calls(cpu)?;
+    Ok(Ceilings { copy_gbps, read_gbps, gather_gbps, launch, call })
+}
+
+/// What reads an array that is larger than the cache.
+pub(crate) fn chill_cpu(cpu: &Cpu) -> Result<Chill<'_>, Error> {
+    let other: Vec<f64> = random_vector(uncached_bytes(cpu) / size_of::<f64>(), 2);
+    let share = other.len().div_ceil(8 * rayon::current_num_threads()).max(1);
+    Ok(Box::new(move || {
+        black_box(sum(&other, share));
+        Ok(())
+    }))
+}
+
+fn uncached_bytes(executor: &impl Executor) -> usize {
+    (TIMES_CACHE * executor.device().cache_bytes.unwrap_or(ASSUMED_CACHE_BYTES)) as usize
+}
+
+/// The sum of all numbers, by all threads, each with eight sums under way.
+fn sum(numbers: &[f64], share: usize) -> f64 {
+    let sums = numbers.par_chunks(share).map(|numbers| {
+        let mut sums = [0.0; 8];
+        for eight in numbers.chunks_exact(8) {
+            for (sum, number) in sums.iter_mut().zip(eight) {
+                *sum += number;
+            }
+        }
+        sums.iter().sum::<f64>()
+    });
+    sums.sum()
+}
+
+/// A place below `places` that looks random.
+fn scatter(number: usize, places: usize) -> usize {
+    let product = (number as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let mixed = (product ^ (product >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93);
+    ((u128::from(mixed) * places as u128) >> 64) as usize
+}
+
+/// How long a multiplication that has nothing to do takes on the device, and how long the caller of many waits for each.
+fn of_calls<E: Executor>(executor: &E) -> Result<(f64, f64), Error> {
+    let matrix = Csr::<f64>::try_new(1, 1, vec![0u32, 1], vec![0], vec![1.0])?;
+    let mut plan = Plan::new(executor, matrix, Format::CsrScalar)?;
+    let (x, mut y) = (executor.upload(vec![1.0])?, executor.upload(vec![f64::NAN])?);
+    let launch = measure(executor, EFFORT, &mut || Ok(()), &mut || plan.apply(1.0, &x, 0.0, &mut y))?.time;
+    let start = Instant::now();
+    for _ in 0..CALLS {
+        plan.apply(1.0, &x, 0.0, &mut y)?;
+    }
+    executor.synchronize()?;
+    Ok((launch, start.elapsed().as_secs_f64() / f64::from(CALLS)))
+}
+
+/// On NVIDIA GPUs, by kernels of our own and the driver's copy.
+#[cfg(feature = "cuda")]
+pub(crate) mod cuda {
+    use cuda_std::launch::{Grid, Kernel, Launch};
+    use gpu_kernels::ceiling::{Gather, ReadOnly, SECTOR_BYTES};
+    use host::executor::{Cuda, CudaBuffer, KernelExecutor};
+    use host::memory::Buffer;
+
+    use super::*;
+
+    /// Bytes of the arrays: a power of two, many times the cache, and as large as a large x.
+    const BYTES: usize = 1 << 30;
+
+    const THREADS_PER_BLOCK: u32 = 512;
+
+    pub fn ceilings(gpu: &Cuda) -> Result<Ceilings, Error> {
+        let from = gpu.upload(random_vector::<f64>(BYTES / size_of::<f64>(), 1))?;
+        let mut to = gpu.zeros::<f64>(from.len())?;
+        let gigabytes = BYTES as f64 / 1e9;
+        let time = |work: &mut dyn FnMut() -> Result<(), Error>| -> Result<f64, Error> {
+            Ok(measure(gpu, EFFORT, &mut || Ok(()), work)?.time)
+        };
+        let copy_gbps = 2.0 * gigabytes / time(&mut || gpu.copy(&from, &mut to))?;
+        drop(to);
+        let mut best = [0.0f64; 2];
+        for waves in [1, 2, 4] {
+            let mut sums = sums(gpu, waves)?;
+            let read = time(&mut || read(gpu, &from, waves, &mut sums))?;
+            let gather = time(&mut || gather(gpu, &from, waves, &mut sums))?;
+            best = [best[0].max(gigabytes / read), best[1].max(gigabytes / gather)];
+        }
+        let (launch, call) = of_calls(gpu)?;
+        Ok(Ceilings { copy_gbps, read_gbps: best[0], gather_gbps: best[1], launch, call })
+    }
+
+    pub fn chill(gpu: &Cuda) -> Result<Chill<'_>, Error> {
+        let other = gpu.upload(random_vector::<f64>(uncached_bytes(gpu) / size_of::<f64>() & !3, 2))?;
+        let mut sums = sums(gpu, 1)?;
+        Ok(Box::new(move || read(gpu, &other, 1, &mut sums)))
+    }
+
+    fn grid(gpu: &Cuda, waves: u32) -> Grid {
+        let device = gpu.device();
+        let blocks = device.multiprocessors * device.threads_per_multiprocessor / THREADS_PER_BLOCK * waves;
+        Grid { blocks, threads_per_block: THREADS_PER_BLOCK, shared_bytes: 0 }
+    }
+
+    /// Room for a sum of each thread.
+    fn sums(gpu: &Cuda, waves: u32) -> Result<CudaBuffer<f64>, Error> {
+        let Grid { blocks, threads_per_block, .. } = grid(gpu, waves);
+        gpu.zeros((blocks * threads_per_block) as usize)
+    }
+
+    fn read(gpu: &Cuda, from: &CudaBuffer<f64>, waves: u32, sums: &mut CudaBuffer<f64>) -> Result<(), Error> {
+        let kernel = ReadOnly { count: from.len() as u64, from: from.global(), sums: sums.global_mut() };
+        launch(gpu, waves, Box::new(kernel))
+    }
+
+    fn gather(gpu: &Cuda, from: &CudaBuffer<f64>, waves: u32, sums: &mut CudaBuffer<f64>) -> Result<(), Error> {
+        let sectors = (from.len() * size_of::<f64>()) as u64 / SECTOR_BYTES;
+        let kernel = Gather { count: sectors, sectors, from: from.global(), sums: sums.global_mut() };
+        launch(gpu, waves, Box::new(kernel))
+    }
+
+    fn launch(gpu: &Cuda, waves: u32, kernel: Box<dyn Kernel>) -> Result<(), Error> {
+        // SAFETY: the numbers are whole sectors, a power of two where they are gathered; there is a sum for each thread
+        // of the grid; and freeing an array waits until the kernels are done.
+        unsafe { gpu.launch(&Launch { grid: grid(gpu, waves), kernel }) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_the_cpu() {
+        let ceilings = of_cpu(&Cpu::new()).unwrap();
+        let Ceilings { copy_gbps, read_gbps, gather_gbps, launch, call } = ceilings;
+        for number in [copy_gbps, read_gbps, gather_gbps, launch, call] {
+            assert!(number.is_finite() && number > 0.0, "{ceilings:?}");
+        }
+    }
+
+    #[test]
+    fn scattered_places_are_all_below_the_end_and_spread() {
+        let places = 1000;
+        let mut hit = vec![0; places];
+        for number in 0..20 * places {
+            hit[scatter(number, places)] += 1;
+        }
+        assert!(hit.iter().all(|&hit| (1..60).contains(&hit)));
+    }
+}

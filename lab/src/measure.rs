@@ -1,0 +1,411 @@
+//! One matrix in every format on one executor: converted, multiplied, timed and checked.
+
+use std::collections::BTreeMap;
+use std::time::{Instant, SystemTime};
+
+use host::format::{BlockSize, FillLimit, HybSplit, Lanes, Matrix, StripHeight};
+use host::verify::{Exact, exact, verify};
+use host::{Csr, Error, Format, Plan, Real, Vector};
+
+use crate::record::{Ceilings, Conversion, Entry, Environment, OWN, Optimal, Point, Run, SCHEMA, Times};
+use crate::row_lengths::RowLengths;
+use crate::subject::{Chill, Subject};
+use crate::timing::{self, Effort};
+use crate::vectors::random_vector;
+
+/// The format that others are compared with; it is always measured.
+pub const UNIT: Format = Format::CsrVector(Lanes::Automatic);
+
+/// The seed of x.
+const SEED: u64 = 1;
+
+/// A matrix is timed with cold caches as well if it and the vectors are not so many times as large as the largest.
+const TIMES_CACHE: u64 = 4;
+
+/// The formats that are measured unless others are asked for: one for each way to store a matrix and to multiply it,
+/// without all block sizes, strip heights and splits.
+pub const STANDARD: &[Format] = &[
+    UNIT,
+    Format::CsrScalar,
+    Format::CsrLoadBalanced,
+    Format::CsrMergePath,
+    Format::Dia,
+    Format::Ell,
+    Format::SellP,
+    Format::SellPSorted,
+    Format::Bcsr(BlockSize::B2x2),
+    Format::Bcsr(BlockSize::B3x3),
+    Format::Bcsr(BlockSize::B6x6),
+    Format::Bellpack(BlockSize::B3x3),
+    Format::Bellpack(BlockSize::B6x6),
+    Format::Coo,
+    Format::CooAtomic,
+    Format::Hyb(HybSplit::SmallestStorage),
+    Format::Cmrs(StripHeight::Automatic),
+    Format::CmrsPadded,
+];
+
+/// What is measured of each matrix.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The formats; [`UNIT`] is measured in any case.
+    pub formats: Vec<Format>,
+    /// How often each is timed.
+    pub effort: Effort,
+    /// Whether the record keeps every single time.
+    pub samples: bool,
+}
+
+/// A matrix with what is known of it.
+pub struct Case<'a, T: Real> {
+    /// The file's name, or the generator's canonical text.
+    pub name: &'a str,
+    /// The family that it belongs to.
+    pub family: Option<&'a str>,
+    /// The experiment that it is a point of.
+    pub figure: Option<&'a Point>,
+    /// The matrix.
+    pub matrix: &'a Csr<T>,
+}
+
+/// An executor with what is needed to measure on it.
+pub struct Bench<'s, S: Subject> {
+    subject: &'s S,
+    ceilings: Option<Ceilings>,
+    chill: Option<Chill<'s>>,
+    environment: Environment,
+}
+
+impl<'s, S: Subject> Bench<'s, S> {
+    /// Measures the ceilings.
+    ///
+    /// # Errors
+    /// When memory runs out, or the device fails.
+    pub fn new(subject: &'s S) -> Result<Self, Error> {
+        let ceilings = subject.ceilings()?;
+        let device = subject.device();
+        let environment = Environment {
+            executor: S::NAME.name().into(),
+            device: device.name.clone(),
+            driver: subject.driver(),
+            // The ceilings were measured a moment ago, so that this is how the clocks are under load.
+            clocks: subject.clocks(),
+            cache_bytes: device.cache_bytes,
+            threads: rayon::current_num_threads(),
+            system: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
+            build: if cfg!(debug_assertions) { "debug" } else { "release" }.into(),
+            version: env!("CARGO_PKG_VERSION").into(),
+            commit: option_env!("LAB_COMMIT").map(Into::into),
+            index_width: u32::BITS,
+            seed: SEED,
+            timer: S::TIMER.into(),
+            command: std::env::args().collect(),
+            ..Environment::default()
+        };
+        Ok(Self { subject, ceilings, chill: subject.chill()?, environment })
+    }
+
+    /// Where and how it measures, but for the precision and the time.
+    pub fn environment(&self) -> &Environment {
+        &self.environment
+    }
+
+    /// What the device can do at most, where it is known.
+    pub fn ceilings(&self) -> Option<&Ceilings> {
+        self.ceilings.as_ref()
+    }
+
+    /// The entry of a matrix that could not be had.
+    pub fn missing<T: Real>(&self, name: &str, family: Option<&str>, error: String) -> Entry {
+        let env = self.environment_now::<T>();
+        let family = family.map(Into::into);
+        Entry { schema: SCHEMA, filename: name.into(), family, error: Some(error), env, ..Entry::default() }
+    }
+
+    fn environment_now<T: Real>(&self) -> Environment {
+        let unix_time = SystemTime::UNIX_EPOCH.elapsed().map_or(0, |elapsed| elapsed.as_secs());
+        Environment { precision: T::PRECISION.into(), unix_time, ..self.environment.clone() }
+    }
+
+    /// Measures a matrix. What goes wrong with one format is recorded there; `report` sees each run when it is done.
+    ///
+    /// # Errors
+    /// When the vectors or the matrix itself find no room.
+    pub fn measure<T: Real>(
+        &mut self,
+        case: &Case<'_, T>,
+        settings: &Settings,
+        report: &mut dyn FnMut(&str, &Run),
+    ) -> Result<Entry, Error> {
+        let Case { name, family, figure, matrix } = *case;
+        let x: Vec<T> = random_vector(matrix.columns(), SEED);
+        let exact = exact(matrix, T::ONE, &x, T::ZERO, &vec![T::ZERO; matrix.rows()])?;
+        let x = self.subject.upload(x)?;
+        let csr = self.subject.upload_csr(matrix.clone())?;
+        let mut session = Session {
+            subject: self.subject,
+            chill: self.chill.as_mut(),
+            ceilings: self.ceilings.as_ref(),
+            settings,
+            matrix,
+            x: &x,
+            exact: &exact,
+        };
+        let mut runs = BTreeMap::new();
+        let mut unit = None;
+        for formats in groups(&settings.formats) {
+            for (format, run) in session.storage(&csr, &formats) {
+                if format == UNIT {
+                    unit = run.seconds();
+                }
+                report(format.name(), &run);
+                runs.insert(format.name().to_owned(), run);
+            }
+        }
+        for run in runs.values_mut() {
+            compare_with_unit(run, unit);
+        }
+        let mut entry = Entry {
+            schema: SCHEMA,
+            filename: name.into(),
+            family: family.map(Into::into),
+            figure: figure.cloned(),
+            rows: matrix.rows() as u64,
+            cols: matrix.columns() as u64,
+            nonzeros: matrix.nnz() as u64,
+            row_lengths: Some((&RowLengths::new(matrix.row_lengths())).into()),
+            error: None,
+            spmv: runs,
+            optimal: None,
+            ceilings: self.ceilings.clone(),
+            env: self.environment_now::<T>(),
+        };
+        entry.optimal = entry.fastest(|_, run| !run.is_peer()).map(|(name, _)| Optimal { spmv: name.into() });
+        Ok(entry)
+    }
+}
+
+/// The formats by storage, those that share [`UNIT`]'s first.
+fn groups(formats: &[Format]) -> Vec<Vec<Format>> {
+    let mut groups = vec![vec![UNIT]];
+    for &format in formats {
+        match groups.iter_mut().find(|group| group[0].storage() == format.storage()) {
+            Some(group) if group.contains(&format) => {}
+            Some(group) => group.push(format),
+            None => groups.push(vec![format]),
+        }
+    }
+    groups
+}
+
+/// Says what a conversion costs in multiplications of [`UNIT`], and when it is repaid.
+fn compare_with_unit(run: &mut Run, unit: Option<f64>) {
+    let (Some(unit), Some(seconds), Some(conversion)) = (unit, run.seconds(), &mut run.conversion) else { return };
+    conversion.csr_calls = (unit > 0.0).then(|| conversion.warm / unit);
+    run.break_even = (seconds < unit).then(|| conversion.warm / (unit - seconds));
+}
+
+/// What all formats of one matrix share.
+struct Session<'a, 's, T: Real, S: Subject> {
+    subject: &'s S,
+    chill: Option<&'a mut Chill<'s>>,
+    ceilings: Option<&'a Ceilings>,
+    settings: &'a Settings,
+    matrix: &'a Csr<T>,
+    x: &'a Vector<T, S>,
+    exact: &'a [Exact],
+}
+
+impl<T: Real, S: Subject> Session<'_, '_, T, S> {
+    /// Measures formats that are stored the same way.
+    fn storage(&mut self, csr: &Csr<T, S::Memory>, formats: &[Format]) -> Vec<(Format, Run)> {
+        let prepared = self.convert(csr, formats[0]).and_then(|(matrix, conversion)| {
+            let format = formats[0].resolve(self.matrix);
+            Ok((Plan::from_converted(self.subject, matrix, format)?, conversion))
+        });
+        let (mut plan, conversion) = match prepared {
+            Ok(prepared) => prepared,
+            Err(error) => {
+                return formats.iter().map(|&format| (format, Run::failed(&error))).collect();
+            }
+        };
+        let runs = formats.iter().map(|&format| {
+            let run = self.format(&mut plan, format);
+            let run = run.map_or_else(|error| Run::failed(&error), |run| Run { conversion: conversion.clone(), ..run });
+            (format, run)
+        });
+        runs.collect()
+    }
+
+    /// The matrix in another format, and what it took; nothing where it stays in CSR.
+    fn convert(
+        &self,
+        csr: &Csr<T, S::Memory>,
+        format: Format,
+    ) -> Result<(Matrix<T, S::Memory>, Option<Conversion>), Error> {
+        let subject = self.subject;
+        let once = || {
+            let copy = subject.duplicate_csr(csr)?;
+            subject.synchronize()?;
+            subject.reset_peak();
+            let before = subject.memory_use();
+            let start = Instant::now();
+            let matrix = subject.convert(copy, format, FillLimit::default())?;
+            subject.synchronize()?;
+            let time = start.elapsed().as_secs_f64();
+            let peak_bytes = subject.memory_use().zip(before).map(|((_, peak), (before, _))| peak - before);
+            Ok::<_, Error>((matrix, time, peak_bytes))
+        };
+        if format.storage() == UNIT.storage() {
+            return Ok((Matrix::Csr(subject.duplicate_csr(csr)?), None));
+        }
+        let (matrix, first, _) = once()?;
+        drop(matrix);
+        let (matrix, warm, peak_bytes) = once()?;
+        Ok((matrix, Some(Conversion { first, warm, peak_bytes, csr_calls: None })))
+    }
+
+    fn format(&mut self, plan: &mut Plan<'_, T, S>, format: Format) -> Result<Run, Error> {
+        plan.set_format(format)?;
+        let [needed, vectors] = [plan.matrix().bytes_needed(), vector_bytes(self.matrix)].map(saturate);
+        let storage = saturate(plan.matrix().bytes());
+        let run = Run {
+            storage: Some(storage),
+            library: Some(OWN.into()),
+            strategy: Some(plan.format().name().into()),
+            reproducible: Some(format.reproducible()),
+            bytes_needed: Some(needed),
+            bytes_stored: Some(storage + vectors),
+            fill_ratio: Some(plan.matrix().fill()).filter(|fill| fill.is_finite()),
+            ..Run::default()
+        };
+        let x = self.x;
+        self.time_and_check(run, plan.format(), &mut |y| plan.apply(T::ONE, x, T::ZERO, y))
+    }
+
+    /// Times a multiplication, warm and, where it matters, cold, and checks what it leaves in y.
+    fn time_and_check(
+        &mut self,
+        run: Run,
+        bound: Format,
+        multiply: &mut dyn FnMut(&mut Vector<T, S>) -> Result<(), Error>,
+    ) -> Result<Run, Error> {
+        let mut y = self.subject.upload(vec![T::from_f64(f64::NAN); self.matrix.rows()])?;
+        let effort = S::effort(self.settings.effort);
+        let warm = timing::measure(self.subject, effort, &mut || Ok(()), &mut || multiply(&mut y))?;
+        let cacheable = self.subject.device().cache_bytes.map(|bytes| TIMES_CACHE * bytes);
+        let fits = cacheable.zip(run.bytes_stored).is_some_and(|(cacheable, bytes)| bytes < cacheable);
+        let cold = match &mut self.chill {
+            Some(chill) if fits => Some(timing::measure(self.subject, effort, *chill, &mut || multiply(&mut y))?),
+            _ => None,
+        };
+        let verification = verify(&self.subject.download(&y)?, self.exact, bound)?;
+        let wrong = (!verification.passed()).then(|| {
+            let (wrong, rows) = (verification.wrong, self.matrix.rows());
+            format!("wrong answer: {wrong} of {rows} elements of y are farther off than rounding explains")
+        });
+        let shorten = |times: Times| Times { samples: Vec::new(), ..times };
+        let [warm, cold] =
+            [Some(warm), cold].map(|times| if self.settings.samples { times } else { times.map(shorten) });
+        let Times { time, quartiles, repetitions, samples } = warm.expect("it was timed");
+        let mut run = Run {
+            completed: wrong.is_none(),
+            error: wrong,
+            max_relative_norm2: Some(verification.relative_error).filter(|error| error.is_finite()),
+            error_of_bound: Some(verification.worst).filter(|worst| worst.is_finite()),
+            time: Some(time),
+            quartiles: Some(quartiles),
+            repetitions: Some(repetitions),
+            samples,
+            cold,
+            ..run
+        };
+        let per_second =
+            |amount: f64, run: &Run| run.seconds().filter(|&time| time > 0.0).map(|time| amount / time / 1e9);
+        run.gflops = per_second(2.0 * self.matrix.nnz() as f64, &run);
+        run.gbps = run.bytes_needed.and_then(|bytes| per_second(bytes as f64, &run));
+        let of = |ceiling: fn(&Ceilings) -> f64| Some(run.gbps? / ceiling(self.ceilings?));
+        (run.eta, run.eta_read) = (of(|ceilings| ceilings.copy_gbps), of(|ceilings| ceilings.read_gbps));
+        Ok(run)
+    }
+}
+
+/// Bytes of x and y.
+fn vector_bytes<T: Real>(matrix: &Csr<T>) -> u128 {
+    (matrix.rows() + matrix.columns()) as u128 * size_of::<T>() as u128
+}
+
+fn saturate(bytes: u128) -> u64 {
+    u64::try_from(bytes).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use host::executor::{Cpu, Emulated};
+    use synthetic::Generator;
+
+    use super::*;
+
+    const EFFORT: Effort = Effort { warm_ups: 1, repetitions: 3, seconds: 10.0 };
+
+    fn entry<S: Subject>(subject: &S, text: &str, formats: &[Format], samples: bool) -> Entry {
+        let matrix = text.parse::<Generator>().unwrap().generate::<f64>().unwrap();
+        let settings = Settings { formats: formats.to_vec(), effort: EFFORT, samples };
+        let case = Case { name: text, family: Some("family"), figure: None, matrix: &matrix };
+        let mut seen = Vec::new();
+        let mut bench = Bench::new(subject).unwrap();
+        let entry = bench.measure(&case, &settings, &mut |name, _| seen.push(name.to_owned())).unwrap();
+        seen.sort();
+        assert_eq!(seen, entry.spmv.keys().cloned().collect::<Vec<_>>());
+        entry
+    }
+
+    #[test]
+    fn every_format_on_the_cpu() {
+        let entry = entry(&Cpu::new(), "stencil:5:30", Format::ALL, true);
+        assert_eq!((entry.rows, entry.cols, entry.nonzeros), (900, 900, 4380));
+        assert_eq!(entry.spmv.len(), Format::ALL.len());
+        for (name, run) in &entry.spmv {
+            assert!(run.completed && run.error.is_none(), "{name}: {run:?}");
+            assert_eq!((run.repetitions, run.samples.len()), (Some(3), 3));
+            assert!(run.error_of_bound.unwrap() <= 1.0 && run.max_relative_norm2.unwrap() < 1e-14, "{name}");
+            let of_csr = name.starts_with("csr");
+            assert_eq!(run.conversion.is_none(), of_csr, "{name}");
+            assert_eq!(run.fill_ratio.unwrap() >= 1.0, true, "{name}");
+            assert_eq!(run.bytes_stored.unwrap(), run.storage.unwrap() + 8 * (entry.rows + entry.cols), "{name}");
+            let gflops = 2.0 * entry.nonzeros as f64 / run.seconds().unwrap() / 1e9;
+            assert!((run.gflops.unwrap() / gflops - 1.0).abs() < 1e-12, "{name}");
+        }
+        let fastest = &entry.spmv[&entry.optimal.as_ref().unwrap().spmv];
+        assert!(entry.spmv.values().all(|run| run.seconds() >= fastest.seconds()));
+        assert!(entry.ceilings.is_some() && entry.env.precision == "float64" && entry.env.executor == "cpu");
+    }
+
+    #[test]
+    fn a_format_that_does_not_fit_is_recorded_and_the_others_go_on() {
+        let formats = [Format::Dia, Format::Coo];
+        let entry = entry(&Emulated::new(0), "uniform:rows=300,per-row=5", &formats, false);
+        let dia = &entry.spmv["dia"];
+        assert!(!dia.completed && dia.error.as_ref().unwrap().contains("DIA would take"), "{dia:?}");
+        assert_eq!(dia.seconds(), None);
+        for name in ["coo", "csr-vector"] {
+            let run = &entry.spmv[name];
+            assert!(run.completed && run.samples.is_empty() && run.repetitions == Some(1), "{name}: {run:?}");
+        }
+        assert_eq!(entry.ceilings, None);
+    }
+
+    #[test]
+    fn a_conversion_is_repaid_when_its_gains_add_up() {
+        let of = |seconds: f64| {
+            let conversion = Conversion { first: 9.0, warm: 6.0, peak_bytes: None, csr_calls: None };
+            let run = Run { completed: true, time: Some(seconds), conversion: Some(conversion), ..Run::default() };
+            let mut run = run;
+            compare_with_unit(&mut run, Some(3.0));
+            (run.conversion.unwrap().csr_calls, run.break_even)
+        };
+        assert_eq!(of(1.0), (Some(2.0), Some(3.0)));
+        assert_eq!(of(3.0), (Some(2.0), None));
+        assert_eq!(of(4.0), (Some(2.0), None));
+    }
+}

@@ -1,0 +1,36 @@
+//! Vectors to multiply by.
+
+use host::Real;
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use rayon::prelude::*;
+
+/// Numbers that one thread draws at a time.
+const AT_ONCE: usize = 1 << 16;
+
+/// Numbers from -1 to 1 that are the same in every run, whatever the number of threads.
+pub fn random_vector<T: Real>(length: usize, seed: u64) -> Vec<T> {
+    let mut vector = vec![T::ZERO; length];
+    vector.par_chunks_mut(AT_ONCE).enumerate().for_each(|(chunk, numbers)| {
+        let mut random = ChaCha8Rng::seed_from_u64(seed);
+        random.set_stream(chunk as u64);
+        numbers.fill_with(|| T::from_f64(random.random_range(-1.0..1.0)));
+    });
+    vector
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_same_for_the_same_seed_and_within_bounds() {
+        let vector: Vec<f64> = random_vector(3 * AT_ONCE + 5, 7);
+        assert_eq!(vector, random_vector::<f64>(3 * AT_ONCE + 5, 7));
+        assert_ne!(vector, random_vector::<f64>(3 * AT_ONCE + 5, 8));
+        assert_ne!(vector[..AT_ONCE], vector[AT_ONCE..2 * AT_ONCE]);
+        assert!(vector.iter().all(|number| (-1.0..1.0).contains(number)));
+        let mean = vector.iter().sum::<f64>() / vector.len() as f64;
+        assert!(mean.abs() < 0.01, "{mean}");
+    }
+}
