@@ -12,7 +12,7 @@ use crate::subject::Chill;
 use crate::timing::{Effort, measure};
 use crate::vectors::random_vector;
 
-const EFFORT: Effort = Effort { warm_ups: 5, repetitions: 50, seconds: 5.0 };
+const EFFORT: Effort = Effort { warm_ups: 5, repetitions: 50, seconds: 0.5 };
 
 /// Nothing smaller comes from the memory of a CPU.
 const LINE_BYTES: usize = 64;

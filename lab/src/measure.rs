@@ -58,7 +58,7 @@ pub struct Settings {
 
 /// A matrix with what is known of it.
 pub struct Case<'a, T: Real> {
-    /// The file's name, or the generator's canonical text.
+    /// The file's name or the generator's text, as it was given.
     pub name: &'a str,
     /// The family that it belongs to.
     pub family: Option<&'a str>,

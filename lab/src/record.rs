@@ -19,7 +19,7 @@ pub struct Entry {
     /// [`SCHEMA`] of the writer; 0 for a file of another program.
     #[serde(default)]
     pub schema: u32,
-    /// The file's name, or the generator's canonical text.
+    /// The file's name or the generator's text, as it was given.
     pub filename: String,
     /// The family of matrices that it belongs to, such as "stencil".
     #[serde(default, skip_serializing_if = "Option::is_none")]

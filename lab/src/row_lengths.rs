@@ -41,6 +41,13 @@ pub struct Bin {
     pub rows: usize,
 }
 
+impl Bin {
+    /// The range as people read it.
+    pub fn label(&self) -> String {
+        if self.from == self.to { self.from.to_string() } else { format!("{}-{}", self.from, self.to) }
+    }
+}
+
 impl RowLengths {
     /// Statistics of these lengths. O(rows log d) for d different lengths.
     pub fn new(lengths: impl Iterator<Item = usize>) -> Self {

@@ -17,6 +17,9 @@ pub enum Error {
     /// A generator refused or failed.
     #[error(transparent)]
     Generator(#[from] synthetic::Error),
+    /// The lab refused or failed.
+    #[error(transparent)]
+    Lab(#[from] lab::Error),
     /// A missing file whose name could be meant as a generator.
     #[error("{}: no such file, and no generator of that name: expected one of {expected}", path.display())]
     Missing {
@@ -39,9 +42,9 @@ pub enum Error {
     #[error("{}", of_formats(wrong, failed))]
     Formats {
         /// Those that gave a wrong answer.
-        wrong: Vec<&'static str>,
+        wrong: Vec<String>,
         /// Those that gave none, though the matrix can be stored so.
-        failed: Vec<&'static str>,
+        failed: Vec<String>,
     },
     /// The results could not be printed.
     #[error("standard output: {0}")]
@@ -71,7 +74,7 @@ impl Error {
     }
 }
 
-fn of_formats(wrong: &[&str], failed: &[&str]) -> String {
+fn of_formats(wrong: &[String], failed: &[String]) -> String {
     let told = [("wrong answer", wrong), ("failed", failed)];
     let told = told.iter().filter(|(_, formats)| !formats.is_empty());
     told.map(|(what, formats)| format!("{what}: {}", formats.join(", "))).collect::<Vec<_>>().join("; ")

@@ -234,12 +234,6 @@ impl Display for Histogram<'_> {
     }
 }
 
-impl Bin {
-    fn label(&self) -> String {
-        if self.from == self.to { self.from.to_string() } else { format!("{}-{}", self.from, self.to) }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

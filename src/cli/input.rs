@@ -1,11 +1,9 @@
 //! The matrix and the vector that a command works on.
 
 use std::ffi::OsString;
-use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::{fs, io};
 
-use rand::{RngExt, SeedableRng};
-use rand_chacha::ChaCha8Rng;
 use warp_spmv::Real;
 use warp_spmv::format::Matrix;
 use warp_spmv::io::{ReadOptions, read_matrix, read_vector};
@@ -41,6 +39,41 @@ impl Source {
     /// The text, where it is that of a generator.
     fn generator(&self) -> Option<&str> {
         self.matrix.to_str().filter(|text| Generator::is_generator_text(text))
+    }
+
+    /// A matrix by name, with the usual limits.
+    pub fn new(matrix: OsString) -> Self {
+        Self { matrix, decompressed_limit: ReadOptions::default().decompressed_limit }
+    }
+
+    /// The text as it was given.
+    pub fn name(&self) -> String {
+        self.matrix.to_string_lossy().into_owned()
+    }
+
+    /// About how much work the matrix is.
+    pub fn weight(&self) -> f64 {
+        match self.parsed() {
+            // Small ones take time, too.
+            Some(Ok(generator)) => 1e6 + generator.expected_nnz() as f64,
+            _ => 1e6 + fs::metadata(&self.matrix).map_or(0.0, |file| file.len() as f64 / 20.0),
+        }
+    }
+
+    /// Checks that there is such a generator or file.
+    pub fn check(&self) -> Result<(), Error> {
+        match self.parsed() {
+            Some(parsed) => Ok(parsed.map(|_| ())?),
+            None => {
+                let path = PathBuf::from(&self.matrix);
+                let missing = |source| explain(warp_spmv::Error::File { path: path.clone(), source });
+                fs::File::open(&path).map(|_| ()).map_err(missing)
+            }
+        }
+    }
+
+    fn parsed(&self) -> Option<Result<Generator, warp_spmv::synthetic::Error>> {
+        self.generator().map(str::parse)
     }
 
     /// What is done to get the matrix: "generate" or "read".
@@ -86,10 +119,4 @@ pub fn vector<T: Real>(path: &Path, columns: usize) -> Result<Vec<T>, Error> {
         return Err(Error::VectorLength { path: path.into(), found: vector.len(), expected: columns });
     }
     Ok(vector)
-}
-
-/// Values from -1 to 1 that are the same in every run.
-pub fn random_vector<T: Real>(length: usize, seed: u64) -> Vec<T> {
-    let mut random = ChaCha8Rng::seed_from_u64(seed);
-    (0..length).map(|_| T::from_f64(random.random_range(-1.0..1.0))).collect()
 }

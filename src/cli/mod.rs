@@ -1,10 +1,12 @@
 //! The command line: one file a subcommand. Everything that fails says so in one line on standard error.
 
+mod bench;
 mod convert;
 mod error;
 mod info;
 mod input;
 mod output;
+mod pace;
 mod progress;
 mod record;
 mod run;
@@ -25,6 +27,7 @@ Examples:
   warp-spmv run 1138_bus.mtx --precision float32 --json
   warp-spmv run 1138_bus.mtx --format all
   warp-spmv convert 1138_bus.mtx 1138_bus.wspmv --format sell-p
+  warp-spmv bench --suite paper --out results.json
 
 Exit codes: 0 the answer is right, 1 it is wrong, 2 there is none: bad usage, bad input, or something failed.";
 
@@ -44,6 +47,9 @@ enum Command {
     /// Multiply a matrix by a vector, check the answer, and time it
     #[command(after_help = with_generators(run::EXAMPLES))]
     Run(run::Arguments),
+    /// Measure many matrices in many formats, and keep the results
+    #[command(after_help = with_generators(bench::EXAMPLES))]
+    Bench(bench::Arguments),
     /// Write a matrix to a file of another kind, or in another storage format
     #[command(after_help = with_generators(convert::EXAMPLES))]
     Convert(convert::Arguments),
@@ -74,6 +80,7 @@ fn parse_and_run() -> Result<(), Error> {
     match CommandLine::try_parse() {
         Ok(CommandLine { command: Command::Info(arguments) }) => info::info(&arguments),
         Ok(CommandLine { command: Command::Run(arguments) }) => run::run(&arguments),
+        Ok(CommandLine { command: Command::Bench(arguments) }) => bench::bench(&arguments),
         Ok(CommandLine { command: Command::Convert(arguments) }) => convert::convert(&arguments),
         // `--help` and `--version`.
         Err(error) if !error.use_stderr() => output::ignore_broken_pipe(error.print()),

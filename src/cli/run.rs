@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use clap::ValueEnum;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use lab::vectors::random_vector;
 use warp_spmv::executor::{Executor, ExecutorName, Visitor};
 use warp_spmv::format::{FillLimit, Lanes, Matrix};
 use warp_spmv::io::write_vector;
@@ -77,6 +78,16 @@ pub enum Precision {
     Float64,
 }
 
+impl Precision {
+    /// The name, as results have it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Float32 => f32::PRECISION,
+            Self::Float64 => f64::PRECISION,
+        }
+    }
+}
+
 /// The formats that are asked for.
 #[derive(Clone, Copy, Debug)]
 enum Formats {
@@ -90,7 +101,7 @@ fn format_parser() -> impl TypedValueParser<Value = Formats> {
         .try_map(|name| if name == ALL { Ok(Formats::All) } else { name.parse().map(Formats::One) })
 }
 
-fn executor_parser() -> impl TypedValueParser<Value = ExecutorName> {
+pub fn executor_parser() -> impl TypedValueParser<Value = ExecutorName> {
     PossibleValuesParser::new(ExecutorName::ALL.iter().map(|executor| executor.name()))
         .try_map(|name| name.parse::<ExecutorName>())
 }
@@ -305,13 +316,13 @@ impl<T: Real> Job<'_, T> {
     fn vectors(&self, matrix: &Csr<T>) -> Result<(Vec<T>, Vec<T>), Error> {
         let x = match &self.arguments.x {
             Some(path) => input::vector(path, matrix.columns())?,
-            None => input::random_vector(matrix.columns(), SEED_OF_X),
+            None => random_vector(matrix.columns(), SEED_OF_X),
         };
         // With β = 0 nothing may be read from y, and NaN would show it.
         let y = if self.beta == T::ZERO {
             vec![T::from_f64(f64::NAN); matrix.rows()]
         } else {
-            input::random_vector(matrix.rows(), SEED_OF_Y)
+            random_vector(matrix.rows(), SEED_OF_Y)
         };
         Ok((x, y))
     }

@@ -105,8 +105,9 @@ pub fn run_all<T: Real, E: Executor>(
     }
     count_in_multiplications(&mut rows);
     rows.sort_by_key(|row| row.result.as_ref().map_or(Duration::MAX, |outcome| outcome.multiply.median));
-    let of_rows =
-        |chosen: &dyn Fn(&Row) -> bool| rows.iter().filter(|&row| chosen(row)).map(|row| row.format).collect();
+    let of_rows = |chosen: &dyn Fn(&Row) -> bool| {
+        rows.iter().filter(|&row| chosen(row)).map(|row| row.format.to_owned()).collect()
+    };
     let wrong: Vec<_> = of_rows(&|row| row.result.as_ref().is_some_and(|outcome| !outcome.verification.passed));
     let failed: Vec<_> = of_rows(&|row| row.failed);
     let record = Record {

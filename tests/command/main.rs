@@ -1,6 +1,7 @@
 //! The command `warp-spmv` as a user runs it.
 
 mod bad_input;
+mod bench;
 mod convert;
 mod files;
 mod info;

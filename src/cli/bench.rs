@@ -1,0 +1,358 @@
+//! `warp-spmv bench`: measures many matrices in many formats, and keeps the results in a file.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use lab::measure::{Bench, Case, STANDARD, Settings, UNIT};
+use lab::record::{Entry, Run};
+use lab::results;
+use lab::subject::{self, Subject, Visitor};
+use lab::suite::{self, Member, Suite};
+use lab::timing::Effort;
+use warp_spmv::executor::ExecutorName;
+use warp_spmv::{Csr, Format, Real};
+
+use super::error::Error;
+use super::input::Source;
+use super::output::{self, printable};
+use super::pace::Pace;
+use super::progress::Progress;
+use super::run::{Precision, executor_parser};
+use super::units::{duration, four_digits};
+
+pub const EXAMPLES: &str = "\
+Examples:
+  warp-spmv bench
+  warp-spmv bench --suite large --out results.json
+  warp-spmv bench --suite large --out results.json --resume
+  warp-spmv bench --matrix 1138_bus.mtx --matrix stencil:27:100 --format csr-vector --format sell-p
+  warp-spmv bench --executor cpu --precision float64 --format all --json > results.json";
+
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// The list of matrices [default: quick]
+    #[arg(long, value_parser = suite_parser(), conflicts_with = "matrix")]
+    suite: Option<Suite>,
+    /// A file or generator instead of a suite; may be given several times
+    #[arg(long, value_name = "FILE|GENERATOR")]
+    matrix: Vec<OsString>,
+    /// A format, standard for one of each kind, or all; may be given several times. csr-vector is always measured: the
+    /// cost of conversions is counted in it
+    #[arg(long, value_parser = formats_parser(), default_value = STANDARD_NAME)]
+    format: Vec<Formats>,
+    /// Where to multiply; may be given several times [default: cuda where there is a GPU that this program can use,
+    /// otherwise cpu]
+    #[arg(long, value_parser = executor_parser())]
+    executor: Vec<ExecutorName>,
+    /// The type of all values [default: both]
+    #[arg(long, value_enum)]
+    precision: Vec<Precision>,
+    /// Timed multiplications in each format
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
+    repeat: u32,
+    /// Seconds of multiplying after which a slow format is timed less often, but at least 5 times
+    #[arg(long, value_name = "SECONDS", default_value_t = 2.0, value_parser = positive_parser())]
+    seconds: f64,
+    /// Keep every single time, not the median and the quartiles alone
+    #[arg(long)]
+    samples: bool,
+    /// Write the results to this file after each matrix
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Go on with a file of results: what is there is not measured again
+    #[arg(long, requires = "out")]
+    resume: bool,
+    /// Print the results as JSON instead of text
+    #[arg(long)]
+    json: bool,
+}
+
+/// What `--format` can ask for.
+#[derive(Clone, Copy, Debug)]
+enum Formats {
+    One(Format),
+    Standard,
+    All,
+}
+
+const STANDARD_NAME: &str = "standard";
+const ALL_NAME: &str = "all";
+
+fn formats_parser() -> impl TypedValueParser<Value = Formats> {
+    let names = Format::ALL.iter().map(|format| format.name());
+    PossibleValuesParser::new([STANDARD_NAME, ALL_NAME].into_iter().chain(names)).try_map(|name| match name.as_str() {
+        STANDARD_NAME => Ok(Formats::Standard),
+        ALL_NAME => Ok(Formats::All),
+        name => name.parse().map(Formats::One),
+    })
+}
+
+fn suite_parser() -> impl TypedValueParser<Value = Suite> {
+    PossibleValuesParser::new(Suite::ALL.iter().map(|suite| suite.name())).try_map(|name| name.parse::<Suite>())
+}
+
+fn positive_parser() -> impl TypedValueParser<Value = f64> {
+    clap::builder::NonEmptyStringValueParser::new().try_map(|text| match text.parse() {
+        Ok(number) if number > 0.0 && f64::is_finite(number) => Ok(number),
+        _ => Err("a number above 0 is expected"),
+    })
+}
+
+/// What is to be done, whatever the executor.
+struct Job<'a> {
+    arguments: &'a Arguments,
+    members: Vec<Matrix>,
+    precisions: Vec<Precision>,
+    settings: Settings,
+    /// Measured before, or up to now.
+    entries: Vec<Entry>,
+    /// What was measured now, and how it went.
+    tally: Tally,
+}
+
+/// A matrix to measure.
+struct Matrix {
+    source: Source,
+    family: Option<&'static str>,
+}
+
+/// What the exit code depends on.
+#[derive(Default)]
+struct Tally {
+    wrong: BTreeSet<String>,
+    failed: BTreeSet<String>,
+}
+
+pub fn bench(arguments: &Arguments) -> Result<(), Error> {
+    let mut job = Job::new(arguments)?;
+    let mut names = arguments.executor.clone();
+    if names.is_empty() {
+        names.push(if cfg!(feature = "cuda") { ExecutorName::Cuda } else { ExecutorName::Cpu });
+    }
+    for name in names {
+        match subject::with(name, &mut job) {
+            Err(warp_spmv::Error::Unavailable { reason, .. }) if arguments.executor.is_empty() => {
+                output::say(&format!("no GPU: {reason}, measuring on the CPU"));
+                subject::with(ExecutorName::Cpu, &mut job)??;
+            }
+            done => done??,
+        }
+    }
+    if arguments.json {
+        output::print(&output::json(&job.entries))?;
+    }
+    let Tally { wrong, failed } = job.tally;
+    let [wrong, failed] = [wrong, failed].map(|names| names.into_iter().collect::<Vec<_>>());
+    if wrong.is_empty() && failed.is_empty() { Ok(()) } else { Err(Error::Formats { wrong, failed }) }
+}
+
+impl<'a> Job<'a> {
+    fn new(arguments: &'a Arguments) -> Result<Self, Error> {
+        let mut entries = Vec::new();
+        if let Some(out) = &arguments.out {
+            output::check_folder(out)?;
+            let exists = out.try_exists().map_err(|source| warp_spmv::Error::File { path: out.clone(), source })?;
+            if exists && arguments.resume {
+                entries = results::read(out)?;
+            } else if exists {
+                let out = printable(&out.to_string_lossy());
+                return Err(Error::Usage(format!("{out} exists: --resume goes on with it, or give another --out")));
+            }
+        }
+        let mut formats = Vec::new();
+        for asked in &arguments.format {
+            match asked {
+                Formats::One(format) => formats.push(*format),
+                Formats::Standard => formats.extend(STANDARD),
+                Formats::All => formats.extend(Format::ALL),
+            }
+        }
+        let mut precisions = arguments.precision.clone();
+        if precisions.is_empty() {
+            precisions.extend([Precision::Float64, Precision::Float32]);
+        }
+        let effort = Effort { warm_ups: 5, repetitions: arguments.repeat as usize, seconds: arguments.seconds };
+        let settings = Settings { formats, effort, samples: arguments.samples };
+        let members = members(arguments)?;
+        Ok(Self { arguments, members, precisions, settings, entries, tally: Tally::default() })
+    }
+
+    /// The entry of a matrix if all that is asked for is in it.
+    fn done(&self, name: &str, executor: &str, precision: &str) -> bool {
+        let wanted = || self.settings.formats.iter().chain([&UNIT]).map(|format| format.name());
+        self.entries.iter().any(|entry| {
+            is_of(entry, name, executor, precision) && wanted().all(|format| entry.spmv.contains_key(format))
+        })
+    }
+
+    /// Takes a new entry in the place of one that lacked something, and saves all.
+    fn keep(&mut self, entry: Entry) -> Result<(), Error> {
+        let same = |old: &Entry| is_of(old, &entry.filename, &entry.env.executor, &entry.env.precision);
+        self.entries.retain(|old| !same(old));
+        self.entries.push(entry);
+        match &self.arguments.out {
+            Some(out) => Ok(results::write(out, &self.entries)?),
+            None => Ok(()),
+        }
+    }
+}
+
+fn is_of(entry: &Entry, name: &str, executor: &str, precision: &str) -> bool {
+    entry.filename == name && entry.env.executor == executor && entry.env.precision == precision
+}
+
+/// The matrices that are asked for. Generators' texts are checked before anything is measured.
+fn members(arguments: &Arguments) -> Result<Vec<Matrix>, Error> {
+    if arguments.matrix.is_empty() {
+        let members = arguments.suite.unwrap_or(Suite::Quick).members().into_iter();
+        return Ok(members
+            .map(|Member { family, text }| Matrix { source: Source::new(text.into()), family: Some(family) })
+            .collect());
+    }
+    let members = arguments.matrix.iter().map(|matrix| {
+        let family = matrix.to_str().and_then(suite::family_of);
+        let source = Source::new(matrix.clone());
+        source.check()?;
+        Ok(Matrix { source, family })
+    });
+    members.collect()
+}
+
+impl Visitor for &mut Job<'_> {
+    type Output = Result<(), Error>;
+
+    fn visit<S: Subject>(self, subject: &S) -> Self::Output {
+        let executor = S::NAME.name();
+        let precisions = self.precisions.clone();
+        let other = self
+            .entries
+            .iter()
+            .find(|entry| entry.env.executor == executor && entry.env.device != subject.device().name);
+        if let Some(Entry { env, .. }) = other {
+            let here = &subject.device().name;
+            return Err(Error::Usage(format!(
+                "the results that --resume goes on with are of {}, and this is {here}: give another --out",
+                printable(&env.device)
+            )));
+        }
+        let weights: Vec<f64> = self.members.iter().map(|member| member.source.weight()).collect();
+        let mut bench = None;
+        let mut pace = Pace::new(weights.iter().sum::<f64>() * precisions.len() as f64);
+        for place in 0..self.members.len() {
+            let name = self.members[place].source.name();
+            let open: Vec<_> =
+                precisions.iter().filter(|precision| !self.done(&name, executor, precision.name())).copied().collect();
+            pace.skip(weights[place] * (precisions.len() - open.len()) as f64);
+            if open.is_empty() {
+                continue;
+            }
+            // Ceilings are measured only where there is something to compare with them.
+            let bench = match &mut bench {
+                Some(bench) => bench,
+                empty => empty.insert(Bench::new(subject)?),
+            };
+            self.measure(bench, place, &open, weights[place], &mut pace)?;
+        }
+        Ok(())
+    }
+}
+
+impl Job<'_> {
+    /// Measures one matrix in the precisions that are still to be done.
+    fn measure<S: Subject>(
+        &mut self,
+        bench: &mut Bench<'_, S>,
+        place: usize,
+        precisions: &[Precision],
+        weight: f64,
+        pace: &mut Pace,
+    ) -> Result<(), Error> {
+        let Matrix { source, family } = &self.members[place];
+        let (name, family) = (source.name(), *family);
+        let matrix = match source.load::<f64>() {
+            Ok(input) => Ok(input.matrix.into_csr()),
+            Err(error) => Err(error.to_string()),
+        };
+        for precision in precisions {
+            let entry = match (&matrix, precision) {
+                (Ok(matrix), Precision::Float64) => self.entry(bench, &name, family, matrix),
+                (Ok(matrix), Precision::Float32) => self.entry(bench, &name, family, &matrix.cast::<f32>()),
+                (Err(error), Precision::Float64) => bench.missing::<f64>(&name, family, error.clone()),
+                (Err(error), Precision::Float32) => bench.missing::<f32>(&name, family, error.clone()),
+            };
+            pace.done(weight);
+            self.tell(&entry, pace)?;
+            self.keep(entry)?;
+        }
+        Ok(())
+    }
+
+    fn entry<T: Real, S: Subject>(
+        &self,
+        bench: &mut Bench<'_, S>,
+        name: &str,
+        family: Option<&str>,
+        matrix: &Csr<T>,
+    ) -> Entry {
+        let progress = Progress::times(format!("{}, {}", printable(name), T::PRECISION));
+        let formats = self.settings.formats.len() as u64;
+        let mut done = 0;
+        let case = Case { name, family, figure: None, matrix };
+        let entry = bench.measure(&case, &self.settings, &mut |_, _| {
+            done += 1;
+            progress.update(done, formats.max(done));
+        });
+        entry.unwrap_or_else(|error| bench.missing::<T>(name, family, error.to_string()))
+    }
+
+    /// Prints a line for an entry, and remembers what went wrong in it.
+    fn tell(&mut self, entry: &Entry, pace: &Pace) -> Result<(), Error> {
+        let of = format!("{} {}", printable(&entry.filename), entry.env.precision);
+        if let Some(error) = &entry.error {
+            output::say(&format!("{of}: {error}"));
+            self.tally.failed.insert(entry.filename.clone());
+        }
+        for (format, run) in &entry.spmv {
+            if run.is_wrong() || run.has_failed() {
+                output::say(&format!("{of}, {format}: {}", run.error.as_deref().unwrap_or_default()));
+            }
+            if run.is_wrong() {
+                self.tally.wrong.insert(format.clone());
+            } else if run.has_failed() {
+                self.tally.failed.insert(format.clone());
+            }
+        }
+        if self.arguments.json {
+            return Ok(());
+        }
+        output::print(&format!("{} {of}: {}\n", pace.left(), summary(entry)))
+    }
+}
+
+/// The fastest formats of an entry in a line.
+fn summary(entry: &Entry) -> String {
+    let mut told = Vec::new();
+    let mut tell = |name: &str, run: &Run| {
+        let Some(seconds) = run.seconds() else { return };
+        let mut text = format!("{name} {}", duration(Duration::from_secs_f64(seconds)));
+        if let Some(gflops) = run.gflops {
+            text += &format!(", {} GFLOP/s", four_digits(gflops));
+        }
+        if let Some(eta) = run.eta {
+            text += &format!(", {eta:.2} of copy");
+        }
+        told.push(text);
+    };
+    let own = entry.fastest(|_, run| !run.is_peer()).map(|(name, _)| name.to_owned());
+    let peer = entry.fastest(|_, run| run.is_peer()).map(|(name, _)| name.to_owned());
+    let unit = Some(UNIT.name().to_owned()).filter(|_| own.as_deref() != Some(UNIT.name()));
+    for name in [own, unit, peer].into_iter().flatten() {
+        if let Some(run) = entry.spmv.get(&name) {
+            tell(&name, run);
+        }
+    }
+    if told.is_empty() { "nothing measured".into() } else { told.join("; ") }
+}
