@@ -20,9 +20,20 @@ pub fn from_csr<T: Real, K: KernelExecutor>(
     executor: &K,
     matrix: Csr<T, K::Memory>,
 ) -> Result<Coo<T, K::Memory>, Error> {
-    let Csr { rows, columns, stored, row_offsets, column_indices, values } = matrix;
-    let row_indices = each_width!(&row_offsets, offsets => rows_of_entries(executor, offsets, stored))?;
+    let row_indices = row_indices(executor, &matrix)?;
+    let Csr { rows, columns, stored, column_indices, values, .. } = matrix;
     Ok(Coo { rows, columns, stored, row_indices, column_indices, values })
+}
+
+/// The row of each entry of `matrix`: what COO has besides its columns and values.
+///
+/// # Errors
+/// When memory runs out, or the device fails.
+pub fn row_indices<T: Real, K: KernelExecutor>(
+    executor: &K,
+    matrix: &Csr<T, K::Memory>,
+) -> Result<Array<K, u32>, Error> {
+    each_width!(matrix.row_offsets(), offsets => rows_of_entries(executor, offsets, matrix.nnz()))
 }
 
 /// The row of each entry, from where each row begins.

@@ -1,6 +1,7 @@
 //! NVIDIA GPUs, through the CUDA driver.
 
 use std::collections::HashMap;
+use std::ffi::c_void;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -177,6 +178,17 @@ impl KernelExecutor for Cuda {
 }
 
 impl Cuda {
+    /// The stream that multiplications are queued on, a `CUstream`, for libraries that work on the same arrays. This
+    /// GPU's primary context is the calling thread's current one afterwards. The stream lives as long as this
+    /// executor.
+    ///
+    /// # Errors
+    /// When the device fails.
+    pub fn enter_stream(&self) -> Result<*mut c_void, Error> {
+        self.enter()?;
+        Ok(self.stream.as_inner().cast())
+    }
+
     /// Queues a copy from one array to another of the same length.
     ///
     /// # Errors
@@ -290,7 +302,9 @@ impl<T: Element> Buffer<T> for CudaBuffer<T> {
 }
 
 impl<T: Element> CudaBuffer<T> {
-    fn address(&self) -> u64 {
+    /// Where the array is on the GPU; 0 for an empty one. Reading and writing there is the business of what is queued
+    /// on the executor's stream.
+    pub fn address(&self) -> u64 {
         self.array.as_ref().map_or(0, |array| array.as_device_ptr().as_raw())
     }
 
