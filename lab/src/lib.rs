@@ -4,6 +4,7 @@ mod ceilings;
 mod error;
 pub mod measure;
 pub mod memory;
+pub mod peers;
 pub mod record;
 pub mod results;
 pub mod row_lengths;

@@ -5,6 +5,8 @@
 //! of the source tree. It prints Markdown, and exits with 1 when anything is wrong.
 
 mod measure;
+#[cfg(feature = "peers")]
+mod peers;
 #[path = "../scenarios/mod.rs"]
 mod scenarios;
 
@@ -51,6 +53,11 @@ fn main() -> ExitCode {
     check_multivectors::<f64>(&gpu);
     check_transposes::<f32>(&gpu);
     check_transposes::<f64>(&gpu);
+    #[cfg(feature = "peers")]
+    {
+        peers::check_peers::<f32>(&gpu);
+        peers::check_peers::<f64>(&gpu);
+    }
     check_files(&gpu, &files);
     if !quick {
         measure::measure(&gpu).unwrap_or_else(|error| panic!("{error}"));

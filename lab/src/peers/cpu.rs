@@ -1,0 +1,238 @@
+//! sprs and faer. Neither has a product of a sparse matrix and a vector that uses more than one thread: faer takes a
+//! degree of parallelism there and ignores it (0.24), and sprs has threads for products of two sparse matrices only.
+
+use std::any::Any;
+
+use faer::sparse::linalg::matmul::sparse_dense_matmul;
+use faer::sparse::{SparseRowMatRef, SymbolicSparseRowMatRef};
+use faer::{Accum, MatMut, MatRef, Par};
+use host::executor::Cpu;
+use host::format::Offsets;
+use host::memory::ElementType;
+use host::{Csr, Error, Real};
+use sprs::{CsMatViewI, SpIndex};
+
+use super::{Peer, PeerError, Prepared, check_vectors};
+
+/// A number type that both libraries know.
+trait Number: Real + sprs::MulAcc + faer::traits::RealField {}
+
+impl Number for f32 {}
+impl Number for f64 {}
+
+/// The peers on the CPU.
+pub fn peers<T: Real>() -> Vec<Box<dyn Peer<T, Cpu>>> {
+    fn all<T: Number>() -> Box<dyn Any> {
+        Box::new([Box::new(Sprs) as Box<dyn Peer<T, Cpu>>, Box::new(Faer)])
+    }
+    let peers = match T::TYPE {
+        ElementType::Float32 => all::<f32>(),
+        _ => all::<f64>(),
+    };
+    // Of a third type of numbers there would be no peers.
+    peers.downcast::<[Box<dyn Peer<T, Cpu>>; 2]>().map_or_else(|_| Vec::new(), |peers| Vec::from(*peers))
+}
+
+/// sprs: `mul_acc_mat_vec_csr`, which is y ← y + A x.
+struct Sprs;
+
+impl<T: Number> Peer<T, Cpu> for Sprs {
+    fn name(&self) -> &'static str {
+        "sprs"
+    }
+
+    fn library(&self) -> String {
+        "sprs 0.11".into()
+    }
+
+    fn prepare<'a>(
+        &'a self,
+        matrix: &'a Csr<T>,
+        _x: &Vec<T>,
+        _y: &mut Vec<T>,
+    ) -> Result<Box<dyn Prepared<T, Cpu> + 'a>, PeerError> {
+        fn view<'a, T: Number, O: SpIndex>(
+            matrix: &'a Csr<T>,
+            offsets: &'a [O],
+        ) -> Result<Box<dyn Prepared<T, Cpu> + 'a>, PeerError> {
+            let shape = (matrix.rows(), matrix.columns());
+            let view =
+                CsMatViewI::try_new(shape, offsets, matrix.column_indices().as_slice(), matrix.values().as_slice())
+                    .map_err(|(.., error)| PeerError::Unfit { library: "sprs", reason: error.to_string() })?;
+            Ok(Box::new(SprsView { matrix, view, product: Vec::new() }))
+        }
+        match matrix.row_offsets() {
+            Offsets::Narrow(offsets) => view(matrix, offsets),
+            Offsets::Wide(offsets) => view(matrix, offsets),
+        }
+    }
+}
+
+struct SprsView<'a, T: Number, O: SpIndex> {
+    matrix: &'a Csr<T>,
+    view: CsMatViewI<'a, T, u32, O>,
+    /// A x, where that is not what is added to y.
+    product: Vec<T>,
+}
+
+impl<T: Number, O: SpIndex> Prepared<T, Cpu> for SprsView<'_, T, O> {
+    fn strategy(&self) -> String {
+        "CSR, mul_acc_mat_vec_csr, one thread".into()
+    }
+
+    fn storage(&self) -> u64 {
+        self.matrix.bytes() as u64
+    }
+
+    fn reproducible(&self) -> Option<bool> {
+        Some(true)
+    }
+
+    fn multiply(&mut self, alpha: T, x: &Vec<T>, beta: T, y: &mut Vec<T>) -> Result<(), Error> {
+        check_vectors(self.matrix, x, y)?;
+        scale(beta, y);
+        if alpha == T::ONE {
+            sprs::prod::mul_acc_mat_vec_csr(self.view.view(), x.as_slice(), y.as_mut_slice());
+        } else {
+            self.product.clear();
+            self.product.resize(y.len(), T::ZERO);
+            sprs::prod::mul_acc_mat_vec_csr(self.view.view(), x.as_slice(), self.product.as_mut_slice());
+            y.iter_mut().zip(&self.product).for_each(|(y, &product)| *y += alpha * product);
+        }
+        Ok(())
+    }
+}
+
+/// faer: `sparse_dense_matmul` of a matrix by rows, which overwrites y or adds α A x to it.
+struct Faer;
+
+impl<T: Number> Peer<T, Cpu> for Faer {
+    fn name(&self) -> &'static str {
+        "faer"
+    }
+
+    fn library(&self) -> String {
+        "faer 0.24".into()
+    }
+
+    fn prepare<'a>(
+        &'a self,
+        matrix: &'a Csr<T>,
+        _x: &Vec<T>,
+        _y: &mut Vec<T>,
+    ) -> Result<Box<dyn Prepared<T, Cpu> + 'a>, PeerError> {
+        let offsets = match matrix.row_offsets() {
+            // It checks its arrays by assertions; these hold for every valid matrix but for this bound.
+            Offsets::Narrow(offsets) if matrix.nnz() <= i32::MAX as usize => offsets,
+            _ => {
+                let reason = "offsets are not of the same type as column indices".into();
+                return Err(PeerError::Unfit { library: "faer", reason });
+            }
+        };
+        let (rows, columns) = (matrix.rows(), matrix.columns());
+        let pattern =
+            SymbolicSparseRowMatRef::new_unsorted_checked(rows, columns, offsets, None, matrix.column_indices());
+        Ok(Box::new(FaerView { matrix, view: SparseRowMatRef::new(pattern, matrix.values()) }))
+    }
+}
+
+struct FaerView<'a, T: Number> {
+    matrix: &'a Csr<T>,
+    view: SparseRowMatRef<'a, u32, T>,
+}
+
+impl<T: Number> Prepared<T, Cpu> for FaerView<'_, T> {
+    fn strategy(&self) -> String {
+        "CSR, sparse_dense_matmul, one thread".into()
+    }
+
+    fn storage(&self) -> u64 {
+        self.matrix.bytes() as u64
+    }
+
+    fn reproducible(&self) -> Option<bool> {
+        Some(true)
+    }
+
+    fn multiply(&mut self, alpha: T, x: &Vec<T>, beta: T, y: &mut Vec<T>) -> Result<(), Error> {
+        check_vectors(self.matrix, x, y)?;
+        let accumulate = if beta == T::ZERO {
+            Accum::Replace
+        } else {
+            scale(beta, y);
+            Accum::Add
+        };
+        let (rows, columns) = (y.len(), x.len());
+        let y = MatMut::from_column_major_slice_mut(y, rows, 1);
+        let x = MatRef::from_column_major_slice(x, columns, 1);
+        sparse_dense_matmul(y, accumulate, self.view, x, alpha, Par::Seq);
+        Ok(())
+    }
+}
+
+/// y ← β y, without reading y where β is 0.
+fn scale<T: Real>(beta: T, y: &mut [T]) {
+    if beta == T::ZERO {
+        y.fill(T::ZERO);
+    } else if beta != T::ONE {
+        y.iter_mut().for_each(|y| *y = beta * *y);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use host::verify::{exact, verify};
+
+    use super::super::tests::{matrices, vector};
+    use super::super::{BOUND, WithPeers};
+    use super::*;
+
+    fn check<T: Real>() {
+        let cpu = Cpu::new();
+        let peers = cpu.peers::<T>();
+        assert!(peers.absent.is_empty());
+        assert_eq!(peers.present.iter().map(|peer| peer.name()).collect::<Vec<_>>(), ["sprs", "faer"]);
+        for (name, matrix) in matrices::<T>() {
+            let x = vector::<T>(matrix.columns());
+            for peer in &peers.present {
+                for (alpha, beta) in [(1.0, 0.0), (2.0, 0.0), (1.0, 1.0), (1.5, -0.5)] {
+                    let (alpha, beta) = (T::from_f64(alpha), T::from_f64(beta));
+                    let mut y = vec![T::from_f64(if beta == T::ZERO { f64::NAN } else { 3.25 }); matrix.rows()];
+                    let exact = exact(&matrix, alpha, &x, beta, &y).unwrap();
+                    let mut prepared = peer.prepare(&matrix, &x, &mut y).unwrap();
+                    prepared.multiply(alpha, &x, beta, &mut y).unwrap();
+                    let verification = verify(&y, &exact, BOUND).unwrap();
+                    assert!(verification.passed(), "{}, {name}, {alpha}, {beta}: {verification:?}", peer.name());
+                    assert_eq!(u128::from(prepared.storage()), matrix.bytes());
+                    assert!(prepared.multiply(alpha, &x, beta, &mut vec![]).is_err());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn they_are_right_in_float32() {
+        check::<f32>();
+    }
+
+    #[test]
+    fn they_are_right_in_float64() {
+        check::<f64>();
+    }
+
+    #[test]
+    fn what_a_library_does_not_take_is_said_in_one_line() {
+        let unsorted = Csr::try_new(1, 3, vec![0u32, 2], vec![2, 0], vec![1.0f64, 2.0]).unwrap();
+        let wide = Csr::try_new(1, 3, Offsets::Wide(vec![0, 2]), vec![0, 2], vec![1.0f64, 2.0]).unwrap();
+        let (x, mut y) = (vec![1.0; 3], vec![0.0]);
+        for (peer, matrix) in [(&Sprs as &dyn Peer<f64, Cpu>, &unsorted), (&Faer, &wide)] {
+            let error = peer.prepare(matrix, &x, &mut y).err().unwrap().to_string();
+            assert!(error.starts_with(peer.name()) && !error.contains('\n'), "{error}");
+        }
+        // Each takes what the other does not.
+        for (peer, matrix) in [(&Sprs as &dyn Peer<f64, Cpu>, &wide), (&Faer, &unsorted)] {
+            peer.prepare(matrix, &x, &mut y).unwrap().multiply(1.0, &x, 0.0, &mut y).unwrap();
+            assert_eq!(y, [3.0]);
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! Multiplication by `cusparseSpMV`, for matrices of every format.
+
+use std::ffi::c_void;
+use std::rc::Rc;
+
+use cudarc::cusparse::sys;
+use host::executor::{Cuda, CudaBuffer, CudaMemory, Executor};
+use host::{Csr, Error, Real};
+
+use super::descriptors::{MatrixDescriptor, VectorDescriptor, data_type};
+use super::library::{Library, check};
+use crate::peers::{Prepared, check_vectors};
+
+const PLAIN: sys::cusparseOperation_t = sys::cusparseOperation_t::CUSPARSE_OPERATION_NON_TRANSPOSE;
+
+/// A matrix as cuSPARSE sees it.
+pub struct Stored {
+    /// The matrix; declared first, so that it goes before the arrays do.
+    pub descriptor: MatrixDescriptor,
+    /// The arrays that are not those of the CSR matrix.
+    #[expect(dead_code, reason = "they are kept for the descriptor")]
+    pub arrays: Vec<Box<dyn std::any::Any>>,
+    /// Bytes of all its arrays.
+    pub bytes: u128,
+}
+
+/// A matrix that was preprocessed.
+pub struct Generic<'a, T: Real> {
+    // Fields are dropped in this order: the library last.
+    stored: Stored,
+    x: VectorDescriptor,
+    y: VectorDescriptor,
+    /// Preprocessing leaves its results there.
+    buffer: CudaBuffer<u64>,
+    buffer_bytes: usize,
+    algorithm: sys::cusparseSpMVAlg_t,
+    strategy: String,
+    matrix: &'a Csr<T, CudaMemory>,
+    library: Rc<Library<'a>>,
+}
+
+impl<'a, T: Real> Generic<'a, T> {
+    /// Preprocesses a matrix. Queued on the stream.
+    ///
+    /// # Errors
+    /// When memory runs out, or the library or the device fails.
+    pub fn new(
+        library: Rc<Library<'a>>,
+        matrix: &'a Csr<T, CudaMemory>,
+        stored: Stored,
+        algorithm: sys::cusparseSpMVAlg_t,
+        format: &str,
+        [x, y]: [&CudaBuffer<T>; 2],
+    ) -> Result<Self, Error> {
+        check_vectors(matrix, x, y)?;
+        let cuda = library.enter()?;
+        let (x, y) = (VectorDescriptor::new(x)?, VectorDescriptor::new(y)?);
+        let (alpha, beta) = (scalar(&T::ONE), scalar(&T::ZERO));
+        let mut buffer_bytes = 0;
+        // SAFETY: the handle and the descriptors are the library's own; the scalars are on the host, as the handle
+        // expects, and of the type that is computed in; the size is written to a valid place.
+        let status = unsafe {
+            sys::cusparseSpMV_bufferSize(
+                library.handle(),
+                PLAIN,
+                alpha,
+                stored.descriptor.get(),
+                x.get().cast_const(),
+                beta,
+                y.get(),
+                data_type::<T>(),
+                algorithm,
+                &mut buffer_bytes,
+            )
+        };
+        check("cusparseSpMV_bufferSize", status)?;
+        // Never without an address, even where nothing is needed.
+        let buffer = cuda.zeros::<u64>(buffer_bytes.div_ceil(8).max(2))?;
+        // SAFETY: as above, and the buffer has the size that was asked for and lives as long as the matrix.
+        let status = unsafe {
+            sys::cusparseSpMV_preprocess(
+                library.handle(),
+                PLAIN,
+                alpha,
+                stored.descriptor.get(),
+                x.get().cast_const(),
+                beta,
+                y.get(),
+                data_type::<T>(),
+                algorithm,
+                buffer.address() as *mut c_void,
+            )
+        };
+        check("cusparseSpMV_preprocess", status)?;
+        let strategy = format!("{format}, {algorithm:?}, preprocessed, buffer of {buffer_bytes} bytes");
+        Ok(Self { stored, x, y, buffer, buffer_bytes, algorithm, strategy, matrix, library })
+    }
+}
+
+impl<T: Real> Prepared<T, Cuda> for Generic<'_, T> {
+    fn strategy(&self) -> String {
+        self.strategy.clone()
+    }
+
+    fn storage(&self) -> u64 {
+        self.stored.bytes as u64 + self.buffer_bytes as u64
+    }
+
+    fn reproducible(&self) -> Option<bool> {
+        use sys::cusparseSpMVAlg_t::*;
+        // As its documentation says of each algorithm.
+        match self.algorithm {
+            CUSPARSE_SPMV_CSR_ALG2 | CUSPARSE_SPMV_COO_ALG2 | CUSPARSE_SPMV_SELL_ALG1 => Some(true),
+            CUSPARSE_SPMV_CSR_ALG1 | CUSPARSE_SPMV_COO_ALG1 => Some(false),
+            _ => None,
+        }
+    }
+
+    fn multiply(&mut self, alpha: T, x: &CudaBuffer<T>, beta: T, y: &mut CudaBuffer<T>) -> Result<(), Error> {
+        check_vectors(self.matrix, x, y)?;
+        self.library.enter()?;
+        self.x.point_to(x)?;
+        self.y.point_to(y)?;
+        // SAFETY: as for the preprocessing; matrix, algorithm and buffer are the same as there. Freeing any of the
+        // arrays waits until the multiplication is done.
+        let status = unsafe {
+            sys::cusparseSpMV(
+                self.library.handle(),
+                PLAIN,
+                scalar(&alpha),
+                self.stored.descriptor.get(),
+                self.x.get().cast_const(),
+                scalar(&beta),
+                self.y.get(),
+                data_type::<T>(),
+                self.algorithm,
+                self.buffer.address() as *mut c_void,
+            )
+        };
+        check("cusparseSpMV", status)
+    }
+}
+
+fn scalar<T: Real>(value: &T) -> *const c_void {
+    std::ptr::from_ref(value).cast()
+}

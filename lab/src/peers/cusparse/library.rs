@@ -1,0 +1,139 @@
+//! The library itself: found, loaded, and told which stream to use.
+
+use std::rc::Rc;
+
+use cudarc::cusparse::sys;
+use host::Error;
+use host::executor::Cuda;
+
+/// What every peer calls. cudarc panics when a function is missing, so that they are all looked for beforehand.
+const NEEDED: &[&str] = &[
+    "cusparseCreate",
+    "cusparseDestroy",
+    "cusparseGetVersion",
+    "cusparseSetStream",
+    "cusparseCreateConstCsr",
+    "cusparseCreateConstCoo",
+    "cusparseCreateConstSlicedEll",
+    "cusparseCreateConstBsr",
+    "cusparseDestroySpMat",
+    "cusparseCreateDnVec",
+    "cusparseDestroyDnVec",
+    "cusparseDnVecSetValues",
+    "cusparseSpMV_bufferSize",
+    "cusparseSpMV_preprocess",
+    "cusparseSpMV",
+];
+
+/// A handle of cuSPARSE, on the stream of an executor.
+pub struct Library<'e> {
+    handle: sys::cusparseHandle_t,
+    cuda: &'e Cuda,
+    /// 1000 times the major version, 100 times the minor one, and the patch level.
+    version: i32,
+}
+
+impl<'e> Library<'e> {
+    /// Loads the library and makes a handle.
+    ///
+    /// # Errors
+    /// Why it cannot be used, in one line.
+    pub fn new(cuda: &'e Cuda) -> Result<Rc<Self>, String> {
+        load()?;
+        let stream = cuda.enter_stream().map_err(|error| error.to_string())?;
+        let mut library = Self { handle: std::ptr::null_mut(), cuda, version: 0 };
+        // SAFETY: the functions are there, by `load`; the context is current; the places that are written to are
+        // valid; the stream outlives the handle, for the executor is borrowed.
+        let made = unsafe {
+            check("cusparseCreate", sys::cusparseCreate(&mut library.handle))
+                .and_then(|()| {
+                    check("cusparseGetVersion", sys::cusparseGetVersion(library.handle, &mut library.version))
+                })
+                .and_then(|()| check("cusparseSetStream", sys::cusparseSetStream(library.handle, stream.cast())))
+        };
+        made.map_err(|error| error.to_string())?;
+        Ok(Rc::new(library))
+    }
+
+    /// The executor, made current on the calling thread.
+    pub fn enter(&self) -> Result<&'e Cuda, Error> {
+        self.cuda.enter_stream()?;
+        Ok(self.cuda)
+    }
+
+    /// The handle.
+    pub fn handle(&self) -> sys::cusparseHandle_t {
+        self.handle
+    }
+
+    /// Whether SpMV takes BSR: as of the version in CUDA 13.0.
+    pub fn multiplies_blocks(&self) -> bool {
+        self.version >= 12_600
+    }
+
+    /// Name and version.
+    pub fn name(&self) -> String {
+        let (major, minor, patch) = (self.version / 1000, self.version / 100 % 10, self.version % 100);
+        format!("cuSPARSE {major}.{minor}.{patch}")
+    }
+}
+
+impl Drop for Library<'_> {
+    fn drop(&mut self) {
+        if self.handle.is_null() {
+            return;
+        }
+        // Nobody can be told of a failure here, and there is nothing to be done about it.
+        let _ = self.enter();
+        // SAFETY: the handle was made by the library and is not used any more.
+        let _ = unsafe { sys::cusparseDestroy(self.handle) };
+    }
+}
+
+/// Finds the library.
+fn load() -> Result<(), String> {
+    // SAFETY: loading runs the library's own initialization, which asks nothing of its callers.
+    if !unsafe { sys::is_culib_present() } {
+        return Err("libcusparse.so.12 cannot be loaded; LD_LIBRARY_PATH must have its folder, and that of the \
+                    libnvJitLink.so that it needs"
+            .into());
+    }
+    match NEEDED.iter().find(|function| !has(function)) {
+        Some(function) => Err(format!("the libcusparse that is installed is too old: it has no {function}")),
+        None => Ok(()),
+    }
+}
+
+/// Whether a loaded library has a function.
+pub fn has(function: &str) -> bool {
+    // SAFETY: the library is there, and nothing is called: the type does not matter.
+    unsafe { sys::culib().get::<unsafe extern "C" fn()>(function.as_bytes()) }.is_ok()
+}
+
+/// An error that says what was called and what came back.
+pub fn check(call: &str, status: sys::cusparseStatus_t) -> Result<(), Error> {
+    match status {
+        sys::cusparseStatus_t::CUSPARSE_STATUS_SUCCESS => Ok(()),
+        status => Err(Error::Cuda { what: call.into(), reason: format!("{status:?}") }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_absent_library_is_said_in_one_line() {
+        match load() {
+            Ok(()) => assert!(NEEDED.iter().all(|function| has(function)) && !has("cusparseNoSuchFunction")),
+            Err(reason) => assert!(reason.contains("libcusparse") && !reason.contains('\n'), "{reason}"),
+        }
+    }
+
+    #[test]
+    fn a_failure_names_the_call_and_the_status() {
+        let error = check("cusparseSpMV", sys::cusparseStatus_t::CUSPARSE_STATUS_NOT_SUPPORTED).unwrap_err();
+        assert_eq!(error.to_string(), "CUDA: cusparseSpMV: CUSPARSE_STATUS_NOT_SUPPORTED");
+        assert!(check("cusparseSpMV", sys::cusparseStatus_t::CUSPARSE_STATUS_SUCCESS).is_ok());
+    }
+}

@@ -1,0 +1,115 @@
+//! The rivals on the GPU give right results.
+
+use lab::peers::{BOUND, Peer, PeerError, WithPeers};
+use warp_spmv::executor::{Cuda, Executor};
+use warp_spmv::format::Offsets;
+use warp_spmv::synthetic::Generator;
+use warp_spmv::verify::{exact, verify};
+use warp_spmv::{Csr, Error, Real};
+
+use crate::scenarios::Numbers;
+
+/// α, and β: with β = 0, y is poisoned.
+const FACTORS: &[(f64, f64)] = &[(1.0, 0.0), (2.0, 0.0), (1.5, -0.5)];
+
+/// Multiplies matrices of several structures with every peer.
+pub fn check_peers<T: Real>(gpu: &Cuda) {
+    let peers = gpu.peers::<T>();
+    for absent in &peers.absent {
+        println!("- {}: {}", absent.library, absent.reason);
+    }
+    let matrices = matrices::<T>();
+    for peer in &peers.present {
+        let (mut right, mut worst, mut strategy) = (0, 0.0, None);
+        let mut refused = Vec::new();
+        for (name, matrix) in &matrices {
+            let place = format!("{}, {}, {name}", peer.name(), T::PRECISION);
+            match check_peer(gpu, peer.as_ref(), &place, matrix).unwrap_or_else(|error| panic!("{place}: {error}")) {
+                Ok((told, error)) => {
+                    (right, worst) = (right + 1, f64::max(worst, error));
+                    strategy.get_or_insert(told);
+                }
+                Err(error) => refused.push(format!("{name}: {error}")),
+            }
+        }
+        println!(
+            "- {}, {}, {}: {right} matrices right, worst error {worst:.2} of its bound; told: {}",
+            peer.name(),
+            T::PRECISION,
+            peer.library(),
+            strategy.as_deref().unwrap_or("nothing")
+        );
+        refused.iter().for_each(|refused| println!("  - refused: {refused}"));
+        assert!(right > 0, "{} takes no matrix at all", peer.name());
+    }
+}
+
+/// What the peer was told, and the worst error over its bound; or why it does not take the matrix.
+fn check_peer<T: Real>(
+    gpu: &Cuda,
+    peer: &dyn Peer<T, Cuda>,
+    place: &str,
+    matrix: &Csr<T>,
+) -> Result<Result<(String, f64), PeerError>, Error> {
+    let mut numbers = Numbers::new(17);
+    let x = numbers.vector::<T>(matrix.columns());
+    let y = numbers.vector::<T>(matrix.rows());
+    let on_gpu = gpu.upload_csr(matrix.clone())?;
+    // Not those that are multiplied: a peer may not hold on to what it was shown.
+    let (shown_x, mut shown_y) = (gpu.zeros(matrix.columns())?, gpu.zeros(matrix.rows())?);
+    let mut prepared = match peer.prepare(&on_gpu, &shown_x, &mut shown_y) {
+        Ok(prepared) => prepared,
+        // Whether offsets may be wider than columns is for the library to say.
+        Err(PeerError::Failed(error)) if !matches!(on_gpu.row_offsets(), Offsets::Wide(_)) => return Err(error),
+        Err(refused) => return Ok(Err(refused)),
+    };
+    drop((shown_x, shown_y));
+    let device_x = gpu.upload(x.clone())?;
+    let mut worst = 0.0;
+    for &(alpha, beta) in FACTORS {
+        let (alpha, beta) = (T::from_f64(alpha), T::from_f64(beta));
+        let start = if beta == T::ZERO { vec![T::from_f64(f64::NAN); y.len()] } else { y.clone() };
+        let exact = exact(matrix, alpha, &x, beta, &y)?;
+        let mut multiply = || {
+            let mut device_y = gpu.upload(start.clone())?;
+            prepared.multiply(alpha, &device_x, beta, &mut device_y)?;
+            gpu.download(&device_y)
+        };
+        let (first, second) = (multiply()?, multiply()?);
+        let place = format!("{place}, alpha {alpha}, beta {beta}");
+        for computed in [&first, &second] {
+            let result = verify(computed, &exact, BOUND)?;
+            assert!(result.passed(), "{place}: {result:?}");
+            worst = f64::max(worst, result.worst);
+        }
+        if prepared.reproducible() == Some(true) {
+            assert_eq!(first, second, "{place}: not the same bits twice");
+        }
+    }
+    assert!(prepared.multiply(T::ONE, &gpu.zeros(matrix.columns() + 1)?, T::ZERO, &mut gpu.zeros(y.len())?).is_err());
+    assert!(prepared.storage() as usize >= matrix.nnz() * size_of::<T>(), "{place}");
+    Ok(Ok((prepared.strategy(), worst)))
+}
+
+fn matrices<T: Real>() -> Vec<(String, Csr<T>)> {
+    let generators = [
+        "stencil:27:20",
+        "stencil:5:101x37",
+        "elasticity:width=8",
+        "pareto:rows=4000,k=1.2,base=3",
+        "rectangle:rows=600,columns=9000,per-row=70",
+        "rectangle:rows=9000,columns=60,per-row=2",
+    ];
+    let generate = |text: &&str| (text.to_string(), text.parse::<Generator>().unwrap().generate().unwrap());
+    let mut matrices: Vec<(String, Csr<T>)> = generators.iter().map(generate).collect();
+    let rows: Vec<u32> = (0..9000).map(|entry| if entry % 3 == 0 { 5 + entry / 3 } else { 40 }).collect();
+    let columns: Vec<u32> = (0..9000).collect();
+    let values = Numbers::new(19).vector(9000);
+    let empty_rows = Csr::try_from_triplets(4000, 9000, &rows, &columns, &values).unwrap();
+    let (offsets, columns, values) = empty_rows.clone().into_parts();
+    let offsets = Offsets::Wide((0..=4000).map(|row| offsets.get(row) as u64).collect());
+    matrices.push(("empty rows and a long one".into(), empty_rows));
+    matrices.push(("64-bit offsets".into(), Csr::try_new(4000, 9000, offsets, columns, values).unwrap()));
+    matrices.push(("1 x 1".into(), Csr::try_from_triplets(1, 1, &[0], &[0], &[T::from_f64(-1.5)]).unwrap()));
+    matrices
+}
