@@ -7,6 +7,7 @@ use host::format::{BlockSize, FillLimit, HybSplit, Lanes, Matrix, StripHeight};
 use host::verify::{Exact, exact, verify};
 use host::{Csr, Error, Format, Plan, Real, Vector};
 
+use crate::peers::{BOUND, Peer, PeerError};
 use crate::record::{Ceilings, Conversion, Entry, Environment, OWN, Optimal, Point, Run, SCHEMA, Times};
 use crate::row_lengths::RowLengths;
 use crate::subject::{Chill, Subject};
@@ -50,10 +51,33 @@ pub const STANDARD: &[Format] = &[
 pub struct Settings {
     /// The formats; [`UNIT`] is measured in any case.
     pub formats: Vec<Format>,
+    /// The peers.
+    pub peers: Chosen,
     /// How often each is timed.
     pub effort: Effort,
     /// Whether the record keeps every single time.
     pub samples: bool,
+}
+
+/// Some of the peers, or all.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Chosen {
+    /// Every one that is there.
+    All,
+    /// Those of these names, or of which these are the libraries.
+    Named(Vec<String>),
+}
+
+impl Chosen {
+    /// Whether the peer of this name is one of them.
+    pub fn has(&self, name: &str) -> bool {
+        match self {
+            Self::All => true,
+            Self::Named(names) => names.iter().any(|chosen| {
+                name.strip_prefix(chosen.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+            }),
+        }
+    }
 }
 
 /// A matrix with what is known of it.
@@ -161,6 +185,12 @@ impl<'s, S: Subject> Bench<'s, S> {
                 report(format.name(), &run);
                 runs.insert(format.name().to_owned(), run);
             }
+        }
+        let peers = self.subject.peers::<T>().present;
+        for peer in peers.iter().filter(|peer| settings.peers.has(peer.name())) {
+            let run = session.peer(peer.as_ref(), &csr);
+            report(peer.name(), &run);
+            runs.insert(peer.name().to_owned(), run);
         }
         for run in runs.values_mut() {
             compare_with_unit(run, unit);
@@ -283,6 +313,42 @@ impl<T: Real, S: Subject> Session<'_, '_, T, S> {
         self.time_and_check(run, plan.format(), &mut |y| plan.apply(T::ONE, x, T::ZERO, y))
     }
 
+    /// Measures a peer; making the matrix ready is what stands for the conversion.
+    fn peer(&mut self, peer: &dyn Peer<T, S>, csr: &Csr<T, S::Memory>) -> Run {
+        let run = self.try_peer(peer, csr).unwrap_or_else(|error| match error {
+            PeerError::Unfit { .. } => Run { error: Some(error.to_string()), refused: true, ..Run::default() },
+            PeerError::Failed(error) => Run::failed(&error),
+        });
+        Run { library: Some(peer.library()), ..run }
+    }
+
+    fn try_peer(&mut self, peer: &dyn Peer<T, S>, csr: &Csr<T, S::Memory>) -> Result<Run, PeerError> {
+        let mut y = self.subject.zeros(self.matrix.rows())?;
+        let mut once = || {
+            let start = Instant::now();
+            let prepared = peer.prepare(csr, self.x, &mut y)?;
+            self.subject.synchronize()?;
+            Ok::<_, PeerError>((prepared, start.elapsed().as_secs_f64()))
+        };
+        let (prepared, first) = once()?;
+        drop(prepared);
+        let (mut prepared, warm) = once()?;
+        drop(y);
+        let storage = prepared.storage();
+        let bytes = storage + saturate(vector_bytes(self.matrix));
+        let run = Run {
+            storage: Some(storage),
+            strategy: Some(prepared.strategy()),
+            reproducible: prepared.reproducible(),
+            bytes_needed: Some(bytes),
+            bytes_stored: Some(bytes),
+            conversion: Some(Conversion { first, warm, peak_bytes: None, csr_calls: None }),
+            ..Run::default()
+        };
+        let x = self.x;
+        Ok(self.time_and_check(run, BOUND, &mut |y| prepared.multiply(T::ONE, x, T::ZERO, y))?)
+    }
+
     /// Times a multiplication, warm and, where it matters, cold, and checks what it leaves in y.
     fn time_and_check(
         &mut self,
@@ -350,7 +416,7 @@ mod tests {
 
     fn entry<S: Subject>(subject: &S, text: &str, formats: &[Format], samples: bool) -> Entry {
         let matrix = text.parse::<Generator>().unwrap().generate::<f64>().unwrap();
-        let settings = Settings { formats: formats.to_vec(), effort: EFFORT, samples };
+        let settings = Settings { formats: formats.to_vec(), peers: Chosen::All, effort: EFFORT, samples };
         let case = Case { name: text, family: Some("family"), figure: None, matrix: &matrix };
         let mut seen = Vec::new();
         let mut bench = Bench::new(subject).unwrap();
@@ -364,20 +430,21 @@ mod tests {
     fn every_format_on_the_cpu() {
         let entry = entry(&Cpu::new(), "stencil:5:30", Format::ALL, true);
         assert_eq!((entry.rows, entry.cols, entry.nonzeros), (900, 900, 4380));
-        assert_eq!(entry.spmv.len(), Format::ALL.len());
-        for (name, run) in &entry.spmv {
+        let (own, peers): (Vec<_>, Vec<_>) = entry.spmv.iter().partition(|(_, run)| !run.is_peer());
+        assert_eq!((own.len(), peers.is_empty()), (Format::ALL.len(), !cfg!(feature = "peers")));
+        for (name, run) in own.iter().copied().chain(peers) {
             assert!(run.completed && run.error.is_none(), "{name}: {run:?}");
             assert_eq!((run.repetitions, run.samples.len()), (Some(3), 3));
             assert!(run.error_of_bound.unwrap() <= 1.0 && run.max_relative_norm2.unwrap() < 1e-14, "{name}");
-            let of_csr = name.starts_with("csr");
+            let of_csr = name.starts_with("csr-");
             assert_eq!(run.conversion.is_none(), of_csr, "{name}");
-            assert_eq!(run.fill_ratio.unwrap() >= 1.0, true, "{name}");
+            assert!(run.is_peer() || run.fill_ratio.unwrap() >= 1.0, "{name}");
             assert_eq!(run.bytes_stored.unwrap(), run.storage.unwrap() + 8 * (entry.rows + entry.cols), "{name}");
             let gflops = 2.0 * entry.nonzeros as f64 / run.seconds().unwrap() / 1e9;
             assert!((run.gflops.unwrap() / gflops - 1.0).abs() < 1e-12, "{name}");
         }
         let fastest = &entry.spmv[&entry.optimal.as_ref().unwrap().spmv];
-        assert!(entry.spmv.values().all(|run| run.seconds() >= fastest.seconds()));
+        assert!(own.iter().all(|(_, run)| run.seconds() >= fastest.seconds()));
         assert!(entry.ceilings.is_some() && entry.env.precision == "float64" && entry.env.executor == "cpu");
     }
 

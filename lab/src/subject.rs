@@ -1,10 +1,11 @@
 //! What the lab asks of an executor besides multiplying. One place for each executor.
 
 use host::Error;
-use host::executor::{Cpu, Emulated, Executor, ExecutorName, Reference};
+use host::executor::{Cpu, Emulated, ExecutorName, Reference};
 
 use crate::ceilings;
 use crate::memory;
+use crate::peers::WithPeers;
 use crate::record::{Ceilings, Clocks};
 use crate::timing::Effort;
 
@@ -12,7 +13,7 @@ use crate::timing::Effort;
 pub type Chill<'s> = Box<dyn FnMut() -> Result<(), Error> + 's>;
 
 /// An executor that can be measured.
-pub trait Subject: Executor + Sized {
+pub trait Subject: WithPeers {
     /// Its name.
     const NAME: ExecutorName;
 

@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use lab::measure::{Bench, Case, STANDARD, Settings, UNIT};
+use lab::measure::{Bench, Case, Chosen, STANDARD, Settings, UNIT};
+use lab::peers::{Absent, Peers};
 use lab::record::{Entry, Run};
 use lab::results;
 use lab::subject::{self, Subject, Visitor};
@@ -43,6 +44,10 @@ pub struct Arguments {
     /// cost of conversions is counted in it
     #[arg(long, value_parser = formats_parser(), default_value = STANDARD_NAME)]
     format: Vec<Formats>,
+    /// Another library to measure on the same arrays, all, or none; may be given several times. What is not there is
+    /// left out with a message [default: all that this program was built with]
+    #[arg(long, value_name = "PEER", value_parser = peers_parser())]
+    peers: Vec<String>,
     /// Where to multiply; may be given several times [default: cuda where there is a GPU that this program can use,
     /// otherwise cpu]
     #[arg(long, value_parser = executor_parser())]
@@ -80,6 +85,7 @@ enum Formats {
 
 const STANDARD_NAME: &str = "standard";
 const ALL_NAME: &str = "all";
+const NONE_NAME: &str = "none";
 
 fn formats_parser() -> impl TypedValueParser<Value = Formats> {
     let names = Format::ALL.iter().map(|format| format.name());
@@ -88,6 +94,10 @@ fn formats_parser() -> impl TypedValueParser<Value = Formats> {
         ALL_NAME => Ok(Formats::All),
         name => name.parse().map(Formats::One),
     })
+}
+
+fn peers_parser() -> PossibleValuesParser {
+    PossibleValuesParser::new([ALL_NAME, NONE_NAME].into_iter().chain(lab::peers::LIBRARIES.iter().copied()))
 }
 
 fn suite_parser() -> impl TypedValueParser<Value = Suite> {
@@ -175,14 +185,20 @@ impl<'a> Job<'a> {
             precisions.extend([Precision::Float64, Precision::Float32]);
         }
         let effort = Effort { warm_ups: 5, repetitions: arguments.repeat as usize, seconds: arguments.seconds };
-        let settings = Settings { formats, effort, samples: arguments.samples };
+        let peers = match &arguments.peers[..] {
+            [] => Chosen::All,
+            names if names.iter().any(|name| name == ALL_NAME) => Chosen::All,
+            names => Chosen::Named(names.to_vec()),
+        };
+        let settings = Settings { formats, peers, effort, samples: arguments.samples };
         let members = members(arguments)?;
         Ok(Self { arguments, members, precisions, settings, entries, tally: Tally::default() })
     }
 
     /// The entry of a matrix if all that is asked for is in it.
-    fn done(&self, name: &str, executor: &str, precision: &str) -> bool {
-        let wanted = || self.settings.formats.iter().chain([&UNIT]).map(|format| format.name());
+    fn done(&self, name: &str, executor: &str, precision: &str, peers: &[&str]) -> bool {
+        let formats = self.settings.formats.iter().chain([&UNIT]).map(|format| format.name());
+        let wanted = || formats.clone().chain(peers.iter().copied());
         self.entries.iter().any(|entry| {
             is_of(entry, name, executor, precision) && wanted().all(|format| entry.spmv.contains_key(format))
         })
@@ -239,12 +255,22 @@ impl Visitor for &mut Job<'_> {
             )));
         }
         let weights: Vec<f64> = self.members.iter().map(|member| member.source.weight()).collect();
+        let Peers { present, absent } = subject.peers::<f64>();
+        let peers: Vec<_> =
+            present.iter().map(|peer| peer.name()).filter(|name| self.settings.peers.has(name)).collect();
+        let asked = !self.arguments.peers.is_empty() && self.settings.peers != Chosen::Named(vec![NONE_NAME.into()]);
+        if asked || cfg!(feature = "peers") {
+            absent.iter().for_each(|Absent { library, reason }| output::say(&format!("no {library}: {reason}")));
+        }
         let mut bench = None;
         let mut pace = Pace::new(weights.iter().sum::<f64>() * precisions.len() as f64);
         for place in 0..self.members.len() {
             let name = self.members[place].source.name();
-            let open: Vec<_> =
-                precisions.iter().filter(|precision| !self.done(&name, executor, precision.name())).copied().collect();
+            let open: Vec<_> = precisions
+                .iter()
+                .filter(|precision| !self.done(&name, executor, precision.name(), &peers))
+                .copied()
+                .collect();
             pace.skip(weights[place] * (precisions.len() - open.len()) as f64);
             if open.is_empty() {
                 continue;

@@ -21,6 +21,9 @@ use host::{Csr, Error, Format, Real, Vector};
 /// additions, and no order has a longer chain than one sum over the row.
 pub const BOUND: Format = Format::CsrScalar;
 
+/// The libraries that there are peers of, as the peers' names begin.
+pub const LIBRARIES: &[&str] = &["cusparse", "faer", "sprs"];
+
 /// A rival.
 pub trait Peer<T: Real, E: Executor> {
     /// What it is called in files and on the command line: the library, and where there are several ways, which.
