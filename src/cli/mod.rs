@@ -9,6 +9,7 @@ mod output;
 mod pace;
 mod progress;
 mod record;
+mod report;
 mod run;
 mod run_all;
 mod units;
@@ -28,6 +29,7 @@ Examples:
   warp-spmv run 1138_bus.mtx --format all
   warp-spmv convert 1138_bus.mtx 1138_bus.wspmv --format sell-p
   warp-spmv bench --suite paper --out results.json
+  warp-spmv report results.json -o report.html
 
 Exit codes: 0 the answer is right, 1 it is wrong, 2 there is none: bad usage, bad input, or something failed.";
 
@@ -53,6 +55,9 @@ enum Command {
     /// Write a matrix to a file of another kind, or in another storage format
     #[command(after_help = with_generators(convert::EXAMPLES))]
     Convert(convert::Arguments),
+    /// Show results: a page for the browser, figures as SVG, a table in Markdown
+    #[command(after_help = report::EXAMPLES)]
+    Report(report::Arguments),
 }
 
 /// A subcommand's examples, and how to ask for each generator.
@@ -82,6 +87,7 @@ fn parse_and_run() -> Result<(), Error> {
         Ok(CommandLine { command: Command::Run(arguments) }) => run::run(&arguments),
         Ok(CommandLine { command: Command::Bench(arguments) }) => bench::bench(&arguments),
         Ok(CommandLine { command: Command::Convert(arguments) }) => convert::convert(&arguments),
+        Ok(CommandLine { command: Command::Report(arguments) }) => report::report(&arguments),
         // `--help` and `--version`.
         Err(error) if !error.use_stderr() => output::ignore_broken_pipe(error.print()),
         Err(error) => Err(Error::Usage(one_line(&error.render().to_string()))),

@@ -1,0 +1,133 @@
+//! Results from files: this program's, and Ginkgo's.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+
+use super::error::Error;
+use crate::record::{Entry, Run, SCHEMA};
+
+/// [`Run::library`] in files of other programs, which do not name one.
+const OTHER: &str = "another program";
+
+/// A file's text and where it is from.
+struct Source<'a> {
+    path: &'a Path,
+    text: String,
+}
+
+/// The entries of a file, checked.
+///
+/// # Errors
+/// With the file, and for its contents with the line and column, when it cannot be read, is no JSON, is no array of
+/// entries, is empty, or was written by a newer version.
+pub fn read(path: &Path) -> Result<Vec<Entry>, Error> {
+    let text = fs::read_to_string(path).map_err(|source| Error::File { path: path.into(), source })?;
+    let source = Source { path, text };
+    let elements: Vec<&RawValue> = serde_json::from_str(&source.text).map_err(|error| source.error(error.into()))?;
+    if elements.is_empty() {
+        return Err(source.error("the array is empty, expected an entry for each matrix".to_owned().into()));
+    }
+    let entries = elements.iter().enumerate();
+    entries.map(|(place, element)| entry(element).map_err(|fault| source.at(element, place, fault))).collect()
+}
+
+/// What is wrong with an entry, and at which line and column of its own text.
+struct Fault {
+    line: usize,
+    column: usize,
+    reason: String,
+}
+
+impl From<String> for Fault {
+    /// A fault of the entry as a whole.
+    fn from(reason: String) -> Self {
+        Self { line: 1, column: 1, reason }
+    }
+}
+
+impl From<serde_json::Error> for Fault {
+    fn from(error: serde_json::Error) -> Self {
+        let message = error.to_string();
+        let reason = message.rsplit_once(" at line ").map_or(&*message, |(reason, _)| reason);
+        Self { line: error.line().max(1), column: error.column().max(1), reason: reason.into() }
+    }
+}
+
+impl Source<'_> {
+    fn error(&self, Fault { line, column, reason }: Fault) -> Error {
+        Error::Content { path: self.path.into(), line, column, reason }
+    }
+
+    /// An error in an element of the array, which is a part of the text.
+    fn at(&self, element: &RawValue, place: usize, Fault { line, column, reason }: Fault) -> Error {
+        let offset = element.get().as_ptr().addr() - self.text.as_ptr().addr();
+        let before = &self.text.as_bytes()[..offset];
+        let lines = before.iter().filter(|&&byte| byte == b'\n').count();
+        let columns = before.iter().rev().take_while(|&&byte| byte != b'\n').count();
+        let column = if line == 1 { columns + column } else { column };
+        self.error(Fault { line: lines + line, column, reason: format!("entry {}: {reason}", place + 1) })
+    }
+}
+
+/// An entry, or why there is none.
+fn entry(element: &RawValue) -> Result<Entry, Fault> {
+    let mut value: Value = serde_json::from_str(element.get())?;
+    if let Some(fields) = value.as_object_mut() {
+        if let Some(schema) = fields.get("schema").and_then(Value::as_u64).filter(|&schema| schema > SCHEMA.into()) {
+            return Err(format!("schema {schema} is of a newer version; this one reads up to schema {SCHEMA}").into());
+        }
+        complete(fields);
+    }
+    let mut entry: Entry = serde_path_to_error::deserialize(value).map_err(|error| {
+        let path = error.path().to_string();
+        if path == "." { error.inner().to_string() } else { format!("{path}: {}", error.inner()) }
+    })?;
+    for (name, run) in &mut entry.spmv {
+        check(run).map_err(|reason| format!("spmv.{name}: {reason}"))?;
+        if entry.schema == 0 && run.library.is_none() {
+            run.library = Some(OTHER.into());
+        }
+    }
+    Ok(entry)
+}
+
+/// Puts what other programs write elsewhere, or leave out, to where [`Entry`] has it.
+fn complete(fields: &mut Map<String, Value>) {
+    if let Some(Value::Object(problem)) = fields.remove("problem") {
+        for (name, value) in problem {
+            if ["filename", "rows", "cols", "nonzeros"].contains(&&*name) {
+                fields.entry(name).or_insert(value);
+            }
+        }
+    }
+    for name in ["executor", "precision"] {
+        if let (Some(value), Value::Object(env)) =
+            (fields.remove(name), fields.entry("env").or_insert_with(|| Value::Object(Map::new())))
+        {
+            env.entry(name).or_insert(value);
+        }
+    }
+    // Where nothing was completed, there is no fastest.
+    if fields.get("optimal").is_some_and(|optimal| !optimal["spmv"].is_string()) {
+        fields.remove("optimal");
+    }
+    if let Some(Value::Object(runs)) = fields.get_mut("spmv") {
+        for run in runs.values_mut().filter_map(Value::as_object_mut) {
+            let timed = run.get("time").is_some_and(Value::is_number);
+            run.entry("completed").or_insert(timed.into());
+        }
+    }
+}
+
+/// What no measurement can be.
+fn check(run: &Run) -> Result<(), String> {
+    match run.seconds() {
+        Some(seconds) if !(seconds > 0.0 && seconds.is_finite()) => {
+            Err(format!("the time is {seconds}, expected a positive number of seconds"))
+        }
+        _ => Ok(()),
+    }
+}

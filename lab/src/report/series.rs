@@ -1,0 +1,59 @@
+//! What a report compares: formats and peers.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+
+use crate::record::Entry;
+use crate::statistics::performance_profiles;
+
+/// A format or a peer.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Series {
+    /// Its name in [`Entry::spmv`].
+    pub name: String,
+    /// Whether it is a peer.
+    pub peer: bool,
+    /// Whose it is, where that is said.
+    pub library: Option<String>,
+    /// Its number among all, which gives it its colour, marker and dashes.
+    pub style: usize,
+    /// Whether a figure with all of them shows it in colour; there are too many for all.
+    pub shown: bool,
+}
+
+/// How many formats, and how many peers, a figure shows in colour.
+const SHOWN_OWN: usize = 7;
+const SHOWN_PEERS: usize = 4;
+
+/// All formats and peers: first our formats, then the peers, both with the one nearest to the best first and with those
+/// that have no result last.
+pub fn series(entries: &[Entry]) -> Vec<Series> {
+    let mut libraries: BTreeMap<&str, Option<&str>> = BTreeMap::new();
+    let mut peers = BTreeSet::new();
+    for (name, run) in entries.iter().flat_map(|entry| &entry.spmv) {
+        let library = libraries.entry(name).or_default();
+        *library = library.or(run.library.as_deref());
+        if run.is_peer() {
+            peers.insert(name.as_str());
+        }
+    }
+    let profiles = performance_profiles(entries);
+    let ranked: Vec<_> = profiles.iter().map(|profile| profile.name.as_str()).collect();
+    let failed = libraries.keys().copied().filter(|name| !ranked.contains(name));
+    let (theirs, ours): (Vec<_>, Vec<_>) = ranked.iter().copied().chain(failed).partition(|&name| peers.contains(name));
+    let ours = ours.iter().enumerate().map(|(place, &name)| (name, false, place < SHOWN_OWN));
+    let theirs = theirs.iter().enumerate().map(|(place, &name)| (name, true, place < SHOWN_PEERS));
+    let mut series: Vec<_> = ours
+        .chain(theirs)
+        .map(|(name, peer, shown)| {
+            let library = libraries[name].map(str::to_owned);
+            Series { name: name.to_owned(), peer, library, style: 0, shown }
+        })
+        .collect();
+    // Those in colour get the styles that differ most.
+    let mut by_style: Vec<_> = series.iter_mut().collect();
+    by_style.sort_by_key(|series| !series.shown);
+    by_style.into_iter().enumerate().for_each(|(style, series)| series.style = style);
+    series
+}

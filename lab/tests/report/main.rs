@@ -1,0 +1,8 @@
+//! Reports, as they are read and in a browser.
+
+mod browser;
+mod figures;
+mod files;
+mod page;
+mod records;
+mod schema;

@@ -1,0 +1,129 @@
+//! `warp-spmv report`: results as a page, as figures and as a table.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use lab::report::{self, Report};
+use warp_spmv::io::replace_file;
+
+use super::error::Error;
+use super::output::{self, printable};
+
+pub const EXAMPLES: &str = "\
+Examples:
+  warp-spmv report results.json -o report.html
+  warp-spmv report gpu.json cpu.json -o report.html --svg figures
+  warp-spmv report results.json --import ginkgo=ginkgo.json -o report.html
+  warp-spmv report results.json --table";
+
+#[derive(Debug, clap::Args)]
+#[command(group = clap::ArgGroup::new("outputs").required(true).multiple(true))]
+pub struct Arguments {
+    /// Files of results; their entries are put one after the other
+    #[arg(required = true, value_name = "FILE")]
+    inputs: Vec<PathBuf>,
+    /// Write a page for the browser, with everything in it
+    #[arg(short, long, value_name = "HTML", group = "outputs")]
+    output: Option<PathBuf>,
+    /// Write each figure as an SVG file into this folder
+    #[arg(long, value_name = "FOLDER", group = "outputs")]
+    svg: Option<PathBuf>,
+    /// Print a table in Markdown: our fastest format against the fastest peer, by family and precision
+    #[arg(long, group = "outputs")]
+    table: bool,
+    /// Put another library's results beside ours, where matrix, precision and executor are the same; Ginkgo's
+    /// benchmarks write such a file
+    #[arg(long, value_name = "NAME=FILE", value_parser = parse_import)]
+    import: Vec<(String, PathBuf)>,
+    /// The format that is compared with the peers, beside the fastest [default: the one nearest to the fastest
+    /// everywhere]
+    #[arg(long)]
+    format: Option<String>,
+    /// The matrix whose row lengths are drawn [default: the one whose rows differ most]
+    #[arg(long)]
+    matrix: Option<String>,
+}
+
+fn parse_import(text: &str) -> Result<(String, PathBuf), String> {
+    match text.split_once('=') {
+        Some((name, file)) if !name.is_empty() && !file.is_empty() => Ok((name.into(), file.into())),
+        _ => Err("expected NAME=FILE".into()),
+    }
+}
+
+pub fn report(arguments: &Arguments) -> Result<(), Error> {
+    if let Some(path) = &arguments.output {
+        output::check_folder(path)?;
+        spare_inputs(arguments, path)?;
+    }
+    if let Some(folder) = &arguments.svg {
+        check_new_folder(folder)?;
+    }
+    let mut entries = report::read(&arguments.inputs)?;
+    for (library, file) in &arguments.import {
+        let theirs = report::read([file])?;
+        let count = theirs.len();
+        let left_out = report::import(&mut entries, library, theirs)?;
+        if left_out > 0 {
+            let file = file.display();
+            output::say(&format!("{file}: {left_out} of {count} entries left out: nothing here was measured so"));
+        }
+    }
+    let report = Report::new(entries, arguments.format.as_deref(), arguments.matrix.as_deref())?;
+    if let Some(folder) = &arguments.svg {
+        write_figures(&report, folder)?;
+    }
+    if let Some(path) = &arguments.output {
+        let page = report.page();
+        replace_file(path, |file| file.write_all(page.as_bytes()))?;
+    }
+    if arguments.table { output::print(&report.table()) } else { output::print(&summary(arguments, &report)) }
+}
+
+/// Refuses to write over what is read.
+fn spare_inputs(arguments: &Arguments, output: &Path) -> Result<(), Error> {
+    let Ok(place) = output.canonicalize() else { return Ok(()) };
+    let inputs = arguments.inputs.iter().chain(arguments.import.iter().map(|(_, file)| file));
+    match inputs.into_iter().find(|input| input.canonicalize().is_ok_and(|input| input == place)) {
+        None => Ok(()),
+        Some(input) => Err(Error::Usage(format!("{}: is read, so the page cannot be written there", input.display()))),
+    }
+}
+
+/// Finds out before the work that a folder is none, or cannot be made.
+fn check_new_folder(folder: &Path) -> Result<(), Error> {
+    match folder.metadata() {
+        Ok(metadata) if metadata.is_dir() => Ok(()),
+        Ok(_) => Err(file_error(folder, io::ErrorKind::NotADirectory.into())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => output::check_folder(folder),
+        Err(error) => Err(file_error(folder, error)),
+    }
+}
+
+fn write_figures(report: &Report, folder: &Path) -> Result<(), Error> {
+    let figures = report.figures()?;
+    if !folder.is_dir() {
+        fs::create_dir(folder).map_err(|error| file_error(folder, error))?;
+    }
+    for figure in figures {
+        replace_file(&folder.join(figure.file_name()), |file| file.write_all(figure.svg.as_bytes()))?;
+    }
+    Ok(())
+}
+
+fn file_error(path: &Path, source: io::Error) -> Error {
+    warp_spmv::Error::File { path: path.into(), source }.into()
+}
+
+/// What was written, in a line for each place.
+fn summary(arguments: &Arguments, report: &Report) -> String {
+    let peers = report.series().iter().filter(|series| series.peer).count();
+    let formats = report.series().len() - peers;
+    let entries = report.entries().len();
+    let places = [arguments.output.as_ref(), arguments.svg.as_ref()].into_iter().flatten();
+    let lines = places.map(|place| {
+        format!("{}: {entries} entries, {formats} formats, {peers} peers\n", printable(&place.to_string_lossy()))
+    });
+    lines.collect()
+}
