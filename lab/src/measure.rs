@@ -259,12 +259,16 @@ impl<T: Real, S: Subject> Session<'_, '_, T, S> {
                 return formats.iter().map(|&format| (format, Run::failed(&error))).collect();
             }
         };
-        let runs = formats.iter().map(|&format| {
+        let mut runs: Vec<_> = formats.iter().map(|&format| {
             let run = self.format(&mut plan, format);
             let run = run.map_or_else(|error| Run::failed(&error), |run| Run { conversion: conversion.clone(), ..run });
             (format, run)
-        });
-        runs.collect()
+        }).collect();
+        let back = conversion.and_then(|_| self.back(plan.into_matrix()).ok());
+        for conversion in runs.iter_mut().filter_map(|(_, run)| run.conversion.as_mut()) {
+            conversion.back = back;
+        }
+        runs
     }
 
     /// The matrix in another format, and what it took; nothing where it stays in CSR.
@@ -290,9 +294,21 @@ impl<T: Real, S: Subject> Session<'_, '_, T, S> {
             return Ok((Matrix::Csr(subject.duplicate_csr(csr)?), None));
         }
         let (matrix, first, _) = once()?;
-        drop(matrix);
+        // So that the way back is warm when it is timed.
+        drop(subject.to_csr(matrix)?);
         let (matrix, warm, peak_bytes) = once()?;
-        Ok((matrix, Some(Conversion { first, warm, peak_bytes, csr_calls: None })))
+        Ok((matrix, Some(Conversion { first, warm, back: None, peak_bytes, csr_calls: None })))
+    }
+
+    /// How long the way back to CSR takes.
+    fn back(&self, matrix: Matrix<T, S::Memory>) -> Result<f64, Error> {
+        self.subject.synchronize()?;
+        let start = Instant::now();
+        let csr = self.subject.to_csr(matrix)?;
+        self.subject.synchronize()?;
+        let time = start.elapsed().as_secs_f64();
+        drop(csr);
+        Ok(time)
     }
 
     fn format(&mut self, plan: &mut Plan<'_, T, S>, format: Format) -> Result<Run, Error> {
@@ -342,7 +358,7 @@ impl<T: Real, S: Subject> Session<'_, '_, T, S> {
             reproducible: prepared.reproducible(),
             bytes_needed: Some(bytes),
             bytes_stored: Some(bytes),
-            conversion: Some(Conversion { first, warm, peak_bytes: None, csr_calls: None }),
+            conversion: Some(Conversion { first, warm, back: None, peak_bytes: None, csr_calls: None }),
             ..Run::default()
         };
         let x = self.x;
@@ -465,7 +481,7 @@ mod tests {
     #[test]
     fn a_conversion_is_repaid_when_its_gains_add_up() {
         let of = |seconds: f64| {
-            let conversion = Conversion { first: 9.0, warm: 6.0, peak_bytes: None, csr_calls: None };
+            let conversion = Conversion { first: 9.0, warm: 6.0, back: None, peak_bytes: None, csr_calls: None };
             let run = Run { completed: true, time: Some(seconds), conversion: Some(conversion), ..Run::default() };
             let mut run = run;
             compare_with_unit(&mut run, Some(3.0));

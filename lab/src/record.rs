@@ -171,6 +171,9 @@ pub struct Conversion {
     pub first: f64,
     /// A later one.
     pub warm: f64,
+    /// A later one back to CSR.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub back: Option<f64>,
     /// Memory of the executor at the peak, over what CSR takes; none where it cannot be told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peak_bytes: Option<u64>,
