@@ -27,7 +27,8 @@ fn a_page_and_all_figures() {
     assert_eq!(folder.names(), ["figures", "report.html", "results.json"]);
     let written = std::fs::read_to_string(page).unwrap();
     assert!(written.starts_with("<!DOCTYPE html>") && written.contains("a\\u003cb>.mtx"));
-    let mut names: Vec<_> = std::fs::read_dir(figures).unwrap().map(|file| file.unwrap().file_name()).collect();
+    let files = std::fs::read_dir(figures).unwrap().map(|file| file.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<_> = files.collect();
     names.sort();
     let expected = ["conversion", "gflops", "profile", "roofline", "row-lengths", "speedup"];
     assert_eq!(names, expected.map(|name| format!("{name}.svg")));
@@ -68,7 +69,10 @@ fn what_is_refused() {
         (vec![&missing, "--svg", &nowhere], "no: No such file or directory"),
         (vec![&results, "--svg", &results], "results.json: "),
         (vec![&results, "-o", &results], "results.json: is read, so the page cannot be written there"),
-        (vec![&results, "-o", &page, "--format", "csr"], "there is no format 'csr' in the results; expected one of ell"),
+        (
+            vec![&results, "-o", &page, "--format", "csr"],
+            "there is no format 'csr' in the results; expected one of ell",
+        ),
         (vec![&results, "-o", &page, "--matrix", "b"], "there is no matrix with row lengths 'b'"),
         (vec![&results, "-o", &page, "--import", "ginkgo"], "expected NAME=FILE"),
         (vec![&results, "-o", &page, "--import", &import], "missing.json: No such file or directory"),
