@@ -180,6 +180,7 @@ impl Canvas<'_, '_> {
         }
         match report.series.iter().filter(|series| !series.shown && drawn(&series.name)).count() {
             0 => Ok(()),
+            1 => self.legend("1 other", Some(REST), lined),
             others => self.legend(&format!("{others} others"), Some(REST), lined),
         }
     }
@@ -198,7 +199,7 @@ pub fn shortened(text: &str, length: usize) -> String {
     if text.chars().count() <= length {
         return text.into();
     }
-    let kept: String = text.chars().take(length - 1).collect();
+    let kept: String = text.chars().take(length.saturating_sub(1)).collect();
     kept + "…"
 }
 

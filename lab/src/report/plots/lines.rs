@@ -95,7 +95,8 @@ pub fn roofline(report: &Report) -> Result<Figure, Error> {
             let ends = ends.map(|intensity| canvas.place(intensity, intensity * gbps));
             canvas.line(ends.to_vec(), TEXT, 1, *dash)?;
             let (x, y) = ends[1];
-            let up = if dash.is_none() { -2 } else { 20 };
+            let highest = ceilings.iter().all(|(_, other, _)| other <= gbps);
+            let up = if highest { -2 } else { 20 };
             canvas.text((x - 4, y + up), &format!("{label} {} GB/s", short(*gbps)), HPos::Right)?;
         }
         for &(intensity, gflops, style) in &marks {
@@ -107,7 +108,8 @@ pub fn roofline(report: &Report) -> Result<Figure, Error> {
 
 /// The name, 10^9 bytes a second and dashes of each line. Of several measurements of a device the highest counts.
 fn ceilings(report: &Report) -> Vec<(String, f64, Dash)> {
-    let kinds: [(&str, fn(&Ceilings) -> f64, Dash); 3] = [
+    type Kind = (&'static str, fn(&Ceilings) -> f64, Dash);
+    let kinds: [Kind; 3] = [
         ("copy", |ceilings| ceilings.copy_gbps, None),
         ("read", |ceilings| ceilings.read_gbps, Some((8, 4))),
         ("gather", |ceilings| ceilings.gather_gbps, Some((2, 3))),

@@ -7,6 +7,8 @@ mod dots;
 mod lines;
 mod style;
 
+pub use canvas::shortened;
+
 use super::{Error, Report};
 
 /// A figure.
