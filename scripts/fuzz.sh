@@ -23,12 +23,14 @@ for target in "${targets[@]}"; do
     [[ -f fuzz_targets/$target.rs ]] || { echo "no fuzz target '$target'" >&2; exit 2; }
 done
 fuzz build --fuzz-dir . --target-dir "$folder/build"
+programs=$folder/build/$(rustc --version --verbose | sed -n 's/^host: //p')/release
 for target in "${targets[@]}"; do
     mkdir -p "$folder/corpus/$target" "$folder/artifacts/$target"
     log=$folder/$target.log
-    # One thread, so that an execution depends on nothing but its input.
-    if RAYON_NUM_THREADS=1 fuzz run --fuzz-dir . --target-dir "$folder/build" "$target" \
-        "$folder/corpus/$target" "seeds/$target" -- "-artifact_prefix=$folder/artifacts/$target/" \
+    # The program itself, because `cargo fuzz run` would link it once more. One thread, so that an execution depends
+    # on nothing but its input.
+    if RAYON_NUM_THREADS=1 ASAN_OPTIONS=detect_odr_violation=0 "$programs/$target" \
+        "$folder/corpus/$target" "seeds/$target" "-artifact_prefix=$folder/artifacts/$target/" \
         -max_total_time="$seconds" -timeout=25 -rss_limit_mb=6000 >"$log" 2>&1; then
         printf '%-20s %s\n' "$target" "$(grep '^Done ' "$log")"
     else

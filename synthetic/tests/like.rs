@@ -3,9 +3,11 @@
 use host::Csr;
 use synthetic::{Generate, Like, Table3};
 
+type Line = (Table3, usize, usize, usize, usize, usize, usize, f64);
+
 /// Rows, columns, nonzeros, and the shortest and longest row the block size, and the standard deviation of the
 /// row lengths that the stand-in is meant to have.
-const TABLE: [(Table3, usize, usize, usize, usize, usize, usize, f64); 14] = [
+const TABLE: [Line; 14] = [
     (Table3::Dense, 2_000, 2_000, 4_000_000, 2_000, 2_000, 1, 0.0),
     (Table3::Protein, 36_417, 36_417, 4_344_765, 18, 204, 3, 31.86),
     (Table3::Spheres, 83_334, 83_334, 6_010_480, 3, 81, 3, 19.08),

@@ -208,8 +208,11 @@ impl Offset for u64 {
     }
 }
 
+/// The first and the last row of a part.
+type RowRange = (u32, u32);
+
 /// The first and the last row of each part, and those of all of them; nothing when there is no entry.
-fn row_ranges(parts: &[&[u32]]) -> Option<(Vec<(u32, u32)>, usize, usize)> {
+fn row_ranges(parts: &[&[u32]]) -> Option<(Vec<RowRange>, usize, usize)> {
     let of_part = |part: &&[u32]| {
         part.iter().fold((u32::MAX, 0), |(first, last): (u32, u32), &row| (first.min(row), last.max(row)))
     };
