@@ -326,7 +326,7 @@ impl Job<'_> {
         let progress = Progress::times(format!("{}, {}", printable(name), T::PRECISION));
         let formats = self.settings.formats.len() as u64;
         let mut done = 0;
-        let case = Case { name, family, figure: None, matrix };
+        let case = Case { name, family, matrix };
         let entry = bench.measure(&case, &self.settings, &mut |_, _| {
             done += 1;
             progress.update(done, formats.max(done));
