@@ -144,6 +144,8 @@ pub struct Task {
     pub text: String,
     /// The formats for each precision.
     pub formats: Vec<(&'static str, Vec<Format>)>,
+    /// The names of the peers, whatever the precision.
+    pub peers: Vec<&'static str>,
 }
 
 impl Experiment {
@@ -278,10 +280,15 @@ pub fn tasks(experiments: &[Experiment], precisions: &[&'static str]) -> Vec<Tas
         let precisions = if precisions.is_empty() { experiment.precisions } else { precisions };
         for text in (experiment.matrices)() {
             let place = tasks.iter().position(|task| task.text == text).unwrap_or_else(|| {
-                tasks.push(Task { text, formats: Vec::new() });
+                tasks.push(Task { text, formats: Vec::new(), peers: Vec::new() });
                 tasks.len() - 1
             });
             let task = &mut tasks[place];
+            for &peer in experiment.series.iter().flat_map(|series| series.peers) {
+                if !task.peers.contains(&peer) {
+                    task.peers.push(peer);
+                }
+            }
             for &precision in precisions {
                 let place = task.formats.iter().position(|&(known, _)| known == precision).unwrap_or_else(|| {
                     task.formats.push((precision, Vec::new()));

@@ -27,7 +27,7 @@ fn measured(experiments: &[Experiment]) -> Vec<Entry> {
         entry
     };
     let mut entries = Vec::new();
-    for (place, Task { text, formats }) in tasks(experiments, &[]).into_iter().enumerate() {
+    for (place, Task { text, formats, .. }) in tasks(experiments, &[]).into_iter().enumerate() {
         for (precision, formats) in formats {
             let names = formats.iter().map(|format| format.name());
             entries.push(entry(&text, place, precision, names.collect()));
