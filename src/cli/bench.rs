@@ -196,8 +196,8 @@ impl<'a> Job<'a> {
         Ok(Self { arguments, members, effort, entries, tally: Tally::default() })
     }
 
-    /// What of a matrix is not measured yet, with those peers that are there. Where an entry lacks a format, all that it has is measured anew with what it
-    /// lacks, so that nothing in it is from another time.
+    /// What of a matrix is not measured yet, with those peers that are there. Where an entry lacks something, all that
+    /// it has is measured anew with what it lacks, so that nothing in it is from another time.
     fn open(&self, matrix: &Matrix, executor: &str, peers: &[&str]) -> Vec<Wanted> {
         let name = matrix.source.name();
         let open = matrix.wanted.iter().filter_map(|wanted| {

@@ -138,7 +138,7 @@ mod tests {
             (0.99, "0 0.2 0.4 0.6 0.8 1"),
             (120.0, "0 20 40 60 80 100 120"),
             (750.0, "0 100 200 300 400 500 600 700"),
-            (1.7e-3, "0 0.0005 0.001 0.0015"),
+            (1.7e-2, "0 0.005 0.01 0.015"),
         ] {
             let axis = Axis::linear("", [largest / 2.0, largest]).unwrap();
             let found: Vec<_> = axis.ticks.iter().map(|(_, text)| text.as_str()).collect();

@@ -56,6 +56,7 @@ fn panels<'a>(experiment: &Experiment, entries: &'a [Entry]) -> Vec<Panel<'a>> {
         _ => experiment.precisions.contains(&entry.env.precision.as_str()),
     };
     let any_own = of_matrices.iter().any(|entry| own(entry));
+    let title = format!("{}: {}", experiment.source, experiment.title);
     let mut panels: Vec<Panel> = Vec::new();
     for entry in of_matrices.into_iter().filter(|entry| own(entry) || !any_own) {
         let place = &entry.env;
@@ -67,13 +68,15 @@ fn panels<'a>(experiment: &Experiment, entries: &'a [Entry]) -> Vec<Panel<'a>> {
             Some(panel) => panel.entries.push(entry),
             None => panels.push(Panel {
                 name: format!("{}-{}", experiment.name, panels.len() + 1),
-                title: format!("{}: {}; {}, {}", experiment.source, experiment.title, place.precision, place.device),
+                title: match experiment.quantity() {
+                    Some(Quantity::OfFloat32) => format!("{title}; {}", place.device),
+                    _ => format!("{title}; {}, {}", place.precision, place.device),
+                },
                 entries: vec![entry],
             }),
         }
     }
     if panels.is_empty() {
-        let title = format!("{}: {}", experiment.source, experiment.title);
         panels.push(Panel { name: experiment.name.into(), title, entries: Vec::new() });
     }
     panels
