@@ -9,7 +9,7 @@ use host::verify::{Exact, exact, verify};
 use host::{Csr, Error, Format, Plan, Real, Vector};
 
 use crate::peers::{BOUND, Peer, PeerError};
-use crate::record::{Ceilings, Conversion, Entry, Environment, OWN, Optimal, Point, Run, SCHEMA, Times};
+use crate::record::{Ceilings, Conversion, Entry, Environment, OWN, Optimal, Run, SCHEMA, Times};
 use crate::row_lengths::RowLengths;
 use crate::subject::{Chill, Subject};
 use crate::timing::{self, Effort};
@@ -90,8 +90,6 @@ pub struct Case<'a, T: Real> {
     pub name: &'a str,
     /// The family that it belongs to.
     pub family: Option<&'a str>,
-    /// The experiment that it is a point of.
-    pub figure: Option<&'a Point>,
     /// The matrix.
     pub matrix: &'a Csr<T>,
 }
@@ -165,7 +163,7 @@ impl<'s, S: Subject> Bench<'s, S> {
         settings: &Settings,
         report: &mut dyn FnMut(&str, &Run),
     ) -> Result<Entry, Error> {
-        let Case { name, family, figure, matrix } = *case;
+        let Case { name, family, matrix } = *case;
         let x: Vec<T> = random_vector(matrix.columns(), SEED);
         let exact = exact(matrix, T::ONE, &x, T::ZERO, &vec![T::ZERO; matrix.rows()])?;
         let x = self.subject.upload(x)?;
@@ -204,7 +202,6 @@ impl<'s, S: Subject> Bench<'s, S> {
             schema: SCHEMA,
             filename: name.into(),
             family: family.map(Into::into),
-            figure: figure.cloned(),
             rows: matrix.rows() as u64,
             cols: matrix.columns() as u64,
             nonzeros: matrix.nnz() as u64,
@@ -447,7 +444,7 @@ mod tests {
     fn entry<S: Subject>(subject: &S, text: &str, formats: &[Format], samples: bool) -> Entry {
         let matrix = text.parse::<Generator>().unwrap().generate::<f64>().unwrap();
         let settings = Settings { formats: formats.to_vec(), peers: Chosen::All, effort: EFFORT, samples };
-        let case = Case { name: text, family: Some("family"), figure: None, matrix: &matrix };
+        let case = Case { name: text, family: Some("family"), matrix: &matrix };
         let mut seen = Vec::new();
         let mut bench = Bench::new(subject).unwrap();
         let entry = bench.measure(&case, &settings, &mut |name, _| seen.push(name.to_owned())).unwrap();

@@ -12,6 +12,7 @@ use std::path::Path;
 
 pub use error::Error;
 pub use plots::Figure;
+pub(crate) use plots::draw;
 pub use series::Series;
 
 use crate::record::{Entry, RowLengths};

@@ -10,8 +10,8 @@ use crate::record::Ceilings;
 use crate::report::{Error, Report};
 use crate::statistics::{self, performance_profiles};
 
-const SIZE: (u32, u32) = (960, 480);
-const LEGEND: u32 = 230;
+pub const SIZE: (u32, u32) = (960, 480);
+pub const LEGEND: u32 = 230;
 /// Farther from the best, nobody looks.
 const WORST_FACTOR: f64 = 10.0;
 /// Markers on a line.
@@ -19,6 +19,11 @@ const MARKED: usize = 9;
 
 /// On which part of the matrices a format is within a factor of the best (Anzt et al. 2020, eq. 8).
 pub fn profile(report: &Report) -> Result<Figure, Error> {
+    profile_as(report, "profile", "Performance profile")
+}
+
+/// The same under another name.
+pub fn profile_as(report: &Report, name: &str, title: &str) -> Result<Figure, Error> {
     let profiles = performance_profiles(&report.entries);
     let worst = profiles.iter().map(|profile| profile.worst()).fold(1.5, f64::max).min(WORST_FACTOR);
     let style = |name: &str| {
@@ -26,8 +31,8 @@ pub fn profile(report: &Report) -> Result<Figure, Error> {
         series.map_or(REST, Style::of)
     };
     let frame = Frame {
-        name: "profile",
-        title: "Performance profile",
+        name,
+        title,
         description: "The fraction of the matrices on which each format is within a factor of the fastest.",
         size: SIZE,
         left: 80,

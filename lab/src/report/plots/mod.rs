@@ -4,6 +4,7 @@ mod axis;
 mod bars;
 mod canvas;
 mod dots;
+mod experiment;
 mod lines;
 mod style;
 
@@ -11,11 +12,13 @@ pub use canvas::shortened;
 
 use super::{Error, Report};
 
+pub use experiment::draw;
+
 /// A figure.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
     /// Its name.
-    pub name: &'static str,
+    pub name: String,
     /// The text of the SVG file.
     pub svg: String,
 }
