@@ -13,7 +13,7 @@ use std::time::Duration;
 use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use lab::peers::WithPeers;
-use warp_spmv::executor::{Cpu, Executor};
+use warp_spmv::executor::Cpu;
 use warp_spmv::format::{BlockSize, Lanes};
 use warp_spmv::synthetic::Generator;
 use warp_spmv::{Csr, Format, Plan, Real};

@@ -153,6 +153,11 @@ impl<'e, T: Real, E: Executor> Plan<'e, T, E> {
         self.format
     }
 
+    /// The matrix, which is then no longer a plan's.
+    pub fn into_matrix(self) -> Matrix<T, E::Memory> {
+        self.matrix
+    }
+
     /// The matrix.
     pub fn matrix(&self) -> &Matrix<T, E::Memory> {
         &self.matrix

@@ -2,6 +2,7 @@
 
 mod ceilings;
 mod error;
+pub mod figures;
 pub mod measure;
 pub mod memory;
 pub mod peers;

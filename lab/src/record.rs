@@ -24,9 +24,6 @@ pub struct Entry {
     /// The family of matrices that it belongs to, such as "stencil".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub family: Option<String>,
-    /// The experiment of a paper that it is a point of.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub figure: Option<Point>,
     /// Number of rows.
     pub rows: u64,
     /// Number of columns.
@@ -51,15 +48,6 @@ pub struct Entry {
     /// Where and how it was measured.
     #[serde(default)]
     pub env: Environment,
-}
-
-/// A point of an experiment.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Point {
-    /// The experiment, as `bench --figure` takes it.
-    pub name: String,
-    /// Where the point lies on the experiment's axis.
-    pub x: f64,
 }
 
 /// How long the rows of a matrix are.
@@ -171,6 +159,9 @@ pub struct Conversion {
     pub first: f64,
     /// A later one.
     pub warm: f64,
+    /// A later one back to CSR.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub back: Option<f64>,
     /// Memory of the executor at the peak, over what CSR takes; none where it cannot be told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peak_bytes: Option<u64>,

@@ -1,23 +1,27 @@
 //! `warp-spmv bench`: measures many matrices in many formats, and keeps the results in a file.
 
+mod members;
+
 use std::collections::BTreeSet;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use lab::measure::{Bench, Case, Chosen, STANDARD, Settings, UNIT};
+use lab::measure::{Bench, Case, Chosen, Settings, UNIT};
 use lab::peers::{Absent, Peers};
 use lab::record::{Entry, Run};
 use lab::results;
 use lab::subject::{self, Subject, Visitor};
-use lab::suite::{self, Member, Suite};
+use lab::suite::Suite;
 use lab::timing::Effort;
 use warp_spmv::executor::ExecutorName;
 use warp_spmv::{Csr, Format, Real};
 
+use members::{Matrix, Wanted};
+
 use super::error::Error;
-use super::input::Source;
+use super::figures::{self, Asked};
 use super::output::{self, printable};
 use super::pace::Pace;
 use super::progress::Progress;
@@ -29,6 +33,7 @@ Examples:
   warp-spmv bench
   warp-spmv bench --suite large --out results.json
   warp-spmv bench --suite large --out results.json --resume
+  warp-spmv bench --figure bg-13 --figure cmrs-7 --out results.json --svg figures
   warp-spmv bench --matrix 1138_bus.mtx --matrix stencil:27:100 --format csr-vector --format sell-p
   warp-spmv bench --executor cpu --precision float64 --format all --json > results.json";
 
@@ -40,19 +45,26 @@ pub struct Arguments {
     /// A file or generator instead of a suite; may be given several times
     #[arg(long, value_name = "FILE|GENERATOR")]
     matrix: Vec<OsString>,
+    /// A figure of a paper, or all: measures what its experiment needs, and draws it as SVG; may be given several times.
+    /// docs/figures.md tells of each
+    #[arg(long, value_name = "NAME", value_parser = figures::parser(), conflicts_with_all = ["suite", "matrix", "format"])]
+    figure: Vec<Asked>,
+    /// The folder for figures, which is made if need be [default: that of --out, otherwise the current one]
+    #[arg(long, value_name = "FOLDER", requires = "figure")]
+    svg: Option<PathBuf>,
     /// A format, standard for one of each kind, or all; may be given several times. csr-vector is always measured: the
     /// cost of conversions is counted in it
     #[arg(long, value_parser = formats_parser(), default_value = STANDARD_NAME)]
     format: Vec<Formats>,
     /// Another library to measure on the same arrays, all, or none; may be given several times. What is not there is
-    /// left out with a message [default: all that this program was built with]
+    /// left out with a message [default: all that this program was built with, and for a figure what it shows of them]
     #[arg(long, value_name = "PEER", value_parser = peers_parser())]
     peers: Vec<String>,
     /// Where to multiply; may be given several times [default: cuda where there is a GPU that this program can use,
     /// otherwise cpu]
     #[arg(long, value_parser = executor_parser())]
     executor: Vec<ExecutorName>,
-    /// The type of all values [default: both]
+    /// The type of all values [default: both, and for a figure what its paper has]
     #[arg(long, value_enum)]
     precision: Vec<Precision>,
     /// Timed multiplications in each format
@@ -115,18 +127,11 @@ fn positive_parser() -> impl TypedValueParser<Value = f64> {
 struct Job<'a> {
     arguments: &'a Arguments,
     members: Vec<Matrix>,
-    precisions: Vec<Precision>,
-    settings: Settings,
+    effort: Effort,
     /// Measured before, or up to now.
     entries: Vec<Entry>,
     /// What was measured now, and how it went.
     tally: Tally,
-}
-
-/// A matrix to measure.
-struct Matrix {
-    source: Source,
-    family: Option<&'static str>,
 }
 
 /// What the exit code depends on.
@@ -137,6 +142,12 @@ struct Tally {
 }
 
 pub fn bench(arguments: &Arguments) -> Result<(), Error> {
+    let experiments = figures::experiments(&arguments.figure);
+    let folder = arguments.svg.as_deref().or_else(|| arguments.out.as_ref()?.parent());
+    let folder = folder.filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if !experiments.is_empty() {
+        figures::check_folder(folder)?;
+    }
     let mut job = Job::new(arguments)?;
     let mut names = arguments.executor.clone();
     if names.is_empty() {
@@ -153,6 +164,14 @@ pub fn bench(arguments: &Arguments) -> Result<(), Error> {
     }
     if arguments.json {
         output::print(&output::json(&job.entries))?;
+    }
+    if !experiments.is_empty() {
+        let drawn = experiments.iter().map(|experiment| experiment.draw(&job.entries));
+        for path in figures::write(drawn.collect::<Result<_, _>>()?, folder)? {
+            if !arguments.json {
+                output::print(&format!("{}\n", printable(&path.to_string_lossy())))?;
+            }
+        }
     }
     let Tally { wrong, failed } = job.tally;
     let [wrong, failed] = [wrong, failed].map(|names| names.into_iter().collect::<Vec<_>>());
@@ -172,36 +191,36 @@ impl<'a> Job<'a> {
                 return Err(Error::Usage(format!("{out} exists: --resume goes on with it, or give another --out")));
             }
         }
-        let mut formats = Vec::new();
-        for asked in &arguments.format {
-            match asked {
-                Formats::One(format) => formats.push(*format),
-                Formats::Standard => formats.extend(STANDARD),
-                Formats::All => formats.extend(Format::ALL),
-            }
-        }
-        let mut precisions = arguments.precision.clone();
-        if precisions.is_empty() {
-            precisions.extend([Precision::Float64, Precision::Float32]);
-        }
         let effort = Effort { warm_ups: 5, repetitions: arguments.repeat as usize, seconds: arguments.seconds };
-        let peers = match &arguments.peers[..] {
-            [] => Chosen::All,
-            names if names.iter().any(|name| name == ALL_NAME) => Chosen::All,
-            names => Chosen::Named(names.to_vec()),
-        };
-        let settings = Settings { formats, peers, effort, samples: arguments.samples };
-        let members = members(arguments)?;
-        Ok(Self { arguments, members, precisions, settings, entries, tally: Tally::default() })
+        let members = members::members(arguments)?;
+        Ok(Self { arguments, members, effort, entries, tally: Tally::default() })
     }
 
-    /// The entry of a matrix if all that is asked for is in it.
-    fn done(&self, name: &str, executor: &str, precision: &str, peers: &[&str]) -> bool {
-        let formats = self.settings.formats.iter().chain([&UNIT]).map(|format| format.name());
-        let wanted = || formats.clone().chain(peers.iter().copied());
-        self.entries.iter().any(|entry| {
-            is_of(entry, name, executor, precision) && wanted().all(|format| entry.spmv.contains_key(format))
-        })
+    /// What of a matrix is not measured yet, with those peers that are there. Where an entry lacks something, all that
+    /// it has is measured anew with what it lacks, so that nothing in it is from another time.
+    fn open(&self, matrix: &Matrix, executor: &str, peers: &[&str]) -> Vec<Wanted> {
+        let name = matrix.source.name();
+        let open = matrix.wanted.iter().filter_map(|wanted| {
+            let (mut formats, mut chosen) = (wanted.formats.clone(), wanted.peers.clone());
+            let is_same = |entry: &&Entry| is_of(entry, &name, executor, wanted.precision.name());
+            if let Some(entry) = self.entries.iter().find(is_same) {
+                let own = wanted.formats.iter().chain([&UNIT]).map(|format| format.name());
+                let mut all = own.chain(peers.iter().copied().filter(|name| wanted.peers.has(name)));
+                if all.all(|name| entry.spmv.contains_key(name)) {
+                    return None;
+                }
+                for name in entry.spmv.keys() {
+                    match (name.parse(), &mut chosen) {
+                        (Ok(format), _) if formats.contains(&format) => {}
+                        (Ok(format), _) => formats.push(format),
+                        (Err(_), Chosen::Named(names)) => names.push(name.clone()),
+                        (Err(_), Chosen::All) => {}
+                    }
+                }
+            }
+            Some(Wanted { formats, peers: chosen, ..*wanted })
+        });
+        open.collect()
     }
 
     /// Takes a new entry in the place of one that lacked something, and saves all.
@@ -220,29 +239,11 @@ fn is_of(entry: &Entry, name: &str, executor: &str, precision: &str) -> bool {
     entry.filename == name && entry.env.executor == executor && entry.env.precision == precision
 }
 
-/// The matrices that are asked for. Generators' texts are checked before anything is measured.
-fn members(arguments: &Arguments) -> Result<Vec<Matrix>, Error> {
-    if arguments.matrix.is_empty() {
-        let members = arguments.suite.unwrap_or(Suite::Quick).members().into_iter();
-        return Ok(members
-            .map(|Member { family, text }| Matrix { source: Source::new(text.into()), family: Some(family) })
-            .collect());
-    }
-    let members = arguments.matrix.iter().map(|matrix| {
-        let family = matrix.to_str().and_then(suite::family_of);
-        let source = Source::new(matrix.clone());
-        source.check()?;
-        Ok(Matrix { source, family })
-    });
-    members.collect()
-}
-
 impl Visitor for &mut Job<'_> {
     type Output = Result<(), Error>;
 
     fn visit<S: Subject>(self, subject: &S) -> Self::Output {
         let executor = S::NAME.name();
-        let precisions = self.precisions.clone();
         let other = self
             .entries
             .iter()
@@ -254,62 +255,53 @@ impl Visitor for &mut Job<'_> {
                 printable(&env.device)
             )));
         }
-        let weights: Vec<f64> = self.members.iter().map(|member| member.source.weight()).collect();
+        let mut bench = None;
         let Peers { present, absent } = subject.peers::<f64>();
-        let peers: Vec<_> =
-            present.iter().map(|peer| peer.name()).filter(|name| self.settings.peers.has(name)).collect();
-        let asked = !self.arguments.peers.is_empty() && self.settings.peers != Chosen::Named(vec![NONE_NAME.into()]);
+        let peers: Vec<_> = present.iter().map(|peer| peer.name()).collect();
+        let asked = !self.arguments.peers.is_empty() && self.arguments.peers != [NONE_NAME];
         if asked || cfg!(feature = "peers") {
             absent.iter().for_each(|Absent { library, reason }| output::say(&format!("no {library}: {reason}")));
         }
-        let mut bench = None;
-        let mut pace = Pace::new(weights.iter().sum::<f64>() * precisions.len() as f64);
-        for place in 0..self.members.len() {
-            let name = self.members[place].source.name();
-            let open: Vec<_> = precisions
-                .iter()
-                .filter(|precision| !self.done(&name, executor, precision.name(), &peers))
-                .copied()
-                .collect();
-            pace.skip(weights[place] * (precisions.len() - open.len()) as f64);
-            if open.is_empty() {
-                continue;
-            }
+        let open = self
+            .members
+            .iter()
+            .map(|member| (member.source.clone(), member.family, self.open(member, executor, &peers)));
+        let open: Vec<_> = open.filter(|(_, _, wanted)| !wanted.is_empty()).collect();
+        let weights = open.iter().flat_map(|(source, _, open)| open.iter().map(|wanted| wanted.weight(source)));
+        let mut pace = Pace::new(weights.sum());
+        for (source, family, wanted) in open {
             // Ceilings are measured only where there is something to compare with them.
             let bench = match &mut bench {
                 Some(bench) => bench,
                 empty => empty.insert(Bench::new(subject)?),
             };
-            self.measure(bench, place, &open, weights[place], &mut pace)?;
+            self.measure(bench, &Matrix { source, family, wanted }, &mut pace)?;
         }
         Ok(())
     }
 }
 
 impl Job<'_> {
-    /// Measures one matrix in the precisions that are still to be done.
+    /// Measures one matrix.
     fn measure<S: Subject>(
         &mut self,
         bench: &mut Bench<'_, S>,
-        place: usize,
-        precisions: &[Precision],
-        weight: f64,
+        Matrix { source, family, wanted }: &Matrix,
         pace: &mut Pace,
     ) -> Result<(), Error> {
-        let Matrix { source, family } = &self.members[place];
         let (name, family) = (source.name(), *family);
         let matrix = match source.load::<f64>() {
             Ok(input) => Ok(input.matrix.into_csr()),
             Err(error) => Err(error.to_string()),
         };
-        for precision in precisions {
-            let entry = match (&matrix, precision) {
-                (Ok(matrix), Precision::Float64) => self.entry(bench, &name, family, matrix),
-                (Ok(matrix), Precision::Float32) => self.entry(bench, &name, family, &matrix.cast::<f32>()),
+        for wanted in wanted {
+            let entry = match (&matrix, wanted.precision) {
+                (Ok(matrix), Precision::Float64) => self.entry(bench, &name, family, matrix, wanted),
+                (Ok(matrix), Precision::Float32) => self.entry(bench, &name, family, &matrix.cast::<f32>(), wanted),
                 (Err(error), Precision::Float64) => bench.missing::<f64>(&name, family, error.clone()),
                 (Err(error), Precision::Float32) => bench.missing::<f32>(&name, family, error.clone()),
             };
-            pace.done(weight);
+            pace.done(wanted.weight(source));
             self.tell(&entry, pace)?;
             self.keep(entry)?;
         }
@@ -322,14 +314,17 @@ impl Job<'_> {
         name: &str,
         family: Option<&str>,
         matrix: &Csr<T>,
+        wanted: &Wanted,
     ) -> Entry {
         let progress = Progress::times(format!("{}, {}", printable(name), T::PRECISION));
-        let formats = self.settings.formats.len() as u64;
+        let total = wanted.formats.len() as u64;
         let mut done = 0;
-        let case = Case { name, family, figure: None, matrix };
-        let entry = bench.measure(&case, &self.settings, &mut |_, _| {
+        let case = Case { name, family, matrix };
+        let Wanted { formats, peers, .. } = wanted.clone();
+        let settings = Settings { formats, peers, effort: self.effort, samples: self.arguments.samples };
+        let entry = bench.measure(&case, &settings, &mut |_, _| {
             done += 1;
-            progress.update(done, formats.max(done));
+            progress.update(done, total.max(done));
         });
         entry.unwrap_or_else(|error| bench.missing::<T>(name, family, error.to_string()))
     }

@@ -3,6 +3,7 @@
 mod bench;
 mod convert;
 mod error;
+mod figures;
 mod info;
 mod input;
 mod output;

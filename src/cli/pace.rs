@@ -14,11 +14,6 @@ impl Pace {
         Self { start: Instant::now(), total, done: 0.0 }
     }
 
-    /// Some work is not to be done.
-    pub fn skip(&mut self, weight: f64) {
-        self.total -= weight;
-    }
-
     pub fn done(&mut self, weight: f64) {
         self.done += weight;
     }

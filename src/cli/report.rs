@@ -1,19 +1,20 @@
 //! `warp-spmv report`: results as a page, as figures and as a table.
 
-use std::fs;
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use lab::report::{self, Report};
 use warp_spmv::io::replace_file;
 
 use super::error::Error;
+use super::figures::{self, Asked};
 use super::output::{self, printable};
 
 pub const EXAMPLES: &str = "\
 Examples:
   warp-spmv report results.json -o report.html
   warp-spmv report gpu.json cpu.json -o report.html --svg figures
+  warp-spmv report results.json --figure bg-13 --figure cmrs-7 --svg figures
   warp-spmv report results.json --import ginkgo=ginkgo.json -o report.html
   warp-spmv report results.json --table";
 
@@ -29,6 +30,10 @@ pub struct Arguments {
     /// Write each figure as an SVG file into this folder
     #[arg(long, value_name = "FOLDER", group = "outputs")]
     svg: Option<PathBuf>,
+    /// A figure of a paper from these results, in the place of the report's; may be given several times. `bench --figure`
+    /// measures what it needs
+    #[arg(long, value_name = "NAME", value_parser = figures::parser(), requires = "svg", hide_possible_values = true)]
+    figure: Vec<Asked>,
     /// Print a table in Markdown: our fastest format against the fastest peer, by family and precision
     #[arg(long, group = "outputs")]
     table: bool,
@@ -58,7 +63,7 @@ pub fn report(arguments: &Arguments) -> Result<(), Error> {
         spare_inputs(arguments, path)?;
     }
     if let Some(folder) = &arguments.svg {
-        check_new_folder(folder)?;
+        figures::check_folder(folder)?;
     }
     let mut entries = report::read(&arguments.inputs)?;
     for (library, file) in &arguments.import {
@@ -72,7 +77,11 @@ pub fn report(arguments: &Arguments) -> Result<(), Error> {
     }
     let report = Report::new(entries, arguments.format.as_deref(), arguments.matrix.as_deref())?;
     if let Some(folder) = &arguments.svg {
-        write_figures(&report, folder)?;
+        let drawn = match figures::experiments(&arguments.figure) {
+            none if none.is_empty() => report.figures()?,
+            asked => asked.iter().map(|figure| figure.draw(report.entries())).collect::<Result<_, _>>()?,
+        };
+        figures::write(drawn, folder)?;
     }
     if let Some(path) = &arguments.output {
         let page = report.page();
@@ -89,31 +98,6 @@ fn spare_inputs(arguments: &Arguments, output: &Path) -> Result<(), Error> {
         None => Ok(()),
         Some(input) => Err(Error::Usage(format!("{}: is read, so the page cannot be written there", input.display()))),
     }
-}
-
-/// Finds out before the work that a folder is none, or cannot be made.
-fn check_new_folder(folder: &Path) -> Result<(), Error> {
-    match folder.metadata() {
-        Ok(metadata) if metadata.is_dir() => Ok(()),
-        Ok(_) => Err(file_error(folder, io::ErrorKind::NotADirectory.into())),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => output::check_folder(folder),
-        Err(error) => Err(file_error(folder, error)),
-    }
-}
-
-fn write_figures(report: &Report, folder: &Path) -> Result<(), Error> {
-    let figures = report.figures()?;
-    if !folder.is_dir() {
-        fs::create_dir(folder).map_err(|error| file_error(folder, error))?;
-    }
-    for figure in figures {
-        replace_file(&folder.join(figure.file_name()), |file| file.write_all(figure.svg.as_bytes()))?;
-    }
-    Ok(())
-}
-
-fn file_error(path: &Path, source: io::Error) -> Error {
-    warp_spmv::Error::File { path: path.into(), source }.into()
 }
 
 /// What was written, in a line for each place.

@@ -5,26 +5,31 @@
 pub(crate) enum Spread {
     /// All the same, but for rounding.
     Even,
-    /// From a shortest to a longest one, as a power of the rank: many near one end, none far from the rest.
+    /// From a shortest to a longest one with a standard deviation: many about a middle one, and a power of the rank
+    /// away from it at both ends.
     Bounded {
         /// No row is shorter.
-        shortest: u32,
+        shortest: f64,
         /// Few rows are longer, and those by one.
-        longest: u32,
+        longest: f64,
+        /// The standard deviation, as near as it can be met between these.
+        deviation: f64,
     },
-    /// A long tail, as one over the rank (Zipf), from a longest one down to a shortest.
+    /// A long tail from a longest one down to a shortest, as a power of the rank that gives the standard deviation.
     Tail {
         /// No row is shorter.
         shortest: u32,
         /// No row is much longer.
         longest: u32,
+        /// The standard deviation.
+        deviation: f64,
     },
     /// Rank to the power −β, 0 ≤ β < 1: a tail without bounds.
     Skew(f64),
 }
 
 /// The lengths of `rows` rows, in O(1) each. They add up to the total exactly: a row has what the spread's integral
-/// grows by over its rank, rounded down at each end. The integrals go through the platform's `powf` and `ln_1p`.
+/// grows by over its rank, rounded down at each end. The integrals go through the platform's `powf`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Lengths {
     rows: u64,
@@ -43,10 +48,21 @@ enum Curve {
     Power {
         exponent: f64,
     },
-    /// In proportion to 1 / (1 + steepness · x).
+    Bounded(TwoSided),
+    /// In proportion to (1 + steepness · x)^−exponent.
     Tail {
         steepness: f64,
+        exponent: f64,
     },
+}
+
+/// The length middle + above · x^power − below · (1 − x)^power.
+#[derive(Clone, Copy, Debug)]
+struct TwoSided {
+    middle: f64,
+    above: f64,
+    below: f64,
+    power: f64,
 }
 
 impl Lengths {
@@ -54,13 +70,18 @@ impl Lengths {
     pub(crate) fn new(rows: usize, total: u64, spread: Spread) -> Self {
         let mean = total as f64 / rows as f64;
         let (shortest, curve) = match spread {
-            Spread::Bounded { shortest, longest } if f64::from(shortest) < mean && mean < f64::from(longest) => {
-                let exponent = f64::from(longest - shortest) / (mean - f64::from(shortest));
-                (shortest.into(), Curve::Power { exponent })
+            Spread::Bounded { shortest, longest, deviation } if shortest < mean && mean < longest => {
+                // The whole part apart, so that no row is shorter by rounding.
+                let whole = shortest.floor();
+                let curve = TwoSided::new(shortest - whole, longest - whole, mean - whole, deviation);
+                (whole as u64, Curve::Bounded(curve))
             }
-            Spread::Tail { shortest, longest } if f64::from(shortest) < mean && mean < f64::from(longest) => {
-                let steepness = steepness((mean - f64::from(shortest)) / f64::from(longest - shortest));
-                (shortest.into(), Curve::Tail { steepness })
+            Spread::Tail { shortest, longest, deviation }
+                if f64::from(shortest) < mean && mean < f64::from(longest) =>
+            {
+                let range = f64::from(longest - shortest);
+                let (steepness, exponent) = tail((mean - f64::from(shortest)) / range, deviation / range);
+                (shortest.into(), Curve::Tail { steepness, exponent })
             }
             Spread::Skew(beta) if beta > 0.0 => (0, Curve::Power { exponent: 1.0 - beta }),
             _ => (0, Curve::Even),
@@ -89,21 +110,81 @@ impl Lengths {
         let share = match self.curve {
             Curve::Even => return (u128::from(rank) * u128::from(self.rest) / u128::from(self.rows)) as u64,
             Curve::Power { exponent } => x.powf(exponent),
-            Curve::Tail { steepness } => (steepness * x).ln_1p() / steepness.ln_1p(),
+            Curve::Bounded(lengths) => lengths.integral(x) / lengths.integral(1.0),
+            Curve::Tail { steepness, exponent } => {
+                tail_integral(steepness, exponent, x) / tail_integral(steepness, exponent, 1.0)
+            }
         };
         ((share * self.rest as f64) as u64).min(self.rest)
     }
 }
 
-/// The K for which the integral of 1 / (1 + K x) over 0 to 1, ln(1 + K) / K, is `mean`, by bisection. It falls from 1
-/// to 0 as K grows.
-fn steepness(mean: f64) -> f64 {
-    let (mut low, mut high) = (1e-9f64, 1e18f64);
-    for _ in 0..200 {
-        let middle = (low * high).sqrt();
-        if middle.ln_1p() / middle > mean { low = middle } else { high = middle }
+impl TwoSided {
+    /// The lengths between two, of a mean and a standard deviation: the higher the power, the smaller the latter.
+    fn new(shortest: f64, longest: f64, mean: f64, deviation: f64) -> Self {
+        let with = |power: f64| {
+            let middle = (mean - (shortest + longest) / (power + 1.0)) / (1.0 - 2.0 / (power + 1.0));
+            Self { middle, above: longest - middle, below: middle - shortest, power }
+        };
+        let (mut low, mut high) = (1.0 + 1e-9, 1e6f64);
+        for _ in 0..60 {
+            let power = (low * high).sqrt();
+            let lengths = with(power);
+            // A middle beyond the bounds takes a higher power too.
+            if lengths.above < 0.0 || lengths.below < 0.0 || lengths.deviation(mean) > deviation {
+                low = power;
+            } else {
+                high = power;
+            }
+        }
+        with(high)
     }
-    low
+
+    /// The sum of the lengths up to x.
+    fn integral(&self, x: f64) -> f64 {
+        let power = self.power + 1.0;
+        self.middle * x + (self.above * x.powf(power) - self.below * (1.0 - (1.0 - x).powf(power))) / power
+    }
+
+    fn deviation(&self, mean: f64) -> f64 {
+        let below_and_above = self.below * self.above;
+        let (single, double) = (self.power + 1.0, 2.0 * self.power + 1.0);
+        let own = (self.below * self.below + self.above * self.above) * (1.0 / double - 1.0 / (single * single));
+        // The integral of x^power · (1 − x)^power, over each of many equal steps.
+        const STEPS: usize = 200;
+        let mixed: f64 =
+            (0..STEPS).map(|step| (step as f64 + 0.5) / STEPS as f64).map(|x| (x * (1.0 - x)).powf(self.power)).sum();
+        let mixed = mixed / STEPS as f64;
+        debug_assert!((self.integral(1.0) - mean).abs() <= 1e-6 * mean);
+        (own + 2.0 * below_and_above * (1.0 / (single * single) - mixed)).max(0.0).sqrt()
+    }
+}
+
+/// The integral of (1 + steepness · x)^−exponent from 0 to x.
+fn tail_integral(steepness: f64, exponent: f64, x: f64) -> f64 {
+    let power = 1.0 - exponent;
+    let logarithm = (steepness * x).ln_1p();
+    if power.abs() < 1e-9 { logarithm / steepness } else { (power * logarithm).exp_m1() / (power * steepness) }
+}
+
+/// The steepness and the exponent for which (1 + steepness · x)^−exponent has a mean and a standard deviation, by
+/// bisection. For a given mean the deviation grows with the exponent.
+fn tail(mean: f64, deviation: f64) -> (f64, f64) {
+    let steepness = |exponent: f64| {
+        let (mut low, mut high) = (1e-9f64, 1e18f64);
+        for _ in 0..100 {
+            let middle = (low * high).sqrt();
+            if tail_integral(middle, exponent, 1.0) > mean { low = middle } else { high = middle }
+        }
+        low
+    };
+    let (mut low, mut high) = (0.1f64, 4.0f64);
+    for _ in 0..50 {
+        let exponent = 0.5 * (low + high);
+        let square = tail_integral(steepness(exponent), 2.0 * exponent, 1.0);
+        if (square - mean * mean).max(0.0).sqrt() < deviation { low = exponent } else { high = exponent }
+    }
+    (steepness(low), low)
 }
 
 #[cfg(test)]
@@ -132,7 +213,9 @@ mod tests {
         for (rows, total, shortest, longest) in
             [(10_000, 241_000, 1, 27), (5000, 20_000, 0, 40), (1_000_005, 3_105_536, 1, 4700)]
         {
-            for spread in [Spread::Bounded { shortest, longest }, Spread::Tail { shortest, longest }] {
+            let deviation = 0.1 * f64::from(longest - shortest);
+            let bounded = Spread::Bounded { shortest: shortest.into(), longest: longest.into(), deviation };
+            for spread in [bounded, Spread::Tail { shortest, longest, deviation }] {
                 let mut lengths = all(rows, total, spread);
                 lengths.sort_unstable();
                 assert!(lengths[0] >= shortest, "{spread:?}: {}", lengths[0]);
@@ -142,17 +225,40 @@ mod tests {
         }
     }
 
+    #[test]
+    fn deviations() {
+        let bounded = |shortest, longest, deviation| Spread::Bounded { shortest, longest, deviation };
+        let tail = |longest, deviation| Spread::Tail { shortest: 1, longest, deviation };
+        for (total, spread, deviation) in [
+            (1_000_000, bounded(5.0, 145.0, 27.8), 27.8),
+            (1_067_780, bounded(2.0, 180.0, 4.7), 4.7),
+            (124_000, bounded(1.0, 44.0, 4.4), 4.4),
+            (112_000, tail(353, 4.4), 4.4),
+            (62_000, tail(4700, 25.4), 25.4),
+        ] {
+            let lengths = all(20_000, total, spread);
+            let mean = total as f64 / 20_000.0;
+            let square: f64 = lengths.iter().map(|&length| (f64::from(length) - mean).powi(2)).sum();
+            let found = (square / 20_000.0).sqrt();
+            assert!((found - deviation).abs() <= 0.03 * deviation + 0.1, "{spread:?}: {found}");
+        }
+    }
+
     /// The share of the rows that is as long as d or longer, against the curves with both ends rounded: a length l is
     /// its integer part, or with the probability of its fraction one more.
     #[test]
     fn distributions() {
         let (rows, total) = (100_000, 500_000);
-        let steepness = steepness(4.0 / 99.0);
-        let tail = |x: f64| 1.0 + 99.0 / (1.0 + steepness * x);
+        let (steepness, exponent) = tail(4.0 / 99.0, 8.0 / 99.0);
+        let tail = |x: f64| 1.0 + 99.0 / (1.0 + steepness * x).powf(exponent);
+        let bounded = TwoSided::new(0.0, 20.0, 4.0, 3.0);
+        let both = |x: f64| {
+            1.0 + bounded.middle + bounded.above * x.powf(bounded.power) - bounded.below * (1.0 - x).powf(bounded.power)
+        };
         let curves: [(Spread, &dyn Fn(f64) -> f64); 4] = [
             (Spread::Even, &|_| 5.0),
-            (Spread::Bounded { shortest: 1, longest: 21 }, &|x| 1.0 + 20.0 * x.powi(4)),
-            (Spread::Tail { shortest: 1, longest: 100 }, &tail),
+            (Spread::Bounded { shortest: 1.0, longest: 21.0, deviation: 3.0 }, &both),
+            (Spread::Tail { shortest: 1, longest: 100, deviation: 8.0 }, &tail),
             (Spread::Skew(0.5), &|x| 2.5 / x.sqrt()),
         ];
         for (spread, curve) in curves {

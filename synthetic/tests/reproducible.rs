@@ -103,7 +103,7 @@ fn known_matrices() {
             0x6fe2_3a3f_1165_1eec,
             0x4cef_411e_4418_823d,
             0x1030_72f9_3eb7_d86f,
-            0x5474_fc83_a4b7_8909,
+            0x2c06_01fe_7ff4_3627,
         ],
         "{hashes:#x?}"
     );

@@ -101,7 +101,54 @@ fn an_interrupted_run_goes_on_where_it_was() {
     // An entry that lacks a format is measured anew.
     let more = ["--matrix", "stencil:5:20", "--precision", "float32", "--format", "ell", "--out", &out, "--resume"];
     assert_eq!(bench(&more).succeeded().lines().count(), 1);
-    assert_eq!(read(&out).as_array().unwrap().len(), 4);
+    let entries = read(&out);
+    assert_eq!(entries.as_array().unwrap().len(), 4);
+    let of_new: Vec<_> = entries[3]["spmv"].as_object().unwrap().keys().collect();
+    assert_eq!(of_new, ["coo", "csr-vector", "ell"]);
+}
+
+#[test]
+fn a_figure_is_drawn_from_what_is_measured() {
+    let folder = Folder::new();
+    let out = results_in(&folder);
+    let formats = ["--format", "csr-scalar", "--format", "csr-vector-32"];
+    let matrix = ["--matrix", "stencil:5:20", "--precision", "float32", "--out", &out];
+    bench(&[&formats[..], &matrix].concat()).succeeded();
+    // The figure's own matrices take too long here.
+    let experiment: lab::figures::Experiment = "bg-10".parse().unwrap();
+    let entry = read(&out)[0].clone();
+    let entries = (experiment.matrices)().into_iter().map(|text| {
+        let mut entry = entry.clone();
+        entry["filename"] = text.into();
+        entry
+    });
+    fs::write(&out, Value::from_iter(entries).to_string()).unwrap();
+
+    let told = bench(&["--figure", "bg-10", "--out", &out, "--resume"]).succeeded();
+    let beside = folder.path("bg-10.svg");
+    assert_eq!(told, format!("{}\n", beside.display()));
+    let svg = fs::read_to_string(&beside).unwrap();
+    assert!(svg.contains("Bell &amp; Garland 2009, Fig. 10") && svg.contains("csr-vector-32"), "{svg}");
+    assert_eq!(folder.names(), ["bg-10.svg", "results.json"]);
+
+    let plots = folder.path("plots").into_os_string().into_string().unwrap();
+    let told = bench(&["--figure", "bg-10", "--out", &out, "--resume", "--svg", &plots, "--json"]).succeeded();
+    assert!(told.starts_with('[') && told.lines().count() == 1, "{told}");
+    assert_eq!(fs::read_to_string(folder.path("plots/bg-10.svg")).unwrap(), svg);
+    let again = folder.path("again").into_os_string().into_string().unwrap();
+    spmv(["report", &out, "--figure", "bg-10", "--figure", "bg-8", "--svg", &again]).succeeded();
+    assert_eq!(fs::read_to_string(folder.path("again/bg-10.svg")).unwrap(), svg);
+    assert!(fs::read_to_string(folder.path("again/bg-8.svg")).unwrap().contains("no data"));
+}
+
+#[test]
+fn the_help_has_a_line_for_each_figure() {
+    let help = spmv(["bench", "--help"]).succeeded();
+    for experiment in lab::figures::FIGURES {
+        let name = format!("- {}:", experiment.name);
+        let line = help.lines().find(|line| line.trim().starts_with(&name)).unwrap_or_else(|| panic!("{name} {help}"));
+        assert!(line.contains(experiment.source), "{line}");
+    }
 }
 
 #[test]
@@ -151,6 +198,11 @@ fn bad_arguments_are_refused_before_anything_is_measured() {
         (&["--matrix", "stencil:6:10"], "stencil"),
         (&["--suite", "huge"], "invalid value 'huge'"),
         (&["--suite", "quick", "--matrix", "stencil:5:20"], "cannot be used with"),
+        (&["--figure", "bg-99"], "invalid value 'bg-99'"),
+        (&["--figure", "bg-8", "--format", "coo"], "cannot be used with"),
+        (&["--figure", "bg-8", "--matrix", "stencil:5:20"], "cannot be used with"),
+        (&["--figure", "bg-8", "--svg", "no-such-folder/figures"], "no-such-folder: No such file"),
+        (&["--svg", "figures"], "--figure <NAME>"),
         (&["--resume"], "--out <FILE>"),
         (&["--seconds", "0"], "a number above 0 is expected"),
         (&["--out", "no-such-folder/results.json"], "no-such-folder: No such file"),

@@ -5,6 +5,7 @@ mod bench;
 mod convert;
 mod files;
 mod info;
+mod report;
 mod run;
 mod run_all;
 mod streams;

@@ -2,6 +2,7 @@
 
 use rayon::prelude::*;
 
+use super::assembly::RowCounts;
 use super::check::check_indices;
 use super::rows::parallel_rows;
 use super::storage::storage;
@@ -13,9 +14,6 @@ use crate::real::Real;
 
 /// Rows that one thread handles at a time in parallel conversions.
 const ROWS_AT_ONCE: usize = 4096;
-
-/// How often the entries are passed over, at most, to sort them by row.
-const MOST_PASSES: usize = 8;
 
 storage! {
     /// A sparse matrix in compressed sparse row format: the entries row after row, and where each row begins.
@@ -88,8 +86,8 @@ impl<T: Real> Csr<T> {
     }
 
     /// A matrix from entries in any order: sorts them by row and column and sums duplicates, in the order in
-    /// which they were given. In parallel, O(rows + nnz log(longest row)); takes as much memory again as the
-    /// entries.
+    /// which they were given. In parallel, O(rows + nnz log(longest row)); takes the memory of the matrix, and
+    /// that of its longest rows twice.
     ///
     /// # Errors
     /// When an index is not below the shape's, or the three arrays differ in length.
@@ -100,59 +98,16 @@ impl<T: Real> Csr<T> {
         column_indices: &[u32],
         values: &[T],
     ) -> Result<Self, Error> {
-        Self::try_from_triplet_parts(rows, columns, &[(row_indices, column_indices, values)])
-    }
-
-    /// [`try_from_triplets`](Self::try_from_triplets) for entries that lie in several places: each part has
-    /// row indices, column indices and values.
-    pub(crate) fn try_from_triplet_parts(
-        rows: usize,
-        columns: usize,
-        parts: &[(&[u32], &[u32], &[T])],
-    ) -> Result<Self, Error> {
         check_shape(rows, columns)?;
-        let mut stored = 0;
-        for &(row_indices, column_indices, values) in parts {
-            check_length("column_indices", column_indices.len(), row_indices.len())?;
-            check_length("values", values.len(), row_indices.len())?;
-            if let Some(entry) = row_indices.iter().position(|&row| row as usize >= rows) {
-                let row = row_indices[entry];
-                return Err(Error::structure("triplet", format!("entry {} is in row {row} of {rows}", stored + entry)));
-            }
-            stored += row_indices.len();
-        }
-        // Each thread takes a range of rows and picks them out of all entries, so a row's entries keep their
-        // order, whatever the number of threads.
-        let rows_at_once = rows.div_ceil(rayon::current_num_threads().min(MOST_PASSES)).max(1);
-        let mut lengths = vec![0usize; rows];
-        lengths.par_chunks_mut(rows_at_once).enumerate().for_each(|(range, lengths)| {
-            let first = range * rows_at_once;
-            for &row in parts.iter().flat_map(|&(row_indices, ..)| row_indices) {
-                if let Some(length) = lengths.get_mut((row as usize).wrapping_sub(first)) {
-                    *length += 1;
-                }
-            }
-        });
-        let offsets = Offsets::from_lengths(lengths.into_iter());
-        let mut sorted_columns = vec![0u32; stored];
-        let mut sorted_values = vec![T::default(); stored];
-        parallel_rows(&offsets, rows_at_once, &mut sorted_columns, &mut sorted_values, &|rows, columns, values| {
-            let base = offsets.get(rows.start);
-            let mut next: Vec<usize> = rows.clone().map(|row| offsets.get(row) - base).collect();
-            for &(row_indices, column_indices, part_values) in parts {
-                for ((&row, &column), &value) in row_indices.iter().zip(column_indices).zip(part_values) {
-                    if let Some(place) = next.get_mut((row as usize).wrapping_sub(rows.start)) {
-                        columns[*place] = column;
-                        values[*place] = value;
-                        *place += 1;
-                    }
-                }
-            }
-        });
-        let mut matrix = Self::try_new(rows, columns, offsets, sorted_columns, sorted_values)?;
-        matrix.sort_rows();
-        matrix.sum_duplicates();
-        Ok(matrix)
+        check_length("column_indices", column_indices.len(), row_indices.len())?;
+        check_length("values", values.len(), row_indices.len())?;
+        check_indices("triplet", "row", rows, row_indices)?;
+        check_indices("triplet", "column", columns, column_indices)?;
+        let mut counts = RowCounts::new(rows, columns, row_indices.len() as u128)?;
+        counts.add(&[row_indices]);
+        let mut assembly = counts.into_assembly()?;
+        assembly.place(&[(row_indices, column_indices, values)])?;
+        assembly.finish()
     }
 
     /// Sorts each row by column; entries of one column keep their order. In parallel.
@@ -193,11 +148,10 @@ impl<T: Real> Csr<T> {
         if !(0..self.rows).into_par_iter().any(duplicate) {
             return;
         }
-        let mut lengths = vec![0usize; self.rows];
-        let mut kept = 0;
-        for (row, length) in lengths.iter_mut().enumerate() {
+        let (mut kept, mut end) = (0, 0);
+        for row in 0..self.rows {
             let begin = kept;
-            for entry in self.range(row) {
+            for entry in end..self.row_offsets.get(row + 1) {
                 let (column, value) = (self.column_indices[entry], self.values[entry]);
                 if kept > begin && self.column_indices[kept - 1] == column {
                     self.values[kept - 1] = self.values[kept - 1] + value;
@@ -207,12 +161,12 @@ impl<T: Real> Csr<T> {
                     kept += 1;
                 }
             }
-            *length = kept - begin;
+            end = self.row_offsets.replace(row + 1, kept);
         }
         self.column_indices.truncate(kept);
         self.values.truncate(kept);
         self.stored = kept;
-        self.row_offsets = Offsets::from_lengths(lengths.iter().copied());
+        self.row_offsets.narrow_if_short();
     }
 
     /// Where the entries of a row are in the arrays.

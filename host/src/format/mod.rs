@@ -3,6 +3,7 @@
 //! A format is one file here, one in `spmv`, and one name in the `catalogue`.
 #![forbid(unsafe_code)]
 
+mod assembly;
 mod bcsr;
 mod bellpack;
 mod block;
@@ -25,6 +26,7 @@ mod sell_p;
 mod storage;
 mod transpose;
 
+pub(crate) use assembly::{Part, RowCounts, SortedAssembly};
 pub use bcsr::Bcsr;
 pub(crate) use bcsr::bcsr_bytes_of;
 pub use bellpack::{Bellpack, PartitionRows};

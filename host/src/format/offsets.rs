@@ -119,6 +119,21 @@ impl Offsets {
         }
     }
 
+    /// Changes an offset to a smaller one; what it was.
+    pub(super) fn replace(&mut self, index: usize, smaller: usize) -> usize {
+        match self {
+            Self::Narrow(offsets) => std::mem::replace(&mut offsets[index], smaller as u32) as usize,
+            Self::Wide(offsets) => std::mem::replace(&mut offsets[index], smaller as u64) as usize,
+        }
+    }
+
+    /// Makes the offsets 32 bits wide where they have become small enough.
+    pub(super) fn narrow_if_short(&mut self) {
+        if let Self::Wide(offsets) = self {
+            *self = std::mem::take(offsets).into();
+        }
+    }
+
     /// Checks the invariants for `count` things, such as rows, with so many stored entries.
     pub(crate) fn check(&self, format: &'static str, thing: &str, count: usize, stored: usize) -> Result<(), Error> {
         match self {

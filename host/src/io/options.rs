@@ -4,7 +4,8 @@
 ///
 /// The calls, about one for each MiB, may come from several threads at once, so the numbers need not arrive in
 /// order. When a file with entries has been read, one call has had both numbers equal. A text compressed with
-/// gzip is gone through twice, first to decompress it and then to read it, each time with its own numbers.
+/// gzip is gone through twice, first to decompress it and then to read it, each time with its own numbers. Where the entries of a
+/// text have to be gone through twice, each time is half of it.
 pub type Progress<'a> = Option<&'a (dyn Fn(u64, u64) + Sync)>;
 
 /// How to read a file.

@@ -31,7 +31,7 @@ pub enum Error {
     #[error("the figure {name}: {reason}")]
     Figure {
         /// Which one.
-        name: &'static str,
+        name: String,
         /// Why not.
         reason: String,
     },

@@ -1,6 +1,7 @@
 //! Another library's results beside ours.
 
 use super::error::Error;
+use super::read;
 use crate::record::{Entry, OWN};
 
 /// What another program computes in and on, where its file does not say so and the matrix was measured in several
@@ -35,6 +36,7 @@ pub fn import(entries: &mut [Entry], library: &str, theirs: Vec<Entry>) -> Resul
             for (name, run) in &other.spmv {
                 let mut run = run.clone();
                 run.library = Some(library.into());
+                let name = name.strip_prefix(read::OTHER_PREFIX).unwrap_or(name);
                 entries[place].spmv.insert(format!("{library}-{name}"), run);
             }
         }

@@ -12,6 +12,7 @@ use std::path::Path;
 
 pub use error::Error;
 pub use plots::Figure;
+pub(crate) use plots::draw;
 pub use series::Series;
 
 use crate::record::{Entry, RowLengths};
@@ -101,15 +102,22 @@ impl Report {
         &self.series
     }
 
-    /// How an entry is called: by its matrix, and by whatever else tells it from the others.
-    fn label(&self, place: usize) -> String {
+    /// How an entry is called in so many letters: by its matrix, and by what tells it from the others.
+    fn label(&self, place: usize, letters: usize) -> String {
+        let qualifier = self.qualifier(place);
+        let room = letters.saturating_sub(qualifier.chars().count());
+        plots::shortened(&self.entries[place].filename, room) + &qualifier
+    }
+
+    /// Precision and executor of an entry, where not all have the same.
+    fn qualifier(&self, place: usize) -> String {
         let entry = &self.entries[place];
         let differs = |property: fn(&Entry) -> &str| {
-            self.entries.iter().any(|other| property(other) != property(entry)).then(|| property(entry))
+            let differs = self.entries.iter().any(|other| property(other) != property(entry));
+            (differs && !property(entry).is_empty()).then(|| format!(", {}", property(entry)))
         };
         let parts = [differs(|entry| &entry.env.precision), differs(|entry| &entry.env.executor)];
-        let parts = std::iter::once(entry.filename.as_str()).chain(parts.into_iter().flatten());
-        parts.collect::<Vec<_>>().join(", ")
+        parts.into_iter().flatten().collect()
     }
 }
 

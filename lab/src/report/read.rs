@@ -9,8 +9,9 @@ use serde_json::{Map, Value};
 use super::error::Error;
 use crate::record::{Entry, Run, SCHEMA};
 
-/// [`Run::library`] in files of other programs, which do not name one.
+/// [`Run::library`] in files of other programs, which do not name one, and what their formats' names begin with.
 const OTHER: &str = "another program";
+pub const OTHER_PREFIX: &str = "other-";
 
 /// A file's text and where it is from.
 struct Source<'a> {
@@ -85,13 +86,27 @@ fn entry(element: &RawValue) -> Result<Entry, Fault> {
         let path = error.path().to_string();
         if path == "." { error.inner().to_string() } else { format!("{path}: {}", error.inner()) }
     })?;
-    for (name, run) in &mut entry.spmv {
+    for (name, run) in &entry.spmv {
         check(run).map_err(|reason| format!("spmv.{name}: {reason}"))?;
-        if entry.schema == 0 && run.library.is_none() {
-            run.library = Some(OTHER.into());
-        }
+    }
+    if entry.schema == 0 {
+        disown(&mut entry);
     }
     Ok(entry)
+}
+
+/// Makes runs that do not say whose they are another program's.
+fn disown(entry: &mut Entry) {
+    let runs = std::mem::take(&mut entry.spmv).into_iter().map(|(name, run)| match run.library {
+        Some(_) => (name, run),
+        None => (format!("{OTHER_PREFIX}{name}"), Run { library: Some(OTHER.into()), ..run }),
+    });
+    entry.spmv = runs.collect();
+    if let Some(optimal) = &mut entry.optimal
+        && !entry.spmv.contains_key(&optimal.spmv)
+    {
+        optimal.spmv.insert_str(0, OTHER_PREFIX);
+    }
 }
 
 /// Puts what other programs write elsewhere, or leave out, to where [`Entry`] has it.

@@ -1,6 +1,7 @@
 //! Reports, as they are read and in a browser.
 
 mod browser;
+mod experiments;
 mod figures;
 mod files;
 mod page;

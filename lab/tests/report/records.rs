@@ -1,6 +1,6 @@
 //! Plausible results, and what no report must stumble over.
 
-use lab::record::{Ceilings, Conversion, Entry, Environment, Optimal, Point, RowLengths, Run, SCHEMA, Times};
+use lab::record::{Ceilings, Conversion, Entry, Environment, Optimal, RowLengths, Run, SCHEMA, Times};
 
 /// Names of matrices, their family, rows, and entries in a row.
 const MATRICES: [(&str, &str, u64, u64); 7] = [
@@ -122,7 +122,6 @@ fn entry(matrix: usize, precision: &str, width: u64) -> Entry {
         schema: SCHEMA,
         filename: filename.into(),
         family: Some(family.into()),
-        figure: Some(Point { name: "bg-10".into(), x: per_row as f64 }),
         rows,
         cols: rows,
         nonzeros,

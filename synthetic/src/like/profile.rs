@@ -36,8 +36,9 @@ impl<'a> Profile<'a> {
         let block_columns = like.columns() / block;
         let blocks = (nnz as u64).saturating_mul(like.times as u64) / (block * block) as u64;
         let spread = match shape.spread {
-            Spread::Bounded { shortest, longest } => {
-                Spread::Bounded { shortest: shortest / block as u32, longest: longest / block as u32 }
+            Spread::Bounded { shortest, longest, deviation } => {
+                let [shortest, longest, deviation] = [shortest, longest, deviation].map(|length| length / block as f64);
+                Spread::Bounded { shortest, longest, deviation }
             }
             spread => spread,
         };
@@ -109,8 +110,10 @@ mod tests {
     fn each_row_has_columns_to_choose_from() {
         for stand in TABLE {
             let Structure::Profile(shape) = &stand.structure else { continue };
-            let (Spread::Bounded { longest, .. } | Spread::Tail { longest, .. }) = shape.spread else {
-                panic!("no bounds")
+            let longest = match shape.spread {
+                Spread::Bounded { longest, .. } => longest as usize,
+                Spread::Tail { longest, .. } => longest as usize,
+                _ => panic!("no bounds"),
             };
             let mut near: Vec<usize> = Vec::new();
             let width = shape.width as isize;
@@ -122,7 +125,7 @@ mod tests {
             near.sort_unstable();
             near.dedup();
             let room = if shape.local == 1.0 { near.len() } else { stand.columns / shape.block / 4 };
-            assert!(longest as usize / shape.block < room, "{}: {longest} of {room}", stand.help.name);
+            assert!(longest / shape.block < room, "{}: {longest} of {room}", stand.help.name);
         }
     }
 }

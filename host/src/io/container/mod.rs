@@ -86,7 +86,8 @@ pub fn read_container<T: Real>(path: impl AsRef<Path>) -> Result<Csr<T>, Error> 
 }
 
 /// Reads a matrix from a container, in the storage format that it has there; but in CSR where the file has values in
-/// another precision, because how a matrix is stored depends on it. They are rounded then. In parallel, O(bytes).
+/// another precision, because how a matrix is stored depends on it. They are rounded then. In parallel, O(bytes);
+/// takes the memory of the matrix, and where values are rounded that of the matrix as stored and in CSR besides.
 ///
 /// The file is mapped where that is possible: do not truncate it meanwhile, because a process that reads a map behind
 /// the end of its file is ended by the system.

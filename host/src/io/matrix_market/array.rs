@@ -1,12 +1,13 @@
 //! Dense matrices and vectors.
 
+use super::cursor::{Cursor, Problem};
 use super::document::Document;
-use super::entries::read_entries;
+use super::entries::Entries;
 use super::header::{self, Layout};
 use super::value::Value;
 use crate::error::Error;
 use crate::io::Progress;
-use crate::io::header::{Header, Symmetry};
+use crate::io::header::{Field, Header, Symmetry};
 
 /// A dense matrix, column by column.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,24 +24,32 @@ pub struct Dense<V> {
 pub(super) fn read<V: Value>(document: &Document<'_>, progress: Progress<'_>) -> Result<(Dense<V>, Header), Error> {
     let (header, begin) = header::read(document, Layout::Array)?;
     header::check_values::<V>(document, &header)?;
-    let values = read_values(document, &header, begin, progress)?;
-    let Header { rows, columns, symmetry, .. } = header;
+    let Header { field, rows, columns, symmetry, entries } = header;
     if symmetry == Symmetry::General {
+        let values = read_values(document, &header, begin, progress)?;
         return Ok((Dense { rows, columns, values }, header));
     }
     let mut dense = vec![V::default(); rows * columns];
-    let mut values = values.into_iter();
-    for column in 0..columns {
-        let first = column + usize::from(symmetry == Symmetry::SkewSymmetric);
-        for (row, value) in (first..rows).zip(&mut values) {
+    let first_of = |column: usize| column + usize::from(symmetry == Symmetry::SkewSymmetric);
+    let (mut row, mut column) = (first_of(0), 0);
+    let read = |cursor: &mut Cursor<'_>, values: &mut Vec<V>| read_value(cursor, values, field);
+    Entries::new(document, begin, entries, progress).for_each_batch(0, read, |chunks| {
+        for &value in chunks.iter().copied().flatten() {
+            // Columns without a listed value are the last ones only.
+            if row == rows {
+                column += 1;
+                row = first_of(column);
+            }
             if symmetry == Symmetry::Hermitian && row == column && !value.is_real() {
                 let reason = format!("value {} of the diagonal is not real, in a hermitian matrix", column + 1);
                 return Err(document.error(0, reason));
             }
             dense[row * rows + column] = value.twin(symmetry);
             dense[column * rows + row] = value;
+            row += 1;
         }
-    }
+        Ok(true)
+    })?;
     Ok((Dense { rows, columns, values: dense }, header))
 }
 
@@ -71,11 +80,20 @@ fn read_values<V: Value>(
     progress: Progress<'_>,
 ) -> Result<Vec<V>, Error> {
     let Header { field, entries, .. } = *header;
-    let chunks = read_entries(document, begin, entries, progress, Vec::with_capacity, |cursor, values| {
-        values.push(V::read_value(cursor, field)?);
-        Ok(())
+    // The header has made sure that this many fit the file.
+    let mut values = Vec::with_capacity(entries as usize);
+    let read = |cursor: &mut Cursor<'_>, values: &mut Vec<V>| read_value(cursor, values, field);
+    Entries::new(document, begin, entries, progress).for_each_batch(0, read, |chunks| {
+        chunks.iter().for_each(|chunk| values.extend_from_slice(chunk));
+        Ok(true)
     })?;
-    Ok(chunks.concat())
+    Ok(values)
+}
+
+/// Reads a line with a value.
+fn read_value<V: Value>(cursor: &mut Cursor<'_>, values: &mut Vec<V>, field: Field) -> Result<(), Problem> {
+    values.push(V::read_value(cursor, field)?);
+    cursor.end_line()
 }
 
 /// The values of an array file of this shape: those that its symmetry does not leave out.

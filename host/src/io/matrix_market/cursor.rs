@@ -82,7 +82,7 @@ impl<'a> Cursor<'a> {
     /// Skips the rest of the line.
     pub(super) fn skip_line(&mut self) {
         let rest = &self.text[self.at..];
-        self.at += rest.iter().position(|&byte| byte == b'\n').map_or(rest.len(), |end| end + 1);
+        self.at += memchr::memchr(b'\n', rest).map_or(rest.len(), |end| end + 1);
     }
 
     /// Skips blank lines and comments; whether a line with something else follows, at whose first token the
@@ -107,9 +107,20 @@ impl<'a> Cursor<'a> {
         token
     }
 
-    /// Reads an index, counted from 1 in the text and from 0 in the answer.
+    /// Reads the index of a row, counted from 1 in the text and from 0 in the answer.
     #[inline]
-    pub(super) fn index(&mut self, axis: &'static str, expected: &'static str, limit: usize) -> Result<u32, Problem> {
+    pub(super) fn row(&mut self, rows: usize) -> Result<u32, Problem> {
+        self.index("row", "a row index from 1 on", rows)
+    }
+
+    /// Reads the index of a column.
+    #[inline]
+    pub(super) fn column(&mut self, columns: usize) -> Result<u32, Problem> {
+        self.index("column", "a column index from 1 on", columns)
+    }
+
+    #[inline]
+    fn index(&mut self, axis: &'static str, expected: &'static str, limit: usize) -> Result<u32, Problem> {
         self.skip_blanks();
         let at = self.at;
         match self.digits() {
@@ -136,6 +147,12 @@ impl<'a> Cursor<'a> {
     #[inline]
     fn digits(&mut self) -> Result<u64, Unreadable> {
         let begin = self.at;
+        if let Some(next) = self.text[begin..].first_chunk()
+            && let Some((number, length)) = short_number(*next)
+        {
+            self.at += length;
+            return Ok(number);
+        }
         let mut number = 0u64;
         while let Some(digit) = self.peek().map(|byte| byte.wrapping_sub(b'0')).filter(|&digit| digit < 10) {
             number = number.wrapping_mul(10).wrapping_add(digit.into());
@@ -203,6 +220,28 @@ impl<'a> Cursor<'a> {
             Some(_) => Err(Problem { at: self.at, kind: Kind::Surplus }),
         }
     }
+}
+
+/// A token of 1 to 7 digits that 8 bytes begin with, as a number, and its length.
+#[inline]
+fn short_number(bytes: [u8; 8]) -> Option<(u64, usize)> {
+    // One byte of the word is one of the text, the first one lowest. Digits become 0 to 9, all else more.
+    let word = u64::from_le_bytes(bytes) ^ 0x3030_3030_3030_3030;
+    // The highest bit of each byte that is more than 9.
+    let others = (((word & 0x7f7f_7f7f_7f7f_7f7f) + 0x7676_7676_7676_7676) | word) & 0x8080_8080_8080_8080;
+    let length = others.trailing_zeros() / 8;
+    if !(1..8).contains(&length) {
+        return None;
+    }
+    let end = bytes[length as usize];
+    if !is_blank(end) && end != b'\n' {
+        return None;
+    }
+    // With zeros before them they are 8 digits; then pairs of digits, of pairs, and of fours are put together.
+    let digits = word << (64 - 8 * length);
+    let pairs = (digits.wrapping_mul((10 << 8) + 1) >> 8) & 0x00ff_00ff_00ff_00ff;
+    let fours = (pairs.wrapping_mul((100 << 16) + 1) >> 16) & 0x0000_ffff_0000_ffff;
+    Some((fours.wrapping_mul((10_000 << 32) + 1) >> 32, length as usize))
 }
 
 /// Puts a digit behind a number.

@@ -49,10 +49,12 @@ use document::Document;
 /// Reads a sparse matrix from a Matrix Market `coordinate` file, and says what its header said. The values of
 /// a `pattern` file are 1, and the other half of a symmetric or skew-symmetric matrix is filled in.
 ///
-/// In parallel, O(bytes + rows + nnz log(longest row)); next to the matrix it takes the memory of all entries
-/// as row, column and value. The file is mapped where that is possible: do not truncate it meanwhile,
+/// In parallel, O(bytes + rows + nnz log(longest row)). At no time it takes more than 1.1 times the memory of the
+/// matrix or of the file's entries as row, column and value, whichever is more, and 1 MiB for each thread; but where
+/// rows are not in order, also what three copies of the longest one take. A file whose entries do not come row after
+/// row is gone through twice. The file is mapped where that is possible: do not truncate it meanwhile,
 /// because a process that reads a map behind the end of its file is ended by the system. One that is compressed
-/// is decompressed to memory, up to the default [`ReadOptions::decompressed_limit`].
+/// is decompressed to memory, up to the default [`ReadOptions::decompressed_limit`], and takes an eighth more.
 ///
 /// # Errors
 /// When the file cannot be read, with what the system said; when it is not a coordinate file of a real matrix,

@@ -26,7 +26,9 @@ pub(in crate::io) fn is_zip(bytes: &[u8]) -> bool {
 /// numbers, integers or truth values. Entries of CSR stay as they are; of the others, those given more than once
 /// are added up.
 ///
-/// O(bytes + rows + nnz log(longest row)); the arrays are decompressed to memory, one at a time.
+/// O(bytes + rows + nnz log(longest row)). The arrays are decompressed to memory, one at a time: next to the matrix it
+/// takes the bytes of the largest one and an eighth of them, and for CSC and COO the memory of all entries as row,
+/// column and value.
 ///
 /// # Errors
 /// When the file cannot be read, with what the system said; when it is no such archive, is truncated or altered,

@@ -34,7 +34,8 @@ pub(super) use header::has_header;
 /// Reads a sparse matrix from a Rutherford-Boeing or Harwell-Boeing file, compressed with gzip or not. The values
 /// of a pattern are 1, and the other half of a symmetric or skew-symmetric matrix is filled in.
 ///
-/// O(bytes + rows + nnz log(longest row)); takes the memory of all entries twice. The file is mapped where that
+/// O(bytes + rows + nnz log(longest row)); next to the matrix it takes the memory of all
+/// entries as row, column and value, and where half of them is left out up to twice that. The file is mapped where that
 /// is possible: do not truncate it meanwhile.
 ///
 /// # Errors

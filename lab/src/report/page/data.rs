@@ -26,7 +26,7 @@ pub struct Data<'a> {
 #[derive(Serialize)]
 struct Matrix<'a> {
     filename: &'a str,
-    label: String,
+    qualifier: String,
     family: Option<&'a str>,
     precision: &'a str,
     executor: &'a str,
@@ -88,7 +88,7 @@ impl<'a> Matrix<'a> {
         let runs = report.series.iter().enumerate();
         Self {
             filename,
-            label: report.label(place),
+            qualifier: report.qualifier(place),
             family: family.as_deref(),
             precision: &env.precision,
             executor: &env.executor,

@@ -8,6 +8,7 @@ const byId = id => document.getElementById(id);
 
 data.entries.forEach((entry, id) => {
   entry.id = id;
+  entry.label = entry.filename + entry.qualifier;
   entry.runs = entry.runs.map(values => {
     const run = Object.fromEntries(data.columns.map((column, place) => [column, values[place] ?? null]));
     run.entry = entry;
@@ -46,7 +47,7 @@ function setUp() {
   labels.append("span").text(({ name, peer, library }) => ` ${name}${peer ? ` (${library})` : ""}`);
   const own = data.series.flatMap(({ name, peer }, place) => (peer ? [] : [[String(place), name]]));
   options(byId("chosen-format"), own, String(data.chosen_format));
-  const entries = data.entries.flatMap(({ id, label, row_lengths }) => (row_lengths ? [[String(id), label]] : []));
+  const entries = data.entries.flatMap(({ id, label, row_lengths }) => (row_lengths ? [[String(id), clip(label, 80)]] : []));
   options(byId("chosen-entry"), entries, String(data.chosen_entry));
 
   byId("filters").addEventListener("submit", event => event.preventDefault());

@@ -1,7 +1,8 @@
 // The plots. Each function answers with { plots, legend, caption, table } for a selection, whose parts may be missing.
 
+// The same as in style.rs, as are the colours in style.css.
 const SYMBOLS = ["circle", "triangle", "square", "diamond2", "times", "plus", "star"];
-const DASHES = ["none", "7 3", "2 2", "10 3 2 3", "14 4"];
+const DASHES = ["none", "7 3", "2 3", "12 3", "4 6"];
 const REST = "var(--rest)";
 const WIDE = 720;
 
@@ -22,6 +23,9 @@ function seconds(time) {
   return `${short(time * scale)} ${unit}`;
 }
 
+// What an entry is called in so many letters.
+const called = ({ filename, qualifier }, length) => clip(filename, length - qualifier.length) + qualifier;
+
 function clip(text, length) {
   return text.length <= length ? text : `${text.slice(0, length - 1)}…`;
 }
@@ -31,7 +35,7 @@ function describe(run) {
   const { entry, series } = run;
   const lines = [
     `${series.name}${series.peer ? ` (${series.library})` : ""}: ${short(run.gflops)} GFLOP/s`,
-    clip(entry.label, 60),
+    called(entry, 60),
     `${entry.rows.toLocaleString("en")} × ${entry.cols.toLocaleString("en")}, ${entry.nonzeros.toLocaleString("en")} nonzeros`,
     `${seconds(run.seconds)}${run.lower_quartile ? `, half within ${seconds(run.lower_quartile)} to ${seconds(run.upper_quartile)}` : ""}`
       + `${run.cold ? ", caches cold" : ""}${run.repetitions ? `, ${run.repetitions} times` : ""}`,
@@ -77,11 +81,11 @@ function dots(selection, runs, channels) {
 
 const tip = (data, channels) =>
   Plot.tip(data, Plot.pointer({ ...channels, fill: "var(--background)", stroke: "var(--faint)", lineWidth: 40 }));
-const frame = (width, more) => ({ width, style: { color: "var(--text)" }, ...more });
+const frame = (width, more) => ({ width, style: { color: "var(--text)", fontSize: "12px" }, ...more });
 
 function restNote(selection) {
   const rest = selection.series.length - selection.shown.size;
-  return rest > 0 ? ` Grey: the ${rest} others.` : "";
+  return rest > 0 ? ` Grey: ${rest === 1 ? "the other one" : `the ${rest} others`}.` : "";
 }
 
 function plotGflops(selection, width) {
@@ -89,7 +93,7 @@ function plotGflops(selection, width) {
   const runs = entries.flatMap(({ selected }) => selected).filter(({ gflops }) => gflops > 0);
   if (!runs.length) return {};
   const wide = width >= WIDE;
-  const label = new Map(entries.map(({ id, label }) => [id, clip(label, wide ? 38 : Math.floor(width / 8))]));
+  const label = new Map(entries.map(entry => [entry.id, called(entry, wide ? 38 : Math.floor(width / 8))]));
   const plot = Plot.plot(frame(width, {
     ariaLabel: "Speed of each run in GFLOP/s, by matrix",
     height: 70 + entries.length * (wide ? 20 : 34),
@@ -151,7 +155,7 @@ function plotSpeedUps(selection, width, { chosenFormat }) {
   const names = [...new Set(groups.map(({ their }) => their))];
   const points = groups.flatMap(group => group.ratios.map(ratio => ({ ...ratio, ...{ their: group.their, our: group.our, side: group.side } })));
   const title = ({ entry, own, other, ratio }) =>
-    `${short(ratio)} times as fast\n${own.series.name} ${seconds(own.seconds)}\n${other.series.name} ${seconds(other.seconds)}\n${clip(entry.label, 60)}`;
+    `${short(ratio)} times as fast\n${own.series.name} ${seconds(own.seconds)}\n${other.series.name} ${seconds(other.seconds)}\n${called(entry, 60)}`;
   const colours = ["var(--series-0)", "var(--series-1)"];
   const marks = [0, 1].flatMap(side => {
     const dy = side ? 8 : -6;
@@ -175,7 +179,7 @@ function plotSpeedUps(selection, width, { chosenFormat }) {
   }));
   const rows = all.map(({ their, our, ratios, unanswered, mean, worst, best }) => [
     our, their, ratios.length, unanswered, short(mean),
-    worst ? `${short(worst.ratio)}, ${worst.entry.label}` : "–", best ? `${short(best.ratio)}, ${best.entry.label}` : "–",
+    worst ? `${short(worst.ratio)}, ${called(worst.entry, 60)}` : "–", best ? `${short(best.ratio)}, ${called(best.entry, 60)}` : "–",
   ]);
   return {
     plots: [plot],
@@ -259,7 +263,7 @@ function plotRowLengths(selection, width, { chosenEntry }) {
     ariaLabel: "Histogram of the row lengths of the chosen matrix",
     height: 300, marginLeft: 60, marginBottom: 70,
     x: { type: "band", domain: used.map(({ name }) => name), label: "entries in a row", tickRotate: -35 },
-    y: { type: "symlog", label: "↑ rows", grid: true, tickFormat: short, ticks: 6 },
+    y: { type: "symlog", label: "↑ rows", grid: true, tickFormat: short, ticks: d3.range(0, 12).map(power => 10 ** power).filter(rows => rows <= d3.max(used, ({ rows }) => rows)) },
     marks: [
       Plot.barY(used, { x: "name", y: "rows", fill: "var(--series-0)" }),
       Plot.text(used.filter(({ rows }) => rows), { x: "name", y: "rows", text: ({ rows }) => short(rows), dy: -8, fill: "currentColor" }),

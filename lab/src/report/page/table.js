@@ -53,7 +53,8 @@ function recordTable(runs, redraw) {
   table.append("tbody").selectAll("tr").data(visible).join("tr").selectAll("td")
     .data(run => TABLE_COLUMNS.map(({ value, show }) => ({ show, value: value(run) }))).join("td")
     .attr("class", ({ show }) => (show ? "number" : null))
-    .text(({ show, value }) => (show ? show(value) : value ?? "–"));
+    .attr("title", ({ value }) => (String(value).length > 50 ? value : null))
+    .text(({ show, value }) => (show ? show(value) : clip(String(value ?? "–"), 50)));
   if (visible.length < runs.length) {
     box.append("button").attr("type", "button").attr("class", "more").text(`Show all ${runs.length}`).on("click", () => {
       tableState.all = true;

@@ -41,6 +41,23 @@ impl Axis {
         Some(Self::between(label, low - room, high + room))
     }
 
+    /// From 0 to the largest of these positive numbers, with room; none where there is no number.
+    pub fn linear(label: &str, numbers: impl IntoIterator<Item = f64>) -> Option<Self> {
+        let largest = numbers.into_iter().reduce(f64::max)?;
+        let high = 1.05 * largest;
+        let power = 10f64.powf(high.log10().floor());
+        let steps = [0.1, 0.2, 0.5, 1.0, 2.0].map(|factor| factor * power);
+        let step = steps.into_iter().find(|step| high / step <= MOST_TICKS as f64)?;
+        let ticks = (0..=MOST_TICKS).map(|place| place as f64 * step).filter(|&number| number <= high);
+        Some(Self {
+            label: label.into(),
+            low: 0.0,
+            high,
+            ticks: ticks.map(|number| (number, short(number))).collect(),
+            logarithmic: false,
+        })
+    }
+
     /// Logarithmic, from one coordinate to another.
     fn between(label: &str, low: f64, high: f64) -> Self {
         let ticks = ticks(low, high).into_iter().map(|number| (number.log10(), short(number))).collect();
@@ -111,6 +128,24 @@ mod tests {
         let axis = Axis::logarithmic("", [3.0]).unwrap();
         assert!(axis.low < axis.high);
         assert!(Axis::logarithmic("", []).is_none());
+    }
+
+    #[test]
+    fn a_linear_axis_begins_at_0() {
+        for (largest, texts) in [
+            (65.0, "0 10 20 30 40 50 60"),
+            (4.0, "0 1 2 3 4"),
+            (0.99, "0 0.2 0.4 0.6 0.8 1"),
+            (120.0, "0 20 40 60 80 100 120"),
+            (750.0, "0 100 200 300 400 500 600 700"),
+            (1.7e-2, "0 0.005 0.01 0.015"),
+        ] {
+            let axis = Axis::linear("", [largest / 2.0, largest]).unwrap();
+            let found: Vec<_> = axis.ticks.iter().map(|(_, text)| text.as_str()).collect();
+            assert_eq!(found.join(" "), texts);
+            assert!(axis.at(largest) < axis.high);
+        }
+        assert!(Axis::linear("", []).is_none());
     }
 
     #[test]

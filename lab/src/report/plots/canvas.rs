@@ -31,7 +31,7 @@ const LEGEND_LINE: i32 = 20;
 
 /// What a figure is, but for its marks.
 pub struct Frame<'a> {
-    pub name: &'static str,
+    pub name: &'a str,
     pub title: &'a str,
     /// What the figure shows, for those who cannot see it.
     pub description: &'a str,
@@ -59,14 +59,15 @@ pub struct Canvas<'a, 'b> {
 pub fn figure(frame: Frame, draw: impl FnOnce(&mut Canvas) -> Drawn) -> Result<Figure, Error> {
     let name = frame.name;
     let mut svg = String::new();
-    draw_into(&mut svg, &frame, draw).map_err(|error| Error::Figure { name, reason: error.to_string() })?;
+    draw_into(&mut svg, &frame, draw)
+        .map_err(|error| Error::Figure { name: name.into(), reason: error.to_string() })?;
     let described = format!("<svg role=\"img\" aria-labelledby=\"{name}-title {name}-description\"",);
     let texts = format!(
         ">\n<title id=\"{name}-title\">{}</title>\n<desc id=\"{name}-description\">{}</desc>\n",
         escaped(frame.title),
         escaped(frame.description)
     );
-    Ok(Figure { name, svg: svg.replacen("<svg", &described, 1).replacen(">\n", &texts, 1) })
+    Ok(Figure { name: name.into(), svg: svg.replacen("<svg", &described, 1).replacen(">\n", &texts, 1) })
 }
 
 fn draw_into(svg: &mut String, frame: &Frame, draw: impl FnOnce(&mut Canvas) -> Drawn) -> Drawn {
@@ -127,6 +128,11 @@ impl Canvas<'_, '_> {
         [self.y.low, self.y.high].map(|y| self.chart.backend_coord(&(self.x.at(x), y)))
     }
 
+    /// The ends of the horizontal axis, at a height.
+    pub fn horizontal(&self, y: f64) -> [Place; 2] {
+        [self.x.low, self.x.high].map(|x| self.chart.backend_coord(&(x, self.y.at(y))))
+    }
+
     pub fn marker(&self, place: Place, style: Style) -> Drawn {
         match style.marker {
             Marker::Point => self.root.draw(&Circle::new(place, 2, style.colour.mix(0.6).filled()))?,
@@ -173,6 +179,13 @@ impl Canvas<'_, '_> {
         text(self.root, (x + 42, y), &words, FONT, (HPos::Left, VPos::Center))
     }
 
+    /// A further line of the legend, for a line without marks.
+    pub fn legend_line(&mut self, words: &str, colour: RGBColor, dash: Dash) -> Drawn {
+        let (x, y) = self.legend;
+        self.line(vec![(x, y), (x + 34, y)], colour, 1, dash)?;
+        self.legend(words, None, false)
+    }
+
     /// The legend of a report's formats and peers, as far as `drawn` takes them.
     pub fn legend_of(&mut self, report: &Report, lined: bool, drawn: impl Fn(&str) -> bool) -> Drawn {
         for series in report.series.iter().filter(|series| series.shown && drawn(&series.name)) {
@@ -180,6 +193,7 @@ impl Canvas<'_, '_> {
         }
         match report.series.iter().filter(|series| !series.shown && drawn(&series.name)).count() {
             0 => Ok(()),
+            1 => self.legend("1 other", Some(REST), lined),
             others => self.legend(&format!("{others} others"), Some(REST), lined),
         }
     }
@@ -198,7 +212,7 @@ pub fn shortened(text: &str, length: usize) -> String {
     if text.chars().count() <= length {
         return text.into();
     }
-    let kept: String = text.chars().take(length - 1).collect();
+    let kept: String = text.chars().take(length.saturating_sub(1)).collect();
     kept + "…"
 }
 
@@ -215,6 +229,6 @@ fn printable(text: &str) -> String {
     printable
 }
 
-fn escaped(text: &str) -> String {
+pub fn escaped(text: &str) -> String {
     printable(text).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }

@@ -10,13 +10,14 @@ use crate::record::Run;
 use crate::report::{Error, Report};
 use crate::statistics::{self, SpeedUps, speed_ups};
 
-const WIDTH: u32 = 960;
-const LEGEND: u32 = 230;
-const NAMES: u32 = 280;
+pub const WIDTH: u32 = 960;
+pub const LEGEND: u32 = 230;
+pub const NAMES: u32 = 290;
 /// Letters that have room in [`NAMES`].
-const LETTERS: usize = 38;
+pub const LETTERS: usize = 35;
 
-fn height(lines: usize, each: u32) -> u32 {
+/// Pixels of a figure with so many lines.
+pub fn height(lines: usize, each: u32) -> u32 {
     // A figure of more lines than this is none.
     90 + each * lines.clamp(3, 2_000) as u32
 }
@@ -42,7 +43,7 @@ pub fn gflops(report: &Report) -> Result<Figure, Error> {
         left: NAMES,
         right: LEGEND,
         x: Axis::logarithmic("GFLOP/s", marks.iter().map(|&(_, gflops, _)| gflops)),
-        y: Some(Axis::names(entries.iter().map(|&(place, _)| shortened(&report.label(place), LETTERS)))),
+        y: Some(Axis::names(entries.iter().map(|&(place, _)| report.label(place, LETTERS)))),
     };
     figure(frame, |canvas| {
         for &(line, gflops, style) in &marks {

@@ -10,8 +10,8 @@ use crate::record::Ceilings;
 use crate::report::{Error, Report};
 use crate::statistics::{self, performance_profiles};
 
-const SIZE: (u32, u32) = (960, 480);
-const LEGEND: u32 = 230;
+pub const SIZE: (u32, u32) = (960, 480);
+pub const LEGEND: u32 = 230;
 /// Farther from the best, nobody looks.
 const WORST_FACTOR: f64 = 10.0;
 /// Markers on a line.
@@ -19,6 +19,11 @@ const MARKED: usize = 9;
 
 /// On which part of the matrices a format is within a factor of the best (Anzt et al. 2020, eq. 8).
 pub fn profile(report: &Report) -> Result<Figure, Error> {
+    profile_as(report, "profile", "Performance profile")
+}
+
+/// The same under another name.
+pub fn profile_as(report: &Report, name: &str, title: &str) -> Result<Figure, Error> {
     let profiles = performance_profiles(&report.entries);
     let worst = profiles.iter().map(|profile| profile.worst()).fold(1.5, f64::max).min(WORST_FACTOR);
     let style = |name: &str| {
@@ -26,8 +31,8 @@ pub fn profile(report: &Report) -> Result<Figure, Error> {
         series.map_or(REST, Style::of)
     };
     let frame = Frame {
-        name: "profile",
-        title: "Performance profile",
+        name,
+        title,
         description: "The fraction of the matrices on which each format is within a factor of the fastest.",
         size: SIZE,
         left: 80,
@@ -95,7 +100,8 @@ pub fn roofline(report: &Report) -> Result<Figure, Error> {
             let ends = ends.map(|intensity| canvas.place(intensity, intensity * gbps));
             canvas.line(ends.to_vec(), TEXT, 1, *dash)?;
             let (x, y) = ends[1];
-            let up = if dash.is_none() { -2 } else { 20 };
+            let highest = ceilings.iter().all(|(_, other, _)| other <= gbps);
+            let up = if highest { -2 } else { 20 };
             canvas.text((x - 4, y + up), &format!("{label} {} GB/s", short(*gbps)), HPos::Right)?;
         }
         for &(intensity, gflops, style) in &marks {
@@ -107,7 +113,8 @@ pub fn roofline(report: &Report) -> Result<Figure, Error> {
 
 /// The name, 10^9 bytes a second and dashes of each line. Of several measurements of a device the highest counts.
 fn ceilings(report: &Report) -> Vec<(String, f64, Dash)> {
-    let kinds: [(&str, fn(&Ceilings) -> f64, Dash); 3] = [
+    type Kind = (&'static str, fn(&Ceilings) -> f64, Dash);
+    let kinds: [Kind; 3] = [
         ("copy", |ceilings| ceilings.copy_gbps, None),
         ("read", |ceilings| ceilings.read_gbps, Some((8, 4))),
         ("gather", |ceilings| ceilings.gather_gbps, Some((2, 3))),

@@ -4,16 +4,21 @@ mod axis;
 mod bars;
 mod canvas;
 mod dots;
+mod experiment;
 mod lines;
 mod style;
 
+pub use canvas::shortened;
+
 use super::{Error, Report};
+
+pub use experiment::draw;
 
 /// A figure.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
     /// Its name.
-    pub name: &'static str,
+    pub name: String,
     /// The text of the SVG file.
     pub svg: String,
 }

@@ -1,4 +1,5 @@
-//! Colours, markers and dashes. Those of a series are the same in every figure and on the page.
+//! Colours, markers and dashes. Those of a series are the same in every figure; the page has the same in style.css and
+//! plots.js.
 
 use plotters::style::RGBColor;
 
@@ -41,13 +42,13 @@ pub enum Marker {
     Diamond,
     Times,
     Plus,
-    Hourglass,
+    Star,
     /// For those that have no colour of their own.
     Point,
 }
 
 const MARKERS: [Marker; 7] =
-    [Marker::Circle, Marker::Triangle, Marker::Square, Marker::Diamond, Marker::Times, Marker::Plus, Marker::Hourglass];
+    [Marker::Circle, Marker::Triangle, Marker::Square, Marker::Diamond, Marker::Times, Marker::Plus, Marker::Star];
 
 /// The style of those that are not in colour.
 pub const REST: Style = Style { colour: RGBColor(0xa0, 0xa0, 0xa0), marker: Marker::Point, dash: None };
@@ -78,7 +79,9 @@ impl Marker {
             Self::Diamond => &[&[(0, -6), (5, 0), (0, 6), (-5, 0), (0, -6)]],
             Self::Times => &[&[(-4, -4), (4, 4)], &[(-4, 4), (4, -4)]],
             Self::Plus => &[&[(-5, 0), (5, 0)], &[(0, -5), (0, 5)]],
-            Self::Hourglass => &[&[(-4, -5), (4, -5), (-4, 5), (4, 5), (-4, -5)]],
+            Self::Star => {
+                &[&[(0, -7), (2, -2), (7, -2), (3, 1), (4, 6), (0, 3), (-4, 6), (-3, 1), (-7, -2), (-2, -2), (0, -7)]]
+            }
         }
     }
 }

@@ -1,0 +1,340 @@
+//! Matrices in CSR from entries that come some at a time: once if they come row after row; otherwise twice, to count
+//! those of each row and then to put each in its place. Next to the matrix this takes no memory for each row or entry.
+
+use rayon::prelude::*;
+
+use super::rows::ROWS_AT_ONCE;
+use super::{Csr, Offsets, check_shape};
+use crate::error::Error;
+use crate::memory::{Element, zeros};
+use crate::real::Real;
+
+/// How often some entries are passed over at the same time, at most.
+const MOST_PASSES: usize = 8;
+
+/// Entries in one place: their rows, their columns, their values.
+pub(crate) type Part<'a, T> = (&'a [u32], &'a [u32], &'a [T]);
+
+/// Counts the entries of each row.
+pub(crate) struct RowCounts {
+    rows: usize,
+    columns: usize,
+    /// The count of a row is one place behind that of its number.
+    counts: Offsets,
+}
+
+/// A matrix whose entries come row after row.
+pub(crate) struct SortedAssembly<T> {
+    counts: RowCounts,
+    last_row: u32,
+    column_indices: Vec<u32>,
+    values: Vec<T>,
+    /// Entries that there are.
+    filled: usize,
+}
+
+/// A matrix whose entries are put in their places.
+pub(crate) struct Assembly<T> {
+    rows: usize,
+    columns: usize,
+    /// Where the next entry of a row goes is one place behind that of its number. When there is none left, that
+    /// is where the row after it begins.
+    next: Offsets,
+    column_indices: Vec<u32>,
+    values: Vec<T>,
+}
+
+impl RowCounts {
+    /// No entry, of at most so many.
+    ///
+    /// # Errors
+    /// When the shape cannot be indexed, or memory runs out.
+    pub fn new(rows: usize, columns: usize, most_entries: u128) -> Result<Self, Error> {
+        check_shape(rows, columns)?;
+        let counts = match Offsets::width_for(most_entries) {
+            4 => Offsets::Narrow(zeros(rows + 1)?),
+            _ => Offsets::Wide(zeros(rows + 1)?),
+        };
+        Ok(Self { rows, columns, counts })
+    }
+
+    /// Counts entries, given by their rows, which lie in several parts. In parallel.
+    ///
+    /// # Panics
+    /// When a row is not below the number of rows.
+    pub fn add(&mut self, parts: &[&[u32]]) {
+        match &mut self.counts {
+            Offsets::Narrow(counts) => count(&mut counts[1..], parts),
+            Offsets::Wide(counts) => count(&mut counts[1..], parts),
+        }
+    }
+
+    /// A matrix with room for the entries that were counted.
+    ///
+    /// # Errors
+    /// When memory runs out.
+    pub fn into_assembly<T: Real>(self) -> Result<Assembly<T>, Error> {
+        let Self { rows, columns, mut counts } = self;
+        let stored = match &mut counts {
+            Offsets::Narrow(counts) => begins(&mut counts[1..]),
+            Offsets::Wide(counts) => begins(&mut counts[1..]),
+        };
+        Ok(Assembly { rows, columns, next: counts, column_indices: zeros(stored)?, values: zeros(stored)? })
+    }
+}
+
+impl<T: Real> Assembly<T> {
+    /// Puts entries in their places, which lie in several parts; those of a row keep their order. In parallel.
+    ///
+    /// # Errors
+    /// When a row has more entries than were counted, or none was counted so far down.
+    pub fn place(&mut self, parts: &[Part<'_, T>]) -> Result<(), Error> {
+        let Self { next, column_indices, values, .. } = self;
+        match next {
+            Offsets::Narrow(next) => place(&mut next[1..], column_indices, values, parts),
+            Offsets::Wide(next) => place(&mut next[1..], column_indices, values, parts),
+        }
+    }
+
+    /// The matrix, each row sorted by column, and entries of one place added up in the order in which they came. The
+    /// columns must have been below their number.
+    ///
+    /// # Errors
+    /// When there were fewer entries than were counted.
+    pub fn finish(self) -> Result<Csr<T>, Error> {
+        let Self { rows, columns, next, column_indices, values } = self;
+        finish(rows, columns, next, column_indices, values)
+    }
+}
+
+impl<T: Real> SortedAssembly<T> {
+    /// A matrix with room for so many entries.
+    ///
+    /// # Errors
+    /// When the shape cannot be indexed, or memory runs out.
+    pub fn new(rows: usize, columns: usize, entries: usize) -> Result<Self, Error> {
+        let counts = RowCounts::new(rows, columns, entries as u128)?;
+        Ok(Self { counts, last_row: 0, column_indices: zeros(entries)?, values: zeros(entries)?, filled: 0 })
+    }
+
+    /// Appends entries, which lie in several parts; or answers that they are not in the order of the rows. In
+    /// parallel.
+    ///
+    /// # Panics
+    /// When a row is not below the number of rows, or there is no room.
+    pub fn append(&mut self, parts: &[Part<'_, T>]) -> bool {
+        let rows: Vec<_> = parts.iter().map(|part| part.0).filter(|rows| !rows.is_empty()).collect();
+        for rows in &rows {
+            if rows[0] < self.last_row {
+                return false;
+            }
+            self.last_row = rows[rows.len() - 1];
+        }
+        if !rows.par_iter().all(|rows| rows.is_sorted()) {
+            return false;
+        }
+        self.counts.add(&rows);
+        let mut columns_left = &mut self.column_indices[self.filled..];
+        let mut values_left = &mut self.values[self.filled..];
+        let mut copies = Vec::with_capacity(parts.len());
+        for &(rows, columns, values) in parts {
+            let to_columns = columns_left.split_off_mut(..rows.len()).unwrap_or_default();
+            let to_values = values_left.split_off_mut(..rows.len()).unwrap_or_default();
+            copies.push(((to_columns, columns), (to_values, values)));
+            self.filled += rows.len();
+        }
+        copies.into_par_iter().for_each(|((to_columns, columns), (to_values, values))| {
+            to_columns.copy_from_slice(columns);
+            to_values.copy_from_slice(values);
+        });
+        true
+    }
+
+    /// As [`Assembly::finish`].
+    ///
+    /// # Errors
+    /// When there is room left.
+    pub fn finish(self) -> Result<Csr<T>, Error> {
+        let RowCounts { rows, columns, counts: mut ends } = self.counts;
+        match &mut ends {
+            Offsets::Narrow(counts) => sum(counts),
+            Offsets::Wide(counts) => sum(counts),
+        }
+        finish(rows, columns, ends, self.column_indices, self.values)
+    }
+}
+
+/// A matrix from its arrays, whose columns are right.
+fn finish<T: Real>(
+    rows: usize,
+    columns: usize,
+    offsets: Offsets,
+    column_indices: Vec<u32>,
+    values: Vec<T>,
+) -> Result<Csr<T>, Error> {
+    offsets.check("CSR", "row", rows, values.len())?;
+    let mut matrix = Csr::from_valid(rows, columns, offsets, column_indices, values);
+    let ascends = |row| matrix.column_indices()[matrix.range(row)].is_sorted_by(|left, right| left < right);
+    if !(0..rows).into_par_iter().with_min_len(ROWS_AT_ONCE).all(ascends) {
+        matrix.sort_rows();
+        matrix.sum_duplicates();
+    }
+    Ok(matrix)
+}
+
+/// A number of places, 32 or 64 bits wide.
+trait Offset: Element {
+    fn to_usize(self) -> usize;
+    fn from_usize(places: usize) -> Self;
+}
+
+impl Offset for u32 {
+    fn to_usize(self) -> usize {
+        self as usize
+    }
+
+    fn from_usize(places: usize) -> Self {
+        places as Self
+    }
+}
+
+impl Offset for u64 {
+    fn to_usize(self) -> usize {
+        self as usize
+    }
+
+    fn from_usize(places: usize) -> Self {
+        places as Self
+    }
+}
+
+/// The first and the last row of a part.
+type RowRange = (u32, u32);
+
+/// The first and the last row of each part, and those of all of them; nothing when there is no entry.
+fn row_ranges(parts: &[&[u32]]) -> Option<(Vec<RowRange>, usize, usize)> {
+    let of_part = |part: &&[u32]| {
+        part.iter().fold((u32::MAX, 0), |(first, last): (u32, u32), &row| (first.min(row), last.max(row)))
+    };
+    let ranges: Vec<_> = parts.par_iter().map(of_part).collect();
+    let (first, last) = (ranges.iter().map(|range| range.0).min()?, ranges.iter().map(|range| range.1).max()?);
+    (first <= last).then_some((ranges, first as usize, last as usize))
+}
+
+/// Adds to the counts of rows. Each thread takes a range of rows, and picks them out of all parts.
+fn count<O: Offset>(counts: &mut [O], parts: &[&[u32]]) {
+    let Some((ranges, first, last)) = row_ranges(parts) else { return };
+    let counts = &mut counts[first..=last];
+    let rows_at_once = counts.len().div_ceil(rayon::current_num_threads().min(MOST_PASSES));
+    counts.par_chunks_mut(rows_at_once).enumerate().for_each(|(chunk, counts)| {
+        let first = first + chunk * rows_at_once;
+        let end = first + counts.len();
+        for (part, range) in parts.iter().zip(&ranges) {
+            if range.0 as usize >= end || (range.1 as usize) < first {
+                continue;
+            }
+            for &row in *part {
+                if let Some(count) = counts.get_mut((row as usize).wrapping_sub(first)) {
+                    *count = O::from_usize(count.to_usize() + 1);
+                }
+            }
+        }
+    });
+}
+
+/// Turns the number of entries of each row into where it begins; the number of all entries.
+fn begins<O: Offset>(counts: &mut [O]) -> usize {
+    counts.iter_mut().fold(0, |begin, count| {
+        let end = begin + count.to_usize();
+        *count = O::from_usize(begin);
+        end
+    })
+}
+
+/// Turns numbers into the sums of all up to them.
+fn sum<O: Offset>(numbers: &mut [O]) {
+    numbers.iter_mut().fold(0, |sum, number| {
+        *number = O::from_usize(sum + number.to_usize());
+        number.to_usize()
+    });
+}
+
+/// Rows that one thread fills.
+struct Share<'a, O, T> {
+    first_row: usize,
+    next: &'a mut [O],
+    /// The place that the arrays begin with.
+    first_place: usize,
+    column_indices: &'a mut [u32],
+    values: &'a mut [T],
+}
+
+/// Puts entries in their places. Each thread takes a range of rows, and picks them out of all parts in order, so that
+/// a row's entries keep their order for any number of threads.
+fn place<O: Offset, T: Real>(
+    next: &mut [O],
+    column_indices: &mut [u32],
+    values: &mut [T],
+    parts: &[Part<'_, T>],
+) -> Result<(), Error> {
+    let rows: Vec<_> = parts.iter().map(|part| part.0).collect();
+    let Some((ranges, first, last)) = row_ranges(&rows) else { return Ok(()) };
+    let surplus = || Error::structure("triplet", "there are more entries than were counted");
+    let next = next.get_mut(first..=last).ok_or_else(surplus)?;
+    let shares = shares(first, next, column_indices, values).ok_or_else(surplus)?;
+    shares.into_par_iter().try_for_each(|mut share| {
+        for (part, range) in parts.iter().zip(&ranges) {
+            if (range.0 as usize) < share.first_row + share.next.len() && range.1 as usize >= share.first_row {
+                share.fill(part).ok_or_else(surplus)?;
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Parts of some rows, with about as many places in each; nothing when the places do not ascend.
+fn shares<'a, O: Offset, T: Real>(
+    mut first_row: usize,
+    mut next: &'a mut [O],
+    column_indices: &'a mut [u32],
+    values: &'a mut [T],
+) -> Option<Vec<Share<'a, O, T>>> {
+    // What is before the next place of a row is full, so its place can stand for where it begins.
+    let mut first_place = next.first()?.to_usize();
+    let places = next.last()?.to_usize().checked_sub(first_place)?;
+    let mut column_indices = column_indices.get_mut(first_place..)?;
+    let mut values = values.get_mut(first_place..)?;
+    let count = rayon::current_num_threads().min(MOST_PASSES);
+    let begin = first_place;
+    let mut shares = Vec::with_capacity(count);
+    for share in 1..=count {
+        let end = begin + (places as u128 * share as u128 / count as u128) as usize;
+        let rows = if share == count { next.len() } else { next.partition_point(|next| next.to_usize() < end) };
+        if rows == 0 {
+            continue;
+        }
+        let (taken, left) = next.split_at_mut(rows);
+        let end = left.first().map_or(first_place + column_indices.len(), |next| next.to_usize());
+        let (taken_columns, left_columns) = column_indices.split_at_mut_checked(end.checked_sub(first_place)?)?;
+        let (taken_values, left_values) = values.split_at_mut_checked(end - first_place)?;
+        shares.push(Share { first_row, next: taken, first_place, column_indices: taken_columns, values: taken_values });
+        (next, column_indices, values) = (left, left_columns, left_values);
+        (first_row, first_place) = (first_row + rows, end);
+    }
+    Some(shares)
+}
+
+impl<O: Offset, T: Real> Share<'_, O, T> {
+    /// Puts the entries of these rows in their places; nothing when there is none left.
+    fn fill(&mut self, (rows, columns, values): &Part<'_, T>) -> Option<()> {
+        for ((&row, &column), &value) in rows.iter().zip(*columns).zip(*values) {
+            if let Some(next) = self.next.get_mut((row as usize).wrapping_sub(self.first_row)) {
+                let place = next.to_usize().wrapping_sub(self.first_place);
+                *self.column_indices.get_mut(place)? = column;
+                *self.values.get_mut(place)? = value;
+                *next = O::from_usize(next.to_usize() + 1);
+            }
+        }
+        Some(())
+    }
+}

@@ -1,0 +1,438 @@
+//! The papers' experiments by the names of their figures: which matrices, which formats, and what is drawn.
+//!
+//! An experiment is drawn from any entries of its matrices, so that what one of them has measured serves the others.
+//! `docs/figures.md` tells of each what the paper found and how it is run here.
+
+mod list;
+mod matrices;
+
+pub use list::FIGURES;
+
+use std::str::FromStr;
+
+use host::Format;
+
+use crate::record::{Entry, Run};
+use crate::report::{self, Figure};
+use crate::statistics;
+
+/// An experiment of a paper.
+#[derive(Clone, Copy, Debug)]
+pub struct Experiment {
+    /// The paper and the number of the figure, as `bench --figure` takes them.
+    pub name: &'static str,
+    /// The figure, as it is cited.
+    pub source: &'static str,
+    /// What is measured.
+    pub title: &'static str,
+    /// The generators' texts.
+    pub matrices: fn() -> Vec<String>,
+    /// The types of the values, by name.
+    pub precisions: &'static [&'static str],
+    /// What is compared.
+    pub series: &'static [Series],
+    /// How it is drawn.
+    pub plot: Plot,
+}
+
+/// One side of a comparison: the best of one or several formats and peers.
+#[derive(Clone, Copy, Debug)]
+pub struct Series {
+    /// What the legend calls it.
+    pub label: &'static str,
+    /// The formats.
+    pub formats: &'static [Format],
+    /// The peers; they are drawn where they were measured.
+    pub peers: &'static [&'static str],
+    /// Which of them.
+    pub choice: Choice,
+}
+
+/// Which format of a [`Series`] stands for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Choice {
+    /// The fastest.
+    Fastest,
+    /// The one that stores the matrix in the fewest bytes.
+    Smallest,
+}
+
+/// How an experiment is drawn.
+#[derive(Clone, Copy, Debug)]
+pub enum Plot {
+    /// A line for each matrix, and on it a mark for each series.
+    ByMatrix(Quantity, Scale),
+    /// A mark for each matrix and series.
+    Against {
+        /// What the horizontal axis is.
+        x: X,
+        /// How it is divided.
+        x_scale: Scale,
+        /// What the vertical axis is.
+        y: Quantity,
+        /// How it is divided.
+        y_scale: Scale,
+        /// Whether the marks of a series are joined by a line.
+        joined: bool,
+        /// Lines that a model foretells.
+        curves: &'static [Curve],
+    },
+    /// The fraction of the matrices on which each series is within a factor of the best.
+    Profile {
+        /// Matrices with fewer nonzeros are left out.
+        least_nonzeros: u64,
+    },
+}
+
+/// A property of a matrix.
+#[derive(Clone, Copy, Debug)]
+pub enum X {
+    /// Rows.
+    Rows,
+    /// Nonzeros.
+    Nonzeros,
+    /// Nonzeros over rows.
+    MeanRowLength,
+    /// An option of the generator.
+    Option {
+        /// The option in its text.
+        key: &'static str,
+        /// What the axis calls it.
+        label: &'static str,
+    },
+}
+
+/// What is compared.
+#[derive(Clone, Copy, Debug)]
+pub enum Quantity {
+    /// 2 nonzeros over the time.
+    Gflops,
+    /// 10^9 bytes a second if every nonzero loaded its element of x anew.
+    UncachedGbps,
+    /// The time.
+    Microseconds,
+    /// Speed in float64 over speed in float32.
+    OfFloat32,
+    /// The time over that of a format: how many times as fast that format is.
+    SpeedUpOf(Format),
+    /// Time of the conversion in multiplications with CSR.
+    ConversionCalls,
+}
+
+/// How an axis is divided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scale {
+    /// From 0 on.
+    Linear,
+    /// By powers.
+    Logarithmic,
+}
+
+/// A line that a model foretells.
+#[derive(Clone, Copy, Debug)]
+pub struct Curve {
+    /// What the legend calls it.
+    pub label: &'static str,
+    /// Its height over a place on the horizontal axis.
+    pub at: fn(f64) -> f64,
+}
+
+/// What is to be measured of a matrix.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Task {
+    /// The generator's text.
+    pub text: String,
+    /// The formats for each precision.
+    pub formats: Vec<(&'static str, Vec<Format>)>,
+    /// The names of the peers, whatever the precision.
+    pub peers: Vec<&'static str>,
+}
+
+impl Experiment {
+    /// Every format that a series or the quantity needs.
+    pub fn formats(&self) -> Vec<Format> {
+        let mut formats: Vec<_> = self.series.iter().flat_map(|series| series.formats).copied().collect();
+        if let Some(Quantity::SpeedUpOf(format)) = self.quantity() {
+            formats.push(format);
+        }
+        formats
+    }
+
+    /// What is drawn; none of a profile.
+    pub fn quantity(&self) -> Option<Quantity> {
+        match self.plot {
+            Plot::ByMatrix(quantity, _) | Plot::Against { y: quantity, .. } => Some(quantity),
+            Plot::Profile { .. } => None,
+        }
+    }
+
+    /// Draws it from the entries of its matrices, with a panel for each device and precision.
+    ///
+    /// # Errors
+    /// When it cannot be drawn.
+    pub fn draw(&self, entries: &[Entry]) -> Result<Figure, report::Error> {
+        report::draw(self, entries)
+    }
+}
+
+impl FromStr for Experiment {
+    type Err = host::Error;
+
+    fn from_str(name: &str) -> Result<Self, host::Error> {
+        FIGURES.iter().copied().find(|experiment| experiment.name == name).ok_or_else(|| host::Error::Name {
+            what: "figure",
+            name: name.into(),
+            expected: FIGURES.iter().map(|experiment| experiment.name).collect::<Vec<_>>().join(", "),
+        })
+    }
+}
+
+impl Series {
+    const fn of(label: &'static str, formats: &'static [Format]) -> Self {
+        Self { label, formats, peers: &[], choice: Choice::Fastest }
+    }
+
+    const fn with_peers(label: &'static str, formats: &'static [Format], peers: &'static [&'static str]) -> Self {
+        Self { label, formats, peers, choice: Choice::Fastest }
+    }
+
+    /// The run that stands for it in an entry; none where nothing of it has a result.
+    pub fn run<'e>(&self, entry: &'e Entry) -> Option<&'e Run> {
+        let names = self.formats.iter().map(|format| format.name()).chain(self.peers.iter().copied());
+        let runs = names.filter_map(|name| Some((entry.spmv.get(name)?, entry.spmv.get(name)?.seconds()?)));
+        let chosen = match self.choice {
+            Choice::Fastest => runs.min_by(|(_, left), (_, right)| left.total_cmp(right)),
+            Choice::Smallest => runs.min_by_key(|(run, _)| run.storage.unwrap_or(u64::MAX)),
+        };
+        chosen.map(|(run, _)| run)
+    }
+}
+
+impl X {
+    /// What the axis is called.
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Rows => "rows",
+            Self::Nonzeros => "nonzeros",
+            Self::MeanRowLength => "nonzeros per row",
+            Self::Option { label, .. } => label,
+        }
+    }
+
+    /// Where a matrix lies.
+    pub fn of(self, entry: &Entry) -> Option<f64> {
+        match self {
+            Self::Rows => Some(entry.rows as f64),
+            Self::Nonzeros => Some(entry.nonzeros as f64),
+            Self::MeanRowLength => Some(entry.nonzeros as f64 / entry.rows as f64),
+            Self::Option { key, .. } => {
+                let mut options = entry.filename.split([':', ',']).filter_map(|option| option.split_once('='));
+                options.find(|&(name, _)| name == key)?.1.parse().ok()
+            }
+        }
+    }
+}
+
+impl Quantity {
+    /// What an axis is called.
+    pub fn label(self) -> String {
+        match self {
+            Self::Gflops => "GFLOP/s".into(),
+            Self::UncachedGbps => "GB/s, x counted at each use".into(),
+            Self::Microseconds => "time, µs".into(),
+            Self::OfFloat32 => "speed in float64 over speed in float32".into(),
+            Self::SpeedUpOf(format) => format!("speed-up of {format}"),
+            Self::ConversionCalls => "conversion, in multiplications with CSR".into(),
+        }
+    }
+
+    /// Of a series in an entry; `all` has the entry in other precisions.
+    pub fn of(self, series: &Series, entry: &Entry, all: &[Entry]) -> Option<f64> {
+        let run = series.run(entry)?;
+        let seconds = run.seconds()?;
+        let number = match self {
+            Self::Gflops => statistics::gflops(entry, run)?,
+            Self::UncachedGbps => {
+                let width = if entry.env.precision == "float32" { 4.0 } else { 8.0 };
+                (run.bytes_needed? as f64 + width * (entry.nonzeros as f64 - entry.cols as f64)) / seconds / 1e9
+            }
+            Self::Microseconds => 1e6 * seconds,
+            Self::OfFloat32 => {
+                let there = (&entry.filename, &entry.env.executor, &entry.env.device);
+                let single = all.iter().find(|other| {
+                    (&other.filename, &other.env.executor, &other.env.device) == there
+                        && other.env.precision == "float32"
+                })?;
+                series.run(single)?.seconds()? / seconds
+            }
+            Self::SpeedUpOf(format) => seconds / entry.spmv.get(format.name())?.seconds()?,
+            Self::ConversionCalls => run.conversion.as_ref()?.csr_calls?,
+        };
+        Some(number).filter(|number| number.is_finite() && *number > 0.0)
+    }
+}
+
+/// What has to be measured for some experiments: each matrix once, with all formats that any of them needs, in the
+/// experiments' precisions unless others are asked for.
+pub fn tasks(experiments: &[Experiment], precisions: &[&'static str]) -> Vec<Task> {
+    let mut tasks: Vec<Task> = Vec::new();
+    for experiment in experiments {
+        let precisions = if precisions.is_empty() { experiment.precisions } else { precisions };
+        for text in (experiment.matrices)() {
+            let place = tasks.iter().position(|task| task.text == text).unwrap_or_else(|| {
+                tasks.push(Task { text, formats: Vec::new(), peers: Vec::new() });
+                tasks.len() - 1
+            });
+            let task = &mut tasks[place];
+            for &peer in experiment.series.iter().flat_map(|series| series.peers) {
+                if !task.peers.contains(&peer) {
+                    task.peers.push(peer);
+                }
+            }
+            for &precision in precisions {
+                let place = task.formats.iter().position(|&(known, _)| known == precision).unwrap_or_else(|| {
+                    task.formats.push((precision, Vec::new()));
+                    task.formats.len() - 1
+                });
+                let (_, formats) = &mut task.formats[place];
+                for format in experiment.formats() {
+                    if !formats.contains(&format) {
+                        formats.push(format);
+                    }
+                }
+            }
+        }
+    }
+    tasks
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use synthetic::Generator;
+
+    use super::*;
+
+    /// What a run of all figures may be: nonzeros, each counted once for each format and precision.
+    const MOST_WORK: u128 = 9_000_000_000;
+
+    #[test]
+    fn every_experiment_can_be_run() {
+        let names: HashSet<_> = FIGURES.iter().map(|experiment| experiment.name).collect();
+        assert_eq!(names.len(), FIGURES.len());
+        for experiment in FIGURES {
+            let name = experiment.name;
+            assert_eq!(name.parse::<Experiment>().unwrap().name, name);
+            let texts = (experiment.matrices)();
+            assert_eq!(texts.iter().collect::<HashSet<_>>().len(), texts.len(), "{name}: a matrix is there twice");
+            for text in &texts {
+                let generator: Generator = text.parse().unwrap_or_else(|error| panic!("{name}: {text}: {error}"));
+                let nonzeros = generator.expected_nnz();
+                assert!((1_000..=33_000_000).contains(&nonzeros), "{name}: {text} has {nonzeros} nonzeros");
+            }
+            let labels: HashSet<_> = experiment.series.iter().map(|series| series.label).collect();
+            assert_eq!(labels.len(), experiment.series.len(), "{name}: a label is there twice");
+            assert!(labels.iter().all(|label| label.len() <= 24), "{name}: a label has no room in the legend");
+            assert!(experiment.series.iter().all(|series| !series.formats.is_empty() || !series.peers.is_empty()));
+            assert!(experiment.precisions.iter().all(|name| ["float32", "float64"].contains(name)), "{name}");
+        }
+        let error = "bg-99".parse::<Experiment>().unwrap_err().to_string();
+        assert!(error.starts_with("unknown figure 'bg-99': expected bg-8, "), "{error}");
+    }
+
+    #[test]
+    fn every_experiment_is_documented() {
+        let documentation = include_str!("../../../docs/figures.md");
+        let headings: Vec<_> = documentation.lines().filter_map(|line| line.strip_prefix("## ")).collect();
+        let expected: Vec<_> = FIGURES.iter().map(|experiment| experiment.name).collect();
+        let documented: Vec<_> = headings.into_iter().filter(|heading| !heading.contains(' ')).collect();
+        assert_eq!(documented, expected);
+    }
+
+    #[test]
+    fn a_matrix_is_measured_once_for_all_experiments() {
+        let tasks = tasks(FIGURES, &[]);
+        let texts: HashSet<_> = tasks.iter().map(|task| &task.text).collect();
+        assert_eq!(texts.len(), tasks.len());
+        let work = tasks.iter().map(|task| {
+            let formats: usize = task.formats.iter().map(|(_, formats)| formats.len()).sum();
+            formats as u128 * task.text.parse::<Generator>().unwrap().expected_nnz()
+        });
+        let work: u128 = work.sum();
+        assert!(work <= MOST_WORK, "{work}");
+        for experiment in FIGURES {
+            for text in (experiment.matrices)() {
+                let task = tasks.iter().find(|task| task.text == text).unwrap();
+                for precision in experiment.precisions {
+                    let (_, formats) = task.formats.iter().find(|(known, _)| known == precision).unwrap();
+                    assert_eq!(formats.iter().collect::<HashSet<_>>().len(), formats.len());
+                    assert!(experiment.formats().iter().all(|format| formats.contains(format)), "{}", experiment.name);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn other_precisions_take_the_place_of_the_experiments() {
+        let experiment: Experiment = "bg-12".parse().unwrap();
+        let precisions = |tasks: Vec<Task>| -> HashSet<&str> {
+            tasks.iter().flat_map(|task| task.formats.iter().map(|&(precision, _)| precision)).collect()
+        };
+        assert_eq!(precisions(tasks(&[experiment], &[])), ["float32"].into());
+        assert_eq!(precisions(tasks(&[experiment], &["float64"])), ["float64"].into());
+    }
+
+    fn run(time: f64, storage: u64) -> Run {
+        Run {
+            completed: true,
+            time: Some(time),
+            storage: Some(storage),
+            bytes_needed: Some(1_000_000),
+            ..Run::default()
+        }
+    }
+
+    fn entry(precision: &str, runs: &[(&str, f64, u64)]) -> Entry {
+        let spmv = runs.iter().map(|&(name, time, storage)| (name.to_owned(), run(time, storage))).collect();
+        let mut entry = Entry { filename: "banded:rows=10,bands=3,seed=1".into(), spmv, ..Entry::default() };
+        (entry.rows, entry.cols, entry.nonzeros) = (1_000, 2_000, 10_000);
+        entry.env.precision = precision.into();
+        entry
+    }
+
+    #[test]
+    fn a_series_is_the_best_of_its_formats() {
+        let entry = entry("float64", &[("coo", 2e-6, 100), ("ell", 1e-6, 300), ("dia", 4e-6, 50)]);
+        let formats = &[Format::Coo, Format::Ell, Format::CooAtomic];
+        let fastest = Series::of("fastest", formats);
+        let smallest = Series { choice: Choice::Smallest, ..fastest };
+        assert_eq!(fastest.run(&entry).unwrap().time, Some(1e-6));
+        assert_eq!(smallest.run(&entry).unwrap().time, Some(2e-6));
+        assert_eq!(Series::of("none", &[Format::CooAtomic]).run(&entry), None);
+        assert_eq!(Series::with_peers("peer", &[], &["dia"]).run(&entry).unwrap().time, Some(4e-6));
+    }
+
+    #[test]
+    fn quantities() {
+        let double = entry("float64", &[("coo", 2e-6, 100), ("ell", 1e-6, 300)]);
+        let single = entry("float32", &[("coo", 1e-6, 60)]);
+        let all = [double.clone(), single.clone()];
+        let [coo, ell] = [Series::of("coo", &[Format::Coo]), Series::of("ell", &[Format::Ell])];
+        let near = |quantity: Quantity, series: &Series, entry: &Entry, expected: f64| {
+            let number = quantity.of(series, entry, &all).unwrap();
+            assert!((number / expected - 1.0).abs() < 1e-12, "{quantity:?}: {number}");
+        };
+        near(Quantity::Gflops, &coo, &double, 10.0);
+        near(Quantity::Microseconds, &coo, &double, 2.0);
+        near(Quantity::OfFloat32, &coo, &double, 0.5);
+        near(Quantity::SpeedUpOf(Format::Ell), &coo, &double, 2.0);
+        near(Quantity::UncachedGbps, &coo, &double, (1_000_000.0 + 8.0 * 8_000.0) / 2e-6 / 1e9);
+        near(Quantity::UncachedGbps, &coo, &single, (1_000_000.0 + 4.0 * 8_000.0) / 1e-6 / 1e9);
+        assert_eq!(Quantity::OfFloat32.of(&ell, &double, &all), None);
+        assert_eq!(Quantity::ConversionCalls.of(&coo, &double, &all), None);
+        assert_eq!(X::MeanRowLength.of(&double), Some(10.0));
+        assert_eq!(X::Option { key: "bands", label: "" }.of(&double), Some(3.0));
+        assert_eq!(X::Option { key: "k", label: "" }.of(&double), None);
+    }
+}

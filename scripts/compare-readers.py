@@ -1,0 +1,86 @@
+#!/usr/bin/env python3
+"""Compares the Matrix Market reader with fast-matrix-market from PyPI, side by side on the same file and threads.
+
+    python3 -m venv target/readers && target/readers/bin/pip install fast-matrix-market scipy
+    target/readers/bin/python scripts/compare-readers.py
+
+Builds the example read_times, generates a file of about 100 MB unless FILE is given, and reads it in turns: with
+fast_matrix_market.mmread, which gives COO, with the conversion to CSR that follows, and with this library, which
+gives CSR. Each turn is a process of its own that reads the file twice and counts the second time, so that neither
+start counts. Prints the medians and their ratio.
+"""
+
+import argparse
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+PEER = """
+import sys, time
+import fast_matrix_market
+for _ in range(2):
+    start = time.perf_counter()
+    matrix = fast_matrix_market.mmread(sys.argv[1], parallelism=int(sys.argv[2]))
+    read = time.perf_counter()
+    matrix.tocsr()
+    converted = time.perf_counter()
+print(read - start, converted - start)
+"""
+
+
+def cargo(*arguments):
+    subprocess.run(["cargo", *arguments], cwd=ROOT, check=True)
+
+
+def by_column(source, target):
+    """The same entries, those of a column together: most files of public collections are so."""
+    with open(source) as text:
+        lines = text.readlines()
+    entries = sorted(lines[2:], key=lambda line: int(line.split()[1]))
+    with open(target, "w") as text:
+        text.writelines(lines[:2] + entries)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("file", nargs="*", type=pathlib.Path, help="Matrix Market files instead of generated ones")
+    parser.add_argument("--threads", type=int, default=os.cpu_count())
+    parser.add_argument("--turns", type=int, default=11)
+    arguments = parser.parse_args()
+
+    folder = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+    cargo("build", "--release", "--quiet", "--example", "read_times")
+    reader = folder / "release/examples/read_times"
+    if not arguments.file:
+        by_rows = folder / "readers-by-row.mtx"
+        if not by_rows.exists():
+            cargo("run", "--release", "--quiet", "--", "convert", "uniform:rows=400000,per-row=8", str(by_rows))
+        arguments.file = [by_rows, folder / "readers-by-column.mtx"]
+        if not arguments.file[1].exists():
+            by_column(*arguments.file)
+
+    environment = {**os.environ, "RAYON_NUM_THREADS": str(arguments.threads)}
+    for file in arguments.file:
+        coo, csr, own = [], [], []
+        for _ in range(arguments.turns):
+            command = [sys.executable, "-c", PEER, str(file), str(arguments.threads)]
+            times = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
+            coo.append(float(times[0]))
+            csr.append(float(times[1]))
+            command = [str(reader), str(file), "2"]
+            times = subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout.split()
+            own.append(float(times[1]))
+        print(f"{file.name}, {file.stat().st_size / 1e6:.0f} MB, {arguments.threads} threads, {arguments.turns} turns")
+        ours = statistics.median(own)
+        for name, times in [("fast-matrix-market, COO", coo), ("fast-matrix-market, CSR", csr), ("warp-spmv, CSR", own)]:
+            median = statistics.median(times)
+            print(f"  {name:24} {median * 1e3:7.1f} ms ({min(times) * 1e3:.1f} to {max(times) * 1e3:.1f}),", end=" ")
+            print(f"{median / ours:.2f} times warp-spmv's")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# Fuzzes the readers: scripts/fuzz.sh SECONDS [TARGET...], all targets if none is named, each for so many seconds.
+# Needs cargo-fuzz (CARGO_FUZZ names the program, else the subcommand) and a C++ compiler; any Rust will do, nightly
+# or not. The corpus grows in FUZZ_FOLDER/corpus, target/fuzz unless it is set, from the seeds in fuzz/seeds.
+set -euo pipefail
+
+cd "$(dirname "$0")/../fuzz"
+seconds=${1:?usage: scripts/fuzz.sh SECONDS [TARGET...]}
+shift
+[[ $seconds =~ ^[1-9][0-9]*$ ]] || { echo "expected a number of seconds, found '$seconds'" >&2; exit 2; }
+folder=${FUZZ_FOLDER:-$PWD/../target/fuzz}
+# The sanitizers of the targets are switches of nightly compilers, which a stable one takes so.
+export RUSTC_BOOTSTRAP=1
+fuzz() {
+    if [[ -n ${CARGO_FUZZ:-} ]]; then "$CARGO_FUZZ" fuzz "$@"; else cargo fuzz "$@"; fi
+}
+
+targets=("$@")
+if [[ ${#targets[@]} -eq 0 ]]; then
+    mapfile -t targets < <(fuzz list --fuzz-dir .)
+fi
+for target in "${targets[@]}"; do
+    [[ -f fuzz_targets/$target.rs ]] || { echo "no fuzz target '$target'" >&2; exit 2; }
+done
+fuzz build --fuzz-dir . --target-dir "$folder/build"
+programs=$folder/build/$(rustc --version --verbose | sed -n 's/^host: //p')/release
+for target in "${targets[@]}"; do
+    mkdir -p "$folder/corpus/$target" "$folder/artifacts/$target"
+    log=$folder/$target.log
+    # The program itself, because `cargo fuzz run` would link it once more. One thread, so that an execution depends
+    # on nothing but its input.
+    if RAYON_NUM_THREADS=1 ASAN_OPTIONS=detect_odr_violation=0 "$programs/$target" \
+        "$folder/corpus/$target" "seeds/$target" "-artifact_prefix=$folder/artifacts/$target/" \
+        -max_total_time="$seconds" -timeout=25 -rss_limit_mb=6000 >"$log" 2>&1; then
+        printf '%-20s %s\n' "$target" "$(grep '^Done ' "$log")"
+    else
+        tail -n 40 "$log" >&2
+        echo "$target failed; the input is in $folder/artifacts/$target" >&2
+        exit 1
+    fi
+done
