@@ -21,12 +21,52 @@ pub enum Error {
         /// What the system said.
         source: io::Error,
     },
-    /// A file holds no results.
-    #[error("{}: {reason}", path.display())]
-    Results {
+    /// A file does not hold results.
+    #[error("{}:{line}:{column}: {reason}", path.display())]
+    Content {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it, and where.
+        /// The line, from 1.
+        line: usize,
+        /// The byte in the line, from 1.
+        column: usize,
+        /// What is wrong there.
         reason: String,
     },
+    /// A figure cannot be drawn.
+    #[error("the figure {name}: {reason}")]
+    Figure {
+        /// Which one.
+        name: String,
+        /// Why not.
+        reason: String,
+    },
+    /// There is nothing of a name that was asked for.
+    #[error("there is no {what} '{name}' in the results; expected one of {expected}")]
+    Unknown {
+        /// What it should be.
+        what: &'static str,
+        /// The name.
+        name: String,
+        /// The names that are there.
+        expected: String,
+    },
+    /// A matrix of the same name is another one in another library's results.
+    #[error(
+        "{library}: {matrix} has {} rows, {} columns and {} entries, expected {}, {} and {} as in the results",
+        theirs[0], theirs[1], theirs[2], ours[0], ours[1], ours[2]
+    )]
+    Matrix {
+        /// The library's name.
+        library: String,
+        /// The matrix's name.
+        matrix: String,
+        /// Rows, columns and stored entries there.
+        theirs: [u64; 3],
+        /// Rows, columns and stored entries here.
+        ours: [u64; 3],
+    },
+    /// A name that imported results cannot have.
+    #[error("'{0}' cannot be the name of another library")]
+    LibraryName(String),
 }

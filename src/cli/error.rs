@@ -20,9 +20,6 @@ pub enum Error {
     /// The lab refused or failed.
     #[error(transparent)]
     Lab(#[from] lab::Error),
-    /// There is no report.
-    #[error(transparent)]
-    Report(#[from] lab::report::Error),
     /// A missing file whose name could be meant as a generator.
     #[error("{}: no such file, and no generator of that name: expected one of {expected}", path.display())]
     Missing {

@@ -12,6 +12,7 @@ use std::str::FromStr;
 
 use host::Format;
 
+use crate::error::Error;
 use crate::record::{Entry, Run};
 use crate::report::{self, Figure};
 use crate::statistics;
@@ -170,7 +171,7 @@ impl Experiment {
     ///
     /// # Errors
     /// When it cannot be drawn.
-    pub fn draw(&self, entries: &[Entry]) -> Result<Figure, report::Error> {
+    pub fn draw(&self, entries: &[Entry]) -> Result<Figure, Error> {
         report::draw(self, entries)
     }
 }

@@ -1,8 +1,8 @@
 //! Another library's results beside ours.
 
-use super::error::Error;
-use super::read;
+use crate::error::Error;
 use crate::record::{Entry, OWN};
+use crate::results::OTHER_PREFIX;
 
 /// What another program computes in and on, where its file does not say so and the matrix was measured in several
 /// ways. Ginkgo's benchmarks compute in float64 unless told otherwise, and are run here for their GPU kernels.
@@ -36,7 +36,7 @@ pub fn import(entries: &mut [Entry], library: &str, theirs: Vec<Entry>) -> Resul
             for (name, run) in &other.spmv {
                 let mut run = run.clone();
                 run.library = Some(library.into());
-                let name = name.strip_prefix(read::OTHER_PREFIX).unwrap_or(name);
+                let name = name.strip_prefix(OTHER_PREFIX).unwrap_or(name);
                 entries[place].spmv.insert(format!("{library}-{name}"), run);
             }
         }

@@ -1,21 +1,20 @@
 //! Reports on results: a page for the browser, figures as SVG, and a table for a README.
 
-mod error;
 mod import;
 mod page;
 mod plots;
-mod read;
 mod series;
 mod table;
 
 use std::path::Path;
 
-pub use error::Error;
 pub use plots::Figure;
 pub(crate) use plots::draw;
 pub use series::Series;
 
+use crate::error::Error;
 use crate::record::{Entry, RowLengths};
+use crate::results;
 
 /// Results, ready to be shown.
 #[derive(Clone, Debug)]
@@ -32,11 +31,16 @@ pub struct Report {
 /// The entries of all files, one file after the other.
 ///
 /// # Errors
-/// With the file and, for its contents, the line and column.
+/// With the file and, for its contents, the line and column; also when there are none.
 pub fn read<P: AsRef<Path>>(paths: impl IntoIterator<Item = P>) -> Result<Vec<Entry>, Error> {
     let mut entries = Vec::new();
     for path in paths {
-        entries.append(&mut read::read(path.as_ref())?);
+        let mut read = results::read(path.as_ref())?;
+        if read.is_empty() {
+            let reason = "the array is empty, expected an entry for each matrix".into();
+            return Err(Error::Content { path: path.as_ref().into(), line: 1, column: 1, reason });
+        }
+        entries.append(&mut read);
     }
     Ok(entries)
 }

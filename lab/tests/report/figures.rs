@@ -2,8 +2,9 @@
 
 use std::process::Command;
 
+use lab::Error;
 use lab::record::Entry;
-use lab::report::{Error, Report};
+use lab::report::Report;
 
 use crate::records::plausible;
 

@@ -6,7 +6,8 @@ use super::Figure;
 use super::axis::{Axis, short};
 use super::canvas::{Frame, figure, shortened};
 use super::style::Style;
-use crate::report::{Error, Report};
+use crate::error::Error;
+use crate::report::Report;
 
 /// A bar's greatest length is for the most rows, and its least is for one: bars are as long as the logarithm of twice
 /// the number of rows.

@@ -13,7 +13,8 @@ use plotters::style::{Color, FontTransform, IntoFont, RGBColor, TextStyle, WHITE
 use super::Figure;
 use super::axis::Axis;
 use super::style::{Dash, GRID, Marker, REST, Style, TEXT};
-use crate::report::{Error, Report};
+use crate::error::Error;
+use crate::report::Report;
 
 /// What came of drawing.
 pub type Drawn = Result<(), Box<dyn AnyError>>;

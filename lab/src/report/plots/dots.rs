@@ -6,8 +6,9 @@ use super::Figure;
 use super::axis::{Axis, short};
 use super::canvas::{Canvas, Drawn, Frame, figure, shortened};
 use super::style::{Style, TEXT};
+use crate::error::Error;
 use crate::record::Run;
-use crate::report::{Error, Report};
+use crate::report::Report;
 use crate::statistics::{self, SpeedUps, speed_ups};
 
 pub const WIDTH: u32 = 960;

@@ -6,9 +6,10 @@ use super::canvas::{Frame, escaped, figure, shortened};
 use super::dots::{LETTERS, NAMES, WIDTH, height};
 use super::lines::{LEGEND, SIZE, profile_as};
 use super::style::{Dash, Style, TEXT};
+use crate::error::Error;
 use crate::figures::{Curve, Experiment, Plot, Quantity, Scale, X};
 use crate::record::Entry;
-use crate::report::{Error, Report};
+use crate::report::Report;
 
 /// Dashes of the curves.
 const CURVES: [Dash; 2] = [None, Some((7, 3))];

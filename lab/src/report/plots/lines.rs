@@ -6,8 +6,9 @@ use super::Figure;
 use super::axis::{Axis, short};
 use super::canvas::{Frame, figure};
 use super::style::{Dash, REST, Style, TEXT};
+use crate::error::Error;
 use crate::record::Ceilings;
-use crate::report::{Error, Report};
+use crate::report::Report;
 use crate::statistics::{self, performance_profiles};
 
 pub const SIZE: (u32, u32) = (960, 480);

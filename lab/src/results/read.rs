@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::error::Error;
+use crate::error::Error;
 use crate::record::{Entry, Run, SCHEMA};
 
 /// [`Run::library`] in files of other programs, which do not name one, and what their formats' names begin with.
@@ -23,14 +23,11 @@ struct Source<'a> {
 ///
 /// # Errors
 /// With the file, and for its contents with the line and column, when it cannot be read, is no JSON, is no array of
-/// entries, is empty, or was written by a newer version.
+/// entries, or was written by a newer version.
 pub fn read(path: &Path) -> Result<Vec<Entry>, Error> {
     let text = fs::read_to_string(path).map_err(|source| Error::File { path: path.into(), source })?;
     let source = Source { path, text };
     let elements: Vec<&RawValue> = serde_json::from_str(&source.text).map_err(|error| source.error(error.into()))?;
-    if elements.is_empty() {
-        return Err(source.error("the array is empty, expected an entry for each matrix".to_owned().into()));
-    }
     let entries = elements.iter().enumerate();
     entries.map(|(place, element)| entry(element).map_err(|fault| source.at(element, place, fault))).collect()
 }
