@@ -109,6 +109,7 @@ fn entry(matrix: usize, precision: &str, width: u64) -> Entry {
             conversion: (own && place > 0).then(|| Conversion {
                 first: 3.0 * warm,
                 warm,
+                back: Some(0.5 * warm),
                 peak_bytes: Some(2 * bytes),
                 csr_calls: Some(warm / csr_time),
             }),
