@@ -13,7 +13,8 @@ fn measured(experiments: &[Experiment]) -> Vec<Entry> {
         entry.env.precision = precision.into();
         for (number, name) in names.into_iter().enumerate() {
             let time = 1e-9 * entry.nonzeros as f64 * (1.0 + number as f64 / 7.0);
-            let conversion = Conversion { first: 1.0, warm: 1.0, peak_bytes: None, csr_calls: Some(3.0 + time) };
+            let conversion =
+                Conversion { first: 1.0, warm: 1.0, back: None, peak_bytes: None, csr_calls: Some(3.0 + time) };
             let run = Run {
                 completed: true,
                 time: Some(time),

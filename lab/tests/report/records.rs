@@ -98,7 +98,7 @@ fn entry(matrix: usize, precision: &str, width: u64) -> Entry {
             quartiles: Some(quartiles),
             samples: samples.clone(),
             // A small one is slower with cold caches.
-            cold: (rows < 100_000).then(|| Times { time: 1.5 * time, quartiles, repetitions: 50, samples }),
+            cold: (rows < 100_000).then_some(Times { time: 1.5 * time, quartiles, repetitions: 50, samples }),
             gflops: Some(2.0 * nonzeros as f64 / time / 1e9),
             gbps: Some(bytes as f64 / time / 1e9),
             eta: Some(near),
@@ -109,6 +109,7 @@ fn entry(matrix: usize, precision: &str, width: u64) -> Entry {
             conversion: (own && place > 0).then(|| Conversion {
                 first: 3.0 * warm,
                 warm,
+                back: Some(0.5 * warm),
                 peak_bytes: Some(2 * bytes),
                 csr_calls: Some(warm / csr_time),
             }),

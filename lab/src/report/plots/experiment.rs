@@ -77,6 +77,7 @@ fn panels<'a>(experiment: &Experiment, entries: &'a [Entry]) -> Vec<Panel<'a>> {
             }),
         }
     }
+    panels.sort_by_key(|panel| &panel.entries[0].env.precision);
     if panels.is_empty() {
         panels.push(Panel { name: experiment.name.into(), title, entries: Vec::new() });
     }
