@@ -10,9 +10,6 @@ pub enum Error {
     /// The library refused or failed.
     #[error(transparent)]
     Library(#[from] host::Error),
-    /// A generator refused or failed.
-    #[error(transparent)]
-    Generator(#[from] synthetic::Error),
     /// A file could not be opened, read or written.
     #[error("{}: {source}", path.display())]
     File {
@@ -52,19 +49,16 @@ pub enum Error {
         expected: String,
     },
     /// A matrix of the same name is another one in another library's results.
-    #[error(
-        "{library}: {matrix} has {} rows, {} columns and {} entries, expected {}, {} and {} as in the results",
-        theirs[0], theirs[1], theirs[2], ours[0], ours[1], ours[2]
-    )]
+    #[error("{library}: {matrix} has {theirs}, expected {ours} as in the results")]
     Matrix {
         /// The library's name.
         library: String,
         /// The matrix's name.
         matrix: String,
-        /// Rows, columns and stored entries there.
-        theirs: [u64; 3],
-        /// Rows, columns and stored entries here.
-        ours: [u64; 3],
+        /// Its shape there.
+        theirs: Box<str>,
+        /// Its shape here.
+        ours: Box<str>,
     },
     /// A name that imported results cannot have.
     #[error("'{0}' cannot be the name of another library")]

@@ -237,6 +237,9 @@ fn compare_with_unit(run: &mut Run, unit: Option<f64>) {
     run.break_even = (seconds < unit).then(|| conversion.warm / (unit - seconds));
 }
 
+/// Overwrites y with A x.
+type Multiply<'m, T, S> = dyn FnMut(&mut Vector<T, S>) -> Result<(), Error> + 'm;
+
 /// A matrix in its format, and what getting there took, where it took anything.
 type Converted<T, S> = (Matrix<T, <S as Executor>::Memory>, Option<Conversion>);
 
@@ -377,12 +380,7 @@ impl<T: Real, S: Subject> Session<'_, '_, T, S> {
     }
 
     /// Times a multiplication, warm and, where it matters, cold, and checks what it leaves in y.
-    fn time_and_check(
-        &mut self,
-        run: Run,
-        bound: Format,
-        multiply: &mut dyn FnMut(&mut Vector<T, S>) -> Result<(), Error>,
-    ) -> Result<Run, Error> {
+    fn time_and_check(&mut self, run: Run, bound: Format, multiply: &mut Multiply<'_, T, S>) -> Result<Run, Error> {
         let mut y = self.subject.duplicate(&self.poison)?;
         let effort = S::effort(self.settings.effort);
         let warm = timing::measure(self.subject, effort, &mut || Ok(()), &mut || multiply(&mut y))?;

@@ -25,8 +25,8 @@ pub fn import(entries: &mut [Entry], library: &str, theirs: Vec<Entry>) -> Resul
             return Err(Error::Matrix {
                 library: library.into(),
                 matrix: other.filename.clone(),
-                theirs: shape(&other),
-                ours: shape(&entries[place]),
+                theirs: told(&other),
+                ours: told(&entries[place]),
             });
         }
         narrow(&mut places, entries, &other.env.precision, ASSUMED_PRECISION, |entry| &entry.env.precision);
@@ -64,6 +64,11 @@ fn narrow(
 /// A file's name without its folders, which differ from machine to machine.
 fn base_name(filename: &str) -> &str {
     filename.rsplit(['/', '\\']).next().unwrap_or(filename)
+}
+
+/// The shape of an entry's matrix as people read it.
+fn told(entry: &Entry) -> Box<str> {
+    format!("{} rows, {} columns and {} entries", entry.rows, entry.cols, entry.nonzeros).into()
 }
 
 /// Rows, columns and stored entries.
