@@ -140,7 +140,7 @@ pub(crate) mod cuda {
     }
 
     pub fn chill(gpu: &Cuda) -> Result<Chill<'_>, Error> {
-        let other = gpu.upload(random_vector::<f64>(uncached_bytes(gpu) / size_of::<f64>() & !3, 2))?;
+        let other = gpu.upload(random_vector::<f64>((uncached_bytes(gpu) / size_of::<f64>()) & !3, 2))?;
         let mut sums = sums(gpu, 1)?;
         Ok(Box::new(move || read(gpu, &other, 1, &mut sums)))
     }

@@ -322,7 +322,7 @@ impl<T: Real, S: Subject> Session<'_, '_, T, S> {
     }
 
     fn format(&mut self, plan: &mut Plan<'_, T, S>, format: Format) -> Result<Run, Error> {
-        plan.set_format(format)?;
+        plan.set_format(format.resolve(self.matrix))?;
         let [needed, vectors] = [plan.matrix().bytes_needed(), vector_bytes(self.matrix)].map(saturate);
         let storage = saturate(plan.matrix().bytes());
         let run = Run {
@@ -475,12 +475,12 @@ mod tests {
 
     #[test]
     fn a_format_that_does_not_fit_is_recorded_and_the_others_go_on() {
-        let formats = [Format::Dia, Format::Coo];
+        let formats = [Format::Dia, Format::Coo, Format::CsrAutomatic];
         let entry = entry(&Emulated::new(0), "uniform:rows=300,per-row=5", &formats, false);
         let dia = &entry.spmv["dia"];
         assert!(!dia.completed && dia.error.as_ref().unwrap().contains("DIA would take"), "{dia:?}");
         assert_eq!(dia.seconds(), None);
-        for name in ["coo", "csr-vector"] {
+        for name in ["coo", "csr-vector", "csr-automatic"] {
             let run = &entry.spmv[name];
             assert!(run.completed && run.samples.is_empty() && run.repetitions == Some(1), "{name}: {run:?}");
         }
