@@ -12,7 +12,7 @@ pub struct Effort {
     pub warm_ups: usize,
     /// Times that are.
     pub repetitions: usize,
-    /// After so many seconds on the device, [`FEWEST`] repetitions are enough.
+    /// After so many seconds on the device, 5 repetitions are enough.
     pub seconds: f64,
 }
 
