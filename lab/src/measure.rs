@@ -266,7 +266,7 @@ impl<T: Real, S: Subject> Session<'_, '_, T, S> {
         let (mut plan, conversion) = match prepared {
             Ok(prepared) => prepared,
             Err(error) => {
-                return formats.iter().map(|&format| (format, Run::failed(&error))).collect();
+                return formats.iter().map(|&format| (format, own_failure(&error))).collect();
             }
         };
         let mut runs: Vec<_> = formats
@@ -274,7 +274,7 @@ impl<T: Real, S: Subject> Session<'_, '_, T, S> {
             .map(|&format| {
                 let run = self.format(&mut plan, format);
                 let run =
-                    run.map_or_else(|error| Run::failed(&error), |run| Run { conversion: conversion.clone(), ..run });
+                    run.map_or_else(|error| own_failure(&error), |run| Run { conversion: conversion.clone(), ..run });
                 (format, run)
             })
             .collect();
@@ -419,6 +419,11 @@ impl<T: Real, S: Subject> Session<'_, '_, T, S> {
         (run.eta, run.eta_read) = (of(|ceilings| ceilings.copy_gbps), of(|ceilings| ceilings.read_gbps));
         Ok(run)
     }
+}
+
+/// A run of one of our own formats without a result.
+fn own_failure(error: &Error) -> Run {
+    Run { library: Some(OWN.into()), ..Run::failed(error) }
 }
 
 /// Bytes of x and y.

@@ -1,13 +1,18 @@
 //! Results from files: this program's, and Ginkgo's.
 
 use std::fs;
+use std::io::{self, Read};
 use std::path::Path;
 
+use flate2::read::MultiGzDecoder;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use crate::error::Error;
 use crate::record::{Entry, Run, SCHEMA};
+
+/// Bytes of a compressed file's text, at most.
+const LARGEST_TEXT: u64 = 1 << 30;
 
 /// [`Run::library`] in files of other programs, which do not name one, and what their formats' names begin with.
 const OTHER: &str = "another program";
@@ -19,17 +24,33 @@ struct Source<'a> {
     text: String,
 }
 
-/// The entries of a file, checked.
+/// The entries of a file, checked. It may be compressed with gzip.
 ///
 /// # Errors
 /// With the file, and for its contents with the line and column, when it cannot be read, is no JSON, is no array of
 /// entries, or was written by a newer version.
 pub fn read(path: &Path) -> Result<Vec<Entry>, Error> {
-    let text = fs::read_to_string(path).map_err(|source| Error::File { path: path.into(), source })?;
+    let text = text(path).map_err(|source| Error::File { path: path.into(), source })?;
     let source = Source { path, text };
     let elements: Vec<&RawValue> = serde_json::from_str(&source.text).map_err(|error| source.error(error.into()))?;
     let entries = elements.iter().enumerate();
     entries.map(|(place, element)| entry(element).map_err(|fault| source.at(element, place, fault))).collect()
+}
+
+/// The text of a file, which may be compressed with gzip.
+fn text(path: &Path) -> io::Result<String> {
+    let bytes = fs::read(path)?;
+    let mut text = String::new();
+    if bytes.starts_with(&[0x1f, 0x8b]) {
+        let mut left = MultiGzDecoder::new(&*bytes).take(LARGEST_TEXT);
+        left.read_to_string(&mut text)?;
+        if left.limit() == 0 {
+            return Err(io::Error::other(format!("decompressed, it is larger than {LARGEST_TEXT} bytes")));
+        }
+    } else {
+        (&*bytes).read_to_string(&mut text)?;
+    }
+    Ok(text)
 }
 
 /// What is wrong with an entry, and at which line and column of its own text.

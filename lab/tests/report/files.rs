@@ -31,7 +31,7 @@ fn what_was_written_is_read() {
     for (path, part) in paths.iter().zip(entries.chunks(4)) {
         std::fs::write(path, serde_json::to_string_pretty(part).unwrap()).unwrap();
     }
-    // One file after the other; numbers may differ in their last bit.
+    // One file after the other.
     let read = read(&paths).unwrap();
     assert_eq!(read.len(), 8);
     for (read, written) in read.iter().zip(&entries) {
@@ -42,6 +42,20 @@ fn what_was_written_is_read() {
         let names = |entry: &Entry| entry.spmv.keys().cloned().collect::<Vec<_>>();
         assert_eq!(names(read), names(written));
     }
+}
+
+#[test]
+fn a_compressed_file_is_read() {
+    use std::io::Write;
+    let text = r#"[{"filename": "a", "rows": 1, "cols": 1, "nonzeros": 1, "spmv": {"csr": {"time": 0.1}}}]"#;
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    encoder.write_all(text.as_bytes()).unwrap();
+    let compressed = encoder.finish().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.json.gz");
+    std::fs::write(&path, &compressed).unwrap();
+    assert_eq!(read([&path]).unwrap(), read_text(text));
+    assert!(refused(&compressed[..compressed.len() - 9]).starts_with("x.json: "));
 }
 
 #[test]
