@@ -121,7 +121,7 @@ mod tests {
         let mut other = entry("a.mtx", "float64", "cuda");
         other.nonzeros = 5;
         let error = import(&mut [entry("a.mtx", "float64", "cuda")], "ginkgo", vec![other]).unwrap_err();
-        let says = "ginkgo: a.mtx has 0 rows, 0 columns and 5 entries, expected 0, 0 and 0 as in the results";
+        let says = "ginkgo: a.mtx has 0 rows, 0 columns and 5 entries, expected 0 rows, 0 columns and 0 entries as in the results";
         assert_eq!(error.to_string(), says);
     }
 

@@ -31,8 +31,6 @@ pub fn write(path: &Path, entries: &[Entry]) -> Result<(), Error> {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-
     use super::*;
     use crate::record::SCHEMA;
 
@@ -49,18 +47,5 @@ mod tests {
             assert_eq!(read(&path).unwrap(), entries);
         }
         assert_eq!(folder.path().read_dir().unwrap().count(), 1);
-    }
-
-    #[test]
-    fn a_file_of_ginkgo_is_read() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("ginkgo.json");
-        let text = r#"[{"filename": "a.mtx", "rows": 2, "cols": 2, "nonzeros": 3, "spmv": {"csr": {"storage": 48,
-            "max_relative_norm2": 1e-16, "time": 2e-6, "repetitions": 10, "completed": true}},
-            "optimal": {"spmv": "csr"}}]"#;
-        fs::write(&path, text).unwrap();
-        let entries = read(&path).unwrap();
-        assert_eq!(entries[0].spmv["csr"].seconds(), Some(2e-6));
-        assert_eq!(entries[0].optimal.as_ref().unwrap().spmv, "csr");
     }
 }
