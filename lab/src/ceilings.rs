@@ -17,8 +17,9 @@ const EFFORT: Effort = Effort { warm_ups: 5, repetitions: 50, seconds: 0.5 };
 /// Nothing smaller comes from the memory of a CPU.
 const LINE_BYTES: usize = 64;
 
-/// How much larger than the cache an array is that does not fit into it.
-const TIMES_CACHE: u64 = 4;
+/// How many times as large as the largest cache something is that the cache does not hold: the arrays here, and a matrix
+/// with its vectors, which is timed with cold caches as well if it is smaller.
+pub(crate) const TIMES_CACHE: u64 = 4;
 
 /// The cache that is assumed of a CPU that does not tell.
 const ASSUMED_CACHE_BYTES: u64 = 64 << 20;

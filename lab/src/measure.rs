@@ -8,6 +8,7 @@ use host::format::{BlockSize, FillLimit, HybSplit, Lanes, Matrix, StripHeight};
 use host::verify::{Exact, exact, verify};
 use host::{Csr, Error, Format, Plan, Real, Vector};
 
+use crate::ceilings::TIMES_CACHE;
 use crate::peers::{BOUND, Peer, PeerError};
 use crate::record::{Ceilings, Conversion, Entry, Environment, OWN, Optimal, Run, SCHEMA, Times};
 use crate::row_lengths::RowLengths;
@@ -20,9 +21,6 @@ pub const UNIT: Format = Format::CsrVector(Lanes::Automatic);
 
 /// The seed of x.
 const SEED: u64 = 1;
-
-/// A matrix is timed with cold caches as well if it and the vectors are not so many times as large as the largest.
-const TIMES_CACHE: u64 = 4;
 
 /// The formats that are measured unless others are asked for: one for each way to store a matrix and to multiply it,
 /// without all block sizes, strip heights and splits.
@@ -129,16 +127,6 @@ impl<'s, S: Subject> Bench<'s, S> {
             ..Environment::default()
         };
         Ok(Self { subject, ceilings, chill: subject.chill()?, environment })
-    }
-
-    /// Where and how it measures, but for the precision and the time.
-    pub fn environment(&self) -> &Environment {
-        &self.environment
-    }
-
-    /// What the device can do at most, where it is known.
-    pub fn ceilings(&self) -> Option<&Ceilings> {
-        self.ceilings.as_ref()
     }
 
     /// The entry of a matrix that could not be had.

@@ -97,17 +97,34 @@ pub fn speed_up(report: &Report) -> Result<Figure, Error> {
 
 /// The marks of one side, `down` pixels below the line, and its mean as a bar with the number.
 fn one_side(canvas: &Canvas, line: usize, down: i32, found: &SpeedUps, style: Style) -> Drawn {
-    let place = |ratio: f64| {
-        let (x, y) = canvas.on_line(ratio, line);
+    let mean = found.mean();
+    with_bar(canvas, (line, down), found.ratios.iter().map(|&(_, ratio)| ratio), mean, 8, style)?;
+    if let Some(mean) = mean {
+        let (x, y) = canvas.on_line(mean, line);
+        canvas.text((x + 5, y + down - 4), &short(mean), HPos::Left)?;
+    }
+    Ok(())
+}
+
+/// A mark for each number, so many pixels below a line, and a bar of twice `half` pixels for the middle of them.
+fn with_bar(
+    canvas: &Canvas,
+    (line, down): (usize, i32),
+    numbers: impl Iterator<Item = f64>,
+    middle: Option<f64>,
+    half: i32,
+    style: Style,
+) -> Drawn {
+    let place = |number: f64| {
+        let (x, y) = canvas.on_line(number, line);
         (x, y + down)
     };
-    for &(_, ratio) in &found.ratios {
-        canvas.marker(place(ratio), style)?;
+    for number in numbers {
+        canvas.marker(place(number), style)?;
     }
-    if let Some(mean) = found.mean() {
-        let (x, y) = place(mean);
-        canvas.rectangle([(x - 2, y - 8), (x + 2, y + 8)], style.colour)?;
-        canvas.text((x + 5, y - 4), &short(mean), HPos::Left)?;
+    if let Some(middle) = middle {
+        let (x, y) = place(middle);
+        canvas.rectangle([(x - 2, y - half), (x + 2, y + half)], style.colour)?;
     }
     Ok(())
 }
@@ -144,17 +161,8 @@ pub fn conversion(report: &Report) -> Result<Figure, Error> {
     figure(frame, |canvas| {
         for (line, (_, sides, _)) in lines.iter().enumerate() {
             for ((side, style), down) in sides.iter().zip(styles).zip([-6, 7]) {
-                let place = |number: f64| {
-                    let (x, y) = canvas.on_line(number, line);
-                    (x, y + down)
-                };
-                for &number in side {
-                    canvas.marker(place(number), style)?;
-                }
-                if !side.is_empty() {
-                    let (x, y) = place(median(side));
-                    canvas.rectangle([(x - 2, y - 6), (x + 2, y + 6)], style.colour)?;
-                }
+                let middle = (!side.is_empty()).then(|| median(side));
+                with_bar(canvas, (line, down), side.iter().copied(), middle, 6, style)?;
             }
         }
         canvas.legend("cost, in CSR calls", Some(styles[0]), false)?;
