@@ -1,17 +1,31 @@
-//! Reads a matrix from a file some times and prints how long each took, in seconds: `read_times FILE [TIMES]`.
+//! Reads a Matrix Market file some times and prints how long each took, in seconds:
+//! `read_times FILE TIMES csr|coordinates`.
 
 use std::time::Instant;
 
+use warp_spmv::io;
+
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let mut arguments = std::env::args().skip(1);
-    let path = arguments.next().ok_or("usage: read_times FILE [TIMES]")?;
-    let times: usize = arguments.next().map_or(Ok(7), |times| times.parse())?;
-    for _ in 0..times {
+    let arguments: Vec<_> = std::env::args().skip(1).collect();
+    let [path, times, what] = &arguments[..] else { return Err("usage: read_times FILE TIMES csr|coordinates".into()) };
+    for _ in 0..times.parse()? {
         let start = Instant::now();
-        let loaded = warp_spmv::io::read::<f64>(&path, &Default::default())?;
-        let seconds = start.elapsed().as_secs_f64();
+        let seconds = match what.as_str() {
+            "csr" => {
+                let matrix = io::read_matrix_market::<f64>(path, None)?;
+                let seconds = start.elapsed().as_secs_f64();
+                drop(matrix);
+                seconds
+            }
+            "coordinates" => {
+                let entries = io::read_coordinates::<f64>(path, &io::ReadOptions::default())?;
+                let seconds = start.elapsed().as_secs_f64();
+                drop(entries);
+                seconds
+            }
+            other => return Err(format!("{other}: expected csr or coordinates").into()),
+        };
         println!("{seconds:.6}");
-        drop(loaded);
     }
     Ok(())
 }

@@ -5,9 +5,9 @@
     target/readers/bin/python scripts/compare-readers.py
 
 Builds the example read_times, generates a file of about 100 MB unless FILE is given, and reads it in turns: with
-fast_matrix_market.mmread, which gives COO, with the conversion to CSR that follows, and with this library, which
-gives CSR. Each turn is a process of its own that reads the file twice and counts the second time, so that neither
-start counts. Prints the medians and their ratio.
+fast_matrix_market.mmread, which gives COO, and the conversion to CSR that follows; with this library, as COO and as
+CSR. Each turn is a process of its own that reads the file twice and counts the second time, so that no start counts.
+Prints the medians and their ratios.
 """
 
 import argparse
@@ -65,21 +65,22 @@ def main():
 
     environment = {**os.environ, "RAYON_NUM_THREADS": str(arguments.threads)}
     for file in arguments.file:
-        coo, csr, own = [], [], []
+        times = {(reader, result): [] for result in ["COO", "CSR"] for reader in ["fast-matrix-market", "warp-spmv"]}
         for _ in range(arguments.turns):
             command = [sys.executable, "-c", PEER, str(file), str(arguments.threads)]
-            times = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
-            coo.append(float(times[0]))
-            csr.append(float(times[1]))
-            command = [str(reader), str(file), "2"]
-            times = subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout.split()
-            own.append(float(times[1]))
+            output = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
+            times["fast-matrix-market", "COO"].append(float(output[0]))
+            times["fast-matrix-market", "CSR"].append(float(output[1]))
+            for result, name in [("COO", "coordinates"), ("CSR", "csr")]:
+                command = [str(reader), str(file), "2", name]
+                output = subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout
+                times["warp-spmv", result].append(float(output.split()[1]))
         print(f"{file.name}, {file.stat().st_size / 1e6:.0f} MB, {arguments.threads} threads, {arguments.turns} turns")
-        ours = statistics.median(own)
-        for name, times in [("fast-matrix-market, COO", coo), ("fast-matrix-market, CSR", csr), ("warp-spmv, CSR", own)]:
-            median = statistics.median(times)
-            print(f"  {name:24} {median * 1e3:7.1f} ms ({min(times) * 1e3:.1f} to {max(times) * 1e3:.1f}),", end=" ")
-            print(f"{median / ours:.2f} times warp-spmv's")
+        for (name, result), taken in times.items():
+            median = statistics.median(taken)
+            ratio = median / statistics.median(times["warp-spmv", result])
+            print(f"  {name:18} {result} {median * 1e3:7.1f} ms ({min(taken) * 1e3:.1f} to {max(taken) * 1e3:.1f}),", end=" ")
+            print(f"{ratio:.2f} times warp-spmv's")
 
 
 if __name__ == "__main__":

@@ -44,8 +44,10 @@ pub struct Cursor<'a> {
 }
 
 /// Whether a byte separates tokens of a line.
+#[inline]
 fn is_blank(byte: u8) -> bool {
-    matches!(byte, b' ' | b'\t' | b'\r')
+    // Most bytes are greater, and are through after one comparison.
+    byte <= b' ' && matches!(byte, b' ' | b'\t' | b'\r')
 }
 
 /// The token that begins at a position: the bytes up to the next blank or line end.
@@ -64,15 +66,18 @@ impl<'a> Cursor<'a> {
         self.at
     }
 
+    #[inline]
     fn peek(&self) -> Option<u8> {
         self.text.get(self.at).copied()
     }
 
     /// Whether a token ends here.
+    #[inline]
     fn token_ended(&self) -> bool {
         self.peek().is_none_or(|byte| is_blank(byte) || byte == b'\n')
     }
 
+    #[inline]
     pub(super) fn skip_blanks(&mut self) {
         while self.peek().is_some_and(is_blank) {
             self.at += 1;
@@ -80,6 +85,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Skips the rest of the line.
+    #[inline]
     pub(super) fn skip_line(&mut self) {
         let rest = &self.text[self.at..];
         self.at += memchr::memchr(b'\n', rest).map_or(rest.len(), |end| end + 1);
@@ -87,6 +93,7 @@ impl<'a> Cursor<'a> {
 
     /// Skips blank lines and comments; whether a line with something else follows, at whose first token the
     /// cursor is then.
+    #[inline]
     pub(super) fn skip_to_content(&mut self) -> bool {
         loop {
             self.skip_blanks();
@@ -146,13 +153,19 @@ impl<'a> Cursor<'a> {
     /// Reads a token of digits.
     #[inline]
     fn digits(&mut self) -> Result<u64, Unreadable> {
-        let begin = self.at;
-        if let Some(next) = self.text[begin..].first_chunk()
+        if let Some(next) = self.text.get(self.at..).and_then(<[u8]>::first_chunk)
             && let Some((number, length)) = short_number(*next)
         {
             self.at += length;
             return Ok(number);
         }
+        self.any_digits()
+    }
+
+    /// [`digits`](Self::digits), of any number and at the end of the text too.
+    #[cold]
+    fn any_digits(&mut self) -> Result<u64, Unreadable> {
+        let begin = self.at;
         let mut number = 0u64;
         while let Some(digit) = self.peek().map(|byte| byte.wrapping_sub(b'0')).filter(|&digit| digit < 10) {
             number = number.wrapping_mul(10).wrapping_add(digit.into());

@@ -92,7 +92,9 @@ impl<'a> Entries<'a> {
         let total = document.text.len();
         let mut batch: Vec<Chunk<C>> = Vec::new();
         let (mut found, mut reported) = (0, self.begin);
-        for ranges in self.chunks.chunks(self.chunks_at_once) {
+        // One chunk comes first and alone: it may be all that the caller wants to see.
+        let (first, others) = self.chunks.split_at(self.chunks.len().min(1));
+        for ranges in first.chunks(1).chain(others.chunks(self.chunks_at_once)) {
             while batch.len() < ranges.len() {
                 // The header has made sure that this many entries fit the file.
                 let length = ranges[batch.len()].len() as u128;
