@@ -19,6 +19,7 @@ pub mod coo;
 pub mod csr;
 pub mod csr_load_balanced;
 pub mod csr_merge_path;
+pub mod csr_tiled;
 pub mod dia;
 pub mod ell;
 mod entries;

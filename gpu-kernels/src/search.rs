@@ -25,20 +25,27 @@ pub(crate) unsafe fn first_that(mut low: u32, mut high: u32, holds: impl Fn(u32)
     high
 }
 
+/// The first index from `low` on for which `holds`, or `high` if there is none below it; each lane for itself. What holds
+/// for an index holds for all after it.
+#[inline(always)]
+pub(crate) fn first_in_range(mut low: u64, mut high: u64, holds: impl Fn(u64) -> bool) -> u64 {
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if holds(middle) {
+            high = middle;
+        } else {
+            low = middle + 1;
+        }
+    }
+    low
+}
+
 /// The first index from `low` on whose element is not below `least`, or `high` if there is none before it. The elements
 /// never decrease.
 ///
 /// # Safety
 /// Elements from `low` to `high` exist.
 #[inline(always)]
-pub(crate) unsafe fn first_at_least(elements: Global<u32>, mut low: u64, mut high: u64, least: u32) -> u64 {
-    while low < high {
-        let middle = low + (high - low) / 2;
-        if elements.load(middle) < least {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    low
+pub(crate) unsafe fn first_at_least(elements: Global<u32>, low: u64, high: u64, least: u32) -> u64 {
+    first_in_range(low, high, |index| elements.load(index) >= least)
 }

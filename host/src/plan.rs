@@ -123,6 +123,7 @@ impl<'e, T: Real, E: Executor> Plan<'e, T, E> {
         if self.workspace.carry_values.len() < values {
             self.workspace.carry_values = self.executor.zeros(values)?;
         }
+        self.workspace.carry_rows_known = false;
         let operands = MultivectorOperands { shape, alpha, x, beta, y };
         self.executor.multiply_multivector(&self.matrix, self.format, operands, &mut self.workspace)
     }
@@ -170,7 +171,8 @@ fn workspace<T: Real, E: Executor>(
     format: Format,
 ) -> Result<Workspace<T, E::Memory>, Error> {
     let carries = carries(matrix, format, executor.device());
-    Ok(Workspace { carry_rows: executor.zeros(carries)?, carry_values: executor.zeros(carries)? })
+    let (carry_rows, carry_values) = (executor.zeros(carries)?, executor.zeros(carries)?);
+    Ok(Workspace { carry_rows, carry_values, carry_rows_known: false })
 }
 
 fn not_reproducible(format: Format) -> Error {

@@ -29,6 +29,7 @@ pub const STANDARD: &[Format] = &[
     Format::CsrScalar,
     Format::CsrLoadBalanced,
     Format::CsrMergePath,
+    Format::CsrTiled,
     Format::Dia,
     Format::Ell,
     Format::SellP,

@@ -128,7 +128,9 @@ fn emulated_jumps_over_long_runs_of_empty_rows() {
     let columns: Vec<u32> = (0..row_indices.len() as u32).collect();
     let values = vec![1.5; columns.len()];
     let matrix = Csr::try_from_triplets(rows as usize, columns.len(), &row_indices, &columns, &values).unwrap();
-    for format in [Format::CsrLoadBalanced, Format::CsrMergePath, Format::Hyb(HybSplit::ColumnLimit(1))] {
+    for format in
+        [Format::CsrLoadBalanced, Format::CsrMergePath, Format::CsrTiled, Format::Hyb(HybSplit::ColumnLimit(1))]
+    {
         check(
             &Emulated::with_size(3, 1, 64, Tuning { threads_per_block: 64, waves: 1 }),
             "mostly empty",

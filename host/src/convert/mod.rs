@@ -44,6 +44,7 @@ pub fn from_csr<T: Real, K: KernelExecutor>(
         | Format::CsrVector(_)
         | Format::CsrLoadBalanced
         | Format::CsrMergePath
+        | Format::CsrTiled
         | Format::CsrAutomatic => Matrix::Csr(matrix),
         Format::Dia => Matrix::Dia(dia::from_csr(executor, matrix, limit)?),
         Format::Ell | Format::EllSubwarp => Matrix::Ell(ell::from_csr(executor, &matrix, limit)?),

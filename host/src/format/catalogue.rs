@@ -19,6 +19,8 @@ pub enum Format {
     CsrLoadBalanced,
     /// CSR, equal shares of rows and entries for all warps.
     CsrMergePath,
+    /// CSR, equal tiles of rows and entries for all blocks, several lanes a row.
+    CsrTiled,
     /// CSR, one thread a row or load-balanced, as [`resolve`](Format::resolve) decides.
     CsrAutomatic,
     /// Diagonals, one thread a row.
@@ -82,6 +84,7 @@ impl Format {
         Self::CsrVector(Lanes::L32),
         Self::CsrLoadBalanced,
         Self::CsrMergePath,
+        Self::CsrTiled,
         Self::CsrAutomatic,
         Self::Dia,
         Self::Ell,
@@ -139,6 +142,7 @@ impl Format {
             Self::CsrVector(Lanes::L32) => "csr-vector-32",
             Self::CsrLoadBalanced => "csr-load-balanced",
             Self::CsrMergePath => "csr-merge-path",
+            Self::CsrTiled => "csr-tiled",
             Self::CsrAutomatic => "csr-automatic",
             Self::Dia => "dia",
             Self::Ell => "ell",
@@ -168,9 +172,12 @@ impl Format {
     /// The name of the storage format alone: formats that share it share their arrays.
     pub fn storage(self) -> &'static str {
         match self {
-            Self::CsrScalar | Self::CsrVector(_) | Self::CsrLoadBalanced | Self::CsrMergePath | Self::CsrAutomatic => {
-                "CSR"
-            }
+            Self::CsrScalar
+            | Self::CsrVector(_)
+            | Self::CsrLoadBalanced
+            | Self::CsrMergePath
+            | Self::CsrTiled
+            | Self::CsrAutomatic => "CSR",
             Self::Dia => "DIA",
             Self::Ell | Self::EllSubwarp => "ELL",
             Self::SellP => "SELL-P",
@@ -223,9 +230,12 @@ impl Format {
     /// all of CSR and COO. The reference executor does it in any format.
     pub fn multiplies_transposed(self) -> bool {
         match self {
-            Self::CsrScalar | Self::CsrVector(_) | Self::CsrLoadBalanced | Self::CsrMergePath | Self::CsrAutomatic => {
-                true
-            }
+            Self::CsrScalar
+            | Self::CsrVector(_)
+            | Self::CsrLoadBalanced
+            | Self::CsrMergePath
+            | Self::CsrTiled
+            | Self::CsrAutomatic => true,
             Self::Coo | Self::CooAtomic => true,
             Self::Dia | Self::Ell | Self::EllSubwarp | Self::SellP | Self::SellPSorted => false,
             Self::Bcsr(_) | Self::Bellpack(_) | Self::Hyb(_) | Self::Cmrs(_) | Self::CmrsPadded => false,
@@ -256,9 +266,12 @@ impl Format {
     /// for DIA O(nnz + rows + columns), and with blocks O(nnz log(longest row)).
     pub fn bytes<T: Real, V: Real>(self, matrix: &Csr<T>) -> u128 {
         match self {
-            Self::CsrScalar | Self::CsrVector(_) | Self::CsrLoadBalanced | Self::CsrMergePath | Self::CsrAutomatic => {
-                matrix.bytes_with::<V>()
-            }
+            Self::CsrScalar
+            | Self::CsrVector(_)
+            | Self::CsrLoadBalanced
+            | Self::CsrMergePath
+            | Self::CsrTiled
+            | Self::CsrAutomatic => matrix.bytes_with::<V>(),
             Self::Dia => dia::predicted_bytes::<T, V>(matrix),
             Self::Ell | Self::EllSubwarp => ell::ell_bytes::<V>(matrix.rows(), matrix.longest_row()),
             Self::SellP => sell_p::predicted_bytes::<T, V>(matrix, Slicing::UNSORTED),

@@ -127,6 +127,7 @@ impl<T: Real> Matrix<T> {
             | Format::CsrVector(_)
             | Format::CsrLoadBalanced
             | Format::CsrMergePath
+            | Format::CsrTiled
             | Format::CsrAutomatic => Self::Csr(matrix),
             Format::Dia => Self::Dia(Dia::try_from_csr(&matrix, limit)?),
             Format::Ell | Format::EllSubwarp => Self::Ell(Ell::try_from_csr(&matrix, limit)?),
@@ -152,6 +153,7 @@ impl<T: Real> Matrix<T> {
                 | Format::CsrVector(_)
                 | Format::CsrLoadBalanced
                 | Format::CsrMergePath
+                | Format::CsrTiled
                 | Format::CsrAutomatic,
                 Self::Csr(_),
             )

@@ -1,8 +1,9 @@
 //! CSR with equal shares of the work for all warps: by entries, or by entries and rows.
 
-use cuda_std::launch::Launch;
+use cuda_std::launch::{Grid, Launch};
 use gpu_kernels::csr_load_balanced::CsrLoadBalanced;
-use gpu_kernels::csr_merge_path::{CsrMergePath, shared_bytes};
+use gpu_kernels::csr_merge_path::{self, CsrMergePath};
+use gpu_kernels::csr_tiled::{self, CsrTileRows, CsrTiled, THREAD_ITEMS};
 
 use super::intervals::{Intervals, WARP_LANES};
 use super::{Device, Operands, Workspace, scale};
@@ -69,7 +70,7 @@ pub(super) fn merge_path<T: Real, M: Memory>(
     let Operands { alpha, x, beta, y } = operands;
     let intervals = merge_path_intervals(matrix, device);
     let mut grid = intervals.grid(device);
-    grid.shared_bytes = grid.threads_per_block.div_ceil(WARP_LANES as u32) * shared_bytes::<T>();
+    grid.shared_bytes = grid.threads_per_block.div_ceil(WARP_LANES as u32) * csr_merge_path::shared_bytes::<T>();
     let kernel = with_offsets!(matrix, offsets => CsrMergePath {
         rows: matrix.rows() as u32,
         nnz: matrix.nnz() as u64,
@@ -87,7 +88,58 @@ pub(super) fn merge_path<T: Real, M: Memory>(
     vec![Launch { grid, kernel }, intervals.carries(alpha, y.global_mut(), workspace, device)]
 }
 
-/// Both kernels take at most 12 additions for every 224 entries of a row and one for every 32 intervals that it
+/// Threads of the block that has a tile: so many that shared memory suffices on every device.
+fn tile_threads(device: &Device) -> u32 {
+    device.tuning.threads_per_block.min(512)
+}
+
+/// The tiles of [`tiled`].
+pub(super) fn tiles<T: Real, M: Memory>(matrix: &Csr<T, M>, device: &Device) -> Intervals {
+    let length = u64::from(THREAD_ITEMS * tile_threads(device));
+    Intervals { length, count: (matrix.rows() as u64 + matrix.nnz() as u64).div_ceil(length) }
+}
+
+pub(super) fn tiled<T: Real, M: Memory>(
+    matrix: &Csr<T, M>,
+    operands: Operands<'_, T, M>,
+    workspace: &mut Workspace<T, M>,
+    device: &Device,
+) -> Vec<Launch> {
+    let Operands { alpha, x, beta, y } = operands;
+    let tiles = tiles(matrix, device);
+    let mut launches = Vec::with_capacity(3);
+    if !workspace.carry_rows_known {
+        let kernel = with_offsets!(matrix, offsets => CsrTileRows {
+            rows: matrix.rows() as u32,
+            tiles: tiles.count as u32,
+            tile_items: tiles.length as u32,
+            row_offsets: offsets.global(),
+            carry_rows: workspace.carry_rows.global_mut(),
+        });
+        launches.push(Launch { grid: device.grid_of(tiles.count), kernel });
+        workspace.carry_rows_known = true;
+    }
+    let kernel = with_offsets!(matrix, offsets => CsrTiled {
+        rows: matrix.rows() as u32,
+        nnz: matrix.nnz() as u64,
+        row_offsets: offsets.global(),
+        column_indices: matrix.column_indices().global(),
+        values: matrix.values().global(),
+        alpha,
+        x: x.global(),
+        beta,
+        y: y.global_mut(),
+        carry_rows: workspace.carry_rows.global(),
+        carry_values: workspace.carry_values.global_mut(),
+    });
+    let threads_per_block = tile_threads(device);
+    let shared_bytes = csr_tiled::shared_bytes::<T>(threads_per_block);
+    launches.push(Launch { grid: Grid { blocks: tiles.count as u32, threads_per_block, shared_bytes }, kernel });
+    launches.push(tiles.carries(alpha, y.global_mut(), workspace, device));
+    launches
+}
+
+/// All kernels take at most 12 additions for every 224 entries of a row and one for every 32 intervals that it
 /// spans, and some 30 more for the trees and what is cut at both ends. The CPU has one chain of four sums, as for all
 /// of CSR.
 pub(super) fn longest_chain(length: usize) -> usize {

@@ -55,6 +55,8 @@ impl<T: Real, M: Memory> Operands<'_, T, M> {
 pub struct Workspace<T: Real, M: Memory> {
     pub(crate) carry_rows: M::Buffer<u32>,
     pub(crate) carry_values: M::Buffer<T>,
+    /// Whether the rows of the carries are known: some formats find them once.
+    pub(crate) carry_rows_known: bool,
 }
 
 /// Number of carries that a [`Workspace`] must hold for this matrix and format on this device.
@@ -62,6 +64,7 @@ pub(crate) fn carries<T: Real, M: Memory>(matrix: &Matrix<T, M>, format: Format,
     let intervals = match (format, matrix) {
         (Format::CsrLoadBalanced, Matrix::Csr(matrix)) => csr_balanced::load_balanced_intervals(matrix, device),
         (Format::CsrMergePath, Matrix::Csr(matrix)) => csr_balanced::merge_path_intervals(matrix, device),
+        (Format::CsrTiled, Matrix::Csr(matrix)) => csr_balanced::tiles(matrix, device),
         (Format::Coo, Matrix::Coo(matrix)) => coo::intervals(matrix, device),
         (Format::Hyb(_), Matrix::Hyb(matrix)) => coo::intervals(matrix.coo(), device),
         _ => return 0,
@@ -90,6 +93,7 @@ pub(crate) fn launches<T: Real, M: Memory>(
         (Format::CsrMergePath, Matrix::Csr(matrix)) => {
             Ok(csr_balanced::merge_path(matrix, operands, workspace, device))
         }
+        (Format::CsrTiled, Matrix::Csr(matrix)) => Ok(csr_balanced::tiled(matrix, operands, workspace, device)),
         (Format::CsrAutomatic, Matrix::Csr(_)) => Err(Error::structure(
             format.storage(),
             format!("{format} stands for another format, which Format::resolve tells"),
@@ -149,6 +153,7 @@ fn multiply_vector_on_cpu<T: Real>(
             | Format::CsrVector(_)
             | Format::CsrLoadBalanced
             | Format::CsrMergePath
+            | Format::CsrTiled
             | Format::CsrAutomatic,
             Matrix::Csr(matrix),
         ) => csr::multiply_on_cpu(matrix, operands),
@@ -179,7 +184,7 @@ pub fn longest_chain(format: Format, length: usize) -> usize {
             length
         }
         Format::CsrVector(lanes) => csr::longest_chain(lanes, length),
-        Format::CsrLoadBalanced | Format::CsrMergePath => csr_balanced::longest_chain(length),
+        Format::CsrLoadBalanced | Format::CsrMergePath | Format::CsrTiled => csr_balanced::longest_chain(length),
         // Either of the two that it stands for.
         Format::CsrAutomatic => length,
         // One chain on the CPU. Duplicates that are summed beforehand are links of it as well.

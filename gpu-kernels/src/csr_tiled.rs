@@ -1,0 +1,260 @@
+//! CSR with equal tiles of rows and entries for all blocks: the merge path (Anzt et al. 2020, Table 5) says where a tile
+//! begins, and within it groups of lanes add up whole rows, as in CSR-Adaptive (Greathouse & Daga 2014). Without
+//! atomics: the same bits every run.
+//!
+//! As for [`csr_merge_path`](crate::csr_merge_path::csr_merge_path), the ends of the rows and the entries are merged
+//! into one list, and the end of row i is item `row_offsets[i + 1] + i`. The rows that tiles end in depend on the
+//! matrix alone: [`csr_tile_rows`] finds them once, for all multiplications.
+
+use cuda_std::shared::{Shared, dynamic};
+use cuda_std::thread::{block_dim_x, block_idx_x, index_1d, sync_threads, thread_idx_x};
+use cuda_std::warp::{ALL_LANES, WARP_LANES, lane_id, warp_shuffle_idx, warp_vote_ballot};
+use cuda_std::{Global, GlobalMut, GpuFloat, kernel};
+
+use crate::Offset;
+use crate::reduction::{sum_over_groups, sum_over_lanes};
+use crate::search::first_in_range;
+use crate::vector::update;
+
+/// Items of a tile for each thread of its block.
+pub const THREAD_ITEMS: u32 = 8;
+
+/// A lane adds up about as many entries of a row, as far as a warp has lanes.
+const LANE_ENTRIES: u32 = 4;
+
+/// A row with more entries for each lane of its group is left to the whole warp.
+const LONG: u32 = 4 * LANE_ENTRIES;
+
+/// Bytes of shared memory that a block of so many threads needs for values of `T`.
+pub const fn shared_bytes<T>(threads: u32) -> u32 {
+    THREAD_ITEMS * threads * size_of::<T>() as u32
+}
+
+/// The row that each tile ends in: of the last tile, the last row.
+///
+/// # Safety
+/// The row offsets are those of a valid CSR matrix with `rows` rows, of which there is one, and `carry_rows` has an
+/// element for each tile.
+#[kernel(O: [u32, u64])]
+pub unsafe fn csr_tile_rows<O: Offset>(
+    /// Number of rows.
+    rows: u32,
+    /// Number of tiles.
+    tiles: u32,
+    /// Items of a tile.
+    tile_items: u32,
+    /// Where each row begins; rows + 1 offsets.
+    row_offsets: Global<O>,
+    /// The row that each tile ends in.
+    carry_rows: GlobalMut<u32>,
+) {
+    let tile = index_1d();
+    if tile < tiles {
+        let end = u64::from(tile + 1) * u64::from(tile_items);
+        let in_it = |row: u64| row_offsets.load(row + 1).widen() + row >= end;
+        carry_rows.store(tile, first_in_range(0, u64::from(rows - 1), in_it) as u32);
+    }
+}
+
+/// y ← α A x + β y, but for what each tile has of the row that it ends in; that goes to the carries, which
+/// [`coo_carries`](crate::coo::coo_carries) adds.
+///
+/// Each block has one tile. Its products go to shared memory, and then each row is added up by as many lanes as suit
+/// the mean row of the tile. Rows that are much longer are left to the whole warp.
+///
+/// # Safety
+/// The arrays are those of a valid CSR matrix with `rows` rows and `nnz` entries; `x` has an element for each column,
+/// `y` one for each row; the carries have one element for each tile of [`THREAD_ITEMS`] items a thread, and the rows of
+/// [`csr_tile_rows`]; blocks are made of whole warps, with [`shared_bytes`].
+#[kernel(T: [f32, f64], O: [u32, u64])]
+pub unsafe fn csr_tiled<T: GpuFloat, O: Offset>(
+    /// Number of rows.
+    rows: u32,
+    /// Number of stored entries.
+    nnz: u64,
+    /// Where each row begins; rows + 1 offsets.
+    row_offsets: Global<O>,
+    /// The column of each entry.
+    column_indices: Global<u32>,
+    /// The value of each entry.
+    values: Global<T>,
+    /// The factor of A x.
+    alpha: T,
+    /// The vector that is multiplied.
+    x: Global<T>,
+    /// The factor of y.
+    beta: T,
+    /// The result.
+    y: GlobalMut<T>,
+    /// The row that each tile ends in.
+    carry_rows: Global<u32>,
+    /// What is left of that row's sum.
+    carry_values: GlobalMut<T>,
+) {
+    let tile = block_idx_x();
+    let tile_items = THREAD_ITEMS * block_dim_x();
+    let begin = u64::from(tile) * u64::from(tile_items);
+    let items = u64::from(rows) + nnz;
+    let row = if tile > 0 { carry_rows.load(tile - 1) } else { 0 };
+    let (items, next_row) = if items - begin > u64::from(tile_items) {
+        (tile_items, carry_rows.load(tile))
+    } else {
+        ((items - begin) as u32, rows)
+    };
+    let ended = next_row - row;
+    let first_entry = begin - u64::from(row);
+    let entries = items - ended;
+    let products = products(first_entry, entries, column_indices, values, x);
+    if ended == 0 {
+        let sum = sum_over_block(add_up(products));
+        if thread_idx_x() == 0 {
+            carry_values.store(tile, sum);
+        }
+        return;
+    }
+    let shared = dynamic::<T>(0);
+    for step in 0..THREAD_ITEMS {
+        shared.store(thread_idx_x() + step * block_dim_x(), products[step as usize]);
+    }
+    sync_threads();
+    let rows_of_tile = Rows { row, ended, first_entry, entries, row_offsets, products: shared };
+    rows_of_tile.add_up(|row_in_tile, sum| {
+        if row_in_tile < ended {
+            update(y, row + row_in_tile, alpha, sum, beta);
+        } else {
+            carry_values.store(tile, sum);
+        }
+    });
+}
+
+/// This thread's products of the entries with x, 0 where there is no entry. All entries are loaded before the first
+/// product, to keep the memory busy.
+///
+/// # Safety
+/// There are so many entries from `first` on, and `x` has an element for each of their columns.
+#[inline(always)]
+unsafe fn products<T: GpuFloat>(
+    first: u64,
+    entries: u32,
+    column_indices: Global<u32>,
+    values: Global<T>,
+    x: Global<T>,
+) -> [T; THREAD_ITEMS as usize] {
+    if entries == 0 {
+        return [T::ZERO; THREAD_ITEMS as usize];
+    }
+    let places = [0, 1, 2, 3, 4, 5, 6, 7].map(|step| thread_idx_x() + step * block_dim_x());
+    // Where there is no entry, the last one is loaded, so that no load waits for a comparison.
+    let loaded = places.map(|place| first + u64::from(place.min(entries - 1)));
+    let columns = loaded.map(|entry| column_indices.load_streaming(entry));
+    let values = loaded.map(|entry| values.load_streaming(entry));
+    let elements = columns.map(|column| x.load(column));
+    let product = |step: usize| if places[step] < entries { values[step] * elements[step] } else { T::ZERO };
+    [product(0), product(1), product(2), product(3), product(4), product(5), product(6), product(7)]
+}
+
+/// The sum of some products, as a tree.
+#[inline(always)]
+fn add_up<T: GpuFloat>(products: [T; THREAD_ITEMS as usize]) -> T {
+    let [a, b, c, d, e, f, g, h] = products;
+    ((a + b) + (c + d)) + ((e + f) + (g + h))
+}
+
+/// The sum of `value` over the block, in its first thread.
+///
+/// # Safety
+/// All threads of the block are here; blocks are made of whole warps, and have shared memory for a value of each.
+#[inline(always)]
+unsafe fn sum_over_block<T: GpuFloat>(value: T) -> T {
+    let sums = dynamic::<T>(0);
+    let sum = sum_over_lanes::<T, 32>(value);
+    if lane_id() == 0 {
+        sums.store(thread_idx_x() / WARP_LANES, sum);
+    }
+    sync_threads();
+    let sum = if lane_id() < block_dim_x() / WARP_LANES { sums.load(lane_id()) } else { T::ZERO };
+    sum_over_lanes::<T, 32>(sum)
+}
+
+/// The rows of a tile: those that end in it, and what there is of the one after them.
+struct Rows<T, O> {
+    /// The first of them.
+    row: u32,
+    /// How many end in the tile.
+    ended: u32,
+    /// The first entry of the tile.
+    first_entry: u64,
+    /// Entries in the tile.
+    entries: u32,
+    /// Where each row of the matrix begins.
+    row_offsets: Global<O>,
+    /// The product of each entry.
+    products: Shared<T>,
+}
+
+impl<T: GpuFloat, O: Offset> Rows<T, O> {
+    /// Adds up each row and gives it to `finish` in one thread, numbered within the tile.
+    ///
+    /// # Safety
+    /// All threads of the block are here, and the products are written.
+    #[inline(always)]
+    unsafe fn add_up(&self, finish: impl Fn(u32, T)) {
+        let mean = self.entries / (self.ended + 1);
+        let mut lanes = 1;
+        while lanes < WARP_LANES && lanes * LANE_ENTRIES < mean {
+            lanes *= 2;
+        }
+        let lane = lane_id() % lanes;
+        let step = block_dim_x() / lanes;
+        // The warp stays together, because its lanes meet in the sums: it goes on while its first row exists.
+        let mut first = (thread_idx_x() - lane_id()) / lanes;
+        while first <= self.ended {
+            let row = first + lane_id() / lanes;
+            let (begin, end) = self.entries_of(row);
+            let long = end - begin > LONG * lanes;
+            let own_end = if long { begin } else { end };
+            let sum = sum_over_groups(self.sum(begin + lane, own_end, lanes), lanes);
+            if lane == 0 && row <= self.ended && !long {
+                finish(row, sum);
+            }
+            let mut left = warp_vote_ballot(ALL_LANES, long && lane == 0);
+            while left != 0 {
+                let source = left.trailing_zeros();
+                let (begin, _) = warp_shuffle_idx(ALL_LANES, begin, source, WARP_LANES);
+                let (end, _) = warp_shuffle_idx(ALL_LANES, end, source, WARP_LANES);
+                let sum = sum_over_lanes::<T, 32>(self.sum(begin + lane_id(), end, WARP_LANES));
+                if lane_id() == source {
+                    finish(row, sum);
+                }
+                left &= left - 1;
+            }
+            first += step;
+        }
+    }
+
+    /// The entries of a row within the tile; none behind the last row.
+    ///
+    /// # Safety
+    /// The offsets are those of the matrix.
+    #[inline(always)]
+    unsafe fn entries_of(&self, row: u32) -> (u32, u32) {
+        let offset = |row: u32| (self.row_offsets.load(self.row + row).widen() - self.first_entry) as u32;
+        let begin = if row == 0 { 0 } else { offset(row.min(self.ended)) };
+        let end = if row < self.ended { offset(row + 1) } else { self.entries };
+        if row <= self.ended { (begin, end) } else { (0, 0) }
+    }
+
+    /// The sum of every `step`-th product from `place` on, before `end`.
+    ///
+    /// # Safety
+    /// The products are written.
+    #[inline(always)]
+    unsafe fn sum(&self, mut place: u32, end: u32, step: u32) -> T {
+        let mut sum = T::ZERO;
+        while place < end {
+            sum = sum + self.products.load(place);
+            place += step;
+        }
+        sum
+    }
+}
