@@ -199,17 +199,19 @@ impl<T: GpuFloat, O: Offset> Rows<T, O> {
     /// All threads of the block are here, and the products are written.
     #[inline(always)]
     unsafe fn add_up(&self, finish: impl Fn(u32, T)) {
-        let mean = self.entries / (self.ended + 1);
-        let mut lanes = 1;
-        while lanes < WARP_LANES && lanes * LANE_ENTRIES < mean {
-            lanes *= 2;
+        let rows = self.ended + 1;
+        // The lanes of a row are a power of two, and as such a shift instead of a division.
+        let mut shift = 0;
+        while shift < 5 && rows * LANE_ENTRIES << shift < self.entries {
+            shift += 1;
         }
-        let lane = lane_id() % lanes;
-        let step = block_dim_x() / lanes;
+        let lanes = 1 << shift;
+        let lane = lane_id() & (lanes - 1);
+        let step = block_dim_x() >> shift;
         // The warp stays together, because its lanes meet in the sums: it goes on while its first row exists.
-        let mut first = (thread_idx_x() - lane_id()) / lanes;
+        let mut first = (thread_idx_x() - lane_id()) >> shift;
         while first <= self.ended {
-            let row = first + lane_id() / lanes;
+            let row = first + (lane_id() >> shift);
             let (begin, end) = self.entries_of(row);
             let long = end - begin > LONG * lanes;
             let own_end = if long { begin } else { end };
