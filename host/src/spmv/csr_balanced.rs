@@ -88,9 +88,10 @@ pub(super) fn merge_path<T: Real, M: Memory>(
     vec![Launch { grid, kernel }, intervals.carries(alpha, y.global_mut(), workspace, device)]
 }
 
-/// Threads of the block that has a tile: so many that shared memory suffices on every device.
+/// Threads of the block that has a tile: more than for other kernels, because rows of a tile share elements of x, but
+/// so many only that shared memory suffices on every device.
 fn tile_threads(device: &Device) -> u32 {
-    device.tuning.threads_per_block.min(512)
+    (2 * device.tuning.threads_per_block).min(512)
 }
 
 /// The tiles of [`tiled`].
