@@ -9,19 +9,26 @@ mod measure;
 mod peers;
 #[path = "../scenarios/mod.rs"]
 mod scenarios;
+#[path = "../solvers"]
+mod solvers {
+    pub mod dense;
+    pub mod solver;
+
+    use super::scenarios::Numbers;
+}
 
 use std::process::ExitCode;
 
 use cuda_std::launch::{Grid, Launch};
 use gpu_kernels::conformance::{Conformance, RESULTS};
-use scenarios::dense::{check_columns, check_lengths, check_passes, check_programs, check_stop};
 use scenarios::multivector::{VECTORS, Vectors, check_multivector, check_multivector_special_values, multiply_vectors};
-use scenarios::solver::{check_definite, check_interval};
 use scenarios::transposed::{check_transposed, check_transposed_special_values};
 use scenarios::{
     Numbers, check, check_conversion, check_converted_product, check_reproducible, check_special_values,
     check_whole_numbers, matrices,
 };
+use solvers::dense::{check_columns, check_lengths, check_passes, check_programs, check_stop};
+use solvers::solver::{check_definite, check_interval};
 use warp_spmv::executor::{Cuda, Emulated, Executor, KernelExecutor};
 use warp_spmv::memory::Buffer;
 use warp_spmv::solver::{Cg, Method, Outcome, PipelinedCg, Solver};

@@ -1,9 +1,7 @@
 //! What every executor must get right: the same list for the CPU, the emulator and the GPU.
 
-pub mod dense;
 pub mod multivector;
 mod numbers;
-pub mod solver;
 pub mod transposed;
 
 pub use numbers::Numbers;

@@ -133,8 +133,7 @@ pub fn run(steps: u32, word: impl Fn(u32) -> u32, get: impl Fn(u32) -> f64, mut 
             }
             STOP_IF_AT_MOST => value <= get(right),
             STOP_UNLESS_POSITIVE => value.partial_cmp(&0.0) != Some(core::cmp::Ordering::Greater),
-            // The difference is NaN for what is not finite.
-            STOP_UNLESS_FINITE => value - value != 0.0,
+            STOP_UNLESS_FINITE => !value.is_finite(),
             STOP_IF_ZERO => value == 0.0,
             _ => {
                 let result = match operation {

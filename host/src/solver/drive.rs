@@ -60,8 +60,8 @@ impl<'a, T: Real, E: Executor> Solver<'a, T, E> {
         Self { callback: Some(callback), ..self }
     }
 
-    /// Solves A x = b, from the given x on. That a method fails is no error but an [`Outcome`]; x is then the best that
-    /// it has. If b is 0, then so is x.
+    /// Solves A x = b, from the given x on. That a method fails is no error but an [`Outcome`]; x is then what it
+    /// had come to. If b is 0, then so is x.
     ///
     /// # Errors
     /// When A is not square, a vector or the preconditioner does not fit it, an option means nothing, memory runs out, or
@@ -153,8 +153,8 @@ impl<T: Real, E: Executor> Run<'_, T, E> {
             let norm = self.problem.true_residual()?;
             if starts == 0 {
                 self.history.push(norm);
-                self.best.0 = norm;
             }
+            self.best = (norm, self.iterations);
             let finite = norm.is_finite() && right_hand_side_norm.is_finite();
             let at_limit = self.iterations >= self.options.iteration_limit as usize;
             let outcome = match ended {
@@ -178,11 +178,11 @@ impl<T: Real, E: Executor> Run<'_, T, E> {
             let first = self.iterations;
             iteration.start(&mut self.problem)?;
             ended = self.advance(iteration)?;
-            // The status of what has stopped is 0 again, for what is left to do.
             let scalars = self.problem.space.scalars()?;
+            let in_the_midst = scalars[STATUS as usize] != 0.0;
             let scalars: Vec<_> = (0..).zip(scalars).filter(|&(slot, _)| slot != STATUS).collect();
             self.problem.space.set(&scalars)?;
-            iteration.finish(&mut self.problem, self.iterations - first)?;
+            iteration.finish(&mut self.problem, self.iterations - first, in_the_midst)?;
         };
         Ok(Report {
             outcome,

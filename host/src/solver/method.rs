@@ -71,12 +71,18 @@ pub trait Iteration<T: Real, E: Executor> {
     /// When the device fails.
     fn advance(&mut self, problem: &mut Problem<'_, T, E>) -> Result<(), Error>;
 
-    /// Brings x up to date when the method has stopped after so many iterations since its start; the slots are as they
-    /// were then, but for the status, which is 0. For methods that do not update x in each iteration.
+    /// Brings x up to date when the method has stopped after so many iterations since its start, for methods that do not
+    /// update x in each iteration. `in_the_midst` says that a step stopped it: then the last
+    /// [`advance`](Self::advance) did nothing after that step. The slots are as they were, but for the status, which is 0.
     ///
     /// # Errors
     /// When the device fails.
-    fn finish(&mut self, _problem: &mut Problem<'_, T, E>, _iterations: usize) -> Result<(), Error> {
+    fn finish(
+        &mut self,
+        _problem: &mut Problem<'_, T, E>,
+        _iterations: usize,
+        _in_the_midst: bool,
+    ) -> Result<(), Error> {
         Ok(())
     }
 }

@@ -4,10 +4,11 @@
 extern crate host as warp_spmv;
 
 mod dense;
-#[path = "../../../tests/scenarios"]
+#[path = "../../../tests/solvers"]
 mod scenarios {
     pub mod dense;
     #[allow(dead_code, reason = "other tests take the rest")]
+    #[path = "../scenarios/numbers.rs"]
     mod numbers;
     pub mod solver;
 

@@ -43,17 +43,20 @@ fn the_emulator_solves_in_float64() {
     check_methods::<f64, _>(&Emulated::new(2));
 }
 
+/// Solves by some method on the CPU: matrix, b, x and options.
+type Solve<'a> = &'a dyn Fn(&Csr<f64>, &[f64], &[f64], Options) -> (Report, Vec<f64>);
+
 /// Runs a test with each method.
-fn with_methods(test: impl Fn(&dyn Fn(&Csr<f64>, &[f64], &[f64], Options) -> (Report, Vec<f64>))) {
-    fn run<M: Method<f64, Cpu>>(method: M) -> impl Fn(&Csr<f64>, &[f64], &[f64], Options) -> (Report, Vec<f64>) {
-        move |matrix, b, x, options| {
+fn with_methods(test: impl Fn(Solve<'_>)) {
+    fn with<M: Method<f64, Cpu>>(method: M, test: &impl Fn(Solve<'_>)) {
+        test(&|matrix, b, x, options| {
             let (report, x) = solve(&Cpu::new(), &method, (matrix, None), (b, x), options);
             check_report(&report, &options);
             (report, x)
-        }
+        });
     }
-    test(&run(Cg));
-    test(&run(PipelinedCg));
+    with(Cg, &test);
+    with(PipelinedCg, &test);
 }
 
 #[test]
