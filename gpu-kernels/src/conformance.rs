@@ -6,10 +6,10 @@ use cuda_std::warp::{
     ALL_LANES, lane_id, sync_warp, warp_match_any_32, warp_match_any_64, warp_shuffle_down, warp_shuffle_idx,
     warp_shuffle_up, warp_shuffle_xor, warp_vote_all, warp_vote_any, warp_vote_ballot,
 };
-use cuda_std::{Global, GlobalMut, GpuFloat, kernel, shared};
+use cuda_std::{Global, GlobalMut, GpuFloat, kernel, shared, square_root};
 
 /// Results that [`conformance`] writes for each thread.
-pub const RESULTS: u32 = 47;
+pub const RESULTS: u32 = 51;
 
 /// Writes [`RESULTS`] numbers for each thread: the result of each operation of `cuda_std` on `input`.
 ///
@@ -78,6 +78,10 @@ pub unsafe fn conformance(
     put(words.load(thread_idx_x() ^ 1).into());
     put(GpuFloat::mul_add(double, double, -1.0).to_bits());
     put(GpuFloat::mul_add(single, single, -1.0).to_bits().into());
+    put(square_root(double).to_bits());
+    put((1.0 / double).to_bits());
+    put(f32::narrow(double).to_bits().into());
+    put(single.widen().to_bits());
     let [a, b, c, d] = input.load_streaming_4(thread / 4 * 4);
     put(a ^ b.rotate_left(1) ^ c.rotate_left(2) ^ d.rotate_left(3));
     let [a, b] = input.load_streaming_2(thread / 2 * 2);

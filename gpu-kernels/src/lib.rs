@@ -1,7 +1,8 @@
-//! The SpMV kernels, one file a format, and those of the conversions between formats.
+//! The SpMV kernels, one file a format, those of the conversions between formats, and those
+//! of dense vectors that solvers need.
 //!
 //! Each kernel is compiled to PTX for the GPU and as plain Rust for the warp emulator. There is no `cfg` here:
-//! `cuda_std` knows where it runs. All kernels compute y ← α A x + β y, some for several x or for Aᵀ; with β = 0 they
+//! `cuda_std` knows where it runs. The kernels of the formats compute y ← α A x + β y, some for several x or for Aᵀ; with β = 0 they
 //! never read y.
 #![no_std]
 // The contract of a kernel is its Safety section, and its whole body relies on it.
@@ -20,6 +21,7 @@ pub mod csr;
 pub mod csr_load_balanced;
 pub mod csr_merge_path;
 pub mod csr_tiled;
+pub mod dense;
 pub mod dia;
 pub mod ell;
 mod entries;

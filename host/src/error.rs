@@ -56,6 +56,22 @@ pub enum Error {
         /// What was asked of it.
         operation: &'static str,
     },
+    /// An operator cannot do something.
+    #[error("the operator has no {operation}")]
+    Operator {
+        /// What was asked of it.
+        operation: &'static str,
+    },
+    /// A setting means nothing.
+    #[error("{what} is {value}, expected {expected}")]
+    Setting {
+        /// Which setting.
+        what: &'static str,
+        /// Its value.
+        value: String,
+        /// What it can be.
+        expected: &'static str,
+    },
     /// Two operands do not fit each other.
     #[error("{what} has length {found}, expected {expected}")]
     Length {

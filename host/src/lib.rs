@@ -19,6 +19,7 @@
 //! ```
 
 pub mod convert;
+pub mod dense;
 pub mod error;
 pub mod executor;
 pub mod format;
@@ -26,6 +27,7 @@ pub mod io;
 pub mod memory;
 pub mod plan;
 pub mod real;
+pub mod solver;
 pub mod spmv;
 pub mod verify;
 

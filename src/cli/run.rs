@@ -376,6 +376,7 @@ fn timed<R>(
 #[cfg(test)]
 mod tests {
     use clap::Parser;
+    use warp_spmv::dense;
     use warp_spmv::executor::Cpu;
     use warp_spmv::memory::{Element, HostMemory};
     use warp_spmv::spmv::{Device, Operands, Workspace};
@@ -418,6 +419,28 @@ mod tests {
             self.0.multiply(matrix, format, Operands { alpha, x, beta, y: &mut *y }, workspace)?;
             y[matrix.rows() - 1] = T::from_f64(f64::NAN);
             Ok(())
+        }
+
+        fn pass<T: Real, P: dense::Pass>(
+            &self,
+            operands: dense::PassOperands<'_, '_, T, P, HostMemory>,
+        ) -> Result<(), warp_spmv::Error> {
+            self.0.pass(operands)
+        }
+
+        fn finish_sums(&self, operands: dense::SumOperands<'_, HostMemory>) -> Result<(), warp_spmv::Error> {
+            self.0.finish_sums(operands)
+        }
+
+        fn gram<T: Real>(&self, operands: dense::GramOperands<'_, T, HostMemory>) -> Result<(), warp_spmv::Error> {
+            self.0.gram(operands)
+        }
+
+        fn combine<T: Real>(
+            &self,
+            operands: dense::CombineOperands<'_, T, HostMemory>,
+        ) -> Result<(), warp_spmv::Error> {
+            self.0.combine(operands)
         }
 
         fn convert<T: Real>(

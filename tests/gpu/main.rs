@@ -9,6 +9,13 @@ mod measure;
 mod peers;
 #[path = "../scenarios/mod.rs"]
 mod scenarios;
+#[path = "../solvers"]
+mod solvers {
+    pub mod dense;
+    pub mod solver;
+
+    use super::scenarios::Numbers;
+}
 
 use std::process::ExitCode;
 
@@ -20,11 +27,14 @@ use scenarios::{
     Numbers, check, check_conversion, check_converted_product, check_reproducible, check_special_values,
     check_whole_numbers, matrices,
 };
+use solvers::dense::{check_columns, check_lengths, check_passes, check_programs, check_stop};
+use solvers::solver::{check_definite, check_interval};
 use warp_spmv::executor::{Cuda, Emulated, Executor, KernelExecutor};
 use warp_spmv::memory::Buffer;
+use warp_spmv::solver::{Cg, Method, Outcome, PipelinedCg, Solver};
 use warp_spmv::spmv::{Layout, Multivector};
 use warp_spmv::synthetic::Generator;
-use warp_spmv::{Csr, Error, Format, Real};
+use warp_spmv::{Csr, Error, Format, Plan, Real};
 
 fn main() -> ExitCode {
     let mut quick = false;
@@ -53,6 +63,10 @@ fn main() -> ExitCode {
     check_multivectors::<f64>(&gpu);
     check_transposes::<f32>(&gpu);
     check_transposes::<f64>(&gpu);
+    check_dense::<f32>(&gpu);
+    check_dense::<f64>(&gpu);
+    check_solvers::<f32>(&gpu);
+    check_solvers::<f64>(&gpu);
     #[cfg(feature = "peers")]
     {
         peers::check_peers::<f32>(&gpu);
@@ -173,6 +187,47 @@ fn check_transposes<T: Real>(gpu: &Cuda) {
             T::PRECISION
         );
     }
+}
+
+/// What solvers need of dense vectors.
+fn check_dense<T: Real>(gpu: &Cuda) {
+    check_passes::<T, _>(gpu);
+    check_columns::<T, _>(gpu);
+    check_stop::<T, _>(gpu);
+    check_lengths::<T, _>(gpu);
+    check_programs(gpu);
+    println!(
+        "- dense vectors, {}: passes, sums, blocks of columns, programs, stops, bad operands: right",
+        T::PRECISION
+    );
+}
+
+/// Solvers, on matrices that are checked and on one that takes long enough for recorded launches to count.
+fn check_solvers<T: Real>(gpu: &Cuda) {
+    fn check<T: Real, M: Method<T, Cuda> + std::fmt::Debug>(gpu: &Cuda, method: M) {
+        let most = check_definite::<T, _, M>(gpu, &method);
+        check_interval::<T, _, M>(gpu, &method);
+        let matrix = "stencil:7:64".parse::<Generator>().unwrap().generate::<T>().unwrap();
+        let b = gpu.upload(vec![T::ONE; matrix.rows()]).unwrap();
+        let mut plan = Plan::new(gpu, matrix, Format::SellP).unwrap();
+        let run = |plan: &mut Plan<'_, T, Cuda>| {
+            let mut x = gpu.zeros(b.len()).unwrap();
+            let report = Solver::new(gpu, plan).solve(&method, &b, &mut x).unwrap();
+            (gpu.download(&x).unwrap(), report)
+        };
+        let ((first, report), (second, _)) = (run(&mut plan), run(&mut plan));
+        assert_eq!(report.outcome, Outcome::Converged, "{method:?}: {report:?}");
+        assert!(first == second, "{method:?}: not the same bits twice");
+        println!(
+            "- {method:?}, {}: right, {most} iterations at most; stencil:7:64 in {} iterations and {:.1} ms, the same \
+             bits twice",
+            T::PRECISION,
+            report.iterations,
+            report.elapsed.as_secs_f64() * 1e3
+        );
+    }
+    check::<T, _>(gpu, Cg);
+    check::<T, _>(gpu, PipelinedCg);
 }
 
 fn check_files(gpu: &Cuda, files: &[String]) {

@@ -1,41 +1,14 @@
 //! What every executor must get right: the same list for the CPU, the emulator and the GPU.
 
 pub mod multivector;
+mod numbers;
 pub mod transposed;
 
-use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::{Rng, SeedableRng};
+pub use numbers::Numbers;
 use warp_spmv::executor::Executor;
 use warp_spmv::format::{FillLimit, Matrix, Offsets};
 use warp_spmv::verify::{Verification, exact, verify};
 use warp_spmv::{Csr, Error, Format, Plan, PlanOptions, Real};
-
-/// Random numbers that are the same every time.
-pub struct Numbers(ChaCha8Rng);
-
-impl Numbers {
-    pub fn new(seed: u64) -> Self {
-        Self(ChaCha8Rng::seed_from_u64(seed))
-    }
-
-    pub fn below(&mut self, limit: usize) -> usize {
-        (self.0.next_u64() % limit as u64) as usize
-    }
-
-    /// A number in [-1, 1).
-    pub fn real<T: Real>(&mut self) -> T {
-        T::from_f64((self.0.next_u64() >> 11) as f64 / (1u64 << 52) as f64 - 1.0)
-    }
-
-    pub fn vector<T: Real>(&mut self, length: usize) -> Vec<T> {
-        (0..length).map(|_| self.real()).collect()
-    }
-
-    /// A whole number from -8 to 8: sums of products of them are exact.
-    pub fn whole<T: Real>(&mut self) -> T {
-        T::from_f64(self.below(17) as f64 - 8.0)
-    }
-}
 
 /// A matrix with rows of the given lengths; columns in no order, some of them twice.
 fn with_rows<T: Real>(columns: usize, lengths: &[usize], numbers: &mut Numbers) -> Csr<T> {

@@ -28,6 +28,12 @@ pub trait GpuFloat:
     /// `self * factor + addend`, rounded once.
     fn mul_add(self, factor: Self, addend: Self) -> Self;
 
+    /// The same number in 64 bits.
+    fn widen(self) -> f64;
+
+    /// The nearest number of this type.
+    fn narrow(value: f64) -> Self;
+
     /// Adds to a number in global memory, in one step that no other thread can come between.
     ///
     /// # Safety
@@ -48,6 +54,16 @@ macro_rules! gpu_float {
             }
 
             #[inline(always)]
+            fn widen(self) -> f64 {
+                self as f64
+            }
+
+            #[inline(always)]
+            fn narrow(value: f64) -> Self {
+                value as $type
+            }
+
+            #[inline(always)]
             unsafe fn atomic_add(place: *mut Self, value: Self) -> Self {
                 // SAFETY: the caller's promise.
                 unsafe { backend::$atomic(place, value) }
@@ -58,3 +74,9 @@ macro_rules! gpu_float {
 
 gpu_float!(f32, fused_f32, atomic_add_f32);
 gpu_float!(f64, fused_f64, atomic_add_f64);
+
+/// The square root, rounded once; NaN of a negative number.
+#[inline(always)]
+pub fn square_root(value: f64) -> f64 {
+    backend::square_root(value)
+}

@@ -109,6 +109,12 @@ impl<T> Global<T> {
         Self { address: address as *const T, length: length as u64 }
     }
 
+    /// What is left of the array without its first `elements`.
+    pub fn after(self, elements: usize) -> Self {
+        let length = self.length.saturating_sub(elements as u64);
+        Self { address: self.address.wrapping_add((self.length - length) as usize), length }
+    }
+
     #[track_caller]
     fn check(self, access: &'static str, index: u64, count: u64) {
         backend::check_access::<T>(access, self.length, index, count);
@@ -125,6 +131,12 @@ impl<T> GlobalMut<T> {
     /// For a kernel on a GPU: `length` elements at a device address.
     pub fn from_device(address: u64, length: usize) -> Self {
         Self { address: address as *mut T, length: length as u64 }
+    }
+
+    /// What is left of the array without its first `elements`.
+    pub fn after(self, elements: usize) -> Self {
+        let length = self.length.saturating_sub(elements as u64);
+        Self { address: self.address.wrapping_add((self.length - length) as usize), length }
     }
 
     #[track_caller]

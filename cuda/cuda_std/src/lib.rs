@@ -30,7 +30,7 @@ pub mod warp;
 mod backend;
 
 pub use cuda_std_macros::kernel;
-pub use float::GpuFloat;
+pub use float::{GpuFloat, square_root};
 pub use global::{Global, GlobalMut, Index, Scalar};
 pub use plain::Plain;
 

@@ -1,6 +1,7 @@
 //! All cores of the host, through rayon.
 
-use super::{Executor, host_memory};
+use super::{Executor, dense_on_host, host_memory};
+use crate::dense;
 use crate::error::Error;
 use crate::format::{Csr, FillLimit, Format, Matrix};
 use crate::memory::{Element, HostMemory};
@@ -42,6 +43,7 @@ impl Default for Cpu {
 
 impl Executor for Cpu {
     host_memory!();
+    dense_on_host!(Plain);
 
     fn multiply<T: Real>(
         &self,

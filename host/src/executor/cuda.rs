@@ -15,9 +15,12 @@ use cust::event::{Event, EventFlags};
 use cust::memory::{AsyncCopyDestination, CopyDestination, DeviceBuffer};
 use cust::module::Module;
 use cust::stream::{Stream, StreamFlags};
+use cust::sys::{CUfunction, CUresult, cuLaunchKernel};
 
 use super::ptx::{self, Ptx};
-use super::{Executor, KernelExecutor, multiply_by_kernels};
+use super::recording::Recorder;
+use super::{Executor, KernelExecutor, Recording, multiply_by_kernels};
+use crate::dense;
 use crate::error::{Error, check_length};
 use crate::format::{Csr, FillLimit, Format, Matrix};
 use crate::memory::{Buffer, Element, Memory};
@@ -33,10 +36,11 @@ pub struct Cuda {
     device: Device,
     ptx: Ptx,
     // Fields are dropped in this order: the context last.
-    /// A module for each kernel that was used.
-    modules: Mutex<HashMap<String, Module>>,
-    meter: Arc<Meter>,
-    stream: Stream,
+    /// Each kernel that was used.
+    kernels: Mutex<HashMap<String, LoadedKernel>>,
+    pub(super) meter: Arc<Meter>,
+    pub(super) stream: Stream,
+    pub(super) recorder: Recorder,
     context: Context,
 }
 
@@ -77,7 +81,8 @@ impl Cuda {
             threads_per_multiprocessor: attribute(DeviceAttribute::MaxThreadsPerMultiprocessor)?,
             tuning: Tuning::default(),
         };
-        Ok(Self { device, ptx, modules: Mutex::default(), meter: Arc::default(), stream, context })
+        let recorder = Recorder::new().map_err(failed("no stream"))?;
+        Ok(Self { device, ptx, kernels: Mutex::default(), meter: Arc::default(), stream, recorder, context })
     }
 
     /// The same with other sizes of grids.
@@ -87,18 +92,40 @@ impl Cuda {
     }
 
     /// Makes this GPU the calling thread's current one: another executor may have changed it.
-    fn enter(&self) -> Result<(), Error> {
+    pub(super) fn enter(&self) -> Result<(), Error> {
         CurrentContext::set_current(&self.context).map_err(cuda("setting the context"))
     }
 
-    /// Has the driver compile a kernel.
-    fn load(&self, entry: &str) -> Result<Module, Error> {
+    /// The stream that this thread's launches are queued on: while it records, what is not recorded is an error.
+    fn launch_stream(&self) -> &Stream {
+        if self.recorder.is_recording() { self.recorder.stream() } else { &self.stream }
+    }
+
+    /// Says no to what cannot be recorded while this thread records.
+    fn refuse_recording(&self, what: &str) -> Result<(), Error> {
+        if self.recorder.is_recording() {
+            return Err(Error::Cuda { what: what.into(), reason: "this cannot be part of a recording".into() });
+        }
+        Ok(())
+    }
+
+    /// The function of an entry point, which the driver compiles when it is used first.
+    fn function(&self, entry: &str) -> Result<CUfunction, Error> {
+        // A thread that panicked with the lock left whole kernels behind.
+        let mut kernels = self.kernels.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(kernel) = kernels.get(entry) {
+            return Ok(kernel.function);
+        }
         let missing = || Error::Cuda { what: entry.into(), reason: "there is no such kernel".into() };
-        Module::from_ptx(self.ptx.module(entry).ok_or_else(missing)?, &[]).map_err(cuda(entry))
+        let module = Module::from_ptx(self.ptx.module(entry).ok_or_else(missing)?, &[]).map_err(cuda(entry))?;
+        let function = module.get_function(entry).map_err(cuda(entry))?.to_raw();
+        kernels.insert(entry.to_owned(), LoadedKernel { _module: module, function });
+        Ok(function)
     }
 
     /// An array of no particular content.
     fn allocate<T: Element>(&self, length: usize) -> Result<CudaBuffer<T>, Error> {
+        self.refuse_recording("allocating on the GPU")?;
         self.enter()?;
         let mut array = CudaBuffer { array: None, meter: self.meter.clone() };
         if length > 0 {
@@ -138,11 +165,23 @@ pub struct MemoryUse {
     pub peak: u64,
 }
 
+/// A kernel that the driver has compiled.
+struct LoadedKernel {
+    /// Where the function is: it must stay.
+    _module: Module,
+    function: CUfunction,
+}
+
+// SAFETY: a function can be launched from any thread.
+unsafe impl Send for LoadedKernel {}
+
 /// Counts the bytes of an executor's arrays.
 #[derive(Default)]
-struct Meter {
+pub(super) struct Meter {
     now: AtomicU64,
     peak: AtomicU64,
+    /// How many arrays were freed: what was recorded before may use one of them.
+    pub(super) freed: AtomicU64,
 }
 
 impl Meter {
@@ -160,16 +199,26 @@ impl KernelExecutor for Cuda {
         }
         self.enter()?;
         let entry = kernel.entry();
-        // A thread that panicked with the lock left whole modules behind.
-        let mut modules = self.modules.lock().unwrap_or_else(PoisonError::into_inner);
-        if !modules.contains_key(&entry) {
-            modules.insert(entry.clone(), self.load(&entry)?);
-        }
-        let function = modules[&entry].get_function(&entry).map_err(cuda(&entry))?;
-        let arguments: Vec<_> = kernel.arguments().into_iter().map(<*const _>::cast_mut).collect();
-        // SAFETY: the arguments' types are the kernel's own, by `#[kernel]`; the rest is the caller's promise.
-        unsafe { self.stream.launch(&function, grid.blocks, grid.threads_per_block, grid.shared_bytes, &arguments) }
-            .map_err(cuda(&entry))
+        let function = self.function(&entry)?;
+        let mut arguments: Vec<_> = kernel.arguments().into_iter().map(<*const _>::cast_mut).collect();
+        // SAFETY: the arguments' types are the kernel's own, by `#[kernel]`, and its module is loaded as long as this
+        // executor is there; the rest is the caller's promise.
+        let result = unsafe {
+            cuLaunchKernel(
+                function,
+                grid.blocks,
+                1,
+                1,
+                grid.threads_per_block,
+                1,
+                1,
+                grid.shared_bytes,
+                self.launch_stream().as_inner(),
+                arguments.as_mut_ptr(),
+                std::ptr::null_mut(),
+            )
+        };
+        driver(result, &entry)
     }
 
     fn unwritten<T: Element>(&self, length: usize) -> Result<CudaBuffer<T>, Error> {
@@ -198,8 +247,16 @@ impl Cuda {
         let (Some(from), Some(to)) = (&from.array, &mut to.array) else { return Ok(()) };
         self.enter()?;
         // SAFETY: both arrays are on this GPU, and freeing one waits until the copy is done.
-        unsafe { to.async_copy_from(from, &self.stream) }.map_err(cuda("copying on the GPU"))
+        unsafe { to.async_copy_from(from, self.launch_stream()) }.map_err(cuda("copying on the GPU"))
     }
+}
+
+/// What the driver answered to a call.
+pub(super) fn driver(result: CUresult, what: &str) -> Result<(), Error> {
+    if result == CUresult::CUDA_SUCCESS {
+        return Ok(());
+    }
+    Err(Error::Cuda { what: what.into(), reason: format!("{result:?}") })
 }
 
 /// An error of the driver, with what was asked of it. The driver's own text is not asked for: that can fail.
@@ -251,7 +308,17 @@ impl Executor for Cuda {
 
     multiply_by_kernels!();
 
+    fn repeat(
+        &self,
+        recording: &mut Recording,
+        times: usize,
+        work: &mut dyn FnMut() -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        (0..times).try_for_each(|_| recording.cuda.play(self, work))
+    }
+
     fn synchronize(&self) -> Result<(), Error> {
+        self.refuse_recording("waiting for the kernels")?;
         self.enter()?;
         self.stream.synchronize().map_err(cuda("waiting for the kernels"))
     }
@@ -284,6 +351,7 @@ pub struct CudaBuffer<T: Element> {
 impl<T: Element> Drop for CudaBuffer<T> {
     fn drop(&mut self) {
         self.meter.now.fetch_sub(self.bytes(), Ordering::Relaxed);
+        self.meter.freed.fetch_add(1, Ordering::Relaxed);
     }
 }
 

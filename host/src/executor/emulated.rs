@@ -4,6 +4,7 @@ use cuda_std::launch::Launch;
 use warp_emulator::Emulator;
 
 use super::{Executor, KernelExecutor, host_memory, multiply_by_kernels};
+use crate::dense;
 use crate::error::Error;
 use crate::format::{Csr, FillLimit, Format, Matrix};
 use crate::memory::{Element, HostMemory};

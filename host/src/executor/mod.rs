@@ -6,6 +6,8 @@ mod cuda;
 mod emulated;
 #[cfg(feature = "cuda")]
 mod ptx;
+#[cfg(feature = "cuda")]
+mod recording;
 mod reference;
 
 use std::fmt;
@@ -20,6 +22,7 @@ pub use cuda::{Cuda, CudaBuffer, CudaMemory, MemoryUse};
 pub use emulated::Emulated;
 pub use reference::Reference;
 
+use crate::dense::{CombineOperands, GramOperands, Pass, PassOperands, SumOperands};
 use crate::error::Error;
 use crate::format::{Csr, FillLimit, Format, Matrix};
 use crate::memory::{Element, HostMemory, Memory, Transfer};
@@ -150,6 +153,47 @@ pub trait Executor {
         matrix.transfer(&Download(self))
     }
 
+    /// A pass over the elements of vectors. [`Space`](crate::dense::Space) is the convenient way to call this and the
+    /// next three.
+    ///
+    /// # Errors
+    /// When the operands do not fit each other, or the device fails.
+    fn pass<T: Real, P: Pass>(&self, operands: PassOperands<'_, '_, T, P, Self::Memory>) -> Result<(), Error>;
+
+    /// Adds up what a pass left of its sums, and runs a program on the scalars.
+    ///
+    /// # Errors
+    /// As for [`pass`](Self::pass).
+    fn finish_sums(&self, operands: SumOperands<'_, Self::Memory>) -> Result<(), Error>;
+
+    /// XᵀY for two blocks of vectors.
+    ///
+    /// # Errors
+    /// As for [`pass`](Self::pass).
+    fn gram<T: Real>(&self, operands: GramOperands<'_, T, Self::Memory>) -> Result<(), Error>;
+
+    /// Y ← α X C + β Y for two blocks of vectors and a few coefficients.
+    ///
+    /// # Errors
+    /// As for [`pass`](Self::pass).
+    fn combine<T: Real>(&self, operands: CombineOperands<'_, T, Self::Memory>) -> Result<(), Error>;
+
+    /// Does `work` so many times, one after the other. An executor may keep in `recording` what the work launches, and
+    /// from then on launch the same without doing the work: so the work launches the same every time, on the same arrays,
+    /// and what it does on the host besides may happen fewer times. A recording belongs to one work; where nothing can be
+    /// kept, because the work allocates or waits for a result, it is done every time.
+    ///
+    /// # Errors
+    /// Those of the work, and when the device fails.
+    fn repeat(
+        &self,
+        _recording: &mut Recording,
+        times: usize,
+        work: &mut dyn FnMut() -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        (0..times).try_for_each(|_| work())
+    }
+
     /// Waits until all work is done.
     fn synchronize(&self) -> Result<(), Error> {
         Ok(())
@@ -188,6 +232,13 @@ pub trait KernelExecutor: Executor {
     /// # Errors
     /// When memory runs out.
     fn unwritten<T: Element>(&self, length: usize) -> Result<<Self::Memory as Memory>::Buffer<T>, Error>;
+}
+
+/// What an executor keeps of work that it [repeats](Executor::repeat); empty at first.
+#[derive(Default)]
+pub struct Recording {
+    #[cfg(feature = "cuda")]
+    cuda: recording::CudaRecording,
 }
 
 /// The way of a matrix into an executor's memory.
@@ -310,7 +361,32 @@ macro_rules! host_memory {
 }
 use host_memory;
 
-/// Executors that run kernels multiply and convert by the same launches.
+/// Executors that compute on the host do the same with dense vectors, but for the way they add up.
+macro_rules! dense_on_host {
+    ($summation:ident) => {
+        fn pass<T: Real, P: dense::Pass>(
+            &self,
+            operands: dense::PassOperands<'_, '_, T, P, HostMemory>,
+        ) -> Result<(), Error> {
+            dense::pass_on_host::<T, P, dense::$summation>(operands)
+        }
+
+        fn finish_sums(&self, operands: dense::SumOperands<'_, HostMemory>) -> Result<(), Error> {
+            dense::sum_on_host(operands)
+        }
+
+        fn gram<T: Real>(&self, operands: dense::GramOperands<'_, T, HostMemory>) -> Result<(), Error> {
+            dense::gram_on_host::<T, dense::$summation>(operands)
+        }
+
+        fn combine<T: Real>(&self, operands: dense::CombineOperands<'_, T, HostMemory>) -> Result<(), Error> {
+            dense::combine_on_host::<T, dense::$summation>(operands)
+        }
+    };
+}
+use dense_on_host;
+
+/// Executors that run kernels multiply, convert, and work on dense vectors by the same launches.
 macro_rules! multiply_by_kernels {
     () => {
         fn multiply<T: Real>(
@@ -347,6 +423,34 @@ macro_rules! multiply_by_kernels {
             let launches = transposed_launches(matrix, format, operands, &self.device)?;
             // SAFETY: as in `multiply`.
             unsafe { self.launch_all(launches) }
+        }
+
+        fn pass<T: Real, P: dense::Pass>(
+            &self,
+            operands: dense::PassOperands<'_, '_, T, P, Self::Memory>,
+        ) -> Result<(), Error> {
+            let launch = dense::pass_launch(operands, &self.device)?;
+            // SAFETY: `pass_launch` checked the lengths, the arrays are in the executor's memory and borrowed, those that
+            // are written exclusively, and freeing one waits until the kernel is done.
+            unsafe { self.launch(&launch) }
+        }
+
+        fn finish_sums(&self, operands: dense::SumOperands<'_, Self::Memory>) -> Result<(), Error> {
+            let launch = dense::sum_launch(operands, &self.device)?;
+            // SAFETY: as in `pass`; a program keeps its invariants.
+            unsafe { self.launch(&launch) }
+        }
+
+        fn gram<T: Real>(&self, operands: dense::GramOperands<'_, T, Self::Memory>) -> Result<(), Error> {
+            let launch = dense::gram_launch(operands, &self.device)?;
+            // SAFETY: as in `pass`.
+            launch.map_or(Ok(()), |launch| unsafe { self.launch(&launch) })
+        }
+
+        fn combine<T: Real>(&self, operands: dense::CombineOperands<'_, T, Self::Memory>) -> Result<(), Error> {
+            let launch = dense::combine_launch(operands, &self.device)?;
+            // SAFETY: as in `pass`.
+            unsafe { self.launch(&launch) }
         }
 
         fn convert<T: Real>(

@@ -1,6 +1,7 @@
 //! One row after the other, in twice the working precision: slow, plain, and what the others are held to.
 
-use super::{Executor, host_memory};
+use super::{Executor, dense_on_host, host_memory};
+use crate::dense;
 use crate::error::Error;
 use crate::format::{Csr, FillLimit, Format, Matrix};
 use crate::memory::{Element, HostMemory};
@@ -37,6 +38,7 @@ impl Default for Reference {
 
 impl Executor for Reference {
     host_memory!();
+    dense_on_host!(Compensated);
 
     fn multiply<T: Real>(
         &self,

@@ -100,6 +100,10 @@ pub(crate) fn fused_f64(a: f64, b: f64, c: f64) -> f64 {
     a.mul_add(b, c)
 }
 
+pub(crate) fn square_root(value: f64) -> f64 {
+    value.sqrt()
+}
+
 /// Reports an access to elements `index .. index + count` that is outside the array, or not aligned for loads of
 /// up to 16 bytes. Arrays on a GPU begin aligned, so only the index counts.
 #[track_caller]

@@ -61,6 +61,8 @@ unsafe extern "unadjusted" {
     fn intrinsic_fused_f32(a: f32, b: f32, c: f32) -> f32;
     #[link_name = "llvm.fma.f64"]
     fn intrinsic_fused_f64(a: f64, b: f64, c: f64) -> f64;
+    #[link_name = "llvm.sqrt.f64"]
+    fn intrinsic_square_root(value: f64) -> f64;
 }
 
 #[panic_handler]
@@ -174,6 +176,12 @@ pub(crate) fn fused_f32(a: f32, b: f32, c: f32) -> f32 {
 pub(crate) fn fused_f64(a: f64, b: f64, c: f64) -> f64 {
     // SAFETY: plain arithmetic.
     unsafe { intrinsic_fused_f64(a, b, c) }
+}
+
+#[inline(always)]
+pub(crate) fn square_root(value: f64) -> f64 {
+    // SAFETY: plain arithmetic.
+    unsafe { intrinsic_square_root(value) }
 }
 
 // The loads read what nobody writes while the kernel runs, so they are `pure` and `nomem`: the compiler may

@@ -1,0 +1,278 @@
+//! Passes over vectors: for each element some vectors are read, some are written, and some products are added up.
+//!
+//! What happens to an element is written once, for the kernel and for the CPU, and with plain multiplications and
+//! additions, so that it gives the same bits on both. To add a pass, add it to the list: that makes its kernel as well.
+
+use core::marker::PhantomData;
+
+use cuda_std::thread::{block_idx_x, grid_dim_x, grid_threads, index_1d, sync_threads};
+use cuda_std::{EntryName, Global, GlobalMut, GpuFloat, Plain, kernel};
+
+use super::program::STATUS;
+use super::reduce::{put_sum_of_warp, store_sums_of_block};
+use crate::block::unrolled;
+
+/// Coefficients of a pass at most.
+pub const MOST_COEFFICIENTS: usize = 4;
+/// Vectors that a pass only reads, at most.
+pub const MOST_READ: usize = 4;
+/// Vectors that a pass writes, at most.
+pub const MOST_WRITTEN: usize = 8;
+/// Sums of a pass at most.
+pub const MOST_SUMS: usize = 4;
+
+/// What happens to each element. Of the arrays of the largest sizes, the first elements are used.
+pub trait Pass: EntryName + Copy + Send + Sync + 'static {
+    /// Number of coefficients.
+    const COEFFICIENTS: usize;
+    /// Number of vectors that are only read.
+    const READ: usize;
+    /// Number of vectors that are overwritten and never read; they come first among the written ones.
+    const OVERWRITTEN: usize;
+    /// Number of vectors that are written.
+    const WRITTEN: usize;
+    /// Number of sums of products.
+    const SUMS: usize;
+
+    /// Computes the written vectors' elements, and gives the factors of the products.
+    fn element<T: GpuFloat>(
+        coefficients: [T; MOST_COEFFICIENTS],
+        read: [T; MOST_READ],
+        written: &mut [T; MOST_WRITTEN],
+    ) -> [(T, T); MOST_SUMS];
+}
+
+/// The slots of the coefficients of a pass.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct Slots<P> {
+    /// As many as there are coefficients are used.
+    pub places: [u32; MOST_COEFFICIENTS],
+    /// The pass has no content.
+    pub pass: PhantomData<P>,
+}
+
+// SAFETY: four numbers of 32 bits.
+unsafe impl<P: Pass> Plain for Slots<P> {}
+
+/// Number of identifiers.
+macro_rules! count {
+    ($($item:tt)*) => { <[&str]>::len(&[$(stringify!($item)),*]) };
+}
+
+/// The list filled up with zeros.
+macro_rules! four_pairs {
+    () => {
+        four_pairs!((T::ZERO, T::ZERO))
+    };
+    ($a:expr) => {
+        four_pairs!($a, (T::ZERO, T::ZERO))
+    };
+    ($a:expr, $b:expr) => {
+        four_pairs!($a, $b, (T::ZERO, T::ZERO))
+    };
+    ($a:expr, $b:expr, $c:expr) => {
+        [$a, $b, $c, (T::ZERO, T::ZERO)]
+    };
+}
+
+/// The passes, and a kernel for each in both precisions.
+macro_rules! passes {
+    ($(
+        $(#[$documentation:meta])*
+        $name:ident: coefficients [$($coefficient:ident)*], reads [$($read:ident)*], overwrites [$($new:ident)*],
+        updates [$($updated:ident)*], $body:block, sums [$($sum:expr),*];
+    )*) => {
+        $(
+            $(#[$documentation])*
+            #[derive(Clone, Copy, Debug)]
+            pub struct $name;
+
+            impl EntryName for $name {
+                const ENTRY_NAME: &'static str = stringify!($name);
+            }
+
+            impl Pass for $name {
+                const COEFFICIENTS: usize = count!($($coefficient)*);
+                const READ: usize = count!($($read)*);
+                const OVERWRITTEN: usize = count!($($new)*);
+                const WRITTEN: usize = count!($($new)* $($updated)*);
+                const SUMS: usize = count!($(($sum))*);
+
+                #[inline(always)]
+                fn element<T: GpuFloat>(
+                    [$($coefficient,)* ..]: [T; MOST_COEFFICIENTS],
+                    [$($read,)* ..]: [T; MOST_READ],
+                    [$($new,)* $($updated,)* ..]: &mut [T; MOST_WRITTEN],
+                ) -> [(T, T); MOST_SUMS] {
+                    $body
+                    four_pairs!($($sum),*)
+                }
+            }
+        )*
+
+        /// Runs a pass over `length` elements: two of each thread are loaded before the first is used.
+        ///
+        /// # Safety
+        /// Blocks are made of whole warps, with 8 bytes of shared memory for each warp and sum, and a thread for each
+        /// sum. The vectors that the pass has, have `length` elements, and those that are written are no others;
+        /// `scalars` has the slots, and `partial_sums` an element for each block and sum.
+        #[kernel(T: [f32, f64], P: [$($name),*])]
+        pub unsafe fn vector_pass<T: GpuFloat, P: Pass>(
+            /// Number of elements.
+            length: u64,
+            /// Where the coefficients are.
+            slots: Slots<P>,
+            /// The slots.
+            scalars: Global<f64>,
+            /// A vector that is read.
+            read_0: Global<T>,
+            /// A vector that is read.
+            read_1: Global<T>,
+            /// A vector that is read.
+            read_2: Global<T>,
+            /// A vector that is read.
+            read_3: Global<T>,
+            /// A vector that is written.
+            written_0: GlobalMut<T>,
+            /// A vector that is written.
+            written_1: GlobalMut<T>,
+            /// A vector that is written.
+            written_2: GlobalMut<T>,
+            /// A vector that is written.
+            written_3: GlobalMut<T>,
+            /// A vector that is written.
+            written_4: GlobalMut<T>,
+            /// A vector that is written.
+            written_5: GlobalMut<T>,
+            /// A vector that is written.
+            written_6: GlobalMut<T>,
+            /// A vector that is written.
+            written_7: GlobalMut<T>,
+            /// What each block leaves: those of the first sum first.
+            partial_sums: GlobalMut<f64>,
+        ) {
+            let read = [read_0, read_1, read_2, read_3];
+            let written = [
+                written_0, written_1, written_2, written_3, written_4, written_5, written_6, written_7,
+            ];
+            run_pass(length, slots, scalars, read, written, partial_sums);
+        }
+    };
+}
+
+passes! {
+    /// y ← a
+    Fill: coefficients [a], reads [], overwrites [y], updates [], { *y = a }, sums [];
+
+    /// y ← a x
+    Scaled: coefficients [a], reads [x], overwrites [y], updates [], { *y = a * x }, sums [];
+
+    /// y ← a x + b y
+    Axpby: coefficients [a b], reads [x], overwrites [], updates [y], { *y = a * x + b * *y }, sums [];
+
+    /// z ← a x + b y
+    Combined: coefficients [a b], reads [x y], overwrites [z], updates [], { *z = a * x + b * y }, sums [];
+
+    /// z ← a x ∘ y, element by element.
+    Multiplied: coefficients [a], reads [x y], overwrites [z], updates [], { *z = a * x * y }, sums [];
+
+    /// x · y
+    Dot: coefficients [], reads [x y], overwrites [], updates [], {}, sums [(x, y)];
+
+    /// x · y and x · x
+    DotAndSquare: coefficients [], reads [x y], overwrites [], updates [], {}, sums [(x, y), (x, x)];
+
+    /// The updates of conjugate gradients: x ← x + α p, r ← r − α q, and r · r of the new r.
+    CgUpdate: coefficients [alpha], reads [p q], overwrites [], updates [x r],
+    {
+        *x = *x + alpha * p;
+        *r = *r - alpha * q;
+    }, sums [(*r, *r)];
+
+    /// The updates of pipelined conjugate gradients (Ghysels & Vanroose 2014, algorithm 3) with n = A w, and r · r and
+    /// w · r of the new r and w.
+    PipelinedCgUpdate: coefficients [alpha beta], reads [n], overwrites [], updates [z s p x r w],
+    {
+        *z = n + beta * *z;
+        *s = *w + beta * *s;
+        *p = *r + beta * *p;
+        *x = *x + alpha * *p;
+        *r = *r - alpha * *s;
+        *w = *w - alpha * *z;
+    }, sums [(*r, *r), (*w, *r)];
+
+    /// The updates of preconditioned pipelined conjugate gradients (Ghysels & Vanroose 2014, algorithm 4) with m = M w
+    /// and n = A m, and r · u, w · u and r · r of the new r, u and w.
+    PreconditionedPipelinedCgUpdate: coefficients [alpha beta], reads [m n], overwrites [],
+    updates [z q s p x r u w],
+    {
+        *z = n + beta * *z;
+        *q = m + beta * *q;
+        *s = *w + beta * *s;
+        *p = *u + beta * *p;
+        *x = *x + alpha * *p;
+        *r = *r - alpha * *s;
+        *u = *u - alpha * *q;
+        *w = *w - alpha * *z;
+    }, sums [(*r, *u), (*w, *u), (*r, *r)];
+}
+
+/// [`vector_pass`] with its vectors in arrays.
+///
+/// # Safety
+/// As for [`vector_pass`].
+#[inline(always)]
+unsafe fn run_pass<T: GpuFloat, P: Pass>(
+    length: u64,
+    slots: Slots<P>,
+    scalars: Global<f64>,
+    read: [Global<T>; MOST_READ],
+    written: [GlobalMut<T>; MOST_WRITTEN],
+    partial_sums: GlobalMut<f64>,
+) {
+    if scalars.load(STATUS) != 0.0 {
+        return;
+    }
+    let mut coefficients = [T::ZERO; MOST_COEFFICIENTS];
+    unrolled(P::COEFFICIENTS as u32, |n| {
+        coefficients[n as usize] = T::narrow(scalars.load(slots.places[n as usize]));
+    });
+    let load = |place| {
+        let (mut old, mut new) = ([T::ZERO; MOST_READ], [T::ZERO; MOST_WRITTEN]);
+        unrolled(P::READ as u32, |n| old[n as usize] = read[n as usize].load_streaming(place));
+        unrolled(P::WRITTEN as u32, |n| {
+            if n as usize >= P::OVERWRITTEN {
+                new[n as usize] = written[n as usize].load(place);
+            }
+        });
+        (old, new)
+    };
+    let mut sums = [0.0; MOST_SUMS];
+    let mut compute = |place, (old, mut new)| {
+        let factors = P::element(coefficients, old, &mut new);
+        unrolled(P::WRITTEN as u32, |n| written[n as usize].store(place, new[n as usize]));
+        unrolled(P::SUMS as u32, |n| {
+            let (a, b) = factors[n as usize];
+            sums[n as usize] = a.widen().mul_add(b.widen(), sums[n as usize]);
+        });
+    };
+    let threads = u64::from(grid_threads());
+    let mut place = u64::from(index_1d());
+    while place + threads < length {
+        let (first, second) = (load(place), load(place + threads));
+        compute(place, first);
+        compute(place + threads, second);
+        place += 2 * threads;
+    }
+    if place < length {
+        compute(place, load(place));
+    }
+    if P::SUMS > 0 {
+        unrolled(P::SUMS as u32, |n| put_sum_of_warp(n, sums[n as usize]));
+        sync_threads();
+        store_sums_of_block(P::SUMS as u32, partial_sums, |n| {
+            Some(u64::from(n) * u64::from(grid_dim_x()) + u64::from(block_idx_x()))
+        });
+    }
+}

@@ -1,0 +1,147 @@
+//! Products of blocks of vectors with each other, and combinations of their columns.
+
+use cuda_std::launch::{Grid, Launch};
+use gpu_kernels::dense::columns::{CombineColumns, Gram, TILE, TILE_PRODUCTS};
+use gpu_kernels::dense::program::STATUS;
+use rayon::prelude::*;
+
+use super::parts::{Columns, ColumnsMut};
+use super::sums::{PartialSums, Summation};
+use crate::error::{Error, check_length};
+use crate::memory::{Buffer, HostMemory, Memory};
+use crate::real::Real;
+use crate::spmv::Device;
+
+/// The operands of [`Executor::gram`](crate::executor::Executor::gram), XᵀY.
+pub struct GramOperands<'a, T: Real, M: Memory> {
+    pub(super) x: Columns<'a, T, M>,
+    pub(super) y: Columns<'a, T, M>,
+    pub(super) scalars: &'a M::Buffer<f64>,
+    pub(super) partial_sums: &'a mut PartialSums<M>,
+}
+
+/// The operands of [`Executor::combine`](crate::executor::Executor::combine), Y ← α X C + β Y.
+pub struct CombineOperands<'a, T: Real, M: Memory> {
+    pub(super) alpha: T,
+    pub(super) x: Columns<'a, T, M>,
+    /// The slot of the first coefficient.
+    pub(super) coefficients: u32,
+    pub(super) scalars: &'a M::Buffer<f64>,
+    pub(super) beta: T,
+    pub(super) y: ColumnsMut<'a, T, M>,
+}
+
+impl<T: Real, M: Memory> CombineOperands<'_, T, M> {
+    fn check(&self) -> Result<(), Error> {
+        check_length("a column of Y", self.y.rows, self.x.rows)?;
+        let needed = self.coefficients as usize + self.x.columns * self.y.columns;
+        if self.scalars.len() < needed.max(STATUS as usize + 1) {
+            return check_length("the array of scalars", self.scalars.len(), needed);
+        }
+        Ok(())
+    }
+}
+
+/// The launch of XᵀY; none if there are no products.
+pub(crate) fn gram_launch<T: Real, M: Memory>(
+    operands: GramOperands<'_, T, M>,
+    device: &Device,
+) -> Result<Option<Launch>, Error> {
+    let GramOperands { x, y, scalars, partial_sums } = operands;
+    check_length("a column of Y", y.rows, x.rows)?;
+    let products = x.columns * y.columns;
+    let grid = device.grid(x.rows as u64);
+    if products == 0 || grid.blocks == 0 {
+        partial_sums.begin(products, 0)?;
+        return Ok(None);
+    }
+    let tiles = (x.columns.div_ceil(TILE as usize) * y.columns.div_ceil(TILE as usize)) as u32;
+    // About as many blocks as the device holds, shared among the tiles.
+    let parts = (device.grid(u64::MAX).blocks / tiles).clamp(1, grid.blocks);
+    partial_sums.begin(products, parts as usize)?;
+    let kernel = Gram {
+        rows: x.rows as u64,
+        x_columns: x.columns as u32,
+        y_columns: y.columns as u32,
+        x: x.part.global(),
+        y: y.part.global(),
+        scalars: scalars.global(),
+        partial_sums: partial_sums.values.global_mut(),
+    };
+    let shared_bytes = grid.threads_per_block / 32 * 8 * TILE_PRODUCTS;
+    let grid = Grid { blocks: parts * tiles, shared_bytes, ..grid };
+    Ok(Some(Launch { grid, kernel: Box::new(kernel) }))
+}
+
+/// The launch of Y ← α X C + β Y.
+pub(crate) fn combine_launch<T: Real, M: Memory>(
+    operands: CombineOperands<'_, T, M>,
+    device: &Device,
+) -> Result<Launch, Error> {
+    operands.check()?;
+    let CombineOperands { alpha, x, coefficients, scalars, beta, mut y } = operands;
+    let kernel = CombineColumns {
+        rows: x.rows as u64,
+        x_columns: x.columns as u32,
+        y_columns: y.columns as u32,
+        alpha,
+        x: x.part.global(),
+        first_coefficient: coefficients,
+        scalars: scalars.global(),
+        beta,
+        y: y.part.global_mut(),
+    };
+    Ok(Launch { grid: device.grid(x.rows as u64), kernel: Box::new(kernel) })
+}
+
+/// XᵀY on the host. The sums do not depend on the number of threads.
+pub(crate) fn gram_on_host<T: Real, S: Summation>(operands: GramOperands<'_, T, HostMemory>) -> Result<(), Error> {
+    let GramOperands { x, y, scalars, partial_sums } = operands;
+    check_length("a column of Y", y.rows, x.rows)?;
+    if scalars[STATUS as usize] != 0.0 {
+        return Ok(());
+    }
+    let (rows, x_columns, products) = (x.rows, x.columns, x.columns * y.columns);
+    let (x, y) = (x.part.slice(), y.part.slice());
+    let products_of_chunk = |chunk: usize| -> Vec<f64> {
+        let first = chunk * S::CHUNK;
+        let length = S::CHUNK.min(rows - first);
+        let column = |number: usize| number * rows + first..number * rows + first + length;
+        let product = |number: usize| {
+            let (x, y) = (&x[column(number % x_columns)], &y[column(number / x_columns)]);
+            let mut sum = S::default();
+            x.iter().zip(y).enumerate().for_each(|(place, (a, b))| sum.add(place, a.to_f64(), b.to_f64()));
+            sum.value()
+        };
+        (0..products).map(product).collect()
+    };
+    let chunks: Vec<_> = (0..rows.div_ceil(S::CHUNK)).into_par_iter().map(products_of_chunk).collect();
+    // In the order of the chunks.
+    let totals: Vec<f64> = (0..products).map(|number| chunks.iter().map(|chunk| chunk[number]).sum()).collect();
+    partial_sums.set(&totals)
+}
+
+/// Y ← α X C + β Y on the host.
+pub(crate) fn combine_on_host<T: Real, S: Summation>(
+    operands: CombineOperands<'_, T, HostMemory>,
+) -> Result<(), Error> {
+    operands.check()?;
+    let CombineOperands { alpha, x, coefficients, scalars, beta, mut y } = operands;
+    if scalars[STATUS as usize] != 0.0 || x.rows == 0 {
+        return Ok(());
+    }
+    let (rows, x_columns, x) = (x.rows, x.columns, x.part.slice());
+    y.part.slice().par_chunks_mut(rows).enumerate().for_each(|(column, y)| {
+        let coefficients: Vec<f64> = (0..x_columns)
+            .map(|i| T::from_f64(scalars[coefficients as usize + column * x_columns + i]).to_f64())
+            .collect();
+        y.par_iter_mut().with_min_len(1024).enumerate().for_each(|(row, y)| {
+            let mut sum = S::default();
+            for (i, &coefficient) in coefficients.iter().enumerate() {
+                sum.add(i, x[i * rows + row].to_f64(), coefficient);
+            }
+            *y = sum.combine(alpha, beta, *y);
+        });
+    });
+    Ok(())
+}

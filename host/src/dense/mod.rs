@@ -1,0 +1,48 @@
+//! What solvers do with dense vectors, on every executor: passes over their elements, sums of products, arithmetic on
+//! those sums, and blocks of several vectors.
+//!
+//! [`Space`] is the convenient way: it holds the scalars of a method, 64-bit numbers in the executor's memory, at places
+//! that are called slots. What is queued there is done in order and waits for nothing on the host:
+//!
+//! ```
+//! use host::dense::{Axpby, Dot, ONE, Space, Step};
+//! use host::executor::{Cpu, Executor};
+//!
+//! # fn main() -> Result<(), host::Error> {
+//! const PRODUCT: u32 = host::dense::FIRST_SLOT;
+//! const NORM: u32 = PRODUCT + 1;
+//! let cpu = Cpu::new();
+//! let mut space = Space::new(&cpu, NORM + 1, 1)?;
+//! let norm = space.program(&[Step::square_root(NORM, PRODUCT)])?;
+//! let (x, mut y) = (cpu.upload(vec![3.0, 4.0])?, cpu.upload(vec![0.0, 0.0])?);
+//! space.pass(Axpby, [ONE, ONE], [&x], [&mut y])?; // y ← 1 x + 1 y
+//! space.pass(Dot, [], [&x, &y], [])?;
+//! space.finish(PRODUCT, &norm)?; // the sum of the last pass, and what follows from it
+//! assert_eq!(space.scalars()?[NORM as usize], 5.0);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! The same call gives the same bits every time on the same device, and on the CPU for any number of threads. Once a
+//! [`Step`] has stopped the arithmetic, everything here leaves everything as it is, until the scalars are
+//! [set](Space::set) anew.
+
+mod columns;
+mod parts;
+mod passes;
+mod space;
+mod sums;
+
+pub use columns::{CombineOperands, GramOperands};
+pub(crate) use columns::{combine_launch, combine_on_host, gram_launch, gram_on_host};
+pub use gpu_kernels::dense::passes::{
+    Axpby, CgUpdate, Combined, Dot, DotAndSquare, Fill, Multiplied, Pass, PipelinedCgUpdate,
+    PreconditionedPipelinedCgUpdate, Scaled,
+};
+pub use gpu_kernels::dense::program::{ITERATION, STATUS, Step};
+pub use parts::{Columns, ColumnsMut, Multicolumn, Part, PartMut};
+pub use passes::PassOperands;
+pub(crate) use passes::{pass_launch, pass_on_host};
+pub use space::{FIRST_SLOT, MINUS_ONE, ONE, Program, Space, ZERO};
+pub(crate) use sums::{Compensated, Plain, sum_launch, sum_on_host};
+pub use sums::{PartialSums, SumOperands};

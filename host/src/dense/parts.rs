@@ -1,0 +1,194 @@
+//! Parts of arrays, and blocks of vectors.
+
+use std::ops::Range;
+
+use cuda_std::{Global, GlobalMut};
+
+use crate::error::{Error, check_length};
+use crate::executor::Executor;
+use crate::memory::{Buffer, HostMemory, Memory};
+use crate::real::Real;
+
+/// Consecutive elements of an array that is read.
+pub struct Part<'a, T: Real, M: Memory> {
+    array: &'a M::Buffer<T>,
+    first: usize,
+    length: usize,
+}
+
+/// Consecutive elements of an array that is written.
+pub struct PartMut<'a, T: Real, M: Memory> {
+    array: &'a mut M::Buffer<T>,
+    first: usize,
+    length: usize,
+}
+
+impl<T: Real, M: Memory> Clone for Part<'_, T, M> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T: Real, M: Memory> Copy for Part<'_, T, M> {}
+
+impl<'a, T: Real, M: Memory> Part<'a, T, M> {
+    /// The whole array.
+    pub fn whole(array: &'a M::Buffer<T>) -> Self {
+        Self { array, first: 0, length: array.len() }
+    }
+
+    /// Number of elements.
+    pub(super) fn len(&self) -> usize {
+        self.length
+    }
+
+    pub(super) fn global(&self) -> Global<T> {
+        self.array.global().after(self.first)
+    }
+}
+
+impl<'a, T: Real> Part<'a, T, HostMemory> {
+    pub(super) fn slice(&self) -> &'a [T] {
+        &self.array[self.first..][..self.length]
+    }
+}
+
+impl<'a, T: Real, M: Memory> PartMut<'a, T, M> {
+    /// The whole array.
+    pub fn whole(array: &'a mut M::Buffer<T>) -> Self {
+        let length = array.len();
+        Self { array, first: 0, length }
+    }
+
+    /// Number of elements.
+    pub(super) fn len(&self) -> usize {
+        self.length
+    }
+
+    pub(super) fn global_mut(&mut self) -> GlobalMut<T> {
+        self.array.global_mut().after(self.first)
+    }
+}
+
+impl<T: Real> PartMut<'_, T, HostMemory> {
+    pub(super) fn slice(&mut self) -> &mut [T] {
+        &mut self.array[self.first..][..self.length]
+    }
+}
+
+/// Several vectors of the same length, one after the other in one array: the columns of a tall matrix.
+pub struct Multicolumn<T: Real, M: Memory> {
+    array: M::Buffer<T>,
+    rows: usize,
+    columns: usize,
+}
+
+/// Consecutive columns that are read.
+pub struct Columns<'a, T: Real, M: Memory> {
+    pub(super) part: Part<'a, T, M>,
+    pub(super) rows: usize,
+    pub(super) columns: usize,
+}
+
+/// Consecutive columns that are written.
+pub struct ColumnsMut<'a, T: Real, M: Memory> {
+    pub(super) part: PartMut<'a, T, M>,
+    pub(super) rows: usize,
+    pub(super) columns: usize,
+}
+
+impl<T: Real, M: Memory> Multicolumn<T, M> {
+    /// Columns of zeros.
+    ///
+    /// # Errors
+    /// When memory runs out.
+    pub fn zeros<E: Executor<Memory = M>>(executor: &E, rows: usize, columns: usize) -> Result<Self, Error> {
+        let bytes = rows as u128 * columns as u128 * size_of::<T>() as u128;
+        let length = rows.checked_mul(columns).ok_or(Error::OutOfMemory { what: "a block of vectors", bytes })?;
+        Ok(Self { array: executor.zeros(length)?, rows, columns })
+    }
+
+    /// An array with the columns one after the other.
+    ///
+    /// # Errors
+    /// When it is not `rows` times `columns` long.
+    pub fn from_array(array: M::Buffer<T>, rows: usize, columns: usize) -> Result<Self, Error> {
+        check_length("the block of vectors", array.len(), rows.saturating_mul(columns))?;
+        Ok(Self { array, rows, columns })
+    }
+
+    /// Number of elements of a column.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Number of columns.
+    pub fn columns(&self) -> usize {
+        self.columns
+    }
+
+    /// The columns, one after the other: X and Y of [`apply_columns`](crate::solver::Operator::apply_columns).
+    pub fn array(&self) -> &M::Buffer<T> {
+        &self.array
+    }
+
+    /// [`array`](Self::array), to write to.
+    pub fn array_mut(&mut self) -> &mut M::Buffer<T> {
+        &mut self.array
+    }
+
+    /// One column; an empty part if there is no such column.
+    pub fn column(&self, column: usize) -> Part<'_, T, M> {
+        self.range(column..column + 1).part
+    }
+
+    /// One column, to write to; an empty part if there is no such column.
+    pub fn column_mut(&mut self, column: usize) -> PartMut<'_, T, M> {
+        self.range_mut(column..column + 1).part
+    }
+
+    /// Some of the columns: those of the range that there are.
+    pub fn range(&self, range: Range<usize>) -> Columns<'_, T, M> {
+        let (first, columns) = self.cut(range);
+        let part = Part { array: &self.array, first: first * self.rows, length: columns * self.rows };
+        Columns { part, rows: self.rows, columns }
+    }
+
+    /// Some of the columns, to write to: those of the range that there are.
+    pub fn range_mut(&mut self, range: Range<usize>) -> ColumnsMut<'_, T, M> {
+        let (first, columns) = self.cut(range);
+        let part = PartMut { array: &mut self.array, first: first * self.rows, length: columns * self.rows };
+        ColumnsMut { part, rows: self.rows, columns }
+    }
+
+    /// All columns.
+    pub fn all(&self) -> Columns<'_, T, M> {
+        self.range(0..self.columns)
+    }
+
+    /// All columns, to write to.
+    pub fn all_mut(&mut self) -> ColumnsMut<'_, T, M> {
+        self.range_mut(0..self.columns)
+    }
+
+    /// The first column of a range and their number.
+    fn cut(&self, range: Range<usize>) -> (usize, usize) {
+        let (first, end) = (range.start.min(self.columns), range.end.min(self.columns));
+        (first, end.saturating_sub(first))
+    }
+}
+
+impl<'a, T: Real, M: Memory> Columns<'a, T, M> {
+    /// A vector as the only column.
+    pub fn of(vector: &'a M::Buffer<T>) -> Self {
+        Self { part: Part::whole(vector), rows: vector.len(), columns: 1 }
+    }
+}
+
+impl<'a, T: Real, M: Memory> ColumnsMut<'a, T, M> {
+    /// A vector as the only column.
+    pub fn of(vector: &'a mut M::Buffer<T>) -> Self {
+        let rows = vector.len();
+        Self { part: PartMut::whole(vector), rows, columns: 1 }
+    }
+}

@@ -1,0 +1,147 @@
+//! Passes over the elements of vectors.
+
+use std::marker::PhantomData;
+
+use cuda_std::launch::{Grid, Launch};
+use cuda_std::{Global, GlobalMut};
+use gpu_kernels::dense::passes::{MOST_COEFFICIENTS, MOST_READ, MOST_SUMS, MOST_WRITTEN, Pass, Slots, VectorPass};
+use gpu_kernels::dense::program::STATUS;
+use rayon::prelude::*;
+
+use super::parts::{Part, PartMut};
+use super::sums::{PartialSums, Summation};
+use crate::error::{Error, check_length};
+use crate::memory::{Buffer, HostMemory, Memory};
+use crate::real::Real;
+use crate::spmv::Device;
+
+/// The operands of [`Executor::pass`](crate::executor::Executor::pass), for pass `P`.
+pub struct PassOperands<'a, 'v, T: Real, P: Pass, M: Memory> {
+    /// The slot of each coefficient.
+    pub(super) coefficients: [u32; MOST_COEFFICIENTS],
+    /// The slots.
+    pub(super) scalars: &'a M::Buffer<f64>,
+    /// The vectors that are only read.
+    pub(super) read: &'a [Part<'v, T, M>],
+    /// The vectors that are written.
+    pub(super) written: &'a mut [PartMut<'v, T, M>],
+    /// Where the sums go.
+    pub(super) partial_sums: &'a mut PartialSums<M>,
+    /// The pass has no content.
+    pub(super) pass: PhantomData<P>,
+}
+
+impl<T: Real, P: Pass, M: Memory> PassOperands<'_, '_, T, P, M> {
+    /// Checks everything against the pass, and gives the vectors' length.
+    fn check(&self) -> Result<usize, Error> {
+        check_length("the list of vectors that are read", self.read.len(), P::READ)?;
+        check_length("the list of vectors that are written", self.written.len(), P::WRITTEN)?;
+        let mut lengths = self.read.iter().map(Part::len).chain(self.written.iter().map(PartMut::len));
+        let length = lengths.next().unwrap_or(0);
+        lengths.try_for_each(|other| check_length("a vector", other, length))?;
+        let slots = self.coefficients[..P::COEFFICIENTS].iter().map(|&slot| slot as usize + 1).max();
+        let needed = slots.unwrap_or(STATUS as usize + 1);
+        if self.scalars.len() < needed {
+            check_length("the array of scalars", self.scalars.len(), needed)?;
+        }
+        Ok(length)
+    }
+}
+
+/// The launch of a pass.
+pub(crate) fn pass_launch<T: Real, P: Pass, M: Memory>(
+    operands: PassOperands<'_, '_, T, P, M>,
+    device: &Device,
+) -> Result<Launch, Error> {
+    let length = operands.check()? as u64;
+    let PassOperands { coefficients, scalars, read, written, partial_sums, .. } = operands;
+    let grid = device.grid(length);
+    let grid = Grid { shared_bytes: grid.threads_per_block / 32 * 8 * P::SUMS as u32, ..grid };
+    if P::SUMS > 0 {
+        partial_sums.begin(P::SUMS, grid.blocks as usize)?;
+    }
+    let mut read_arrays = [Global::from_slice(&[]); MOST_READ];
+    read_arrays.iter_mut().zip(read).for_each(|(array, part)| *array = part.global());
+    let mut written_arrays = [GlobalMut::from_slice(&mut []); MOST_WRITTEN];
+    written_arrays.iter_mut().zip(written).for_each(|(array, part)| *array = part.global_mut());
+    let [read_0, read_1, read_2, read_3] = read_arrays;
+    let [written_0, written_1, written_2, written_3, written_4, written_5, written_6, written_7] = written_arrays;
+    let kernel = VectorPass {
+        length,
+        slots: Slots::<P> { places: coefficients, pass: PhantomData },
+        scalars: scalars.global(),
+        read_0,
+        read_1,
+        read_2,
+        read_3,
+        written_0,
+        written_1,
+        written_2,
+        written_3,
+        written_4,
+        written_5,
+        written_6,
+        written_7,
+        partial_sums: partial_sums.values.global_mut(),
+    };
+    Ok(Launch { grid, kernel: Box::new(kernel) })
+}
+
+/// Runs a pass on the host. Sums do not depend on the number of threads.
+pub(crate) fn pass_on_host<T: Real, P: Pass, S: Summation>(
+    operands: PassOperands<'_, '_, T, P, HostMemory>,
+) -> Result<(), Error> {
+    let length = operands.check()?;
+    let PassOperands { coefficients: slots, scalars, read, written, partial_sums, .. } = operands;
+    if scalars[STATUS as usize] != 0.0 {
+        return Ok(());
+    }
+    let mut coefficients = [T::ZERO; MOST_COEFFICIENTS];
+    for (coefficient, slot) in coefficients.iter_mut().zip(&slots[..P::COEFFICIENTS]) {
+        *coefficient = T::from_f64(scalars[*slot as usize]);
+    }
+    let mut read_slices = [&[][..]; MOST_READ];
+    read_slices.iter_mut().zip(read).for_each(|(slice, part)| *slice = part.slice());
+    let mut written: Vec<_> = written.iter_mut().map(|part| part.slice().chunks_mut(S::CHUNK)).collect();
+    let chunks: Vec<[&mut [T]; MOST_WRITTEN]> = (0..length.div_ceil(S::CHUNK))
+        .map(|_| {
+            let mut slices: [&mut [T]; MOST_WRITTEN] = Default::default();
+            let next = written.iter_mut().map(|chunks| chunks.next().unwrap_or_default());
+            slices.iter_mut().zip(next).for_each(|(slice, chunk)| *slice = chunk);
+            slices
+        })
+        .collect();
+    let sums_of_chunk = |(chunk, written): (usize, [&mut [T]; MOST_WRITTEN])| {
+        let first = chunk * S::CHUNK;
+        let length = S::CHUNK.min(length - first);
+        let read = read_slices.map(|slice| if slice.is_empty() { slice } else { &slice[first..][..length] });
+        pass_over_chunk::<T, P, S>(coefficients, read, written, length)
+    };
+    let sums: Vec<_> = chunks.into_par_iter().enumerate().map(sums_of_chunk).collect();
+    if P::SUMS > 0 {
+        // In the order of the chunks.
+        let total = |number: usize| sums.iter().map(|sums| sums[number]).sum();
+        partial_sums.set(&std::array::from_fn::<f64, MOST_SUMS, _>(total)[..P::SUMS])?;
+    }
+    Ok(())
+}
+
+fn pass_over_chunk<T: Real, P: Pass, S: Summation>(
+    coefficients: [T; MOST_COEFFICIENTS],
+    read: [&[T]; MOST_READ],
+    written: [&mut [T]; MOST_WRITTEN],
+    length: usize,
+) -> [f64; MOST_SUMS] {
+    let mut sums = [S::default(); MOST_SUMS];
+    for place in 0..length {
+        let (mut old, mut new) = ([T::ZERO; MOST_READ], [T::ZERO; MOST_WRITTEN]);
+        (0..P::READ).for_each(|n| old[n] = read[n][place]);
+        (P::OVERWRITTEN..P::WRITTEN).for_each(|n| new[n] = written[n][place]);
+        let factors = P::element(coefficients, old, &mut new);
+        (0..P::WRITTEN).for_each(|n| written[n][place] = new[n]);
+        for (sum, (a, b)) in sums.iter_mut().zip(&factors[..P::SUMS]) {
+            sum.add(place, a.to_f64(), b.to_f64());
+        }
+    }
+    sums.map(|sum| sum.value())
+}

@@ -1,0 +1,215 @@
+//! The scalars of a method, and what is queued with them.
+
+use std::marker::PhantomData;
+
+use gpu_kernels::dense::passes::{MOST_COEFFICIENTS, Pass};
+use gpu_kernels::dense::program::Step;
+
+use super::columns::{CombineOperands, GramOperands};
+use super::parts::{Columns, ColumnsMut, Part, PartMut};
+use super::passes::PassOperands;
+use super::sums::{PartialSums, SumOperands};
+use crate::error::{Error, check_length};
+use crate::executor::Executor;
+use crate::memory::{Buffer, Memory};
+use crate::plan::Vector;
+use crate::real::Real;
+
+/// The slot that holds 1.
+pub const ONE: u32 = 2;
+/// The slot that holds −1.
+pub const MINUS_ONE: u32 = 3;
+/// The slot that holds 0.
+pub const ZERO: u32 = 4;
+/// The first slot that a method can use as it likes.
+pub const FIRST_SLOT: u32 = 5;
+
+/// Arithmetic on slots, in an executor's memory.
+pub struct Program<M: Memory> {
+    words: M::Buffer<u32>,
+    slots: usize,
+}
+
+/// Scalars in an executor's memory, and the operations on vectors that go with them.
+pub struct Space<'e, E: Executor> {
+    executor: &'e E,
+    scalars: Vector<f64, E>,
+    partial_sums: PartialSums<E::Memory>,
+}
+
+impl<'e, E: Executor> Space<'e, E> {
+    /// A space with so many slots, the [constant ones](FIRST_SLOT) among them, and room for `sums` sums of one pass or
+    /// products of one [`gram`](Self::gram), at least 4. Takes 8 bytes for each slot, and for each sum and block of the
+    /// device's largest grid.
+    ///
+    /// # Errors
+    /// When memory runs out.
+    pub fn new(executor: &'e E, slots: u32, sums: usize) -> Result<Self, Error> {
+        let blocks = executor.device().grid(u64::MAX).blocks.max(1) as usize;
+        let length = sums.max(gpu_kernels::dense::passes::MOST_SUMS).saturating_mul(blocks);
+        let partial_sums = PartialSums { values: executor.zeros(length)?, sums: 0, blocks: 0 };
+        let scalars = executor.upload(constants(slots))?;
+        Ok(Self { executor, scalars, partial_sums })
+    }
+
+    /// The executor.
+    pub fn executor(&self) -> &'e E {
+        self.executor
+    }
+
+    /// Number of slots.
+    pub fn slots(&self) -> usize {
+        self.scalars.len()
+    }
+
+    /// All scalars, as they are when everything queued is done: waits for that.
+    ///
+    /// # Errors
+    /// When the device fails.
+    pub fn scalars(&self) -> Result<Vec<f64>, Error> {
+        self.executor.download(&self.scalars)
+    }
+
+    /// Sets some scalars, each given by its slot, and all others but the constant ones to 0: the status as well, so that
+    /// what was stopped goes on. Waits for everything queued.
+    ///
+    /// # Errors
+    /// When there is no such slot, or the device fails.
+    pub fn set(&mut self, scalars: &[(u32, f64)]) -> Result<(), Error> {
+        let mut values = constants(self.scalars.len() as u32);
+        for &(slot, value) in scalars {
+            check_slots(slot as usize + 1, values.len())?;
+            values[slot as usize] = value;
+        }
+        self.scalars = self.executor.upload(values)?;
+        Ok(())
+    }
+
+    /// Moves a program into the executor's memory.
+    ///
+    /// # Errors
+    /// When a step needs a slot that there is not, stops with the code 0, or records in a ring of no slots, or memory
+    /// runs out.
+    pub fn program(&self, steps: &[Step]) -> Result<Program<E::Memory>, Error> {
+        let mut needed = 1;
+        for step in steps {
+            let limit = u128::from(u32::MAX);
+            let slots = step.slots().ok_or(Error::TooLarge { what: "a step's 0", value: 0, limit })?;
+            needed = needed.max(slots as usize);
+        }
+        check_slots(needed, self.scalars.len())?;
+        let words = self.executor.upload(steps.iter().flat_map(|step| step.words()).collect())?;
+        Ok(Program { words, slots: needed })
+    }
+
+    /// Queues a pass over whole vectors. How many coefficients (given by their slots) and vectors it takes is checked
+    /// when it is compiled. Its sums are there after [`finish`](Self::finish).
+    ///
+    /// # Errors
+    /// When the vectors' lengths differ, there is no such slot, or the device fails.
+    pub fn pass<T: Real, P: Pass, const C: usize, const R: usize, const W: usize>(
+        &mut self,
+        pass: P,
+        coefficients: [u32; C],
+        read: [&Vector<T, E>; R],
+        written: [&mut Vector<T, E>; W],
+    ) -> Result<(), Error> {
+        self.pass_over_parts(pass, coefficients, read.map(Part::whole), written.map(PartMut::whole))
+    }
+
+    /// [`pass`](Self::pass) over parts of arrays, such as the columns of a [`Multicolumn`](super::Multicolumn).
+    ///
+    /// # Errors
+    /// As for [`pass`](Self::pass).
+    pub fn pass_over_parts<'v, T: Real, P: Pass, const C: usize, const R: usize, const W: usize>(
+        &mut self,
+        _pass: P,
+        coefficients: [u32; C],
+        read: [Part<'v, T, E::Memory>; R],
+        mut written: [PartMut<'v, T, E::Memory>; W],
+    ) -> Result<(), Error> {
+        const {
+            assert!(C == P::COEFFICIENTS, "the pass has another number of coefficients");
+            assert!(R == P::READ, "the pass reads another number of vectors");
+            assert!(W == P::WRITTEN, "the pass writes another number of vectors");
+        }
+        let mut slots = [0; MOST_COEFFICIENTS];
+        slots[..C].copy_from_slice(&coefficients);
+        self.executor.pass(PassOperands::<T, P, _> {
+            coefficients: slots,
+            scalars: &self.scalars,
+            read: &read,
+            written: &mut written,
+            partial_sums: &mut self.partial_sums,
+            pass: PhantomData,
+        })
+    }
+
+    /// Queues XᵀY for blocks of columns of the same length, by [`TILE`](gpu_kernels::dense::columns::TILE) columns of
+    /// each at a time: O(rows · columns of X · columns of Y). The products are there after [`finish`](Self::finish):
+    /// product i, j of column i of X and j of Y is sum i + j · (columns of X).
+    ///
+    /// # Errors
+    /// When the columns' lengths differ, there are more products than the space has room for, or the device fails.
+    pub fn gram<T: Real>(&mut self, x: Columns<'_, T, E::Memory>, y: Columns<'_, T, E::Memory>) -> Result<(), Error> {
+        self.executor.gram(GramOperands { x, y, scalars: &self.scalars, partial_sums: &mut self.partial_sums })
+    }
+
+    /// Queues Y ← α X C + β Y for blocks of columns; with β = 0, Y is overwritten and never read. Coefficient i, j of C
+    /// is in slot `coefficients` + i + j · (columns of X): where [`finish`](Self::finish) puts the products of
+    /// [`gram`](Self::gram).
+    ///
+    /// # Errors
+    /// When the columns' lengths differ, there is no such slot, or the device fails.
+    pub fn combine<T: Real>(
+        &mut self,
+        alpha: T,
+        x: Columns<'_, T, E::Memory>,
+        coefficients: u32,
+        beta: T,
+        y: ColumnsMut<'_, T, E::Memory>,
+    ) -> Result<(), Error> {
+        self.executor.combine(CombineOperands { alpha, x, coefficients, scalars: &self.scalars, beta, y })
+    }
+
+    /// Queues the end of the sums of the last pass or [`gram`](Self::gram): the first goes to slot `target`, the others
+    /// to the slots after it; then the program runs.
+    ///
+    /// # Errors
+    /// When there is no such slot, or the device fails.
+    pub fn finish(&mut self, target: u32, program: &Program<E::Memory>) -> Result<(), Error> {
+        self.executor.finish_sums(SumOperands {
+            partial_sums: Some(&self.partial_sums),
+            target,
+            program: &program.words,
+            slots: program.slots,
+            scalars: &mut self.scalars,
+        })
+    }
+
+    /// Queues a program alone.
+    ///
+    /// # Errors
+    /// When the device fails.
+    pub fn run(&mut self, program: &Program<E::Memory>) -> Result<(), Error> {
+        self.executor.finish_sums(SumOperands {
+            partial_sums: None,
+            target: 0,
+            program: &program.words,
+            slots: program.slots,
+            scalars: &mut self.scalars,
+        })
+    }
+}
+
+/// Slots with nothing but the constant ones.
+fn constants(slots: u32) -> Vec<f64> {
+    let mut scalars = vec![0.0; slots.max(FIRST_SLOT) as usize];
+    scalars[ONE as usize] = 1.0;
+    scalars[MINUS_ONE as usize] = -1.0;
+    scalars
+}
+
+fn check_slots(needed: usize, slots: usize) -> Result<(), Error> {
+    if needed <= slots { Ok(()) } else { check_length("the array of scalars", slots, needed) }
+}

@@ -1,0 +1,183 @@
+//! Partial sums, their sums, and the program that goes on from there.
+
+use cuda_std::launch::{Grid, Launch};
+use gpu_kernels::dense::program::{STATUS, WORDS, run};
+use gpu_kernels::dense::sums::FinishSums;
+
+use crate::error::{Error, check_length};
+use crate::memory::{Buffer, HostMemory, Memory};
+use crate::real::Real;
+use crate::spmv::Device;
+use crate::verify::Accumulator;
+
+/// What the blocks of a pass left of its sums.
+pub struct PartialSums<M: Memory> {
+    /// Those of the first sum first.
+    pub(super) values: M::Buffer<f64>,
+    /// Number of sums of the last pass.
+    pub(super) sums: usize,
+    /// Partial sums of each.
+    pub(super) blocks: usize,
+}
+
+impl<M: Memory> PartialSums<M> {
+    /// Makes the sums those of a pass of so many blocks.
+    ///
+    /// # Errors
+    /// When there is no room for them.
+    pub(super) fn begin(&mut self, sums: usize, blocks: usize) -> Result<(), Error> {
+        let (value, limit) = (sums as u128 * blocks as u128, self.values.len() as u128);
+        if value > limit {
+            return Err(Error::TooLarge { what: "number of partial sums of a pass", value, limit });
+        }
+        (self.sums, self.blocks) = (sums, blocks);
+        Ok(())
+    }
+}
+
+impl PartialSums<HostMemory> {
+    /// Makes the sums these.
+    pub(super) fn set(&mut self, sums: &[f64]) -> Result<(), Error> {
+        self.begin(sums.len(), 1)?;
+        self.values[..sums.len()].copy_from_slice(sums);
+        Ok(())
+    }
+}
+
+/// The operands of [`Executor::finish_sums`](crate::executor::Executor::finish_sums).
+pub struct SumOperands<'a, M: Memory> {
+    /// What the last pass left; `None` if the program is all that is to be done.
+    pub(super) partial_sums: Option<&'a PartialSums<M>>,
+    /// The slot of the first sum.
+    pub(super) target: u32,
+    /// The words of the program's steps.
+    pub(super) program: &'a M::Buffer<u32>,
+    /// Number of slots that the program needs.
+    pub(super) slots: usize,
+    /// The slots.
+    pub(super) scalars: &'a mut M::Buffer<f64>,
+}
+
+impl<M: Memory> SumOperands<'_, M> {
+    fn sums(&self) -> usize {
+        self.partial_sums.map_or(0, |sums| sums.sums)
+    }
+
+    fn check(&self) -> Result<(), Error> {
+        let needed = self.slots.max(self.target as usize + self.sums());
+        if self.scalars.len() < needed {
+            return check_length("the array of scalars", self.scalars.len(), needed);
+        }
+        Ok(())
+    }
+}
+
+/// The launch that adds up sums and runs a program.
+pub(crate) fn sum_launch<M: Memory>(operands: SumOperands<'_, M>, device: &Device) -> Result<Launch, Error> {
+    operands.check()?;
+    let sums = operands.sums() as u32;
+    // Nothing to add up is work for one warp.
+    let most = if sums == 0 { 32 } else { device.threads_per_multiprocessor.clamp(32, 1024) };
+    let warps = 1 << (most / 32).ilog2();
+    let warps_per_sum = 1 << (warps / sums.clamp(1, warps)).ilog2();
+    let SumOperands { partial_sums, target, program, scalars, .. } = operands;
+    let empty = cuda_std::Global::from_slice(&[]);
+    let kernel = FinishSums {
+        sums,
+        blocks: partial_sums.map_or(0, |sums| sums.blocks as u32),
+        warps_per_sum,
+        target,
+        partial_sums: partial_sums.map_or(empty, |sums| sums.values.global()),
+        steps: program.len() as u32 / WORDS,
+        program: program.global(),
+        scalars: scalars.global_mut(),
+    };
+    let grid = Grid { blocks: 1, threads_per_block: warps * 32, shared_bytes: warps * 8 };
+    Ok(Launch { grid, kernel: Box::new(kernel) })
+}
+
+/// Adds up sums and runs a program on the host.
+pub(crate) fn sum_on_host(operands: SumOperands<'_, HostMemory>) -> Result<(), Error> {
+    operands.check()?;
+    let SumOperands { partial_sums, target, program, scalars, .. } = operands;
+    if scalars[STATUS as usize] != 0.0 {
+        return Ok(());
+    }
+    if let Some(PartialSums { values, sums, blocks }) = partial_sums {
+        for sum in 0..*sums {
+            scalars[target as usize + sum] = values[sum * blocks..][..*blocks].iter().sum();
+        }
+    }
+    let slots = std::cell::RefCell::new(scalars);
+    let get = |slot| slots.borrow()[slot as usize];
+    run(
+        program.len() as u32 / WORDS,
+        |word| program[word as usize],
+        get,
+        |slot, value| {
+            slots.borrow_mut()[slot as usize] = value;
+        },
+    );
+    Ok(())
+}
+
+/// A way to add up products on the host.
+pub(crate) trait Summation: Default + Copy + Send {
+    /// Elements of a vector that are added up one after the other; the rest is done in parallel.
+    const CHUNK: usize;
+
+    /// Adds `a * b`, the product that belongs to element `place` of a vector.
+    fn add(&mut self, place: usize, a: f64, b: f64);
+
+    /// The sum.
+    fn value(&self) -> f64;
+
+    /// α times the sum + β y; with β = 0, `y` is not looked at.
+    fn combine<T: Real>(&self, alpha: T, beta: T, y: T) -> T;
+}
+
+/// Chains that do not wait for each other, in parallel.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Plain([f64; Self::CHAINS]);
+
+impl Plain {
+    const CHAINS: usize = 8;
+}
+
+impl Summation for Plain {
+    const CHUNK: usize = 4096;
+
+    fn add(&mut self, place: usize, a: f64, b: f64) {
+        self.0[place % Self::CHAINS] += a * b;
+    }
+
+    fn value(&self) -> f64 {
+        let [a, b, c, d, e, f, g, h] = self.0;
+        ((a + b) + (c + d)) + ((e + f) + (g + h))
+    }
+
+    fn combine<T: Real>(&self, alpha: T, beta: T, y: T) -> T {
+        let product = alpha.to_f64() * self.value();
+        T::from_f64(if beta == T::ZERO { product } else { product + beta.to_f64() * y.to_f64() })
+    }
+}
+
+/// One compensated sum.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Compensated(Accumulator);
+
+impl Summation for Compensated {
+    const CHUNK: usize = usize::MAX;
+
+    fn add(&mut self, _place: usize, a: f64, b: f64) {
+        self.0.add_product(a, b);
+    }
+
+    fn value(&self) -> f64 {
+        self.combine(1.0, 0.0, 0.0)
+    }
+
+    fn combine<T: Real>(&self, alpha: T, beta: T, y: T) -> T {
+        T::from_f64(self.0.combine(alpha.to_f64(), beta.to_f64(), y.to_f64()).value())
+    }
+}

@@ -1,0 +1,169 @@
+//! Launches that are recorded as a CUDA graph and repeated.
+
+use std::ptr::null_mut;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::ThreadId;
+
+use cust::error::CudaResult;
+use cust::stream::{Stream, StreamFlags};
+use cust::sys::{
+    CUgraph, CUgraphExec, CUresult, CUstreamCaptureMode, cuGraphDestroy, cuGraphExecDestroy,
+    cuGraphInstantiateWithFlags, cuGraphLaunch, cuStreamBeginCapture_v2, cuStreamEndCapture,
+};
+
+use super::cuda::{Cuda, Meter, driver};
+use crate::error::Error;
+
+/// The stream of an executor that launches are recorded on: by one thread at a time. Other threads go on launching.
+pub(super) struct Recorder {
+    stream: Stream,
+    thread: Mutex<Option<ThreadId>>,
+}
+
+impl Recorder {
+    pub(super) fn new() -> CudaResult<Self> {
+        Ok(Self { stream: Stream::new(StreamFlags::NON_BLOCKING, None)?, thread: Mutex::default() })
+    }
+
+    pub(super) fn stream(&self) -> &Stream {
+        &self.stream
+    }
+
+    /// Whether this thread records.
+    pub(super) fn is_recording(&self) -> bool {
+        *self.thread.lock().unwrap_or_else(PoisonError::into_inner) == Some(std::thread::current().id())
+    }
+
+    /// Begins to record what this thread launches, unless a thread records already or the driver does not want to.
+    fn begin(&self) -> Option<Capture<'_>> {
+        let mut thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
+        if thread.is_some() {
+            return None;
+        }
+        let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
+        // SAFETY: the stream is there, and nothing else uses it.
+        let begun = unsafe { cuStreamBeginCapture_v2(self.stream.as_inner(), mode) };
+        *thread = (begun == CUresult::CUDA_SUCCESS).then(|| std::thread::current().id());
+        thread.map(|_| Capture(self))
+    }
+}
+
+/// A recording in progress; ends when it is dropped.
+struct Capture<'a>(&'a Recorder);
+
+impl Capture<'_> {
+    /// The graph of what was launched, or null if something could not be recorded.
+    fn end(&self) -> CUgraph {
+        let mut graph = null_mut();
+        // SAFETY: the stream is there; a failure leaves null or a graph.
+        unsafe { cuStreamEndCapture(self.0.stream.as_inner(), &mut graph) };
+        graph
+    }
+}
+
+impl Drop for Capture<'_> {
+    fn drop(&mut self) {
+        let graph = self.end();
+        destroy(graph);
+        *self.0.thread.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+}
+
+fn destroy(graph: CUgraph) {
+    if !graph.is_null() {
+        // SAFETY: the graph is there, and nothing uses it afterwards.
+        unsafe { cuGraphDestroy(graph) };
+    }
+}
+
+/// What is kept of work that is repeated.
+#[derive(Default)]
+pub(super) enum CudaRecording {
+    /// Nothing: the work was not done yet, so its kernels may have to be compiled, which cannot be recorded.
+    #[default]
+    Empty,
+    /// Nothing yet: the work was done once.
+    Known,
+    /// Its launches.
+    Recorded(Graph),
+    /// It cannot be recorded.
+    Refused,
+}
+
+/// A graph that can be launched.
+pub(super) struct Graph {
+    executable: CUgraphExec,
+    /// The executor's: the graph launches its kernels.
+    meter: Arc<Meter>,
+    /// Arrays that had been freed when the graph was recorded: since the next one, it may use what is no more.
+    freed: u64,
+}
+
+// SAFETY: a graph can be launched from any thread, by one at a time.
+unsafe impl Send for Graph {}
+
+impl Drop for Graph {
+    fn drop(&mut self) {
+        // SAFETY: nothing uses it afterwards; the driver keeps what still runs.
+        unsafe { cuGraphExecDestroy(self.executable) };
+    }
+}
+
+impl Graph {
+    /// Records what the work launches, without doing it. `None` if that is not possible.
+    fn record(gpu: &Cuda, work: &mut dyn FnMut() -> Result<(), Error>) -> Option<Self> {
+        gpu.enter().ok()?;
+        let freed = gpu.meter.freed.load(Ordering::Relaxed);
+        let capture = gpu.recorder.begin()?;
+        let done = work();
+        let graph = capture.end();
+        drop(capture);
+        let mut executable = null_mut();
+        let instantiated = done.is_ok() && !graph.is_null() && {
+            // SAFETY: the graph is there.
+            let result = unsafe { cuGraphInstantiateWithFlags(&mut executable, graph, 0) };
+            result == CUresult::CUDA_SUCCESS
+        };
+        destroy(graph);
+        let graph = instantiated.then(|| Self { executable, meter: gpu.meter.clone(), freed })?;
+        graph.is_valid(gpu).then_some(graph)
+    }
+
+    /// Whether everything that the graph uses is still there.
+    fn is_valid(&self, gpu: &Cuda) -> bool {
+        Arc::ptr_eq(&self.meter, &gpu.meter) && self.freed == gpu.meter.freed.load(Ordering::Relaxed)
+    }
+
+    fn launch(&self, gpu: &Cuda) -> Result<(), Error> {
+        gpu.enter()?;
+        // SAFETY: the graph's kernels are this executor's, and its arrays are there, because none was freed since: see
+        // `is_valid`. A recorded launch kept its kernel's promises, and launches on one stream come one after the other.
+        let result = unsafe { cuGraphLaunch(self.executable, gpu.stream.as_inner()) };
+        driver(result, "launching a recording")
+    }
+}
+
+impl CudaRecording {
+    /// Does the work once, or launches what is recorded of it.
+    pub(super) fn play(&mut self, gpu: &Cuda, work: &mut dyn FnMut() -> Result<(), Error>) -> Result<(), Error> {
+        match self {
+            Self::Recorded(graph) if graph.is_valid(gpu) && !gpu.recorder.is_recording() => graph.launch(gpu),
+            Self::Empty => {
+                *self = Self::Known;
+                work()
+            }
+            Self::Known | Self::Recorded(_) => match Graph::record(gpu, work) {
+                Some(graph) => {
+                    *self = Self::Recorded(graph);
+                    self.play(gpu, work)
+                }
+                None => {
+                    *self = Self::Refused;
+                    work()
+                }
+            },
+            Self::Refused => work(),
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! Iterative solvers of A x = b, over [operators](Operator): they do not know formats, executors or kernels.
+//!
+//! Vectors and scalars stay in the executor's memory. An iteration waits for nothing on the host: the method's arithmetic
+//! on scalars, the history of residual norms and the decision to stop are made where the scalars are, and the host looks
+//! at them every few iterations ([`Options::check_interval`]). What is computed, and in which iteration it stops, does not
+//! depend on when the host looks. On a GPU the iteration is recorded as a CUDA graph.
+//!
+//! Read a matrix from a file and solve with conjugate gradients; with the feature `cuda`, `Cuda::new(0)?` in place of
+//! `Cpu::new()` does it on a GPU:
+//!
+//! ```
+//! use host::executor::{Cpu, Executor};
+//! use host::solver::{Cg, Options, Outcome, Solver};
+//! use host::{Format, Plan, io::read_matrix_market};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let folder = tempfile::tempdir()?;
+//! # let path = folder.path().join("spd.mtx");
+//! # std::fs::write(&path, "%%MatrixMarket matrix coordinate real symmetric\n2 2 3\n1 1 4\n2 1 1\n2 2 3\n")?;
+//! let (matrix, _) = read_matrix_market::<f64>(&path, None)?;
+//! let executor = Cpu::new();
+//! let b = executor.upload(vec![1.0; matrix.rows()])?;
+//! let mut x = executor.zeros(matrix.columns())?;
+//! let mut plan = Plan::new(&executor, matrix, Format::SellP)?;
+//! let report = Solver::new(&executor, &mut plan).solve(&Cg, &b, &mut x)?;
+//! assert_eq!(report.outcome, Outcome::Converged);
+//! println!("{} iterations, residual norm {}", report.iterations, report.residual_norm);
+//! # assert!(executor.download(&x)?.iter().zip([2.0 / 11.0, 3.0 / 11.0]).all(|(x, y)| (x - y).abs() < 1e-6));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # How to add a method
+//! A struct with the method's parameters implements [`Method`]: it says how many slots it takes and makes an
+//! [`Iteration`], which holds the method's vectors and [programs](Space::program). [`Iteration::start`] sets them up from
+//! the residual that is in [`Problem::residual`], and [`Iteration::advance`] queues one iteration: products with the
+//! operator, [passes](Space::pass), and programs of which one ends with [`Problem::check`]. Everything else, limits,
+//! history, callback, outcomes, is [`Solver`]'s. [`Cg`] is an example.
+#![forbid(unsafe_code)]
+
+mod cg;
+mod drive;
+mod method;
+pub mod operator;
+mod options;
+mod pipelined_cg;
+mod report;
+
+pub use cg::Cg;
+pub use drive::Solver;
+pub use method::{FIRST_METHOD_SLOT, Iteration, Method, Problem, Size, breakdown_code};
+pub use operator::Operator;
+pub use options::Options;
+pub use pipelined_cg::PipelinedCg;
+pub use report::{Outcome, Progress, Report};
+
+#[cfg(doc)]
+use crate::dense::Space;

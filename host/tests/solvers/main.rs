@@ -1,0 +1,17 @@
+//! Dense vectors and solvers, without a GPU.
+
+// As the GPU program, which shares the scenarios, names it.
+extern crate host as warp_spmv;
+
+mod dense;
+#[path = "../../../tests/solvers"]
+mod scenarios {
+    pub mod dense;
+    #[allow(dead_code, reason = "other tests take the rest")]
+    #[path = "../scenarios/numbers.rs"]
+    mod numbers;
+    pub mod solver;
+
+    pub use numbers::Numbers;
+}
+mod solvers;
