@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Fuzzes the readers: scripts/fuzz.sh SECONDS [TARGET...], all targets if none is named, each for so many seconds.
+# Fuzzes the readers and the generators' texts: scripts/fuzz.sh SECONDS [TARGET...], all targets if none is named, each for so many seconds.
 # Needs cargo-fuzz (CARGO_FUZZ names the program, else the subcommand) and a C++ compiler; any Rust will do, nightly
 # or not. The corpus grows in FUZZ_FOLDER/corpus, target/fuzz unless it is set, from the seeds in fuzz/seeds.
 set -euo pipefail

@@ -4,6 +4,8 @@ mod conversions;
 mod executors;
 mod formats;
 mod multivectors;
+mod random;
 #[path = "../scenarios/mod.rs"]
 mod scenarios;
+mod schedules;
 mod transposed;
