@@ -15,6 +15,7 @@ use crate::spmv::longest_chain;
 pub struct Accumulator {
     high: f64,
     low: f64,
+    /// The sum of the terms' magnitudes, but for those that have an infinite or NaN factor.
     magnitude: f64,
     terms: usize,
     /// Whether a factor was infinite or NaN.
@@ -35,9 +36,12 @@ impl Accumulator {
         if error.is_finite() {
             self.low += error;
         }
-        self.magnitude += product.abs();
         self.terms += 1;
-        self.special |= !a.is_finite() || !b.is_finite();
+        if a.is_finite() && b.is_finite() {
+            self.magnitude += product.abs();
+        } else {
+            self.special = true;
+        }
     }
 
     /// α times this sum + β y, where with β = 0 `y` is not looked at.
@@ -47,12 +51,17 @@ impl Accumulator {
         if self.high.is_finite() {
             sum.add_product(alpha, self.low);
         }
-        let mut magnitude = alpha.abs() * self.magnitude;
+        // Also where the terms are beyond all numbers.
+        let mut magnitude = if alpha == 0.0 { 0.0 } else { alpha.abs() * self.magnitude };
+        let mut special = self.special || !alpha.is_finite();
         if beta != 0.0 {
             sum.add_product(beta, y);
-            magnitude += (beta * y).abs();
+            if beta.is_finite() && y.is_finite() {
+                magnitude += (beta * y).abs();
+            } else {
+                special = true;
+            }
         }
-        let special = self.special || !alpha.is_finite() || (beta != 0.0 && !(beta.is_finite() && y.is_finite()));
         let largest = magnitude.max(self.magnitude);
         Exact { sum: Self { magnitude, terms: self.terms, special, ..sum }, largest, alpha: alpha.abs() }
     }
@@ -189,12 +198,13 @@ fn error_over_bound<T: Real>(computed: f64, exact: &Exact, format: Format) -> f6
     let underflow = (sum.terms + 2) as f64 * (1.0 + alpha) * T::SMALLEST_SUBNORMAL;
     let bound = ku / (1.0 - ku) * sum.magnitude + underflow;
     let agrees = |same: bool| if same { 0.0 } else { f64::INFINITY };
-    if sum.special && !sum.high.is_finite() {
-        return agrees(computed == sum.high || (computed.is_nan() && sum.high.is_nan()));
-    }
     // Where the terms together pass the largest number, one order of summing overflows and another does not:
-    // both are right.
+    // both are right, and so is what comes of it beside an infinity.
     let may_overflow = matches!((largest + bound).partial_cmp(&T::LARGEST), Some(Ordering::Greater) | None);
+    if sum.special && !sum.high.is_finite() {
+        let same = computed == sum.high || (computed.is_nan() && sum.high.is_nan());
+        return agrees(same || (may_overflow && !computed.is_finite()));
+    }
     if !computed.is_finite() || !sum.high.is_finite() {
         return agrees(may_overflow);
     }
@@ -248,6 +258,14 @@ mod tests {
         let exact = one_row(&[f64::MAX, f64::MAX, -f64::MAX], &[1.0, 1.0, 1.0]);
         assert!(verify(&[f64::INFINITY], &exact, Format::Coo).unwrap().passed());
         assert!(verify(&[f64::MAX], &exact, Format::Coo).unwrap().passed());
+    }
+
+    #[test]
+    fn an_overflow_beside_an_infinity_may_cancel_it() {
+        let exact = one_row(&[f64::MAX, f64::MAX, 1.0], &[1.0, 1.0, f64::NEG_INFINITY]);
+        for (computed, passes) in [(f64::NAN, true), (f64::NEG_INFINITY, true), (1.0, false)] {
+            assert_eq!(verify(&[computed], &exact, Format::Coo).unwrap().passed(), passes, "{computed}");
+        }
     }
 
     #[test]

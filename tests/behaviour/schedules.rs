@@ -7,7 +7,7 @@ use std::thread;
 use cuda_std::launch::{Grid, Kernel, Launch};
 use gpu_kernels::ceiling::{Gather, ReadOnly};
 use warp_spmv::executor::{Emulated, Executor, KernelExecutor};
-use warp_spmv::format::{FillLimit, SellP, Slicing, StripOrder};
+use warp_spmv::format::{Cmrs, CmrsPadded, FillLimit, Matrix, Offsets, SellP, Slicing, StripHeight, StripOrder};
 use warp_spmv::memory::Buffer;
 use warp_spmv::spmv::{Layout, Multivector};
 use warp_spmv::verify::{exact, verify};
@@ -36,7 +36,8 @@ fn matrices<T: Real>() -> Vec<Csr<T>> {
     let mut numbers = Numbers::new(21);
     let mut shared = vec![3, 0, 1, 2];
     shared.extend([150, 0, 33, 1].iter().chain(&[2; 20]));
-    let short: Vec<usize> = (0..140).map(|row| row * 7 % 4).collect();
+    let mut short: Vec<usize> = (0..140).map(|row| row * 7 % 4).collect();
+    short[77] = 70;
     let around_a_warp = [31, 0, 32, 33, 64, 1, 65].repeat(3);
     let narrow: Vec<Csr<T>> =
         [(70, shared), (90, short), (50, around_a_warp)].iter().map(|(c, l)| with_rows(*c, l, &mut numbers)).collect();
@@ -107,6 +108,52 @@ fn convert_otherwise<T: Real>(executor: &Emulated, matrix: &Csr<T>) {
     assert!(converted == SellP::try_from_csr(matrix, slicing, UNLIMITED).unwrap());
 }
 
+/// Matrices with few, some and many blocks in a block row, of whatever size, for which BCSR takes other kernels.
+fn multiply_blocks<T: Real>(executor: &Emulated) {
+    let mut numbers = Numbers::new(23);
+    for length in [3, 40, 150] {
+        let matrix = with_rows::<T>(3000, &[length; 2], &mut numbers);
+        let x = numbers.vector::<T>(3000);
+        let expected = exact(&matrix, T::ONE, &x, T::ZERO, &[T::ZERO; 2]).unwrap();
+        for &format in Format::ALL.iter().filter(|format| matches!(format, Format::Bcsr(_))) {
+            let options = PlanOptions { fill_limit: UNLIMITED, ..PlanOptions::default() };
+            let mut result = vec![T::ZERO; 2];
+            let mut plan = Plan::with_options(executor, matrix.clone(), format, options).unwrap();
+            plan.apply(T::ONE, &x, T::ZERO, &mut result).unwrap_or_else(|e| panic!("{format}: {e}"));
+            assert!(verify(&result, &expected, format).unwrap().passed(), "{format}");
+        }
+    }
+}
+
+/// CMRS with 64-bit offsets, which conversions make of 2^32 entries only, multiplied and converted back.
+fn multiply_wide<T: Real>(executor: &Emulated, matrix: &Csr<T>) {
+    let x = Numbers::new(24).vector::<T>(matrix.columns());
+    let expected = exact(matrix, T::ONE, &x, T::ZERO, &vec![T::ZERO; matrix.rows()]).unwrap();
+    let (rows, columns) = (matrix.rows(), matrix.columns());
+    let wide = |offsets: &Offsets| Offsets::Wide((0..offsets.len()).map(|place| offsets.get(place) as u64).collect());
+    let padded = CmrsPadded::try_from_csr(matrix, UNLIMITED).unwrap();
+    let offsets = wide(padded.strip_offsets());
+    let padded =
+        CmrsPadded::try_new(rows, columns, offsets, padded.words().to_vec(), padded.values().to_vec()).unwrap();
+    let mut wide_matrices = vec![(Matrix::CmrsPadded(padded), Format::CmrsPadded)];
+    for height in [2, 4, 8, 16] {
+        let cmrs = Cmrs::try_with_height(matrix.clone(), height, StripOrder::ByColumn).unwrap();
+        wide_matrices.push((Matrix::Cmrs(cmrs.clone()), Format::Cmrs(StripHeight::Automatic)));
+        let offsets = wide(cmrs.strip_offsets());
+        let cmrs =
+            Cmrs::try_new(rows, columns, height, offsets, cmrs.words().to_vec(), cmrs.values().to_vec()).unwrap();
+        wide_matrices.push((Matrix::Cmrs(cmrs), Format::Cmrs(StripHeight::Automatic)));
+    }
+    for (matrix, format) in wide_matrices {
+        let mut result = vec![T::ZERO; rows];
+        let csr = matrix.clone().into_csr();
+        let mut plan = Plan::from_matrix(executor, matrix, format).unwrap();
+        plan.apply(T::ONE, &x, T::ZERO, &mut result).unwrap_or_else(|e| panic!("{format}: {e}"));
+        assert!(verify(&result, &expected, format).unwrap().passed(), "{format}, wide");
+        assert!(executor.to_csr(plan.into_matrix()).unwrap() == csr, "{format}, wide, back");
+    }
+}
+
 /// The kernels that multiply nothing.
 fn run_others(executor: &Emulated) -> Results {
     let grid = Grid { blocks: 2, threads_per_block: 64, shared_bytes: 0 };
@@ -142,11 +189,13 @@ fn run_schedules<T: Real>(others: bool) -> Runs {
         for place in [2 * pair, 2 * pair + 1] {
             let results = multiply_all(emulator, &matrices[place]);
             convert_otherwise(emulator, &matrices[place]);
+            multiply_wide(emulator, &matrices[place]);
             let first = first.entry((size, place)).or_insert_with(|| results.clone());
             for (what, bits) in &results {
                 assert!(bits == &first[what], "{what}: other bits under schedule {schedule} than before");
             }
         }
+        multiply_blocks::<T>(emulator);
         if others {
             let results = run_others(emulator);
             assert_eq!(first.entry((size, usize::MAX)).or_insert_with(|| results.clone()), &results);
