@@ -1,5 +1,6 @@
 //! What formats and executors do, without a GPU.
 
+mod conversion_memory;
 mod conversions;
 mod executors;
 mod formats;
@@ -8,4 +9,5 @@ mod random;
 #[path = "../scenarios/mod.rs"]
 mod scenarios;
 mod schedules;
+mod threads;
 mod transposed;

@@ -30,6 +30,23 @@ fn entry_points() -> BTreeSet<String> {
     entries.map(str::to_owned).collect()
 }
 
+/// Whether this is the instance of a conversion that makes 64-bit offsets where no array had them: it takes 2^32
+/// entries. The instance with 32-bit ones is the same code.
+fn is_of_huge_matrices(entry: &str) -> bool {
+    const MAKE_OFFSETS: &[&str] = &[
+        "add_offsets_",
+        "csr_from_bcsr_",
+        "csr_from_bellpack_",
+        "csr_from_dia_",
+        "csr_from_later_",
+        "csr_from_padded_",
+        "csr_from_sliced_",
+        "padded_from_csr_",
+        "strip_offsets_",
+    ];
+    entry.contains("u64") && MAKE_OFFSETS.iter().any(|kernel| entry.starts_with(kernel))
+}
+
 /// Rows that several warps share, empty ones, columns in no order and some of them twice; more rows than a block has
 /// threads, or so few that most threads have none.
 fn matrices<T: Real>() -> Vec<Csr<T>> {
@@ -220,12 +237,13 @@ fn every_kernel_is_right_under_many_schedules() {
         let (known, all) = runs.entry(entry).or_default();
         (*known, *all) = (schedules.max(*known), launches + *all);
     }
-    let missed: Vec<_> = entry_points()
+    let schedules = |entry: &str| runs.get(entry).map_or(0, |&(schedules, _)| schedules);
+    let (huge, missed): (Vec<_>, Vec<_>) = entry_points()
         .into_iter()
-        .map(|entry| (runs.get(&entry).map_or(0, |&(schedules, _)| schedules), entry))
-        .filter(|&(schedules, _)| schedules < SCHEDULES)
-        .collect();
+        .filter(|entry| schedules(entry) < SCHEDULES)
+        .partition(|entry| is_of_huge_matrices(entry) && schedules(&entry.replace("u64", "u32")) == SCHEDULES);
     let launches: u64 = runs.values().map(|&(_, launches)| launches).sum();
     println!("{} kernels under {SCHEDULES} schedules each, {launches} launches", runs.len());
+    println!("{} more are the same with 64-bit offsets, for matrices of 2^32 entries", huge.len());
     assert!(missed.is_empty(), "kernels that no case here runs under enough schedules: {missed:?}");
 }

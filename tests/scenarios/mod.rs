@@ -4,6 +4,7 @@ pub mod conformance;
 pub mod multivector;
 mod numbers;
 pub mod random;
+pub mod threads;
 pub mod transposed;
 
 pub use numbers::Numbers;
