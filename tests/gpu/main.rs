@@ -4,6 +4,8 @@
 //! none. The program can also be carried to another machine: `gpu [--quick] [MATRIX.mtx ...]`; it needs nothing
 //! of the source tree. It prints Markdown, and exits with 1 when anything is wrong.
 
+mod endurance;
+mod failures;
 mod measure;
 #[cfg(feature = "peers")]
 mod peers;
@@ -19,6 +21,8 @@ mod solvers {
 
 use std::process::ExitCode;
 
+use endurance::{Times, check_endurance};
+use failures::check_failures;
 use gpu_kernels::conformance::RESULTS;
 use scenarios::conformance::{GRID, conformance};
 use scenarios::multivector::{VECTORS, Vectors, check_multivector, check_multivector_special_values, multiply_vectors};
@@ -41,6 +45,7 @@ fn main() -> ExitCode {
     for argument in std::env::args().skip(1) {
         match argument.as_str() {
             "--quick" => quick = true,
+            flag if flag.starts_with(failures::FLAG) => return failures::fail(&flag[failures::FLAG.len()..]),
             // What `cargo test` hands to every test program.
             flag if flag.starts_with('-') => {}
             file if file.ends_with(".mtx") => files.push(file.to_owned()),
@@ -71,6 +76,8 @@ fn main() -> ExitCode {
         peers::check_peers::<f32>(&gpu);
         peers::check_peers::<f64>(&gpu);
     }
+    check_failures(&gpu);
+    check_endurance(&gpu, if quick { &Times::QUICK } else { &Times::ALL });
     check_files(&gpu, &files);
     if !quick {
         measure::measure(&gpu).unwrap_or_else(|error| panic!("{error}"));
