@@ -71,10 +71,10 @@ impl ElementType {
     }
 }
 
-/// A place that arrays live in.
+/// A place that arrays live in. Every thread can use them.
 pub trait Memory: 'static {
     /// An array in this place.
-    type Buffer<T: Element>: Buffer<T>;
+    type Buffer<T: Element>: Buffer<T> + Send + Sync;
 }
 
 /// An array, as a launch sees it.

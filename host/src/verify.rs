@@ -15,6 +15,7 @@ use crate::spmv::longest_chain;
 pub struct Accumulator {
     high: f64,
     low: f64,
+    /// The sum of the terms' magnitudes, but for those that have an infinite or NaN factor.
     magnitude: f64,
     terms: usize,
     /// Whether a factor was infinite or NaN.
@@ -35,9 +36,12 @@ impl Accumulator {
         if error.is_finite() {
             self.low += error;
         }
-        self.magnitude += product.abs();
         self.terms += 1;
-        self.special |= !a.is_finite() || !b.is_finite();
+        if a.is_finite() && b.is_finite() {
+            self.magnitude += product.abs();
+        } else {
+            self.special = true;
+        }
     }
 
     /// α times this sum + β y, where with β = 0 `y` is not looked at.
@@ -47,29 +51,41 @@ impl Accumulator {
         if self.high.is_finite() {
             sum.add_product(alpha, self.low);
         }
-        let mut magnitude = alpha.abs() * self.magnitude;
+        // Also where the terms are beyond all numbers.
+        let mut magnitude = if alpha == 0.0 { 0.0 } else { alpha.abs() * self.magnitude };
+        let mut special = self.special || !alpha.is_finite();
         if beta != 0.0 {
             sum.add_product(beta, y);
-            magnitude += (beta * y).abs();
+            if beta.is_finite() && y.is_finite() {
+                magnitude += (beta * y).abs();
+            } else {
+                special = true;
+            }
         }
-        let special = self.special || !alpha.is_finite() || (beta != 0.0 && !(beta.is_finite() && y.is_finite()));
-        Exact(Self { magnitude, terms: self.terms, special, ..sum })
+        let largest = magnitude.max(self.magnitude);
+        Exact { sum: Self { magnitude, terms: self.terms, special, ..sum }, largest, alpha: alpha.abs() }
     }
 }
 
 /// What an element of α A x + β y is, and how large its terms are together.
 #[derive(Clone, Copy, Debug)]
-pub struct Exact(Accumulator);
+pub struct Exact {
+    sum: Accumulator,
+    /// The terms together, before or after they are multiplied with α, whichever is more.
+    largest: f64,
+    /// |α|
+    alpha: f64,
+}
 
 impl Exact {
     /// How far `computed` is off.
     fn distance(&self, computed: f64) -> f64 {
-        ((computed - self.0.high) - self.0.low).abs()
+        ((computed - self.sum.high) - self.sum.low).abs()
     }
 
     /// The element, rounded to `f64`.
     pub fn value(&self) -> f64 {
-        if self.0.high.is_finite() { self.0.high + self.0.low } else { self.0.high }
+        if self.sum.high.is_finite() { self.sum.high + self.sum.low } else { self.sum.high }
     }
 }
 
@@ -112,9 +128,10 @@ impl Verification {
     }
 }
 
-/// Compares `computed` with `exact`, row by row: |ŷ − y| ≤ γ_k (|α||A||x| + |β||y|) + k · smallest subnormal,
-/// where γ_k = k u / (1 − k u) and k is the longest chain of additions of `format` for a row of that length,
-/// plus 3 for the product, α and β.
+/// Compares `computed` with `exact`, row by row: |ŷ − y| ≤ γ_k (|α||A||x| + |β||y|) + (n + 2)(1 + |α|) η, where
+/// γ_k = k u / (1 − k u), k is the longest chain of additions of `format` for a row of n entries, plus 3 for the
+/// product, α and β, u is the precision's unit roundoff and η its smallest positive number: a product that underflows
+/// is off by up to η / 2, which α scales (Higham 2002, §2.1 and §3.1).
 ///
 /// # Errors
 /// When the lengths differ.
@@ -176,17 +193,19 @@ impl Part {
 }
 
 fn error_over_bound<T: Real>(computed: f64, exact: &Exact, format: Format) -> f64 {
-    let k = (longest_chain(format, exact.0.terms) + 3) as f64;
-    let ku = k * T::UNIT_ROUNDOFF;
-    let bound = ku / (1.0 - ku) * exact.0.magnitude + k * T::SMALLEST_SUBNORMAL;
+    let &Exact { sum, largest, alpha } = exact;
+    let ku = (longest_chain(format, sum.terms) + 3) as f64 * T::UNIT_ROUNDOFF;
+    let underflow = (sum.terms + 2) as f64 * (1.0 + alpha) * T::SMALLEST_SUBNORMAL;
+    let bound = ku / (1.0 - ku) * sum.magnitude + underflow;
     let agrees = |same: bool| if same { 0.0 } else { f64::INFINITY };
-    if exact.0.special && !exact.0.high.is_finite() {
-        return agrees(computed == exact.0.high || (computed.is_nan() && exact.0.high.is_nan()));
-    }
     // Where the terms together pass the largest number, one order of summing overflows and another does not:
-    // both are right.
-    let may_overflow = matches!((exact.0.magnitude + bound).partial_cmp(&T::LARGEST), Some(Ordering::Greater) | None);
-    if !computed.is_finite() || !exact.0.high.is_finite() {
+    // both are right, and so is what comes of it beside an infinity.
+    let may_overflow = matches!((largest + bound).partial_cmp(&T::LARGEST), Some(Ordering::Greater) | None);
+    if sum.special && !sum.high.is_finite() {
+        let same = computed == sum.high || (computed.is_nan() && sum.high.is_nan());
+        return agrees(same || (may_overflow && !computed.is_finite()));
+    }
+    if !computed.is_finite() || !sum.high.is_finite() {
         return agrees(may_overflow);
     }
     exact.distance(computed) / bound
@@ -239,6 +258,33 @@ mod tests {
         let exact = one_row(&[f64::MAX, f64::MAX, -f64::MAX], &[1.0, 1.0, 1.0]);
         assert!(verify(&[f64::INFINITY], &exact, Format::Coo).unwrap().passed());
         assert!(verify(&[f64::MAX], &exact, Format::Coo).unwrap().passed());
+    }
+
+    #[test]
+    fn an_overflow_beside_an_infinity_may_cancel_it() {
+        let exact = one_row(&[f64::MAX, f64::MAX, 1.0], &[1.0, 1.0, f64::NEG_INFINITY]);
+        for (computed, passes) in [(f64::NAN, true), (f64::NEG_INFINITY, true), (1.0, false)] {
+            assert_eq!(verify(&[computed], &exact, Format::Coo).unwrap().passed(), passes, "{computed}");
+        }
+    }
+
+    #[test]
+    fn what_underflows_before_it_is_scaled_is_nobodys_fault() {
+        let matrix = Csr::try_new(1, 1, vec![0u32, 1], vec![0], vec![1.5e-200]).unwrap();
+        let exact = exact(&matrix, 1e200, &[1e-122], 0.0, &[0.0]).unwrap();
+        let computed = (1.5e-200 * 1e-122) * 1e200;
+        assert!((computed - 1.5e-122f64).abs() > 1e-125, "the product is subnormal");
+        assert!(verify(&[computed], &exact, Format::CsrScalar).unwrap().passed());
+        assert!(!verify(&[computed + 1e-122], &exact, Format::CsrScalar).unwrap().passed());
+    }
+
+    #[test]
+    fn an_overflow_before_a_small_factor_is_nobodys_fault() {
+        let matrix = Csr::try_new(1, 1, vec![0u32, 1], vec![0], vec![1e30f32]).unwrap();
+        let exact = exact(&matrix, 1e-30, &[1e30f32], 0.0, &[0.0]).unwrap();
+        assert!(verify(&[f32::INFINITY], &exact, Format::CsrScalar).unwrap().passed());
+        assert!(verify(&[1e30f32], &exact, Format::CsrScalar).unwrap().passed());
+        assert!(!verify(&[2e30f32], &exact, Format::CsrScalar).unwrap().passed());
     }
 
     #[test]

@@ -4,6 +4,8 @@
 //! none. The program can also be carried to another machine: `gpu [--quick] [MATRIX.mtx ...]`; it needs nothing
 //! of the source tree. It prints Markdown, and exits with 1 when anything is wrong.
 
+mod endurance;
+mod failures;
 mod measure;
 #[cfg(feature = "peers")]
 mod peers;
@@ -19,8 +21,10 @@ mod solvers {
 
 use std::process::ExitCode;
 
-use cuda_std::launch::{Grid, Launch};
-use gpu_kernels::conformance::{Conformance, RESULTS};
+use endurance::{Times, check_endurance};
+use failures::check_failures;
+use gpu_kernels::conformance::RESULTS;
+use scenarios::conformance::{GRID, conformance};
 use scenarios::multivector::{VECTORS, Vectors, check_multivector, check_multivector_special_values, multiply_vectors};
 use scenarios::transposed::{check_transposed, check_transposed_special_values};
 use scenarios::{
@@ -29,8 +33,7 @@ use scenarios::{
 };
 use solvers::dense::{check_columns, check_lengths, check_passes, check_programs, check_stop};
 use solvers::solver::{check_definite, check_interval};
-use warp_spmv::executor::{Cuda, Emulated, Executor, KernelExecutor};
-use warp_spmv::memory::Buffer;
+use warp_spmv::executor::{Cuda, Emulated, Executor};
 use warp_spmv::solver::{Cg, Method, Outcome, PipelinedCg, Solver};
 use warp_spmv::spmv::{Layout, Multivector};
 use warp_spmv::synthetic::Generator;
@@ -42,6 +45,7 @@ fn main() -> ExitCode {
     for argument in std::env::args().skip(1) {
         match argument.as_str() {
             "--quick" => quick = true,
+            flag if flag.starts_with(failures::FLAG) => return failures::fail(&flag[failures::FLAG.len()..]),
             // What `cargo test` hands to every test program.
             flag if flag.starts_with('-') => {}
             file if file.ends_with(".mtx") => files.push(file.to_owned()),
@@ -72,6 +76,8 @@ fn main() -> ExitCode {
         peers::check_peers::<f32>(&gpu);
         peers::check_peers::<f64>(&gpu);
     }
+    check_failures(&gpu);
+    check_endurance(&gpu, if quick { &Times::QUICK } else { &Times::ALL });
     check_files(&gpu, &files);
     if !quick {
         measure::measure(&gpu).unwrap_or_else(|error| panic!("{error}"));
@@ -81,44 +87,13 @@ fn main() -> ExitCode {
 
 /// Every operation of `cuda_std` gives the same bits on the emulator and on the GPU.
 fn check_conformance(gpu: &Cuda) {
-    let grid = Grid { blocks: 3, threads_per_block: 128, shared_bytes: 128 * 8 };
-    let threads = (grid.blocks * grid.threads_per_block) as usize;
-    let mut numbers = Numbers::new(1);
-    let input: Vec<u64> = (0..threads + 3).map(|_| numbers.below(1 << 20) as u64 * 0x1_0000_0001).collect();
-    let singles: Vec<f32> = numbers.vector(4 * threads);
-    let (mut sums, mut single_sums) = (vec![0.0; threads], vec![0.0; threads]);
-    let mut emulated = vec![0; threads * RESULTS as usize];
-    let kernel = Conformance {
-        input: input.global(),
-        singles: singles.global(),
-        sums: sums.global_mut(),
-        single_sums: single_sums.global_mut(),
-        results: emulated.global_mut(),
-    };
-    // SAFETY: the arrays have the lengths that the kernel asks for, in the memory of each executor, and outlive
-    // the launches.
-    unsafe { Emulated::new(4).launch(&Launch { grid, kernel: Box::new(kernel) }) }.unwrap();
-    let upload = || -> Result<_, Error> {
-        let zeros = vec![0.0; threads];
-        let results = gpu.upload(vec![u64::MAX; threads * RESULTS as usize])?;
-        Ok((gpu.upload(input)?, gpu.upload(singles)?, gpu.upload(zeros)?, gpu.upload(vec![0.0f32; threads])?, results))
-    };
-    let (input, singles, mut sums, mut single_sums, mut results) = upload().unwrap();
-    let kernel = Conformance {
-        input: input.global(),
-        singles: singles.global(),
-        sums: sums.global_mut(),
-        single_sums: single_sums.global_mut(),
-        results: results.global_mut(),
-    };
-    // SAFETY: as above.
-    unsafe { gpu.launch(&Launch { grid, kernel: Box::new(kernel) }) }.unwrap();
-    let results = gpu.download(&results).unwrap();
+    let threads = (GRID.blocks * GRID.threads_per_block) as usize;
+    let (results, emulated) = (conformance(gpu).unwrap(), conformance(&Emulated::new(4)).unwrap());
     for (place, (gpu, emulated)) in results.iter().zip(&emulated).enumerate() {
         let (result, thread) = (place / threads, place % threads);
         assert_eq!(gpu, emulated, "conformance: result {result} of thread {thread}: GPU and emulator differ");
     }
-    println!("- conformance: {} operations on {threads} threads, the same bits as on the emulator", RESULTS);
+    println!("- conformance: {RESULTS} operations on {threads} threads, the same bits as on the emulator");
 }
 
 fn check_scenarios<T: Real>(gpu: &Cuda) {

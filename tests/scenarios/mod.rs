@@ -1,7 +1,10 @@
 //! What every executor must get right: the same list for the CPU, the emulator and the GPU.
 
+pub mod conformance;
 pub mod multivector;
 mod numbers;
+pub mod random;
+pub mod threads;
 pub mod transposed;
 
 pub use numbers::Numbers;
@@ -11,7 +14,7 @@ use warp_spmv::verify::{Verification, exact, verify};
 use warp_spmv::{Csr, Error, Format, Plan, PlanOptions, Real};
 
 /// A matrix with rows of the given lengths; columns in no order, some of them twice.
-fn with_rows<T: Real>(columns: usize, lengths: &[usize], numbers: &mut Numbers) -> Csr<T> {
+pub fn with_rows<T: Real>(columns: usize, lengths: &[usize], numbers: &mut Numbers) -> Csr<T> {
     let mut offsets = vec![0u32];
     let mut column_indices = Vec::new();
     for &length in lengths {
@@ -101,7 +104,7 @@ pub fn as_stored<T: Real>(matrix: &Csr<T>, format: Format) -> Csr<T> {
 }
 
 /// The same matrix with 64-bit row offsets.
-fn with_wide_offsets<T: Real>(matrix: &Csr<T>) -> Csr<T> {
+pub fn with_wide_offsets<T: Real>(matrix: &Csr<T>) -> Csr<T> {
     let (rows, columns) = (matrix.rows(), matrix.columns());
     let (offsets, column_indices, values) = matrix.clone().into_parts();
     let offsets = Offsets::Wide((0..=rows).map(|row| offsets.get(row) as u64).collect());

@@ -3,7 +3,7 @@
 //! On the GPU [`Global`] and [`GlobalMut`] are bare pointers. On the host they also know their length, and
 //! the emulator checks each access.
 
-use crate::backend;
+use crate::backend::{self, Access};
 use crate::float::GpuFloat;
 use crate::plain::Plain;
 
@@ -116,8 +116,8 @@ impl<T> Global<T> {
     }
 
     #[track_caller]
-    fn check(self, access: &'static str, index: u64, count: u64) {
-        backend::check_access::<T>(access, self.length, index, count);
+    fn check(self, index: u64, count: u64) {
+        backend::check_read_only(self.address, self.length, index, count);
     }
 }
 
@@ -140,21 +140,21 @@ impl<T> GlobalMut<T> {
     }
 
     #[track_caller]
-    fn check(self, access: &'static str, index: u64) {
-        backend::check_access::<T>(access, self.length, index, 1);
+    fn check(self, access: Access, index: u64) {
+        backend::check_access(access, self.address, self.length, index);
     }
 }
 
 #[cfg(target_arch = "nvptx64")]
 impl<T> Global<T> {
     #[inline(always)]
-    fn check(self, _access: &'static str, _index: u64, _count: u64) {}
+    fn check(self, _index: u64, _count: u64) {}
 }
 
 #[cfg(target_arch = "nvptx64")]
 impl<T> GlobalMut<T> {
     #[inline(always)]
-    fn check(self, _access: &'static str, _index: u64) {}
+    fn check(self, _access: Access, _index: u64) {}
 }
 
 impl<T: Scalar> Global<T> {
@@ -165,7 +165,7 @@ impl<T: Scalar> Global<T> {
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub unsafe fn load(self, index: impl Index) -> T {
-        self.check("load", index.widen(), 1);
+        self.check(index.widen(), 1);
         // SAFETY: the index is inside the array, by the caller's promise.
         unsafe { T::read(self.address.add(index.widen() as usize)) }
     }
@@ -177,7 +177,7 @@ impl<T: Scalar> Global<T> {
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub unsafe fn load_streaming(self, index: impl Index) -> T {
-        self.check("load", index.widen(), 1);
+        self.check(index.widen(), 1);
         // SAFETY: the index is inside the array, by the caller's promise.
         unsafe { T::read_streaming(self.address.add(index.widen() as usize)) }
     }
@@ -189,7 +189,7 @@ impl<T: Scalar> Global<T> {
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub unsafe fn load_streaming_2(self, index: impl Index) -> [T; 2] {
-        self.check("load", index.widen(), 2);
+        self.check(index.widen(), 2);
         // SAFETY: the indices are inside the array and aligned, by the caller's promise.
         unsafe { T::read_streaming_2(self.address.add(index.widen() as usize)) }
     }
@@ -203,7 +203,7 @@ impl<T: Scalar> Global<T> {
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub unsafe fn load_streaming_4(self, index: impl Index) -> [T; 4] {
-        self.check("load", index.widen(), 4);
+        self.check(index.widen(), 4);
         // SAFETY: the indices are inside the array and aligned, by the caller's promise.
         unsafe { T::read_streaming_4(self.address.add(index.widen() as usize)) }
     }
@@ -217,7 +217,7 @@ impl<T: Scalar> GlobalMut<T> {
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub unsafe fn load(self, index: impl Index) -> T {
-        self.check("load", index.widen());
+        self.check(Access::Load, index.widen());
         // SAFETY: the index is inside the array, by the caller's promise.
         unsafe { *self.address.add(index.widen() as usize) }
     }
@@ -229,7 +229,7 @@ impl<T: Scalar> GlobalMut<T> {
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub unsafe fn store(self, index: impl Index, value: T) {
-        self.check("store", index.widen());
+        self.check(Access::Store, index.widen());
         // SAFETY: the index is inside the array, by the caller's promise.
         unsafe { *self.address.add(index.widen() as usize) = value }
     }
@@ -244,11 +244,13 @@ impl GlobalMut<u32> {
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub unsafe fn set_flag(self, index: impl Index) {
+        self.check(Access::SetFlag, index.widen());
         // SAFETY: the caller's promise; 32 bits are read and written as a whole, so a thread sees 1 or what was there
         // before. Not by atomic accesses: those would go past the L1 cache, to the same few flags again and again.
         unsafe {
-            if self.load(index) != 1 {
-                self.store(index, 1);
+            let place = self.address.add(index.widen() as usize);
+            if *place != 1 {
+                *place = 1;
             }
         }
     }
@@ -264,7 +266,7 @@ impl<T: GpuFloat> GlobalMut<T> {
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub unsafe fn atomic_add(self, index: impl Index, value: T) -> T {
-        self.check("atomic add", index.widen());
+        self.check(Access::AtomicAdd, index.widen());
         // SAFETY: the index is inside the array, by the caller's promise.
         unsafe { T::atomic_add(self.address.add(index.widen() as usize), value) }
     }

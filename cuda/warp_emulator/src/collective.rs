@@ -96,7 +96,7 @@ impl Call {
 }
 
 /// The lanes of a mask, lowest first.
-pub(crate) fn lanes(mask: u32) -> impl Iterator<Item = usize> {
+pub(crate) fn lanes(mask: u32) -> impl Iterator<Item = usize> + Clone {
     let mut rest = mask;
     std::iter::from_fn(move || {
         (rest != 0).then(|| {

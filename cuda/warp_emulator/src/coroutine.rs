@@ -1,18 +1,15 @@
 //! A lane as a coroutine with its own stack, and the stacks that lanes reuse.
 
 use std::any::Any;
-use std::cell::RefCell;
 use std::io;
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::rc::Rc;
 
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult};
 
 use crate::Position;
-use crate::lane::{Context, Request};
-use crate::shared::SharedMemory;
+use crate::lane::{Context, Request, Surroundings};
 
 /// How a lane ended: `Err` holds a panic's payload.
 type Outcome = Result<(), Box<dyn Any + Send>>;
@@ -36,13 +33,13 @@ impl<'run> Lane<'run> {
         stack: DefaultStack,
         kernel: &'run dyn Fn(),
         position: Position,
-        shared: Rc<RefCell<SharedMemory>>,
+        surroundings: Surroundings,
     ) -> Self {
         // SAFETY: the closure borrows only `kernel`, which outlives this value by the field `Borrows`; the crate
         // never forgets a lane, so the coroutine ends or is dropped before.
         let coroutine = unsafe {
             Coroutine::with_stack_unchecked(stack, move |yielder, _| {
-                let context = Context { position, yielder, shared: &shared };
+                let context = Context { position, yielder, surroundings: &surroundings };
                 let entered = context.enter();
                 // This catches the unwinding of a dropped lane, too, which is then at its end.
                 let outcome = catch_unwind(AssertUnwindSafe(kernel));

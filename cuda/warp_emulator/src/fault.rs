@@ -5,6 +5,9 @@ use std::panic::Location;
 
 use crate::Position;
 
+/// What [`FaultKind::Race`] calls the memory of a block.
+pub(crate) const SHARED_MEMORY: &str = "shared memory";
+
 /// A kernel broke a rule, or could not run: which rule, and where.
 ///
 /// It prints as one line: "kernel csr_vector_f64: block 3, warp 1, lane 7: load at index 120 of an array of
@@ -96,6 +99,59 @@ pub enum FaultKind {
     SharedUninitialized {
         /// The first byte that was not written.
         offset: u32,
+    },
+    /// Two accesses to the same memory, one of which writes, that no barrier orders, and that are not both atomic.
+    #[error(
+        "{access} at {} {index} of {memory} races with the {other_access} of block {other_block}, warp {other_warp}, \
+         lane {other_lane} ({})",
+        unit(memory),
+        place(other_location)
+    )]
+    Race {
+        /// The kind of access, such as "store".
+        access: &'static str,
+        /// "an array" in global memory, or "shared memory".
+        memory: &'static str,
+        /// The element of the array, or the byte of shared memory.
+        index: u64,
+        /// What the other lane did.
+        other_access: &'static str,
+        /// The other lane's block.
+        other_block: u32,
+        /// Its warp.
+        other_warp: u32,
+        /// The other lane.
+        other_lane: u32,
+        /// Where it did it.
+        other_location: &'static Location<'static>,
+    },
+    /// A write to an array that the kernel also reads as what nobody writes while it runs.
+    #[error("{access} at index {index} of an array that is read-only elsewhere ({})", place(other_location))]
+    ReadOnly {
+        /// The kind of access, such as "store".
+        access: &'static str,
+        /// The index.
+        index: u64,
+        /// Where the array is read.
+        other_location: &'static Location<'static>,
+    },
+    /// A read-only load from an array that the kernel has written to.
+    #[error("read-only load at index {index} of an array with a {other_access} elsewhere ({})", place(other_location))]
+    ReadOnlyWritten {
+        /// The index.
+        index: u64,
+        /// What was done to the array.
+        other_access: &'static str,
+        /// Where.
+        other_location: &'static Location<'static>,
+    },
+    /// A load of global memory that nobody has written.
+    #[error("{access} at index {index}, which nobody has written")]
+    Uninitialized {
+        /// The kind of access, such as "load".
+        access: &'static str,
+        /// The index.
+        index: u64,
     },
     /// A lane calls a collective with a mask that lacks the lane itself.
     #[error("{operation} with mask {mask:#010x}, which lacks the lane itself")]
@@ -244,6 +300,10 @@ impl fmt::Display for Fault {
             None => Ok(()),
         }
     }
+}
+
+fn unit(memory: &str) -> &'static str {
+    if memory == SHARED_MEMORY { "byte" } else { "index" }
 }
 
 fn place(location: &Location<'_>) -> String {

@@ -2,12 +2,17 @@
 
 use std::cell::{Cell, RefCell};
 use std::marker::PhantomData;
+use std::ops::Range;
 use std::panic::Location;
-use std::{ptr, thread};
+use std::rc::Rc;
+use std::{ptr, slice, thread};
 
 use corosensei::Yielder;
 
 use crate::collective::{Call, Operation};
+use crate::fault::SHARED_MEMORY;
+use crate::global::{Elements, GlobalMemory};
+use crate::race::{Access, Clocks};
 use crate::shared::SharedMemory;
 use crate::{FaultKind, Shuffle, Vote, WARP_LANES};
 
@@ -48,11 +53,19 @@ pub(crate) enum Request {
     Fault(Box<(FaultKind, &'static Location<'static>)>),
 }
 
+/// What lanes share.
+#[derive(Clone)]
+pub(crate) struct Surroundings {
+    pub(crate) shared: Rc<RefCell<SharedMemory>>,
+    pub(crate) global: Rc<RefCell<GlobalMemory>>,
+    pub(crate) clocks: Rc<RefCell<Clocks>>,
+}
+
 /// What the functions below need to know of the lane that calls them. It lives on the lane's own stack.
 pub(crate) struct Context<'lane> {
     pub(crate) position: Position,
     pub(crate) yielder: &'lane Yielder<u64, Request>,
-    pub(crate) shared: &'lane RefCell<SharedMemory>,
+    pub(crate) surroundings: &'lane Surroundings,
 }
 
 thread_local! {
@@ -95,6 +108,28 @@ impl Context<'_> {
         assert!(!thread::panicking(), "a destructor of a lane that unwinds made a fault: {kind} ({location})");
         self.suspend(Request::Fault(Box::new((kind, location))));
         unreachable!("a lane with a fault is never resumed");
+    }
+
+    /// Ends an access to shared memory: with a fault if it was one, or races with another.
+    fn note_shared(
+        &self,
+        result: Result<(), FaultKind>,
+        access: Access,
+        offset: u32,
+        bytes: usize,
+        location: &'static Location<'static>,
+    ) {
+        let result = result.and_then(|()| {
+            let clocks = self.surroundings.clocks.borrow();
+            let now = clocks.stamp(self.position, access, location);
+            match self.surroundings.shared.borrow_mut().accesses.note(offset as usize, bytes, now, &clocks) {
+                Some(other) => Err(other.races_with(&now, SHARED_MEMORY, offset.into())),
+                None => Ok(()),
+            }
+        });
+        if let Err(kind) = result {
+            self.fail(kind, location);
+        }
     }
 
     /// Waits for the lanes of `mask`, and returns what the operation gives this lane. While the lane unwinds it
@@ -241,10 +276,11 @@ pub fn interleave() {
 /// Outside of a lane.
 #[track_caller]
 pub fn shared_size() -> u32 {
-    current(|context| context.shared.borrow().size())
+    current(|context| context.surroundings.shared.borrow().size())
 }
 
-/// Copies bytes out of the block's shared memory. All of them must have been written.
+/// Copies bytes out of the block's shared memory. All of them must have been written, and a barrier must lie between
+/// that and this, unless the same lane wrote them. Accesses count for each whole word of 4 bytes.
 ///
 /// # Panics
 /// Outside of a lane.
@@ -252,14 +288,12 @@ pub fn shared_size() -> u32 {
 pub fn shared_read(offset: u32, into: &mut [u8]) {
     let location = Location::caller();
     current(|context| {
-        let result = context.shared.borrow().read(offset, into);
-        if let Err(kind) = result {
-            context.fail(kind, location);
-        }
+        let result = context.surroundings.shared.borrow().read(offset, into);
+        context.note_shared(result, Access::Load, offset, into.len(), location);
     });
 }
 
-/// Copies bytes into the block's shared memory.
+/// Copies bytes into the block's shared memory. A barrier must lie between this and other lanes' accesses to them.
 ///
 /// # Panics
 /// Outside of a lane.
@@ -267,11 +301,68 @@ pub fn shared_read(offset: u32, into: &mut [u8]) {
 pub fn shared_write(offset: u32, bytes: &[u8]) {
     let location = Location::caller();
     current(|context| {
-        let result = context.shared.borrow_mut().write(offset, bytes);
+        let result = context.surroundings.shared.borrow_mut().write(offset, bytes);
+        context.note_shared(result, Access::Store, offset, bytes.len(), location);
+    });
+}
+
+/// Says that the lane reads `elements`, from index `index` on, of an array in global memory that nobody writes while
+/// the kernel runs. To be called before it does.
+///
+/// # Safety
+/// The elements can be read.
+///
+/// # Panics
+/// Outside of a lane.
+#[track_caller]
+pub unsafe fn global_read_only<T>(array: Range<*const T>, index: u64, count: usize) {
+    let location = Location::caller();
+    current(|context| {
+        // SAFETY: the caller's promise.
+        let (elements, bytes) = unsafe { elements(array.start, index, count) };
+        let array = array.start as usize..array.end as usize;
+        let result = context.surroundings.global.borrow_mut().read_only(&elements, bytes, array, location);
         if let Err(kind) = result {
             context.fail(kind, location);
         }
     });
+}
+
+/// Says that the lane accesses the element `index` of an array in global memory that kernels write. To be called
+/// before it does.
+///
+/// # Safety
+/// The element can be read.
+///
+/// # Panics
+/// Outside of a lane.
+#[track_caller]
+pub unsafe fn global_access<T>(access: Access, array: *const T, index: u64) {
+    let location = Location::caller();
+    current(|context| {
+        // SAFETY: the caller's promise.
+        let (elements, bytes) = unsafe { elements(array, index, 1) };
+        let clocks = context.surroundings.clocks.borrow();
+        let now = clocks.stamp(context.position, access, location);
+        let result = context.surroundings.global.borrow_mut().access(&elements, bytes, now, &clocks);
+        drop(clocks);
+        if let Err(kind) = result {
+            context.fail(kind, location);
+        }
+    });
+}
+
+/// Some elements of an array, and the bytes that they hold.
+///
+/// # Safety
+/// They can be read as long as `'a`, in which nobody writes them.
+unsafe fn elements<'a, T>(array: *const T, index: u64, count: usize) -> (Elements, &'a [u8]) {
+    // SAFETY: the caller's promise; every byte is one of a number.
+    let (first, bytes) = unsafe {
+        let first = array.add(index as usize);
+        (first, slice::from_raw_parts(first.cast(), count * size_of::<T>()))
+    };
+    (Elements { address: first as usize, width: size_of::<T>(), index }, bytes)
 }
 
 /// Ends the run with [`FaultKind::OutOfBounds`]. `access` says what the lane did, such as "load".

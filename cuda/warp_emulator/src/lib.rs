@@ -50,8 +50,18 @@
 //! mask must exist and not have returned; the threads of a block must meet at the same line at each
 //! [`block_barrier`]. [`FaultKind`] lists all rules.
 //!
+//! # Races
+//! Two accesses to the same memory, one of which writes, need a barrier between them, or to be atomic both:
+//! [`FaultKind::Race`] otherwise. A warp barrier orders the lanes of its mask and a block barrier the threads of the
+//! block; shuffles and votes order nothing, nor do atomic operations, and blocks are ordered only by the end of the
+//! launch, as in PTX. Lanes that set a flag ([`Access::SetFlag`]) at the same time do not race, for all write the same.
+//! An array that is read as what nobody writes must not be written by the same launch at all, and memory that was
+//! [forgotten](Emulator::forget) must be written before it is read.
+//!
 //! # Limits
-//! - A race on memory shows only as a result that depends on the seed.
+//! - A race is found where both accesses happen in the schedule that is run, whichever comes first. An access that
+//!   depends on a race may not happen in every schedule. Accesses count that the kernel declares ([`global_access`],
+//!   [`global_read_only`]), and those to shared memory.
 //! - A lane that spins without calling [`interleave`] or meeting others is never stopped.
 //! - When a lane unwinds, after its own panic or another lane's fault, its destructors do not wait for other lanes:
 //!   collectives return the lane's own value at once. A destructor that makes a fault then aborts the process, as
@@ -61,8 +71,10 @@ mod block;
 mod collective;
 mod coroutine;
 mod fault;
+mod global;
 mod lane;
 mod order;
+mod race;
 mod schedule;
 mod shared;
 mod warp;
@@ -70,9 +82,10 @@ mod warp;
 pub use collective::{Shuffle, Vote};
 pub use fault::{Fault, FaultKind};
 pub use lane::{
-    Position, block_barrier, interleave, match_any, misaligned, out_of_bounds, position, shared_read, shared_size,
-    shared_write, shuffle, vote, warp_barrier,
+    Position, block_barrier, global_access, global_read_only, interleave, match_any, misaligned, out_of_bounds,
+    position, shared_read, shared_size, shared_write, shuffle, vote, warp_barrier,
 };
+pub use race::Access;
 pub use schedule::{Emulator, Grid, MAXIMUM_THREADS_PER_BLOCK, Statistics};
 pub use shared::MAXIMUM_SHARED_BYTES;
 

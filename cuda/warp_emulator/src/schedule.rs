@@ -1,6 +1,8 @@
 //! Which warp runs when.
 
-use std::sync::{Mutex, PoisonError};
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::{fmt, mem, thread};
 
 use corosensei::stack::DefaultStack;
@@ -9,6 +11,7 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::block::{Block, Progress};
 use crate::coroutine::Stacks;
+use crate::global::{GlobalMemory, Unwritten};
 use crate::order::RandomOrder;
 use crate::shared::MAXIMUM_SHARED_BYTES;
 use crate::{Fault, FaultKind, lane};
@@ -85,6 +88,7 @@ pub(crate) struct Machine {
     pub(crate) random: ChaCha8Rng,
     pub(crate) stacks: Stacks,
     pub(crate) statistics: Statistics,
+    pub(crate) global: Rc<RefCell<GlobalMemory>>,
 }
 
 /// Runs kernels on the host: see the crate's documentation.
@@ -97,6 +101,7 @@ pub struct Emulator {
     stack_bytes: usize,
     step_limit: u64,
     stacks: Mutex<Vec<DefaultStack>>,
+    unwritten: Arc<Unwritten>,
 }
 
 impl Emulator {
@@ -108,6 +113,7 @@ impl Emulator {
             stack_bytes: DEFAULT_STACK_BYTES,
             step_limit: DEFAULT_STEP_LIMIT,
             stacks: Mutex::default(),
+            unwritten: Arc::default(),
         }
     }
 
@@ -115,8 +121,13 @@ impl Emulator {
     /// system for, so this is the fast way to try many seeds.
     #[must_use]
     pub fn with_seed(mut self, seed: u64) -> Self {
-        self.seed = seed;
+        self.set_seed(seed);
         self
+    }
+
+    /// [`with_seed`](Self::with_seed) in place.
+    pub fn set_seed(&mut self, seed: u64) {
+        self.seed = seed;
     }
 
     /// Sets how many blocks are in the midst of the kernel at the same time; 0 counts as 1. The default is 4.
@@ -145,6 +156,12 @@ impl Emulator {
         self
     }
 
+    /// Makes memory one that nobody has written: a kernel of this emulator that reads any of it before it was written is
+    /// then a fault. Only what the memory holds tells, so host and kernels write it as any other.
+    pub fn forget(&self, memory: &mut [u8]) {
+        self.unwritten.add(memory);
+    }
+
     /// Runs `lane` once for every thread of `grid`, and returns what it took. `kernel` is a name for messages.
     ///
     /// The same seed, grid and lane give the same schedule. The time is proportional to the number of threads and
@@ -167,6 +184,7 @@ impl Emulator {
             random: ChaCha8Rng::seed_from_u64(self.seed),
             stacks: Stacks::new(self.stack_bytes, mem::take(&mut *self.stacks())),
             statistics: Statistics::default(),
+            global: Rc::new(RefCell::new(GlobalMemory::new(Arc::clone(&self.unwritten)))),
         };
         let result = run_blocks(&launch, self.resident_blocks, &mut machine);
         let mut kept = self.stacks();

@@ -1,6 +1,7 @@
-//! The shared memory of a block, with a map of what has been written.
+//! The shared memory of a block, with a map of what has been written and by whom.
 
 use crate::FaultKind;
+use crate::race::Accesses;
 
 /// The most shared memory that any GPU gives a block: 227 KiB, on compute capability 9.0.
 pub const MAXIMUM_SHARED_BYTES: u32 = 227 * 1024;
@@ -8,11 +9,14 @@ pub const MAXIMUM_SHARED_BYTES: u32 = 227 * 1024;
 pub(crate) struct SharedMemory {
     bytes: Vec<u8>,
     written: Vec<bool>,
+    /// Who has accessed what.
+    pub(crate) accesses: Accesses,
 }
 
 impl SharedMemory {
     pub(crate) fn new(size: u32) -> Self {
-        Self { bytes: vec![0; size as usize], written: vec![false; size as usize] }
+        let size = size as usize;
+        Self { bytes: vec![0; size], written: vec![false; size], accesses: Accesses::default() }
     }
 
     pub(crate) fn size(&self) -> u32 {

@@ -9,7 +9,8 @@ use rand::seq::SliceRandom;
 
 use crate::collective::{self, Call, Operation, lanes};
 use crate::coroutine::{Lane, panic_message};
-use crate::lane::Request;
+use crate::lane::{Request, Surroundings};
+use crate::race::Clocks;
 use crate::schedule::{Launch, Machine};
 use crate::shared::SharedMemory;
 use crate::{Fault, FaultKind, Position, WARP_LANES};
@@ -35,6 +36,8 @@ pub(crate) struct Warp<'run> {
     /// The lanes that have returned from the kernel.
     returned: u32,
     steps: u64,
+    /// What the lanes know of each other.
+    clocks: Rc<RefCell<Clocks>>,
 }
 
 impl<'run> Warp<'run> {
@@ -52,6 +55,7 @@ impl<'run> Warp<'run> {
             at_barrier: 0,
             returned: 0,
             steps: 0,
+            clocks: Rc::new(RefCell::new(Clocks::new())),
         }
     }
 
@@ -85,6 +89,7 @@ impl<'run> Warp<'run> {
     pub(crate) fn release(&mut self) {
         self.ready |= self.at_barrier;
         self.at_barrier = 0;
+        self.clocks.borrow_mut().pass_block_barrier();
     }
 
     /// Runs each lane that can run until it waits, in an order drawn at random, and then resolves the operations
@@ -129,7 +134,11 @@ impl<'run> Warp<'run> {
         let running = match slot {
             Some(running) => running,
             None => match machine.stacks.take() {
-                Ok(stack) => slot.insert(Lane::new(stack, launch.kernel, position, Rc::clone(shared))),
+                Ok(stack) => {
+                    let (shared, global) = (Rc::clone(shared), Rc::clone(&machine.global));
+                    let surroundings = Surroundings { shared, global, clocks: Rc::clone(&self.clocks) };
+                    slot.insert(Lane::new(stack, launch.kernel, position, surroundings))
+                }
                 Err(error) => return fault(None, FaultKind::Stack { reason: error.to_string() }),
             },
         };
@@ -173,6 +182,9 @@ impl<'run> Warp<'run> {
             if mask & !self.waiting == 0 && lanes(mask).all(together) {
                 collective::answer(call.operation, mask, &self.calls, &mut self.answers);
                 machine.statistics.collectives += 1;
+                if call.operation == Operation::WarpBarrier {
+                    self.clocks.borrow_mut().meet(lanes(mask));
+                }
                 self.waiting &= !mask;
                 self.ready |= mask;
                 rest &= !mask;

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use cuda_std::launch::Launch;
@@ -32,16 +32,42 @@ use crate::spmv::{
 /// The executor that runs on an NVIDIA GPU.
 ///
 /// Multiplications are queued on a stream of its own and run one after the other.
+///
+/// It works in the device's primary context, which it shares with CUDA's runtime and with other executors, and which
+/// each call makes the calling thread's current one. Arrays keep the context alive, so they may outlive the executor.
+///
+/// A kernel that fails, or a device that is lost, breaks the context: from then on every call of every executor of that
+/// device is an error, and so is a new executor. When all executors and arrays of the device have been dropped, the
+/// context is gone, and a new executor begins anew if the driver allows it.
 pub struct Cuda {
     device: Device,
     ptx: Ptx,
     // Fields are dropped in this order: the context last.
-    /// Each kernel that was used.
-    kernels: Mutex<HashMap<String, LoadedKernel>>,
-    pub(super) meter: Arc<Meter>,
+    kernels: Mutex<Kernels>,
     pub(super) stream: Stream,
     pub(super) recorder: Recorder,
+    pub(super) owner: Arc<Owner>,
+}
+
+/// The kernels that were used.
+#[derive(Default)]
+struct Kernels {
+    loaded: HashMap<String, LoadedKernel>,
+    /// The one that was launched last.
+    last: String,
+}
+
+/// What an executor shares with its arrays and recordings.
+pub(super) struct Owner {
+    pub(super) meter: Meter,
     context: Context,
+}
+
+impl Owner {
+    /// Makes this GPU the calling thread's current one: another executor may have changed it.
+    pub(super) fn enter(&self) -> Result<(), Error> {
+        CurrentContext::set_current(&self.context).map_err(cuda("setting the context"))
+    }
 }
 
 impl Cuda {
@@ -64,13 +90,7 @@ impl Cuda {
         let name = gpu.name().map_err(failed("the device's name"))?;
         let (major, minor) =
             (attribute(DeviceAttribute::ComputeCapabilityMajor)?, attribute(DeviceAttribute::ComputeCapabilityMinor)?);
-        let ptx = ptx::for_device(major * 10 + minor).ok_or_else(|| {
-            let oldest = ptx::oldest();
-            let (oldest_major, oldest_minor) = (oldest / 10, oldest % 10);
-            unavailable(format!(
-                "{name} has compute capability {major}.{minor}, the kernels need {oldest_major}.{oldest_minor}"
-            ))
-        })?;
+        let ptx = ptx::for_device(&name, major, minor).map_err(unavailable)?;
         let context = Context::new(gpu).map_err(failed("no context"))?;
         let stream = Stream::new(StreamFlags::NON_BLOCKING, None).map_err(failed("no stream"))?;
         let driver = cust::CudaApiVersion::get().map_err(failed("the driver's version"))?;
@@ -82,7 +102,8 @@ impl Cuda {
             tuning: Tuning::default(),
         };
         let recorder = Recorder::new().map_err(failed("no stream"))?;
-        Ok(Self { device, ptx, kernels: Mutex::default(), meter: Arc::default(), stream, recorder, context })
+        let owner = Arc::new(Owner { meter: Meter::default(), context });
+        Ok(Self { device, ptx, kernels: Mutex::default(), stream, recorder, owner })
     }
 
     /// The same with other sizes of grids.
@@ -91,9 +112,13 @@ impl Cuda {
         self
     }
 
-    /// Makes this GPU the calling thread's current one: another executor may have changed it.
     pub(super) fn enter(&self) -> Result<(), Error> {
-        CurrentContext::set_current(&self.context).map_err(cuda("setting the context"))
+        self.owner.enter()
+    }
+
+    // A thread that panicked with the lock left whole kernels behind.
+    fn kernels(&self) -> MutexGuard<'_, Kernels> {
+        self.kernels.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The stream that this thread's launches are queued on: while it records, what is not recorded is an error.
@@ -109,17 +134,18 @@ impl Cuda {
         Ok(())
     }
 
-    /// The function of an entry point, which the driver compiles when it is used first.
+    /// The function of an entry point that is launched next, which the driver compiles when it is used first.
     fn function(&self, entry: &str) -> Result<CUfunction, Error> {
-        // A thread that panicked with the lock left whole kernels behind.
-        let mut kernels = self.kernels.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(kernel) = kernels.get(entry) {
+        let mut kernels = self.kernels();
+        kernels.last.clear();
+        kernels.last.push_str(entry);
+        if let Some(kernel) = kernels.loaded.get(entry) {
             return Ok(kernel.function);
         }
         let missing = || Error::Cuda { what: entry.into(), reason: "there is no such kernel".into() };
         let module = Module::from_ptx(self.ptx.module(entry).ok_or_else(missing)?, &[]).map_err(cuda(entry))?;
         let function = module.get_function(entry).map_err(cuda(entry))?.to_raw();
-        kernels.insert(entry.to_owned(), LoadedKernel { _module: module, function });
+        kernels.loaded.insert(entry.to_owned(), LoadedKernel { _module: module, function });
         Ok(function)
     }
 
@@ -127,7 +153,7 @@ impl Cuda {
     fn allocate<T: Element>(&self, length: usize) -> Result<CudaBuffer<T>, Error> {
         self.refuse_recording("allocating on the GPU")?;
         self.enter()?;
-        let mut array = CudaBuffer { array: None, meter: self.meter.clone() };
+        let mut array = CudaBuffer { array: None, owner: self.owner.clone() };
         if length > 0 {
             // SAFETY: the callers fill the array before anyone reads it.
             let allocated = unsafe { DeviceBuffer::uninitialized(length) }.map_err(|error| match error {
@@ -138,7 +164,7 @@ impl Cuda {
                 error => cuda("allocating on the GPU")(error),
             })?;
             array.array = Some(allocated);
-            self.meter.add(array.bytes());
+            self.owner.meter.add(array.bytes());
         }
         Ok(array)
     }
@@ -146,13 +172,41 @@ impl Cuda {
     /// Bytes of all arrays of this executor that there are now, and the most that there were at a time since
     /// [`reset_peak`](Self::reset_peak). What the driver takes besides is not counted.
     pub fn memory_use(&self) -> MemoryUse {
-        let [now, peak] = [&self.meter.now, &self.meter.peak].map(|bytes| bytes.load(Ordering::Relaxed));
+        let Meter { now, peak, .. } = &self.owner.meter;
+        let [now, peak] = [now, peak].map(|bytes| bytes.load(Ordering::Relaxed));
         MemoryUse { now, peak }
     }
 
     /// Begins to look for the peak of memory anew.
     pub fn reset_peak(&self) {
-        self.meter.peak.store(self.meter.now.load(Ordering::Relaxed), Ordering::Relaxed);
+        let Meter { now, peak, .. } = &self.owner.meter;
+        peak.store(now.load(Ordering::Relaxed), Ordering::Relaxed);
+    }
+
+    /// Bytes of the GPU's memory that nobody uses, neither this process nor another.
+    ///
+    /// # Errors
+    /// When the device fails.
+    pub fn free_memory(&self) -> Result<u64, Error> {
+        self.enter()?;
+        let (free, _) = cust::memory::mem_get_info().map_err(cuda("asking for the free memory"))?;
+        Ok(free as u64)
+    }
+
+    /// An error of waiting for the device: what failed is what was queued before.
+    fn waiting(&self, error: CudaError) -> Error {
+        let what = match self.kernels().last.as_str() {
+            "" => "waiting for copies".to_owned(),
+            last => format!("waiting for the kernels up to {last}"),
+        };
+        cuda(&what)(error)
+    }
+}
+
+impl Drop for Cuda {
+    fn drop(&mut self) {
+        // Modules and streams are freed in the context that is current. Where it cannot be had, they are gone with it.
+        let _ = self.enter();
     }
 }
 
@@ -295,7 +349,7 @@ impl Executor for Cuda {
     fn download<T: Element>(&self, array: &CudaBuffer<T>) -> Result<Vec<T>, Error> {
         self.synchronize()?;
         let Some(buffer) = &array.array else { return Ok(Vec::new()) };
-        let mut copy = vec![T::default(); buffer.len()];
+        let mut copy = crate::memory::zeros(buffer.len())?;
         buffer.copy_to(&mut copy).map_err(cuda("copying from the GPU"))?;
         Ok(copy)
     }
@@ -320,7 +374,7 @@ impl Executor for Cuda {
     fn synchronize(&self) -> Result<(), Error> {
         self.refuse_recording("waiting for the kernels")?;
         self.enter()?;
-        self.stream.synchronize().map_err(cuda("waiting for the kernels"))
+        self.stream.synchronize().map_err(|error| self.waiting(error))
     }
 
     fn time(&self, work: &mut dyn FnMut() -> Result<(), Error>) -> Result<Duration, Error> {
@@ -330,7 +384,7 @@ impl Executor for Cuda {
         start.record(&self.stream).map_err(cuda("recording an event"))?;
         work()?;
         stop.record(&self.stream).map_err(cuda("recording an event"))?;
-        stop.synchronize().map_err(cuda("waiting for the kernels"))?;
+        stop.synchronize().map_err(|error| self.waiting(error))?;
         stop.elapsed(&start).map_err(cuda("reading a time"))
     }
 }
@@ -344,14 +398,20 @@ impl Memory for CudaMemory {
 
 /// An array on a GPU. CUDA does not allocate nothing, so an empty array is none.
 pub struct CudaBuffer<T: Element> {
+    // Dropped before the context may be.
     array: Option<DeviceBuffer<T>>,
-    meter: Arc<Meter>,
+    owner: Arc<Owner>,
 }
 
 impl<T: Element> Drop for CudaBuffer<T> {
     fn drop(&mut self) {
-        self.meter.now.fetch_sub(self.bytes(), Ordering::Relaxed);
-        self.meter.freed.fetch_add(1, Ordering::Relaxed);
+        self.owner.meter.now.fetch_sub(self.bytes(), Ordering::Relaxed);
+        self.owner.meter.freed.fetch_add(1, Ordering::Relaxed);
+        // Memory is freed in the context that is current, and this thread's may be none or another. Where it cannot be
+        // had, it is gone with its memory.
+        if self.array.is_some() {
+            let _ = self.owner.enter();
+        }
     }
 }
 

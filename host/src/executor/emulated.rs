@@ -1,5 +1,9 @@
 //! The GPU's kernels on the warp emulator.
 
+use std::collections::BTreeMap;
+use std::mem;
+use std::sync::{Mutex, PoisonError};
+
 use cuda_std::launch::Launch;
 use warp_emulator::Emulator;
 
@@ -13,14 +17,12 @@ use crate::spmv::{
     Device, MultivectorOperands, Operands, Tuning, Workspace, launches, multivector_launches, transposed_launches,
 };
 
-/// Every byte of an array that no kernel has written to.
-const UNWRITTEN: u8 = 0xa5;
-
 /// The executor that runs the same launches as a GPU, lane by lane on one thread, and checks every access and
-/// every meeting of lanes. Its times say nothing about a GPU.
+/// every meeting of lanes: [`warp_emulator`] says what for. Its times say nothing about a GPU.
 pub struct Emulated {
     device: Device,
     emulator: Emulator,
+    launched: Mutex<BTreeMap<String, u64>>,
 }
 
 impl Emulated {
@@ -32,26 +34,43 @@ impl Emulated {
 
     /// An emulator of a GPU with so many multiprocessors and threads on each.
     pub fn with_size(seed: u64, multiprocessors: u32, threads_per_multiprocessor: u32, tuning: Tuning) -> Self {
-        let name = format!("warp emulator, seed {seed}");
+        let name = name(seed);
         Self {
             device: Device { name, cache_bytes: None, multiprocessors, threads_per_multiprocessor, tuning },
             emulator: Emulator::new(seed),
+            launched: Mutex::default(),
         }
     }
+
+    /// Draws the order of warps and blocks from another seed: faster than a new emulator.
+    pub fn set_seed(&mut self, seed: u64) {
+        self.device.name = name(seed);
+        self.emulator.set_seed(seed);
+    }
+
+    /// How often each kernel has run, by the name of its entry point, since this was asked for last.
+    pub fn take_launched(&self) -> BTreeMap<String, u64> {
+        mem::take(&mut *self.launched.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+fn name(seed: u64) -> String {
+    format!("warp emulator, seed {seed}")
 }
 
 impl KernelExecutor for Emulated {
     unsafe fn launch(&self, launch: &Launch) -> Result<(), Error> {
         let Launch { grid, kernel } = launch;
+        let entry = kernel.entry();
         // SAFETY: the caller's promise.
-        self.emulator.run(&kernel.entry(), *grid, &|| unsafe { kernel.run() })?;
+        self.emulator.run(&entry, *grid, &|| unsafe { kernel.run() })?;
+        *self.launched.lock().unwrap_or_else(PoisonError::into_inner).entry(entry).or_default() += 1;
         Ok(())
     }
 
     fn unwritten<T: Element>(&self, length: usize) -> Result<Vec<T>, Error> {
         let mut array = self.zeros(length)?;
-        // Nothing that a kernel could take for a result.
-        bytemuck::cast_slice_mut::<T, u8>(&mut array).fill(UNWRITTEN);
+        self.emulator.forget(bytemuck::cast_slice_mut(&mut array));
         Ok(array)
     }
 }

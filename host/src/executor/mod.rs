@@ -31,9 +31,12 @@ use crate::spmv::{Device, MultivectorOperands, Operands, Workspace, no_multivect
 
 /// Something that can multiply: it holds arrays in its memory and works on them.
 ///
+/// Threads can share an executor, and matrices and plans on it can move between threads. What threads queue at the same
+/// time on one executor is done in some order, each call as a whole.
+///
 /// Calls may return before the work is done; [`download`](Self::download), [`synchronize`](Self::synchronize)
 /// and [`time`](Self::time) wait for it.
-pub trait Executor {
+pub trait Executor: Send + Sync {
     /// Where its arrays live.
     type Memory: Memory;
 

@@ -10,14 +10,18 @@ mod embedded {
 /// What an entry point begins with; it ends with a brace at the beginning of a line.
 const ENTRY: &str = ".visible .entry ";
 
-/// The compute capability that is needed at least.
-pub(super) fn oldest() -> u32 {
-    embedded::EMBEDDED[0].0
-}
-
-/// The newest PTX that a device of this compute capability can run.
-pub(super) fn for_device(compute_capability: u32) -> Option<Ptx> {
-    embedded::EMBEDDED.iter().rev().find(|(needed, _)| *needed <= compute_capability).map(|(_, text)| Ptx::new(text))
+/// The newest PTX that the device `name` of compute capability `major`.`minor` can run.
+///
+/// # Errors
+/// What the device lacks, if there is none.
+pub(super) fn for_device(name: &str, major: u32, minor: u32) -> Result<Ptx, String> {
+    let fits = |&&(needed, _): &&(u32, &str)| needed <= major * 10 + minor;
+    let Some((_, text)) = embedded::EMBEDDED.iter().rev().find(fits) else {
+        let (oldest, _) = embedded::EMBEDDED[0];
+        let needed = format!("{}.{}", oldest / 10, oldest % 10);
+        return Err(format!("{name} has compute capability {major}.{minor}, the kernels need {needed}"));
+    };
+    Ok(Ptx::new(text))
 }
 
 /// A module's text, entry point by entry point.
@@ -62,6 +66,23 @@ mod tests {
                 assert!(module.contains(&format!("{ENTRY}{entry}(")));
                 assert_eq!(module.matches('{').count(), module.matches('}').count(), "{entry}");
             }
+        }
+    }
+
+    #[test]
+    fn a_device_that_is_too_old_is_told_what_it_lacks() {
+        for (major, minor) in [(3, 5), (6, 1), (7, 0), (7, 2)] {
+            let error = for_device("Old", major, minor).err().unwrap();
+            assert_eq!(error, format!("Old has compute capability {major}.{minor}, the kernels need 7.5"));
+        }
+        let version = |major, minor| {
+            let ptx = for_device("New", major, minor).unwrap();
+            ptx.common.lines().find_map(|line| line.strip_prefix(".target ").map(str::to_owned)).unwrap()
+        };
+        for (major, minor, target) in
+            [(7, 5, "sm_75"), (8, 0, "sm_75"), (8, 9, "sm_75"), (9, 0, "sm_90"), (12, 0, "sm_90")]
+        {
+            assert_eq!(version(major, minor), target, "{major}.{minor}");
         }
     }
 

@@ -12,7 +12,7 @@ use cust::sys::{
     cuGraphInstantiateWithFlags, cuGraphLaunch, cuStreamBeginCapture_v2, cuStreamEndCapture,
 };
 
-use super::cuda::{Cuda, Meter, driver};
+use super::cuda::{Cuda, Owner, driver};
 use crate::error::Error;
 
 /// The stream of an executor that launches are recorded on: by one thread at a time. Other threads go on launching.
@@ -95,7 +95,7 @@ pub(super) enum CudaRecording {
 pub(super) struct Graph {
     executable: CUgraphExec,
     /// The executor's: the graph launches its kernels.
-    meter: Arc<Meter>,
+    owner: Arc<Owner>,
     /// Arrays that had been freed when the graph was recorded: since the next one, it may use what is no more.
     freed: u64,
 }
@@ -105,6 +105,8 @@ unsafe impl Send for Graph {}
 
 impl Drop for Graph {
     fn drop(&mut self) {
+        // Where the context cannot be had, the graph is gone with it.
+        let _ = self.owner.enter();
         // SAFETY: nothing uses it afterwards; the driver keeps what still runs.
         unsafe { cuGraphExecDestroy(self.executable) };
     }
@@ -114,7 +116,7 @@ impl Graph {
     /// Records what the work launches, without doing it. `None` if that is not possible.
     fn record(gpu: &Cuda, work: &mut dyn FnMut() -> Result<(), Error>) -> Option<Self> {
         gpu.enter().ok()?;
-        let freed = gpu.meter.freed.load(Ordering::Relaxed);
+        let freed = gpu.owner.meter.freed.load(Ordering::Relaxed);
         let capture = gpu.recorder.begin()?;
         let done = work();
         let graph = capture.end();
@@ -126,13 +128,13 @@ impl Graph {
             result == CUresult::CUDA_SUCCESS
         };
         destroy(graph);
-        let graph = instantiated.then(|| Self { executable, meter: gpu.meter.clone(), freed })?;
+        let graph = instantiated.then(|| Self { executable, owner: gpu.owner.clone(), freed })?;
         graph.is_valid(gpu).then_some(graph)
     }
 
     /// Whether everything that the graph uses is still there.
     fn is_valid(&self, gpu: &Cuda) -> bool {
-        Arc::ptr_eq(&self.meter, &gpu.meter) && self.freed == gpu.meter.freed.load(Ordering::Relaxed)
+        Arc::ptr_eq(&self.owner, &gpu.owner) && self.freed == gpu.owner.meter.freed.load(Ordering::Relaxed)
     }
 
     fn launch(&self, gpu: &Cuda) -> Result<(), Error> {

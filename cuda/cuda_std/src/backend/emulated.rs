@@ -1,5 +1,6 @@
 //! The primitives on the warp emulator.
 
+pub(crate) use warp_emulator::Access;
 use warp_emulator::{Shuffle, Vote};
 
 pub(crate) fn thread_idx_x() -> u32 {
@@ -107,7 +108,7 @@ pub(crate) fn square_root(value: f64) -> f64 {
 /// Reports an access to elements `index .. index + count` that is outside the array, or not aligned for loads of
 /// up to 16 bytes. Arrays on a GPU begin aligned, so only the index counts.
 #[track_caller]
-pub(crate) fn check_access<T>(access: &'static str, length: u64, index: u64, count: u64) {
+fn check_bounds<T>(access: &'static str, length: u64, index: u64, count: u64) {
     if index >= length || length - index < count {
         warp_emulator::out_of_bounds(access, index + count - 1, length);
     }
@@ -117,10 +118,27 @@ pub(crate) fn check_access<T>(access: &'static str, length: u64, index: u64, cou
     }
 }
 
+/// Checks a load from an array that nobody writes.
+#[track_caller]
+pub(crate) fn check_read_only<T>(array: *const T, length: u64, index: u64, count: u64) {
+    check_bounds::<T>("load", length, index, count);
+    let end = array.wrapping_add(length as usize);
+    // SAFETY: the elements are inside the array.
+    unsafe { warp_emulator::global_read_only(array..end, index, count as usize) }
+}
+
+/// Checks an access to an array that kernels write.
+#[track_caller]
+pub(crate) fn check_access<T>(access: Access, array: *const T, length: u64, index: u64) {
+    check_bounds::<T>(access.name(), length, index, 1);
+    // SAFETY: the element is inside the array.
+    unsafe { warp_emulator::global_access(access, array, index) }
+}
+
 macro_rules! reads {
     ($type:ident, $one:ident, $streaming:ident, $two:ident, $four:ident) => {
         pub(crate) unsafe fn $one(address: *const $type) -> $type {
-            // SAFETY: `check_access` saw that the element is inside the array.
+            // SAFETY: `check_bounds` saw that the element is inside the array.
             unsafe { *address }
         }
 

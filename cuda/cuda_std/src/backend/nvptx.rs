@@ -5,6 +5,15 @@ use core::arch::{asm, global_asm, nvptx};
 
 pub(crate) use nvptx_index::*;
 
+/// What a thread does with memory that others may write: of interest to the emulator only.
+#[derive(Clone, Copy)]
+pub(crate) enum Access {
+    Load,
+    Store,
+    AtomicAdd,
+    SetFlag,
+}
+
 mod nvptx_index {
     use super::nvptx;
 

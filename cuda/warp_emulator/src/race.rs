@@ -1,0 +1,224 @@
+//! Which accesses to memory are ordered, and which race.
+//!
+//! Two accesses to one word race if one of them writes, they are not of a kind that may come at the same time, and no
+//! barrier lies between them. What orders: the program order of a lane; a warp barrier, the lanes of its mask; a block
+//! barrier, the threads of the block. Shuffles, votes and atomic operations order nothing, as in PTX. Blocks are never
+//! ordered within a launch.
+//!
+//! A lane's knowledge is a vector clock that is cut to what can differ: the number of block barriers behind it, which
+//! cover all other warps, and a clock for each lane of its own warp.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+use std::ops::Range;
+use std::panic::Location;
+
+use crate::{FaultKind, Position, WARP_LANES};
+
+const LANES: usize = WARP_LANES as usize;
+
+/// The bytes of a word, the smallest unit whose accesses are told apart.
+pub(crate) const WORD_BYTES: usize = 4;
+
+/// What a lane does with memory that others may write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Access {
+    /// Reads.
+    Load,
+    /// Writes.
+    Store,
+    /// Adds in one step. Lanes may do so at the same time.
+    AtomicAdd,
+    /// Sets a flag, as every lane does that touches it. Lanes may do so at the same time, since all write the same.
+    SetFlag,
+}
+
+impl Access {
+    /// What messages call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Load => "load",
+            Self::Store => "store",
+            Self::AtomicAdd => "atomic add",
+            Self::SetFlag => "setting of a flag",
+        }
+    }
+}
+
+/// What the lanes of a warp know of each other.
+pub(crate) struct Clocks {
+    /// The block barriers behind the warp.
+    barriers: u32,
+    /// For each lane, how far it knows each lane to have come; its own clock is there, too.
+    known: [[u32; LANES]; LANES],
+}
+
+impl Clocks {
+    pub(crate) fn new() -> Self {
+        let mut known = [[0; LANES]; LANES];
+        for (lane, known) in known.iter_mut().enumerate() {
+            known[lane] = 1;
+        }
+        Self { barriers: 0, known }
+    }
+
+    /// The lanes of a mask have met at a barrier of the warp.
+    pub(crate) fn meet(&mut self, lanes: impl Iterator<Item = usize> + Clone) {
+        let mut together = [0; LANES];
+        for lane in lanes.clone() {
+            for (all, &one) in together.iter_mut().zip(&self.known[lane]) {
+                *all = one.max(*all);
+            }
+        }
+        for lane in lanes {
+            self.known[lane] = together;
+            self.known[lane][lane] += 1;
+        }
+    }
+
+    /// All threads of the block have met.
+    pub(crate) fn pass_block_barrier(&mut self) {
+        self.barriers += 1;
+    }
+
+    /// An access of a lane of the warp that happens now.
+    pub(crate) fn stamp(&self, position: Position, access: Access, location: &'static Location<'static>) -> Stamp {
+        let lane = position.lane() as usize;
+        let clock = self.known[lane][lane];
+        Stamp { block: position.block, thread: position.thread, barriers: self.barriers, clock, access, location }
+    }
+
+    /// Whether an earlier access is ordered before `now`, an access of a lane of this warp.
+    fn orders(&self, before: &Stamp, now: &Stamp) -> bool {
+        let [lane, other] = [now.thread, before.thread].map(|thread| (thread % WARP_LANES) as usize);
+        before.block == now.block
+            && (before.barriers < now.barriers
+                || before.thread == now.thread
+                || (before.warp() == now.warp() && before.clock <= self.known[lane][other]))
+    }
+}
+
+/// One access: who, when, where.
+#[derive(Clone, Copy)]
+pub(crate) struct Stamp {
+    block: u32,
+    thread: u32,
+    barriers: u32,
+    clock: u32,
+    pub(crate) access: Access,
+    location: &'static Location<'static>,
+}
+
+impl Stamp {
+    fn warp(&self) -> u32 {
+        self.thread / WARP_LANES
+    }
+
+    /// The fault of an access that races with this one.
+    pub(crate) fn races_with(&self, now: &Self, memory: &'static str, index: u64) -> FaultKind {
+        FaultKind::Race {
+            access: now.access.name(),
+            memory,
+            index,
+            other_access: self.access.name(),
+            other_block: self.block,
+            other_warp: self.warp(),
+            other_lane: self.thread % WARP_LANES,
+            other_location: self.location,
+        }
+    }
+}
+
+/// Accesses that may come at the same time: as many of them as it takes to tell whether one later is ordered after
+/// all.
+#[derive(Default)]
+struct Group(Vec<Stamp>);
+
+impl Group {
+    fn unordered(&self, now: &Stamp, clocks: &Clocks) -> Option<Stamp> {
+        self.0.iter().find(|before| !clocks.orders(before, now)).copied()
+    }
+
+    fn add(&mut self, now: Stamp, clocks: &Clocks) {
+        // What is ordered after this one is so after those before it.
+        self.0.retain(|before| !clocks.orders(before, &now));
+        // With two blocks no access is ordered after both, and with two warps of this block none is until they pass
+        // a barrier, after which this one is before it, too.
+        let blocks = self.0.iter().any(|stamp| stamp.block != self.0[0].block);
+        let mut own = self.0.iter().filter(|stamp| stamp.block == now.block);
+        let warps = own.next().is_some_and(|first| own.any(|stamp| stamp.warp() != first.warp()));
+        if !blocks && !warps {
+            self.0.push(now);
+        }
+    }
+}
+
+/// The accesses to a word that a later one can race with.
+#[derive(Default)]
+struct Word {
+    write: Option<Stamp>,
+    reads: Group,
+    /// Atomic operations, or settings of a flag.
+    together: Group,
+}
+
+impl Word {
+    /// Takes note of an access, and gives one that it races with.
+    fn note(&mut self, now: Stamp, clocks: &Clocks) -> Option<Stamp> {
+        let write = self.write.filter(|before| !clocks.orders(before, &now));
+        let after_reads = now.access == Access::Load;
+        let reads = if after_reads { None } else { self.reads.unordered(&now, clocks) };
+        let same_kind = self.together.0.first().is_some_and(|first| first.access == now.access);
+        let together = if same_kind { None } else { self.together.unordered(&now, clocks) };
+        match now.access {
+            Access::Load => self.reads.add(now, clocks),
+            Access::Store => *self = Self { write: Some(now), ..Self::default() },
+            Access::AtomicAdd | Access::SetFlag => {
+                if !same_kind {
+                    self.together.0.clear();
+                }
+                self.together.add(now, clocks);
+            }
+        }
+        write.or(reads).or(together)
+    }
+}
+
+/// What has been done to each word of a memory since the launch.
+#[derive(Default)]
+pub(crate) struct Accesses(HashMap<usize, Word, BuildHasherDefault<PlaceHasher>>);
+
+impl Accesses {
+    /// Takes note of an access to the words that `bytes` bytes from `address` on lie in, and gives one that it races
+    /// with.
+    pub(crate) fn note(&mut self, address: usize, bytes: usize, now: Stamp, clocks: &Clocks) -> Option<Stamp> {
+        let words = address / WORD_BYTES..(address + bytes).div_ceil(WORD_BYTES);
+        words.fold(None, |race, word| race.or(self.0.entry(word).or_default().note(now, clocks)))
+    }
+
+    /// An access that wrote to some of the memory, and where it was.
+    pub(crate) fn write_within(&self, memory: Range<usize>) -> Option<(&'static str, &'static Location<'static>)> {
+        let inside = self.0.iter().filter(|&(place, _)| memory.contains(&(place * WORD_BYTES)));
+        let write = inside.filter_map(|(_, word)| word.write.or(word.together.0.first().copied())).next();
+        write.map(|write| (write.access.name(), write.location))
+    }
+}
+
+/// Places are not chosen by an adversary, and there are many of them.
+#[derive(Default)]
+struct PlaceHasher(u64);
+
+impl Hasher for PlaceHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|&byte| self.write_usize(byte.into()));
+    }
+
+    fn write_usize(&mut self, place: usize) {
+        let mixed = (self.0 ^ place as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.0 = mixed ^ (mixed >> 32);
+    }
+}

@@ -1,0 +1,348 @@
+//! Races planted on purpose, of every kind that there is, and what is none: whatever the schedule.
+
+use std::cell::UnsafeCell;
+
+use warp_emulator::{
+    Access, Emulator, Fault, FaultKind, Grid, Shuffle, block_barrier, global_access, global_read_only, position,
+    shared_read, shared_write, shuffle, warp_barrier,
+};
+
+const FULL: u32 = u32::MAX;
+const SCHEDULES: u64 = 60;
+
+/// An array in global memory: its elements are accessed as a kernel does it.
+struct Array(UnsafeCell<[u32; 64]>);
+
+impl Array {
+    fn new() -> Self {
+        Self(UnsafeCell::new([0; 64]))
+    }
+
+    #[track_caller]
+    fn access(&self, access: Access, index: u64) {
+        // SAFETY: the index is inside the array; lanes run one at a time.
+        unsafe { global_access(access, self.0.get().cast::<u32>(), index) }
+    }
+
+    #[track_caller]
+    fn load(&self, index: u32) {
+        self.access(Access::Load, index.into());
+    }
+
+    #[track_caller]
+    fn store(&self, index: u32) {
+        self.access(Access::Store, index.into());
+    }
+
+    #[track_caller]
+    fn load_read_only(&self, index: u32) {
+        // SAFETY: as above.
+        unsafe { global_read_only((*self.0.get()).as_ptr_range(), index.into(), 1) }
+    }
+}
+
+fn shared_store(index: u32) {
+    shared_write(index * 4, &[0; 4]);
+}
+
+fn shared_load(index: u32) {
+    shared_read(index * 4, &mut [0; 4]);
+}
+
+/// Runs a kernel under many schedules, on two blocks of two warps.
+fn run(kernel: impl Fn(&Array)) -> Vec<Result<(), Fault>> {
+    let grid = Grid { blocks: 2, threads_per_block: 64, shared_bytes: 512 };
+    let mut emulator = Emulator::new(0);
+    (0..SCHEDULES)
+        .map(|seed| {
+            emulator = std::mem::replace(&mut emulator, Emulator::new(0)).with_seed(seed);
+            let array = Array::new();
+            emulator.run("planted", grid, &|| kernel(&array)).map(|_| ())
+        })
+        .collect()
+}
+
+/// In every schedule the kernel races, in `memory` at `index`.
+#[track_caller]
+fn races(memory: &str, index: u64, kernel: impl Fn(&Array)) {
+    for (seed, result) in run(kernel).into_iter().enumerate() {
+        let fault = result.expect_err(&format!("schedule {seed}: the race was not found"));
+        let FaultKind::Race { memory: found, index: place, other_location, .. } = fault.kind else {
+            panic!("schedule {seed}: {fault}")
+        };
+        assert_eq!((found, place), (memory, index), "{fault}");
+        assert!(other_location.file().ends_with("races.rs"), "{fault}");
+        assert!(fault.location.is_some() && fault.block.is_some() && fault.lane.is_some(), "{fault}");
+        assert_eq!(fault.to_string().lines().count(), 1);
+    }
+}
+
+#[track_caller]
+fn is_free_of_races(kernel: impl Fn(&Array)) {
+    for (seed, result) in run(kernel).into_iter().enumerate() {
+        assert_eq!(result, Ok(()), "schedule {seed}");
+    }
+}
+
+fn lane() -> u32 {
+    position().lane()
+}
+
+#[test]
+fn lanes_of_a_warp_in_global_memory() {
+    // Neighbours of a lane, a store and a load, with nothing or a shuffle in between.
+    for between in [None, Some(Shuffle::Xor)] {
+        races("an array", 3, |array| {
+            let first = position().block == 0 && position().warp() == 0;
+            if first && lane() == 7 {
+                array.store(3);
+            }
+            if let Some(mode) = between {
+                shuffle(mode, FULL, 0, 1, 32);
+            }
+            if first && lane() == 8 {
+                array.load(3);
+            }
+        });
+    }
+    races("an array", 0, |array| {
+        if position().block == 1 && position().warp() == 0 {
+            array.store(0);
+        }
+    });
+}
+
+#[test]
+fn lanes_of_a_warp_in_shared_memory() {
+    races("shared memory", 12, |_| {
+        shared_store(position().thread);
+        block_barrier();
+        if position().block == 1 && position().thread == 9 {
+            shared_load(3);
+        }
+        if position().block == 1 && position().thread == 10 {
+            shared_store(3);
+        }
+    });
+}
+
+#[test]
+fn a_warp_barrier_orders_its_mask_alone() {
+    is_free_of_races(|array| {
+        let place = position().block * 2 + position().warp();
+        if lane() == 0 {
+            array.store(place);
+        }
+        warp_barrier(FULL);
+        array.load(place);
+        warp_barrier(FULL);
+        if lane() == 31 {
+            array.store(place);
+        }
+    });
+    // Lane 20 is not in the mask of the lane that writes.
+    races("an array", 0, |array| {
+        if position().block == 0 && position().warp() == 1 {
+            if lane() == 0 {
+                array.store(0);
+            }
+            warp_barrier(if lane() < 16 { 0xffff } else { 0xffff_0000 });
+            if lane() == 20 {
+                array.load(0);
+            }
+        }
+    });
+}
+
+/// Lane 0 hands over to lane 1, and that one to lane 2.
+#[test]
+fn order_is_handed_on() {
+    // Those who meet must do so at the same line.
+    let first = || warp_barrier(0b011);
+    let second = || warp_barrier(0b110);
+    is_free_of_races(|array| {
+        let place = position().block * 2 + position().warp();
+        match lane() {
+            0 => {
+                array.store(place);
+                first();
+            }
+            1 => {
+                first();
+                second();
+            }
+            2 => {
+                second();
+                array.store(place);
+            }
+            _ => {}
+        }
+    });
+}
+
+#[test]
+fn warps_of_a_block_in_shared_memory() {
+    races("shared memory", 0, |_| {
+        if position().block == 0 && position().thread % 32 == 0 {
+            shared_store(0);
+        }
+    });
+    // A warp barrier is not enough.
+    races("shared memory", 4 * 40, |_| {
+        shared_store(position().thread);
+        block_barrier();
+        if position().thread == 40 {
+            shared_store(40);
+        }
+        warp_barrier(FULL);
+        if position().block == 1 && position().thread == 1 {
+            shared_load(40);
+        }
+    });
+    is_free_of_races(|_| {
+        for _ in 0..3 {
+            shared_store(position().thread);
+            block_barrier();
+            shared_load(63 - position().thread);
+            block_barrier();
+        }
+    });
+}
+
+#[test]
+fn warps_of_a_block_in_global_memory() {
+    races("an array", 5, |array| {
+        if position().block == 1 && position().thread == 33 {
+            array.store(5);
+        }
+        if position().block == 1 && position().thread == 2 {
+            array.load(5);
+        }
+    });
+    is_free_of_races(|array| {
+        if position().thread == 33 {
+            array.store(position().block);
+        }
+        block_barrier();
+        array.load(position().block);
+    });
+}
+
+#[test]
+fn blocks_in_global_memory() {
+    races("an array", 9, |array| {
+        block_barrier();
+        if position().thread == position().block {
+            array.store(9);
+        }
+        block_barrier();
+    });
+    races("an array", 9, |array| {
+        if position().block == 0 {
+            array.load(9);
+        } else if position().thread == 63 {
+            array.store(9);
+        }
+    });
+    is_free_of_races(|array| {
+        array.load(9);
+        if position().thread == 40 {
+            array.store(position().block);
+        }
+    });
+}
+
+#[test]
+fn atomic_operations_and_flags() {
+    for access in [Access::AtomicAdd, Access::SetFlag] {
+        is_free_of_races(|array| (0..4).for_each(|index| array.access(access, index)));
+        // With what is not atomic, of a lane, a warp or a block elsewhere.
+        for (block, thread) in [(0, 1), (0, 33), (1, 0)] {
+            for other in [Access::Load, Access::Store] {
+                races("an array", 2, |array| {
+                    if position().block == block && position().thread == thread {
+                        array.access(other, 2);
+                    }
+                    if position().block == 0 && position().thread == 0 {
+                        array.access(access, 2);
+                    }
+                });
+            }
+        }
+    }
+    races("an array", 1, |array| {
+        array.access(if position().block == 0 { Access::SetFlag } else { Access::AtomicAdd }, 1);
+    });
+    // Every thread adds, and one reads before all have come.
+    races("an array", 0, |array| {
+        array.access(Access::AtomicAdd, 0);
+        block_barrier();
+        if position().thread == 0 {
+            array.load(0);
+        }
+    });
+    is_free_of_races(|array| {
+        array.access(Access::AtomicAdd, position().block.into());
+        block_barrier();
+        array.load(position().block);
+    });
+}
+
+#[test]
+fn an_array_that_is_read_only_is_not_written() {
+    for own in [true, false] {
+        for result in run(|array| {
+            // Not even by the same lane, nor elsewhere in the array.
+            if position().block == 0 && position().thread == 0 {
+                array.load_read_only(3);
+            }
+            if position().block == u32::from(!own) && position().thread == 0 {
+                array.store(4);
+            }
+        }) {
+            let fault = result.unwrap_err();
+            let written = matches!(fault.kind, FaultKind::ReadOnlyWritten { index: 3, other_access: "store", .. });
+            let writes = matches!(fault.kind, FaultKind::ReadOnly { index: 4, access: "store", .. });
+            assert!(writes || written && !own, "{fault}");
+        }
+    }
+    is_free_of_races(|array| array.load_read_only(lane()));
+}
+
+#[test]
+fn what_was_forgotten_must_be_written_before_it_is_read() {
+    let grid = Grid { blocks: 1, threads_per_block: 1, shared_bytes: 0 };
+    let emulator = Emulator::new(0);
+    let mut numbers = vec![7.0f64; 5];
+    let (before, inside) = numbers.split_at_mut(2);
+    let memory = [inside[0].to_ne_bytes(), inside[1].to_ne_bytes()].concat();
+    assert_eq!(memory.len(), 16);
+    // SAFETY: every pattern of bits is a number.
+    emulator.forget(unsafe { std::slice::from_raw_parts_mut(inside.as_mut_ptr().cast(), 16) });
+    assert!(before.iter().chain(&inside[2..]).all(|&number| number == 7.0));
+    let address = numbers.as_mut_ptr();
+    let run = |kernel: &dyn Fn()| emulator.run("reads", grid, kernel);
+    // SAFETY: the indices are inside the array.
+    let access = |access, index| unsafe { global_access(access, address.cast_const(), index) };
+    for index in [2, 3] {
+        for (kind, name) in [(Access::Load, "load"), (Access::AtomicAdd, "atomic add")] {
+            let fault = run(&|| access(kind, index)).unwrap_err();
+            assert_eq!(fault.kind, FaultKind::Uninitialized { access: name, index });
+        }
+    }
+    // SAFETY: the elements are inside the array.
+    let fault = run(&|| unsafe { global_read_only(address.cast_const()..address.add(5), 0, 4) }).unwrap_err();
+    assert_eq!(fault.kind, FaultKind::Uninitialized { access: "load", index: 2 });
+    run(&|| {
+        access(Access::Load, 1);
+        access(Access::Store, 3);
+        // SAFETY: as above.
+        unsafe { *address.add(3) = 1.0 };
+        access(Access::Load, 3);
+        access(Access::Load, 4);
+    })
+    .unwrap();
+    // Another memory in the same place, which the host has written.
+    numbers[2] = 2.0;
+    run(&|| access(Access::Load, 2)).unwrap();
+}

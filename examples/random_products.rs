@@ -1,0 +1,62 @@
+//! Multiplies random small matrices and compares each product with the exact one:
+//! `random_products [--executor EXECUTOR] [--count N] [--seed N]`. Fails with the first that is farther off than
+//! rounding explains.
+
+#[allow(dead_code, reason = "tests use the rest")]
+#[path = "../tests/scenarios/mod.rs"]
+mod scenarios;
+
+use clap::Parser;
+use scenarios::random::{Tally, check_random, emulators};
+use warp_spmv::executor::{Executor, ExecutorName, Visitor};
+
+#[derive(Parser)]
+struct Arguments {
+    /// What multiplies: reference, cpu, emulated or cuda.
+    #[arg(long, default_value = "emulated")]
+    executor: ExecutorName,
+    /// Number of matrices.
+    #[arg(long, default_value_t = 1000)]
+    count: u64,
+    /// Number of the first matrix. The emulator draws its schedules from the matrices' numbers.
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+}
+
+/// All matrices on one executor.
+struct Products(std::ops::Range<u64>);
+
+impl Visitor for Products {
+    type Output = Result<Tally, String>;
+
+    fn visit<E: Executor>(self, executor: &E) -> Self::Output {
+        let mut tally = Tally::default();
+        for number in self.0 {
+            check_random(executor, number, &mut tally)?;
+        }
+        Ok(tally)
+    }
+}
+
+/// All matrices on emulators of several sizes, each under a schedule of its own.
+fn emulated(numbers: std::ops::Range<u64>) -> Result<Tally, String> {
+    let mut emulators = emulators();
+    let mut tally = Tally::default();
+    for number in numbers {
+        let emulator = &mut emulators[(number % 4) as usize];
+        emulator.set_seed(number);
+        check_random(emulator, number, &mut tally)?;
+    }
+    Ok(tally)
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let Arguments { executor, count, seed } = Arguments::parse();
+    let numbers = seed..seed.saturating_add(count);
+    let tally = match executor {
+        ExecutorName::Emulated => emulated(numbers)?,
+        other => other.with(Products(numbers))??,
+    };
+    print!("{tally}");
+    Ok(())
+}

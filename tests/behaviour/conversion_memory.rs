@@ -1,0 +1,248 @@
+//! The most memory that conversions by kernels take at a time, against what each of them states. A GPU takes as much.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use cuda_std::launch::Launch;
+use cuda_std::{Global, GlobalMut};
+use warp_spmv::executor::{Emulated, Executor, KernelExecutor};
+use warp_spmv::format::{BlockSize, FillLimit, HybSplit, Matrix, StripHeight};
+use warp_spmv::memory::{Buffer, Element, Memory};
+use warp_spmv::spmv::{Device, Operands, Workspace};
+use warp_spmv::{Csr, Error, Format, Real, convert};
+
+use crate::scenarios::{Numbers, with_rows};
+
+/// The emulator, with arrays that are counted.
+struct Metered {
+    emulator: Emulated,
+    meter: Arc<Meter>,
+}
+
+#[derive(Default)]
+struct Meter {
+    now: AtomicI64,
+    peak: AtomicI64,
+}
+
+impl Meter {
+    fn add(&self, bytes: i64) {
+        let now = self.now.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        self.peak.fetch_max(now, Ordering::Relaxed);
+    }
+}
+
+struct MeteredMemory;
+
+struct MeteredBuffer<T> {
+    array: Vec<T>,
+    meter: Arc<Meter>,
+}
+
+impl Memory for MeteredMemory {
+    type Buffer<T: Element> = MeteredBuffer<T>;
+}
+
+impl<T> Buffer<T> for MeteredBuffer<T> {
+    fn len(&self) -> usize {
+        self.array.len()
+    }
+
+    fn global(&self) -> Global<T> {
+        self.array.global()
+    }
+
+    fn global_mut(&mut self) -> GlobalMut<T> {
+        self.array.global_mut()
+    }
+}
+
+impl<T> Drop for MeteredBuffer<T> {
+    fn drop(&mut self) {
+        self.meter.add(-(size_of_val(&self.array[..]) as i64));
+    }
+}
+
+impl Metered {
+    fn new() -> Self {
+        Self { emulator: Emulated::new(3), meter: Arc::default() }
+    }
+
+    fn count<T>(&self, array: Vec<T>) -> MeteredBuffer<T> {
+        self.meter.add(size_of_val(&array[..]) as i64);
+        MeteredBuffer { array, meter: Arc::clone(&self.meter) }
+    }
+
+    /// What `work` gives, the most bytes at a time while it ran, and those after it.
+    fn peak<R>(&self, work: impl FnOnce() -> R) -> (R, i64, i64) {
+        self.meter.peak.store(self.meter.now.load(Ordering::Relaxed), Ordering::Relaxed);
+        let result = work();
+        (result, self.meter.peak.load(Ordering::Relaxed), self.meter.now.load(Ordering::Relaxed))
+    }
+}
+
+impl KernelExecutor for Metered {
+    unsafe fn launch(&self, launch: &Launch) -> Result<(), Error> {
+        // SAFETY: the caller's promise.
+        unsafe { self.emulator.launch(launch) }
+    }
+
+    fn unwritten<T: Element>(&self, length: usize) -> Result<MeteredBuffer<T>, Error> {
+        Ok(self.count(self.emulator.unwritten(length)?))
+    }
+}
+
+impl Executor for Metered {
+    type Memory = MeteredMemory;
+
+    fn device(&self) -> &Device {
+        self.emulator.device()
+    }
+
+    fn upload<T: Element>(&self, array: Vec<T>) -> Result<MeteredBuffer<T>, Error> {
+        Ok(self.count(array))
+    }
+
+    fn zeros<T: Element>(&self, length: usize) -> Result<MeteredBuffer<T>, Error> {
+        Ok(self.count(vec![T::default(); length]))
+    }
+
+    fn download<T: Element>(&self, array: &MeteredBuffer<T>) -> Result<Vec<T>, Error> {
+        Ok(array.array.clone())
+    }
+
+    fn duplicate<T: Element>(&self, array: &MeteredBuffer<T>) -> Result<MeteredBuffer<T>, Error> {
+        Ok(self.count(array.array.clone()))
+    }
+
+    fn multiply<T: Real>(
+        &self,
+        _: &Matrix<T, MeteredMemory>,
+        format: Format,
+        _: Operands<'_, T, MeteredMemory>,
+        _: &mut Workspace<T, MeteredMemory>,
+    ) -> Result<(), Error> {
+        Err(Error::Unsupported { format: format.name(), operation: "multiplication" })
+    }
+
+    fn convert<T: Real>(
+        &self,
+        matrix: Csr<T, MeteredMemory>,
+        format: Format,
+        limit: FillLimit,
+    ) -> Result<Matrix<T, MeteredMemory>, Error> {
+        convert::from_csr(self, matrix, format, limit)
+    }
+
+    fn to_csr<T: Real>(&self, matrix: Matrix<T, MeteredMemory>) -> Result<Csr<T, MeteredMemory>, Error> {
+        convert::into_csr(self, matrix)
+    }
+}
+
+/// What the bounds depend on.
+struct Sizes {
+    rows: i64,
+    columns: i64,
+    nnz: i64,
+    /// Bytes of CSR, and of the format.
+    csr: i64,
+    format: i64,
+    /// Bytes of one entry of CSR.
+    entry: i64,
+}
+
+/// Measures one format there and back.
+fn measure(matrix: &Csr<f64>, format: Format) -> (Sizes, i64, i64) {
+    let executor = Metered::new();
+    let csr = executor.upload_csr(matrix.clone()).unwrap();
+    let csr_bytes = executor.meter.now.load(Ordering::Relaxed);
+    let unlimited = FillLimit { times_csr: f64::INFINITY };
+    let (converted, there, format_bytes) = executor.peak(|| executor.convert(csr, format, unlimited).unwrap());
+    let (back, and_back, after) = executor.peak(|| executor.to_csr(converted).unwrap());
+    drop(back);
+    assert_eq!(executor.meter.now.load(Ordering::Relaxed), 0, "{format}: not all is freed");
+    assert!(after <= csr_bytes, "{format}: {after} bytes came back of {csr_bytes}");
+    let [rows, columns, nnz] = [matrix.rows(), matrix.columns(), matrix.nnz()].map(|size| size as i64);
+    (Sizes { rows, columns, nnz, csr: csr_bytes, format: format_bytes, entry: 12 }, there, and_back)
+}
+
+/// What arrays of counts for each warp or block of the small device take, whatever the matrix.
+const FEW: i64 = 1500;
+
+/// The most memory that the conversion from CSR states to take: the arrays of both formats and the workspace beside
+/// them, or what it takes before the new arrays are there. Arrays that a format takes over count once.
+fn stated_from_csr(format: Format, sorted: bool, sizes: &Sizes) -> i64 {
+    let &Sizes { rows, columns, nnz, entry, csr, format: format_bytes } = sizes;
+    // A second copy of the entries, and the lengths of rows, where they must be sorted and are not.
+    let copy = if sorted { 0 } else { entry * nnz + 4 * rows };
+    let block_rows = |size: BlockSize| rows / size.rows() as i64 + 1;
+    let (before, beside) = match format {
+        Format::Dia => (8 * (rows + columns) + copy, 0),
+        Format::Ell | Format::SellP => (4 * rows, 0),
+        Format::SellPSorted => (20 * rows, 0),
+        Format::Bcsr(size) => (nnz / 2 + 4 * block_rows(size) + copy, 0),
+        // A block has at least one entry.
+        Format::Bellpack(size) => (copy, nnz / 2 + 4 * nnz + 16 * block_rows(size)),
+        Format::Coo => (0, -entry * nnz),
+        Format::Hyb(_) => (0, 12 * rows),
+        Format::Cmrs(_) => (copy, 0),
+        Format::CmrsPadded => (0, rows / 4),
+        _ => (0, -format_bytes),
+    };
+    (csr + before).max(csr + format_bytes + beside)
+}
+
+/// The same for the conversion to CSR.
+fn stated_to_csr(format: Format, sizes: &Sizes) -> i64 {
+    let &Sizes { rows, nnz, entry, csr, format: format_bytes, .. } = sizes;
+    let beside = match format {
+        // A row is cut into parts of 64 diagonals, or of 32 blocks, each of which has 8 bytes.
+        Format::Dia => 8 * rows * (format_bytes / (rows * 8 * 64) + 1),
+        Format::Bcsr(size) => 8 * (rows + format_bytes / (256 * size.columns() as i64)) + 8 * rows,
+        Format::Bellpack(size) => 8 * (rows + format_bytes / (256 * size.columns() as i64)) + 12 * rows,
+        Format::Coo => -entry * nnz,
+        Format::Hyb(_) => 8 * rows,
+        Format::Ell | Format::SellP | Format::SellPSorted | Format::CmrsPadded | Format::Cmrs(_) => 0,
+        _ => -format_bytes,
+    };
+    csr + format_bytes + beside
+}
+
+#[test]
+fn conversions_take_as_much_memory_as_they_state() {
+    let mut numbers = Numbers::new(41);
+    let lengths: Vec<usize> = (0..1000).map(|row| row * 7 % 49).collect();
+    let unsorted = with_rows::<f64>(300, &lengths, &mut numbers);
+    let mut sorted = unsorted.clone();
+    sorted.sort_rows();
+    let formats = [
+        Format::CsrScalar,
+        Format::Coo,
+        Format::Ell,
+        Format::SellP,
+        Format::SellPSorted,
+        Format::Dia,
+        Format::Hyb(HybSplit::SmallestStorage),
+        Format::Bcsr(BlockSize::B2x3),
+        Format::Bellpack(BlockSize::B2x3),
+        Format::Cmrs(StripHeight::H8),
+        Format::CmrsPadded,
+    ];
+    println!("| format | rows | from CSR: most bytes | of what is stated | to CSR | of what is stated |");
+    println!("|---|---|--:|--:|--:|--:|");
+    for format in formats {
+        for (matrix, is_sorted) in [(&sorted, true), (&unsorted, false)] {
+            let (sizes, there, back) = measure(matrix, format);
+            let (stated_there, stated_back) =
+                (stated_from_csr(format, is_sorted, &sizes), stated_to_csr(format, &sizes));
+            let order = if is_sorted { "sorted" } else { "unsorted" };
+            let [there_ratio, back_ratio] = [there as f64 / stated_there as f64, back as f64 / stated_back as f64];
+            println!("| {format} | {order} | {there} | {there_ratio:.3} | {back} | {back_ratio:.3} |");
+            for (way, peak, stated) in [("from", there, stated_there), ("to", back, stated_back)] {
+                assert!(peak <= stated + FEW, "{format}, {order}, {way} CSR: {peak} bytes, {stated} stated");
+                // What is stated is not far more either.
+                assert!(10 * peak >= 9 * stated, "{format}, {order}, {way} CSR: {peak} bytes, {stated} stated");
+            }
+        }
+    }
+}

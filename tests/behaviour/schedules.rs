@@ -1,0 +1,249 @@
+//! Every kernel under many schedules of warps and blocks, on grids of several sizes: no fault, no race, right results,
+//! and the same bits under every schedule where the format promises it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::thread;
+
+use cuda_std::launch::{Grid, Kernel, Launch};
+use gpu_kernels::ceiling::{Gather, ReadOnly};
+use warp_spmv::executor::{Emulated, Executor, KernelExecutor};
+use warp_spmv::format::{Cmrs, CmrsPadded, FillLimit, Matrix, Offsets, SellP, Slicing, StripHeight, StripOrder};
+use warp_spmv::memory::Buffer;
+use warp_spmv::spmv::{Layout, Multivector};
+use warp_spmv::verify::{exact, verify};
+use warp_spmv::{Csr, Format, Plan, PlanOptions, Real, convert};
+
+use crate::scenarios::conformance::conformance;
+use crate::scenarios::random::emulators;
+use crate::scenarios::{Numbers, as_stored, with_rows, with_wide_offsets};
+
+/// Under so many schedules each kernel runs, a quarter of them on each size of grid.
+const SCHEDULES: u64 = 200;
+
+const UNLIMITED: FillLimit = FillLimit { times_csr: f64::INFINITY };
+
+/// The entry points of all kernels that a GPU gets.
+fn entry_points() -> BTreeSet<String> {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/gpu-kernels/ptx/gpu-kernels.sm_75.ptx");
+    let ptx = std::fs::read_to_string(path).unwrap();
+    let entries = ptx.lines().filter_map(|line| line.strip_prefix(".visible .entry ")?.split('(').next());
+    entries.map(str::to_owned).collect()
+}
+
+/// Whether this is the instance of a conversion that makes 64-bit offsets where no array had them: it takes 2^32
+/// entries. The instance with 32-bit ones is the same code.
+fn is_of_huge_matrices(entry: &str) -> bool {
+    const MAKE_OFFSETS: &[&str] = &[
+        "add_offsets_",
+        "csr_from_bcsr_",
+        "csr_from_bellpack_",
+        "csr_from_dia_",
+        "csr_from_later_",
+        "csr_from_padded_",
+        "csr_from_sliced_",
+        "padded_from_csr_",
+        "strip_offsets_",
+    ];
+    entry.contains("u64") && MAKE_OFFSETS.iter().any(|kernel| entry.starts_with(kernel))
+}
+
+/// Rows that several warps share, empty ones, columns in no order and some of them twice; more rows than a block has
+/// threads, or so few that most threads have none.
+fn matrices<T: Real>() -> Vec<Csr<T>> {
+    let mut numbers = Numbers::new(21);
+    let mut shared = vec![3, 0, 1, 2];
+    shared.extend([150, 0, 33, 1].iter().chain(&[2; 20]));
+    let mut short: Vec<usize> = (0..140).map(|row| row * 7 % 4).collect();
+    short[77] = 70;
+    let around_a_warp = [31, 0, 32, 33, 64, 1, 65].repeat(3);
+    let narrow: Vec<Csr<T>> =
+        [(70, shared), (90, short), (50, around_a_warp)].iter().map(|(c, l)| with_rows(*c, l, &mut numbers)).collect();
+    narrow.iter().flat_map(|matrix| [matrix.clone(), with_wide_offsets(matrix)]).collect()
+}
+
+/// The bits of results by what gave them.
+type Results = BTreeMap<String, Vec<u64>>;
+
+fn bits<T: Real>(numbers: &[T]) -> Vec<u64> {
+    numbers.iter().map(|number| number.to_f64().to_bits()).collect()
+}
+
+/// Multiplies in every format and every way, and converts there and back.
+fn multiply_all<T: Real>(executor: &Emulated, matrix: &Csr<T>) -> Results {
+    let mut results = Results::new();
+    let options = PlanOptions { fill_limit: UNLIMITED, ..PlanOptions::default() };
+    let mut numbers = Numbers::new(22);
+    let (x, y) = (numbers.vector::<T>(matrix.columns() * 3), numbers.vector::<T>(matrix.rows() * 3));
+    let (alpha, beta) = (T::from_f64(0.75), T::from_f64(-1.5));
+    let expected = exact(matrix, alpha, &x[..matrix.columns()], beta, &y[..matrix.rows()]).unwrap();
+    for &format in Format::ALL {
+        let mut plan = Plan::with_options(executor, matrix.clone(), format, options).unwrap();
+        let mut result = y[..matrix.rows()].to_vec();
+        plan.apply(alpha, &x[..matrix.columns()].to_vec(), beta, &mut result)
+            .unwrap_or_else(|e| panic!("{format}: {e}"));
+        let verification = verify(&result, &expected, plan.format()).unwrap();
+        assert!(verification.passed(), "{format}: {verification:?}");
+        if format.reproducible() {
+            results.insert(format!("{format}"), bits(&result));
+        }
+        for layout in [Layout::RowMajor, Layout::ColumnMajor] {
+            if format.multiplies_multivectors() {
+                let mut result = y.clone();
+                let shape = Multivector { vectors: 3, layout };
+                plan.apply_multivector(shape, alpha, &x, beta, &mut result).unwrap_or_else(|e| panic!("{format}: {e}"));
+                results.insert(format!("{format}, {layout:?}"), bits(&result));
+            }
+        }
+        if format.multiplies_transposed() {
+            let (x, mut result) = (y[..matrix.rows()].to_vec(), x[..matrix.columns()].to_vec());
+            let expected = exact(&matrix.transposed(), alpha, &x, beta, &result).unwrap();
+            plan.apply_transposed(alpha, &x, beta, &mut result).unwrap_or_else(|e| panic!("{format}: {e}"));
+            assert!(verify(&result, &expected, Format::CsrScalar).unwrap().passed(), "{format}, transposed");
+        }
+        let back = executor.to_csr(plan.into_matrix()).unwrap_or_else(|e| panic!("{format}: {e}"));
+        let mut stored = as_stored(matrix, format);
+        // CMRS has the entries of a strip by column, and a row of it in that order.
+        let mut sorted = back.clone();
+        for matrix in [&mut stored, &mut sorted] {
+            matrix.sort_rows();
+        }
+        assert!(sorted == stored, "{format}: there and back");
+        results.insert(format!("{format}, back"), bits(back.values()));
+    }
+    results
+}
+
+/// Conversions with parameters that no format of the catalogue has.
+fn convert_otherwise<T: Real>(executor: &Emulated, matrix: &Csr<T>) {
+    for order in [StripOrder::ByRow, StripOrder::ByColumn] {
+        let converted = convert::cmrs::with_height(executor, matrix.clone(), 5, order).unwrap();
+        let back = convert::cmrs::into_csr(executor, converted).unwrap();
+        assert_eq!(back.nnz(), matrix.nnz());
+    }
+    let slicing = Slicing { slice_size: 5, stride_factor: 4, sigma: 40 };
+    let converted = convert::sell_p::from_csr(executor, matrix, slicing, UNLIMITED).unwrap();
+    assert!(converted == SellP::try_from_csr(matrix, slicing, UNLIMITED).unwrap());
+}
+
+/// Matrices with few, some and many blocks in a block row, of whatever size, for which BCSR takes other kernels.
+fn multiply_blocks<T: Real>(executor: &Emulated) {
+    let mut numbers = Numbers::new(23);
+    for length in [3, 40, 150] {
+        let matrix = with_rows::<T>(3000, &[length; 2], &mut numbers);
+        let x = numbers.vector::<T>(3000);
+        let expected = exact(&matrix, T::ONE, &x, T::ZERO, &[T::ZERO; 2]).unwrap();
+        for &format in Format::ALL.iter().filter(|format| matches!(format, Format::Bcsr(_))) {
+            let options = PlanOptions { fill_limit: UNLIMITED, ..PlanOptions::default() };
+            let mut result = vec![T::ZERO; 2];
+            let mut plan = Plan::with_options(executor, matrix.clone(), format, options).unwrap();
+            plan.apply(T::ONE, &x, T::ZERO, &mut result).unwrap_or_else(|e| panic!("{format}: {e}"));
+            assert!(verify(&result, &expected, format).unwrap().passed(), "{format}");
+        }
+    }
+}
+
+/// CMRS with 64-bit offsets, which conversions make of 2^32 entries only, multiplied and converted back.
+fn multiply_wide<T: Real>(executor: &Emulated, matrix: &Csr<T>) {
+    let x = Numbers::new(24).vector::<T>(matrix.columns());
+    let expected = exact(matrix, T::ONE, &x, T::ZERO, &vec![T::ZERO; matrix.rows()]).unwrap();
+    let (rows, columns) = (matrix.rows(), matrix.columns());
+    let wide = |offsets: &Offsets| Offsets::Wide((0..offsets.len()).map(|place| offsets.get(place) as u64).collect());
+    let padded = CmrsPadded::try_from_csr(matrix, UNLIMITED).unwrap();
+    let offsets = wide(padded.strip_offsets());
+    let padded =
+        CmrsPadded::try_new(rows, columns, offsets, padded.words().to_vec(), padded.values().to_vec()).unwrap();
+    let mut wide_matrices = vec![(Matrix::CmrsPadded(padded), Format::CmrsPadded)];
+    for height in [2, 4, 8, 16] {
+        let cmrs = Cmrs::try_with_height(matrix.clone(), height, StripOrder::ByColumn).unwrap();
+        wide_matrices.push((Matrix::Cmrs(cmrs.clone()), Format::Cmrs(StripHeight::Automatic)));
+        let offsets = wide(cmrs.strip_offsets());
+        let cmrs =
+            Cmrs::try_new(rows, columns, height, offsets, cmrs.words().to_vec(), cmrs.values().to_vec()).unwrap();
+        wide_matrices.push((Matrix::Cmrs(cmrs), Format::Cmrs(StripHeight::Automatic)));
+    }
+    for (matrix, format) in wide_matrices {
+        let mut result = vec![T::ZERO; rows];
+        let csr = matrix.clone().into_csr();
+        let mut plan = Plan::from_matrix(executor, matrix, format).unwrap();
+        plan.apply(T::ONE, &x, T::ZERO, &mut result).unwrap_or_else(|e| panic!("{format}: {e}"));
+        assert!(verify(&result, &expected, format).unwrap().passed(), "{format}, wide");
+        assert!(executor.to_csr(plan.into_matrix()).unwrap() == csr, "{format}, wide, back");
+    }
+}
+
+/// The kernels that multiply nothing.
+fn run_others(executor: &Emulated) -> Results {
+    let grid = Grid { blocks: 2, threads_per_block: 64, shared_bytes: 0 };
+    let from = vec![1.0; 1024];
+    let mut results = Results::new();
+    let mut sums = executor.unwritten::<f64>(128).unwrap();
+    let read: Box<dyn Kernel> = Box::new(ReadOnly { count: 1024, from: from.global(), sums: sums.global_mut() });
+    // SAFETY: the arrays are as long as the kernel asks for, and outlive the launch.
+    unsafe { executor.launch(&Launch { grid, kernel: read }) }.unwrap();
+    assert_eq!(sums.iter().sum::<f64>(), 1024.0);
+    let gather = Gather { count: 300, sectors: 256, from: from.global(), sums: sums.global_mut() };
+    // SAFETY: as above.
+    unsafe { executor.launch(&Launch { grid, kernel: Box::new(gather) }) }.unwrap();
+    assert_eq!(sums.iter().sum::<f64>(), 300.0);
+    results.insert("conformance".into(), conformance(executor).unwrap());
+    results
+}
+
+/// Under how many schedules each kernel ran, and how often in all.
+type Runs = BTreeMap<String, (u64, u64)>;
+
+fn run_schedules<T: Real>(others: bool) -> Runs {
+    let matrices = matrices::<T>();
+    let mut emulators = emulators();
+    let mut first: BTreeMap<(usize, usize), Results> = BTreeMap::new();
+    let mut runs = Runs::new();
+    for schedule in 0..SCHEDULES {
+        let size = (schedule % emulators.len() as u64) as usize;
+        let emulator = &mut emulators[size];
+        emulator.set_seed(schedule);
+        // One matrix with offsets of 32 bits and one with those of 64.
+        let pair = (schedule / 4) as usize % (matrices.len() / 2);
+        for place in [2 * pair, 2 * pair + 1] {
+            let results = multiply_all(emulator, &matrices[place]);
+            convert_otherwise(emulator, &matrices[place]);
+            multiply_wide(emulator, &matrices[place]);
+            let first = first.entry((size, place)).or_insert_with(|| results.clone());
+            for (what, bits) in &results {
+                assert!(bits == &first[what], "{what}: other bits under schedule {schedule} than before");
+            }
+        }
+        multiply_blocks::<T>(emulator);
+        if others {
+            let results = run_others(emulator);
+            assert_eq!(first.entry((size, usize::MAX)).or_insert_with(|| results.clone()), &results);
+        }
+        for (entry, launches) in emulator.take_launched() {
+            let (schedules, all) = runs.entry(entry).or_default();
+            (*schedules, *all) = (*schedules + 1, *all + launches);
+        }
+    }
+    runs
+}
+
+#[test]
+fn every_kernel_is_right_under_many_schedules() {
+    let [mut runs, double] = thread::scope(|scope| {
+        let single = scope.spawn(|| run_schedules::<f32>(true));
+        let double = scope.spawn(|| run_schedules::<f64>(false));
+        [single.join(), double.join()].map(|runs| runs.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+    });
+    for (entry, (schedules, launches)) in double {
+        // Kernels without values run in either precision, under the same schedules.
+        let (known, all) = runs.entry(entry).or_default();
+        (*known, *all) = (schedules.max(*known), launches + *all);
+    }
+    let schedules = |entry: &str| runs.get(entry).map_or(0, |&(schedules, _)| schedules);
+    let (huge, missed): (Vec<_>, Vec<_>) = entry_points()
+        .into_iter()
+        .filter(|entry| schedules(entry) < SCHEDULES)
+        .partition(|entry| is_of_huge_matrices(entry) && schedules(&entry.replace("u64", "u32")) == SCHEDULES);
+    let launches: u64 = runs.values().map(|&(_, launches)| launches).sum();
+    println!("{} kernels under {SCHEDULES} schedules each, {launches} launches", runs.len());
+    println!("{} more are the same with 64-bit offsets, for matrices of 2^32 entries", huge.len());
+    assert!(missed.is_empty(), "kernels that no case here runs under enough schedules: {missed:?}");
+}

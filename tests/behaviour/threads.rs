@@ -1,0 +1,42 @@
+//! What may be shared by threads and moved between them, and that many at once get the same bits as one.
+
+use warp_spmv::executor::{Cpu, Emulated, Reference};
+use warp_spmv::format::Matrix;
+use warp_spmv::spmv::Workspace;
+use warp_spmv::{Csr, Error, HostMemory, Plan};
+
+use crate::scenarios::threads::check_threads;
+
+/// Compiles only where threads can share and move `T`.
+const fn shared_and_moved<T: Send + Sync>() {}
+
+const _: () = {
+    shared_and_moved::<Reference>();
+    shared_and_moved::<Cpu>();
+    shared_and_moved::<Emulated>();
+    shared_and_moved::<Csr<f32>>();
+    shared_and_moved::<Matrix<f64>>();
+    shared_and_moved::<Workspace<f64, HostMemory>>();
+    shared_and_moved::<Plan<'static, f32, Cpu>>();
+    shared_and_moved::<Plan<'static, f64, Emulated>>();
+    shared_and_moved::<Error>();
+};
+
+#[cfg(feature = "cuda")]
+const _: () = {
+    use warp_spmv::executor::{Cuda, CudaBuffer, CudaMemory};
+    shared_and_moved::<Cuda>();
+    shared_and_moved::<CudaBuffer<f64>>();
+    shared_and_moved::<Matrix<f64, CudaMemory>>();
+    shared_and_moved::<Plan<'static, f32, Cuda>>();
+};
+
+#[test]
+fn sixteen_threads_on_the_cpu_get_the_bits_of_one() {
+    check_threads(Cpu::new, 20);
+}
+
+#[test]
+fn sixteen_threads_on_emulators_get_the_bits_of_one() {
+    check_threads(|| Emulated::new(5), 2);
+}

@@ -1,0 +1,166 @@
+//! What fails gives an error that says what and why, frees what it had, and leaves the process usable. Failures that
+//! break a GPU's context are brought about in processes of their own.
+
+use std::process::{Command, ExitCode};
+
+use cuda_std::GlobalMut;
+use cuda_std::launch::{Grid, Launch};
+use gpu_kernels::vector::Scale;
+use warp_spmv::executor::{Cpu, Cuda, CudaBuffer, Executor, KernelExecutor};
+use warp_spmv::synthetic::Generator;
+use warp_spmv::{Csr, Error, Format, Plan};
+
+/// What this program is called with to fail on purpose.
+pub const FLAG: &str = "--fail=";
+
+/// A failure that breaks a context, or a machine without a GPU: its name, and the process's environment.
+const FAILURES: &[(&str, &[(&str, &str)])] =
+    &[("kernel", &[]), ("no-device", &[("CUDA_VISIBLE_DEVICES", "-1")]), ("too-many-devices", &[])];
+
+fn matrix() -> Csr<f64> {
+    "stencil:5:40x30".parse::<Generator>().unwrap().generate().unwrap()
+}
+
+/// A multiplication by ones, which gives the row sums.
+fn multiply<E: Executor>(executor: &E) -> Result<Vec<f64>, Error> {
+    let matrix = matrix();
+    let x = executor.upload(vec![1.0; matrix.columns()])?;
+    let mut y = executor.zeros(matrix.rows())?;
+    Plan::new(executor, matrix, Format::CsrVector(warp_spmv::format::Lanes::Automatic))?.apply(1.0, &x, 0.0, &mut y)?;
+    executor.download(&y)
+}
+
+fn expected() -> Vec<f64> {
+    multiply(&Cpu::new()).unwrap()
+}
+
+pub fn check_failures(gpu: &Cuda) {
+    check_out_of_memory(gpu);
+    check_other_contexts(gpu);
+    check_arrays_outlive_executors();
+    let program = std::env::current_exe().unwrap();
+    for &(failure, environment) in FAILURES {
+        let output =
+            Command::new(&program).arg(format!("{FLAG}{failure}")).envs(environment.iter().copied()).output().unwrap();
+        let (out, error) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        // No panic, no abort: the child says so by itself.
+        assert!(output.status.success() && error.is_empty(), "{failure}: {}: {out}{error}", output.status);
+        println!("- failure \"{failure}\": {}", out.trim());
+    }
+}
+
+/// More memory than there is: an error that says how much, and nothing of it stays.
+fn check_out_of_memory(gpu: &Cuda) {
+    let (before, free) = (gpu.memory_use().now, gpu.free_memory().unwrap());
+    let error = gpu.zeros::<f64>(1 << 42).err().expect("no GPU has 32 TiB");
+    assert_eq!(error.to_string(), "out of memory: 35184372088832 bytes for an array on the GPU");
+    // One array that fits, and another that does not any more.
+    let most = (free / 8) as usize / 10 * 9;
+    let large: CudaBuffer<f64> = gpu.zeros(most).unwrap();
+    let error = gpu.zeros::<f64>(most).err().expect("there is no memory for two");
+    assert!(matches!(error, Error::OutOfMemory { .. }), "{error}");
+    assert!(matches!(gpu.duplicate(&large), Err(Error::OutOfMemory { .. })));
+    assert_eq!(multiply(gpu).unwrap(), expected());
+    drop(large);
+    assert_eq!(gpu.memory_use().now, before);
+    assert!(gpu.zeros::<f64>(most).is_ok(), "what was freed can be had again");
+    println!("- out of memory: \"{error}\", and the next multiplication is right");
+}
+
+/// Several executors by turns, each of whose calls finds another one's context or none current.
+fn check_other_contexts(gpu: &Cuda) {
+    let others = [Cuda::new(0).unwrap(), Cuda::new(0).unwrap()];
+    for executor in [gpu, &others[0], &others[1], gpu] {
+        assert_eq!(multiply(executor).unwrap(), expected());
+    }
+    // A thread that has no context, with an array that another thread made.
+    let array = gpu.upload(vec![1.0f32; 1000]).unwrap();
+    let before = gpu.memory_use().now;
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            assert_eq!(gpu.download(&array).unwrap(), vec![1.0; 1000]);
+            assert_eq!(multiply(gpu).unwrap(), expected());
+        });
+    });
+    let free = gpu.free_memory().unwrap();
+    let large = gpu.zeros::<f64>(1 << 24).unwrap();
+    // Freed on a thread that never made a call.
+    std::thread::spawn(move || drop(large)).join().unwrap();
+    assert_eq!(gpu.memory_use().now, before);
+    assert_eq!(gpu.free_memory().unwrap(), free, "an array that is dropped on another thread is freed");
+    println!("- three executors on one GPU by turns, threads without a context: right, and all is freed");
+}
+
+fn check_arrays_outlive_executors() {
+    let executor = Cuda::new(0).unwrap();
+    let array = executor.upload(vec![2.0f32; 1000]).unwrap();
+    drop(executor);
+    drop(array);
+    println!("- an array that outlives its executor: freed");
+}
+
+/// What a process does that was started to fail. It must end by itself.
+pub fn fail(failure: &str) -> ExitCode {
+    match failure {
+        "kernel" => fail_in_a_kernel(),
+        "no-device" => find_no_device(0),
+        "too-many-devices" => find_no_device(1000),
+        _ => panic!("no failure is called {failure}"),
+    }
+    ExitCode::SUCCESS
+}
+
+fn find_no_device(number: u32) {
+    let error = Cuda::new(number).err().expect("there is no such device");
+    assert!(matches!(error, Error::Unavailable { .. }), "{error}");
+    assert_eq!(error.to_string().lines().count(), 1);
+    assert_eq!(expected().len(), matrix().rows());
+    println!("\"{error}\", and the CPU multiplies");
+}
+
+/// A kernel that writes where nothing is breaks the context: every call is an error then, nothing panics, and when all
+/// is dropped a new executor works.
+fn fail_in_a_kernel() {
+    let gpu = Cuda::new(0).unwrap();
+    let sums = multiply(&gpu).unwrap();
+    let array = gpu.upload(vec![1.0f64; 100]).unwrap();
+    let x = gpu.upload(vec![1.0; matrix().columns()]).unwrap();
+    let mut y = gpu.zeros(matrix().rows()).unwrap();
+    let mut plan = Plan::new(&gpu, matrix(), Format::SellP).unwrap();
+    let nothing = GlobalMut::from_device(1 << 46, 1 << 20);
+    let kernel = Scale { count: 1 << 20, beta: 2.0f64, y: nothing };
+    let grid = Grid { blocks: 64, threads_per_block: 128, shared_bytes: 0 };
+    // SAFETY: none: the kernel accesses an address that no array has, which the GPU refuses. This process expects it.
+    let launched = unsafe { gpu.launch(&Launch { grid, kernel: Box::new(kernel) }) };
+    let error = launched.and_then(|()| gpu.synchronize()).expect_err("the kernel fails");
+    let message = error.to_string();
+    assert!(message.contains("scale_f64") && message.lines().count() == 1, "{message}");
+    // Everything fails from here on, and says so.
+    let failures = [
+        gpu.synchronize().err(),
+        gpu.download(&array).err(),
+        gpu.upload(vec![1.0f64]).err(),
+        gpu.zeros::<f64>(1000).err(),
+        gpu.duplicate(&array).err(),
+        plan.apply(1.0, &x, 0.0, &mut y).and_then(|()| gpu.synchronize()).err(),
+        gpu.time(&mut || Ok(())).err(),
+        multiply(&gpu).err(),
+    ];
+    for (place, error) in failures.iter().enumerate() {
+        assert!(matches!(error, Some(Error::Cuda { .. })), "call {place}: {error:?}");
+    }
+    // The CPU is as before.
+    assert_eq!(expected(), sums);
+    drop((plan, x, y, array));
+    drop(gpu);
+    let again = match Cuda::new(0).and_then(|gpu| multiply(&gpu)) {
+        Ok(again) => {
+            assert_eq!(again, sums);
+            "a new executor works"
+        }
+        // Some drivers refuse a process whose kernel failed for ever.
+        Err(Error::Unavailable { .. } | Error::Cuda { .. }) => "the driver gives this process no new context",
+        Err(other) => panic!("{other}"),
+    };
+    println!("\"{message}\", {} later calls are errors, the CPU multiplies, {again}", failures.len());
+}
