@@ -34,7 +34,8 @@ use scenarios::{
 use solvers::dense::{check_columns, check_lengths, check_passes, check_programs, check_stop};
 use solvers::solver::{check_definite, check_interval};
 use warp_spmv::executor::{Cuda, Emulated, Executor};
-use warp_spmv::solver::{Cg, Method, Outcome, PipelinedCg, Solver};
+use warp_spmv::memory::Buffer;
+use warp_spmv::solver::{Cg, Method, Options, Outcome, PipelinedCg, Solver};
 use warp_spmv::spmv::{Layout, Multivector};
 use warp_spmv::synthetic::Generator;
 use warp_spmv::{Csr, Error, Format, Plan, Real};
