@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use cuda_std::launch::Launch;
 use cuda_std::{Global, GlobalMut};
+use warp_spmv::dense::{CombineOperands, GramOperands, Pass, PassOperands, SumOperands};
 use warp_spmv::executor::{Emulated, Executor, KernelExecutor};
 use warp_spmv::format::{BlockSize, FillLimit, HybSplit, Matrix, StripHeight};
 use warp_spmv::memory::{Buffer, Element, Memory};
@@ -118,11 +119,27 @@ impl Executor for Metered {
     fn multiply<T: Real>(
         &self,
         _: &Matrix<T, MeteredMemory>,
-        format: Format,
+        _: Format,
         _: Operands<'_, T, MeteredMemory>,
         _: &mut Workspace<T, MeteredMemory>,
     ) -> Result<(), Error> {
-        Err(Error::Unsupported { format: format.name(), operation: "multiplication" })
+        only_conversions()
+    }
+
+    fn pass<T: Real, P: Pass>(&self, _: PassOperands<'_, '_, T, P, MeteredMemory>) -> Result<(), Error> {
+        only_conversions()
+    }
+
+    fn finish_sums(&self, _: SumOperands<'_, MeteredMemory>) -> Result<(), Error> {
+        only_conversions()
+    }
+
+    fn gram<T: Real>(&self, _: GramOperands<'_, T, MeteredMemory>) -> Result<(), Error> {
+        only_conversions()
+    }
+
+    fn combine<T: Real>(&self, _: CombineOperands<'_, T, MeteredMemory>) -> Result<(), Error> {
+        only_conversions()
     }
 
     fn convert<T: Real>(
@@ -137,6 +154,11 @@ impl Executor for Metered {
     fn to_csr<T: Real>(&self, matrix: Matrix<T, MeteredMemory>) -> Result<Csr<T, MeteredMemory>, Error> {
         convert::into_csr(self, matrix)
     }
+}
+
+/// This executor has no use for the rest.
+fn only_conversions() -> Result<(), Error> {
+    Err(Error::Unavailable { executor: "metered", reason: "it converts, and nothing else".into() })
 }
 
 /// What the bounds depend on.

@@ -9,5 +9,12 @@ mod random;
 #[path = "../scenarios/mod.rs"]
 mod scenarios;
 mod schedules;
+#[path = "../solvers"]
+mod solvers {
+    #[allow(dead_code, reason = "the tests of `host` take the rest")]
+    pub mod dense;
+
+    use super::scenarios::Numbers;
+}
 mod threads;
 mod transposed;

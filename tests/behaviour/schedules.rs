@@ -16,6 +16,7 @@ use warp_spmv::{Csr, Format, Plan, PlanOptions, Real, convert};
 use crate::scenarios::conformance::conformance;
 use crate::scenarios::random::emulators;
 use crate::scenarios::{Numbers, as_stored, with_rows, with_wide_offsets};
+use crate::solvers::dense::{check_columns, check_passes, check_programs, check_stop};
 
 /// Under so many schedules each kernel runs, a quarter of them on each size of grid.
 const SCHEDULES: u64 = 200;
@@ -213,6 +214,10 @@ fn run_schedules<T: Real>(others: bool) -> Runs {
             }
         }
         multiply_blocks::<T>(emulator);
+        check_passes::<T, _>(emulator);
+        check_columns::<T, _>(emulator);
+        check_stop::<T, _>(emulator);
+        check_programs(emulator);
         if others {
             let results = run_others(emulator);
             assert_eq!(first.entry((size, usize::MAX)).or_insert_with(|| results.clone()), &results);

@@ -13,6 +13,7 @@ use warp_spmv::{Csr, Error, Format, Plan, PlanOptions, Real};
 use super::{Numbers, as_stored, check_conversion};
 
 /// Emulated GPUs of several sizes, the smallest of which is one warp.
+#[allow(dead_code, reason = "the GPU program takes a GPU")]
 pub fn emulators() -> [Emulated; 4] {
     [(1, 32, 32, 1), (2, 128, 64, 1), (3, 64, 32, 2), (2, 256, 128, 3)].map(
         |(multiprocessors, threads, threads_per_block, waves)| {
