@@ -7,6 +7,7 @@
 mod scenarios;
 
 use clap::Parser;
+use rayon::prelude::*;
 use scenarios::random::{Tally, check_random, emulators};
 use warp_spmv::executor::{Executor, ExecutorName, Visitor};
 
@@ -38,16 +39,24 @@ impl Visitor for Products {
     }
 }
 
-/// All matrices on emulators of several sizes, each under a schedule of its own.
+/// Matrices that one emulator after the other multiplies.
+const AT_ONCE: u64 = 500;
+
+/// All matrices on emulators of several sizes, each under a schedule of its own; in parallel.
 fn emulated(numbers: std::ops::Range<u64>) -> Result<Tally, String> {
-    let mut emulators = emulators();
-    let mut tally = Tally::default();
-    for number in numbers {
-        let emulator = &mut emulators[(number % 4) as usize];
-        emulator.set_seed(number);
-        check_random(emulator, number, &mut tally)?;
-    }
-    Ok(tally)
+    let parts = (numbers.end - numbers.start).div_ceil(AT_ONCE);
+    let tallies = (0..parts).into_par_iter().map(|part| {
+        let first = numbers.start + part * AT_ONCE;
+        let mut emulators = emulators();
+        let mut tally = Tally::default();
+        for number in first..numbers.end.min(first.saturating_add(AT_ONCE)) {
+            let emulator = &mut emulators[(number % 4) as usize];
+            emulator.set_seed(number);
+            check_random(emulator, number, &mut tally)?;
+        }
+        Ok(tally)
+    });
+    tallies.try_reduce(Tally::default, |one, other| Ok(one.and(other)))
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

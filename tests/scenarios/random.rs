@@ -122,6 +122,20 @@ pub struct Tally {
 }
 
 impl Tally {
+    /// This one together with another.
+    #[allow(dead_code, reason = "some programs have one")]
+    pub fn and(mut self, other: Self) -> Self {
+        for (what, (cases, worst)) in other.formats {
+            let known = self.formats.entry(what).or_default();
+            *known = (known.0 + cases, known.1.max(worst));
+        }
+        for (known, more) in self.operations.iter_mut().zip(other.operations) {
+            *known += more;
+        }
+        self.conversions += other.conversions;
+        self
+    }
+
     /// Number of matrices.
     pub fn matrices(&self) -> u64 {
         self.operations.iter().sum()
