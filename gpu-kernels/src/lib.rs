@@ -31,6 +31,7 @@ pub mod scan;
 mod search;
 pub mod sell_p;
 pub mod transposed;
+pub mod triangular;
 pub mod vector;
 
 use core::ops::{Add, Sub};

@@ -62,6 +62,18 @@ pub enum Error {
         /// What was asked of it.
         operation: &'static str,
     },
+    /// A matrix has a pivot that nothing can be divided by.
+    #[error("{operation}: the pivot of row {row} is {pivot}, expected {expected}")]
+    Pivot {
+        /// What was to be done with the matrix.
+        operation: &'static str,
+        /// The row, counted from 0.
+        row: usize,
+        /// The pivot.
+        pivot: f64,
+        /// What it can be, and what may help.
+        expected: &'static str,
+    },
     /// A setting means nothing.
     #[error("{what} is {value}, expected {expected}")]
     Setting {

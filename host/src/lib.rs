@@ -29,6 +29,7 @@ pub mod plan;
 pub mod real;
 pub mod solver;
 pub mod spmv;
+pub mod triangular;
 pub mod verify;
 
 pub use error::Error;

@@ -14,6 +14,7 @@ mod scenarios;
 #[path = "../solvers"]
 mod solvers {
     pub mod dense;
+    pub mod preconditioner;
     pub mod solver;
 
     use super::scenarios::Numbers;
@@ -32,9 +33,11 @@ use scenarios::{
     check_whole_numbers, matrices,
 };
 use solvers::dense::{check_columns, check_lengths, check_passes, check_programs, check_stop};
+use solvers::preconditioner::{check_preconditioned, check_preconditioners, check_refinement};
 use solvers::solver::{check_definite, check_interval};
 use warp_spmv::executor::{Cuda, Emulated, Executor};
 use warp_spmv::memory::Buffer;
+use warp_spmv::solver::preconditioner::{Preconditioner, PreconditionerName};
 use warp_spmv::solver::{Cg, Method, Options, Outcome, PipelinedCg, Solver};
 use warp_spmv::spmv::{Layout, Multivector};
 use warp_spmv::synthetic::Generator;
@@ -72,6 +75,10 @@ fn main() -> ExitCode {
     check_dense::<f64>(&gpu);
     check_solvers::<f32>(&gpu);
     check_solvers::<f64>(&gpu);
+    check_preconditioning::<f32>(&gpu);
+    check_preconditioning::<f64>(&gpu);
+    check_refinement(&gpu);
+    println!("- refinement in float64 of what Cg finds in float32: right");
     #[cfg(feature = "peers")]
     {
         peers::check_peers::<f32>(&gpu);
@@ -207,6 +214,34 @@ fn check_solvers<T: Real>(gpu: &Cuda) {
     }
     check::<T, _>(gpu, Cg);
     check::<T, _>(gpu, PipelinedCg);
+}
+
+/// Preconditioners, on matrices that are checked and on one that is larger.
+fn check_preconditioning<T: Real>(gpu: &Cuda) {
+    let checked = check_preconditioners::<T, _>(gpu);
+    check_preconditioned::<T, _>(gpu);
+    println!("- preconditioners, {}: {checked} right, and with Cg", T::PRECISION);
+    let matrix = "stencil:7:64".parse::<Generator>().unwrap().generate::<T>().unwrap();
+    let b = gpu.upload(vec![T::ONE; matrix.rows()]).unwrap();
+    let mut plan = Plan::new(gpu, matrix.clone(), Format::SellP).unwrap();
+    for &name in PreconditionerName::ALL {
+        let mut preconditioner = Preconditioner::new(gpu, &matrix, name).unwrap();
+        let mut run = || {
+            let mut x = gpu.zeros(b.len()).unwrap();
+            let report =
+                Solver::new(gpu, &mut plan).preconditioner(&mut preconditioner).solve(&Cg, &b, &mut x).unwrap();
+            (gpu.download(&x).unwrap(), report)
+        };
+        let ((first, _), (second, report)) = (run(), run());
+        assert_eq!(report.outcome, Outcome::Converged, "{name}: {report:?}");
+        assert!(first == second, "{name}: not the same bits twice");
+        println!(
+            "- Cg with {name}, {}: stencil:7:64 in {} iterations and {:.1} ms, the same bits twice",
+            T::PRECISION,
+            report.iterations,
+            report.elapsed.as_secs_f64() * 1e3
+        );
+    }
 }
 
 fn check_files(gpu: &Cuda, files: &[String]) {

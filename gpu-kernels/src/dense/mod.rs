@@ -7,7 +7,9 @@
 //! number has to come to the host. Where the slot [`STATUS`](program::STATUS) is not 0, every kernel here leaves
 //! everything as it is: a method that has ended stays where it ended.
 
+pub mod block_diagonal;
 pub mod columns;
+pub mod mixed;
 pub mod passes;
 pub mod program;
 mod reduce;

@@ -177,6 +177,13 @@ passes! {
     /// z ← a x ∘ y, element by element.
     Multiplied: coefficients [a], reads [x y], overwrites [z], updates [], { *z = a * x * y }, sums [];
 
+    /// A step of a method that corrects z along d, with the residual r: d ← a r + b d, z ← z + d.
+    Correction: coefficients [a b], reads [r], overwrites [], updates [d z],
+    {
+        *d = a * r + b * *d;
+        *z = *z + *d;
+    }, sums [];
+
     /// x · y
     Dot: coefficients [], reads [x y], overwrites [], updates [], {}, sums [(x, y)];
 

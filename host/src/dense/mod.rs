@@ -27,22 +27,28 @@
 //! [`Step`] has stopped the arithmetic, everything here leaves everything as it is, until the scalars are
 //! [set](Space::set) anew.
 
+mod block_diagonal;
 mod columns;
+mod mixed;
 mod parts;
 mod passes;
 mod space;
 mod sums;
 
+pub use block_diagonal::{BlockDiagonal, BlockDiagonalOperands, LARGEST_BLOCK};
+pub(crate) use block_diagonal::{block_diagonal_launch, block_diagonal_on_host};
 pub use columns::{CombineOperands, GramOperands};
 pub(crate) use columns::{combine_launch, combine_on_host, gram_launch, gram_on_host};
 pub use gpu_kernels::dense::passes::{
-    Axpby, CgUpdate, Combined, Dot, DotAndSquare, Fill, Multiplied, Pass, PipelinedCgUpdate,
+    Axpby, CgUpdate, Combined, Correction, Dot, DotAndSquare, Fill, Multiplied, Pass, PipelinedCgUpdate,
     PreconditionedPipelinedCgUpdate, Scaled,
 };
 pub use gpu_kernels::dense::program::{ITERATION, STATUS, Step};
+pub use mixed::MixedOperands;
+pub(crate) use mixed::{mixed_launch, mixed_on_host};
 pub use parts::{Columns, ColumnsMut, Multicolumn, Part, PartMut};
 pub use passes::PassOperands;
 pub(crate) use passes::{pass_launch, pass_on_host};
 pub use space::{FIRST_SLOT, MINUS_ONE, ONE, Program, Space, ZERO};
-pub(crate) use sums::{Compensated, Plain, sum_launch, sum_on_host};
+pub(crate) use sums::{Compensated, Plain, Summation, sum_launch, sum_on_host};
 pub use sums::{PartialSums, SumOperands};

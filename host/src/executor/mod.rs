@@ -22,12 +22,15 @@ pub use cuda::{Cuda, CudaBuffer, CudaMemory, MemoryUse};
 pub use emulated::Emulated;
 pub use reference::Reference;
 
-use crate::dense::{CombineOperands, GramOperands, Pass, PassOperands, SumOperands};
+use crate::dense::{
+    BlockDiagonalOperands, CombineOperands, GramOperands, MixedOperands, Pass, PassOperands, SumOperands,
+};
 use crate::error::Error;
 use crate::format::{Csr, FillLimit, Format, Matrix};
 use crate::memory::{Element, HostMemory, Memory, Transfer};
 use crate::real::Real;
 use crate::spmv::{Device, MultivectorOperands, Operands, Workspace, no_multivectors, not_transposed};
+use crate::triangular::TriangularOperands;
 
 /// Something that can multiply: it holds arrays in its memory and works on them.
 ///
@@ -180,6 +183,27 @@ pub trait Executor: Send + Sync {
     /// # Errors
     /// As for [`pass`](Self::pass).
     fn combine<T: Real>(&self, operands: CombineOperands<'_, T, Self::Memory>) -> Result<(), Error>;
+
+    /// y ← α x + β y for vectors of two precisions.
+    ///
+    /// # Errors
+    /// As for [`pass`](Self::pass).
+    fn axpby_mixed<X: Real, Y: Real>(&self, operands: MixedOperands<'_, X, Y, Self::Memory>) -> Result<(), Error>;
+
+    /// y ← B x for dense blocks on the diagonal of B.
+    ///
+    /// # Errors
+    /// As for [`pass`](Self::pass).
+    fn multiply_block_diagonal<T: Real>(
+        &self,
+        operands: BlockDiagonalOperands<'_, T, Self::Memory>,
+    ) -> Result<(), Error>;
+
+    /// x ← T⁻¹ b for a triangular T.
+    ///
+    /// # Errors
+    /// As for [`pass`](Self::pass).
+    fn solve_triangular<T: Real>(&self, operands: TriangularOperands<'_, T, Self::Memory>) -> Result<(), Error>;
 
     /// Does `work` so many times, one after the other. An executor may keep in `recording` what the work launches, and
     /// from then on launch the same without doing the work: so the work launches the same every time, on the same arrays,
@@ -385,6 +409,27 @@ macro_rules! dense_on_host {
         fn combine<T: Real>(&self, operands: dense::CombineOperands<'_, T, HostMemory>) -> Result<(), Error> {
             dense::combine_on_host::<T, dense::$summation>(operands)
         }
+
+        fn axpby_mixed<X: Real, Y: Real>(
+            &self,
+            operands: dense::MixedOperands<'_, X, Y, HostMemory>,
+        ) -> Result<(), Error> {
+            dense::mixed_on_host(operands)
+        }
+
+        fn multiply_block_diagonal<T: Real>(
+            &self,
+            operands: dense::BlockDiagonalOperands<'_, T, HostMemory>,
+        ) -> Result<(), Error> {
+            dense::block_diagonal_on_host::<T, dense::$summation>(operands)
+        }
+
+        fn solve_triangular<T: Real>(
+            &self,
+            operands: crate::triangular::TriangularOperands<'_, T, HostMemory>,
+        ) -> Result<(), Error> {
+            crate::triangular::solve_on_host::<T, dense::$summation>(operands)
+        }
     };
 }
 use dense_on_host;
@@ -454,6 +499,33 @@ macro_rules! multiply_by_kernels {
             let launch = dense::combine_launch(operands, &self.device)?;
             // SAFETY: as in `pass`.
             unsafe { self.launch(&launch) }
+        }
+
+        fn axpby_mixed<X: Real, Y: Real>(
+            &self,
+            operands: dense::MixedOperands<'_, X, Y, Self::Memory>,
+        ) -> Result<(), Error> {
+            let launch = dense::mixed_launch(operands, &self.device)?;
+            // SAFETY: as in `pass`.
+            unsafe { self.launch(&launch) }
+        }
+
+        fn multiply_block_diagonal<T: Real>(
+            &self,
+            operands: dense::BlockDiagonalOperands<'_, T, Self::Memory>,
+        ) -> Result<(), Error> {
+            let launch = dense::block_diagonal_launch(operands, &self.device)?;
+            // SAFETY: as in `pass`; the blocks keep their invariants.
+            unsafe { self.launch(&launch) }
+        }
+
+        fn solve_triangular<T: Real>(
+            &self,
+            operands: crate::triangular::TriangularOperands<'_, T, Self::Memory>,
+        ) -> Result<(), Error> {
+            let launches = crate::triangular::solve_launches(operands, &self.device)?;
+            // SAFETY: as in `pass`; the matrix keeps its invariants.
+            unsafe { self.launch_all(launches) }
         }
 
         fn convert<T: Real>(

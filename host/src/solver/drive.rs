@@ -21,13 +21,13 @@ use crate::real::Real;
 const PROGRESS: f64 = 0.999;
 
 /// What a restart must at least divide the true residual norm by, or it was in vain.
-const RESTART_GAIN: f64 = 2.0;
+pub(super) const RESTART_GAIN: f64 = 2.0;
 
 /// Why a residual that is infinite or NaN ends everything.
-const NO_NUMBER: &str = "a number that is not finite: in b, x or A, or because of an overflow";
+pub(super) const NO_NUMBER: &str = "a number that is not finite: in b, x or A, or because of an overflow";
 
 /// Says after an iteration whether to go on.
-type Callback<'a> = &'a mut dyn FnMut(&Progress) -> ControlFlow<()>;
+pub type Callback<'a> = &'a mut dyn FnMut(&Progress) -> ControlFlow<()>;
 
 /// Solves A x = b by any [`Method`].
 pub struct Solver<'a, T: Real, E: Executor> {

@@ -152,7 +152,7 @@ impl<T: Real, E: Executor> Problem<'_, T, E> {
 }
 
 /// The norm of a vector; `program` is its square root in [`SCRATCH`].
-fn norm<T: Real, E: Executor>(
+pub(super) fn norm<T: Real, E: Executor>(
     space: &mut Space<'_, E>,
     program: &Program<E::Memory>,
     vector: Part<'_, T, E::Memory>,

@@ -44,14 +44,17 @@ mod method;
 pub mod operator;
 mod options;
 mod pipelined_cg;
+pub mod preconditioner;
+mod refinement;
 mod report;
 
 pub use cg::Cg;
-pub use drive::Solver;
+pub use drive::{Callback, Solver};
 pub use method::{FIRST_METHOD_SLOT, Iteration, Method, Problem, Size, breakdown_code};
 pub use operator::Operator;
 pub use options::Options;
 pub use pipelined_cg::PipelinedCg;
+pub use refinement::Refinement;
 pub use report::{Outcome, Progress, Report};
 
 #[cfg(doc)]

@@ -1,0 +1,122 @@
+//! Matrices of dense blocks on the diagonal.
+
+use cuda_std::launch::Launch;
+use gpu_kernels::dense::block_diagonal::BlockDiagonal as Kernel;
+use rayon::prelude::*;
+
+use super::sums::Summation;
+use crate::error::{Error, check_length};
+use crate::executor::Executor;
+use crate::format::LARGEST_DIMENSION;
+use crate::memory::{Buffer, HostMemory, Memory};
+use crate::real::Real;
+use crate::spmv::Device;
+
+/// Rows of the largest block: a warp has a lane for each.
+pub const LARGEST_BLOCK: usize = 32;
+
+/// Blocks that a CPU thread takes at a time.
+const BLOCKS_AT_ONCE: usize = 64;
+
+/// A square matrix of dense blocks on its diagonal, all of one size but for the last, which has the rows that are left.
+pub struct BlockDiagonal<T: Real, M: Memory> {
+    rows: usize,
+    size: usize,
+    /// Block by block, column by column; 0 past the last row.
+    values: M::Buffer<T>,
+}
+
+impl<T: Real, M: Memory> BlockDiagonal<T, M> {
+    /// Moves the matrix to an executor: `size` · `size` values for each block, column by column, also for the last one,
+    /// where those past the last row are 0. O(rows · size) bytes.
+    ///
+    /// # Errors
+    /// When the size is not from 1 to [`LARGEST_BLOCK`], there are too many rows, the number of values is another, a value
+    /// past the last row is not 0, or memory runs out.
+    pub fn new<E: Executor<Memory = M>>(executor: &E, rows: usize, size: usize, values: Vec<T>) -> Result<Self, Error> {
+        if !(1..=LARGEST_BLOCK).contains(&size) {
+            return Err(Error::Setting { what: "the block size", value: size.to_string(), expected: "1 to 32" });
+        }
+        if rows > LARGEST_DIMENSION {
+            let (value, limit) = (rows as u128, LARGEST_DIMENSION as u128);
+            return Err(Error::TooLarge { what: "number of rows", value, limit });
+        }
+        let blocks = rows.div_ceil(size);
+        check_length("the array of blocks", values.len(), blocks * size * size)?;
+        // Rows of the last block that there are not.
+        let absent = blocks * size - rows;
+        let last = &values[values.len() - if absent > 0 { size * size } else { 0 }..];
+        let inside = |place: usize| place % size < size - absent && place / size < size - absent;
+        if let Some(place) = (0..last.len()).find(|&place| !inside(place) && last[place] != T::ZERO) {
+            let reason = format!("value {place} of the last block is past the last row and not 0");
+            return Err(Error::structure("block-diagonal", reason));
+        }
+        Ok(Self { rows, size, values: executor.upload(values)? })
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Rows of a block.
+    pub fn size(&self) -> usize {
+        self.size
+    }
+}
+
+/// The operands of [`Executor::multiply_block_diagonal`](crate::executor::Executor::multiply_block_diagonal), y ← B x.
+pub struct BlockDiagonalOperands<'a, T: Real, M: Memory> {
+    /// B.
+    pub matrix: &'a BlockDiagonal<T, M>,
+    /// The vector that is multiplied.
+    pub x: &'a M::Buffer<T>,
+    /// The result.
+    pub y: &'a mut M::Buffer<T>,
+}
+
+impl<T: Real, M: Memory> BlockDiagonalOperands<'_, T, M> {
+    fn check(&self) -> Result<(), Error> {
+        check_length("x", self.x.len(), self.matrix.rows)?;
+        check_length("y", self.y.len(), self.matrix.rows)
+    }
+}
+
+/// The launch of y ← B x.
+pub(crate) fn block_diagonal_launch<T: Real, M: Memory>(
+    operands: BlockDiagonalOperands<'_, T, M>,
+    device: &Device,
+) -> Result<Launch, Error> {
+    operands.check()?;
+    let BlockDiagonalOperands { matrix, x, y } = operands;
+    let (count, lanes) = (matrix.rows.div_ceil(matrix.size), matrix.size.next_power_of_two());
+    let kernel = Kernel {
+        rows: matrix.rows as u32,
+        count: count as u32,
+        size: matrix.size as u32,
+        lanes: lanes as u32,
+        values: matrix.values.global(),
+        x: x.global(),
+        y: y.global_mut(),
+    };
+    Ok(Launch { grid: device.grid(count as u64 * lanes as u64), kernel: Box::new(kernel) })
+}
+
+/// y ← B x on the host.
+pub(crate) fn block_diagonal_on_host<T: Real, S: Summation>(
+    operands: BlockDiagonalOperands<'_, T, HostMemory>,
+) -> Result<(), Error> {
+    operands.check()?;
+    let BlockDiagonalOperands { matrix: BlockDiagonal { size, values, .. }, x, y } = operands;
+    let blocks = y.par_chunks_mut(*size).zip(x.par_chunks(*size)).zip(values.par_chunks(size * size));
+    blocks.with_min_len(BLOCKS_AT_ONCE).for_each(|((y, x), values)| {
+        for (row, y) in y.iter_mut().enumerate() {
+            let mut sum = S::default();
+            for (column, element) in x.iter().enumerate() {
+                sum.add(column, values[column * size + row].to_f64(), element.to_f64());
+            }
+            *y = sum.combine(T::ONE, T::ZERO, T::ZERO);
+        }
+    });
+    Ok(())
+}

@@ -1,0 +1,24 @@
+//! The inverse of the diagonal.
+
+use super::{Inverse, Recipe, inverse_diagonal};
+use crate::dense::{Multiplied, ONE, Space};
+use crate::error::Error;
+use crate::executor::Executor;
+use crate::format::Csr;
+use crate::plan::Vector;
+use crate::real::Real;
+
+/// One over the diagonal.
+struct Jacobi<T: Real, E: Executor>(Vector<T, E>);
+
+/// O(nnz); a vector in the executor's memory.
+pub(super) fn recipe<'e, T: Real, E: Executor>(executor: &'e E, matrix: &Csr<T>) -> Result<Recipe<'e, T, E>, Error> {
+    let inverse = Jacobi(executor.upload(inverse_diagonal("Jacobi", matrix)?)?);
+    Ok(Recipe { inverse: Box::new(inverse), symmetric: true, scalars: vec![] })
+}
+
+impl<T: Real, E: Executor> Inverse<T, E> for Jacobi<T, E> {
+    fn apply(&mut self, space: &mut Space<'_, E>, r: &Vector<T, E>, z: &mut Vector<T, E>) -> Result<(), Error> {
+        space.pass(Multiplied, [ONE], [&self.0, r], [z])
+    }
+}

@@ -1,0 +1,321 @@
+//! Solves with triangular matrices on every executor, level by level.
+
+use cuda_std::launch::{Grid, Kernel, Launch};
+use cuda_std::{Global, GlobalMut};
+use gpu_kernels::Offset;
+use gpu_kernels::triangular::TriangularLevels;
+use rayon::prelude::*;
+
+use crate::dense::Summation;
+use crate::error::{Error, check_length};
+use crate::executor::Executor;
+use crate::format::{Csr, Offsets};
+use crate::memory::{Buffer, HostMemory, Memory};
+use crate::real::Real;
+use crate::spmv::Device;
+
+/// Lanes that work on a level at most for it to be small: several small levels are one launch of one block, because a
+/// launch takes longer than such a level.
+const SMALL_LEVEL: u32 = 2048;
+
+/// Rows of a level at least for the CPU to solve them in parallel, and rows that a thread takes at a time.
+const ROWS_AT_ONCE: usize = 1024;
+
+/// On which side of the diagonal a triangular matrix has its entries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// Below.
+    Lower,
+    /// Above.
+    Upper,
+}
+
+impl Side {
+    /// Whether an entry is strictly on this side.
+    pub fn contains(self, row: usize, column: usize) -> bool {
+        match self {
+            Self::Lower => column < row,
+            Self::Upper => column > row,
+        }
+    }
+
+    /// Solves a triangular system: calls `solve` for all rows, each after those that it can wait for.
+    pub(crate) fn in_order(self, rows: usize, mut solve: impl FnMut(usize)) {
+        match self {
+            Self::Lower => (0..rows).for_each(&mut solve),
+            Self::Upper => (0..rows).rev().for_each(&mut solve),
+        }
+    }
+}
+
+/// A triangular matrix in the memory of an executor, its rows in the order of levels: rows of one level take no element
+/// of the solution from each other, only from levels before.
+pub struct Triangular<T: Real, M: Memory> {
+    /// The entries beside the diagonal, rows in the order of levels.
+    entries: Csr<T, M>,
+    /// The row of each place in that order.
+    order: M::Buffer<u32>,
+    /// One over the diagonal, in that order.
+    inverse_diagonal: M::Buffer<T>,
+    /// Where each level begins in the order.
+    level_offsets: M::Buffer<u32>,
+    /// The same, on the host.
+    levels: Vec<u32>,
+    lanes: u32,
+    batches: Vec<Batch>,
+}
+
+/// Levels that one launch solves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Batch {
+    first_level: u32,
+    end_level: u32,
+    /// Lanes that the largest of them has work for.
+    lanes: u64,
+}
+
+impl<T: Real, M: Memory> Triangular<T, M> {
+    /// Finds the levels of a matrix, given by its entries beside the diagonal and one over its diagonal, and moves it to an
+    /// executor. O(rows + nnz) on the host, and the memory of the matrix once more.
+    ///
+    /// # Errors
+    /// When an entry is not on this side of the diagonal, the operands do not fit each other, or memory runs out.
+    pub fn new<E: Executor<Memory = M>>(
+        executor: &E,
+        side: Side,
+        beside_diagonal: &Csr<T>,
+        inverse_diagonal: &[T],
+    ) -> Result<Self, Error> {
+        let rows = beside_diagonal.rows();
+        check_length("a row of the triangular matrix", beside_diagonal.columns(), rows)?;
+        check_length("the inverse of the diagonal", inverse_diagonal.len(), rows)?;
+        let (levels, order) = levels(side, beside_diagonal)?;
+        let lengths: Vec<usize> = order.iter().map(|&row| beside_diagonal.range(row as usize).len()).collect();
+        let mut column_indices = crate::memory::zeros(beside_diagonal.nnz())?;
+        let mut values = crate::memory::zeros(beside_diagonal.nnz())?;
+        let offsets = Offsets::from_lengths(lengths.into_iter());
+        for (place, &row) in order.iter().enumerate() {
+            let (from, to) = (beside_diagonal.range(row as usize), offsets.get(place)..offsets.get(place + 1));
+            column_indices[to.clone()].copy_from_slice(&beside_diagonal.column_indices()[from.clone()]);
+            values[to].copy_from_slice(&beside_diagonal.values()[from]);
+        }
+        let inverse_diagonal = order.iter().map(|&row| inverse_diagonal[row as usize]).collect();
+        let lanes = lanes_for(rows, beside_diagonal.nnz());
+        Ok(Self {
+            entries: executor.upload_csr(Csr::try_new(rows, rows, offsets, column_indices, values)?)?,
+            order: executor.upload(order)?,
+            inverse_diagonal: executor.upload(inverse_diagonal)?,
+            level_offsets: executor.upload(levels.clone())?,
+            batches: batches(&levels, lanes),
+            levels,
+            lanes,
+        })
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.entries.rows()
+    }
+
+    /// Number of levels: the rows of the longest chain in which each waits for the one before.
+    pub fn levels(&self) -> usize {
+        self.levels.len() - 1
+    }
+
+    /// Number of launches that a solve takes on a GPU.
+    pub fn launches(&self) -> usize {
+        self.batches.len()
+    }
+}
+
+/// Where each level begins among the rows in the order of levels, and that order; rows of a level stay in theirs.
+fn levels<T: Real>(side: Side, matrix: &Csr<T>) -> Result<(Vec<u32>, Vec<u32>), Error> {
+    let rows = matrix.rows();
+    let mut level_of_row = crate::memory::zeros::<u32>(rows)?;
+    let (mut count, mut misplaced) = (0, None);
+    side.in_order(rows, |row| {
+        let mut level = 0;
+        for (column, _) in matrix.row(row) {
+            if side.contains(row, column as usize) {
+                level = level.max(level_of_row[column as usize] + 1);
+            } else {
+                misplaced.get_or_insert((row, column));
+            }
+        }
+        level_of_row[row] = level;
+        count = count.max(level as usize + 1);
+    });
+    if let Some((row, column)) = misplaced {
+        let place = format!("the entry of row {row} in column {column} is not beside the diagonal on its side");
+        return Err(Error::structure("triangular", place));
+    }
+    let mut offsets = crate::memory::zeros::<u32>(count + 1)?;
+    level_of_row.iter().for_each(|&level| offsets[level as usize + 1] += 1);
+    (0..count).for_each(|level| offsets[level + 1] += offsets[level]);
+    let mut next = offsets.clone();
+    let mut order = crate::memory::zeros(rows)?;
+    for (row, &level) in level_of_row.iter().enumerate() {
+        order[next[level as usize] as usize] = row as u32;
+        next[level as usize] += 1;
+    }
+    Ok((offsets, order))
+}
+
+/// Lanes that share a row: about four entries each, which are loaded at the same time.
+fn lanes_for(rows: usize, nnz: usize) -> u32 {
+    match nnz / rows.max(1) {
+        0..=4 => 1,
+        5..=24 => 4,
+        _ => 16,
+    }
+}
+
+/// The launches: neighbouring small levels are one, any other level is one of its own.
+fn batches(levels: &[u32], lanes: u32) -> Vec<Batch> {
+    let mut batches: Vec<Batch> = Vec::new();
+    for (level, range) in (0..).zip(levels.windows(2)) {
+        let work = u64::from(range[1] - range[0]) * u64::from(lanes);
+        let small = |work| work <= u64::from(SMALL_LEVEL);
+        match batches.last_mut() {
+            Some(batch) if small(batch.lanes) && small(work) => {
+                (batch.end_level, batch.lanes) = (level + 1, batch.lanes.max(work));
+            }
+            _ => batches.push(Batch { first_level: level, end_level: level + 1, lanes: work }),
+        }
+    }
+    batches
+}
+
+/// The operands of [`Executor::solve_triangular`], x ← T⁻¹ b.
+pub struct TriangularOperands<'a, T: Real, M: Memory> {
+    /// T.
+    pub matrix: &'a Triangular<T, M>,
+    /// The right-hand side.
+    pub b: &'a M::Buffer<T>,
+    /// The result.
+    pub x: &'a mut M::Buffer<T>,
+}
+
+impl<T: Real, M: Memory> TriangularOperands<'_, T, M> {
+    fn check(&self) -> Result<(), Error> {
+        check_length("b", self.b.len(), self.matrix.rows())?;
+        check_length("x", self.x.len(), self.matrix.rows())
+    }
+}
+
+/// The launches of x ← T⁻¹ b, in order.
+pub(crate) fn solve_launches<T: Real, M: Memory>(
+    operands: TriangularOperands<'_, T, M>,
+    device: &Device,
+) -> Result<Vec<Launch>, Error> {
+    operands.check()?;
+    let TriangularOperands { matrix, b, x } = operands;
+    let (b, x) = (b.global(), x.global_mut());
+    let launch = |&batch: &Batch| {
+        let kernel = match matrix.entries.row_offsets() {
+            Offsets::Narrow(offsets) => kernel(matrix, batch, offsets.global(), b, x),
+            Offsets::Wide(offsets) => kernel(matrix, batch, offsets.global(), b, x),
+        };
+        Launch { grid: grid(batch, device), kernel }
+    };
+    Ok(matrix.batches.iter().map(launch).collect())
+}
+
+/// One block for several levels, any grid for a single one.
+fn grid(batch: Batch, device: &Device) -> Grid {
+    if batch.end_level - batch.first_level == 1 {
+        return device.grid(batch.lanes);
+    }
+    let most = device.threads_per_multiprocessor.clamp(32, 1024) / 32 * 32;
+    let threads_per_block = batch.lanes.next_multiple_of(32).min(most.into()) as u32;
+    Grid { blocks: 1, threads_per_block, shared_bytes: 0 }
+}
+
+fn kernel<T: Real, O: Offset, M: Memory>(
+    matrix: &Triangular<T, M>,
+    batch: Batch,
+    row_offsets: Global<O>,
+    b: Global<T>,
+    x: GlobalMut<T>,
+) -> Box<dyn Kernel> {
+    fn with_lanes<T: Real, O: Offset, M: Memory, const LANES: u32>(
+        matrix: &Triangular<T, M>,
+        Batch { first_level, end_level, .. }: Batch,
+        row_offsets: Global<O>,
+        b: Global<T>,
+        x: GlobalMut<T>,
+    ) -> Box<dyn Kernel> {
+        Box::new(TriangularLevels::<T, O, LANES> {
+            first_level,
+            end_level,
+            level_offsets: matrix.level_offsets.global(),
+            order: matrix.order.global(),
+            row_offsets,
+            column_indices: matrix.entries.column_indices().global(),
+            values: matrix.entries.values().global(),
+            inverse_diagonal: matrix.inverse_diagonal.global(),
+            b,
+            x,
+        })
+    }
+    match matrix.lanes {
+        1 => with_lanes::<T, O, M, 1>(matrix, batch, row_offsets, b, x),
+        4 => with_lanes::<T, O, M, 4>(matrix, batch, row_offsets, b, x),
+        _ => with_lanes::<T, O, M, 16>(matrix, batch, row_offsets, b, x),
+    }
+}
+
+/// x ← T⁻¹ b on the host: large levels in parallel. The result does not depend on the number of threads.
+pub(crate) fn solve_on_host<T: Real, S: Summation>(
+    operands: TriangularOperands<'_, T, HostMemory>,
+) -> Result<(), Error> {
+    operands.check()?;
+    let TriangularOperands { matrix, b, x } = operands;
+    let element = |place: usize, x: &[T]| {
+        let mut sum = S::default();
+        for (number, (column, value)) in matrix.entries.row(place).enumerate() {
+            sum.add(number, value.to_f64(), x[column as usize].to_f64());
+        }
+        let difference = sum.combine(-1.0, 1.0, b[matrix.order[place] as usize].to_f64());
+        T::from_f64(difference * matrix.inverse_diagonal[place].to_f64())
+    };
+    for level in matrix.levels.windows(2) {
+        let places = level[0] as usize..level[1] as usize;
+        if places.len() < ROWS_AT_ONCE {
+            places.for_each(|place| x[matrix.order[place] as usize] = element(place, x));
+        } else {
+            let elements = places.clone().into_par_iter().with_min_len(ROWS_AT_ONCE);
+            let elements: Vec<T> = elements.map(|place| element(place, x)).collect();
+            places.zip(elements).for_each(|(place, element)| x[matrix.order[place] as usize] = element);
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_is_one_level_above_what_it_waits_for() {
+        // Row 2 takes row 0, row 3 takes 0 and 2, row 4 takes 1.
+        let lower = Csr::try_from_triplets(5, 5, &[2, 3, 3, 4], &[0, 0, 2, 1], &[1.0; 4]).unwrap();
+        assert_eq!(levels(Side::Lower, &lower).unwrap(), (vec![0, 2, 4, 5], vec![0, 1, 2, 4, 3]));
+        assert_eq!(levels(Side::Upper, &lower.transposed()).unwrap(), (vec![0, 2, 3, 5], vec![3, 4, 2, 0, 1]));
+        let error = levels(Side::Upper, &lower).unwrap_err().to_string();
+        assert_eq!(error, "triangular matrix: the entry of row 4 in column 1 is not beside the diagonal on its side");
+        let nothing = Csr::<f64>::try_new(0, 0, vec![0u32], vec![], vec![]).unwrap();
+        assert_eq!(levels(Side::Lower, &nothing).unwrap(), (vec![0], vec![]));
+    }
+
+    #[test]
+    fn neighbouring_small_levels_are_one_launch() {
+        let batch = |first_level, end_level, lanes| Batch { first_level, end_level, lanes };
+        assert_eq!(
+            batches(&[0, 10, 2058, 4107, 4108, 4110], 1),
+            [batch(0, 2, 2048), batch(2, 3, 2049), batch(3, 5, 2)]
+        );
+        assert_eq!(batches(&[0, 512, 1025], 4), [batch(0, 1, 2048), batch(1, 2, 2052)]);
+        assert_eq!(batches(&[0], 16), []);
+    }
+}

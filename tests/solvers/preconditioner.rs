@@ -1,0 +1,398 @@
+//! What every executor must get right with preconditioners.
+
+use std::collections::BTreeMap;
+
+use warp_spmv::executor::Executor;
+use warp_spmv::solver::preconditioner::{
+    Preconditioner, PreconditionerName, PreconditionerOptions, SpectralBound, TriangularSolver,
+};
+use warp_spmv::solver::{Cg, Method, Operator, Options, Outcome, Refinement, Report, Solver};
+use warp_spmv::{Csr, Format, Plan, Real};
+
+use super::Numbers;
+use super::solver::{GRIDS, check_report, diagonal, laplacian, options, relative_residual};
+
+/// The preconditioners that are checked: all, and some with other parameters.
+pub fn names() -> Vec<PreconditionerName> {
+    let others = ["block-jacobi-1", "block-jacobi-5", "block-jacobi-32", "neumann-0", "chebyshev-0", "ic0-sweeps-1"];
+    let others = others.iter().map(|name| name.parse().unwrap());
+    PreconditionerName::ALL.iter().copied().chain(others).collect()
+}
+
+/// A matrix with random entries beside the diagonal, `each` in a row and in its transposed places, and a diagonal that
+/// outweighs them; symmetric, or not quite.
+pub fn dominant<T: Real>(rows: usize, each: usize, symmetric: bool) -> Csr<T> {
+    let mut numbers = Numbers::new(rows as u64 + 77);
+    let mut entries = BTreeMap::new();
+    let mut sums = vec![0.0; rows];
+    for row in 0..rows {
+        for _ in 0..each {
+            let (column, value) = (numbers.below(rows), numbers.real::<f64>());
+            let transposed = if symmetric { value } else { numbers.real::<f64>() };
+            if column != row && !entries.contains_key(&(row, column)) {
+                entries.insert((row, column), value);
+                entries.insert((column, row), transposed);
+                [row, column].iter().for_each(|&place| sums[place] += value.abs().max(transposed.abs()));
+            }
+        }
+    }
+    (0..rows).for_each(|row| drop(entries.insert((row, row), 1.2 * sums[row] + 0.5)));
+    from_entries(rows, &entries)
+}
+
+fn from_entries<T: Real>(rows: usize, entries: &BTreeMap<(usize, usize), f64>) -> Csr<T> {
+    let (row_indices, column_indices): (Vec<u32>, Vec<u32>) =
+        entries.keys().map(|&(row, column)| (row as u32, column as u32)).unzip();
+    let values: Vec<T> = entries.values().map(|&value| T::from_f64(value)).collect();
+    Csr::try_from_triplets(rows, rows, &row_indices, &column_indices, &values).unwrap()
+}
+
+/// Two halves of rows that take elements from each other only: two levels that are too large for one block.
+fn two_levels<T: Real>(half: usize) -> Csr<T> {
+    let mut entries = BTreeMap::new();
+    for row in 0..half {
+        entries.insert((row, row), 4.0 + (row % 7) as f64);
+        entries.insert((half + row, half + row), 5.0);
+        for column in [half + row, half + (row * 13 + 5) % half] {
+            entries.insert((row, column), -1.0);
+            entries.insert((column, row), -1.0);
+        }
+    }
+    from_entries(2 * half, &entries)
+}
+
+/// Entries of a row in any order, and some twice.
+fn unsorted<T: Real>() -> Csr<T> {
+    let columns = vec![1, 0, 0, 2, 1, 0, 1, 2];
+    let values = [1.0, 2.0, 3.0, -1.0, 6.0, 1.0, -1.0, 4.0].map(T::from_f64).to_vec();
+    Csr::try_new(3, 3, vec![0u32, 3, 6, 8], columns, values).unwrap()
+}
+
+/// Matrices, all of which are symmetric where that is said.
+fn matrices<T: Real>() -> Vec<(&'static str, bool, Csr<T>)> {
+    let mut list: Vec<_> = GRIDS.iter().map(|grid| ("grid", true, laplacian(grid))).collect();
+    list.push(("no row", true, diagonal(&[])));
+    list.push(("one row", true, diagonal(&[3.0])));
+    list.push(("diagonal", true, diagonal(&(0..70).map(|row| 1.0 + row as f64).collect::<Vec<_>>())));
+    list.push(("two levels", true, two_levels(2100)));
+    list.push(("symmetric", true, dominant(150, 3, true)));
+    list.push(("nonsymmetric", false, dominant(130, 5, false)));
+    list.push(("nearly dense", true, dominant(90, 60, true)));
+    list.push(("unsorted", false, unsorted()));
+    list
+}
+
+/// Rows as maps from column to value.
+type Rows = Vec<BTreeMap<usize, f64>>;
+
+fn rows_of<T: Real>(matrix: &Csr<T>) -> Rows {
+    let mut rows = vec![BTreeMap::new(); matrix.rows()];
+    for (row, map) in rows.iter_mut().enumerate() {
+        matrix.row(row).for_each(|(column, value)| *map.entry(column as usize).or_insert(0.0) += value.to_f64());
+    }
+    rows
+}
+
+fn product(rows: &Rows, x: &[f64]) -> Vec<f64> {
+    rows.iter().map(|row| row.iter().map(|(&column, value)| value * x[column]).sum()).collect()
+}
+
+/// Solves with one side of a matrix and a diagonal; or by sweeps.
+fn solve_triangular(
+    rows: &Rows,
+    lower: bool,
+    solver: TriangularSolver,
+    diagonal: &dyn Fn(usize) -> f64,
+    b: &[f64],
+) -> Vec<f64> {
+    let beside = |row: usize, x: &[f64]| -> f64 {
+        let entries = rows[row].iter().filter(|&(&column, _)| if lower { column < row } else { column > row });
+        entries.map(|(&column, value)| value * x[column]).sum()
+    };
+    let element = |row: usize, x: &[f64]| (b[row] - beside(row, x)) / diagonal(row);
+    let mut x = vec![0.0; b.len()];
+    match solver {
+        TriangularSolver::Levels if lower => (0..b.len()).for_each(|row| x[row] = element(row, &x)),
+        TriangularSolver::Levels => (0..b.len()).rev().for_each(|row| x[row] = element(row, &x)),
+        // The first sweep is the one from 0.
+        TriangularSolver::Sweeps(sweeps) => {
+            (0..=sweeps).for_each(|_| x = (0..b.len()).map(|row| element(row, &x)).collect());
+        }
+    }
+    x
+}
+
+/// Rows below the diagonal of each column.
+fn below(rows: &Rows) -> Vec<Vec<usize>> {
+    let mut below = vec![vec![]; rows.len()];
+    for (row, entries) in rows.iter().enumerate() {
+        entries.range(..row).for_each(|(&column, _)| below[column].push(row));
+    }
+    below
+}
+
+/// L and U in one, column by column (the right-looking variant, where the library looks left).
+fn ilu0(mut rows: Rows) -> Rows {
+    for (pivot_row, below) in below(&rows).iter().enumerate() {
+        let pivot_entries = rows[pivot_row].clone();
+        for &row in below {
+            let factor = rows[row][&pivot_row] / pivot_entries[&pivot_row];
+            rows[row].insert(pivot_row, factor);
+            for (column, value) in pivot_entries.range(pivot_row + 1..) {
+                if let Some(entry) = rows[row].get_mut(column) {
+                    *entry -= factor * value;
+                }
+            }
+        }
+    }
+    rows
+}
+
+/// L and Lᵀ in one, column by column.
+fn ic0(mut rows: Rows) -> Rows {
+    for (pivot_row, below) in below(&rows).iter().enumerate() {
+        let pivot = rows[pivot_row][&pivot_row].sqrt();
+        rows[pivot_row].insert(pivot_row, pivot);
+        for &row in below {
+            let value = rows[row][&pivot_row] / pivot;
+            rows[row].insert(pivot_row, value);
+            rows[pivot_row].insert(row, value);
+        }
+        for &row in below {
+            for &column in below.iter().filter(|&&column| column <= row) {
+                let update = rows[row][&pivot_row] * rows[column][&pivot_row];
+                if let Some(entry) = rows[row].get_mut(&column) {
+                    *entry -= update;
+                }
+            }
+        }
+    }
+    rows
+}
+
+/// Solves with the dense block of rows by elimination without exchanges: the matrices are dominant.
+fn solve_block(rows: &Rows, block: std::ops::Range<usize>, b: &[f64]) -> Vec<f64> {
+    let value = |row: usize, column: usize| rows[row].get(&column).copied().unwrap_or(0.0);
+    let mut dense: Vec<Vec<f64>> =
+        block.clone().map(|row| block.clone().map(|column| value(row, column)).chain([b[row]]).collect()).collect();
+    let size = block.len();
+    for pivot in 0..size {
+        for row in (0..size).filter(|&row| row != pivot) {
+            let factor = dense[row][pivot] / dense[pivot][pivot];
+            for column in pivot..=size {
+                dense[row][column] -= factor * dense[pivot][column];
+            }
+        }
+    }
+    (0..size).map(|row| dense[row][size] / dense[row][row]).collect()
+}
+
+/// What M r must be, with a matrix to multiply both it and what was computed with before they are compared.
+fn expected(name: PreconditionerName, rows: &Rows, r: &[f64]) -> (Vec<f64>, Option<Rows>) {
+    let scaled: Rows = rows
+        .iter()
+        .enumerate()
+        .map(|(row, entries)| entries.iter().map(|(&column, value)| (column, value / entries[&row])).collect())
+        .collect();
+    let begin: Vec<f64> = (0..rows.len()).map(|row| r[row] / rows[row][&row]).collect();
+    let bound = scaled.iter().map(|row| row.values().map(|value| value.abs()).sum::<f64>()).fold(0.0, f64::max);
+    let combine =
+        |a: f64, x: &[f64], b: f64, y: &[f64]| -> Vec<f64> { x.iter().zip(y).map(|(x, y)| a * x + b * y).collect() };
+    let z = match name {
+        PreconditionerName::Jacobi => begin,
+        PreconditionerName::BlockJacobi { size } => {
+            let size = size as usize;
+            let blocks = (0..rows.len()).step_by(size);
+            blocks.flat_map(|first| solve_block(rows, first..(first + size).min(rows.len()), r)).collect()
+        }
+        PreconditionerName::Neumann { degree } => {
+            // The sum of the powers of I - ω B.
+            let omega = 1.5 / bound;
+            let (mut power, mut sum) = (begin.clone(), begin);
+            for _ in 0..degree {
+                power = combine(1.0, &power, -omega, &product(&scaled, &power));
+                sum = combine(1.0, &sum, 1.0, &power);
+            }
+            combine(omega, &sum, 0.0, &sum)
+        }
+        PreconditionerName::Chebyshev { degree } => {
+            // The residual is Chebyshev's polynomial of the interval, 1 at 0.
+            let (center, half) = (bound * (1.0 + 1.0 / 30.0) / 2.0, bound * (1.0 - 1.0 / 30.0) / 2.0);
+            let mapped = |x: &[f64]| combine(center / half, x, -1.0 / half, &product(&scaled, x));
+            let (mut before, mut now) = (begin.clone(), mapped(&begin));
+            let (mut before_at_0, mut at_0) = (1.0, center / half);
+            for _ in 0..degree {
+                (before, now) = (now.clone(), combine(2.0, &mapped(&now), -1.0, &before));
+                (before_at_0, at_0) = (at_0, 2.0 * center / half * at_0 - before_at_0);
+            }
+            return (combine(1.0, &begin, -1.0 / at_0, &now), Some(scaled));
+        }
+        PreconditionerName::Ilu0(solver) => {
+            let factors = ilu0(rows.clone());
+            let between = solve_triangular(&factors, true, solver, &|_| 1.0, r);
+            solve_triangular(&factors, false, solver, &|row| factors[row][&row], &between)
+        }
+        PreconditionerName::Ic0(solver) => {
+            let factors = ic0(rows.clone());
+            let between = solve_triangular(&factors, true, solver, &|row| factors[row][&row], r);
+            solve_triangular(&factors, false, solver, &|row| factors[row][&row], &between)
+        }
+    };
+    (z, None)
+}
+
+#[track_caller]
+fn assert_near<T: Real>(computed: &[f64], expected: &[f64], what: &str) {
+    let largest = expected.iter().fold(0.0, |largest: f64, value| largest.max(value.abs()));
+    // The matrices are so well conditioned that some hundred roundings are enough.
+    let bound = 500.0 * T::UNIT_ROUNDOFF * largest;
+    assert_eq!(computed.len(), expected.len(), "{what}");
+    for (row, (computed, expected)) in computed.iter().zip(expected).enumerate() {
+        assert!((computed - expected).abs() <= bound, "{what}, row {row}: {computed} and not {expected}");
+    }
+}
+
+fn wide<T: Real>(vector: &[T]) -> Vec<f64> {
+    vector.iter().map(|value| value.to_f64()).collect()
+}
+
+/// Each preconditioner is the M that its definition says, the same bits every time, and an operator in full.
+pub fn check_preconditioners<T: Real, E: Executor>(executor: &E) -> usize {
+    let mut checked = 0;
+    for (matrix_name, symmetric, matrix) in matrices::<T>() {
+        let rows = rows_of(&matrix);
+        let mut numbers = Numbers::new(9);
+        let (r, before) = (numbers.vector::<T>(matrix.rows()), numbers.vector::<T>(matrix.rows()));
+        let r_there = executor.upload(r.clone()).unwrap();
+        for name in names() {
+            if !symmetric && matches!(name, PreconditionerName::Ic0(_)) {
+                continue;
+            }
+            let what = format!("{name}, {matrix_name} of {} rows, {}", matrix.rows(), T::PRECISION);
+            let mut preconditioner = Preconditioner::new(executor, &matrix, name).unwrap();
+            let mut apply = |alpha: f64, beta: f64, y: &[T]| {
+                let mut y = executor.upload(y.to_vec()).unwrap();
+                preconditioner.apply(T::from_f64(alpha), &r_there, T::from_f64(beta), &mut y).unwrap();
+                executor.download(&y).unwrap()
+            };
+            let nan = vec![T::from_f64(f64::NAN); matrix.rows()];
+            let z = apply(1.0, 0.0, &nan);
+            let (expected, factor) = expected(name, &rows, &wide(&r));
+            let compared = factor.map_or_else(|| wide(&z), |factor| product(&factor, &wide(&z)));
+            assert_near::<T>(&compared, &expected, &what);
+            assert!(apply(1.0, 0.0, &nan) == z, "{what}: not the same bits twice");
+            assert_near::<T>(
+                &wide(&apply(-0.5, 0.0, &nan)),
+                &wide(&z).iter().map(|z| -0.5 * z).collect::<Vec<_>>(),
+                &what,
+            );
+            let sum: Vec<f64> = wide(&z).iter().zip(wide(&before)).map(|(z, y)| 3.0 * z + 2.0 * y).collect();
+            assert_near::<T>(&wide(&apply(3.0, 2.0, &before)), &sum, &what);
+
+            let mut transposed = executor.upload(nan).unwrap();
+            let promised = matches!(name, PreconditionerName::Jacobi | PreconditionerName::Ic0(_));
+            match preconditioner.apply_transposed(T::ONE, &r_there, T::ZERO, &mut transposed) {
+                Ok(()) => assert!(promised && executor.download(&transposed).unwrap() == z, "{what}"),
+                Err(error) => assert!(!promised && error.to_string().contains("no transposed product"), "{what}"),
+            }
+            let mut short = executor.zeros(matrix.rows() + 1).unwrap();
+            let error = preconditioner.apply(T::ONE, &r_there, T::ZERO, &mut short).unwrap_err().to_string();
+            assert_eq!(error, format!("y has length {}, expected {}", matrix.rows() + 1, matrix.rows()));
+            checked += 1;
+        }
+    }
+    checked
+}
+
+/// Solves A x = b from 0, with a preconditioner or without.
+pub fn solve_with<T: Real, E: Executor, M: Method<T, E>>(
+    executor: &E,
+    method: &M,
+    matrix: &Csr<T>,
+    preconditioner: Option<(PreconditionerName, PreconditionerOptions)>,
+    b: &[T],
+) -> (Report, Vec<T>) {
+    let mut plan = Plan::new(executor, matrix.clone(), Format::SellP).unwrap();
+    let mut preconditioner =
+        preconditioner.map(|(name, options)| Preconditioner::with_options(executor, matrix, name, options).unwrap());
+    let (b, mut x) = (executor.upload(b.to_vec()).unwrap(), executor.zeros(matrix.rows()).unwrap());
+    let solver = Solver::new(executor, &mut plan).options(options::<T>());
+    let mut solver = match &mut preconditioner {
+        Some(preconditioner) => solver.preconditioner(preconditioner),
+        None => solver,
+    };
+    let report = solver.solve(method, &b, &mut x).unwrap();
+    (report, executor.download(&x).unwrap())
+}
+
+/// Conjugate gradients take as few iterations with each preconditioner as it promises. Gives them.
+pub fn check_preconditioned<T: Real, E: Executor>(executor: &E) -> Vec<(PreconditionerName, usize)> {
+    let matrix = laplacian::<T>(&[20, 16]);
+    let b = Numbers::new(5).vector(matrix.rows());
+    let plain = solve_with(executor, &Cg, &matrix, None, &b).0.iterations;
+    let mut iterations = vec![];
+    for &name in PreconditionerName::ALL {
+        for bound in [SpectralBound::Gershgorin, SpectralBound::PowerSteps(20)] {
+            let preconditioner_options = PreconditionerOptions { bound, ..PreconditionerOptions::default() };
+            let (report, x) = solve_with(executor, &Cg, &matrix, Some((name, preconditioner_options)), &b);
+            check_report(&report, &options::<T>());
+            assert_eq!(report.outcome, Outcome::Converged, "{name}");
+            assert!(relative_residual(&matrix, &x, &b) <= 1.1 * options::<T>().relative_tolerance, "{name}");
+            let most = match name {
+                // The diagonal is the same everywhere.
+                PreconditionerName::Jacobi => 1.05,
+                PreconditionerName::BlockJacobi { .. } => 0.9,
+                PreconditionerName::Neumann { .. } => 0.7,
+                PreconditionerName::Chebyshev { .. } => 0.4,
+                PreconditionerName::Ilu0(_) | PreconditionerName::Ic0(_) => 0.6,
+            };
+            let now = report.iterations;
+            assert!(now as f64 <= most * plain as f64, "{name}, {}: {now} of {plain} iterations", T::PRECISION);
+            iterations.push((name, now));
+        }
+    }
+    iterations
+}
+
+/// Options for refinement: a tolerance that 32 bits alone do not reach.
+pub fn refinement_options() -> Options {
+    Options { relative_tolerance: 1e-13, ..Options::default() }
+}
+
+/// Solves A x = b from 0 in 64 bits, with a method in 32 bits and a preconditioner or none.
+pub fn refine<E: Executor, M: Method<f32, E>>(
+    executor: &E,
+    method: &M,
+    (matrix, preconditioner): (&Csr<f64>, Option<PreconditionerName>),
+    b: &[f64],
+    options: Options,
+) -> (Report, Vec<f64>) {
+    let narrow = matrix.cast::<f32>();
+    let mut preconditioner = preconditioner.map(|name| Preconditioner::new(executor, &narrow, name).unwrap());
+    let mut plan = Plan::new(executor, matrix.clone(), Format::SellP).unwrap();
+    let mut inner = Plan::new(executor, narrow, Format::SellP).unwrap();
+    let (b, mut x) = (executor.upload(b.to_vec()).unwrap(), executor.zeros(matrix.rows()).unwrap());
+    let refinement = Refinement::new(executor, &mut plan, &mut inner).options(options);
+    let mut refinement = match &mut preconditioner {
+        Some(preconditioner) => refinement.preconditioner(preconditioner),
+        None => refinement,
+    };
+    let report = refinement.solve(method, &b, &mut x).unwrap();
+    (report, executor.download(&x).unwrap())
+}
+
+/// A method in 32 bits comes to a solution in 64 bits.
+pub fn check_refinement<E: Executor>(executor: &E) {
+    let matrix = laplacian::<f64>(&[20, 16]);
+    let b = Numbers::new(6).vector(matrix.rows());
+    let options = refinement_options();
+    for preconditioner in
+        [None, Some(PreconditionerName::Jacobi), Some(PreconditionerName::Ic0(TriangularSolver::Levels))]
+    {
+        let (report, x) = refine(executor, &Cg, (&matrix, preconditioner), &b, options);
+        check_report(&report, &options);
+        assert_eq!(report.outcome, Outcome::Converged, "{report:?}");
+        assert!((1..=8).contains(&report.restarts), "{report:?}");
+        assert!(relative_residual(&matrix, &x, &b) <= 1.1 * options.relative_tolerance);
+    }
+}
