@@ -4,12 +4,15 @@
 extern crate host as warp_spmv;
 
 mod dense;
+mod preconditioners;
+mod refinement;
 #[path = "../../../tests/solvers"]
 mod scenarios {
     pub mod dense;
     #[allow(dead_code, reason = "other tests take the rest")]
     #[path = "../scenarios/numbers.rs"]
     mod numbers;
+    pub mod preconditioner;
     pub mod solver;
 
     pub use numbers::Numbers;
