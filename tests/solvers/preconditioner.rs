@@ -36,7 +36,7 @@ pub fn dominant<T: Real>(rows: usize, each: usize, symmetric: bool) -> Csr<T> {
             }
         }
     }
-    (0..rows).for_each(|row| drop(entries.insert((row, row), 1.2 * sums[row] + 0.5)));
+    entries.extend(sums.iter().enumerate().map(|(row, sum)| ((row, row), 1.2 * sum + 0.5)));
     from_entries(rows, &entries)
 }
 
