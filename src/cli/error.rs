@@ -46,14 +46,34 @@ pub enum Error {
         /// Those that gave none, though the matrix can be stored so.
         failed: Vec<String>,
     },
+    /// A matrix that must be square is not.
+    #[error("{}: {rows} rows and {columns} columns, expected a square matrix", name)]
+    NotSquare {
+        /// The matrix.
+        name: String,
+        /// Number of rows.
+        rows: usize,
+        /// Number of columns.
+        columns: usize,
+    },
+    /// An iterative method did not come to the tolerance.
+    #[error("not converged: {outcome}, after {iterations} iterations")]
+    NotConverged {
+        /// How it ended.
+        outcome: String,
+        /// Iterations done.
+        iterations: usize,
+    },
     /// The results could not be printed.
     #[error("standard output: {0}")]
     Stdout(io::Error),
     /// The results are not right.
     #[error(
-        "wrong answer: {wrong} of {rows} elements of y are farther off than rounding explains, worst in row {worst_row}"
+        "wrong answer: {wrong} of {rows} elements of {vector} are farther off than rounding explains, worst in row {worst_row}"
     )]
     WrongAnswer {
+        /// What is wrong: y, or the residual.
+        vector: &'static str,
         /// Number of wrong elements.
         wrong: usize,
         /// Number of elements.
@@ -64,10 +84,11 @@ pub enum Error {
 }
 
 impl Error {
-    /// The exit code of the process: 1 for a wrong answer, 2 for none.
+    /// The exit code of the process: 1 for a wrong answer, 2 for none, 3 for one that is not good enough.
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::WrongAnswer { .. } => 1,
+            Self::NotConverged { .. } => 3,
             Self::Formats { wrong, .. } if !wrong.is_empty() => 1,
             _ => 2,
         }

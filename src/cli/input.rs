@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-use warp_spmv::Real;
+use warp_spmv::{Csr, Real};
 use warp_spmv::format::Matrix;
 use warp_spmv::io::{ReadOptions, read_matrix, read_vector};
 use warp_spmv::synthetic::Generator;
@@ -76,6 +76,14 @@ impl Source {
         self.generator().map(str::parse)
     }
 
+    /// Generates or reads a matrix that is to be square, in CSR.
+    pub fn load_square<T: Real>(&self) -> Result<(String, Csr<T>), Error> {
+        let Input { name, matrix, .. } = self.load()?;
+        let matrix = matrix.into_csr();
+        let (rows, columns) = (matrix.rows(), matrix.columns());
+        if rows == columns { Ok((name, matrix)) } else { Err(Error::NotSquare { name, rows, columns }) }
+    }
+
     /// What is done to get the matrix: "generate" or "read".
     pub fn verb(&self) -> &'static str {
         if self.generator().is_some() { "generate" } else { "read" }
@@ -111,9 +119,9 @@ fn explain(error: warp_spmv::Error) -> Error {
     }
 }
 
-/// Reads a vector that is to be multiplied by a matrix with this many columns.
+/// Reads a vector that goes with a matrix with this many columns.
 pub fn vector<T: Real>(path: &Path, columns: usize) -> Result<Vec<T>, Error> {
-    let progress = Progress::bytes("reading x");
+    let progress = Progress::bytes("reading a vector");
     let vector: Vec<T> = read_vector(path, Some(&|done, total| progress.update(done, total)))?;
     if vector.len() != columns {
         return Err(Error::VectorLength { path: path.into(), found: vector.len(), expected: columns });

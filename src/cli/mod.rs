@@ -13,6 +13,8 @@ mod record;
 mod report;
 mod run;
 mod run_all;
+mod solution;
+mod solve;
 mod units;
 
 use std::process::ExitCode;
@@ -29,10 +31,12 @@ Examples:
   warp-spmv run 1138_bus.mtx --precision float32 --json
   warp-spmv run 1138_bus.mtx --format all
   warp-spmv convert 1138_bus.mtx 1138_bus.wspmv --format sell-p
+  warp-spmv solve stencil:7:100 --method cg --tolerance 1e-8
   warp-spmv bench --suite paper --out results.json
   warp-spmv report results.json -o report.html
 
-Exit codes: 0 the answer is right, 1 it is wrong, 2 there is none: bad usage, bad input, or something failed.";
+Exit codes: 0 the answer is right, 1 it is wrong, 2 there is none: bad usage, bad input, or something failed,
+3 a solver did not converge.";
 
 /// Sparse matrix-vector multiplication (SpMV) on GPU and CPU
 #[derive(Debug, Parser)]
@@ -50,6 +54,9 @@ enum Command {
     /// Multiply a matrix by a vector, check the answer, and time it
     #[command(after_help = with_generators(run::EXAMPLES))]
     Run(run::Arguments),
+    /// Solve A x = b by an iterative method
+    #[command(after_help = with_generators(solve::EXAMPLES))]
+    Solve(solve::Arguments),
     /// Measure many matrices in many formats, and keep the results
     #[command(after_help = with_generators(bench::EXAMPLES))]
     Bench(bench::Arguments),
@@ -86,6 +93,7 @@ fn parse_and_run() -> Result<(), Error> {
     match CommandLine::try_parse() {
         Ok(CommandLine { command: Command::Info(arguments) }) => info::info(&arguments),
         Ok(CommandLine { command: Command::Run(arguments) }) => run::run(&arguments),
+        Ok(CommandLine { command: Command::Solve(arguments) }) => solve::solve(&arguments),
         Ok(CommandLine { command: Command::Bench(arguments) }) => bench::bench(&arguments),
         Ok(CommandLine { command: Command::Convert(arguments) }) => convert::convert(&arguments),
         Ok(CommandLine { command: Command::Report(arguments) }) => report::report(&arguments),

@@ -46,6 +46,11 @@ impl Progress {
         Self { bar, watch }
     }
 
+    /// Says what is being done now.
+    pub fn say(&self, what: impl Into<Cow<'static, str>>) {
+        self.bar.set_message(what);
+    }
+
     /// Says how much is done. May be called by several threads.
     pub fn update(&self, done: u64, total: u64) {
         self.bar.set_length(total);

@@ -126,26 +126,31 @@ fn run_in<T: Real>(arguments: &Arguments) -> Result<(), Error> {
             return Err(Error::Usage(format!("--{name} {factor:e} is beyond the range of {}", T::PRECISION)));
         }
     }
-    let job = |executor_name, note| Job::<T> {
-        arguments,
-        executor_name,
-        note,
-        alpha: T::from_f64(arguments.alpha),
-        beta: T::from_f64(arguments.beta),
-    };
-    if let Some(executor) = arguments.executor {
-        return executor.with(job(executor, None))?;
+    on_executor(arguments.executor, |executor_name, note| {
+        let (alpha, beta) = (T::from_f64(arguments.alpha), T::from_f64(arguments.beta));
+        executor_name.with(Job::<T> { arguments, executor_name, note, alpha, beta })
+    })
+}
+
+/// Does `work` on the executor that is asked for; otherwise on a GPU or, with a note that there is none, on the CPU. The
+/// outer error is that of an executor that cannot be had.
+pub fn on_executor(
+    asked: Option<ExecutorName>,
+    work: impl Fn(ExecutorName, Option<String>) -> Result<Result<(), Error>, warp_spmv::Error>,
+) -> Result<(), Error> {
+    if let Some(executor) = asked {
+        return work(executor, None)?;
     }
     let mut note = None;
     if cfg!(feature = "cuda") {
-        match ExecutorName::Cuda.with(job(ExecutorName::Cuda, None)) {
+        match work(ExecutorName::Cuda, None) {
             Err(warp_spmv::Error::Unavailable { reason, .. }) => {
                 note = Some(format!("no GPU: {reason}, running on the CPU"));
             }
             done => return done?,
         }
     }
-    ExecutorName::Cpu.with(job(ExecutorName::Cpu, note))?
+    work(ExecutorName::Cpu, note)?
 }
 
 /// All that is done once there is an executor.
@@ -260,6 +265,7 @@ impl<T: Real> Job<'_, T> {
             self.measure(executor, &mut plan, &problem)?;
 
         let wrong_answer = (!verification.passed()).then_some(Error::WrongAnswer {
+            vector: "y",
             wrong: verification.wrong,
             rows: problem.shape.rows,
             worst_row: verification.worst_row.unwrap_or(0),
@@ -361,7 +367,7 @@ impl<T: Real> Job<'_, T> {
 }
 
 /// Does a step, with its progress shown, and says how long it took.
-fn timed<R>(
+pub fn timed<R>(
     executor: &impl Executor,
     what: impl Into<Cow<'static, str>>,
     work: impl FnOnce() -> Result<R, warp_spmv::Error>,
@@ -486,7 +492,7 @@ mod tests {
         let executor_name = ExecutorName::Cpu;
         let job = Job::<f64> { arguments: &arguments, executor_name, note: None, alpha: 1.0, beta: 0.0 };
         let error = job.visit(&Wrong(Cpu::new())).unwrap_err();
-        assert!(matches!(error, Error::WrongAnswer { wrong: 1, rows: 100, worst_row: 99 }), "{error}");
+        assert!(matches!(error, Error::WrongAnswer { vector: "y", wrong: 1, rows: 100, worst_row: 99 }), "{error}");
         assert_eq!(error.exit_code(), 1);
         assert_eq!(folder.path().read_dir().unwrap().count(), 0);
     }

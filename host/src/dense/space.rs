@@ -35,6 +35,8 @@ pub struct Space<'e, E: Executor> {
     executor: &'e E,
     scalars: Vector<f64, E>,
     partial_sums: PartialSums<E::Memory>,
+    /// See [`bytes_moved`](Self::bytes_moved).
+    bytes_moved: u64,
 }
 
 impl<'e, E: Executor> Space<'e, E> {
@@ -49,7 +51,7 @@ impl<'e, E: Executor> Space<'e, E> {
         let length = sums.max(gpu_kernels::dense::passes::MOST_SUMS).saturating_mul(blocks);
         let partial_sums = PartialSums { values: executor.zeros(length)?, sums: 0, blocks: 0 };
         let scalars = executor.upload(constants(slots))?;
-        Ok(Self { executor, scalars, partial_sums })
+        Ok(Self { executor, scalars, partial_sums, bytes_moved: 0 })
     }
 
     /// The executor.
@@ -60,6 +62,11 @@ impl<'e, E: Executor> Space<'e, E> {
     /// Number of slots.
     pub fn slots(&self) -> usize {
         self.scalars.len()
+    }
+
+    /// Bytes of vectors that everything queued so far reads and writes. A vector that is given twice counts twice.
+    pub fn bytes_moved(&self) -> u64 {
+        self.bytes_moved
     }
 
     /// All scalars, as they are when everything queued is done: waits for that.
@@ -133,6 +140,9 @@ impl<'e, E: Executor> Space<'e, E> {
             assert!(R == P::READ, "the pass reads another number of vectors");
             assert!(W == P::WRITTEN, "the pass writes another number of vectors");
         }
+        let vectors = read.iter().map(Part::len).chain(written.iter().map(PartMut::len));
+        let again = written.iter().skip(P::OVERWRITTEN).map(PartMut::len);
+        self.bytes_moved += bytes::<T>(vectors.chain(again));
         let mut slots = [0; MOST_COEFFICIENTS];
         slots[..C].copy_from_slice(&coefficients);
         self.executor.pass(PassOperands::<T, P, _> {
@@ -152,6 +162,7 @@ impl<'e, E: Executor> Space<'e, E> {
     /// # Errors
     /// When the columns' lengths differ, there are more products than the space has room for, or the device fails.
     pub fn gram<T: Real>(&mut self, x: Columns<'_, T, E::Memory>, y: Columns<'_, T, E::Memory>) -> Result<(), Error> {
+        self.bytes_moved += bytes::<T>([x.part.len(), y.part.len()]);
         self.executor.gram(GramOperands { x, y, scalars: &self.scalars, partial_sums: &mut self.partial_sums })
     }
 
@@ -169,6 +180,8 @@ impl<'e, E: Executor> Space<'e, E> {
         beta: T,
         y: ColumnsMut<'_, T, E::Memory>,
     ) -> Result<(), Error> {
+        let again = if beta == T::ZERO { 0 } else { y.part.len() };
+        self.bytes_moved += bytes::<T>([x.part.len(), y.part.len(), again]);
         self.executor.combine(CombineOperands { alpha, x, coefficients, scalars: &self.scalars, beta, y })
     }
 
@@ -200,6 +213,11 @@ impl<'e, E: Executor> Space<'e, E> {
             scalars: &mut self.scalars,
         })
     }
+}
+
+/// Bytes of parts of these lengths.
+fn bytes<T: Real>(lengths: impl IntoIterator<Item = usize>) -> u64 {
+    lengths.into_iter().map(|length| (length * size_of::<T>()) as u64).sum()
 }
 
 /// Slots with nothing but the constant ones.

@@ -9,8 +9,8 @@ use crate::real::Real;
 
 /// Conjugate gradients (Hestenes & Stiefel 1952), for symmetric positive definite matrices and preconditioners.
 ///
-/// An iteration takes a product with the matrix, one with the preconditioner, and reads and writes 10 vectors, with a
-/// preconditioner 14. Vectors besides b and x: 3, or 4.
+/// An iteration takes a product with the matrix, one with the preconditioner, and reads and writes 11 vectors, with a
+/// preconditioner 13. Vectors besides b and x: 3, or 4.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Cg;
 

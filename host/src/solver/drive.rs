@@ -1,5 +1,6 @@
 //! What all methods share: limits, history, callback, outcome.
 
+use std::cell::Cell;
 use std::ops::ControlFlow;
 use std::time::Instant;
 
@@ -10,6 +11,7 @@ use super::method::{
 use super::operator::Operator;
 use super::options::Options;
 use super::report::{Outcome, Progress, Report};
+use super::work::{Counted, Work};
 use crate::dense::{Fill, ITERATION, STATUS, Space, Step, ZERO};
 use crate::error::{Error, check_length};
 use crate::executor::{Executor, Recording};
@@ -88,8 +90,12 @@ impl<'a, T: Real, E: Executor> Solver<'a, T, E> {
         let ring_length = interval.saturating_add(size.iterations_at_once);
         let space = Space::new(self.executor, ring.saturating_add(ring_length), size.sums)?;
         let norm = space.program(&[Step::square_root(SCRATCH, SCRATCH)])?;
-        let preconditioner: Option<&mut dyn Operator<T, E>> = match &mut self.preconditioner {
-            Some(preconditioner) => Some(&mut **preconditioner),
+        let [products, preconditionings] = &[Cell::new(0), Cell::new(0)];
+        let mut operator = Counted { operator: &mut *self.operator, applications: products };
+        let mut preconditioner = match &mut self.preconditioner {
+            Some(preconditioner) => {
+                Some(Counted { operator: &mut **preconditioner, applications: preconditionings })
+            }
             None => None,
         };
         let mut goes_on = |_: &Progress| ControlFlow::Continue(());
@@ -98,8 +104,8 @@ impl<'a, T: Real, E: Executor> Solver<'a, T, E> {
             None => &mut goes_on,
         };
         let problem = Problem {
-            operator: &mut *self.operator,
-            preconditioner,
+            operator: &mut operator,
+            preconditioner: preconditioner.as_mut().map(|preconditioner| preconditioner as _),
             right_hand_side: b,
             solution: x,
             residual: self.executor.zeros(rows)?,
@@ -116,6 +122,8 @@ impl<'a, T: Real, E: Executor> Solver<'a, T, E> {
             history: Vec::new(),
             iterations: 0,
             best: (f64::INFINITY, 0),
+            applications: [products, preconditionings],
+            work: Work::default(),
         };
         run.solve(method)
     }
@@ -135,6 +143,9 @@ struct Run<'a, T: Real, E: Executor> {
     iterations: usize,
     /// The smallest residual norm that was progress, and its iteration.
     best: (f64, usize),
+    /// Of the matrix and of the preconditioner.
+    applications: [&'a Cell<u64>; 2],
+    work: Work,
 }
 
 impl<T: Real, E: Executor> Run<'_, T, E> {
@@ -191,6 +202,7 @@ impl<T: Real, E: Executor> Run<'_, T, E> {
             right_hand_side_norm,
             history: self.history,
             restarts: starts.saturating_sub(1),
+            work: self.work,
             elapsed: self.begin.elapsed(),
         })
     }
@@ -212,7 +224,17 @@ impl<T: Real, E: Executor> Run<'_, T, E> {
             let wanted = left.clamp(1, self.options.check_interval.into());
             let calls = wanted.div_ceil(self.iterations_at_once.into()) as usize;
             let executor = self.problem.space.executor();
-            executor.repeat(&mut recording, calls, &mut || iteration.advance(&mut self.problem))?;
+            executor.repeat(&mut recording, calls, &mut || {
+                let [products, preconditionings] = self.applications;
+                let now = |bytes| [products.get(), preconditionings.get(), bytes];
+                let before = now(self.problem.space.bytes_moved());
+                iteration.advance(&mut self.problem)?;
+                let after = now(self.problem.space.bytes_moved());
+                // It is the same every time.
+                let taken = |what: usize| (after[what] - before[what]) as f64 / f64::from(self.iterations_at_once);
+                self.work = Work { products: taken(0), preconditionings: taken(1), vector_bytes: taken(2) };
+                Ok(())
+            })?;
             let scalars = self.problem.space.scalars()?;
             let stopped = self.take_history(&scalars);
             let status = scalars[STATUS as usize] as u32;

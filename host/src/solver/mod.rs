@@ -35,9 +35,11 @@
 //! [`Iteration`], which holds the method's vectors and [programs](Space::program). [`Iteration::start`] sets them up from
 //! the residual that is in [`Problem::residual`], and [`Iteration::advance`] queues one iteration: products with the
 //! operator, [passes](Space::pass), and programs of which one ends with [`Problem::check`]. Everything else, limits,
-//! history, callback, outcomes, is [`Solver`]'s. [`Cg`] is an example.
+//! history, callback, outcomes, is [`Solver`]'s. A variant of [`MethodName`] makes it known to the command. [`Cg`] is an
+//! example.
 #![forbid(unsafe_code)]
 
+mod catalogue;
 mod cg;
 mod drive;
 mod method;
@@ -47,7 +49,9 @@ mod pipelined_cg;
 pub mod preconditioner;
 mod refinement;
 mod report;
+mod work;
 
+pub use catalogue::MethodName;
 pub use cg::Cg;
 pub use drive::{Callback, Solver};
 pub use method::{FIRST_METHOD_SLOT, Iteration, Method, Problem, Size, breakdown_code};
@@ -56,6 +60,7 @@ pub use options::Options;
 pub use pipelined_cg::PipelinedCg;
 pub use refinement::Refinement;
 pub use report::{Outcome, Progress, Report};
+pub use work::Work;
 
 #[cfg(doc)]
 use crate::dense::Space;

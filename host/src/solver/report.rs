@@ -3,6 +3,8 @@
 use std::fmt;
 use std::time::Duration;
 
+use super::work::Work;
+
 /// How a solver ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -51,6 +53,8 @@ pub struct Report {
     /// How often the method was begun anew from the x that it had: because its own residual had lost touch with the true
     /// one, or it had broken down after it had made progress.
     pub restarts: usize,
+    /// What an iteration takes.
+    pub work: Work,
     /// Time in all.
     pub elapsed: Duration,
 }

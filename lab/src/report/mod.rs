@@ -8,7 +8,7 @@ mod table;
 
 use std::path::Path;
 
-pub use plots::Figure;
+pub use plots::{Figure, residual_history};
 pub(crate) use plots::draw;
 pub use series::Series;
 

@@ -5,6 +5,7 @@ mod bars;
 mod canvas;
 mod dots;
 mod experiment;
+mod history;
 mod lines;
 mod style;
 
@@ -13,6 +14,7 @@ pub use canvas::shortened;
 use super::{Error, Report};
 
 pub use experiment::draw;
+pub use history::residual_history;
 
 /// A figure.
 #[derive(Clone, Debug, PartialEq)]

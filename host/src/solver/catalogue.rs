@@ -1,0 +1,78 @@
+//! The methods by name: the one place that lists them.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::cg::Cg;
+use super::drive::Solver;
+use super::pipelined_cg::PipelinedCg;
+use super::report::Report;
+use crate::error::Error;
+use crate::executor::Executor;
+use crate::plan::Vector;
+use crate::real::Real;
+
+/// A method by name, with its default parameters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum MethodName {
+    /// [`Cg`].
+    Cg,
+    /// [`PipelinedCg`].
+    PipelinedCg,
+}
+
+impl MethodName {
+    /// Every method.
+    pub const ALL: &[Self] = &[Self::Cg, Self::PipelinedCg];
+
+    /// The name, as [`FromStr`] takes it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Cg => "cg",
+            Self::PipelinedCg => "pipelined-cg",
+        }
+    }
+
+    /// What it is, and for which matrices.
+    pub fn about(self) -> &'static str {
+        match self {
+            Self::Cg => "Conjugate gradients, for symmetric positive definite matrices",
+            Self::PipelinedCg => "The same with one reduction in an iteration: faster on a GPU for small matrices",
+        }
+    }
+
+    /// [`Solver::solve`] by this method.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn solve<T: Real, E: Executor>(
+        self,
+        solver: &mut Solver<'_, T, E>,
+        b: &Vector<T, E>,
+        x: &mut Vector<T, E>,
+    ) -> Result<Report, Error> {
+        match self {
+            Self::Cg => solver.solve(&Cg, b, x),
+            Self::PipelinedCg => solver.solve(&PipelinedCg, b, x),
+        }
+    }
+}
+
+impl fmt::Display for MethodName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for MethodName {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self, Error> {
+        Self::ALL.iter().copied().find(|method| method.name() == name).ok_or_else(|| Error::Name {
+            what: "method",
+            name: name.into(),
+            expected: Self::ALL.iter().map(|method| method.name()).collect::<Vec<_>>().join(", "),
+        })
+    }
+}

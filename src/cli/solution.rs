@@ -1,0 +1,181 @@
+//! What `warp-spmv solve` reports.
+
+use std::fmt::{self, Display};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::{Serialize, Serializer};
+
+use super::output::printable;
+use super::record::{Checked, Environment, Shape, seconds};
+use super::units::{self, duration, four_digits};
+
+/// The JSON record of `solve --json`. Norms are Euclidean, times are in seconds.
+#[derive(Debug, Serialize)]
+pub struct Solution {
+    /// Version of this program.
+    pub version: &'static str,
+    /// The matrix.
+    pub matrix: Shape,
+    /// The method, as `--method` takes it.
+    pub method: &'static str,
+    /// The format of the matrix, as `--format` takes it.
+    pub format: &'static str,
+    /// The executor, as `--executor` takes it.
+    pub executor: &'static str,
+    /// What the executor runs on.
+    pub device: String,
+    /// "float32" or "float64".
+    pub precision: &'static str,
+    /// When it has converged.
+    pub tolerance: Tolerance,
+    /// How it ended: "converged", "iteration limit" and so on, with the reason of a breakdown.
+    pub outcome: String,
+    /// Whether it converged.
+    pub converged: bool,
+    /// Iterations done.
+    pub iterations: usize,
+    /// How often the method was begun anew from the x that it had.
+    pub restarts: usize,
+    /// What is left.
+    pub residual: Residual,
+    /// The norm of the error of x over that of x; null where b is from a file.
+    pub error: Option<f64>,
+    /// How long each step took.
+    pub times: Times,
+    /// What an iteration consists of; null unless asked for.
+    pub account: Option<Account>,
+    /// The norm of the residual before the first iteration and after each, as the method computes it.
+    pub history: Vec<f64>,
+    /// Where x was written, if it was.
+    pub out: Option<PathBuf>,
+    /// Where the history was drawn, if it was.
+    pub plot: Option<PathBuf>,
+    /// What else may matter for the times.
+    pub environment: Environment,
+}
+
+/// When a solver has converged.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Tolerance {
+    /// As a part of the norm of b.
+    pub relative: f64,
+    /// As a norm.
+    pub absolute: f64,
+    /// The norm that one of the two allows.
+    pub norm: f64,
+}
+
+/// Norms of b − A x for the x that was found.
+#[derive(Debug, Serialize)]
+pub struct Residual {
+    /// The norm of b.
+    pub right_hand_side: f64,
+    /// The norm of the residual as the executor computes it.
+    pub norm: f64,
+    /// The same in twice the precision.
+    pub exact: f64,
+    /// How far the executor's residual is from the exact one, row by row.
+    pub verification: Checked,
+}
+
+/// How long each step took.
+#[derive(Debug, Serialize)]
+pub struct Times {
+    /// What was done to get the matrix: "read" or "generate".
+    pub source: &'static str,
+    /// Reading or generating the matrix and the vectors.
+    #[serde(serialize_with = "seconds")]
+    pub load: Duration,
+    /// Converting the matrix to the format.
+    #[serde(serialize_with = "seconds")]
+    pub convert: Duration,
+    /// Moving it to the executor's memory.
+    #[serde(serialize_with = "seconds")]
+    pub upload: Duration,
+    /// Solving, from the vectors in the executor's memory to the last residual.
+    #[serde(serialize_with = "seconds")]
+    pub solve: Duration,
+    /// An iteration; null where there was none.
+    #[serde(serialize_with = "seconds_if_any")]
+    pub iteration: Option<Duration>,
+}
+
+/// What an iteration consists of, and how long that takes by itself.
+#[derive(Debug, Serialize)]
+pub struct Account {
+    /// Products with the matrix.
+    pub products: f64,
+    /// Seconds of one, the median of many in a row.
+    pub product: f64,
+    /// Bytes of vectors that are read and written besides.
+    pub vector_bytes: f64,
+    /// How fast a copy of a large array is, in 10^9 bytes a second, read and written.
+    pub copy_gbps: f64,
+    /// Seconds of the products, and of the vectors at the speed of a copy.
+    pub expected: f64,
+    /// The time of an iteration over the expected one.
+    pub ratio: Option<f64>,
+}
+
+fn seconds_if_any<S: Serializer>(time: &Option<Duration>, serializer: S) -> Result<S::Ok, S::Error> {
+    time.map(|time| time.as_secs_f64()).serialize(serializer)
+}
+
+/// The report for people.
+impl Display for Solution {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { matrix, method, format, executor, device, precision, residual, times, .. } = self;
+        writeln!(f, "matrix        {}", printable(&matrix.name))?;
+        writeln!(f, "shape         {matrix}")?;
+        writeln!(f, "method        {method}, {format}, {precision}")?;
+        writeln!(f, "executor      {executor}, {device}")?;
+        writeln!(f, "{:13} {}", times.source, duration(times.load))?;
+        writeln!(f, "convert       {}", duration(times.convert))?;
+        writeln!(f, "upload        {}", duration(times.upload))?;
+        write!(f, "solve         {}", duration(times.solve))?;
+        match times.iteration {
+            Some(iteration) => writeln!(f, ", {} an iteration", duration(iteration))?,
+            None => writeln!(f)?,
+        }
+        if let Some(account) = &self.account {
+            writeln!(f, "iteration     {account}")?;
+        }
+        let restarts = match self.restarts {
+            0 => String::new(),
+            restarts => format!(", begun anew {restarts} times"),
+        };
+        writeln!(f, "outcome       {} after {} iterations{restarts}", self.outcome, self.iterations)?;
+        writeln!(f, "residual      {residual}")?;
+        if let Some(error) = self.error {
+            writeln!(f, "error of x    {error:.2e}")?;
+        }
+        for (what, path) in [("output", &self.out), ("plot", &self.plot)] {
+            if let Some(path) = path {
+                writeln!(f, "{what:13} {}", printable(&path.to_string_lossy()))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Display for Residual {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { right_hand_side, norm, exact, verification } = self;
+        let checked = if verification.passed { "" } else { ", which is WRONG" };
+        write!(f, "{norm:.3e}{checked}, in twice the precision {exact:.3e}; b has {right_hand_side:.3e}")
+    }
+}
+
+impl Display for Account {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let time = |seconds| duration(Duration::from_secs_f64(seconds));
+        let Self { products, product, vector_bytes, copy_gbps, expected, ratio } = self;
+        let (bytes, speed) = (units::bytes(*vector_bytes as u128), four_digits(*copy_gbps));
+        write!(f, "{products} products of {}, {bytes} of vectors at {speed} GB/s: {}", time(*product), time(*expected))?;
+        match ratio {
+            Some(ratio) => write!(f, "; it takes {ratio:.3} times that"),
+            None => Ok(()),
+        }
+    }
+}

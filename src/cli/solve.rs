@@ -1,0 +1,398 @@
+//! `warp-spmv solve`: solves a system of linear equations, checks the residual, and says how long it took.
+
+use std::io::Write;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use lab::report::residual_history;
+use lab::subject::{self, Subject};
+use lab::timing::{self, Effort};
+use lab::vectors::random_vector;
+use warp_spmv::executor::ExecutorName;
+use warp_spmv::io::{replace_file, write_vector};
+use warp_spmv::solver::{MethodName, Options, Outcome, Report, Solver};
+use warp_spmv::verify::{exact, verify};
+use warp_spmv::{Csr, Format, Real, Vector};
+
+use super::error::Error;
+use super::input::{self, Source};
+use super::output;
+use super::progress::Progress;
+use super::record::{Environment, Shape};
+use super::run::{DEFAULT_FORMAT, Precision, Prepared, executor_parser, on_executor, timed};
+use super::solution::{Account, Residual, Solution, Times, Tolerance};
+
+pub const EXAMPLES: &str = "\
+Examples:
+  warp-spmv solve stencil:7:100
+  warp-spmv solve 1138_bus.mtx --tolerance 1e-8 --rhs b.mtx --out x.mtx
+  warp-spmv solve stencil:5:500 --method pipelined-cg --plot residual.svg
+  warp-spmv solve stencil:7:300 --format sell-p --tolerance 0 --iterations 500 --time --json
+
+Exit codes: 0 converged, 1 the residual that was computed is wrong, 2 there is no answer, 3 not converged (what --out
+writes is then the x it had come to).";
+
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    #[command(flatten)]
+    source: Source,
+    /// How the system is solved
+    #[arg(long, default_value = MethodName::Cg.name(), value_parser = method_parser())]
+    method: MethodName,
+    /// Converged when the norm of b − A x is at most this times that of b
+    #[arg(long, value_name = "NUMBER", default_value_t = Options::default().relative_tolerance,
+          value_parser = at_least_0)]
+    tolerance: f64,
+    /// Converged as well when the norm of b − A x is at most this
+    #[arg(long, value_name = "NUMBER", default_value_t = Options::default().absolute_tolerance,
+          value_parser = at_least_0)]
+    absolute_tolerance: f64,
+    /// Iterations at most
+    #[arg(long, value_name = "N", default_value_t = Options::default().iteration_limit)]
+    iterations: u32,
+    /// Seconds at most
+    #[arg(long, value_name = "NUMBER", value_parser = seconds)]
+    seconds: Option<Duration>,
+    /// Iterations between two looks of the host at how far it is
+    #[arg(long, value_name = "N", default_value_t = Options::default().check_interval,
+          value_parser = clap::value_parser!(u32).range(1..))]
+    check_interval: u32,
+    /// Matrix Market array file with b [default: A x, for an x of ones or of the values of --seed]
+    #[arg(long, value_name = "FILE")]
+    rhs: Option<PathBuf>,
+    /// b is A x for an x of pseudo-random values from -1 to 1 that depend on this number
+    #[arg(long, value_name = "N", conflicts_with = "rhs")]
+    seed: Option<u64>,
+    /// Matrix Market array file with the x to start from [default: zeros]
+    #[arg(long, value_name = "FILE")]
+    start: Option<PathBuf>,
+    /// Write x to this Matrix Market array file
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Draw the norm of the residual after each iteration into this SVG file
+    #[arg(long, value_name = "FILE")]
+    plot: Option<PathBuf>,
+    /// Compare the time of an iteration with those of its products, and of its vectors at the speed of a copy
+    #[arg(long)]
+    time: bool,
+    /// How the matrix is stored and multiplied
+    #[arg(long, default_value = DEFAULT_FORMAT.name(), value_parser = format_parser())]
+    format: Format,
+    /// Where it is solved [default: cuda where there is a GPU that this program can use, otherwise cpu]
+    #[arg(long, value_parser = executor_parser())]
+    executor: Option<ExecutorName>,
+    /// The type of all values; sums and norms are always of float64
+    #[arg(long, value_enum, default_value_t = Precision::Float64)]
+    precision: Precision,
+    /// Print one JSON record instead of text
+    #[arg(long)]
+    json: bool,
+}
+
+fn method_parser() -> impl TypedValueParser<Value = MethodName> {
+    let values = MethodName::ALL.iter().map(|method| PossibleValue::new(method.name()).help(method.about()));
+    PossibleValuesParser::new(values).try_map(|name| name.parse::<MethodName>())
+}
+
+fn format_parser() -> impl TypedValueParser<Value = Format> {
+    PossibleValuesParser::new(Format::ALL.iter().map(|format| format.name())).try_map(|name| name.parse::<Format>())
+}
+
+/// A number that is not negative.
+pub fn at_least_0(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(number) if number >= 0.0 && number.is_finite() => Ok(number),
+        _ => Err("expected a number, 0 or more".into()),
+    }
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let duration = at_least_0(text)?;
+    Duration::try_from_secs_f64(duration).map_err(|error| error.to_string())
+}
+
+pub fn solve(arguments: &Arguments) -> Result<(), Error> {
+    for file in arguments.out.iter().chain(&arguments.plot) {
+        output::check_folder(file)?;
+    }
+    match arguments.precision {
+        Precision::Float32 => solve_in::<f32>(arguments),
+        Precision::Float64 => solve_in::<f64>(arguments),
+    }
+}
+
+fn solve_in<T: Real>(arguments: &Arguments) -> Result<(), Error> {
+    on_executor(arguments.executor, |name, note| {
+        subject::with(name, Job::<T> { arguments, note, real: std::marker::PhantomData })
+    })
+}
+
+/// All that is done once there is an executor.
+struct Job<'a, T> {
+    arguments: &'a Arguments,
+    /// What to say on standard error as soon as the input has turned out to be right.
+    note: Option<String>,
+    real: std::marker::PhantomData<T>,
+}
+
+/// A x = b, on the host.
+struct System<T: Real> {
+    name: String,
+    matrix: Csr<T>,
+    b: Vec<T>,
+    start: Vec<T>,
+    /// The x that b was made from.
+    known: Option<Vec<T>>,
+}
+
+impl<T: Real> System<T> {
+    fn load(arguments: &Arguments) -> Result<Self, Error> {
+        let (name, matrix) = arguments.source.load_square::<T>()?;
+        let rows = matrix.rows();
+        let (b, known) = match &arguments.rhs {
+            Some(path) => (input::vector(path, rows)?, None),
+            None => {
+                let x = arguments.seed.map_or_else(|| vec![T::ONE; rows], |seed| random_vector(rows, seed));
+                let product = exact(&matrix, T::ONE, &x, T::ZERO, &vec![T::ZERO; rows])?;
+                (product.iter().map(|element| T::from_f64(element.value())).collect(), Some(x))
+            }
+        };
+        let start = match &arguments.start {
+            Some(path) => input::vector(path, rows)?,
+            None => vec![T::ZERO; rows],
+        };
+        Ok(Self { name, matrix, b, start, known })
+    }
+}
+
+impl<T: Real> subject::Visitor for Job<'_, T> {
+    type Output = Result<(), Error>;
+
+    fn visit<S: Subject>(self, executor: &S) -> Self::Output {
+        let arguments = self.arguments;
+        let begin = Instant::now();
+        let system = System::<T>::load(arguments)?;
+        let load = begin.elapsed();
+        if let Some(note) = &self.note {
+            output::say(note);
+        }
+        let Prepared { mut plan, convert, upload } =
+            Prepared::new(executor, system.matrix.clone(), &mut None, arguments.format)?;
+        let (b, mut x) = (executor.upload(system.b.clone())?, executor.upload(system.start.clone())?);
+
+        let tolerance = Tolerance {
+            relative: arguments.tolerance,
+            absolute: arguments.absolute_tolerance,
+            norm: arguments.absolute_tolerance.max(arguments.tolerance * norm(system.b.iter().map(|b| b.to_f64()))),
+        };
+        let (report, looks) = self.solve(executor, &mut plan, tolerance, &b, &mut x)?;
+        let computed = executor.download(&x)?;
+
+        // The residual as the executor multiplies, against the one in twice the precision.
+        let mut residual = b;
+        plan.apply(-T::ONE, &x, T::ONE, &mut residual)?;
+        let expected = exact(&system.matrix, -T::ONE, &computed, T::ONE, &system.b)?;
+        let verification = verify(&executor.download(&residual)?, &expected, plan.format())?;
+        let wrong_answer = (!verification.passed()).then_some(Error::WrongAnswer {
+            vector: "the residual",
+            wrong: verification.wrong,
+            rows: system.matrix.rows(),
+            worst_row: verification.worst_row.unwrap_or(0),
+        });
+        let right = wrong_answer.is_none();
+        let iteration = looks.time_of_iteration(&report);
+        let account = match iteration {
+            Some(iteration) if arguments.time => account(executor, &mut plan, &mut x, &report, iteration)?,
+            _ => None,
+        };
+        let (out, plot) = (arguments.out.clone().filter(|_| right), arguments.plot.clone());
+        if let Some(path) = &out {
+            write_vector(path, &computed)?;
+        }
+        if let Some(path) = &plot {
+            draw(path, &format!("{}, {}", system.name, arguments.method), &report.history, tolerance.norm)?;
+        }
+        let not_converged = (report.outcome != Outcome::Converged)
+            .then(|| Error::NotConverged { outcome: report.outcome.to_string(), iterations: report.iterations });
+        let solution = Solution {
+            version: env!("CARGO_PKG_VERSION"),
+            matrix: Shape::new(system.name, &system.matrix),
+            method: arguments.method.name(),
+            format: plan.format().name(),
+            executor: S::NAME.name(),
+            device: executor.device().name.clone(),
+            precision: T::PRECISION,
+            tolerance,
+            outcome: report.outcome.to_string(),
+            converged: report.outcome == Outcome::Converged,
+            iterations: report.iterations,
+            restarts: report.restarts,
+            residual: Residual {
+                right_hand_side: report.right_hand_side_norm,
+                norm: report.residual_norm,
+                exact: norm(expected.iter().map(|element| element.value())),
+                verification: verification.into(),
+            },
+            error: system.known.map(|known| distance(&computed, &known)),
+            times: Times { source: arguments.source.verb(), load, convert, upload, solve: report.elapsed, iteration },
+            account,
+            history: report.history,
+            out,
+            plot,
+            environment: Environment::here(),
+        };
+        output::print(&if arguments.json { output::json(&solution) } else { solution.to_string() })?;
+        wrong_answer.or(not_converged).map_or(Ok(()), Err)
+    }
+}
+
+impl<T: Real> Job<'_, T> {
+    /// Solves, and shows the residual on the way.
+    fn solve<S: Subject>(
+        &self,
+        executor: &S,
+        operator: &mut warp_spmv::Plan<'_, T, S>,
+        tolerance: Tolerance,
+        b: &Vector<T, S>,
+        x: &mut Vector<T, S>,
+    ) -> Result<(Report, Looks), Error> {
+        let options = Options {
+            relative_tolerance: tolerance.relative,
+            absolute_tolerance: tolerance.absolute,
+            iteration_limit: self.arguments.iterations,
+            time_limit: self.arguments.seconds,
+            check_interval: self.arguments.check_interval,
+            ..Options::default()
+        };
+        let line = Progress::spinner(format!("solving by {}", self.arguments.method));
+        let mut looks = Looks::default();
+        let mut callback = |progress: &warp_spmv::solver::Progress| {
+            if looks.hears_of(progress.iteration, progress.elapsed) {
+                let (iteration, norm, goal) = (progress.iteration, progress.residual_norm, tolerance.norm);
+                line.say(format!("iteration {iteration}, residual {norm:.2e}, to come to {goal:.2e}"));
+            }
+            ControlFlow::Continue(())
+        };
+        let mut solver = Solver::new(executor, operator).options(options).callback(&mut callback);
+        let report = self.arguments.method.solve(&mut solver, b, x)?;
+        Ok((report, looks))
+    }
+}
+
+/// When the host looked, and how far it was: the iterations between two looks have the same time.
+#[derive(Debug, Default)]
+struct Looks {
+    first: Option<(usize, Duration)>,
+    last_but_one: Option<(usize, Duration)>,
+    last: Option<(usize, Duration)>,
+}
+
+impl Looks {
+    /// Takes the next iteration; says whether it begins another look.
+    fn hears_of(&mut self, iteration: usize, elapsed: Duration) -> bool {
+        let another = self.last.is_none_or(|(_, before)| before != elapsed);
+        if another && let Some(last) = self.last {
+            self.first.get_or_insert(last);
+            self.last_but_one = Some(last);
+        }
+        self.last = Some((iteration, elapsed));
+        another
+    }
+
+    /// Time of an iteration, without the beginning, in which work is recorded, and without the end, where iterations
+    /// were queued that had nothing to do; of all together where there is nothing between.
+    fn time_of_iteration(&self, report: &Report) -> Option<Duration> {
+        let (iterations, time) = match (self.first, self.last_but_one) {
+            (Some((first, begin)), Some((last, end))) if last > first => (last - first, end.saturating_sub(begin)),
+            _ => (report.iterations, report.elapsed),
+        };
+        (iterations > 0).then(|| time.div_f64(iterations as f64))
+    }
+}
+
+const EFFORT: Effort = Effort { warm_ups: 5, repetitions: 50, seconds: 0.5 };
+
+/// Times what an iteration consists of; none where times say nothing.
+fn account<T: Real, S: Subject>(
+    executor: &S,
+    plan: &mut warp_spmv::Plan<'_, T, S>,
+    x: &mut Vector<T, S>,
+    report: &Report,
+    iteration: Duration,
+) -> Result<Option<Account>, Error> {
+    let mut y = executor.zeros(plan.matrix().rows())?;
+    let mut multiply = || plan.apply(T::ONE, x, T::ZERO, &mut y);
+    let (product, _) =
+        timed(executor, "timing the product", || timing::measure(executor, EFFORT, &mut || Ok(()), &mut multiply))?;
+    let (ceilings, _) = timed(executor, "timing a copy", || executor.ceilings())?;
+    let Some(ceilings) = ceilings else { return Ok(None) };
+    let vectors = report.work.vector_bytes / (ceilings.copy_gbps * 1e9);
+    let expected = report.work.products * product.time + vectors;
+    Ok(Some(Account {
+        products: report.work.products,
+        product: product.time,
+        vector_bytes: report.work.vector_bytes,
+        copy_gbps: ceilings.copy_gbps,
+        expected,
+        ratio: (expected > 0.0).then(|| iteration.as_secs_f64() / expected),
+    }))
+}
+
+/// Draws the history of the residual.
+fn draw(path: &Path, title: &str, history: &[f64], tolerance: f64) -> Result<(), Error> {
+    let figure = residual_history(title, history, tolerance)?;
+    Ok(replace_file(path, |file| file.write_all(figure.svg.as_bytes()))?)
+}
+
+/// The Euclidean norm.
+fn norm(values: impl Iterator<Item = f64>) -> f64 {
+    values.map(|value| value * value).sum::<f64>().sqrt()
+}
+
+/// ‖found − known‖ / ‖known‖.
+fn distance<T: Real>(found: &[T], known: &[T]) -> f64 {
+    let pairs = found.iter().zip(known);
+    let difference = norm(pairs.map(|(found, known)| found.to_f64() - known.to_f64()));
+    let size = norm(known.iter().map(|known| known.to_f64()));
+    if difference == 0.0 { 0.0 } else { difference / size }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_iteration_is_timed_between_the_first_look_and_the_last_but_one() {
+        let report = |iterations| Report {
+            outcome: Outcome::Converged,
+            iterations,
+            residual_norm: 0.0,
+            right_hand_side_norm: 1.0,
+            history: vec![],
+            restarts: 0,
+            work: Default::default(),
+            elapsed: Duration::from_millis(900),
+        };
+        let time = |looks: &[(usize, u64)]| {
+            let mut heard = Looks::default();
+            let (mut begun, mut last) = (vec![], 0);
+            for &(end, milliseconds) in looks {
+                for iteration in last + 1..=end {
+                    if heard.hears_of(iteration, Duration::from_millis(milliseconds)) {
+                        begun.push(iteration);
+                    }
+                }
+                last = end;
+            }
+            assert_eq!(begun.len(), looks.len());
+            heard.time_of_iteration(&report(last)).map(|time| time.as_micros())
+        };
+        assert_eq!(time(&[]), None);
+        assert_eq!(time(&[(9, 500)]), Some(100_000));
+        assert_eq!(time(&[(10, 500), (18, 600)]), Some(50_000));
+        assert_eq!(time(&[(10, 500), (20, 600), (23, 900)]), Some(10_000));
+        assert_eq!(time(&[(10, 500), (20, 600), (30, 660), (31, 900)]), Some(8_000));
+    }
+}
