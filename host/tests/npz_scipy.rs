@@ -1,36 +1,20 @@
-//! Archives from SciPy and for SciPy. Where Python with SciPy is missing, the test says so and passes;
-//! `PYTHON` names another interpreter than `python3`, and with `REQUIRE_SCIPY` set a missing SciPy is a failure.
+//! Archives from SciPy and for SciPy.
 
 mod common;
+#[path = "../../tests/scipy/mod.rs"]
+mod scipy;
 
 use std::path::Path;
-use std::process::{Command, Output};
 
 use common::{Folder, assert_same, matrices};
 use host::io::{ReadOptions, read_npz, write_npz};
 use host::{Csr, Real};
-
-fn python(arguments: &[&str]) -> std::io::Result<Output> {
-    Command::new(std::env::var_os("PYTHON").unwrap_or("python3".into())).args(arguments).output()
-}
-
-/// Whether there is SciPy; prints why not.
-fn has_scipy() -> bool {
-    let reason = match python(&["-c", "import scipy.sparse"]) {
-        Ok(output) if output.status.success() => return true,
-        Ok(output) => String::from_utf8_lossy(&output.stderr).lines().last().unwrap_or_default().to_owned(),
-        Err(error) => error.to_string(),
-    };
-    assert!(std::env::var_os("REQUIRE_SCIPY").is_none(), "no SciPy: {reason}");
-    println!("skipped, for there is no SciPy: {reason}");
-    false
-}
+use scipy::has_scipy;
 
 /// Runs the script that is the other side of this test.
 fn script(task: &str, folder: &Folder) {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/npz_scipy.py");
-    let output = python(&[script, task, folder.0.path().to_str().unwrap()]).unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    scipy::script([script, task, folder.0.path().to_str().unwrap()]);
 }
 
 /// A matrix as text: the shape, then row, column and the bits of the value of each entry.

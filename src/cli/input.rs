@@ -4,10 +4,10 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-use warp_spmv::{Csr, Real};
 use warp_spmv::format::Matrix;
 use warp_spmv::io::{ReadOptions, read_matrix, read_vector};
 use warp_spmv::synthetic::Generator;
+use warp_spmv::{Csr, Real};
 
 use super::error::Error;
 use super::progress::Progress;

@@ -172,6 +172,9 @@ impl<T: Real> subject::Visitor for Job<'_, T> {
 
     fn visit<S: Subject>(self, executor: &S) -> Self::Output {
         let arguments = self.arguments;
+        if arguments.time && !S::FAST {
+            return Err(Error::Usage(format!("--time says nothing on the executor {}", S::NAME)));
+        }
         let begin = Instant::now();
         let system = System::<T>::load(arguments)?;
         let load = begin.elapsed();

@@ -8,6 +8,10 @@ mod info;
 mod report;
 mod run;
 mod run_all;
+#[path = "../scipy/mod.rs"]
+mod scipy;
+mod solve;
+mod solve_scipy;
 mod streams;
 
 use std::ffi::OsStr;

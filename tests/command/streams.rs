@@ -4,13 +4,15 @@ use std::io;
 
 use crate::{Outcome, command, spmv};
 
-const COMMANDS: [&[&str]; 6] = [
+const COMMANDS: [&[&str]; 8] = [
     &["--help"],
     &["--version"],
     &["info", "stencil:5:10"],
     &["run", "stencil:5:10", "--executor", "cpu"],
     &["run", "stencil:5:10", "--executor", "cpu", "--json"],
     &["run", "stencil:5:10", "--executor", "cpu", "--format", "all"],
+    &["solve", "stencil:5:10", "--executor", "cpu"],
+    &["solve", "stencil:5:10", "--executor", "cpu", "--json"],
 ];
 
 #[test]

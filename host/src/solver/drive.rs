@@ -93,9 +93,7 @@ impl<'a, T: Real, E: Executor> Solver<'a, T, E> {
         let [products, preconditionings] = &[Cell::new(0), Cell::new(0)];
         let mut operator = Counted { operator: &mut *self.operator, applications: products };
         let mut preconditioner = match &mut self.preconditioner {
-            Some(preconditioner) => {
-                Some(Counted { operator: &mut **preconditioner, applications: preconditionings })
-            }
+            Some(preconditioner) => Some(Counted { operator: &mut **preconditioner, applications: preconditionings }),
             None => None,
         };
         let mut goes_on = |_: &Progress| ControlFlow::Continue(());

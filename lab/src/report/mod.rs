@@ -8,8 +8,8 @@ mod table;
 
 use std::path::Path;
 
-pub use plots::{Figure, residual_history};
 pub(crate) use plots::draw;
+pub use plots::{Figure, residual_history};
 pub use series::Series;
 
 use crate::error::Error;
