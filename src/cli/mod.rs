@@ -6,6 +6,7 @@ mod error;
 mod figures;
 mod info;
 mod input;
+mod looks;
 mod output;
 mod pace;
 mod progress;

@@ -172,12 +172,8 @@ impl Display for Account {
         let time = |seconds| duration(Duration::from_secs_f64(seconds));
         let Self { products, product, vector_bytes, copy_gbps, expected, ratio } = self;
         let (bytes, speed) = (units::bytes(*vector_bytes as u128), four_digits(*copy_gbps));
-        write!(
-            f,
-            "{products} products of {}, {bytes} of vectors at {speed} GB/s: {}",
-            time(*product),
-            time(*expected)
-        )?;
+        let (product, expected) = (time(*product), time(*expected));
+        write!(f, "{products} × the product's {product} and {bytes} of vectors at {speed} GB/s make {expected}")?;
         match ratio {
             Some(ratio) => write!(f, "; it takes {ratio:.3} times that"),
             None => Ok(()),

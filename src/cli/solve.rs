@@ -18,6 +18,7 @@ use warp_spmv::{Csr, Format, Real, Vector};
 
 use super::error::Error;
 use super::input::{self, Source};
+use super::looks::Looks;
 use super::output;
 use super::progress::Progress;
 use super::record::{Environment, Shape};
@@ -96,7 +97,7 @@ fn method_parser() -> impl TypedValueParser<Value = MethodName> {
     PossibleValuesParser::new(values).try_map(|name| name.parse::<MethodName>())
 }
 
-fn format_parser() -> impl TypedValueParser<Value = Format> {
+pub fn format_parser() -> impl TypedValueParser<Value = Format> {
     PossibleValuesParser::new(Format::ALL.iter().map(|format| format.name())).try_map(|name| name.parse::<Format>())
 }
 
@@ -205,7 +206,7 @@ impl<T: Real> subject::Visitor for Job<'_, T> {
             worst_row: verification.worst_row.unwrap_or(0),
         });
         let right = wrong_answer.is_none();
-        let iteration = looks.time_of_iteration(&report);
+        let iteration = looks.time_of_iteration(report.iterations, report.elapsed);
         let account = match iteration {
             Some(iteration) if arguments.time => account(executor, &mut plan, &mut x, &report, iteration)?,
             _ => None,
@@ -284,37 +285,6 @@ impl<T: Real> Job<'_, T> {
     }
 }
 
-/// When the host looked, and how far it was: the iterations between two looks have the same time.
-#[derive(Debug, Default)]
-struct Looks {
-    first: Option<(usize, Duration)>,
-    last_but_one: Option<(usize, Duration)>,
-    last: Option<(usize, Duration)>,
-}
-
-impl Looks {
-    /// Takes the next iteration; says whether it begins another look.
-    fn hears_of(&mut self, iteration: usize, elapsed: Duration) -> bool {
-        let another = self.last.is_none_or(|(_, before)| before != elapsed);
-        if another && let Some(last) = self.last {
-            self.first.get_or_insert(last);
-            self.last_but_one = Some(last);
-        }
-        self.last = Some((iteration, elapsed));
-        another
-    }
-
-    /// Time of an iteration, without the beginning, in which work is recorded, and without the end, where iterations
-    /// were queued that had nothing to do; of all together where there is nothing between.
-    fn time_of_iteration(&self, report: &Report) -> Option<Duration> {
-        let (iterations, time) = match (self.first, self.last_but_one) {
-            (Some((first, begin)), Some((last, end))) if last > first => (last - first, end.saturating_sub(begin)),
-            _ => (report.iterations, report.elapsed),
-        };
-        (iterations > 0).then(|| time.div_f64(iterations as f64))
-    }
-}
-
 const EFFORT: Effort = Effort { warm_ups: 5, repetitions: 50, seconds: 0.5 };
 
 /// Times what an iteration consists of; none where times say nothing.
@@ -360,42 +330,4 @@ fn distance<T: Real>(found: &[T], known: &[T]) -> f64 {
     let difference = norm(pairs.map(|(found, known)| found.to_f64() - known.to_f64()));
     let size = norm(known.iter().map(|known| known.to_f64()));
     if difference == 0.0 { 0.0 } else { difference / size }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_iteration_is_timed_between_the_first_look_and_the_last_but_one() {
-        let report = |iterations| Report {
-            outcome: Outcome::Converged,
-            iterations,
-            residual_norm: 0.0,
-            right_hand_side_norm: 1.0,
-            history: vec![],
-            restarts: 0,
-            work: Default::default(),
-            elapsed: Duration::from_millis(900),
-        };
-        let time = |looks: &[(usize, u64)]| {
-            let mut heard = Looks::default();
-            let (mut begun, mut last) = (vec![], 0);
-            for &(end, milliseconds) in looks {
-                for iteration in last + 1..=end {
-                    if heard.hears_of(iteration, Duration::from_millis(milliseconds)) {
-                        begun.push(iteration);
-                    }
-                }
-                last = end;
-            }
-            assert_eq!(begun.len(), looks.len());
-            heard.time_of_iteration(&report(last)).map(|time| time.as_micros())
-        };
-        assert_eq!(time(&[]), None);
-        assert_eq!(time(&[(9, 500)]), Some(100_000));
-        assert_eq!(time(&[(10, 500), (18, 600)]), Some(50_000));
-        assert_eq!(time(&[(10, 500), (20, 600), (23, 900)]), Some(10_000));
-        assert_eq!(time(&[(10, 500), (20, 600), (30, 660), (31, 900)]), Some(8_000));
-    }
 }

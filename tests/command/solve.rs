@@ -69,8 +69,8 @@ fn the_report_for_people() {
         "solve         ",
         " an iteration\n",
         // 11 vectors of 900 elements of 8 bytes.
-        "iteration     1 products of ",
-        ", 77.34 KiB of vectors at ",
+        "iteration     1 × the product's ",
+        " and 77.34 KiB of vectors at ",
         " times that\n",
         "outcome       converged after ",
         "residual      ",
