@@ -19,6 +19,8 @@ pub struct Solution {
     pub matrix: Shape,
     /// The method, as `--method` takes it.
     pub method: &'static str,
+    /// The preconditioner, as `--preconditioner` takes it; null where there is none.
+    pub preconditioner: Option<String>,
     /// The format of the matrix, as `--format` takes it.
     pub format: &'static str,
     /// The executor, as `--executor` takes it.
@@ -93,6 +95,9 @@ pub struct Times {
     /// Moving it to the executor's memory.
     #[serde(serialize_with = "seconds")]
     pub upload: Duration,
+    /// Making the preconditioner; null where there is none.
+    #[serde(serialize_with = "seconds_if_any")]
+    pub preconditioner: Option<Duration>,
     /// Solving, from the vectors in the executor's memory to the last residual.
     #[serde(serialize_with = "seconds")]
     pub solve: Duration,
@@ -108,11 +113,15 @@ pub struct Account {
     pub products: f64,
     /// Seconds of one, the median of many in a row.
     pub product: f64,
+    /// Applications of the preconditioner.
+    pub preconditionings: f64,
+    /// Seconds of one; null where there is none.
+    pub preconditioning: Option<f64>,
     /// Bytes of vectors that are read and written besides.
     pub vector_bytes: f64,
     /// How fast a copy of a large array is, in 10^9 bytes a second, read and written.
     pub copy_gbps: f64,
-    /// Seconds of the products, and of the vectors at the speed of a copy.
+    /// Seconds of the products, of the preconditioner, and of the vectors at the speed of a copy.
     pub expected: f64,
     /// The time of an iteration over the expected one.
     pub ratio: Option<f64>,
@@ -129,6 +138,10 @@ impl Display for Solution {
         writeln!(f, "matrix        {}", printable(&matrix.name))?;
         writeln!(f, "shape         {matrix}")?;
         writeln!(f, "method        {method}, {format}, {precision}")?;
+        if let Some(preconditioner) = &self.preconditioner {
+            let time = times.preconditioner.map_or(String::new(), |time| format!(", made in {}", duration(time)));
+            writeln!(f, "with          {preconditioner}{time}")?;
+        }
         writeln!(f, "executor      {executor}, {device}")?;
         writeln!(f, "{:13} {}", times.source, duration(times.load))?;
         writeln!(f, "convert       {}", duration(times.convert))?;
@@ -170,10 +183,13 @@ impl Display for Residual {
 impl Display for Account {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let time = |seconds| duration(Duration::from_secs_f64(seconds));
-        let Self { products, product, vector_bytes, copy_gbps, expected, ratio } = self;
+        let Self { products, product, preconditionings, vector_bytes, copy_gbps, expected, ratio, .. } = self;
         let (bytes, speed) = (units::bytes(*vector_bytes as u128), four_digits(*copy_gbps));
         let (product, expected) = (time(*product), time(*expected));
-        write!(f, "{products} × the product's {product} and {bytes} of vectors at {speed} GB/s make {expected}")?;
+        let with = self
+            .preconditioning
+            .map_or(String::new(), |seconds| format!(", {preconditionings} × the preconditioner's {},", time(seconds)));
+        write!(f, "{products} × the product's {product}{with} and {bytes} of vectors at {speed} GB/s make {expected}")?;
         match ratio {
             Some(ratio) => write!(f, "; it takes {ratio:.3} times that"),
             None => Ok(()),

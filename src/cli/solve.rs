@@ -12,9 +12,10 @@ use lab::timing::{self, Effort};
 use lab::vectors::random_vector;
 use warp_spmv::executor::ExecutorName;
 use warp_spmv::io::{replace_file, write_vector};
-use warp_spmv::solver::{MethodName, Options, Outcome, Report, Solver};
+use warp_spmv::solver::preconditioner::{Preconditioner, PreconditionerName};
+use warp_spmv::solver::{MethodName, Operator, Options, Outcome, Report, Solver, Work};
 use warp_spmv::verify::{exact, verify};
-use warp_spmv::{Csr, Format, Real, Vector};
+use warp_spmv::{Csr, Format, Plan, Real, Vector};
 
 use super::error::Error;
 use super::input::{self, Source};
@@ -29,7 +30,7 @@ pub const EXAMPLES: &str = "\
 Examples:
   warp-spmv solve stencil:7:100
   warp-spmv solve 1138_bus.mtx --tolerance 1e-8 --rhs b.mtx --out x.mtx
-  warp-spmv solve stencil:5:500 --method pipelined-cg --plot residual.svg
+  warp-spmv solve stencil:5:500 --method pipelined-cg --preconditioner jacobi --plot residual.svg
   warp-spmv solve stencil:7:300 --format sell-p --tolerance 0 --iterations 500 --time --json
 
 Exit codes: 0 converged, 1 the residual that was computed is wrong, 2 there is no answer, 3 not converged (what --out
@@ -42,6 +43,8 @@ pub struct Arguments {
     /// How the system is solved
     #[arg(long, default_value = MethodName::Cg.name(), value_parser = method_parser())]
     method: MethodName,
+    #[arg(long, value_name = "NAME", help = preconditioner_help(), value_parser = preconditioner)]
+    preconditioner: Option<PreconditionerName>,
     /// Converged when the norm of b − A x is at most this times that of b
     #[arg(long, value_name = "NUMBER", default_value_t = Options::default().relative_tolerance,
           value_parser = at_least_0)]
@@ -95,6 +98,15 @@ pub struct Arguments {
 fn method_parser() -> impl TypedValueParser<Value = MethodName> {
     let values = MethodName::ALL.iter().map(|method| PossibleValue::new(method.name()).help(method.about()));
     PossibleValuesParser::new(values).try_map(|name| name.parse::<MethodName>())
+}
+
+fn preconditioner(name: &str) -> Result<PreconditionerName, warp_spmv::Error> {
+    name.parse()
+}
+
+fn preconditioner_help() -> String {
+    let names: Vec<_> = PreconditionerName::ALL.iter().map(PreconditionerName::to_string).collect();
+    format!("What approximates the inverse of the matrix: {}; with any number in place of these", names.join(", "))
 }
 
 pub fn format_parser() -> impl TypedValueParser<Value = Format> {
@@ -191,7 +203,16 @@ impl<T: Real> subject::Visitor for Job<'_, T> {
             absolute: arguments.absolute_tolerance,
             norm: arguments.absolute_tolerance.max(arguments.tolerance * norm(system.b.iter().map(|b| b.to_f64()))),
         };
-        let (report, looks) = self.solve(executor, &mut plan, tolerance, &b, &mut x)?;
+        let (mut preconditioner, preparation) = match arguments.preconditioner {
+            Some(name) => {
+                let make = || Preconditioner::new(executor, &system.matrix, name);
+                let (preconditioner, time) = timed(executor, format!("making the preconditioner {name}"), make)?;
+                (Some(preconditioner), Some(time))
+            }
+            None => (None, None),
+        };
+        let operators = (&mut plan, preconditioner.as_mut());
+        let (report, looks) = self.solve(executor, operators, tolerance, &b, &mut x)?;
         let computed = executor.download(&x)?;
 
         // The residual as the executor multiplies, against the one in twice the precision.
@@ -208,7 +229,9 @@ impl<T: Real> subject::Visitor for Job<'_, T> {
         let right = wrong_answer.is_none();
         let iteration = looks.time_of_iteration(report.iterations, report.elapsed);
         let account = match iteration {
-            Some(iteration) if arguments.time => account(executor, &mut plan, &mut x, &report, iteration)?,
+            Some(iteration) if arguments.time => {
+                account(executor, (&mut plan, preconditioner.as_mut()), &x, &report, iteration)?
+            }
             _ => None,
         };
         let (out, plot) = (arguments.out.clone().filter(|_| right), arguments.plot.clone());
@@ -224,6 +247,7 @@ impl<T: Real> subject::Visitor for Job<'_, T> {
             version: env!("CARGO_PKG_VERSION"),
             matrix: Shape::new(system.name, &system.matrix),
             method: arguments.method.name(),
+            preconditioner: arguments.preconditioner.map(|name| name.to_string()),
             format: plan.format().name(),
             executor: S::NAME.name(),
             device: executor.device().name.clone(),
@@ -240,7 +264,15 @@ impl<T: Real> subject::Visitor for Job<'_, T> {
                 verification: verification.into(),
             },
             error: system.known.map(|known| distance(&computed, &known)),
-            times: Times { source: arguments.source.verb(), load, convert, upload, solve: report.elapsed, iteration },
+            times: Times {
+                source: arguments.source.verb(),
+                load,
+                convert,
+                upload,
+                preconditioner: preparation,
+                solve: report.elapsed,
+                iteration,
+            },
             account,
             history: report.history,
             out,
@@ -257,7 +289,7 @@ impl<T: Real> Job<'_, T> {
     fn solve<S: Subject>(
         &self,
         executor: &S,
-        operator: &mut warp_spmv::Plan<'_, T, S>,
+        (plan, preconditioner): Operators<'_, '_, T, S>,
         tolerance: Tolerance,
         b: &Vector<T, S>,
         x: &mut Vector<T, S>,
@@ -279,34 +311,48 @@ impl<T: Real> Job<'_, T> {
             }
             ControlFlow::Continue(())
         };
-        let mut solver = Solver::new(executor, operator).options(options).callback(&mut callback);
+        let solver = Solver::new(executor, plan).options(options).callback(&mut callback);
+        let mut solver = match preconditioner {
+            Some(preconditioner) => solver.preconditioner(preconditioner),
+            None => solver,
+        };
         let report = self.arguments.method.solve(&mut solver, b, x)?;
         Ok((report, looks))
     }
 }
+
+/// A matrix, and what approximates its inverse.
+type Operators<'a, 'e, T, E> = (&'a mut Plan<'e, T, E>, Option<&'a mut Preconditioner<'e, T, E>>);
 
 const EFFORT: Effort = Effort { warm_ups: 5, repetitions: 50, seconds: 0.5 };
 
 /// Times what an iteration consists of; none where times say nothing.
 fn account<T: Real, S: Subject>(
     executor: &S,
-    plan: &mut warp_spmv::Plan<'_, T, S>,
-    x: &mut Vector<T, S>,
+    (plan, preconditioner): Operators<'_, '_, T, S>,
+    x: &Vector<T, S>,
     report: &Report,
     iteration: Duration,
 ) -> Result<Option<Account>, Error> {
     let mut y = executor.zeros(plan.matrix().rows())?;
-    let mut multiply = || plan.apply(T::ONE, x, T::ZERO, &mut y);
-    let (product, _) =
-        timed(executor, "timing the product", || timing::measure(executor, EFFORT, &mut || Ok(()), &mut multiply))?;
+    let mut time = |operator: &mut dyn Operator<T, S>| {
+        let mut apply = || operator.apply(T::ONE, x, T::ZERO, &mut y);
+        let measure = || timing::measure(executor, EFFORT, &mut || Ok(()), &mut apply);
+        timed(executor, "timing what an iteration consists of", measure).map(|(times, _)| times.time)
+    };
+    let product = time(plan)?;
+    let preconditioning = preconditioner.map(|preconditioner| time(preconditioner)).transpose()?;
     let (ceilings, _) = timed(executor, "timing a copy", || executor.ceilings())?;
     let Some(ceilings) = ceilings else { return Ok(None) };
-    let vectors = report.work.vector_bytes / (ceilings.copy_gbps * 1e9);
-    let expected = report.work.products * product.time + vectors;
+    let Work { products, preconditionings, vector_bytes } = report.work;
+    let vectors = vector_bytes / (ceilings.copy_gbps * 1e9);
+    let expected = products * product + preconditionings * preconditioning.unwrap_or(0.0) + vectors;
     Ok(Some(Account {
-        products: report.work.products,
-        product: product.time,
-        vector_bytes: report.work.vector_bytes,
+        products,
+        product,
+        preconditionings,
+        preconditioning,
+        vector_bytes,
         copy_gbps: ceilings.copy_gbps,
         expected,
         ratio: (expected > 0.0).then(|| iteration.as_secs_f64() / expected),

@@ -3,6 +3,7 @@
 use serde_json::Value;
 use warp_spmv::io::{read_vector, write_vector};
 use warp_spmv::solver::MethodName;
+use warp_spmv::solver::preconditioner::PreconditionerName;
 
 use crate::{Folder, Outcome, SMALL, spmv};
 
@@ -53,6 +54,33 @@ fn every_method_on_every_executor() {
             assert_eq!(record["history"].as_array().unwrap().len() as u64, iterations + 1);
             assert!(number(&record["times"]["iteration"]) > 0.0);
         }
+    }
+}
+
+#[test]
+fn every_preconditioner() {
+    let iterations = |arguments: &[&str]| {
+        let system = ["stencil:5:20", "--seed", "3", "--executor", "cpu", "--tolerance", "1e-9", "--json"];
+        let record = solve(&[&system[..], arguments].concat()).record();
+        assert_eq!(record["residual"]["verification"]["passed"], true);
+        assert!(record["error"].as_f64().unwrap() < 1e-7, "{record}");
+        (record["preconditioner"].clone(), record["iterations"].as_u64().unwrap())
+    };
+    let (none, plain) = iterations(&[]);
+    assert_eq!(none, Value::Null);
+    for preconditioner in PreconditionerName::ALL {
+        let name = preconditioner.to_string();
+        let (named, with) = iterations(&["--preconditioner", &name]);
+        // The diagonal of this matrix is the same everywhere.
+        assert!(
+            named == *name && (if name == "jacobi" { with == plain } else { with < plain }),
+            "{name}: {with}, {plain}"
+        );
+    }
+    let report =
+        solve(&["stencil:5:20", "--preconditioner", "block-jacobi-4", "--executor", "cpu", "--time"]).succeeded();
+    for line in ["with          block-jacobi-4, made in ", ", 1 × the preconditioner's "] {
+        assert!(report.contains(line), "{line:?} in {report}");
     }
 }
 
@@ -200,6 +228,8 @@ fn what_is_refused() {
         (&[&matrix, "--seconds", "1e99"], "'1e99' for '--seconds <NUMBER>'"),
         (&[&matrix, "--check-interval", "0"], "0 is not in 1..="),
         (&[&matrix, "--method", "jacobi"], "'jacobi' for '--method <METHOD>' [possible values: cg, pipelined-cg"),
+        (&[&matrix, "--preconditioner", "ilu"], "unknown preconditioner 'ilu': expected jacobi, block-jacobi-8, "),
+        (&[&matrix, "--preconditioner", "neumann-101"], "the degree of the polynomial is 101, expected 0 to 100"),
         (&[&matrix, "--executor", "emulated", "--time"], "--time says nothing on the executor emulated"),
         (&[&matrix, "--out", nowhere], "nowhere: "),
         (&[&matrix, "--plot", nowhere], "nowhere: "),
