@@ -6,4 +6,5 @@ mod formats;
 mod multivectors;
 #[path = "../scenarios/mod.rs"]
 mod scenarios;
+mod select;
 mod transposed;
