@@ -286,6 +286,9 @@ fn workspace<T: Real, E: Executor>(
     matrix: &Matrix<T, E::Memory>,
     format: Format,
 ) -> Result<Workspace<T, E::Memory>, Error> {
+    if format == Format::Auto {
+        return Err(format.stands_for_others());
+    }
     let carries = carries(matrix, format, executor.device());
     Ok(Workspace { carry_rows: executor.zeros(carries)?, carry_values: executor.zeros(carries)? })
 }
