@@ -84,6 +84,16 @@ pub enum Error {
         /// What it can be.
         expected: &'static str,
     },
+    /// No format can be chosen.
+    #[error("none of {considered} formats can be chosen: the smallest takes {smallest} bytes{}", of_budget(*budget))]
+    NoFormat {
+        /// Formats that were considered.
+        considered: usize,
+        /// Bytes of the smallest of them.
+        smallest: u128,
+        /// Bytes that it may take, where a limit was given.
+        budget: Option<u64>,
+    },
     /// Two operands do not fit each other.
     #[error("{what} has length {found}, expected {expected}")]
     Length {
@@ -157,6 +167,10 @@ pub enum Error {
         /// What it answered.
         reason: String,
     },
+}
+
+fn of_budget(budget: Option<u64>) -> String {
+    budget.map_or(String::new(), |budget| format!(", and the budget is {budget}"))
 }
 
 impl Error {

@@ -27,6 +27,7 @@ pub mod io;
 pub mod memory;
 pub mod plan;
 pub mod real;
+pub mod select;
 pub mod solver;
 pub mod spmv;
 pub mod triangular;

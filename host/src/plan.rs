@@ -5,6 +5,7 @@ use crate::executor::{Executor, Upload};
 use crate::format::{Csr, FillLimit, Format, Matrix};
 use crate::memory::{Buffer, Memory};
 use crate::real::Real;
+use crate::select::{Analysis, Choice, Selection, choose};
 use crate::spmv::{Multivector, MultivectorOperands, Operands, Workspace, carries, multivector_carries};
 
 /// A vector in the memory of executor `E`.
@@ -20,7 +21,46 @@ pub struct PlanOptions {
     pub reproducible: bool,
 }
 
+/// Untimed multiplications before the timed ones, where formats are measured.
+const WARM_UPS: usize = 2;
+
+/// Timed multiplications in each format that is measured; the median counts.
+const REPETITIONS: usize = 7;
+
 /// A matrix in the memory of an executor, in a format, with the workspace that multiplying it takes.
+///
+/// The plan owns both, so that no workspace is ever used with another matrix, or after its matrix is gone; and it does
+/// not outlive its executor:
+///
+/// ```compile_fail,E0505
+/// # use host::executor::{Cpu, Executor};
+/// # use host::{Csr, Format, Plan};
+/// # fn main() -> Result<(), host::Error> {
+/// let cpu = Cpu::new();
+/// let matrix = Csr::try_from_triplets(1, 1, &[0], &[0], &[1.0])?;
+/// let mut plan = Plan::new(&cpu, matrix, Format::Coo)?;
+/// let (x, mut y) = (vec![2.0], vec![0.0]);
+/// drop(cpu);
+/// plan.apply(1.0, &x, 0.0, &mut y)?; // The executor is gone.
+/// # Ok(())
+/// # }
+/// ```
+///
+/// Nor can the matrix be taken out and the plan be used after that:
+///
+/// ```compile_fail,E0382
+/// # use host::executor::{Cpu, Executor};
+/// # use host::{Csr, Format, Plan};
+/// # fn main() -> Result<(), host::Error> {
+/// # let cpu = Cpu::new();
+/// # let matrix = Csr::try_from_triplets(1, 1, &[0], &[0], &[1.0])?;
+/// let mut plan = Plan::new(&cpu, matrix, Format::Coo)?;
+/// let (x, mut y) = (vec![2.0], vec![0.0]);
+/// let matrix = plan.into_matrix();
+/// plan.apply(1.0, &x, 0.0, &mut y)?; // The matrix is elsewhere.
+/// # Ok(())
+/// # }
+/// ```
 pub struct Plan<'e, T: Real, E: Executor> {
     executor: &'e E,
     format: Format,
@@ -28,6 +68,8 @@ pub struct Plan<'e, T: Real, E: Executor> {
     workspace: Workspace<T, E::Memory>,
     /// As in [`PlanOptions`].
     reproducible: bool,
+    /// Why the format was chosen, where it was.
+    choice: Option<Choice>,
 }
 
 impl<'e, T: Real, E: Executor> Plan<'e, T, E> {
@@ -41,17 +83,70 @@ impl<'e, T: Real, E: Executor> Plan<'e, T, E> {
         Self::with_options(executor, matrix, format, PlanOptions::default())
     }
 
-    /// [`new`](Self::new) with other options.
+    /// [`new`](Self::new) with other options. [`Format::Auto`] is [`automatic`](Self::automatic) with the default
+    /// [`Selection`], but for the fill limit.
     ///
     /// # Errors
     /// When the format cannot keep to the options, or memory runs out.
     pub fn with_options(executor: &'e E, matrix: Csr<T>, format: Format, options: PlanOptions) -> Result<Self, Error> {
+        if format == Format::Auto {
+            let selection = Selection { fill_limit: options.fill_limit, ..Selection::default() };
+            let plan = Self::automatic(executor, matrix, &selection)?;
+            return Ok(Self { reproducible: options.reproducible, ..plan });
+        }
         if options.reproducible && !format.reproducible() {
             return Err(not_reproducible(format));
         }
         let format = format.resolve(&matrix);
         let matrix = executor.convert(executor.upload_csr(matrix)?, format, options.fill_limit)?;
         Ok(Self { reproducible: options.reproducible, ..Self::from_converted(executor, matrix, format)? })
+    }
+
+    /// Chooses a format for `matrix` on the executor (see [`select`](crate::select)), moves the matrix there and converts
+    /// it. [`explain`](Self::explain) tells why. Takes about as long as two multiplications in CSR on the CPU, and the
+    /// conversion; with [`Selection::measure`], also the conversions and some multiplications in the formats that are
+    /// measured, with the matrix in CSR and in two of them in memory at a time.
+    ///
+    /// # Errors
+    /// When no format can be chosen, memory runs out, or the device fails.
+    pub fn automatic(executor: &'e E, matrix: Csr<T>, selection: &Selection) -> Result<Self, Error> {
+        let analysis = Analysis::new(&matrix);
+        let mut choice = choose(&analysis, executor.device(), selection)?;
+        let candidates = choice.to_measure(selection.measure);
+        let mut csr = executor.upload_csr(matrix)?;
+        if !candidates.is_empty() {
+            let measured: Vec<_> =
+                candidates.iter().map(|&format| (format, measure(executor, &csr, format, selection).ok())).collect();
+            choice.take(&measured, selection)?;
+            let timed: Vec<_> = measured.iter().filter_map(|&(format, seconds)| Some((format, seconds?))).collect();
+            if let Some(store) = &selection.store
+                && let Err(error) = store.keep_outcomes(&analysis, executor.device(), &timed)
+            {
+                choice.note = Some(error.to_string());
+            }
+        }
+        loop {
+            // Only an estimate of the bytes can be wrong.
+            let copy = match choice.is_exact() {
+                true => None,
+                false => Some(executor.duplicate_csr(&csr)?),
+            };
+            match (executor.convert(csr, choice.format, selection.fill_limit), copy) {
+                (Err(Error::Fill { .. } | Error::TooLarge { .. }), Some(copy)) => {
+                    choice.take(&[(choice.format, None)], selection)?;
+                    csr = copy;
+                }
+                (converted, _) => {
+                    let plan = Self::from_converted(executor, converted?, choice.format)?;
+                    return Ok(Self { reproducible: selection.reproducible, choice: Some(choice), ..plan });
+                }
+            }
+        }
+    }
+
+    /// Why the format was chosen, and what was considered: for a plan that was made for [`Format::Auto`].
+    pub fn explain(&self) -> Option<&Choice> {
+        self.choice.as_ref()
     }
 
     /// Moves a matrix that is already stored as `format` needs it to the executor.
@@ -73,7 +168,7 @@ impl<'e, T: Real, E: Executor> Plan<'e, T, E> {
     /// When memory runs out.
     pub fn from_converted(executor: &'e E, matrix: Matrix<T, E::Memory>, format: Format) -> Result<Self, Error> {
         let workspace = workspace(executor, &matrix, format)?;
-        Ok(Self { executor, format, matrix, workspace, reproducible: false })
+        Ok(Self { executor, format, matrix, workspace, reproducible: false, choice: None })
     }
 
     /// Takes another format that is stored the same way, as [`Format::storage`] tells; the matrix stays where it is. A
@@ -165,11 +260,36 @@ impl<'e, T: Real, E: Executor> Plan<'e, T, E> {
     }
 }
 
+/// Seconds of a multiplication in `format`, the median of some.
+fn measure<T: Real, E: Executor>(
+    executor: &E,
+    csr: &Csr<T, E::Memory>,
+    format: Format,
+    selection: &Selection,
+) -> Result<f64, Error> {
+    let matrix = executor.convert(executor.duplicate_csr(csr)?, format, selection.fill_limit)?;
+    let x = executor.zeros(matrix.columns())?;
+    let mut y = executor.zeros(matrix.rows())?;
+    let mut plan = Plan::from_converted(executor, matrix, format)?;
+    let mut times = Vec::with_capacity(REPETITIONS);
+    for repetition in 0..WARM_UPS + REPETITIONS {
+        let time = executor.time(&mut || plan.apply(T::from_f64(1.0), &x, T::ZERO, &mut y))?;
+        if repetition >= WARM_UPS {
+            times.push(time.as_secs_f64());
+        }
+    }
+    times.sort_unstable_by(f64::total_cmp);
+    Ok(times[REPETITIONS / 2].max(f64::MIN_POSITIVE))
+}
+
 fn workspace<T: Real, E: Executor>(
     executor: &E,
     matrix: &Matrix<T, E::Memory>,
     format: Format,
 ) -> Result<Workspace<T, E::Memory>, Error> {
+    if format == Format::Auto {
+        return Err(format.stands_for_others());
+    }
     let carries = carries(matrix, format, executor.device());
     let (carry_rows, carry_values) = (executor.zeros(carries)?, executor.zeros(carries)?);
     Ok(Workspace { carry_rows, carry_values, carry_rows_known: false })

@@ -60,6 +60,12 @@ pub enum Error {
         /// Its shape here.
         ours: Box<str>,
     },
+    /// Results do not make a calibration.
+    #[error("no calibration: {reason}")]
+    Calibration {
+        /// Why not.
+        reason: String,
+    },
     /// A name that imported results cannot have.
     #[error("'{0}' cannot be the name of another library")]
     LibraryName(String),

@@ -14,6 +14,7 @@ pub mod statistics;
 pub mod subject;
 pub mod suite;
 pub mod timing;
+pub mod tune;
 pub mod vectors;
 
 pub use error::Error;

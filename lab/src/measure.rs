@@ -5,12 +5,13 @@ use std::time::{Instant, SystemTime};
 
 use host::executor::Executor;
 use host::format::{BlockSize, FillLimit, HybSplit, Lanes, Matrix, StripHeight};
+use host::select::{Analysis, Machine};
 use host::verify::{Exact, exact, verify};
 use host::{Csr, Error, Format, Plan, Real, Vector};
 
 use crate::ceilings::TIMES_CACHE;
 use crate::peers::{BOUND, Peer, PeerError};
-use crate::record::{Ceilings, Conversion, Entry, Environment, OWN, Optimal, Run, SCHEMA, Times};
+use crate::record::{AnalysisTime, Ceilings, Conversion, Entry, Environment, OWN, Optimal, Run, SCHEMA, Times};
 use crate::row_lengths::RowLengths;
 use crate::subject::{Chill, Subject};
 use crate::timing::{self, Effort};
@@ -116,6 +117,7 @@ impl<'s, S: Subject> Bench<'s, S> {
             // The ceilings were measured a moment ago, so that this is how the clocks are under load.
             clocks: subject.clocks(),
             cache_bytes: device.cache_bytes,
+            resident_threads: Some(Machine::from(device).resident_threads),
             threads: rayon::current_num_threads(),
             system: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
             build: if cfg!(debug_assertions) { "debug" } else { "release" }.into(),
@@ -153,6 +155,9 @@ impl<'s, S: Subject> Bench<'s, S> {
         report: &mut dyn FnMut(&str, &Run),
     ) -> Result<Entry, Error> {
         let Case { name, family, matrix } = *case;
+        let start = Instant::now();
+        let analysis = Analysis::new(matrix);
+        let analysis_seconds = start.elapsed().as_secs_f64();
         let x: Vec<T> = random_vector(matrix.columns(), SEED);
         let exact = exact(matrix, T::ONE, &x, T::ZERO, &vec![T::ZERO; matrix.rows()])?;
         let x = self.subject.upload(x)?;
@@ -195,6 +200,11 @@ impl<'s, S: Subject> Bench<'s, S> {
             cols: matrix.columns() as u64,
             nonzeros: matrix.nnz() as u64,
             row_lengths: Some((&RowLengths::new(matrix.row_lengths())).into()),
+            analysis: Some(analysis),
+            analysis_time: Some(AnalysisTime {
+                seconds: analysis_seconds,
+                csr_calls: unit.filter(|&unit| unit > 0.0).map(|unit| analysis_seconds / unit),
+            }),
             error: None,
             spmv: runs,
             optimal: None,

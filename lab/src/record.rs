@@ -7,6 +7,7 @@
 
 use std::collections::BTreeMap;
 
+use host::select::Analysis;
 use serde::{Deserialize, Serialize};
 
 /// The version of the schema that this program writes. It grows when a field changes its meaning or goes; new fields
@@ -33,6 +34,12 @@ pub struct Entry {
     /// How long the rows are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub row_lengths: Option<RowLengths>,
+    /// What the matrix is like, as the choice of a format sees it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub analysis: Option<Analysis>,
+    /// What it took to find that out, on the host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub analysis_time: Option<AnalysisTime>,
     /// Why nothing was measured, where the matrix itself could not be had.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
@@ -63,6 +70,16 @@ pub struct RowLengths {
     pub deviation: f64,
     /// Numbers of rows by length: first those of length 0, then those of 1, 2 to 3, 4 to 7, and so on.
     pub histogram: Vec<u64>,
+}
+
+/// What an analysis takes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AnalysisTime {
+    /// Seconds.
+    pub seconds: f64,
+    /// The same in multiplications of the default CSR on the executor.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub csr_calls: Option<f64>,
 }
 
 /// What came of one format or peer.
@@ -208,6 +225,8 @@ pub struct Environment {
     pub clocks: Option<Clocks>,
     /// Bytes of the largest cache.
     pub cache_bytes: Option<u64>,
+    /// Threads that the device holds at a time.
+    pub resident_threads: Option<u64>,
     /// Threads of the host.
     pub threads: usize,
     /// Operating system and architecture.

@@ -21,6 +21,9 @@ pub enum Suite {
     Paper,
     /// Sizes that no cache holds.
     Large,
+    /// What kernels are calibrated on, for the choice of a format: dense matrices, stencils, blocks, and irregular ones,
+    /// of sizes from what fills no GPU to what no cache holds.
+    Tuning,
 }
 
 /// The stand-ins for Table 3 of Bell & Garland 2009, with the family that their structure puts them in.
@@ -99,12 +102,44 @@ const LARGE: &[(&str, &str)] = &[
     ("blocks", "elasticity:width=110"),
 ];
 
+const TUNING: &[(&str, &str)] = &[
+    ("dense", "dense:rows=500"),
+    ("dense", "dense:rows=3000"),
+    ("dense", "dense:rows=40,columns=200000"),
+    ("dense", "dense:rows=600000,columns=24"),
+    ("stencil", "stencil:3:3000000"),
+    ("stencil", "stencil:5:300"),
+    ("stencil", "stencil:5:2500"),
+    ("stencil", "stencil:7:150"),
+    ("stencil", "stencil:9:1500"),
+    ("stencil", "stencil:27:40"),
+    ("stencil", "stencil:27:110"),
+    ("banded", "banded:rows=1000000,bands=25"),
+    ("pareto", "pareto:rows=20000,k=1.2"),
+    ("pareto", "pareto:rows=300000,k=2.5"),
+    ("pareto", "pareto:rows=2000000,k=1.5,base=3"),
+    ("irregular", "permutation:rows=20000000"),
+    ("irregular", "uniform:rows=100000,per-row=20"),
+    ("irregular", "uniform:rows=3000000,per-row=12"),
+    ("irregular", "uniform:rows=4000000,per-row=3,lengths=poisson"),
+    ("graph", "rmat:scale=17"),
+    ("graph", "rmat:scale=20"),
+    ("graph", "barabasi-albert:vertices=1000000,edges-per-vertex=6"),
+    ("graph", "small-world:vertices=2000000,neighbours=8,rewired=0.2"),
+    ("rectangle", "rectangle:rows=5000,columns=2000000,per-row=2000,column-skew=0.5"),
+    ("rectangle", "rectangle:rows=4000000,columns=50000,per-row=5,row-skew=0.5"),
+    ("blocks", "elasticity:width=25"),
+    ("blocks", "elasticity:width=60"),
+    ("blocks", "block-diagonal:blocks=100000,size=6"),
+    ("blocks", "block-diagonal:blocks=300000,size=4"),
+];
+
 /// How many times the rows of Table 3 the stand-ins have in the large suite.
 const LARGE_TIMES: usize = 16;
 
 impl Suite {
     /// Every suite.
-    pub const ALL: &[Self] = &[Self::Quick, Self::Paper, Self::Large];
+    pub const ALL: &[Self] = &[Self::Quick, Self::Paper, Self::Large, Self::Tuning];
 
     /// The name, as [`FromStr`] takes it.
     pub fn name(self) -> &'static str {
@@ -112,6 +147,7 @@ impl Suite {
             Self::Quick => "quick",
             Self::Paper => "paper",
             Self::Large => "large",
+            Self::Tuning => "tuning",
         }
     }
 
@@ -125,6 +161,7 @@ impl Suite {
             |options: String| LIKE.iter().map(move |&(family, name)| member((family, format!("{name}:{options}"))));
         match self {
             Self::Quick => of(QUICK),
+            Self::Tuning => of(TUNING),
             Self::Paper => of(PAPER).into_iter().chain(like(String::new())).collect(),
             Self::Large => of(LARGE).into_iter().chain(like(format!("times={LARGE_TIMES}"))).collect(),
         }
@@ -134,7 +171,7 @@ impl Suite {
 /// The family of a matrix that is in no suite: for a generator what its kind of matrix belongs to.
 pub fn family_of(text: &str) -> Option<&'static str> {
     let name = text.split_once(':')?.0;
-    let listed = [QUICK, PAPER, LARGE].into_iter().flatten().map(|&(family, text)| (family, text));
+    let listed = [QUICK, PAPER, LARGE, TUNING].into_iter().flatten().map(|&(family, text)| (family, text));
     let known = listed.filter_map(|(family, text)| Some((family, text.split_once(':')?.0)));
     known.chain(LIKE.iter().copied()).find(|&(_, known)| known == name).map(|(family, _)| family)
 }
@@ -176,6 +213,7 @@ mod tests {
                 let most = match suite {
                     Suite::Quick => 2_000_000,
                     Suite::Paper => 101_000_000,
+                    Suite::Tuning => 40_000_000,
                     Suite::Large => 300_000_000,
                 };
                 let nonzeros = generator.expected_nnz();
@@ -192,7 +230,7 @@ mod tests {
         }
         assert_eq!(
             "huge".parse::<Suite>().unwrap_err().to_string(),
-            "unknown suite 'huge': expected quick, paper, large"
+            "unknown suite 'huge': expected quick, paper, large, tuning"
         );
     }
 }

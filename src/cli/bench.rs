@@ -123,6 +123,9 @@ fn positive_parser() -> impl TypedValueParser<Value = f64> {
     })
 }
 
+/// How often `tune` times each format.
+const TUNING_EFFORT: Effort = Effort { warm_ups: 5, repetitions: 15, seconds: 0.3 };
+
 /// What is to be done, whatever the executor.
 struct Job<'a> {
     arguments: &'a Arguments,
@@ -141,6 +144,28 @@ struct Tally {
     failed: BTreeSet<String>,
 }
 
+impl Arguments {
+    /// What the choice of a format is calibrated with: every format on the suite that is made for it.
+    pub fn of_tuning(executor: Option<ExecutorName>, out: Option<PathBuf>) -> Self {
+        Self {
+            suite: Some(Suite::Tuning),
+            matrix: Vec::new(),
+            figure: Vec::new(),
+            svg: None,
+            format: vec![Formats::All],
+            peers: vec![NONE_NAME.into()],
+            executor: executor.into_iter().collect(),
+            precision: Vec::new(),
+            repeat: TUNING_EFFORT.repetitions as u32,
+            seconds: TUNING_EFFORT.seconds,
+            samples: false,
+            resume: out.is_some(),
+            out,
+            json: false,
+        }
+    }
+}
+
 pub fn bench(arguments: &Arguments) -> Result<(), Error> {
     let experiments = figures::experiments(&arguments.figure);
     let folder = arguments.svg.as_deref().or_else(|| arguments.out.as_ref()?.parent());
@@ -148,6 +173,29 @@ pub fn bench(arguments: &Arguments) -> Result<(), Error> {
     if !experiments.is_empty() {
         figures::check_folder(folder)?;
     }
+    let Job { entries, tally, .. } = job(arguments)?;
+    if arguments.json {
+        output::print(&output::json(&entries))?;
+    }
+    if !experiments.is_empty() {
+        let drawn = experiments.iter().map(|experiment| experiment.draw(&entries));
+        for path in figures::write(drawn.collect::<Result<_, _>>()?, folder)? {
+            if !arguments.json {
+                output::print(&format!("{}\n", printable(&path.to_string_lossy())))?;
+            }
+        }
+    }
+    tally.verdict()
+}
+
+/// What was measured, when all went well.
+pub fn measure(arguments: &Arguments) -> Result<Vec<Entry>, Error> {
+    let Job { entries, tally, .. } = job(arguments)?;
+    tally.verdict().map(|()| entries)
+}
+
+/// Measures what is asked for on each executor.
+fn job(arguments: &Arguments) -> Result<Job<'_>, Error> {
     let mut job = Job::new(arguments)?;
     let mut names = arguments.executor.clone();
     if names.is_empty() {
@@ -162,20 +210,14 @@ pub fn bench(arguments: &Arguments) -> Result<(), Error> {
             done => done??,
         }
     }
-    if arguments.json {
-        output::print(&output::json(&job.entries))?;
+    Ok(job)
+}
+
+impl Tally {
+    fn verdict(self) -> Result<(), Error> {
+        let [wrong, failed] = [self.wrong, self.failed].map(|names| names.into_iter().collect::<Vec<_>>());
+        if wrong.is_empty() && failed.is_empty() { Ok(()) } else { Err(Error::Formats { wrong, failed }) }
     }
-    if !experiments.is_empty() {
-        let drawn = experiments.iter().map(|experiment| experiment.draw(&job.entries));
-        for path in figures::write(drawn.collect::<Result<_, _>>()?, folder)? {
-            if !arguments.json {
-                output::print(&format!("{}\n", printable(&path.to_string_lossy())))?;
-            }
-        }
-    }
-    let Tally { wrong, failed } = job.tally;
-    let [wrong, failed] = [wrong, failed].map(|names| names.into_iter().collect::<Vec<_>>());
-    if wrong.is_empty() && failed.is_empty() { Ok(()) } else { Err(Error::Formats { wrong, failed }) }
 }
 
 impl<'a> Job<'a> {

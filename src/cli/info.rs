@@ -5,20 +5,25 @@ use std::io;
 
 use serde::Serialize;
 use terminal_size::{Width, terminal_size_of};
+use warp_spmv::executor::{Executor, ExecutorName, Visitor};
 use warp_spmv::format::FillLimit;
-use warp_spmv::{Csr, Format, Real};
+use warp_spmv::select::{Analysis, Choice, Selection, choose};
+use warp_spmv::{Csr, Format, Plan, Real};
 
+use super::choosing::Choosing;
 use super::error::Error;
 use super::input::{Input, Source};
 use super::output::{self, printable};
 use super::record::Shape;
+use super::run::{Precision, executor_parser};
 use super::units::{self, HumanCount};
 use lab::row_lengths::{Bin, RowLengths};
 
 pub const EXAMPLES: &str = "\
 Examples:
   warp-spmv info 1138_bus.mtx
-  warp-spmv info pareto:rows=30000,k=1 --json";
+  warp-spmv info pareto:rows=30000,k=1 --json
+  warp-spmv info 1138_bus.mtx --explain --multiplications 100";
 
 /// Columns of the histogram and its legend where standard output is no terminal.
 const DEFAULT_WIDTH: usize = 80;
@@ -30,6 +35,17 @@ pub struct Arguments {
     /// Print one JSON record instead of text
     #[arg(long)]
     json: bool,
+    /// Say which format `run --format auto` would choose, and why
+    #[arg(long)]
+    explain: bool,
+    /// Where it would be multiplied [default: cuda where there is a GPU that this program can use, otherwise cpu]
+    #[arg(long, value_parser = executor_parser(), requires = "explain")]
+    executor: Option<ExecutorName>,
+    /// The type of all values, for --explain
+    #[arg(long, value_enum, default_value_t = Precision::Float64)]
+    precision: Precision,
+    #[command(flatten)]
+    choosing: Choosing,
 }
 
 /// The JSON record of `info --json`.
@@ -48,6 +64,8 @@ struct Record {
     row_lengths: RowLengths,
     /// What each storage format would take, CSR first.
     storage: Vec<Storage>,
+    /// The choice of a format; null unless it is to be explained.
+    choice: Option<Choice>,
 }
 
 /// How far entries are from the main diagonal.
@@ -82,17 +100,19 @@ struct Size {
 }
 
 pub fn info(arguments: &Arguments) -> Result<(), Error> {
-    let record = Record::new(arguments.source.load()?);
+    arguments.choosing.check(arguments.explain, "--explain")?;
+    let record = Record::new(arguments.source.load()?, arguments)?;
     output::print(&if arguments.json { output::json(&record) } else { record.to_string() })
 }
 
 impl Record {
-    fn new(input: Input<f64>) -> Self {
+    fn new(input: Input<f64>, arguments: &Arguments) -> Result<Self, Error> {
         let Input { name, matrix, field, symmetry } = input;
         let matrix = matrix.into_csr();
         let places = matrix.rows() as f64 * matrix.columns() as f64;
-        Self {
+        Ok(Self {
             version: env!("CARGO_PKG_VERSION"),
+            choice: arguments.explain.then(|| explain(&matrix, arguments)).transpose()?,
             density: (places > 0.0).then(|| matrix.nnz() as f64 / places),
             field,
             symmetry,
@@ -100,8 +120,46 @@ impl Record {
             row_lengths: RowLengths::new(matrix.row_lengths()),
             storage: storage(&matrix),
             matrix: Shape::new(name, &matrix),
-        }
+        })
     }
+}
+
+/// Chooses a format on an executor, and measures where that is asked for.
+struct Explain<'a, T: Real> {
+    matrix: &'a Csr<T>,
+    selection: Selection,
+}
+
+impl<T: Real> Visitor for Explain<'_, T> {
+    type Output = Result<Choice, warp_spmv::Error>;
+
+    fn visit<E: Executor>(self, executor: &E) -> Self::Output {
+        let Self { matrix, selection } = self;
+        if selection.measure == 0 {
+            return choose(&Analysis::new(matrix), executor.device(), &selection);
+        }
+        let plan = Plan::automatic(executor, matrix.clone(), &selection)?;
+        Ok(plan.explain().expect("it was chosen").clone())
+    }
+}
+
+fn explain(matrix: &Csr<f64>, arguments: &Arguments) -> Result<Choice, Error> {
+    match arguments.precision {
+        Precision::Float64 => explain_in(matrix, arguments),
+        Precision::Float32 => explain_in(&matrix.cast::<f32>(), arguments),
+    }
+}
+
+fn explain_in<T: Real>(matrix: &Csr<T>, arguments: &Arguments) -> Result<Choice, Error> {
+    let explain = || Explain { matrix, selection: arguments.choosing.selection() };
+    let name =
+        arguments.executor.unwrap_or(if cfg!(feature = "cuda") { ExecutorName::Cuda } else { ExecutorName::Cpu });
+    Ok(match name.with(explain()) {
+        Err(warp_spmv::Error::Unavailable { .. }) if arguments.executor.is_none() => {
+            ExecutorName::Cpu.with(explain())?
+        }
+        chosen => chosen?,
+    }?)
 }
 
 impl Bandwidth {
@@ -182,7 +240,10 @@ impl Display for Record {
             let limit = FillLimit::default().times_csr;
             writeln!(f, "* out of proportion: `run` refuses formats of more than {limit} times CSR")?;
         }
-        Ok(())
+        match &self.choice {
+            Some(choice) => write!(f, "\n{choice}"),
+            None => Ok(()),
+        }
     }
 }
 

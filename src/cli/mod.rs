@@ -1,6 +1,7 @@
 //! The command line: one file a subcommand. Everything that fails says so in one line on standard error.
 
 mod bench;
+mod choosing;
 mod convert;
 mod error;
 mod figures;
@@ -16,6 +17,7 @@ mod run;
 mod run_all;
 mod solution;
 mod solve;
+mod tune;
 mod units;
 
 use std::process::ExitCode;
@@ -31,6 +33,7 @@ Examples:
   warp-spmv run stencil:27:100 --format ell
   warp-spmv run 1138_bus.mtx --precision float32 --json
   warp-spmv run 1138_bus.mtx --format all
+  warp-spmv run 1138_bus.mtx --format auto
   warp-spmv convert 1138_bus.mtx 1138_bus.wspmv --format sell-p
   warp-spmv solve stencil:7:100 --method cg --tolerance 1e-8
   warp-spmv bench --suite paper --out results.json
@@ -61,6 +64,9 @@ enum Command {
     /// Measure many matrices in many formats, and keep the results
     #[command(after_help = with_generators(bench::EXAMPLES))]
     Bench(bench::Arguments),
+    /// Calibrate the choice of a format (`--format auto`) on this machine, and say how good it is
+    #[command(after_help = tune::EXAMPLES)]
+    Tune(tune::Arguments),
     /// Write a matrix to a file of another kind, or in another storage format
     #[command(after_help = with_generators(convert::EXAMPLES))]
     Convert(convert::Arguments),
@@ -96,6 +102,7 @@ fn parse_and_run() -> Result<(), Error> {
         Ok(CommandLine { command: Command::Run(arguments) }) => run::run(&arguments),
         Ok(CommandLine { command: Command::Solve(arguments) }) => solve::solve(&arguments),
         Ok(CommandLine { command: Command::Bench(arguments) }) => bench::bench(&arguments),
+        Ok(CommandLine { command: Command::Tune(arguments) }) => tune::tune(&arguments),
         Ok(CommandLine { command: Command::Convert(arguments) }) => convert::convert(&arguments),
         Ok(CommandLine { command: Command::Report(arguments) }) => report::report(&arguments),
         // `--help` and `--version`.

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 use warp_spmv::executor::ExecutorName;
+use warp_spmv::select::Choice;
 use warp_spmv::verify::Verification;
 use warp_spmv::{Csr, Real};
 
@@ -21,6 +22,8 @@ pub struct Record {
     pub matrix: Shape,
     /// The format, as `--format` takes it.
     pub format: &'static str,
+    /// Why the format was chosen, with `--format auto`; null otherwise.
+    pub choice: Option<Choice>,
     /// The executor, as `--executor` takes it.
     pub executor: &'static str,
     /// What the executor runs on.
@@ -196,6 +199,12 @@ impl Display for Record {
         writeln!(f, "matrix        {}", printable(&matrix.name))?;
         writeln!(f, "shape         {matrix}")?;
         writeln!(f, "format        {format}, {precision}, {}", units::bytes(*bytes))?;
+        if let Some(choice) = &self.choice {
+            writeln!(f, "choice        {}", printable(&choice.reason()))?;
+            if let Some(note) = &choice.note {
+                writeln!(f, "not used      {}", printable(note))?;
+            }
+        }
         writeln!(f, "executor      {executor}, {device}")?;
         writeln!(f, "{:13} {}", times.source, duration(times.load))?;
         writeln!(f, "convert       {}", duration(times.convert))?;

@@ -13,6 +13,7 @@ use warp_spmv::io::write_vector;
 use warp_spmv::verify::{Exact, Verification, exact, verify};
 use warp_spmv::{Csr, Format, Plan, Real, Vector};
 
+use super::choosing::Choosing;
 use super::error::Error;
 use super::input::{self, Input, Source};
 use super::output;
@@ -42,7 +43,7 @@ const SEED_OF_Y: u64 = 2;
 pub struct Arguments {
     #[command(flatten)]
     pub source: Source,
-    /// How the matrix is stored and multiplied; all compares all
+    /// How the matrix is stored and multiplied; auto chooses, all compares all
     #[arg(long, default_value = DEFAULT_FORMAT.name(), value_parser = format_parser())]
     format: Formats,
     /// Where it is multiplied [default: cuda where there is a GPU that this program can use, otherwise cpu]
@@ -69,6 +70,8 @@ pub struct Arguments {
     /// Print one JSON record instead of text
     #[arg(long)]
     pub json: bool,
+    #[command(flatten)]
+    choosing: Choosing,
 }
 
 /// The type of all values.
@@ -97,7 +100,7 @@ enum Formats {
 
 fn format_parser() -> impl TypedValueParser<Value = Formats> {
     const ALL: &str = "all";
-    PossibleValuesParser::new(Format::ALL.iter().map(|format| format.name()).chain([ALL]))
+    PossibleValuesParser::new(Format::ALL.iter().chain([&Format::Auto]).map(|format| format.name()).chain([ALL]))
         .try_map(|name| if name == ALL { Ok(Formats::All) } else { name.parse().map(Formats::One) })
 }
 
@@ -107,6 +110,7 @@ pub fn executor_parser() -> impl TypedValueParser<Value = ExecutorName> {
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Error> {
+    arguments.choosing.check(matches!(arguments.format, Formats::One(Format::Auto)), "--format auto")?;
     if let Some(output) = &arguments.output {
         if matches!(arguments.format, Formats::All) {
             return Err(Error::Usage("--output takes the y of one format, not of --format all".into()));
@@ -232,6 +236,15 @@ impl<'e, T: Real, E: Executor> Prepared<'e, T, E> {
     }
 }
 
+impl<'e, T: Real, E: Executor> Prepared<'e, T, E> {
+    /// Chooses a format, and moves the matrix to the executor; how long that takes counts as the conversion.
+    fn automatic(executor: &'e E, matrix: Csr<T>, choosing: &Choosing) -> Result<Self, warp_spmv::Error> {
+        let (plan, convert) =
+            timed(executor, "choosing a format", || Plan::automatic(executor, matrix, &choosing.selection()))?;
+        Ok(Self { plan, convert, upload: Duration::ZERO })
+    }
+}
+
 impl<T: Real> Job<'_, T> {
     fn problem<E: Executor>(&self, executor: &E) -> Result<(Loaded<T>, Problem<T, E>), Error> {
         let start = Instant::now();
@@ -259,7 +272,10 @@ impl<T: Real> Job<'_, T> {
         format: Format,
     ) -> Result<(), Error> {
         let arguments = self.arguments;
-        let Prepared { mut plan, convert, upload } = Prepared::new(executor, matrix, &mut stored, format)?;
+        let Prepared { mut plan, convert, upload } = match format {
+            Format::Auto => Prepared::automatic(executor, matrix, &arguments.choosing)?,
+            format => Prepared::new(executor, matrix, &mut stored, format)?,
+        };
         drop(stored);
         let Measured { multiply, gflops, gbps, verification, computed } =
             self.measure(executor, &mut plan, &problem)?;
@@ -280,6 +296,7 @@ impl<T: Real> Job<'_, T> {
             gbps,
             matrix: problem.shape,
             format: plan.format().name(),
+            choice: plan.explain().cloned(),
             executor: self.executor_name.name(),
             device: executor.device().name.clone(),
             precision: T::PRECISION,

@@ -9,6 +9,7 @@ mod random;
 #[path = "../scenarios/mod.rs"]
 mod scenarios;
 mod schedules;
+mod select;
 #[path = "../solvers"]
 mod solvers {
     #[allow(dead_code, reason = "the tests of `host` take the rest")]

@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod bench;
+mod choose;
 mod convert;
 mod files;
 mod info;
@@ -25,6 +26,8 @@ use tempfile::TempDir;
 fn command<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_warp-spmv"));
     command.args(arguments);
+    // What this user's runs remember is nothing for tests.
+    command.env("XDG_DATA_HOME", env!("CARGO_TARGET_TMPDIR"));
     command
 }
 

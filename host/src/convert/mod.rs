@@ -58,6 +58,7 @@ pub fn from_csr<T: Real, K: KernelExecutor>(
         Format::Hyb(split) => Matrix::Hyb(hyb::from_csr(executor, &matrix, split, limit)?),
         Format::Cmrs(height) => Matrix::Cmrs(cmrs::from_csr(executor, matrix, height, StripOrder::default())?),
         Format::CmrsPadded => Matrix::CmrsPadded(cmrs_padded::from_csr(executor, &matrix, limit)?),
+        Format::Auto => return Err(format.stands_for_others()),
     })
 }
 

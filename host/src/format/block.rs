@@ -113,7 +113,7 @@ pub(super) fn block_row_lengths<T: Real>(matrix: &Csr<T>, size: BlockSize) -> Ve
 }
 
 /// The block columns where a block row has entries, in order.
-fn block_columns<T: Real>(matrix: &Csr<T>, size: BlockSize, block_row: usize, block_columns: &mut Vec<u32>) {
+pub(crate) fn block_columns<T: Real>(matrix: &Csr<T>, size: BlockSize, block_row: usize, block_columns: &mut Vec<u32>) {
     let width = size.columns() as u32;
     block_columns.clear();
     for row in rows_of_block(matrix, size, block_row) {

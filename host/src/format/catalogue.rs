@@ -47,6 +47,9 @@ pub enum Format {
     Cmrs(StripHeight),
     /// Compressed multirow storage with padding, for a kernel with fewer partial sums.
     CmrsPadded,
+    /// Whichever of the others is the fastest for a matrix on a device, as [`select`](crate::select) finds out. A
+    /// [`Plan`](crate::Plan) takes it, and is one of those then.
+    Auto,
 }
 
 /// How many lanes of a warp work on one row.
@@ -73,7 +76,7 @@ const BALANCED_ROWS: usize = 1_000_000;
 const BALANCED_ROW_LENGTH: usize = 64;
 
 impl Format {
-    /// Every format. What is not here, no test and no command sees.
+    /// Every format but [`Auto`](Self::Auto), which is none of its own. What is not here, no test and no command sees.
     pub const ALL: &[Self] = &[
         Self::CsrScalar,
         Self::CsrVector(Lanes::Automatic),
@@ -166,6 +169,7 @@ impl Format {
             Self::Cmrs(StripHeight::H12) => "cmrs-12",
             Self::Cmrs(StripHeight::H16) => "cmrs-16",
             Self::CmrsPadded => "cmrs-padded",
+            Self::Auto => "auto",
         }
     }
 
@@ -198,6 +202,7 @@ impl Format {
             Self::Cmrs(StripHeight::H12) => "CMRS, 12 rows",
             Self::Cmrs(StripHeight::H16) => "CMRS, 16 rows",
             Self::CmrsPadded => "CMRS, padded",
+            Self::Auto => "any",
         }
     }
 
@@ -239,6 +244,8 @@ impl Format {
             Self::Coo | Self::CooAtomic => true,
             Self::Dia | Self::Ell | Self::EllSubwarp | Self::SellP | Self::SellPSorted => false,
             Self::Bcsr(_) | Self::Bellpack(_) | Self::Hyb(_) | Self::Cmrs(_) | Self::CmrsPadded => false,
+            // Not whatever is chosen.
+            Self::Auto => false,
         }
     }
 
@@ -251,19 +258,29 @@ impl Format {
 
     /// The format that this one stands for with `matrix`: [`CsrAutomatic`](Self::CsrAutomatic) is
     /// [`CsrLoadBalanced`](Self::CsrLoadBalanced) for more than 10^6 rows or a row of more than 64 entries, otherwise
-    /// [`CsrScalar`](Self::CsrScalar) (Anzt et al. 2020, Algorithm 2); any other format is itself. O(rows).
+    /// [`CsrScalar`](Self::CsrScalar) (Anzt et al. 2020, Algorithm 2); any other format is itself, and so is
+    /// [`Auto`](Self::Auto), which depends on the device. O(rows).
     pub fn resolve<T: Real>(self, matrix: &Csr<T>) -> Self {
+        self.resolved_by(matrix.rows(), || matrix.longest_row())
+    }
+
+    /// [`resolve`](Self::resolve) from what it depends on.
+    pub(crate) fn resolved_by(self, rows: usize, longest_row: impl FnOnce() -> usize) -> Self {
         match self {
-            Self::CsrAutomatic if matrix.rows() > BALANCED_ROWS || matrix.longest_row() > BALANCED_ROW_LENGTH => {
-                Self::CsrLoadBalanced
-            }
+            Self::CsrAutomatic if rows > BALANCED_ROWS || longest_row() > BALANCED_ROW_LENGTH => Self::CsrLoadBalanced,
             Self::CsrAutomatic => Self::CsrScalar,
             format => format,
         }
     }
 
-    /// Bytes that the arrays of `matrix` take in this format with values of `V`. Nothing is converted. O(rows), but
-    /// for DIA O(nnz + rows + columns), and with blocks O(nnz log(longest row)).
+    /// That this format is none of its own, where one is needed.
+    pub(crate) fn stands_for_others(self) -> Error {
+        Error::structure(self.storage(), format!("{self} stands for other formats, and none was chosen"))
+    }
+
+    /// Bytes that the arrays of `matrix` take in this format with values of `V`; of [`Auto`](Self::Auto) those of CSR,
+    /// which it starts from. Nothing is converted. O(rows), but for DIA O(nnz + rows + columns), and with blocks
+    /// O(nnz log(longest row)).
     pub fn bytes<T: Real, V: Real>(self, matrix: &Csr<T>) -> u128 {
         match self {
             Self::CsrScalar
@@ -271,7 +288,8 @@ impl Format {
             | Self::CsrLoadBalanced
             | Self::CsrMergePath
             | Self::CsrTiled
-            | Self::CsrAutomatic => matrix.bytes_with::<V>(),
+            | Self::CsrAutomatic
+            | Self::Auto => matrix.bytes_with::<V>(),
             Self::Dia => dia::predicted_bytes::<T, V>(matrix),
             Self::Ell | Self::EllSubwarp => ell::ell_bytes::<V>(matrix.rows(), matrix.longest_row()),
             Self::SellP => sell_p::predicted_bytes::<T, V>(matrix, Slicing::UNSORTED),
@@ -299,10 +317,11 @@ impl FromStr for Format {
     type Err = Error;
 
     fn from_str(name: &str) -> Result<Self, Error> {
-        Self::ALL.iter().copied().find(|format| format.name() == name).ok_or_else(|| Error::Name {
+        let all = Self::ALL.iter().copied().chain([Self::Auto]);
+        all.clone().find(|format| format.name() == name).ok_or_else(|| Error::Name {
             what: "format",
             name: name.into(),
-            expected: Self::ALL.iter().map(|format| format.name()).collect::<Vec<_>>().join(", "),
+            expected: all.map(Self::name).collect::<Vec<_>>().join(", "),
         })
     }
 }

@@ -95,7 +95,7 @@ storage! {
 }
 
 /// Bytes that the CMRS arrays take. Cannot overflow.
-pub(super) fn cmrs_bytes<T>(rows: usize, nnz: usize, height: usize) -> u128 {
+pub(crate) fn cmrs_bytes<T>(rows: usize, nnz: usize, height: usize) -> u128 {
     let offsets = (rows.div_ceil(height) as u128 + 1) * Offsets::width_for(nnz as u128) as u128;
     nnz as u128 * (4 + size_of::<T>() as u128) + offsets
 }

@@ -68,10 +68,11 @@ fn steps<T: Real>(matrix: &Csr<T>, strip: usize) -> usize {
     let rows = rows_of(strip, matrix.rows());
     let entries = matrix.row_offsets().get(rows.end) - matrix.row_offsets().get(rows.start);
     let longest = rows.map(|row| matrix.range(row).len()).max().unwrap_or(0);
-    steps_for(entries, longest)
+    padded_strip_steps(entries, longest)
 }
 
-fn steps_for(entries: usize, longest: usize) -> usize {
+/// Steps of a strip of so many entries, and of so many in its longest row.
+pub(crate) fn padded_strip_steps(entries: usize, longest: usize) -> usize {
     entries.div_ceil(STEP).max(longest.div_ceil(ROW_STEP))
 }
 
@@ -140,7 +141,7 @@ impl<T: Real> CmrsPadded<T> {
             lengths[row] += 1;
             entries += 1;
         }
-        let steps = steps_for(entries, lengths.into_iter().max().unwrap_or(0));
+        let steps = padded_strip_steps(entries, lengths.into_iter().max().unwrap_or(0));
         if end - begin == STEP * steps {
             return Ok(entries);
         }

@@ -49,7 +49,7 @@ impl Diagonals {
 }
 
 /// Column minus row of each diagonal that holds an entry, in order. In parallel, O(nnz + rows + columns).
-pub(super) fn occupied_diagonals<T: Real>(matrix: &Csr<T>) -> Vec<i32> {
+pub(crate) fn occupied_diagonals<T: Real>(matrix: &Csr<T>) -> Vec<i32> {
     // The diagonal through the last row's first column comes first.
     let last_row = matrix.rows().saturating_sub(1);
     let diagonals = Diagonals::new(last_row + matrix.columns());

@@ -120,7 +120,7 @@ impl<T: Real> Matrix<T> {
     /// `matrix` in the storage of `format`.
     ///
     /// # Errors
-    /// When that would take more than `limit` allows.
+    /// When that would take more than `limit` allows, or the format is [`Format::Auto`].
     pub fn try_from_csr(matrix: Csr<T>, format: Format, limit: FillLimit) -> Result<Self, Error> {
         Ok(match format {
             Format::CsrScalar
@@ -141,6 +141,7 @@ impl<T: Real> Matrix<T> {
             Format::Hyb(split) => Self::Hyb(Hyb::try_from_csr(&matrix, split, limit)?),
             Format::Cmrs(height) => Self::Cmrs(Cmrs::try_from_csr(matrix, height, StripOrder::default())?),
             Format::CmrsPadded => Self::CmrsPadded(CmrsPadded::try_from_csr(&matrix, limit)?),
+            Format::Auto => return Err(format.stands_for_others()),
         })
     }
 

@@ -8,6 +8,7 @@ use super::method::{Method, SCRATCH, norm};
 use super::operator::Operator;
 use super::options::Options;
 use super::report::{Outcome, Progress, Report};
+use super::work::Work;
 use crate::dense::{Fill, MixedOperands, ONE, Part, Scaled, Space, Step, ZERO};
 use crate::error::{Error, check_length};
 use crate::executor::Executor;
@@ -119,6 +120,7 @@ impl<'a, T: Real, S: Real, E: Executor> Refinement<'a, T, S, E> {
             right_hand_side_norm,
             history: Vec::new(),
             restarts: 0,
+            work: Work::default(),
             elapsed: begin.elapsed(),
         };
         let (mut ended, mut corrections) = (None, 0usize);

@@ -14,7 +14,7 @@ use crate::real::Real;
 const BLOCK_ROWS_AT_ONCE: usize = 256;
 
 /// Lanes for a block row, when block rows have so many blocks in the mean.
-fn lanes_for(blocks: usize, block_rows: usize) -> u32 {
+pub(crate) fn lanes_for(blocks: usize, block_rows: usize) -> u32 {
     match blocks / block_rows.max(1) {
         0..8 => 2,
         8..128 => 8,

@@ -87,7 +87,7 @@ impl<T: Real> Arguments<T> {
 
 impl Lanes {
     /// The number of lanes, unless it is to be chosen.
-    fn count(self) -> Option<u32> {
+    pub(crate) fn count(self) -> Option<u32> {
         match self {
             Self::Automatic => None,
             Self::L2 => Some(2),

@@ -64,7 +64,7 @@ pub(super) fn subwarp<T: Real, M: Memory>(matrix: &Ell<T, M>, operands: Operands
 /// How many threads share a row (Anzt et al. 2020, Alg. 4): one in a matrix with far more rows than places in a
 /// row; else as many as a row has places, up to a warp; and then several warps, as long as rows have work and the
 /// GPU has warps for them. A block can hold that many threads.
-fn threads_per_row(rows: usize, width: usize, warps: u64) -> u32 {
+pub(crate) fn threads_per_row(rows: usize, width: usize, warps: u64) -> u32 {
     if width as u128 * 100 <= rows as u128 {
         return 1;
     }

@@ -24,7 +24,9 @@ use crate::format::{Format, Matrix};
 use crate::memory::{Buffer, HostMemory, Memory};
 use crate::real::Real;
 
+pub(crate) use bcsr::lanes_for as bcsr_lanes;
 pub use csr::lanes_for;
+pub(crate) use ell::threads_per_row as ell_threads_per_row;
 pub(crate) use intervals::Intervals;
 pub use multivector::{Layout, Multivector, MultivectorOperands};
 pub(crate) use multivector::{multiply_multivector_on_cpu, multivector_carries, multivector_launches, no_multivectors};
@@ -94,10 +96,7 @@ pub(crate) fn launches<T: Real, M: Memory>(
             Ok(csr_balanced::merge_path(matrix, operands, workspace, device))
         }
         (Format::CsrTiled, Matrix::Csr(matrix)) => Ok(csr_balanced::tiled(matrix, operands, workspace, device)),
-        (Format::CsrAutomatic, Matrix::Csr(_)) => Err(Error::structure(
-            format.storage(),
-            format!("{format} stands for another format, which Format::resolve tells"),
-        )),
+        (Format::CsrAutomatic | Format::Auto, _) => Err(format.stands_for_others()),
         (Format::Dia, Matrix::Dia(matrix)) => Ok(vec![dia::dia(matrix, operands, device)]),
         (Format::Ell, Matrix::Ell(matrix)) => Ok(vec![ell::ell(matrix, operands, device)]),
         (Format::EllSubwarp, Matrix::Ell(matrix)) => Ok(vec![ell::subwarp(matrix, operands, device)]),
@@ -185,8 +184,8 @@ pub fn longest_chain(format: Format, length: usize) -> usize {
         }
         Format::CsrVector(lanes) => csr::longest_chain(lanes, length),
         Format::CsrLoadBalanced | Format::CsrMergePath | Format::CsrTiled => csr_balanced::longest_chain(length),
-        // Either of the two that it stands for.
-        Format::CsrAutomatic => length,
+        // Any of those that it stands for.
+        Format::CsrAutomatic | Format::Auto => length,
         // One chain on the CPU. Duplicates that are summed beforehand are links of it as well.
         Format::Bcsr(_) | Format::Bellpack(_) => length,
         Format::Coo | Format::CooAtomic | Format::Hyb(_) => coo::longest_chain(length),

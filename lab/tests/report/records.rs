@@ -1,6 +1,8 @@
 //! Plausible results, and what no report must stumble over.
 
-use lab::record::{Ceilings, Conversion, Entry, Environment, Optimal, RowLengths, Run, SCHEMA, Times};
+use host::Csr;
+use host::select::Analysis;
+use lab::record::{AnalysisTime, Ceilings, Conversion, Entry, Environment, Optimal, RowLengths, Run, SCHEMA, Times};
 
 /// Names of matrices, their family, rows, and entries in a row.
 const MATRICES: [(&str, &str, u64, u64); 7] = [
@@ -126,6 +128,8 @@ fn entry(matrix: usize, precision: &str, width: u64) -> Entry {
         rows,
         cols: rows,
         nonzeros,
+        analysis: Some(Analysis::new(&Csr::try_from_triplets(2, 2, &[0, 1], &[0, 1], &[1.0, 2.0]).unwrap())),
+        analysis_time: Some(AnalysisTime { seconds: 1e-4, csr_calls: Some(1.5) }),
         error: None,
         row_lengths: Some(RowLengths {
             shortest: per_row / 2,
@@ -144,6 +148,7 @@ fn entry(matrix: usize, precision: &str, width: u64) -> Entry {
             driver: Some("570.86".into()),
             clocks: Some(lab::record::Clocks { multiprocessor_mhz: 1_980, memory_mhz: 3_201 }),
             cache_bytes: Some(50 << 20),
+            resident_threads: Some(132 * 2048),
             threads: 16,
             system: "linux x86_64".into(),
             build: "release".into(),

@@ -1,0 +1,105 @@
+//! What a matrix is like, as far as formats and kernels care.
+
+use serde::{Deserialize, Serialize};
+
+use super::fill::{BlockFill, fills};
+use super::lengths::{Lengths, RowSums, pass};
+use super::locality::Locality;
+use super::sample::{Sampling, sample};
+use crate::format::{BlockSize, Csr, FillLimit, dia_bytes, occupied_diagonals};
+use crate::real::Real;
+
+/// What is known of a matrix after one pass over its row offsets and a look at some of its entries.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Analysis {
+    /// Number of rows.
+    pub rows: usize,
+    /// Number of columns.
+    pub columns: usize,
+    /// Number of stored entries.
+    pub nnz: usize,
+    /// Bytes of a value: 4 or 8.
+    pub value_bytes: usize,
+    /// Bytes of a row offset in CSR.
+    pub offset_bytes: usize,
+    /// How long rows are. Exact.
+    pub lengths: Lengths,
+    /// What neighbouring rows amount to. Exact.
+    pub sums: RowSums,
+    /// The occupied diagonals.
+    pub diagonals: Diagonals,
+    /// How full blocks of each size would be, in the order of [`BlockSize::ALL`].
+    pub fills: Vec<BlockFill>,
+    /// Where columns are.
+    pub locality: Locality,
+}
+
+/// How many diagonals have entries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Diagonals {
+    /// The number, or less where it is not exact.
+    pub count: usize,
+    /// Whether all were counted. Where DIA is out of the question after a look at some rows, they are not.
+    pub exact: bool,
+}
+
+impl Analysis {
+    /// Looks at all row offsets and at about 1 % of the entries; at all of them to count diagonals where there are so
+    /// few that DIA may be of use. In parallel.
+    pub fn new<T: Real>(matrix: &Csr<T>) -> Self {
+        Self::with_sampling(matrix, Sampling::Part)
+    }
+
+    /// [`new`](Self::new) with another sample.
+    pub fn with_sampling<T: Real>(matrix: &Csr<T>, sampling: Sampling) -> Self {
+        let ((lengths, sums), (diagonals, (fills, locality))) = rayon::join(
+            || pass(matrix),
+            || {
+                rayon::join(
+                    || Diagonals::new(matrix, sampling),
+                    || rayon::join(|| fills(matrix, sampling), || Locality::new(matrix, sampling)),
+                )
+            },
+        );
+        Self {
+            rows: matrix.rows(),
+            columns: matrix.columns(),
+            nnz: matrix.nnz(),
+            value_bytes: size_of::<T>(),
+            offset_bytes: matrix.row_offsets().width(),
+            lengths,
+            sums,
+            diagonals,
+            fills,
+            locality,
+        }
+    }
+
+    /// How full blocks of this size would be; none only in a description that was read from a file without it.
+    pub fn fill(&self, size: BlockSize) -> Option<&BlockFill> {
+        self.fills.iter().find(|fill| (fill.block_height, fill.block_width) == (size.rows(), size.columns()))
+    }
+
+    /// Mean number of entries of a row; 0 without rows.
+    pub fn mean(&self) -> f64 {
+        self.nnz as f64 / self.rows.max(1) as f64
+    }
+}
+
+impl Diagonals {
+    fn new<T: Real>(matrix: &Csr<T>, sampling: Sampling) -> Self {
+        let mut seen: Vec<i64> = Vec::new();
+        for row in sample(matrix.rows(), matrix.nnz(), Sampling::Part) {
+            seen.extend(
+                matrix.column_indices()[matrix.range(row)].iter().map(|&column| i64::from(column) - row as i64),
+            );
+        }
+        seen.sort_unstable();
+        seen.dedup();
+        let least = dia_bytes::<T>(matrix.rows(), seen.len());
+        if sampling == Sampling::Part && !FillLimit::default().allows(least, matrix.bytes()) {
+            return Self { count: seen.len(), exact: false };
+        }
+        Self { count: occupied_diagonals(matrix).len(), exact: true }
+    }
+}

@@ -1,0 +1,250 @@
+//! How fast each kernel of a device is: fitted to measurements, kept in a file.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::analysis::Analysis;
+use super::least_squares::fit;
+use super::machine::Machine;
+use super::traffic::Traffic;
+use super::work::{TERMS, Terms, Work};
+use crate::error::Error;
+use crate::format::Format;
+use crate::io::replace_file;
+use crate::spmv::Device;
+
+/// The version of the files; it grows when a number changes its meaning.
+const SCHEMA: u32 = 1;
+
+/// The calibration that comes with the library.
+const H200: &str = include_str!("h200.json");
+
+/// The largest file that is read.
+const LARGEST_FILE: u64 = 1 << 24;
+
+/// The numbers that the time of a conversion is made of: 1, bytes of the CSR arrays, and bytes of the new ones.
+const CONVERSION_TERMS: usize = 3;
+
+/// How much longer than others a kernel is taken to be of which there are no measurements: better one that is known.
+const UNKNOWN: f64 = 1.5;
+
+/// Seconds for each of [`TERMS`] on a device of which nothing is known, but for that the CPU's longest row and waves
+/// cost nothing of their own.
+const NEUTRAL_GPU: Terms = [5e-6, 1e-12, 1e-12, 2e-13, 1e-13, 1e-12, 1e-7, 1e-8];
+const NEUTRAL_CPU: Terms = [2e-6, 1e-10, 1e-10, 2e-11, 1e-11, 1e-10, 0.0, 0.0];
+
+/// Seconds for each of the conversion's numbers on a device of which nothing is known.
+const NEUTRAL_CONVERSION: [f64; CONVERSION_TERMS] = [1e-4, 2.0, 2.0];
+
+/// How fast the kernels of a device are.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Calibration {
+    schema: u32,
+    /// The device's name.
+    pub device: String,
+    /// What a kernel of which nothing is known takes.
+    other: Terms,
+    /// What each kernel takes, by precision and name.
+    kernels: BTreeMap<String, BTreeMap<String, Fitted>>,
+    /// What each conversion takes, by precision and kind of format.
+    conversions: BTreeMap<String, BTreeMap<String, [f64; CONVERSION_TERMS]>>,
+}
+
+/// What was fitted to the measurements of a kernel.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Fitted {
+    /// Seconds for each of [`TERMS`].
+    seconds: Terms,
+    /// Measurements that it was fitted to.
+    measurements: usize,
+    /// The median of |predicted - measured| / measured among them.
+    error: f64,
+}
+
+/// A time that was measured.
+#[derive(Clone, Copy, Debug)]
+pub struct Measurement<'a> {
+    /// Of this matrix.
+    pub analysis: &'a Analysis,
+    /// In this format.
+    pub format: Format,
+    /// Seconds of a multiplication.
+    pub seconds: f64,
+    /// Seconds of the conversion from CSR.
+    pub conversion: Option<f64>,
+}
+
+impl Calibration {
+    /// Fits the time of each kernel, and of each kind of conversion, to measurements on one device: coefficients that
+    /// are not negative, for the least sum of squared relative errors.
+    pub fn fit(device: &str, machine: &Machine, measurements: &[Measurement<'_>]) -> Self {
+        type Samples<const N: usize> = BTreeMap<String, BTreeMap<String, Vec<([f64; N], f64)>>>;
+        let mut kernels: Samples<{ TERMS.len() }> = BTreeMap::new();
+        let mut conversions: Samples<CONVERSION_TERMS> = BTreeMap::new();
+        let mut all = Vec::new();
+        for &Measurement { analysis, format, seconds, conversion } in measurements {
+            let work = Work::new(analysis, format, machine);
+            let precision = precision(analysis).to_owned();
+            all.push(relative(&work.terms, seconds));
+            let of_precision = kernels.entry(precision.clone()).or_default();
+            of_precision.entry(work.kernel.to_owned()).or_default().push((work.terms, seconds));
+            if let Some(seconds) = conversion.filter(|&seconds| seconds > 0.0) {
+                let of_precision = conversions.entry(precision).or_default();
+                let terms = conversion_terms(analysis, &work.traffic, machine);
+                of_precision.entry(kind(format).to_owned()).or_default().push((terms, seconds));
+            }
+        }
+        let kernels = kernels.into_iter().map(|(precision, kernels)| {
+            (precision, kernels.into_iter().map(|(kernel, samples)| (kernel, Fitted::new(&samples))).collect())
+        });
+        let conversions = conversions.into_iter().map(|(precision, kinds)| {
+            let fit_kind = |(kind, samples): (String, Vec<([f64; CONVERSION_TERMS], f64)>)| {
+                let rows: Vec<_> = samples.iter().map(|(terms, seconds)| relative(terms, *seconds)).collect();
+                (kind, fit(&rows))
+            };
+            (precision, kinds.into_iter().map(fit_kind).collect())
+        });
+        Self {
+            schema: SCHEMA,
+            device: model_of(device).into(),
+            other: fit(&all),
+            kernels: kernels.collect(),
+            conversions: conversions.collect(),
+        }
+    }
+
+    /// The calibration that comes with the library for this device: that of the H200 for every GPU, because it is the
+    /// ratios that matter, and of a CPU the bytes alone.
+    pub fn shipped(device: &Device) -> Self {
+        // A multiprocessor of a GPU holds many threads, a core one.
+        if device.threads_per_multiprocessor > 1 { Self::h200() } else { Self::neutral("a CPU", NEUTRAL_CPU) }
+    }
+
+    fn h200() -> Self {
+        Self::parse(H200).unwrap_or_else(|_| Self::neutral("a GPU", NEUTRAL_GPU))
+    }
+
+    fn neutral(device: &str, other: Terms) -> Self {
+        let (kernels, conversions) = Default::default();
+        Self { schema: SCHEMA, device: device.into(), other, kernels, conversions }
+    }
+
+    /// A calibration from a file that [`write`](Self::write) wrote.
+    ///
+    /// # Errors
+    /// When the file cannot be read, is no calibration, or one of a newer version.
+    pub fn read(path: &Path) -> Result<Self, Error> {
+        let text = super::store::text(path, LARGEST_FILE)?;
+        Self::parse(&text).map_err(|reason| Error::contents(path, reason))
+    }
+
+    /// Writes the calibration to a file, whole or not at all.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn write(&self, path: &Path) -> Result<(), Error> {
+        replace_file(path, |file| {
+            serde_json::to_writer_pretty(&mut *file, self)?;
+            file.write_all(b"\n")
+        })
+    }
+
+    fn parse(text: &str) -> Result<Self, String> {
+        let calibration: Self = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        if calibration.schema != SCHEMA {
+            return Err(format!("a calibration of version {}, expected {SCHEMA}", calibration.schema));
+        }
+        let kernels = calibration.kernels.values().flat_map(BTreeMap::values).flat_map(|fitted| fitted.seconds);
+        let conversions = calibration.conversions.values().flat_map(BTreeMap::values).copied().flatten();
+        match calibration.other.into_iter().chain(kernels).chain(conversions).find(|seconds| !is_time(*seconds)) {
+            Some(seconds) => Err(format!("a time of {seconds} seconds, expected none below 0")),
+            None => Ok(calibration),
+        }
+    }
+
+    /// Whether it was made on this device, or on one of the same model.
+    pub fn is_of(&self, device: &Device) -> bool {
+        self.device == model_of(&device.name)
+    }
+
+    /// Seconds that this work takes in the precision of `analysis`.
+    pub fn multiply_seconds(&self, analysis: &Analysis, work: &Work) -> f64 {
+        let fitted = self.kernels.get(precision(analysis)).and_then(|kernels| kernels.get(work.kernel));
+        match fitted {
+            Some(fitted) => dot(&fitted.seconds, &work.terms),
+            None => UNKNOWN * dot(&self.other, &work.terms),
+        }
+    }
+
+    /// Seconds that it takes to get from CSR to `format`.
+    pub fn conversion_seconds(&self, analysis: &Analysis, format: Format, traffic: &Traffic, machine: &Machine) -> f64 {
+        if format.storage() == Format::CsrScalar.storage() {
+            return 0.0;
+        }
+        let terms = conversion_terms(analysis, traffic, machine);
+        match self.conversions.get(precision(analysis)).and_then(|kinds| kinds.get(kind(format))) {
+            Some(seconds) => dot(seconds, &terms),
+            // As many times as many bytes as a multiplication takes.
+            None => {
+                let [_, stream, ..] = self.other;
+                let [constant, csr, stored] = NEUTRAL_CONVERSION;
+                dot(&[constant, csr * stream, stored * stream], &terms)
+            }
+        }
+    }
+}
+
+impl Fitted {
+    fn new(samples: &[(Terms, f64)]) -> Self {
+        let rows: Vec<_> = samples.iter().map(|(terms, seconds)| relative(terms, *seconds)).collect();
+        let seconds = fit(&rows);
+        let mut errors: Vec<_> = rows.iter().map(|row| (dot(&seconds, row) - 1.0).abs()).collect();
+        errors.sort_unstable_by(f64::total_cmp);
+        Self { seconds, measurements: samples.len(), error: errors[errors.len() / 2] }
+    }
+}
+
+fn relative<const N: usize>(terms: &[f64; N], seconds: f64) -> [f64; N] {
+    terms.map(|term| term / seconds)
+}
+
+fn dot<const N: usize>(left: &[f64; N], right: &[f64; N]) -> f64 {
+    left.iter().zip(right).map(|(left, right)| left * right).sum()
+}
+
+fn conversion_terms(analysis: &Analysis, traffic: &Traffic, machine: &Machine) -> [f64; CONVERSION_TERMS] {
+    let csr = Traffic::new(analysis, Format::CsrScalar, machine).stored;
+    [1.0, csr as f64, traffic.stored as f64]
+}
+
+/// Whether it can be a number of seconds.
+fn is_time(seconds: f64) -> bool {
+    seconds >= 0.0 && seconds.is_finite()
+}
+
+/// "float32" or "float64".
+fn precision(analysis: &Analysis) -> &'static str {
+    use crate::real::Real;
+    if analysis.value_bytes == size_of::<f32>() { f32::PRECISION } else { f64::PRECISION }
+}
+
+/// Formats whose conversions do the same: those whose names begin alike, up to a size.
+fn kind(format: Format) -> &'static str {
+    match format {
+        Format::Bcsr(_) => "bcsr",
+        Format::Bellpack(_) => "bellpack",
+        Format::Hyb(_) => "hyb",
+        Format::Cmrs(_) => "cmrs",
+        Format::EllSubwarp => Format::Ell.name(),
+        Format::CooAtomic => Format::Coo.name(),
+        format => format.name(),
+    }
+}
+
+/// The model of a device: its name without its software.
+pub(super) fn model_of(name: &str) -> &str {
+    name.split_once(", driver").map_or(name, |(model, _)| model)
+}

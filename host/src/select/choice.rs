@@ -1,0 +1,306 @@
+//! The choice of a format.
+
+use std::cmp::Ordering;
+use std::fmt::{self, Display};
+
+use serde::Serialize;
+
+use super::analysis::Analysis;
+use super::calibration::Calibration;
+use super::machine::Machine;
+use super::store::{Outcomes, Store};
+use super::traffic::Traffic;
+use super::work::Work;
+use crate::error::Error;
+use crate::format::{FillLimit, Format};
+use crate::spmv::Device;
+
+/// What a format is chosen for.
+#[derive(Clone, Debug)]
+pub struct Selection {
+    /// Multiplications that the matrix is for: so many that the conversion costs nothing in comparison, unless given.
+    pub multiplications: Option<u64>,
+    /// Bytes that the arrays may take.
+    pub memory_budget: Option<u64>,
+    /// Whether only formats are considered that give the same bits every time.
+    pub reproducible: bool,
+    /// How much a format may blow the matrix up.
+    pub fill_limit: FillLimit,
+    /// How many of the most promising formats to measure, rather than to believe the prediction.
+    pub measure: usize,
+    /// The formats that are considered; all if there is none.
+    pub among: Vec<Format>,
+    /// Where calibrations are, and where outcomes of measurements are remembered.
+    pub store: Option<Store>,
+}
+
+impl Default for Selection {
+    fn default() -> Self {
+        Self {
+            multiplications: None,
+            memory_budget: None,
+            reproducible: true,
+            fill_limit: FillLimit::default(),
+            measure: 0,
+            among: Vec::new(),
+            store: Store::of_user(),
+        }
+    }
+}
+
+/// A format that was considered.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Candidate {
+    /// Its name.
+    #[serde(serialize_with = "name")]
+    pub format: Format,
+    /// What it stores and moves.
+    pub traffic: Traffic,
+    /// Predicted seconds of a multiplication.
+    pub multiply: f64,
+    /// Predicted seconds of the conversion from CSR.
+    pub convert: f64,
+    /// Measured seconds of a multiplication.
+    pub measured: Option<f64>,
+    /// Why it cannot be chosen.
+    pub excluded: Option<Exclusion>,
+}
+
+/// Why a format cannot be chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Exclusion {
+    /// It does not give the same bits every time.
+    NotReproducible,
+    /// It has too much padding.
+    Fill,
+    /// It does not fit into the budget.
+    Memory,
+    /// It cannot index so many columns.
+    TooLarge,
+    /// It failed when it was tried.
+    Failed,
+}
+
+/// Which format was chosen, and why.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Choice {
+    /// The format.
+    #[serde(serialize_with = "name")]
+    pub format: Format,
+    /// All that were considered: the best first, and those that cannot be chosen last.
+    pub candidates: Vec<Candidate>,
+    /// See [`Selection::multiplications`].
+    pub multiplications: Option<u64>,
+    /// The device whose calibration was used.
+    pub calibration: String,
+    /// What went wrong with a file, so that it was not used.
+    pub note: Option<String>,
+}
+
+fn name<S: serde::Serializer>(format: &Format, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(format.name())
+}
+
+impl Candidate {
+    /// Seconds of a multiplication, measured or else predicted.
+    pub fn seconds(&self) -> f64 {
+        self.measured.unwrap_or(self.multiply)
+    }
+
+    /// Seconds of the conversion and so many multiplications, for each of these.
+    fn cost(&self, multiplications: Option<u64>) -> f64 {
+        self.seconds() + multiplications.map_or(0.0, |count| self.convert / count.max(1) as f64)
+    }
+}
+
+/// Chooses from what the user's files say, or else from what comes with the library. A file that is no good is left
+/// aside, and [`Choice::note`] tells.
+///
+/// # Errors
+/// When no format can be chosen.
+pub fn choose(analysis: &Analysis, device: &Device, selection: &Selection) -> Result<Choice, Error> {
+    let mut notes = Vec::new();
+    let calibration = selection.store.as_ref().map(|store| store.calibration(device));
+    let calibration = note(&mut notes, calibration).flatten().unwrap_or_else(|| Calibration::shipped(device));
+    let measured = selection.store.as_ref().map(|store| store.outcomes(analysis, device));
+    let measured = note(&mut notes, measured).unwrap_or_default();
+    let mut choice = choose_with(analysis, &Machine::from(device), &calibration, &measured, selection)?;
+    choice.note = (!notes.is_empty()).then(|| notes.join("; "));
+    Ok(choice)
+}
+
+fn note<R>(notes: &mut Vec<String>, read: Option<Result<R, Error>>) -> Option<R> {
+    read?.map_err(|error| notes.push(error.to_string())).ok()
+}
+
+/// [`choose`] with a calibration, and with what was measured before.
+///
+/// # Errors
+/// When no format can be chosen.
+pub fn choose_with(
+    analysis: &Analysis,
+    machine: &Machine,
+    calibration: &Calibration,
+    measured: &Outcomes,
+    selection: &Selection,
+) -> Result<Choice, Error> {
+    let csr = Traffic::new(analysis, Format::CsrScalar, machine).stored;
+    let among = if selection.among.is_empty() { Format::ALL } else { &selection.among };
+    // What stands for others is never chosen: those are there themselves.
+    let concrete = among.iter().copied().filter(|&format| analysis.resolve(format) == format);
+    let candidate = |format: Format| {
+        let too_large = matches!(format, Format::Cmrs(_) | Format::CmrsPadded)
+            && analysis.columns >= gpu_kernels::cmrs::MOST_COLUMNS as usize;
+        let work = Work::new(analysis, format, machine);
+        let excluded = exclusion(format, &work.traffic, csr, selection);
+        let excluded = if too_large { Some(Exclusion::TooLarge) } else { excluded };
+        Candidate {
+            format,
+            traffic: work.traffic,
+            multiply: calibration.multiply_seconds(analysis, &work),
+            convert: calibration.conversion_seconds(analysis, format, &work.traffic, machine),
+            measured: measured.get(format.name()).copied(),
+            excluded,
+        }
+    };
+    let candidates = concrete.map(candidate).collect();
+    let calibration = calibration.device.clone();
+    let multiplications = selection.multiplications;
+    let mut choice = Choice { format: Format::Auto, candidates, multiplications, calibration, note: None };
+    choice.decide(selection)?;
+    Ok(choice)
+}
+
+fn exclusion(format: Format, traffic: &Traffic, csr: u128, selection: &Selection) -> Option<Exclusion> {
+    let over_budget = selection.memory_budget.is_some_and(|budget| traffic.stored > budget.into());
+    // A number of diagonals that is not exact is more than the limit allows.
+    let unknown = format == Format::Dia && !traffic.exact;
+    if selection.reproducible && !format.reproducible() {
+        Some(Exclusion::NotReproducible)
+    } else if unknown || !selection.fill_limit.allows(traffic.stored, csr) {
+        Some(Exclusion::Fill)
+    } else {
+        over_budget.then_some(Exclusion::Memory)
+    }
+}
+
+impl Choice {
+    /// Puts the candidates in order, and takes the first. Of those that were measured one comes first, whatever is
+    /// predicted of others.
+    fn decide(&mut self, selection: &Selection) -> Result<(), Error> {
+        let multiplications = self.multiplications;
+        let rank = |candidate: &Candidate| (candidate.excluded.is_some(), candidate.measured.is_none());
+        self.candidates.sort_by(|left, right| {
+            let cost = || left.cost(multiplications).total_cmp(&right.cost(multiplications));
+            match rank(left).cmp(&rank(right)) {
+                Ordering::Equal => cost(),
+                different => different,
+            }
+        });
+        match self.candidates.first() {
+            Some(best) if best.excluded.is_none() => {
+                self.format = best.format;
+                Ok(())
+            }
+            _ => Err(Error::NoFormat {
+                considered: self.candidates.len(),
+                smallest: self.candidates.iter().map(|candidate| candidate.traffic.stored).min().unwrap_or(0),
+                budget: selection.memory_budget,
+            }),
+        }
+    }
+
+    /// Whether the bytes of what was chosen are exact.
+    pub(crate) fn is_exact(&self) -> bool {
+        self.candidates.first().is_some_and(|candidate| candidate.traffic.exact)
+    }
+
+    /// The formats that are worth measuring, the most promising first, if they were not measured before.
+    pub(crate) fn to_measure(&self, count: usize) -> Vec<Format> {
+        let possible = self.candidates.iter().filter(|candidate| candidate.excluded.is_none()).take(count);
+        possible.filter(|candidate| candidate.measured.is_none()).map(|candidate| candidate.format).collect()
+    }
+
+    /// Decides anew with what was measured; a format without a time failed.
+    ///
+    /// # Errors
+    /// When no format can be chosen.
+    pub(crate) fn take(&mut self, measured: &[(Format, Option<f64>)], selection: &Selection) -> Result<(), Error> {
+        for candidate in &mut self.candidates {
+            match measured.iter().find(|(format, _)| *format == candidate.format) {
+                Some((_, Some(seconds))) => candidate.measured = Some(*seconds),
+                Some((_, None)) => candidate.excluded = Some(Exclusion::Failed),
+                None => {}
+            }
+        }
+        self.decide(selection)
+    }
+}
+
+impl Display for Exclusion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NotReproducible => "not the same bits every time",
+            Self::Fill => "too much padding",
+            Self::Memory => "does not fit into the budget",
+            Self::TooLarge => "too many columns",
+            Self::Failed => "failed when it was tried",
+        })
+    }
+}
+
+/// The candidates as a table, and the reason in a sentence.
+impl Display for Choice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let micro = |seconds: f64| format!("{:.1}", seconds * 1e6);
+        writeln!(
+            f,
+            "{:21} {:>15} {:>15} {:>13} {:>13} {:>13}",
+            "format", "stored, bytes", "needed, bytes", "convert, µs", "predicted, µs", "measured, µs"
+        )?;
+        for candidate in &self.candidates {
+            let Candidate { format, traffic, multiply, convert, measured, excluded } = candidate;
+            let about = if traffic.exact { "" } else { "~" };
+            let [stored, needed] = [traffic.stored, traffic.needed].map(|bytes| format!("{about}{bytes}"));
+            write!(f, "{:21} {stored:>15} {needed:>15} ", format.name())?;
+            match excluded {
+                Some(excluded) => writeln!(f, "{excluded}")?,
+                None => {
+                    let measured = measured.map_or("-".into(), micro);
+                    writeln!(f, "{:>13} {:>13} {measured:>13}", micro(*convert), micro(*multiply))?;
+                }
+            }
+        }
+        writeln!(f, "\n{}", self.reason())?;
+        match &self.note {
+            Some(note) => writeln!(f, "not used: {note}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Choice {
+    /// Why the format was chosen, in a sentence.
+    pub fn reason(&self) -> String {
+        let mut possible = self.candidates.iter().filter(|candidate| candidate.excluded.is_none());
+        let (best, next) = (possible.next(), possible.next());
+        let how = match best.and_then(|best| best.measured) {
+            Some(_) => "measured",
+            None => "predicted",
+        };
+        let purpose = match self.multiplications {
+            None => "many multiplications".to_owned(),
+            Some(1) => "one multiplication with its conversion".to_owned(),
+            Some(count) => format!("{count} multiplications with the conversion"),
+        };
+        let margin = match (best, next) {
+            (Some(best), Some(next)) => {
+                let ratio = next.cost(self.multiplications) / best.cost(self.multiplications);
+                format!("; {} follows with {ratio:.2} times the time", next.format)
+            }
+            _ => String::new(),
+        };
+        format!("{}: {how} to be the fastest for {purpose}{margin} (calibration of {})", self.format, self.calibration)
+    }
+}

@@ -1,0 +1,281 @@
+//! How long the rows are, and what kernels make of it: one pass over the row offsets.
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use crate::format::{Csr, RowLengths, Slicing, padded_strip_steps};
+use crate::real::Real;
+
+/// Lanes of a warp.
+const WARP_LANES: usize = 32;
+
+/// Lanes that may share a row.
+pub(super) const LANES: [usize; 6] = [1, 2, 4, 8, 16, 32];
+
+/// Heights that strips of CMRS may have.
+pub(super) const HEIGHTS: [usize; 7] = [1, 2, 4, 6, 8, 12, 16];
+
+/// Rows of a strip of padded CMRS.
+const PADDED_HEIGHT: usize = gpu_kernels::cmrs::PADDED_HEIGHT as usize;
+
+/// Rows that one thread looks at at a time: whole windows of sorted SELL-P, warps, and strips of every height.
+const ROWS_AT_ONCE: usize = 3 * Slicing::SORTED.sigma as usize;
+
+/// Lengths below this are counted in an array.
+const SHORT: usize = 256;
+
+/// How many rows there are of each length.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Lengths {
+    /// Each length that occurs, ascending, with its number of rows.
+    counts: Vec<(usize, usize)>,
+}
+
+impl Lengths {
+    /// Each length that occurs, ascending, with its number of rows.
+    pub fn counts(&self) -> &[(usize, usize)] {
+        &self.counts
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.counts.iter().map(|&(_, rows)| rows).sum()
+    }
+
+    /// Entries of the longest row; 0 if there is none.
+    pub fn longest(&self) -> usize {
+        self.counts.last().map_or(0, |&(length, _)| length)
+    }
+
+    /// Mean length; 0 without rows.
+    pub fn mean(&self) -> f64 {
+        self.over_rows(|length| length)
+    }
+
+    /// Standard deviation of the lengths; 0 without rows.
+    pub fn deviation(&self) -> f64 {
+        let mean = self.mean();
+        self.over_rows(|length| (length - mean).powi(2)).sqrt()
+    }
+
+    fn over_rows(&self, of: impl Fn(f64) -> f64) -> f64 {
+        let sum: f64 = self.counts.iter().map(|&(length, rows)| of(length as f64) * rows as f64).sum();
+        sum / self.rows().max(1) as f64
+    }
+
+    /// The least length that this part of the rows does not exceed; 0 without rows.
+    pub fn quantile(&self, part: f64) -> usize {
+        let wanted = (self.rows() as f64 * part).ceil() as usize;
+        self.at(wanted.saturating_sub(1))
+    }
+
+    /// Number of entries beyond the first `width` of their row.
+    pub fn beyond(&self, width: usize) -> usize {
+        self.counts.iter().map(|&(length, rows)| length.saturating_sub(width) * rows).sum()
+    }
+
+    /// The length of the row that would be number `place` if they were sorted, or of the longest.
+    fn at(&self, place: usize) -> usize {
+        let mut before = 0;
+        let found = self.counts.iter().find(|&&(_, rows)| {
+            before += rows;
+            before > place
+        });
+        found.map_or(self.longest(), |&(length, _)| length)
+    }
+}
+
+impl RowLengths for Lengths {
+    type Error = Infallible;
+
+    fn rows(&self) -> usize {
+        Lengths::rows(self)
+    }
+
+    fn longest(&self) -> Result<usize, Infallible> {
+        Ok(Lengths::longest(self))
+    }
+
+    fn in_order(&self, place: usize) -> Result<usize, Infallible> {
+        Ok(self.at(place))
+    }
+}
+
+/// What the rows amount to where neighbours are worked on together.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RowSums {
+    /// Steps of all warps whose rows have 1, 2, 4, 8, 16 and 32 lanes each, which wait for the longest of a warp.
+    pub lane_steps: [usize; LANES.len()],
+    /// Widths of all slices of unsorted SELL-P.
+    pub slice_widths: usize,
+    /// Widths of all slices of sorted SELL-P.
+    pub sorted_slice_widths: usize,
+    /// Steps of all strips of CMRS, of 1, 2, 4, 6, 8, 12 and 16 rows.
+    pub strip_steps: [usize; HEIGHTS.len()],
+    /// Steps of all strips of padded CMRS.
+    pub padded_steps: usize,
+}
+
+impl RowSums {
+    /// Of rows that begin at a multiple of [`ROWS_AT_ONCE`].
+    fn of(lengths: &[usize]) -> Self {
+        let longest = |lengths: &[usize]| lengths.iter().copied().max().unwrap_or(0);
+        Self {
+            lane_steps: LANES
+                .map(|lanes| lengths.chunks(WARP_LANES / lanes).map(|rows| longest(rows).div_ceil(lanes)).sum()),
+            slice_widths: lengths.chunks(Slicing::UNSORTED.slice_size as usize).map(longest).sum(),
+            sorted_slice_widths: lengths.chunks(Slicing::SORTED.sigma as usize).map(sorted_slice_widths).sum(),
+            strip_steps: HEIGHTS
+                .map(|height| lengths.chunks(height).map(|rows| rows.iter().sum::<usize>().div_ceil(WARP_LANES)).sum()),
+            padded_steps: lengths
+                .chunks(PADDED_HEIGHT)
+                .map(|rows| padded_strip_steps(rows.iter().sum(), longest(rows)))
+                .sum(),
+        }
+    }
+
+    fn add(&mut self, other: &Self) {
+        let add = |sums: &mut [usize], others: &[usize]| sums.iter_mut().zip(others).for_each(|(sum, it)| *sum += it);
+        add(&mut self.lane_steps, &other.lane_steps);
+        add(&mut self.strip_steps, &other.strip_steps);
+        self.slice_widths += other.slice_widths;
+        self.sorted_slice_widths += other.sorted_slice_widths;
+        self.padded_steps += other.padded_steps;
+    }
+}
+
+/// The widths of the slices of one window that is sorted by length: the longest, and then each that many rows on.
+fn sorted_slice_widths(window: &[usize]) -> usize {
+    let slice = Slicing::SORTED.slice_size as usize;
+    let longest = window.iter().copied().max().unwrap_or(0);
+    if longest >= SHORT {
+        let mut sorted = window.to_vec();
+        sorted.sort_unstable_by(|left, right| right.cmp(left));
+        return sorted.iter().step_by(slice).sum();
+    }
+    let mut counts = [0; SHORT];
+    window.iter().for_each(|&length| counts[length] += 1);
+    let (mut sum, mut next, mut before) = (0, 0, 0);
+    for length in (0..=longest).rev() {
+        before += counts[length];
+        while next < before {
+            sum += length;
+            next += slice;
+        }
+    }
+    sum
+}
+
+/// Counts of a thread.
+#[derive(Default)]
+struct Tally {
+    /// Rows of each length below [`SHORT`]; empty at first.
+    short: Vec<usize>,
+    long: BTreeMap<usize, usize>,
+    sums: RowSums,
+}
+
+impl Tally {
+    fn add(mut self, lengths: &[usize]) -> Self {
+        self.short.resize(SHORT, 0);
+        for &length in lengths {
+            match self.short.get_mut(length) {
+                Some(count) => *count += 1,
+                None => *self.long.entry(length).or_default() += 1,
+            }
+        }
+        self.sums.add(&RowSums::of(lengths));
+        self
+    }
+
+    fn merge(mut self, other: Self) -> Self {
+        self.short.resize(SHORT, 0);
+        self.short.iter_mut().zip(other.short).for_each(|(count, more)| *count += more);
+        other.long.into_iter().for_each(|(length, rows)| *self.long.entry(length).or_default() += rows);
+        self.sums.add(&other.sums);
+        self
+    }
+}
+
+/// Looks at all row offsets once, in parallel.
+pub(super) fn pass<T: Real>(matrix: &Csr<T>) -> (Lengths, RowSums) {
+    let rows = matrix.rows();
+    let chunks = (0..rows.div_ceil(ROWS_AT_ONCE)).into_par_iter().with_min_len(8);
+    let fold = |(tally, mut lengths): (Tally, Vec<usize>), chunk: usize| {
+        let rows = chunk * ROWS_AT_ONCE..rows.min((chunk + 1) * ROWS_AT_ONCE);
+        lengths.clear();
+        lengths.extend(rows.map(|row| matrix.range(row).len()));
+        (tally.add(&lengths), lengths)
+    };
+    let tallies = chunks.fold(<(Tally, Vec<usize>)>::default, fold).map(|(tally, _)| tally);
+    let Tally { short, long, sums } = tallies.reduce(Tally::default, Tally::merge);
+    let counts = short.into_iter().enumerate().filter(|&(_, rows)| rows > 0).chain(long).collect();
+    (Lengths { counts }, sums)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format::Offsets;
+
+    /// A matrix with rows of the given lengths, all entries in its only column.
+    fn with_lengths(lengths: &[usize]) -> Csr<f32> {
+        let offsets = Offsets::from_lengths(lengths.iter().copied());
+        let stored = offsets.get(lengths.len());
+        Csr::try_new(lengths.len(), 1, offsets, vec![0; stored], vec![1.0; stored]).unwrap()
+    }
+
+    /// Many rows of all kinds, more than one thread takes at a time.
+    fn lengths() -> Vec<usize> {
+        (0..7_001).map(|row| if row % 997 == 5 { 300 + row } else { row * row % 13 }).collect()
+    }
+
+    #[test]
+    fn statistics_are_those_of_the_sorted_lengths() {
+        let mut all = lengths();
+        let (lengths, _) = pass(&with_lengths(&all));
+        all.sort_unstable();
+        let rows = all.len();
+        assert_eq!((lengths.rows(), lengths.longest()), (rows, all[rows - 1]));
+        assert_eq!(
+            lengths.counts().iter().map(|(length, rows)| length * rows).sum::<usize>(),
+            all.iter().sum::<usize>()
+        );
+        let mean = all.iter().sum::<usize>() as f64 / rows as f64;
+        let variance = all.iter().map(|&length| (length as f64 - mean).powi(2)).sum::<f64>() / rows as f64;
+        assert!((lengths.mean() - mean).abs() < 1e-9 && (lengths.deviation() - variance.sqrt()).abs() < 1e-9);
+        for part in [0.0, 0.25, 0.5, 0.99, 1.0] {
+            let place = ((rows as f64 * part).ceil() as usize).saturating_sub(1);
+            assert_eq!(lengths.quantile(part), all[place], "{part}");
+        }
+        for width in [0, 1, 12, 500, 10_000] {
+            assert_eq!(lengths.beyond(width), all.iter().map(|length| length.saturating_sub(width)).sum::<usize>());
+            assert_eq!(lengths.in_order(width), all.in_order(width));
+        }
+        let (none, sums) = pass(&with_lengths(&[]));
+        assert_eq!((none.rows(), none.longest(), none.mean(), none.quantile(0.5)), (0, 0, 0.0, 0));
+        assert_eq!(sums, RowSums::default());
+    }
+
+    #[test]
+    fn sums_are_those_of_each_warp_slice_and_strip() {
+        let all = lengths();
+        let (_, sums) = pass(&with_lengths(&all));
+        for (place, &lanes) in LANES.iter().enumerate() {
+            let warps = all.chunks(32 / lanes);
+            let steps: usize = warps.map(|rows| rows.iter().map(|length| length.div_ceil(lanes)).max().unwrap()).sum();
+            assert_eq!(sums.lane_steps[place], steps, "{lanes} lanes");
+        }
+        for (place, &height) in HEIGHTS.iter().enumerate() {
+            let steps: usize = all.chunks(height).map(|rows| rows.iter().sum::<usize>().div_ceil(32)).sum();
+            assert_eq!(sums.strip_steps[place], steps, "{height} rows");
+        }
+        let mut sorted = all.clone();
+        sorted.chunks_mut(1024).for_each(|window| window.sort_unstable_by(|left, right| right.cmp(left)));
+        let widths = |lengths: &[usize]| lengths.chunks(64).map(|slice| slice.iter().max().unwrap()).sum::<usize>();
+        assert_eq!((sums.slice_widths, sums.sorted_slice_widths), (widths(&all), widths(&sorted)));
+    }
+}

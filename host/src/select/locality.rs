@@ -1,0 +1,254 @@
+//! How near to each other the elements of x are that a kernel reads at once, and soon after.
+
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use super::lengths::LANES;
+use super::sample::{Sampling, sample};
+use crate::format::Csr;
+use crate::real::Real;
+
+/// What a GPU reads at least.
+pub const SECTOR_BYTES: usize = 32;
+
+/// Lanes of a warp, which read at once.
+const WARP_LANES: usize = 32;
+
+/// Runs of entries that the reuse of x is measured in.
+const RUNS: usize = 4;
+
+/// Entries of all runs together, at most.
+const MOST_RUN_ENTRIES: usize = 1 << 21;
+
+/// Entries of a run, at least, if there are so many.
+const LEAST_RUN_ENTRIES: usize = 1 << 13;
+
+/// Where the columns of neighbouring entries are. Sectors are 32 bytes of x.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Locality {
+    /// Sectors for each entry that warps read at once, where each row has 1, 2, 4, 8, 16 and 32 lanes.
+    pub lane_sectors: [f64; LANES.len()],
+    /// The same, where a warp reads 32 entries that follow each other, of one row or several.
+    pub flat_sectors: f64,
+    /// Different sectors among so many entries that follow each other, for more and more entries.
+    pub reuse: Vec<(usize, f64)>,
+    /// The largest row - column seen.
+    pub below: usize,
+    /// The largest column - row seen.
+    pub above: usize,
+}
+
+/// Counts of a thread.
+#[derive(Clone, Default)]
+struct Counts {
+    lane_sectors: [usize; LANES.len()],
+    entries: usize,
+    flat_sectors: usize,
+    flat_entries: usize,
+    below: usize,
+    above: usize,
+}
+
+impl Counts {
+    fn merge(mut self, other: Self) -> Self {
+        self.lane_sectors.iter_mut().zip(other.lane_sectors).for_each(|(sum, it)| *sum += it);
+        self.entries += other.entries;
+        self.flat_sectors += other.flat_sectors;
+        self.flat_entries += other.flat_entries;
+        self.below = self.below.max(other.below);
+        self.above = self.above.max(other.above);
+        self
+    }
+}
+
+impl Locality {
+    /// Looks at some of the warps of 32 rows, and at some runs of entries.
+    pub(super) fn new<T: Real>(matrix: &Csr<T>, sampling: Sampling) -> Self {
+        let warps: Vec<_> = sample(matrix.rows().div_ceil(WARP_LANES), matrix.nnz(), sampling).collect();
+        let counts = warps
+            .par_iter()
+            .with_min_len(8)
+            .map(|&warp| counts(matrix, warp * WARP_LANES))
+            .reduce(Counts::default, Counts::merge);
+        let per_entry = |sectors: usize, entries: usize| sectors as f64 / entries.max(1) as f64;
+        Self {
+            lane_sectors: counts.lane_sectors.map(|sectors| per_entry(sectors, counts.entries)),
+            flat_sectors: per_entry(counts.flat_sectors, counts.flat_entries),
+            reuse: reuse(matrix, sampling),
+            below: counts.below,
+            above: counts.above,
+        }
+    }
+
+    /// Sectors of x that come from memory, where a cache holds so many, and x has `sectors`: the rate at which new ones
+    /// appear among as many entries as the cache holds the sectors of, for `nnz` entries.
+    pub fn far_sectors(&self, nnz: usize, sectors: f64, cached: f64) -> f64 {
+        let Some(&(last, seen)) = self.reuse.last() else { return 0.0 };
+        let before = self.reuse.len().checked_sub(2).map(|place| self.reuse[place]);
+        let growth = match before {
+            Some((entries, fewer)) if fewer > 0.0 => (seen / fewer).ln() / (last as f64 / entries as f64).ln(),
+            _ => 1.0,
+        };
+        let growth = growth.clamp(0.05, 1.0);
+        let once = (seen * (nnz as f64 / last as f64).powf(growth)).min(sectors);
+        if once <= cached {
+            return once;
+        }
+        // The number of entries whose sectors fill the cache.
+        let reach = self
+            .reuse
+            .iter()
+            .find(|&&(_, seen)| seen >= cached)
+            .map_or_else(|| last as f64 * (cached / seen).powf(1.0 / growth), |&(entries, _)| entries as f64);
+        let rate = (growth * cached / reach).min(1.0);
+        (rate * nnz as f64).max(once)
+    }
+}
+
+/// Elements of a sector.
+fn elements<T>() -> u32 {
+    (SECTOR_BYTES / size_of::<T>()) as u32
+}
+
+/// Looks at the 32 rows from `first` on, or as many as there are.
+fn counts<T: Real>(matrix: &Csr<T>, first: usize) -> Counts {
+    let columns = matrix.column_indices();
+    let rows = first..matrix.rows().min(first + WARP_LANES);
+    let entries = matrix.row_offsets().get(rows.start)..matrix.row_offsets().get(rows.end);
+    let mut counts = Counts { entries: entries.len(), ..Counts::default() };
+    for row in rows.clone() {
+        for &column in &columns[matrix.range(row)] {
+            counts.below = counts.below.max(row.saturating_sub(column as usize));
+            counts.above = counts.above.max((column as usize).saturating_sub(row));
+        }
+    }
+    let mut sectors = Vec::with_capacity(WARP_LANES);
+    for (lanes, count) in LANES.iter().zip(&mut counts.lane_sectors) {
+        for group in (rows.start..rows.end).step_by(WARP_LANES / lanes) {
+            let group = group..rows.end.min(group + WARP_LANES / lanes);
+            let longest = group.clone().map(|row| matrix.range(row).len()).max().unwrap_or(0);
+            for step in (0..longest).step_by(*lanes) {
+                sectors.clear();
+                for row in group.clone() {
+                    let row = &columns[matrix.range(row)];
+                    let step = step.min(row.len())..row.len().min(step + lanes);
+                    sectors.extend(row[step].iter().map(|column| column / elements::<T>()));
+                }
+                *count += distinct(&mut sectors);
+            }
+        }
+    }
+    // Only whole steps: where the last one ends is the sample's doing.
+    let whole = entries.len() - entries.len() % WARP_LANES;
+    counts.flat_entries = whole;
+    for step in columns[entries.start..entries.start + whole].chunks(WARP_LANES) {
+        sectors.clear();
+        sectors.extend(step.iter().map(|column| column / elements::<T>()));
+        counts.flat_sectors += distinct(&mut sectors);
+    }
+    counts
+}
+
+fn distinct(numbers: &mut [u32]) -> usize {
+    if !numbers.is_sorted() {
+        numbers.sort_unstable();
+    }
+    numbers.chunk_by(|left, right| left == right).count()
+}
+
+/// [`Locality::reuse`], the mean of some runs of the same length.
+fn reuse<T: Real>(matrix: &Csr<T>, sampling: Sampling) -> Vec<(usize, f64)> {
+    let nnz = matrix.nnz();
+    let length = match sampling {
+        Sampling::Everything => nnz,
+        Sampling::Part => (nnz / 100).min(MOST_RUN_ENTRIES) / RUNS,
+    };
+    let length = length.max(LEAST_RUN_ENTRIES).min(nnz);
+    let runs = if length == nnz { 1 } else { RUNS };
+    let run = |number: usize| {
+        let begin = (nnz - length) / runs * number + (nnz - length) / runs / 2;
+        new_sectors(&matrix.column_indices()[begin..begin + length], matrix.columns(), elements::<T>())
+    };
+    let curves: Vec<_> = (0..runs).into_par_iter().map(run).collect();
+    let sizes = curves.first().map_or(0, Vec::len);
+    let mean = |size: usize| curves.iter().map(|curve| curve[size].1).sum::<usize>() as f64 / runs as f64;
+    (0..sizes).map(|size| (curves[0][size].0, mean(size))).collect()
+}
+
+/// Different sectors among the first 2^k entries, for each k, and among all.
+fn new_sectors(columns: &[u32], width: usize, elements: u32) -> Vec<(usize, usize)> {
+    let mut known = vec![0u64; width.div_ceil(elements as usize).div_ceil(64)];
+    let mut seen = 0;
+    let mut curve = Vec::new();
+    for (number, column) in (1..).zip(columns) {
+        let sector = (column / elements) as usize;
+        let word = &mut known[sector / 64];
+        let bit = 1 << (sector % 64);
+        seen += usize::from(*word & bit == 0);
+        *word |= bit;
+        if usize::is_power_of_two(number) || number == columns.len() {
+            curve.push((number, seen));
+        }
+    }
+    curve
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    /// 70 rows of different lengths whose columns jump about.
+    fn matrix() -> Csr<f64> {
+        let mut rows = Vec::new();
+        let mut columns = Vec::new();
+        for row in 0..70u32 {
+            for entry in 0..row * 7 % 45 {
+                rows.push(row);
+                columns.push((row * 31 + entry * entry) % 1000);
+            }
+        }
+        let values = vec![1.0; rows.len()];
+        Csr::try_from_triplets(70, 1000, &rows, &columns, &values).unwrap()
+    }
+
+    fn sectors<'a>(columns: impl IntoIterator<Item = &'a u32>) -> usize {
+        columns.into_iter().map(|column| column / 4).collect::<BTreeSet<_>>().len()
+    }
+
+    #[test]
+    fn sectors_are_those_that_each_warp_touches() {
+        let matrix = matrix();
+        let (columns, nnz) = (matrix.column_indices(), matrix.nnz() as f64);
+        let locality = Locality::new(&matrix, Sampling::Everything);
+        for (place, lanes) in LANES.into_iter().enumerate() {
+            let mut touched = 0;
+            for group in (0..70).collect::<Vec<_>>().chunks(32).flat_map(|warp| warp.chunks(32 / lanes)) {
+                for step in 0..45 {
+                    let of_row = |&row: &usize| columns[matrix.range(row)].chunks(lanes).nth(step).unwrap_or_default();
+                    touched += sectors(group.iter().flat_map(of_row));
+                }
+            }
+            assert_eq!(locality.lane_sectors[place], touched as f64 / nnz, "{lanes} lanes");
+        }
+        assert_eq!(locality.reuse.last().unwrap(), &(matrix.nnz(), sectors(columns) as f64));
+        let distance = |row: usize, column: u32| row as i64 - i64::from(column);
+        let all = (0..70).flat_map(|row| columns[matrix.range(row)].iter().map(move |&column| distance(row, column)));
+        assert_eq!(locality.below as i64, all.clone().max().unwrap().max(0));
+        assert_eq!(locality.above as i64, -all.min().unwrap());
+    }
+
+    #[test]
+    fn what_a_cache_holds_is_read_once() {
+        let locality = Locality::new(&matrix(), Sampling::Everything);
+        let (nnz, all) = (matrix().nnz(), locality.reuse.last().unwrap().1);
+        assert_eq!(locality.far_sectors(nnz, 250.0, 1000.0), all);
+        // A hundred times as many entries of the same kind have no more sectors than x.
+        assert_eq!(locality.far_sectors(100 * nnz, 250.0, 1000.0), 250.0);
+        // What no cache holds is read again and again, but not more often than it is asked for.
+        let again = locality.far_sectors(100 * nnz, 250.0, 2.0);
+        assert!(again > 250.0 && again <= 100.0 * nnz as f64, "{again}");
+        assert_eq!(Locality::default().far_sectors(0, 0.0, 1.0), 0.0);
+    }
+}

@@ -1,0 +1,24 @@
+//! What a prediction needs to know of a device besides how fast its kernels are.
+
+use serde::{Deserialize, Serialize};
+
+use crate::spmv::Device;
+
+/// Bytes of the largest cache, where a device does not tell.
+const ASSUMED_CACHE_BYTES: u64 = 32 << 20;
+
+/// The sizes of a device that decide how a kernel fills it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Machine {
+    /// Threads that it holds at a time.
+    pub resident_threads: u64,
+    /// Bytes of its largest cache.
+    pub cache_bytes: u64,
+}
+
+impl From<&Device> for Machine {
+    fn from(device: &Device) -> Self {
+        let cache_bytes = device.cache_bytes.unwrap_or(ASSUMED_CACHE_BYTES);
+        Self { resident_threads: device.resident_threads().max(1), cache_bytes }
+    }
+}

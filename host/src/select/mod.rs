@@ -1,0 +1,32 @@
+//! Which format is the best for a matrix on a device, found without trying them all.
+//!
+//! An [`Analysis`] looks at a matrix once: at all row offsets, and at about 1 % of the entries. From it [`Traffic`] says
+//! what each format stores and moves, and [`Work`] what its kernel does. A [`Calibration`], fitted to measurements on
+//! the device or on one like it, makes seconds of that, and [`choose`] takes the format that does conversion and
+//! multiplications in the least time. [`Plan::automatic`](crate::Plan::automatic) does all of this.
+#![forbid(unsafe_code)]
+
+mod analysis;
+mod calibration;
+mod choice;
+mod fill;
+mod least_squares;
+mod lengths;
+mod locality;
+mod machine;
+mod sample;
+mod store;
+mod traffic;
+mod work;
+
+pub use analysis::{Analysis, Diagonals};
+pub use calibration::{Calibration, Measurement};
+pub use choice::{Candidate, Choice, Exclusion, Selection, choose, choose_with};
+pub use fill::BlockFill;
+pub use lengths::{Lengths, RowSums};
+pub use locality::{Locality, SECTOR_BYTES};
+pub use machine::Machine;
+pub use sample::Sampling;
+pub use store::{Outcomes, Store};
+pub use traffic::Traffic;
+pub use work::{TERMS, Terms, Work};

@@ -1,0 +1,75 @@
+//! Which parts of a matrix are looked at: the same ones every time.
+
+/// How much of the entries is looked at where not all have to be.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Sampling {
+    /// About 1 %, but enough of a small matrix.
+    #[default]
+    Part,
+    /// All: estimates are exact then.
+    Everything,
+}
+
+/// The part of the entries that a sample has, as one over it.
+const PART: usize = 100;
+
+/// Parts that a sample has at least, if there are so many.
+const LEAST_PARTS: usize = 512;
+
+/// Entries that a sample may have in any case.
+const LEAST_ENTRIES: usize = 1 << 15;
+
+/// Parts that a sample has at most: more make no estimate better that matters.
+const MOST_PARTS: usize = 1 << 14;
+
+/// Some of `parts` parts of a matrix with so many entries on the whole: one at random in each of as many ranges of the
+/// same size. Ascending, and all different.
+pub(super) fn sample(parts: usize, entries: usize, sampling: Sampling) -> impl Iterator<Item = usize> + Clone {
+    let wanted = match sampling {
+        Sampling::Everything => parts,
+        Sampling::Part => {
+            let affordable = (entries / PART).max(LEAST_ENTRIES) as u128 * parts as u128 / entries.max(1) as u128;
+            let wanted = (parts / PART).clamp(LEAST_PARTS, MOST_PARTS);
+            (wanted as u128).min(affordable).clamp(1, parts.max(1) as u128) as usize
+        }
+    };
+    let range = move |number: usize| (number as u128 * parts as u128 / wanted as u128) as usize;
+    (0..wanted.min(parts)).map(move |number| {
+        let [begin, end] = [range(number), range(number + 1)];
+        begin + (scramble(number as u64) % (end - begin).max(1) as u64) as usize
+    })
+}
+
+/// A number that looks random (the finalizer of SplitMix64).
+pub(super) fn scramble(number: u64) -> u64 {
+    let mut mixed = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_ascend_and_are_there() {
+        for parts in [0, 1, 5, 511, 512, 513, 100_000, 10_000_000] {
+            for entries in [0, 1, 1000, 1 << 30] {
+                let chosen: Vec<_> = sample(parts, entries, Sampling::Part).collect();
+                assert!(chosen.is_sorted_by(|left, right| left < right), "{parts} parts");
+                assert!(chosen.iter().all(|&part| part < parts), "{parts} parts");
+                assert_eq!(chosen.is_empty(), parts == 0);
+                assert_eq!(sample(parts, entries, Sampling::Everything).count(), parts);
+            }
+        }
+    }
+
+    #[test]
+    fn a_hundredth_of_a_large_matrix() {
+        let entries = 50_000_000;
+        assert_eq!(sample(1_000_000, entries, Sampling::Part).count(), 10_000);
+        // Few long rows: the entries count.
+        assert_eq!(sample(10_000, entries, Sampling::Part).count(), 100);
+    }
+}

@@ -1,0 +1,157 @@
+//! What is remembered from one run to the next: calibrations, and which formats measured best.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+use super::analysis::Analysis;
+use super::calibration::{Calibration, model_of};
+use super::sample::scramble;
+use crate::error::Error;
+use crate::format::Format;
+use crate::io::replace_file;
+use crate::spmv::Device;
+
+/// The folder in the user's data folder.
+const FOLDER: &str = "warp-spmv";
+
+/// Matrices that are remembered, at most.
+const MOST_MATRICES: usize = 1000;
+
+/// The largest file that is read.
+const LARGEST_FILE: u64 = 1 << 26;
+
+/// A folder with what is remembered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Store {
+    folder: PathBuf,
+}
+
+/// Seconds of a multiplication, as they were measured.
+pub type Outcomes = BTreeMap<String, f64>;
+
+impl Store {
+    /// The one in the user's data folder, if the system tells where that is.
+    pub fn of_user() -> Option<Self> {
+        dirs::data_dir().map(|folder| Self::at(folder.join(FOLDER)))
+    }
+
+    /// One in another folder, which need not be there yet.
+    pub fn at(folder: impl Into<PathBuf>) -> Self {
+        Self { folder: folder.into() }
+    }
+
+    /// The file of a device's calibration.
+    pub fn calibration_path(&self, device: &str) -> PathBuf {
+        let letters = model_of(device).chars().map(|letter| if letter.is_alphanumeric() { letter } else { '-' });
+        self.folder.join(format!("calibration-{}.json", letters.collect::<String>().to_lowercase()))
+    }
+
+    /// The calibration of a device, if there is one.
+    ///
+    /// # Errors
+    /// When there is a file, and it cannot be read or is no calibration.
+    pub fn calibration(&self, device: &Device) -> Result<Option<Calibration>, Error> {
+        found(Calibration::read(&self.calibration_path(&device.name)))
+    }
+
+    /// Keeps the calibration of its device, and gives the file.
+    ///
+    /// # Errors
+    /// When the folder or the file cannot be written.
+    pub fn keep_calibration(&self, calibration: &Calibration) -> Result<PathBuf, Error> {
+        self.make_folder()?;
+        let path = self.calibration_path(&calibration.device);
+        calibration.write(&path).map(|()| path)
+    }
+
+    /// What was measured of a matrix on a device, by the names of formats; nothing if it was not.
+    ///
+    /// # Errors
+    /// When the file is there and cannot be read.
+    pub fn outcomes(&self, analysis: &Analysis, device: &Device) -> Result<Outcomes, Error> {
+        Ok(self.all()?.remove(&fingerprint(analysis, device)).unwrap_or_default())
+    }
+
+    /// Adds what was measured of a matrix on a device.
+    ///
+    /// # Errors
+    /// When the file cannot be read or written.
+    pub fn keep_outcomes(&self, analysis: &Analysis, device: &Device, measured: &[(Format, f64)]) -> Result<(), Error> {
+        let mut all = self.all()?;
+        let fingerprint = fingerprint(analysis, device);
+        if all.len() >= MOST_MATRICES && !all.contains_key(&fingerprint) {
+            all.pop_first();
+        }
+        let outcomes = all.entry(fingerprint).or_default();
+        outcomes.extend(measured.iter().map(|&(format, seconds)| (format.name().to_owned(), seconds)));
+        self.make_folder()?;
+        replace_file(&self.outcomes_path(), |file| {
+            serde_json::to_writer(&mut *file, &all)?;
+            file.write_all(b"\n")
+        })
+    }
+
+    fn all(&self) -> Result<BTreeMap<String, Outcomes>, Error> {
+        let path = self.outcomes_path();
+        let Some(text) = found(text(&path, LARGEST_FILE))? else { return Ok(BTreeMap::new()) };
+        let all: BTreeMap<String, Outcomes> =
+            serde_json::from_str(&text).map_err(|error| Error::contents(&path, error.to_string()))?;
+        match all.values().flatten().find(|&(_, &seconds)| seconds <= 0.0) {
+            Some((format, seconds)) => {
+                Err(Error::contents(&path, format!("{format} took {seconds} seconds, expected more than 0")))
+            }
+            None => Ok(all),
+        }
+    }
+
+    fn outcomes_path(&self) -> PathBuf {
+        self.folder.join("outcomes.json")
+    }
+
+    fn make_folder(&self) -> Result<(), Error> {
+        fs::create_dir_all(&self.folder).map_err(|source| Error::File { path: self.folder.clone(), source })
+    }
+}
+
+/// The text of a file, if it is not larger than anything that belongs there.
+pub(super) fn text(path: &Path, limit: u64) -> Result<String, Error> {
+    let read = || {
+        let mut text = String::new();
+        let mut left = File::open(path)?.take(limit);
+        left.read_to_string(&mut text)?;
+        if left.limit() == 0 {
+            return Err(io::Error::other(format!("larger than {limit} bytes")));
+        }
+        Ok(text)
+    };
+    read().map_err(|source| Error::File { path: path.into(), source })
+}
+
+/// None where a file is not there.
+fn found<R>(read: Result<R, Error>) -> Result<Option<R>, Error> {
+    match read {
+        Ok(read) => Ok(Some(read)),
+        Err(Error::File { source, .. }) if source.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// A number that two matrices share only if they are alike in all that was looked at, on devices of one name, in this
+/// version of the library.
+fn fingerprint(analysis: &Analysis, device: &Device) -> String {
+    let mut numbers =
+        vec![analysis.rows, analysis.columns, analysis.nnz, analysis.value_bytes, analysis.diagonals.count];
+    numbers.extend(analysis.lengths.counts().iter().flat_map(|&(length, rows)| [length, rows]));
+    numbers.extend(analysis.sums.lane_steps);
+    numbers.extend(analysis.locality.reuse.iter().map(|&(_, sectors)| sectors.to_bits() as usize));
+    numbers.extend(analysis.fills.iter().map(|fill| fill.blocks().to_bits() as usize));
+    let texts = [&*device.name, env!("CARGO_PKG_VERSION")];
+    let bytes = texts.iter().flat_map(|text| text.bytes().chain([0])).map(u64::from);
+    let mixed = |seed: u64| {
+        let all = bytes.clone().chain(numbers.iter().map(|&number| number as u64));
+        all.fold(seed, |mixed, number| scramble(mixed ^ number))
+    };
+    format!("{:016x}{:016x}", mixed(0), mixed(1))
+}

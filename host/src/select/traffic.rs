@@ -1,0 +1,179 @@
+//! The bytes that each format stores and moves, from the analysis of a matrix alone.
+
+use serde::Serialize;
+
+use super::analysis::Analysis;
+use super::lengths::HEIGHTS;
+use super::locality::SECTOR_BYTES;
+use super::machine::Machine;
+use crate::format::{
+    BlockSize, Format, HybSplit, PartitionRows, Slicing, bcsr_bytes_of, bellpack_bytes_of, cmrs_bytes, coo_bytes,
+    dia_bytes, ell_bytes, padded_bytes_of_places, sell_p_bytes,
+};
+use crate::real::Real;
+use crate::spmv::lanes_for;
+
+/// The part of a cache that holds x, while the matrix goes through it, too.
+const PART_FOR_X: f64 = 0.6;
+
+/// Places of a step of padded CMRS.
+const STEP_PLACES: u128 = 32;
+
+/// What a multiplication in a format moves.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Traffic {
+    /// Bytes of the arrays.
+    pub stored: u128,
+    /// Bytes that have to be moved at least: those of the arrays that are read, x and y once.
+    pub needed: u128,
+    /// Bytes of all sectors of x that warps ask for, whether a cache has them or not.
+    pub gathered: f64,
+    /// Bytes of x that come from memory.
+    pub far: f64,
+    /// Whether `stored` and `needed` are exact: not where blocks were counted in a part of the matrix, or diagonals.
+    pub exact: bool,
+}
+
+impl Traffic {
+    /// What `format` moves. A format that stands for others is [resolved](Analysis::resolve).
+    pub fn new(analysis: &Analysis, format: Format, machine: &Machine) -> Self {
+        if analysis.value_bytes == size_of::<f32>() {
+            Self::of::<f32>(analysis, format, machine)
+        } else {
+            Self::of::<f64>(analysis, format, machine)
+        }
+    }
+
+    fn of<V: Real>(analysis: &Analysis, format: Format, machine: &Machine) -> Self {
+        let Stored { stored, read, exact } = Stored::new::<V>(analysis, format);
+        let [rows, columns] = [analysis.rows, analysis.columns].map(|count| count as u128 * size_of::<V>() as u128);
+        let sector = SECTOR_BYTES as f64;
+        let far = analysis.locality.far_sectors(
+            analysis.nnz,
+            columns as f64 / sector,
+            machine.cache_bytes as f64 * PART_FOR_X / sector,
+        );
+        // DIA goes through x diagonal by diagonal, without gathering.
+        let far = if format == Format::Dia { columns as f64 } else { far * sector };
+        let gathered = sectors::<V>(analysis, format) * sector;
+        Self { stored, needed: read + rows + columns, gathered, far, exact }
+    }
+}
+
+/// The bytes of the arrays.
+struct Stored {
+    stored: u128,
+    /// Those that are read.
+    read: u128,
+    exact: bool,
+}
+
+impl Stored {
+    fn new<V: Real>(analysis: &Analysis, format: Format) -> Self {
+        let &Analysis { rows, columns: _, nnz, .. } = analysis;
+        let all = |stored| Self { stored, read: stored, exact: true };
+        let slices = |widths: usize, slicing: Slicing| {
+            let slice = slicing.slice_size as usize;
+            let begins = rows.div_ceil(slice) + 1;
+            let permuted = if slicing.sigma > 1 { rows } else { 0 };
+            all(sell_p_bytes::<V>(widths as u128 * slice as u128, begins, permuted))
+        };
+        match format {
+            Format::CsrScalar
+            | Format::CsrVector(_)
+            | Format::CsrLoadBalanced
+            | Format::CsrMergePath
+            | Format::CsrTiled
+            | Format::CsrAutomatic
+            | Format::Auto => {
+                all((rows as u128 + 1) * analysis.offset_bytes as u128 + coo_bytes::<V>(nnz) - 4 * nnz as u128)
+            }
+            Format::Dia => {
+                let diagonals = analysis.diagonals;
+                let read = size_of::<V>() as u128 * diagonals.count as u128 * rows as u128;
+                Self { stored: dia_bytes::<V>(rows, diagonals.count), read, exact: diagonals.exact }
+            }
+            Format::Ell | Format::EllSubwarp => all(ell_bytes::<V>(rows, analysis.lengths.longest())),
+            Format::SellP => slices(analysis.sums.slice_widths, Slicing::UNSORTED),
+            Format::SellPSorted => slices(analysis.sums.sorted_slice_widths, Slicing::SORTED),
+            Format::Bcsr(size) => {
+                let (blocks, _, exact) = blocks(analysis, size);
+                let stored = bcsr_bytes_of::<V>(size, rows.div_ceil(size.rows()), blocks);
+                Self { stored, read: stored, exact }
+            }
+            Format::Bellpack(size) => {
+                let (_, blocks, exact) = blocks(analysis, size);
+                let [block_rows, partition] = [rows.div_ceil(size.rows()), PartitionRows::default().get()];
+                let stored = bellpack_bytes_of::<V>(size, block_rows, partition, blocks as u128);
+                let read = bcsr_bytes_of::<V>(size, block_rows, blocks);
+                Self { stored, read, exact }
+            }
+            Format::Coo | Format::CooAtomic => all(coo_bytes::<V>(nnz)),
+            Format::Hyb(split) => {
+                let width = hyb_width::<V>(analysis, split);
+                all(ell_bytes::<V>(rows, width) + coo_bytes::<V>(analysis.lengths.beyond(width)))
+            }
+            Format::Cmrs(height) => all(cmrs_bytes::<V>(rows, nnz, height.rows::<V>(rows, nnz))),
+            Format::CmrsPadded => {
+                all(padded_bytes_of_places::<V>(rows, analysis.sums.padded_steps as u128 * STEP_PLACES))
+            }
+        }
+    }
+}
+
+/// Blocks, blocks with the padding of BELLPACK, and whether both are exact.
+pub(super) fn blocks(analysis: &Analysis, size: BlockSize) -> (usize, usize, bool) {
+    match analysis.fill(size) {
+        Some(fill) => {
+            let padded = fill.padded_blocks(PartitionRows::default().get());
+            (fill.blocks().round() as usize, padded.round() as usize, fill.is_exact())
+        }
+        None => (analysis.nnz, analysis.nnz, false),
+    }
+}
+
+/// Places of a row in the ELL part of HYB.
+pub(super) fn hyb_width<V: Real>(analysis: &Analysis, split: HybSplit) -> usize {
+    let Ok(width) = split.width_of::<V, _>(&analysis.lengths);
+    width
+}
+
+/// Sectors of x that warps ask for.
+fn sectors<V: Real>(analysis: &Analysis, format: Format) -> f64 {
+    let locality = &analysis.locality;
+    let nnz = analysis.nnz as f64;
+    let flat = locality.flat_sectors * nnz;
+    let by_row = locality.lane_sectors[0] * nnz;
+    match format {
+        Format::CsrVector(_) | Format::CsrScalar => locality.lane_sectors[lane_place(analysis, format)] * nnz,
+        Format::CsrLoadBalanced | Format::CsrMergePath | Format::CsrTiled => flat,
+        Format::CsrAutomatic | Format::Auto => flat,
+        Format::Coo | Format::CooAtomic | Format::Cmrs(_) | Format::CmrsPadded => flat,
+        Format::Dia => (analysis.diagonals.count * analysis.rows * size_of::<V>()) as f64 / SECTOR_BYTES as f64,
+        Format::Ell | Format::EllSubwarp | Format::SellP | Format::SellPSorted => by_row,
+        Format::Bcsr(size) | Format::Bellpack(size) => {
+            let (blocks, ..) = blocks(analysis, size);
+            let bytes = size.columns() * size_of::<V>();
+            blocks as f64 * (bytes as f64 / SECTOR_BYTES as f64).max(1.0)
+        }
+        Format::Hyb(split) => {
+            let beyond = analysis.lengths.beyond(hyb_width::<V>(analysis, split)) as f64;
+            locality.lane_sectors[0] * (nnz - beyond) + locality.flat_sectors * beyond
+        }
+    }
+}
+
+/// The place in [`LANES`](super::lengths::LANES) of the lanes that a row has in CSR.
+pub(super) fn lane_place(analysis: &Analysis, format: Format) -> usize {
+    let lanes = match format {
+        Format::CsrVector(lanes) => lanes.count().unwrap_or_else(|| lanes_for(analysis.rows, analysis.nnz)),
+        _ => 1,
+    };
+    lanes.ilog2() as usize
+}
+
+/// Steps of all strips of CMRS of so many rows.
+pub(super) fn strip_steps(analysis: &Analysis, height: usize) -> usize {
+    let place = HEIGHTS.iter().position(|&known| known == height);
+    place.map_or(analysis.nnz.div_ceil(32), |place| analysis.sums.strip_steps[place])
+}

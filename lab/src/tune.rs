@@ -1,0 +1,190 @@
+//! From results to a calibration of the choice of a format, and how good the choice is.
+
+use std::fmt::{self, Display};
+
+use host::Format;
+use host::select::{Calibration, Machine, Measurement, Outcomes, Selection, choose_with};
+
+use crate::error::Error;
+use crate::record::{Entry, Run};
+
+/// With fewer formats than this, a matrix says nothing about the choice.
+const FEWEST_FORMATS: usize = 10;
+
+/// One matrix of so many is left out of the calibration.
+const HELD_OUT_ONE_OF: u64 = 3;
+
+/// Matrices whose loss is told one by one.
+const TOLD: usize = 10;
+
+/// Whether a matrix is left out of every calibration, to see how good it is where it was not fitted. Its name decides,
+/// up to its size: a larger one of the same kind says too much about it.
+pub fn is_held_out(name: &str) -> bool {
+    let kind = name.split_once(":times=").map_or(name, |(kind, _)| kind).trim_end_matches(':');
+    // FNV-1a.
+    let hash = kind
+        .bytes()
+        .fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3));
+    (hash >> 32).is_multiple_of(HELD_OUT_ONE_OF)
+}
+
+/// The results that tell about the choice of a format: those of one device, with what the matrix is like.
+pub struct Sample<'a> {
+    device: &'a str,
+    machine: Machine,
+    entries: Vec<&'a Entry>,
+    /// Entries that tell nothing.
+    pub left_out: usize,
+}
+
+impl<'a> Sample<'a> {
+    /// Takes what is of use.
+    ///
+    /// # Errors
+    /// When that is nothing, or of several devices.
+    pub fn new(entries: &'a [Entry]) -> Result<Self, Error> {
+        let useful = |entry: &&Entry| entry.analysis.is_some() && entry.env.resident_threads.is_some();
+        let useful: Vec<_> = entries.iter().filter(useful).collect();
+        let refused = |reason: String| Error::Calibration { reason };
+        let Some(first) = useful.first() else {
+            return Err(refused("no entry says what its matrix is like, as `bench` of this version writes it".into()));
+        };
+        let device = &*first.env.device;
+        if let Some(other) = useful.iter().find(|entry| entry.env.device != device) {
+            return Err(refused(format!("the results are of {device} and of {}", other.env.device)));
+        }
+        let machine = Machine {
+            resident_threads: first.env.resident_threads.unwrap_or(1),
+            cache_bytes: first.env.cache_bytes.unwrap_or(0),
+        };
+        let left_out = entries.len() - useful.len();
+        Ok(Self { device, machine, entries: useful, left_out })
+    }
+
+    /// The calibration that fits all matrices that are not [held out](is_held_out), or all of them.
+    pub fn calibration(&self, all: bool) -> Calibration {
+        let mut measurements = Vec::new();
+        for entry in self.entries.iter().filter(|entry| all || !is_held_out(&entry.filename)) {
+            let Some(analysis) = &entry.analysis else { continue };
+            for (format, run, seconds) in timed(entry) {
+                let conversion = run.conversion.as_ref().map(|conversion| conversion.warm);
+                measurements.push(Measurement { analysis, format, seconds, conversion });
+            }
+        }
+        Calibration::fit(self.device, &self.machine, &measurements)
+    }
+
+    /// How far from the fastest the choices of several rules are.
+    pub fn accuracy(&self, calibration: &Calibration) -> Accuracy {
+        let mut accuracy = Accuracy::default();
+        for entry in &self.entries {
+            accuracy.add(entry, &self.machine, calibration);
+        }
+        accuracy
+    }
+}
+
+/// Our own formats that have a time, but for those that stand for others.
+fn timed(entry: &Entry) -> impl Iterator<Item = (Format, &Run, f64)> {
+    let own = entry.spmv.iter().filter(|(_, run)| !run.is_peer());
+    own.filter_map(|(name, run)| {
+        let format = name.parse().ok().filter(|&format| format != Format::CsrAutomatic)?;
+        Some((format, run, run.seconds()?))
+    })
+}
+
+/// A way to choose a format, and how much longer than the fastest its choices take.
+struct Rule {
+    name: &'static str,
+    /// For matrices of the calibration, and for those that were held out: the loss, as a part of the best time.
+    losses: [Vec<f64>; 2],
+}
+
+/// How good choices are: against the fastest of all formats that were measured and give the same bits every time.
+#[derive(Default)]
+pub struct Accuracy {
+    rules: Vec<Rule>,
+    /// The losses of our own choice: matrix and precision, what was chosen, what is the fastest.
+    own: Vec<(f64, String)>,
+}
+
+impl Accuracy {
+    fn add(&mut self, entry: &Entry, machine: &Machine, calibration: &Calibration) {
+        let Some(analysis) = &entry.analysis else { return };
+        let times: Vec<_> = timed(entry)
+            .filter(|(format, ..)| format.reproducible())
+            .map(|(format, _, seconds)| (format, seconds))
+            .collect();
+        let seconds = |format: Format| times.iter().find(|(timed, _)| *timed == format).map(|&(_, seconds)| seconds);
+        let Some(&(fastest, best)) = times.iter().min_by(|left, right| left.1.total_cmp(&right.1)) else { return };
+        if times.len() < FEWEST_FORMATS {
+            return;
+        }
+        let among = times.iter().map(|&(format, _)| format).collect();
+        let selection = Selection { among, store: None, ..Selection::default() };
+        let Ok(choice) = choose_with(analysis, machine, calibration, &Outcomes::new(), &selection) else { return };
+        let possible = || choice.candidates.iter().filter(|candidate| candidate.excluded.is_none());
+        let best_of = |count: usize| {
+            possible().take(count).filter_map(|candidate| seconds(candidate.format)).min_by(f64::total_cmp)
+        };
+        let least_bytes =
+            possible().min_by_key(|candidate| candidate.traffic.needed).and_then(|candidate| seconds(candidate.format));
+        let hyb = "hyb-bell-garland".parse().ok().and_then(seconds);
+        let unit = crate::measure::UNIT;
+        for (name, taken) in [
+            ("auto", best_of(1)),
+            ("auto, 2 measured", best_of(2)),
+            ("auto, 3 measured", best_of(3)),
+            ("the least bytes", least_bytes),
+            ("csr-vector", seconds(unit)),
+            ("csr-automatic (Anzt et al. 2020, Algorithm 2)", seconds(analysis.resolve(Format::CsrAutomatic))),
+            ("hyb-bell-garland (Bell & Garland 2009, §3.5)", hyb),
+        ] {
+            let Some(taken) = taken else { continue };
+            let losses = match self.rules.iter_mut().position(|rule| rule.name == name) {
+                Some(place) => &mut self.rules[place].losses,
+                None => {
+                    self.rules.push(Rule { name, losses: Default::default() });
+                    &mut self.rules.last_mut().expect("it was just pushed").losses
+                }
+            };
+            losses[usize::from(is_held_out(&entry.filename))].push(taken / best - 1.0);
+        }
+        if let Some(taken) = seconds(choice.format) {
+            let (name, precision, format) = (&entry.filename, &entry.env.precision, choice.format);
+            self.own.push((taken / best - 1.0, format!("{name} {precision}: {format}, fastest {fastest}")));
+        }
+    }
+}
+
+/// A table in Markdown, and the largest losses.
+impl Display for Accuracy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "| rule | matrices | number | within 5 % | within 15 % | mean loss | largest loss |")?;
+        writeln!(f, "|---|---|---|---|---|---|---|")?;
+        for Rule { name, losses } in &self.rules {
+            for (of, losses) in ["calibration", "held out"].into_iter().zip(losses) {
+                if losses.is_empty() {
+                    continue;
+                }
+                let part = |limit: f64| {
+                    100.0 * losses.iter().filter(|&&loss| loss <= limit).count() as f64 / losses.len() as f64
+                };
+                let mean = 100.0 * losses.iter().sum::<f64>() / losses.len() as f64;
+                let largest = 100.0 * losses.iter().copied().fold(0.0, f64::max);
+                let number = losses.len();
+                let [five, fifteen] = [part(0.05), part(0.15)];
+                writeln!(
+                    f,
+                    "| {name} | {of} | {number} | {five:.0} % | {fifteen:.0} % | {mean:.1} % | {largest:.0} % |"
+                )?;
+            }
+        }
+        let mut own: Vec<_> = self.own.iter().filter(|(loss, _)| *loss > 0.0).collect();
+        own.sort_by(|left, right| right.0.total_cmp(&left.0));
+        if !own.is_empty() {
+            writeln!(f, "\nThe largest losses of auto:\n")?;
+        }
+        own.into_iter().take(TOLD).try_for_each(|(loss, text)| writeln!(f, "- {:.1} % {text}", 100.0 * loss))
+    }
+}

@@ -1,0 +1,53 @@
+//! What `--format auto` and `info --explain` are told.
+
+use warp_spmv::select::Selection;
+
+use super::error::Error;
+
+/// Formats that `--measure` tries unless a number is given.
+const TRIED: &str = "3";
+
+#[derive(Clone, Debug, Default, clap::Args)]
+#[command(next_help_heading = "Choice of the format")]
+pub struct Choosing {
+    /// How many multiplications the conversion is for [default: so many that it does not matter]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    multiplications: Option<u64>,
+    /// Bytes that the matrix may take
+    #[arg(long, value_name = "BYTES")]
+    memory_budget: Option<u64>,
+    /// Measure the N most promising formats, and remember the outcome
+    #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = TRIED,
+        value_parser = clap::value_parser!(u32).range(1..))]
+    measure: Option<u32>,
+    /// Consider formats that do not give the same bits every time, too
+    #[arg(long)]
+    any_order: bool,
+}
+
+impl Choosing {
+    /// Checks that nothing is said of the choice where there is none: it takes `what`.
+    pub fn check(&self, chooses: bool, what: &str) -> Result<(), Error> {
+        let given = [
+            ("multiplications", self.multiplications.is_some()),
+            ("memory-budget", self.memory_budget.is_some()),
+            ("measure", self.measure.is_some()),
+            ("any-order", self.any_order),
+        ];
+        match given.into_iter().find(|(_, given)| *given && !chooses) {
+            Some((name, _)) => Err(Error::Usage(format!("--{name} goes with {what}"))),
+            None => Ok(()),
+        }
+    }
+
+    /// What is to be chosen for.
+    pub fn selection(&self) -> Selection {
+        Selection {
+            multiplications: self.multiplications,
+            memory_budget: self.memory_budget,
+            reproducible: !self.any_order,
+            measure: self.measure.unwrap_or(0) as usize,
+            ..Selection::default()
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! `warp-spmv tune`: calibrates the choice of a format.
+
+use std::path::PathBuf;
+
+use lab::report;
+use lab::tune::Sample;
+use warp_spmv::executor::ExecutorName;
+use warp_spmv::select::{Calibration, Store};
+
+use super::bench;
+use super::error::Error;
+use super::output::{self, printable};
+use super::run::executor_parser;
+
+pub const EXAMPLES: &str = "\
+Examples:
+  warp-spmv tune
+  warp-spmv tune --records tuning.json
+  warp-spmv tune --from tuning.json --from large.json --out calibration.json
+  warp-spmv tune --from large.json --check";
+
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// A file of results that `bench` or `tune` wrote, instead of measuring; may be given several times
+    #[arg(long, value_name = "FILE")]
+    from: Vec<PathBuf>,
+    /// Where to multiply [default: cuda where there is a GPU that this program can use, otherwise cpu]
+    #[arg(long, value_parser = executor_parser(), conflicts_with = "from")]
+    executor: Option<ExecutorName>,
+    /// Keep what is measured in this file, and go on with what is there
+    #[arg(long, value_name = "FILE", conflicts_with = "from")]
+    records: Option<PathBuf>,
+    /// Write the calibration to this file [default: one for the device in the user's data folder, where
+    /// `--format auto` looks]
+    #[arg(long, value_name = "FILE", conflicts_with = "check")]
+    out: Option<PathBuf>,
+    /// Only say how good the choices are, and write no calibration
+    #[arg(long)]
+    check: bool,
+    /// Say how good the choices of this calibration are, rather than of a new one
+    #[arg(long, value_name = "FILE", requires = "check")]
+    calibration: Option<PathBuf>,
+    /// Fit the calibration to all matrices: a third is held out otherwise, to see how good it is where it was not fitted
+    #[arg(long, conflicts_with = "calibration")]
+    all: bool,
+}
+
+pub fn tune(arguments: &Arguments) -> Result<(), Error> {
+    if let Some(out) = &arguments.out {
+        output::check_folder(out)?;
+    }
+    let given = arguments.calibration.as_deref().map(Calibration::read).transpose()?;
+    let entries = if arguments.from.is_empty() {
+        bench::measure(&bench::Arguments::of_tuning(arguments.executor, arguments.records.clone()))?
+    } else {
+        report::read(&arguments.from)?
+    };
+    let sample = Sample::new(&entries)?;
+    if sample.left_out > 0 {
+        let (left_out, count) = (sample.left_out, entries.len());
+        output::say(&format!("{left_out} of {count} entries left out: they do not say what the matrix is like"));
+    }
+    let calibration = given.unwrap_or_else(|| sample.calibration(arguments.all));
+    output::print(&sample.accuracy(&calibration).to_string())?;
+    if arguments.check {
+        return Ok(());
+    }
+    let path = match (&arguments.out, Store::of_user()) {
+        (Some(out), _) => {
+            calibration.write(out)?;
+            out.clone()
+        }
+        (None, Some(store)) => store.keep_calibration(&calibration)?,
+        (None, None) => return Err(Error::Usage("the user's data folder is not known: give --out".into())),
+    };
+    output::print(&format!("\n{}\n", printable(&path.to_string_lossy())))
+}

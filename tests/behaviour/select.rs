@@ -1,0 +1,247 @@
+//! The choice of a format.
+
+use std::fs;
+
+use crate::scenarios::matrices;
+use warp_spmv::executor::{Cpu, Emulated, Executor, Reference};
+use warp_spmv::format::{BlockSize, FillLimit, Matrix, fill_ratios};
+use warp_spmv::select::{
+    Analysis, Calibration, Choice, Exclusion, Machine, Measurement, Outcomes, Sampling, Selection, Store, Traffic,
+    choose, choose_with,
+};
+use warp_spmv::verify::{exact, verify};
+use warp_spmv::{Csr, Error, Format, Plan, PlanOptions, Real};
+
+const MACHINE: Machine = Machine { resident_threads: 132 * 2048, cache_bytes: 50 << 20 };
+
+fn generated<T: Real>(text: &str) -> Csr<T> {
+    text.parse::<warp_spmv::synthetic::Generator>().unwrap().generate().unwrap()
+}
+
+/// A selection that depends on no file of the user.
+fn selection() -> Selection {
+    Selection { store: None, ..Selection::default() }
+}
+
+/// After a look at everything, the bytes are those of the converted matrix.
+fn check_traffic<T: Real>() {
+    for (name, matrix) in matrices::<T>() {
+        let analysis = Analysis::with_sampling(&matrix, Sampling::Everything);
+        for &format in Format::ALL {
+            let place = format!("{name}, {format}, {}", T::PRECISION);
+            let traffic = Traffic::new(&analysis, format, &MACHINE);
+            assert!(traffic.exact, "{place}");
+            assert_eq!(traffic.stored, format.bytes::<_, T>(&matrix), "{place}");
+            let Ok(converted) = Matrix::try_from_csr(matrix.clone(), format, FillLimit::default()) else { continue };
+            assert_eq!(traffic.stored, converted.bytes(), "{place}");
+            if !matches!(format, Format::Bellpack(_)) {
+                assert_eq!(traffic.needed, converted.bytes_needed(), "{place}");
+            } else {
+                // Padding that the kernel skips is still counted as read.
+                assert!(traffic.needed >= converted.bytes_needed().min(traffic.stored), "{place}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_traffic_of_every_format_is_that_of_the_matrix() {
+    check_traffic::<f32>();
+    check_traffic::<f64>();
+}
+
+/// The interval that is said to have the number of blocks with 95 % has it about so often.
+#[test]
+fn sampled_fill_is_within_its_confidence() {
+    let (mut inside, mut all) = (0, 0);
+    for seed in 0..10 {
+        for text in ["pareto:rows=60000,k=1.5,base=4", "uniform:rows=80000,per-row=6,lengths=poisson", "rmat:scale=16"]
+        {
+            let separator = if text.ends_with(':') { "" } else { "," };
+            let matrix: Csr<f32> = generated(&format!("{text}{separator}seed={seed}"));
+            let analysis = Analysis::new(&matrix);
+            for (size, ratio) in fill_ratios(&matrix) {
+                let fill = analysis.fill(size).unwrap();
+                assert!(!fill.is_exact() && fill.sampled * 10 < fill.block_rows, "{text}: {}", fill.sampled);
+                let estimate = fill.ratio(matrix.nnz());
+                inside += usize::from((estimate - ratio).abs() <= fill.uncertainty * estimate);
+                all += 1;
+                assert!((estimate / ratio - 1.0).abs() < 0.2, "{text}, seed {seed}: {estimate} for {ratio}");
+            }
+        }
+    }
+    assert!(inside * 100 >= all * 90, "{inside} of {all}");
+}
+
+/// Blocks of one size throughout are found, whatever part of them is looked at.
+#[test]
+fn a_block_structure_is_found() {
+    let matrix: Csr<f64> = generated("block-diagonal:blocks=20000,size=6");
+    let analysis = Analysis::new(&matrix);
+    for &size in &[BlockSize::B2x2, BlockSize::B3x3, BlockSize::B6x6] {
+        let fill = analysis.fill(size).unwrap();
+        assert!((fill.ratio(matrix.nnz()) - 1.0).abs() < 1e-9 && fill.uncertainty < 1e-9, "{size:?}");
+    }
+    assert!(analysis.fill(BlockSize::B7x7).unwrap().ratio(matrix.nnz()) > 1.5);
+}
+
+fn check_auto<E: Executor>(executor: &E) {
+    for (name, matrix) in matrices::<f64>() {
+        let x: Vec<f64> = (0..matrix.columns()).map(|column| (column as f64).cos()).collect();
+        let y = vec![0.0; matrix.rows()];
+        let expected = exact(&matrix, 1.0, &x, 0.0, &y).unwrap();
+        let mut plan = Plan::automatic(executor, matrix.clone(), &selection()).unwrap();
+        let choice = plan.explain().unwrap();
+        assert_eq!(choice.format, plan.format(), "{name}");
+        assert!(Format::ALL.contains(&choice.format) && choice.format.reproducible(), "{name}");
+        let (x, mut y) = (executor.upload(x).unwrap(), executor.upload(y).unwrap());
+        plan.apply(1.0, &x, 0.0, &mut y).unwrap();
+        let result = verify(&executor.download(&y).unwrap(), &expected, plan.format()).unwrap();
+        assert!(result.passed(), "{name}, {}: {result:?}", plan.format());
+    }
+}
+
+#[test]
+fn auto_is_right_on_every_executor() {
+    check_auto(&Reference::new());
+    check_auto(&Cpu::new());
+    check_auto(&Emulated::new(3));
+}
+
+#[test]
+fn auto_is_a_format_like_others() {
+    assert_eq!("auto".parse::<Format>().unwrap(), Format::Auto);
+    let matrix: Csr<f64> = generated("stencil:5:30");
+    let cpu = Cpu::new();
+    let options = PlanOptions { reproducible: true, ..PlanOptions::default() };
+    let plan = Plan::with_options(&cpu, matrix.clone(), Format::Auto, options).unwrap();
+    assert_ne!(plan.format(), Format::Auto);
+    assert!(plan.explain().is_some());
+    assert!(Plan::new(&cpu, matrix.clone(), Format::Coo).unwrap().explain().is_none());
+    // Where one of its own is needed, it is refused.
+    let message = "any matrix: auto stands for other formats, and none was chosen";
+    let error = Matrix::try_from_csr(matrix.clone(), Format::Auto, FillLimit::default()).map(|_| ()).unwrap_err();
+    assert_eq!(error.to_string(), message);
+    let mut plan = Plan::new(&cpu, matrix, Format::CsrScalar).unwrap();
+    assert!(plan.set_format(Format::Auto).is_err());
+}
+
+#[test]
+fn the_choice_keeps_to_what_is_asked() {
+    let matrix: Csr<f64> = generated("pareto:rows=3000,k=1.1");
+    let analysis = Analysis::new(&matrix);
+    let cpu = Cpu::new();
+    let chosen = |selection: &Selection| choose(&analysis, cpu.device(), selection);
+    let excluded = |choice: &Choice, format| {
+        let candidate = choice.candidates.iter().find(|candidate| candidate.format == format);
+        candidate.unwrap_or_else(|| panic!("{format} was not considered")).excluded
+    };
+    let choice = chosen(&selection()).unwrap();
+    assert_eq!(excluded(&choice, Format::CooAtomic), Some(Exclusion::NotReproducible));
+    assert_eq!(excluded(&choice, Format::Ell), Some(Exclusion::Fill));
+    assert_eq!(excluded(&choice, Format::CsrScalar), None);
+    let choice = chosen(&Selection { reproducible: false, ..selection() }).unwrap();
+    assert_eq!(excluded(&choice, Format::CooAtomic), None);
+    // Just enough for CSR, which is the smallest here.
+    let csr = matrix.bytes() as u64;
+    let choice = chosen(&Selection { memory_budget: Some(csr), ..selection() }).unwrap();
+    assert!(choice.candidates.iter().all(|it| it.excluded.is_some() || it.traffic.stored <= csr.into()));
+    assert_eq!(excluded(&choice, Format::Coo), Some(Exclusion::Memory));
+    let error = chosen(&Selection { memory_budget: Some(10), ..selection() }).unwrap_err();
+    assert!(matches!(error, Error::NoFormat { budget: Some(10), .. }), "{error}");
+    assert!(error.to_string().ends_with("bytes, and the budget is 10"), "{error}");
+    // For one multiplication no conversion is worth while.
+    let choice = chosen(&Selection { multiplications: Some(1), ..selection() }).unwrap();
+    assert_eq!(choice.format.storage(), Format::CsrScalar.storage());
+    // Of two formats, one of them.
+    let choice = chosen(&Selection { among: vec![Format::Coo, Format::CsrAutomatic], ..selection() }).unwrap();
+    assert_eq!((choice.format, choice.candidates.len()), (Format::Coo, 1));
+}
+
+#[test]
+fn what_was_measured_decides() {
+    let matrix: Csr<f32> = generated("uniform:rows=2000,per-row=5");
+    let folder = tempfile::tempdir().unwrap();
+    let store = Some(Store::at(folder.path().join("not there yet")));
+    let selection = Selection { store: store.clone(), measure: 2, ..selection() };
+    let cpu = Cpu::new();
+    let plan = Plan::automatic(&cpu, matrix.clone(), &selection).unwrap();
+    let choice = plan.explain().unwrap();
+    let measured: Vec<_> = choice.candidates.iter().filter(|candidate| candidate.measured.is_some()).collect();
+    assert_eq!((measured.len(), measured[0].format), (2, plan.format()));
+    assert!(measured[0].measured <= measured[1].measured);
+    // The second time it is remembered; also without measuring.
+    let analysis = Analysis::new(&matrix);
+    let again = choose(&analysis, cpu.device(), &Selection { measure: 0, ..selection.clone() }).unwrap();
+    assert_eq!(again.candidates.iter().filter(|candidate| candidate.measured.is_some()).count(), 2);
+    assert_eq!(again.format, plan.format());
+    // Another matrix is another one, if only by one entry.
+    let other: Csr<f32> = generated("uniform:rows=2000,per-row=5,seed=8");
+    let other = choose(&Analysis::new(&other), cpu.device(), &Selection { measure: 0, ..selection }).unwrap();
+    assert!(other.candidates.iter().all(|candidate| candidate.measured.is_none()));
+    // A file that is no good is left aside.
+    let path = folder.path().join("not there yet/outcomes.json");
+    for text in ["{", "[]", r#"{"a": {"ell": -1.0}}"#] {
+        fs::write(&path, text).unwrap();
+        let choice = choose(&analysis, cpu.device(), &Selection { store: store.clone(), ..Selection::default() });
+        let note = choice.unwrap().note.unwrap();
+        assert!(note.starts_with(path.to_str().unwrap()) && note.lines().count() == 1, "{note}");
+    }
+}
+
+/// Times that a model makes are what the fit finds, and it survives the file.
+#[test]
+fn a_calibration_is_fitted_and_kept() {
+    let texts =
+        ["stencil:5:60", "stencil:27:12", "uniform:rows=5000,per-row=9", "pareto:rows=2000,k=1.5", "dense:rows=90"];
+    let analyses: Vec<_> = texts.iter().map(|text| Analysis::new(&generated::<f64>(text))).collect();
+    let truth = |analysis: &Analysis, format| 1e-6 + 1e-9 * Traffic::new(analysis, format, &MACHINE).stored as f64;
+    let measurements: Vec<_> = analyses
+        .iter()
+        .flat_map(|analysis| Format::ALL.iter().map(move |&format| (analysis, analysis.resolve(format))))
+        .map(|(analysis, format)| {
+            let seconds = truth(analysis, format);
+            Measurement { analysis, format, seconds, conversion: Some(3.0 * seconds) }
+        })
+        .collect();
+    let cpu = Cpu::new();
+    let calibration = Calibration::fit(&cpu.device().name, &MACHINE, &measurements);
+    let choice = |calibration: &Calibration, analysis| {
+        choose_with(analysis, &MACHINE, calibration, &Outcomes::new(), &selection()).unwrap()
+    };
+    for analysis in &analyses {
+        for candidate in choice(&calibration, analysis).candidates {
+            let truth = truth(analysis, candidate.format);
+            assert!((candidate.multiply / truth - 1.0).abs() < 0.25, "{}: {candidate:?}", candidate.format);
+            if candidate.format.storage() != "CSR" {
+                assert!((candidate.convert / (3.0 * truth) - 1.0).abs() < 0.25, "{candidate:?}");
+            }
+        }
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::at(folder.path());
+    assert_eq!(store.calibration(cpu.device()).unwrap(), None);
+    let path = store.keep_calibration(&calibration).unwrap();
+    assert_eq!(store.calibration(cpu.device()).unwrap(), Some(calibration.clone()));
+    let selection = Selection { store: Some(store.clone()), ..Selection::default() };
+    let with_file = choose(&analyses[0], cpu.device(), &selection).unwrap();
+    assert_eq!((&with_file.calibration, with_file.note), (&calibration.device, None));
+    let text = fs::read_to_string(&path).unwrap();
+    let negative = text.replacen("\"other\": [\n    ", "\"other\": [\n    -1", 1);
+    assert_ne!(negative, text);
+    for (bad, says) in [
+        ("", "EOF"),
+        ("{}", "missing field"),
+        (&text.replacen("\"schema\": 1", "\"schema\": 99", 1), "a calibration of version 99, expected 1"),
+        (&negative, "seconds, expected none below 0"),
+        (&text[..text.len() / 2], "line"),
+    ] {
+        fs::write(&path, bad).unwrap();
+        let error = store.calibration(cpu.device()).unwrap_err().to_string();
+        assert!(error.starts_with(path.to_str().unwrap()) && error.contains(says), "{error}");
+        assert_eq!(error.lines().count(), 1);
+        let choice = choose(&analyses[0], cpu.device(), &selection).unwrap();
+        assert_eq!(choice.note, Some(error));
+        assert_ne!(choice.calibration, calibration.device);
+    }
+}
