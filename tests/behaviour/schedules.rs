@@ -31,8 +31,8 @@ fn entry_points() -> BTreeSet<String> {
     entries.map(str::to_owned).collect()
 }
 
-/// Whether this is the instance of a conversion that makes 64-bit offsets where no array had them: it takes 2^32
-/// entries. The instance with 32-bit ones is the same code.
+/// Whether this is the instance of a conversion, or of a solve with factors, that makes 64-bit offsets where no array had
+/// them: it takes 2^32 entries. The instance with 32-bit ones is the same code.
 fn is_of_huge_matrices(entry: &str) -> bool {
     const MAKE_OFFSETS: &[&str] = &[
         "add_offsets_",
@@ -44,6 +44,7 @@ fn is_of_huge_matrices(entry: &str) -> bool {
         "csr_from_sliced_",
         "padded_from_csr_",
         "strip_offsets_",
+        "triangular_levels_",
     ];
     entry.contains("u64") && MAKE_OFFSETS.iter().any(|kernel| entry.starts_with(kernel))
 }

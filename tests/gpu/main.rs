@@ -185,6 +185,12 @@ fn check_dense<T: Real>(gpu: &Cuda) {
     );
 }
 
+/// A tolerance that the precision allows: the condition of stencil:7:64, 1700, times the roundoff of float32 is 1e-4.
+fn options<T: Real>() -> Options {
+    let relative_tolerance = if T::UNIT_ROUNDOFF > 1e-9 { 1e-3 } else { 1e-8 };
+    Options { relative_tolerance, ..Options::default() }
+}
+
 /// Solvers, on matrices that are checked and on one that takes long enough for recorded launches to count.
 fn check_solvers<T: Real>(gpu: &Cuda) {
     fn check<T: Real, M: Method<T, Cuda> + std::fmt::Debug>(gpu: &Cuda, method: M) {
@@ -192,9 +198,7 @@ fn check_solvers<T: Real>(gpu: &Cuda) {
         check_interval::<T, _, M>(gpu, &method);
         let matrix = "stencil:7:64".parse::<Generator>().unwrap().generate::<T>().unwrap();
         let b = gpu.upload(vec![T::ONE; matrix.rows()]).unwrap();
-        // The condition of this matrix, 1700, times the roundoff of float32 is 1e-4.
-        let relative_tolerance = if T::UNIT_ROUNDOFF > 1e-9 { 1e-3 } else { 1e-8 };
-        let options = Options { relative_tolerance, ..Options::default() };
+        let options = options::<T>();
         let mut plan = Plan::new(gpu, matrix, Format::SellP).unwrap();
         let run = |plan: &mut Plan<'_, T, Cuda>| {
             let mut x = gpu.zeros(b.len()).unwrap();
@@ -228,8 +232,8 @@ fn check_preconditioning<T: Real>(gpu: &Cuda) {
         let mut preconditioner = Preconditioner::new(gpu, &matrix, name).unwrap();
         let mut run = || {
             let mut x = gpu.zeros(b.len()).unwrap();
-            let report =
-                Solver::new(gpu, &mut plan).preconditioner(&mut preconditioner).solve(&Cg, &b, &mut x).unwrap();
+            let mut solver = Solver::new(gpu, &mut plan).preconditioner(&mut preconditioner).options(options::<T>());
+            let report = solver.solve(&Cg, &b, &mut x).unwrap();
             (gpu.download(&x).unwrap(), report)
         };
         let ((first, _), (second, report)) = (run(), run());

@@ -187,23 +187,29 @@ pub trait Executor: Send + Sync {
     /// y ← α x + β y for vectors of two precisions.
     ///
     /// # Errors
-    /// As for [`pass`](Self::pass).
-    fn axpby_mixed<X: Real, Y: Real>(&self, operands: MixedOperands<'_, X, Y, Self::Memory>) -> Result<(), Error>;
+    /// As for [`pass`](Self::pass), and when the executor has no such thing.
+    fn axpby_mixed<X: Real, Y: Real>(&self, _operands: MixedOperands<'_, X, Y, Self::Memory>) -> Result<(), Error> {
+        Err(Error::Operator { operation: "way from one precision to the other on this executor" })
+    }
 
     /// y ← B x for dense blocks on the diagonal of B.
     ///
     /// # Errors
-    /// As for [`pass`](Self::pass).
+    /// As for [`pass`](Self::pass), and when the executor has no such thing.
     fn multiply_block_diagonal<T: Real>(
         &self,
-        operands: BlockDiagonalOperands<'_, T, Self::Memory>,
-    ) -> Result<(), Error>;
+        _operands: BlockDiagonalOperands<'_, T, Self::Memory>,
+    ) -> Result<(), Error> {
+        Err(Error::Operator { operation: "product with dense blocks on this executor" })
+    }
 
     /// x ← T⁻¹ b for a triangular T.
     ///
     /// # Errors
-    /// As for [`pass`](Self::pass).
-    fn solve_triangular<T: Real>(&self, operands: TriangularOperands<'_, T, Self::Memory>) -> Result<(), Error>;
+    /// As for [`pass`](Self::pass), and when the executor has no such thing.
+    fn solve_triangular<T: Real>(&self, _operands: TriangularOperands<'_, T, Self::Memory>) -> Result<(), Error> {
+        Err(Error::Operator { operation: "triangular solve on this executor" })
+    }
 
     /// Does `work` so many times, one after the other. An executor may keep in `recording` what the work launches, and
     /// from then on launch the same without doing the work: so the work launches the same every time, on the same arrays,

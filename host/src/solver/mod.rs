@@ -30,6 +30,9 @@
 //! # }
 //! ```
 //!
+//! [`preconditioner`] has approximations of A⁻¹ to solve with, and [`Refinement`] solves in 64 bits by corrections that a
+//! method finds in 32 bits.
+//!
 //! # How to add a method
 //! A struct with the method's parameters implements [`Method`]: it says how many slots it takes and makes an
 //! [`Iteration`], which holds the method's vectors and [programs](Space::program). [`Iteration::start`] sets them up from
