@@ -367,7 +367,8 @@ fn draw(path: &Path, title: &str, history: &[f64], tolerance: f64) -> Result<(),
 
 /// The Euclidean norm.
 fn norm(values: impl Iterator<Item = f64>) -> f64 {
-    values.map(|value| value * value).sum::<f64>().sqrt()
+    // An empty sum is to be 0, not -0.
+    values.fold(0.0, |sum, value| sum + value * value).sqrt()
 }
 
 /// ‖found − known‖ / ‖known‖.
