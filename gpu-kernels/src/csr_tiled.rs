@@ -202,7 +202,7 @@ impl<T: GpuFloat, O: Offset> Rows<T, O> {
         let rows = self.ended + 1;
         // The lanes of a row are a power of two, and as such a shift instead of a division.
         let mut shift = 0;
-        while shift < 5 && rows * LANE_ENTRIES << shift < self.entries {
+        while shift < 5 && (rows * LANE_ENTRIES) << shift < self.entries {
             shift += 1;
         }
         let lanes = 1 << shift;

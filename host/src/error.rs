@@ -158,7 +158,7 @@ pub enum Error {
     },
     /// The warp emulator caught a kernel doing something that a GPU does not define.
     #[error("emulator: {0}")]
-    Emulator(#[from] warp_emulator::Fault),
+    Emulator(Box<warp_emulator::Fault>),
     /// The CUDA driver refused something.
     #[error("CUDA: {what}: {reason}")]
     Cuda {
@@ -167,6 +167,13 @@ pub enum Error {
         /// What it answered.
         reason: String,
     },
+}
+
+// Boxed, because a fault is several times as large as other errors.
+impl From<warp_emulator::Fault> for Error {
+    fn from(fault: warp_emulator::Fault) -> Self {
+        Self::Emulator(Box::new(fault))
+    }
 }
 
 fn of_budget(budget: Option<u64>) -> String {

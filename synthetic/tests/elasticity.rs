@@ -96,7 +96,7 @@ fn neighbours_are_those_of_cells() {
         let mesh =
             Elasticity { width: 4, height: 3, depth: 5, cells, numbering: Numbering::Natural, ..Elasticity::new(2) };
         let node = |[x, y, z]: [usize; 3]| ((z * 3 + y) * 4 + x) as u32;
-        let mut expected = vec![std::collections::BTreeSet::new(); 60];
+        let mut expected = vec![std::collections::BTreeSet::<u32>::new(); 60];
         for [x, y, z] in (0..24).map(|cell| [cell % 3, cell / 3 % 2, cell / 6]) {
             for shape in &shapes {
                 let nodes: Vec<u32> = Vec::from_iter(shape.iter().map(|at| node([x + at[0], y + at[1], z + at[2]])));

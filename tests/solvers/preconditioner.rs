@@ -177,11 +177,10 @@ fn solve_block(rows: &Rows, block: std::ops::Range<usize>, b: &[f64]) -> Vec<f64
         block.clone().map(|row| block.clone().map(|column| value(row, column)).chain([b[row]]).collect()).collect();
     let size = block.len();
     for pivot in 0..size {
-        for row in (0..size).filter(|&row| row != pivot) {
-            let factor = dense[row][pivot] / dense[pivot][pivot];
-            for column in pivot..=size {
-                dense[row][column] -= factor * dense[pivot][column];
-            }
+        let pivot_row = dense[pivot].clone();
+        for (_, entries) in dense.iter_mut().enumerate().filter(|&(row, _)| row != pivot) {
+            let factor = entries[pivot] / pivot_row[pivot];
+            entries.iter_mut().zip(&pivot_row).for_each(|(entry, above)| *entry -= factor * above);
         }
     }
     (0..size).map(|row| dense[row][size] / dense[row][row]).collect()

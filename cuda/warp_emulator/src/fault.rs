@@ -5,9 +5,6 @@ use std::panic::Location;
 
 use crate::Position;
 
-/// What [`FaultKind::Race`] calls the memory of a block.
-pub(crate) const SHARED_MEMORY: &str = "shared memory";
-
 /// A kernel broke a rule, or could not run: which rule, and where.
 ///
 /// It prints as one line: "kernel csr_vector_f64: block 3, warp 1, lane 7: load at index 120 of an array of
@@ -29,6 +26,24 @@ pub struct Fault {
     pub location: Option<&'static Location<'static>>,
     /// What happened.
     pub kind: FaultKind,
+}
+
+/// A kind of memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Space {
+    /// An array in global memory.
+    Global,
+    /// The memory of a block.
+    Shared,
+}
+
+impl fmt::Display for Space {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Global => "an array",
+            Self::Shared => "shared memory",
+        })
+    }
 }
 
 /// The rule that a kernel broke, or why it could not run.
@@ -102,16 +117,16 @@ pub enum FaultKind {
     },
     /// Two accesses to the same memory, one of which writes, that no barrier orders, and that are not both atomic.
     #[error(
-        "{access} at {} {index} of {memory} races with the {other_access} of block {other_block}, warp {other_warp}, \
+        "{access} at {} {index} of {space} races with the {other_access} of block {other_block}, warp {other_warp}, \
          lane {other_lane} ({})",
-        unit(memory),
+        unit(*space),
         place(other_location)
     )]
     Race {
         /// The kind of access, such as "store".
         access: &'static str,
-        /// "an array" in global memory, or "shared memory".
-        memory: &'static str,
+        /// Where both happened.
+        space: Space,
         /// The element of the array, or the byte of shared memory.
         index: u64,
         /// What the other lane did.
@@ -302,8 +317,11 @@ impl fmt::Display for Fault {
     }
 }
 
-fn unit(memory: &str) -> &'static str {
-    if memory == SHARED_MEMORY { "byte" } else { "index" }
+fn unit(space: Space) -> &'static str {
+    match space {
+        Space::Global => "index",
+        Space::Shared => "byte",
+    }
 }
 
 fn place(location: &Location<'_>) -> String {

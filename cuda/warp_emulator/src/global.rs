@@ -5,8 +5,8 @@ use std::ops::Range;
 use std::panic::Location;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::FaultKind;
 use crate::race::{Access, Accesses, Clocks, Stamp, WORD_BYTES};
+use crate::{FaultKind, Space};
 
 /// What memory holds that nobody has written: a NaN as a floating-point number of either size, and as an index far
 /// outside of every array.
@@ -107,7 +107,7 @@ impl GlobalMemory {
             }
         }
         match self.accesses.note(address, bytes.len(), now, clocks) {
-            Some(other) => Err(other.races_with(&now, "an array", index)),
+            Some(other) => Err(other.races_with(&now, Space::Global, index)),
             None => Ok(()),
         }
     }

@@ -10,11 +10,10 @@ use std::{ptr, slice, thread};
 use corosensei::Yielder;
 
 use crate::collective::{Call, Operation};
-use crate::fault::SHARED_MEMORY;
 use crate::global::{Elements, GlobalMemory};
 use crate::race::{Access, Clocks};
 use crate::shared::SharedMemory;
-use crate::{FaultKind, Shuffle, Vote, WARP_LANES};
+use crate::{FaultKind, Shuffle, Space, Vote, WARP_LANES};
 
 /// Which thread of the grid a lane is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -123,7 +122,7 @@ impl Context<'_> {
             let clocks = self.surroundings.clocks.borrow();
             let now = clocks.stamp(self.position, access, location);
             match self.surroundings.shared.borrow_mut().accesses.note(offset as usize, bytes, now, &clocks) {
-                Some(other) => Err(other.races_with(&now, SHARED_MEMORY, offset.into())),
+                Some(other) => Err(other.races_with(&now, Space::Shared, offset.into())),
                 None => Ok(()),
             }
         });

@@ -13,7 +13,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 use std::ops::Range;
 use std::panic::Location;
 
-use crate::{FaultKind, Position, WARP_LANES};
+use crate::{FaultKind, Position, Space, WARP_LANES};
 
 const LANES: usize = WARP_LANES as usize;
 
@@ -115,10 +115,10 @@ impl Stamp {
     }
 
     /// The fault of an access that races with this one.
-    pub(crate) fn races_with(&self, now: &Self, memory: &'static str, index: u64) -> FaultKind {
+    pub(crate) fn races_with(&self, now: &Self, space: Space, index: u64) -> FaultKind {
         FaultKind::Race {
             access: now.access.name(),
-            memory,
+            space,
             index,
             other_access: self.access.name(),
             other_block: self.block,

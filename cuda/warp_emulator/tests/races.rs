@@ -3,7 +3,7 @@
 use std::cell::UnsafeCell;
 
 use warp_emulator::{
-    Access, Emulator, Fault, FaultKind, Grid, Shuffle, block_barrier, global_access, global_read_only, position,
+    Access, Emulator, Fault, FaultKind, Grid, Shuffle, Space, block_barrier, global_access, global_read_only, position,
     shared_read, shared_write, shuffle, warp_barrier,
 };
 
@@ -62,15 +62,15 @@ fn run(kernel: impl Fn(&Array)) -> Vec<Result<(), Fault>> {
         .collect()
 }
 
-/// In every schedule the kernel races, in `memory` at `index`.
+/// In every schedule the kernel races, in `space` at `index`.
 #[track_caller]
-fn races(memory: &str, index: u64, kernel: impl Fn(&Array)) {
+fn races(space: Space, index: u64, kernel: impl Fn(&Array)) {
     for (seed, result) in run(kernel).into_iter().enumerate() {
         let fault = result.expect_err(&format!("schedule {seed}: the race was not found"));
-        let FaultKind::Race { memory: found, index: place, other_location, .. } = fault.kind else {
+        let FaultKind::Race { space: found, index: place, other_location, .. } = fault.kind else {
             panic!("schedule {seed}: {fault}")
         };
-        assert_eq!((found, place), (memory, index), "{fault}");
+        assert_eq!((found, place), (space, index), "{fault}");
         assert!(other_location.file().ends_with("races.rs"), "{fault}");
         assert!(fault.location.is_some() && fault.block.is_some() && fault.lane.is_some(), "{fault}");
         assert_eq!(fault.to_string().lines().count(), 1);
@@ -92,7 +92,7 @@ fn lane() -> u32 {
 fn lanes_of_a_warp_in_global_memory() {
     // Neighbours of a lane, a store and a load, with nothing or a shuffle in between.
     for between in [None, Some(Shuffle::Xor)] {
-        races("an array", 3, |array| {
+        races(Space::Global, 3, |array| {
             let first = position().block == 0 && position().warp() == 0;
             if first && lane() == 7 {
                 array.store(3);
@@ -105,7 +105,7 @@ fn lanes_of_a_warp_in_global_memory() {
             }
         });
     }
-    races("an array", 0, |array| {
+    races(Space::Global, 0, |array| {
         if position().block == 1 && position().warp() == 0 {
             array.store(0);
         }
@@ -114,7 +114,7 @@ fn lanes_of_a_warp_in_global_memory() {
 
 #[test]
 fn lanes_of_a_warp_in_shared_memory() {
-    races("shared memory", 12, |_| {
+    races(Space::Shared, 12, |_| {
         shared_store(position().thread);
         block_barrier();
         if position().block == 1 && position().thread == 9 {
@@ -141,7 +141,7 @@ fn a_warp_barrier_orders_its_mask_alone() {
         }
     });
     // Lane 20 is not in the mask of the lane that writes.
-    races("an array", 0, |array| {
+    races(Space::Global, 0, |array| {
         if position().block == 0 && position().warp() == 1 {
             if lane() == 0 {
                 array.store(0);
@@ -182,13 +182,13 @@ fn order_is_handed_on() {
 
 #[test]
 fn warps_of_a_block_in_shared_memory() {
-    races("shared memory", 0, |_| {
+    races(Space::Shared, 0, |_| {
         if position().block == 0 && position().thread % 32 == 0 {
             shared_store(0);
         }
     });
     // A warp barrier is not enough.
-    races("shared memory", 4 * 40, |_| {
+    races(Space::Shared, 4 * 40, |_| {
         shared_store(position().thread);
         block_barrier();
         if position().thread == 40 {
@@ -211,7 +211,7 @@ fn warps_of_a_block_in_shared_memory() {
 
 #[test]
 fn warps_of_a_block_in_global_memory() {
-    races("an array", 5, |array| {
+    races(Space::Global, 5, |array| {
         if position().block == 1 && position().thread == 33 {
             array.store(5);
         }
@@ -230,14 +230,14 @@ fn warps_of_a_block_in_global_memory() {
 
 #[test]
 fn blocks_in_global_memory() {
-    races("an array", 9, |array| {
+    races(Space::Global, 9, |array| {
         block_barrier();
         if position().thread == position().block {
             array.store(9);
         }
         block_barrier();
     });
-    races("an array", 9, |array| {
+    races(Space::Global, 9, |array| {
         if position().block == 0 {
             array.load(9);
         } else if position().thread == 63 {
@@ -259,7 +259,7 @@ fn atomic_operations_and_flags() {
         // With what is not atomic, of a lane, a warp or a block elsewhere.
         for (block, thread) in [(0, 1), (0, 33), (1, 0)] {
             for other in [Access::Load, Access::Store] {
-                races("an array", 2, |array| {
+                races(Space::Global, 2, |array| {
                     if position().block == block && position().thread == thread {
                         array.access(other, 2);
                     }
@@ -270,11 +270,11 @@ fn atomic_operations_and_flags() {
             }
         }
     }
-    races("an array", 1, |array| {
+    races(Space::Global, 1, |array| {
         array.access(if position().block == 0 { Access::SetFlag } else { Access::AtomicAdd }, 1);
     });
     // Every thread adds, and one reads before all have come.
-    races("an array", 0, |array| {
+    races(Space::Global, 0, |array| {
         array.access(Access::AtomicAdd, 0);
         block_barrier();
         if position().thread == 0 {
