@@ -183,7 +183,7 @@ fn order_is_handed_on() {
 #[test]
 fn warps_of_a_block_in_shared_memory() {
     races(Space::Shared, 0, |_| {
-        if position().block == 0 && position().thread % 32 == 0 {
+        if position().block == 0 && position().thread.is_multiple_of(32) {
             shared_store(0);
         }
     });
