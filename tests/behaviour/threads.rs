@@ -8,9 +8,10 @@ use warp_spmv::{Csr, Error, HostMemory, Plan};
 use crate::scenarios::threads::check_threads;
 
 /// Compiles only where threads can share and move `T`.
-const fn shared_and_moved<T: Send + Sync>() {}
+fn shared_and_moved<T: Send + Sync>() {}
 
-const _: () = {
+#[test]
+fn threads_share_and_move_everything() {
     shared_and_moved::<Reference>();
     shared_and_moved::<Cpu>();
     shared_and_moved::<Emulated>();
@@ -20,16 +21,17 @@ const _: () = {
     shared_and_moved::<Plan<'static, f32, Cpu>>();
     shared_and_moved::<Plan<'static, f64, Emulated>>();
     shared_and_moved::<Error>();
-};
+}
 
 #[cfg(feature = "cuda")]
-const _: () = {
+#[test]
+fn threads_share_and_move_what_is_on_a_gpu() {
     use warp_spmv::executor::{Cuda, CudaBuffer, CudaMemory};
     shared_and_moved::<Cuda>();
     shared_and_moved::<CudaBuffer<f64>>();
     shared_and_moved::<Matrix<f64, CudaMemory>>();
     shared_and_moved::<Plan<'static, f32, Cuda>>();
-};
+}
 
 #[test]
 fn sixteen_threads_on_the_cpu_get_the_bits_of_one() {

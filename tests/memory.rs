@@ -1,0 +1,83 @@
+//! The host's memory: nothing is left of what was made and dropped, however often, and conversions take what they may.
+//! A program of its own, for it counts what it allocates.
+
+use std::sync::Mutex;
+
+use lab::memory::{CountingAllocator, reset_peak, used};
+use warp_spmv::executor::{Cpu, Emulated, Executor};
+use warp_spmv::format::{FillLimit, Matrix};
+use warp_spmv::synthetic::Generator;
+use warp_spmv::{Csr, Format, Plan};
+
+#[global_allocator]
+static ALLOCATOR: CountingAllocator = CountingAllocator;
+
+/// Held by the test that counts.
+static COUNTING: Mutex<()> = Mutex::new(());
+
+/// How often a matrix is made, multiplied and dropped on the CPU; on the emulator it is a hundredth of that.
+const CYCLES: usize = 100_000;
+
+fn now() -> u64 {
+    used().expect("the allocator counts").0
+}
+
+/// Makes, multiplies and drops, each time in another format.
+fn cycles<E: Executor>(executor: &E, matrix: &Csr<f64>, count: usize) {
+    let x = executor.upload(vec![1.0; matrix.columns()]).unwrap();
+    for &format in Format::ALL.iter().cycle().take(count) {
+        let mut plan = Plan::new(executor, matrix.clone(), format).unwrap();
+        let mut y = executor.zeros(matrix.rows()).unwrap();
+        plan.apply(1.0, &x, 0.0, &mut y).unwrap();
+        assert_eq!(executor.to_csr(plan.into_matrix()).unwrap().nnz(), matrix.nnz());
+    }
+}
+
+#[test]
+fn nothing_is_left_of_what_was_dropped() {
+    let _counting = COUNTING.lock().unwrap();
+    let matrix = "stencil:5:6x5".parse::<Generator>().unwrap().generate::<f64>().unwrap();
+    let (cpu, emulated) = (Cpu::new(), Emulated::new(1));
+    let work = |count| {
+        cycles(&cpu, &matrix, count);
+        cycles(&emulated, &matrix, count / 100);
+    };
+    work(20_000);
+    let before = now();
+    work(CYCLES);
+    let left = now() as i64 - before as i64;
+    println!("{CYCLES} cycles on the CPU, {} on the emulator: {left} bytes left", CYCLES / 100);
+    // Queues of the thread pool grow by turns; a leak of one byte a cycle is more.
+    assert!(left < CYCLES as i64 / 4, "{left} bytes are left after {CYCLES} cycles");
+}
+
+/// Besides the arrays of both formats: a second copy of the entries, 24 bytes for each row and each column, and what does
+/// not grow with the matrix.
+#[test]
+fn conversions_on_the_host_take_little_besides_the_two_formats() {
+    const FIXED: u64 = 1 << 16;
+    let _counting = COUNTING.lock().unwrap();
+    let unlimited = FillLimit { times_csr: f64::INFINITY };
+    for generator in ["pareto:rows=20000,k=2,base=5,columns=3000", "stencil:9:120x110"] {
+        let matrix = generator.parse::<Generator>().unwrap().generate::<f64>().unwrap();
+        let beside = (12 * matrix.nnz() + 24 * (matrix.rows() + matrix.columns())) as u64 + FIXED;
+        let csr = matrix.bytes() as u64;
+        // Diagonals are for matrices that have few.
+        let formats = Format::ALL.iter().filter(|&&format| format != Format::Dia || generator.starts_with("stencil"));
+        for &format in formats {
+            let copy = matrix.clone();
+            let before = now() - csr;
+            reset_peak();
+            let converted = Matrix::try_from_csr(copy, format, unlimited).unwrap();
+            let peak = used().expect("the allocator counts").1 - before;
+            let both = csr + converted.bytes() as u64;
+            println!("{generator}, {format}: {peak} bytes, the formats {both}, allowed {}", both + beside);
+            assert!(peak <= both + beside, "{generator}, {format}: {peak} bytes, the formats {both}");
+            reset_peak();
+            let back = converted.into_csr();
+            let peak = used().expect("the allocator counts").1 - before;
+            assert!(peak <= both + beside, "{generator}, {format}, back: {peak} bytes, the formats {both}");
+            drop(back);
+        }
+    }
+}
