@@ -36,7 +36,8 @@ mod sums;
 pub use columns::{CombineOperands, GramOperands};
 pub(crate) use columns::{combine_launch, combine_on_host, gram_launch, gram_on_host};
 pub use gpu_kernels::dense::passes::{
-    Axpby, CgUpdate, Combined, Dot, DotAndSquare, Fill, Multiplied, Pass, PipelinedCgUpdate,
+    Axpby, BicgstabDirection, BicgstabUpdate, CgUpdate, Combined, Dot, DotAndSquare, EigenResidual, Fill,
+    LanczosUpdate, MinresUpdate, Multiplied, PagerankUpdate, Pass, PipelinedCgUpdate, PreconditionedBicgstabUpdate,
     PreconditionedPipelinedCgUpdate, Scaled,
 };
 pub use gpu_kernels::dense::program::{ITERATION, STATUS, Step};

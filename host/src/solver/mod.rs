@@ -38,21 +38,43 @@
 //! history, callback, outcomes, is [`Solver`]'s. [`Cg`] is an example.
 #![forbid(unsafe_code)]
 
+mod bicgstab;
+mod block_cg;
 mod cg;
+mod chebyshev;
 mod drive;
+mod gmres;
+mod lanczos;
+mod lobpcg;
 mod method;
+mod minres;
 pub mod operator;
 mod options;
+mod pagerank;
 mod pipelined_cg;
+mod power;
+mod rayleigh_ritz;
 mod report;
+mod watch;
 
+pub use bicgstab::Bicgstab;
+pub use block_cg::{BlockCg, Columnwise};
 pub use cg::Cg;
+pub use chebyshev::Chebyshev;
 pub use drive::Solver;
+pub use gmres::Gmres;
+pub use lanczos::SpectralBounds;
+pub use lobpcg::Lobpcg;
 pub use method::{FIRST_METHOD_SLOT, Iteration, Method, Problem, Size, breakdown_code};
+pub use minres::Minres;
 pub use operator::Operator;
 pub use options::Options;
+pub use pagerank::{Pagerank, PagerankReport};
 pub use pipelined_cg::PipelinedCg;
-pub use report::{Outcome, Progress, Report};
+pub use power::power_iteration;
+pub use rayleigh_ritz::SpectrumEnd;
+pub use report::{EigenReport, Outcome, Progress, Report};
+pub use watch::Callback;
 
 #[cfg(doc)]
 use crate::dense::Space;

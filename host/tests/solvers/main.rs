@@ -4,9 +4,11 @@
 extern crate host as warp_spmv;
 
 mod dense;
+mod eigen;
 #[path = "../../../tests/solvers"]
 mod scenarios {
     pub mod dense;
+    pub mod eigen;
     #[allow(dead_code, reason = "other tests take the rest")]
     #[path = "../scenarios/numbers.rs"]
     mod numbers;
