@@ -14,6 +14,7 @@ mod scenarios;
 #[path = "../solvers"]
 mod solvers {
     pub mod dense;
+    pub mod eigen;
     pub mod preconditioner;
     pub mod solver;
 
@@ -33,12 +34,13 @@ use scenarios::{
     check_whole_numbers, matrices,
 };
 use solvers::dense::{check_columns, check_lengths, check_passes, check_programs, check_stop};
+use solvers::eigen::{check_block_cg, check_lobpcg, check_pagerank, check_power};
 use solvers::preconditioner::{check_preconditioned, check_preconditioners, check_refinement};
-use solvers::solver::{check_definite, check_interval};
+use solvers::solver::{Family, check_chebyshev, check_family, check_interval, convection, indefinite, laplacian};
 use warp_spmv::executor::{Cuda, Emulated, Executor};
 use warp_spmv::memory::Buffer;
 use warp_spmv::solver::preconditioner::{Preconditioner, PreconditionerName};
-use warp_spmv::solver::{Cg, Method, Options, Outcome, PipelinedCg, Solver};
+use warp_spmv::solver::{Bicgstab, Cg, Gmres, Method, Minres, Options, Outcome, PipelinedCg, Solver};
 use warp_spmv::spmv::{Layout, Multivector};
 use warp_spmv::synthetic::Generator;
 use warp_spmv::{Csr, Error, Format, Plan, Real};
@@ -193,8 +195,8 @@ fn options<T: Real>() -> Options {
 
 /// Solvers, on matrices that are checked and on one that takes long enough for recorded launches to count.
 fn check_solvers<T: Real>(gpu: &Cuda) {
-    fn check<T: Real, M: Method<T, Cuda> + std::fmt::Debug>(gpu: &Cuda, method: M) {
-        let most = check_definite::<T, _, M>(gpu, &method);
+    fn check<T: Real, M: Method<T, Cuda> + std::fmt::Debug>(gpu: &Cuda, method: M, families: &[Family<T>]) {
+        let most = families.iter().map(|&family| check_family(gpu, &method, family)).max().unwrap_or(0);
         check_interval::<T, _, M>(gpu, &method);
         let matrix = "stencil:7:64".parse::<Generator>().unwrap().generate::<T>().unwrap();
         let b = gpu.upload(vec![T::ONE; matrix.rows()]).unwrap();
@@ -216,8 +218,18 @@ fn check_solvers<T: Real>(gpu: &Cuda) {
             report.elapsed.as_secs_f64() * 1e3
         );
     }
-    check::<T, _>(gpu, Cg);
-    check::<T, _>(gpu, PipelinedCg);
+    check::<T, _>(gpu, Cg, &[laplacian]);
+    check::<T, _>(gpu, PipelinedCg, &[laplacian]);
+    check::<T, _>(gpu, Minres, &[laplacian, indefinite]);
+    check::<T, _>(gpu, Bicgstab, &[laplacian, convection]);
+    check::<T, _>(gpu, Gmres { cycle: 60 }, &[laplacian, indefinite, convection]);
+    check_chebyshev::<T, _>(gpu);
+    check_block_cg::<T, _>(gpu);
+    check_lobpcg::<T, _>(gpu);
+    check_power::<T, _>(gpu);
+    check_pagerank::<T, _>(gpu);
+    println!("- block CG, LOBPCG, power iteration and PageRank, {}: right", T::PRECISION);
+    println!("- Chebyshev, {}: right with the spectrum as it is and as it is estimated", T::PRECISION);
 }
 
 /// Preconditioners, on matrices that are checked and on one that is larger.

@@ -1,8 +1,10 @@
 //! What every executor must get right with dense vectors.
 
 use warp_spmv::dense::{
-    Axpby, CgUpdate, Columns, Combined, Dot, DotAndSquare, FIRST_SLOT, Fill, ITERATION, MINUS_ONE, Multicolumn,
-    Multiplied, ONE, Pass, PipelinedCgUpdate, PreconditionedPipelinedCgUpdate, STATUS, Scaled, Space, Step, ZERO,
+    Axpby, BicgstabDirection, BicgstabUpdate, CgUpdate, Columns, Combined, Dot, DotAndSquare, EigenResidual,
+    FIRST_SLOT, Fill, ITERATION, LanczosUpdate, MINUS_ONE, MinresUpdate, Multicolumn, Multiplied, ONE, PagerankUpdate,
+    Pass, PipelinedCgUpdate, PreconditionedBicgstabUpdate, PreconditionedPipelinedCgUpdate, STATUS, Scaled, Space,
+    Step, ZERO,
 };
 use warp_spmv::executor::Executor;
 use warp_spmv::verify::Accumulator;
@@ -120,6 +122,35 @@ pub fn check_passes<T: Real, E: Executor>(executor: &E) {
             [(*r, *u), (*w, *u), (*r, *r)]
         },
     );
+    check_pass::<T, E, _, 2, 2, 1, 0>(executor, BicgstabDirection, |[beta, omega], [r, v], [p]| {
+        *p = r + beta * (*p - omega * v);
+        []
+    });
+    check_pass::<T, E, _, 1, 2, 2, 2>(executor, BicgstabUpdate, |[omega], [t, shadow], [x, r]| {
+        (*x, *r) = (*x + omega * *r, *r - omega * t);
+        [(*r, *r), (*r, shadow)]
+    });
+    check_pass::<T, E, _, 1, 3, 2, 2>(executor, PreconditionedBicgstabUpdate, |[omega], [z, t, shadow], [x, r]| {
+        (*x, *r) = (*x + omega * z, *r - omega * t);
+        [(*r, *r), (*r, shadow)]
+    });
+    check_pass::<T, E, _, 3, 1, 2, 1>(executor, LanczosUpdate, |[a, b, c], [q], [u, v]| {
+        (*u, *v) = (*v, a * q + b * *v + c * *u);
+        [(*v, *v)]
+    });
+    check_pass::<T, E, _, 6, 2, 4, 1>(executor, MinresUpdate, |[a, b, c, step, shrink, d], [z, v], [u, w, x, r]| {
+        (*u, *w) = (*w, a * z + b * *w + c * *u);
+        (*x, *r) = (*x + step * *w, shrink * *r + d * v);
+        [(*r, *r)]
+    });
+    check_pass::<T, E, _, 1, 2, 0, 1>(executor, EigenResidual, |[lambda], [q, x], []| {
+        [(q - lambda * x, q - lambda * x)]
+    });
+    check_pass::<T, E, _, 1, 2, 2, 3>(executor, PagerankUpdate, |[c], [v, dangling], [y, x]| {
+        let next = *y + c * v;
+        (*y, *x) = (T::from_f64((next - *x).to_f64().abs()), next);
+        [(*y, T::ONE), (*x, T::ONE), (*x, dangling)]
+    });
 }
 
 /// Products and combinations of blocks of vectors, of all sizes around a tile, and of some of the columns.
@@ -199,6 +230,11 @@ pub fn check_programs<E: Executor>(executor: &E) {
         (Step::divide(A + 2, A, A + 1), [3.0, 0.0], infinity),
         (Step::square_root(A + 2, A + 1), [3.0, 7.0], 7f64.sqrt()),
         (Step::magnitude(A + 2, A), [-3.0, 7.0], 3.0),
+        (Step::divide_or_zero(A + 2, A, A + 1), [3.0, 7.0], 3.0 / 7.0),
+        (Step::divide_or_zero(A + 2, A, A + 1), [3.0, -0.0], 0.0),
+        (Step::subtract_product(A + 2, A, A + 1), [3.0, 7.0], -21.0),
+        (Step::constant(A + 2, -1.5e-300), [3.0, 7.0], -1.5e-300),
+        (Step::rotate(A + 1, ONE, A), [3.0, 7.0], -21.0),
         (Step::copy(A + 2, MINUS_ONE), [3.0, 7.0], -1.0),
         (Step::copy(A + 2, ONE), [3.0, 7.0], 1.0),
     ] {
@@ -234,6 +270,8 @@ pub fn check_programs<E: Executor>(executor: &E) {
     for (step, message) in [
         (Step::copy(A + 8, A), "the array of scalars has length 13, expected 14"),
         (Step::add(A, A, A + 9), "the array of scalars has length 13, expected 15"),
+        (Step::constant(A + 8, 1.0), "the array of scalars has length 13, expected 14"),
+        (Step::rotate(A + 7, A, A), "the array of scalars has length 13, expected 14"),
         (Step::record(A, A, 9), "the array of scalars has length 13, expected 14"),
         (Step::record(A, A, 0), "a step's 0 is 0, and the limit is 4294967295"),
         (Step::stop_if_zero(0, A), "a step's 0 is 0, and the limit is 4294967295"),

@@ -3,17 +3,48 @@
 use std::ops::ControlFlow;
 
 use warp_spmv::executor::Executor;
-use warp_spmv::solver::{Method, Options, Outcome, Report, Solver};
+use warp_spmv::solver::{Chebyshev, Method, Options, Outcome, Report, Solver, SpectralBounds};
 use warp_spmv::verify::exact;
 use warp_spmv::{Csr, Format, Plan, Real};
 
 use super::Numbers;
 
-/// Grids whose Laplacians are solved with: symmetric positive definite matrices.
+/// Grids whose matrices are solved with.
 pub const GRIDS: &[&[usize]] = &[&[60], &[12, 9], &[5, 6, 4]];
 
-/// The Laplacian of a grid with so many points in each direction: twice their number on the diagonal, -1 for neighbours.
+/// A matrix for the grid with so many points in each direction.
+pub type Family<T> = fn(&[usize]) -> Csr<T>;
+
+/// The Laplacian, symmetric and positive definite: twice the number of directions on the diagonal, -1 for neighbours.
 pub fn laplacian<T: Real>(grid: &[usize]) -> Csr<T> {
+    stencil(grid, 0.0, 0.0)
+}
+
+/// The eigenvalues of the [`laplacian`], sorted.
+pub fn laplacian_spectrum(grid: &[usize]) -> Vec<f64> {
+    let mut values = vec![0.0];
+    for &side in grid {
+        let of_side = |number: usize| 2.0 - 2.0 * (std::f64::consts::PI * number as f64 / (side + 1) as f64).cos();
+        values = values.iter().flat_map(|value| (1..=side).map(move |number| value + of_side(number))).collect();
+    }
+    values.sort_by(f64::total_cmp);
+    values
+}
+
+/// Convection and diffusion: not symmetric.
+pub fn convection<T: Real>(grid: &[usize]) -> Csr<T> {
+    stencil(grid, 0.0, 0.4)
+}
+
+/// A symmetric matrix with eigenvalues on both sides of 0, halfway between two of the Laplacian.
+pub fn indefinite<T: Real>(grid: &[usize]) -> Csr<T> {
+    let spectrum = laplacian_spectrum(grid);
+    let gap = spectrum[..8].windows(2).max_by(|a, b| (a[1] - a[0]).total_cmp(&(b[1] - b[0]))).unwrap();
+    stencil(grid, (gap[0] + gap[1]) / 2.0, 0.0)
+}
+
+/// The Laplacian less `shift` on the diagonal, with -1 - wind for the neighbour before and -1 + wind for the one after.
+fn stencil<T: Real>(grid: &[usize], shift: f64, wind: f64) -> Csr<T> {
     let points = grid.iter().product::<usize>();
     let (mut rows, mut columns, mut values) = (vec![], vec![], vec![]);
     for point in 0..points {
@@ -22,15 +53,15 @@ pub fn laplacian<T: Real>(grid: &[usize]) -> Csr<T> {
             columns.push(column as u32);
             values.push(T::from_f64(value));
         };
-        entry(point, 2.0 * grid.len() as f64);
+        entry(point, 2.0 * grid.len() as f64 - shift);
         let mut stride = 1;
         for side in grid {
             let place = point / stride % side;
             if place > 0 {
-                entry(point - stride, -1.0);
+                entry(point - stride, -1.0 - wind);
             }
             if place + 1 < *side {
-                entry(point + stride, -1.0);
+                entry(point + stride, -1.0 + wind);
             }
             stride *= side;
         }
@@ -88,11 +119,11 @@ pub fn check_report(report: &Report, options: &Options) {
     }
 }
 
-/// Systems that a method for definite matrices solves, with and without a preconditioner. Gives the most iterations.
-pub fn check_definite<T: Real, E: Executor, M: Method<T, E>>(executor: &E, method: &M) -> usize {
+/// Systems that a method for a family solves, with and without a preconditioner. Gives the most iterations.
+pub fn check_family<T: Real, E: Executor, M: Method<T, E>>(executor: &E, method: &M, family: Family<T>) -> usize {
     let mut most = 0;
     for grid in GRIDS {
-        let matrix = laplacian::<T>(grid);
+        let matrix = family(grid);
         let mut numbers = Numbers::new(31);
         let (b, x) = (numbers.vector(matrix.rows()), numbers.vector(matrix.rows()));
         let halves = diagonal(&vec![0.5; matrix.rows()]);
@@ -137,4 +168,30 @@ pub fn check_interval<T: Real, E: Executor, M: Method<T, E>>(executor: &E, metho
         .solve(method, &b, &mut x)
         .unwrap();
     assert_eq!(heard, (1..).zip(report.history[1..].iter().copied()).collect::<Vec<_>>());
+}
+
+/// Chebyshev iteration with the spectrum as it is, and as it is estimated, with and without a preconditioner.
+pub fn check_chebyshev<T: Real, E: Executor>(executor: &E) {
+    for grid in GRIDS {
+        let (matrix, spectrum) = (laplacian::<T>(grid), laplacian_spectrum(grid));
+        let exact = SpectralBounds { smallest: spectrum[0], largest: spectrum[spectrum.len() - 1] };
+        let rows = matrix.rows();
+        let scale = |row: usize| 1.0 + (row % 3) as f64;
+        let inverse = diagonal::<T>(&(0..rows).map(|row| 1.0 / scale(row)).collect::<Vec<_>>());
+        let plan = |matrix: &Csr<T>| Plan::new(executor, matrix.clone(), Format::SellP).unwrap();
+        let plain = SpectralBounds::estimate(executor, &mut plan(&matrix), None, 20).unwrap();
+        let within = plain.smallest >= exact.smallest * 0.999 && plain.smallest < exact.largest / 3.0;
+        assert!(within && plain.largest >= exact.largest * 0.999, "{plain:?} for {exact:?}");
+        assert!(plain.largest < exact.largest * 1.5, "{plain:?} for {exact:?}");
+        let scaled = SpectralBounds::estimate(executor, &mut plan(&matrix), Some(&mut plan(&inverse)), 20).unwrap();
+        let b = Numbers::new(51).vector(rows);
+        for (bounds, preconditioner) in [(exact, None), (plain, None), (scaled, Some(&inverse))] {
+            let options = options::<T>();
+            let method = Chebyshev { bounds };
+            let (report, x) = solve(executor, &method, (&matrix, preconditioner), (&b, &vec![T::ZERO; rows]), options);
+            check_report(&report, &options);
+            assert_eq!(report.outcome, Outcome::Converged, "{grid:?}, {bounds:?}");
+            assert!(relative_residual(&matrix, &x, &b) <= options.relative_tolerance * 1.1);
+        }
+    }
 }

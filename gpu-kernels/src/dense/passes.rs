@@ -13,7 +13,7 @@ use super::reduce::{put_sum_of_warp, store_sums_of_block};
 use crate::block::unrolled;
 
 /// Coefficients of a pass at most.
-pub const MOST_COEFFICIENTS: usize = 4;
+pub const MOST_COEFFICIENTS: usize = 6;
 /// Vectors that a pass only reads, at most.
 pub const MOST_READ: usize = 4;
 /// Vectors that a pass writes, at most.
@@ -52,7 +52,7 @@ pub struct Slots<P> {
     pub pass: PhantomData<P>,
 }
 
-// SAFETY: four numbers of 32 bits.
+// SAFETY: numbers of 32 bits.
 unsafe impl<P: Pass> Plain for Slots<P> {}
 
 /// Number of identifiers.
@@ -223,6 +223,57 @@ passes! {
         *u = *u - alpha * *q;
         *w = *w - alpha * *z;
     }, sums [(*r, *u), (*w, *u), (*r, *r)];
+
+    /// The direction of BiCGSTAB: p ← r + β (p − ω v).
+    BicgstabDirection: coefficients [beta omega], reads [r v], overwrites [], updates [p],
+    { *p = r + beta * (*p - omega * v) }, sums [];
+
+    /// The second updates of BiCGSTAB, where r is s: x ← x + ω r, r ← r − ω t, and r · r and r · shadow of the new r.
+    BicgstabUpdate: coefficients [omega], reads [t shadow], overwrites [], updates [x r],
+    {
+        *x = *x + omega * *r;
+        *r = *r - omega * t;
+    }, sums [(*r, *r), (*r, shadow)];
+
+    /// The second updates of preconditioned BiCGSTAB, where r is s, and z = M s: x ← x + ω z, r ← r − ω t, and r · r and
+    /// r · shadow of the new r.
+    PreconditionedBicgstabUpdate: coefficients [omega], reads [z t shadow], overwrites [], updates [x r],
+    {
+        *x = *x + omega * z;
+        *r = *r - omega * t;
+    }, sums [(*r, *r), (*r, shadow)];
+
+    /// The three-term recurrence of Lanczos: u, v ← v, a q + b v + c u, and v · v of the new v.
+    LanczosUpdate: coefficients [a b c], reads [q], overwrites [], updates [u v],
+    {
+        let next = a * q + b * *v + c * *u;
+        *u = *v;
+        *v = next;
+    }, sums [(*v, *v)];
+
+    /// The updates of MINRES: u, w ← w, a z + b w + c u, then x ← x + step w, r ← shrink r + d v, and r · r of the new r.
+    MinresUpdate: coefficients [a b c step shrink d], reads [z v], overwrites [], updates [u w x r],
+    {
+        let next = a * z + b * *w + c * *u;
+        *u = *w;
+        *w = next;
+        *x = *x + step * next;
+        *r = shrink * *r + d * v;
+    }, sums [(*r, *r)];
+
+    /// (q − λ x) · (q − λ x), where q = A x.
+    EigenResidual: coefficients [lambda], reads [q x], overwrites [], updates [], {},
+    sums [(q - lambda * x, q - lambda * x)];
+
+    /// A step of PageRank with y = d Pᵀ x: y, x ← |y + c v − x|, y + c v, and the sums of the new y and x, and of x where
+    /// `dangling` is 1.
+    PagerankUpdate: coefficients [c], reads [v dangling], overwrites [], updates [y x],
+    {
+        let next = *y + c * v;
+        let change = next - *x;
+        *y = if change < T::ZERO { -change } else { change };
+        *x = next;
+    }, sums [(*y, T::ONE), (*x, T::ONE), (*x, dangling)];
 }
 
 /// [`vector_pass`] with its vectors in arrays.

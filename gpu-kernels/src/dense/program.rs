@@ -29,6 +29,10 @@ const STOP_IF_AT_MOST: u32 = 8;
 const STOP_UNLESS_POSITIVE: u32 = 9;
 const STOP_UNLESS_FINITE: u32 = 10;
 const STOP_IF_ZERO: u32 = 11;
+const CONSTANT: u32 = 12;
+const DIVIDE_OR_ZERO: u32 = 13;
+const SUBTRACT_PRODUCT: u32 = 14;
+const ROTATE: u32 = 15;
 
 impl Step {
     const fn new(operation: u32, target: u32, left: u32, right: u32) -> Self {
@@ -58,6 +62,27 @@ impl Step {
     /// target ← left / right. By 0 as IEEE 754 says; [`stop_if_zero`](Self::stop_if_zero) before it prevents that.
     pub const fn divide(target: u32, left: u32, right: u32) -> Self {
         Self::new(DIVIDE, target, left, right)
+    }
+
+    /// target ← left / right, but 0 if right is 0.
+    pub const fn divide_or_zero(target: u32, left: u32, right: u32) -> Self {
+        Self::new(DIVIDE_OR_ZERO, target, left, right)
+    }
+
+    /// target ← target − left · right
+    pub const fn subtract_product(target: u32, left: u32, right: u32) -> Self {
+        Self::new(SUBTRACT_PRODUCT, target, left, right)
+    }
+
+    /// Rotates the pair in slots `target` and `target` + 1: (a, b) ← (c a + s b, c b − s a).
+    pub const fn rotate(target: u32, c: u32, s: u32) -> Self {
+        Self::new(ROTATE, target, c, s)
+    }
+
+    /// target ← this number
+    pub const fn constant(target: u32, value: f64) -> Self {
+        let bits = value.to_bits();
+        Self::new(CONSTANT, target, bits as u32, (bits >> 32) as u32)
     }
 
     /// target ← √value; NaN of a negative number.
@@ -105,6 +130,8 @@ impl Step {
     pub fn slots(self) -> Option<u64> {
         let [target, left, right] = [self.target, self.left, self.right].map(u64::from);
         match self.operation {
+            CONSTANT => Some(target + 1),
+            ROTATE => Some((target + 2).max(left + 1).max(right + 1)),
             RECORD if right == 0 => None,
             RECORD => Some((left + 1).max(target + right)),
             STOP_IF_AT_MOST..=STOP_IF_ZERO if target == 0 => None,
@@ -122,8 +149,15 @@ pub fn run(steps: u32, word: impl Fn(u32) -> u32, get: impl Fn(u32) -> f64, mut 
     while step < steps {
         let at = step * WORDS;
         let [operation, target, left, right] = [at, at + 1, at + 2, at + 3].map(&word);
-        let value = get(left);
+        // A constant's left is no slot.
+        let value = if operation == CONSTANT { 0.0 } else { get(left) };
         let stops = match operation {
+            ROTATE => {
+                let (c, s, a, b) = (value, get(right), get(target), get(target + 1));
+                put(target, c * a + s * b);
+                put(target + 1, c * b - s * a);
+                false
+            }
             RECORD => {
                 let iteration = get(ITERATION);
                 // A ring has a slot at least.
@@ -141,6 +175,10 @@ pub fn run(steps: u32, word: impl Fn(u32) -> u32, get: impl Fn(u32) -> f64, mut 
                     SUBTRACT => value - get(right),
                     MULTIPLY => value * get(right),
                     DIVIDE => value / get(right),
+                    DIVIDE_OR_ZERO if get(right) == 0.0 => 0.0,
+                    DIVIDE_OR_ZERO => value / get(right),
+                    SUBTRACT_PRODUCT => get(target) - value * get(right),
+                    CONSTANT => f64::from_bits(u64::from(right) << 32 | u64::from(left)),
                     SQUARE_ROOT => cuda_std::square_root(value),
                     MAGNITUDE => value.abs(),
                     _ => value,

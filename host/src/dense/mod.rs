@@ -40,7 +40,8 @@ pub(crate) use block_diagonal::{block_diagonal_launch, block_diagonal_on_host};
 pub use columns::{CombineOperands, GramOperands};
 pub(crate) use columns::{combine_launch, combine_on_host, gram_launch, gram_on_host};
 pub use gpu_kernels::dense::passes::{
-    Axpby, CgUpdate, Combined, Correction, Dot, DotAndSquare, Fill, Multiplied, Pass, PipelinedCgUpdate,
+    Axpby, BicgstabDirection, BicgstabUpdate, CgUpdate, Combined, Correction, Dot, DotAndSquare, EigenResidual, Fill,
+    LanczosUpdate, MinresUpdate, Multiplied, PagerankUpdate, Pass, PipelinedCgUpdate, PreconditionedBicgstabUpdate,
     PreconditionedPipelinedCgUpdate, Scaled,
 };
 pub use gpu_kernels::dense::program::{ITERATION, STATUS, Step};

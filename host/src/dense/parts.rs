@@ -179,6 +179,19 @@ impl<T: Real, M: Memory> Multicolumn<T, M> {
 }
 
 impl<'a, T: Real, M: Memory> Columns<'a, T, M> {
+    /// Their elements, one column after the other.
+    pub fn part(self) -> Part<'a, T, M> {
+        self.part
+    }
+
+    /// An array that holds so many columns one after the other.
+    ///
+    /// # Errors
+    /// When its length is not a multiple of their number.
+    pub fn in_array(array: &'a M::Buffer<T>, columns: usize) -> Result<Self, Error> {
+        Ok(Self { part: Part::whole(array), rows: rows_in(array.len(), columns)?, columns })
+    }
+
     /// A vector as the only column.
     pub fn of(vector: &'a M::Buffer<T>) -> Self {
         Self { part: Part::whole(vector), rows: vector.len(), columns: 1 }
@@ -186,9 +199,30 @@ impl<'a, T: Real, M: Memory> Columns<'a, T, M> {
 }
 
 impl<'a, T: Real, M: Memory> ColumnsMut<'a, T, M> {
+    /// Their elements, one column after the other.
+    pub fn part(self) -> PartMut<'a, T, M> {
+        self.part
+    }
+
+    /// An array that holds so many columns one after the other.
+    ///
+    /// # Errors
+    /// When its length is not a multiple of their number.
+    pub fn in_array(array: &'a mut M::Buffer<T>, columns: usize) -> Result<Self, Error> {
+        let rows = rows_in(array.len(), columns)?;
+        Ok(Self { part: PartMut::whole(array), rows, columns })
+    }
+
     /// A vector as the only column.
     pub fn of(vector: &'a mut M::Buffer<T>) -> Self {
         let rows = vector.len();
         Self { part: PartMut::whole(vector), rows, columns: 1 }
     }
+}
+
+/// Rows of an array that holds so many columns one after the other.
+fn rows_in(length: usize, columns: usize) -> Result<usize, Error> {
+    let rows = length.checked_div(columns).unwrap_or(0);
+    check_length("the block of vectors", length, rows * columns)?;
+    Ok(rows)
 }

@@ -2,34 +2,22 @@
 
 use std::cell::Cell;
 use std::ops::ControlFlow;
-use std::time::Instant;
 
-use super::method::{
-    CONVERGED, FIRST_BREAKDOWN, FIRST_METHOD_SLOT, Iteration, LIMIT, LIMIT_REACHED, Method, NOT_FINITE, Problem,
-    SCRATCH, TOLERANCE,
-};
+use super::method::{FIRST_METHOD_SLOT, Iteration, LIMIT, Method, Problem, SCRATCH, TOLERANCE};
 use super::operator::Operator;
 use super::options::Options;
 use super::report::{Outcome, Progress, Report};
-use super::work::{Counted, Work};
+use super::watch::{Callback, NO_NUMBER, Repeated, Watch};
+use super::work::{Counted, Counter};
 use crate::dense::{Fill, ITERATION, STATUS, Space, Step, ZERO};
 use crate::error::{Error, check_length};
-use crate::executor::{Executor, Recording};
+use crate::executor::Executor;
 use crate::memory::Buffer;
 use crate::plan::Vector;
 use crate::real::Real;
 
-/// The share of the smallest residual norm that a new one must be below to be progress.
-const PROGRESS: f64 = 0.999;
-
 /// What a restart must at least divide the true residual norm by, or it was in vain.
 pub(super) const RESTART_GAIN: f64 = 2.0;
-
-/// Why a residual that is infinite or NaN ends everything.
-pub(super) const NO_NUMBER: &str = "a number that is not finite: in b, x or A, or because of an overflow";
-
-/// Says after an iteration whether to go on.
-pub type Callback<'a> = &'a mut dyn FnMut(&Progress) -> ControlFlow<()>;
 
 /// Solves A x = b by any [`Method`].
 pub struct Solver<'a, T: Real, E: Executor> {
@@ -86,8 +74,7 @@ impl<'a, T: Real, E: Executor> Solver<'a, T, E> {
 
         let size = method.size(rows);
         let ring = FIRST_METHOD_SLOT.saturating_add(size.slots);
-        let interval = self.options.check_interval.min(MOST_BETWEEN_LOOKS);
-        let ring_length = interval.saturating_add(size.iterations_at_once);
+        let ring_length = Watch::ring_length(&self.options, size.iterations_at_once);
         let space = Space::new(self.executor, ring.saturating_add(ring_length), size.sums)?;
         let norm = space.program(&[Step::square_root(SCRATCH, SCRATCH)])?;
         let [products, preconditionings] = &[Cell::new(0), Cell::new(0)];
@@ -111,39 +98,17 @@ impl<'a, T: Real, E: Executor> Solver<'a, T, E> {
             ring: (ring, ring_length),
             norm,
         };
-        let run = Run {
-            problem,
-            options: Options { check_interval: interval, ..self.options },
-            callback,
-            begin: Instant::now(),
-            iterations_at_once: size.iterations_at_once.max(1),
-            history: Vec::new(),
-            iterations: 0,
-            best: (f64::INFINITY, 0),
-            applications: [products, preconditionings],
-            work: Work::default(),
-        };
-        run.solve(method)
+        let watch = Watch::new(self.options, callback, (ring, ring_length), size.iterations_at_once);
+        let counter = Counter::new([products, preconditionings], size.iterations_at_once);
+        Run { problem, watch, counter }.solve(method)
     }
 }
-
-/// Iterations between two looks of the host at most: the history between them is kept on the device.
-const MOST_BETWEEN_LOOKS: u32 = 4096;
 
 /// One system being solved.
 struct Run<'a, T: Real, E: Executor> {
     problem: Problem<'a, T, E>,
-    options: Options,
-    callback: Callback<'a>,
-    begin: Instant,
-    iterations_at_once: u32,
-    history: Vec<f64>,
-    iterations: usize,
-    /// The smallest residual norm that was progress, and its iteration.
-    best: (f64, usize),
-    /// Of the matrix and of the preconditioner.
-    applications: [&'a Cell<u64>; 2],
-    work: Work,
+    watch: Watch<'a>,
+    counter: Counter<'a>,
 }
 
 impl<T: Real, E: Executor> Run<'_, T, E> {
@@ -153,7 +118,7 @@ impl<T: Real, E: Executor> Run<'_, T, E> {
             let Problem { space, solution, .. } = &mut self.problem;
             space.pass(Fill, [ZERO], [], [&mut **solution])?;
         }
-        let Options { relative_tolerance, absolute_tolerance, .. } = self.options;
+        let Options { relative_tolerance, absolute_tolerance, .. } = self.watch.options;
         let tolerance = absolute_tolerance.max(relative_tolerance * right_hand_side_norm);
         let mut iteration = None;
         let (mut ended, mut before, mut starts) = (None, f64::INFINITY, 0usize);
@@ -161,11 +126,11 @@ impl<T: Real, E: Executor> Run<'_, T, E> {
             self.begin_at(tolerance)?;
             let norm = self.problem.true_residual()?;
             if starts == 0 {
-                self.history.push(norm);
+                self.watch.history.push(norm);
             }
-            self.best = (norm, self.iterations);
+            self.watch.best = (norm, self.watch.iterations);
             let finite = norm.is_finite() && right_hand_side_norm.is_finite();
-            let at_limit = self.iterations >= self.options.iteration_limit as usize;
+            let at_limit = self.watch.iterations >= self.watch.options.iteration_limit as usize;
             let outcome = match ended {
                 _ if !finite => Some(Outcome::Breakdown(NO_NUMBER)),
                 _ if norm <= tolerance => Some(Outcome::Converged),
@@ -184,98 +149,61 @@ impl<T: Real, E: Executor> Run<'_, T, E> {
                 Some(iteration) => iteration,
                 none => none.insert(method.prepare(&self.problem)?),
             };
-            let first = self.iterations;
+            let first = self.watch.iterations;
             iteration.start(&mut self.problem)?;
-            ended = self.advance(iteration)?;
+            let executor = self.problem.space.executor();
+            let mut repeated =
+                AtWork { iteration: &mut *iteration, problem: &mut self.problem, counter: &mut self.counter };
+            ended = self.watch.go_on(executor, &mut repeated)?;
             let scalars = self.problem.space.scalars()?;
             let in_the_midst = scalars[STATUS as usize] != 0.0;
             let scalars: Vec<_> = (0..).zip(scalars).filter(|&(slot, _)| slot != STATUS).collect();
             self.problem.space.set(&scalars)?;
-            iteration.finish(&mut self.problem, self.iterations - first, in_the_midst)?;
+            iteration.finish(&mut self.problem, self.watch.iterations - first, in_the_midst)?;
         };
         Ok(Report {
             outcome,
-            iterations: self.iterations,
+            iterations: self.watch.iterations,
             residual_norm,
             right_hand_side_norm,
-            history: self.history,
+            history: self.watch.history,
             restarts: starts.saturating_sub(1),
-            work: self.work,
-            elapsed: self.begin.elapsed(),
+            work: self.counter.work(),
+            elapsed: self.watch.begin.elapsed(),
         })
     }
 
     /// Sets the scalars back, but for what the steps of [`Problem::check`] compare with.
     fn begin_at(&mut self, tolerance: f64) -> Result<(), Error> {
         self.problem.space.set(&[
-            (ITERATION, self.iterations as f64),
+            (ITERATION, self.watch.iterations as f64),
             (TOLERANCE, tolerance),
-            (LIMIT, self.options.iteration_limit.into()),
+            (LIMIT, self.watch.options.iteration_limit.into()),
         ])
     }
+}
 
-    /// Goes on until the method has converged, as far as it knows itself, or something else ends it.
-    fn advance<I: Iteration<T, E>>(&mut self, iteration: &mut I) -> Result<Option<Outcome>, Error> {
-        let mut recording = Recording::default();
-        loop {
-            let left = u64::from(self.options.iteration_limit).saturating_sub(self.iterations as u64);
-            let wanted = left.clamp(1, self.options.check_interval.into());
-            let calls = wanted.div_ceil(self.iterations_at_once.into()) as usize;
-            let executor = self.problem.space.executor();
-            executor.repeat(&mut recording, calls, &mut || {
-                let [products, preconditionings] = self.applications;
-                let now = |bytes| [products.get(), preconditionings.get(), bytes];
-                let before = now(self.problem.space.bytes_moved());
-                iteration.advance(&mut self.problem)?;
-                let after = now(self.problem.space.bytes_moved());
-                // It is the same every time.
-                let taken = |what: usize| (after[what] - before[what]) as f64 / f64::from(self.iterations_at_once);
-                self.work = Work { products: taken(0), preconditionings: taken(1), vector_bytes: taken(2) };
-                Ok(())
-            })?;
-            let scalars = self.problem.space.scalars()?;
-            let stopped = self.take_history(&scalars);
-            let status = scalars[STATUS as usize] as u32;
-            match status {
-                0 if stopped => return Ok(Some(Outcome::Stopped)),
-                0 => {}
-                CONVERGED => return Ok(None),
-                LIMIT_REACHED => return Ok(Some(Outcome::IterationLimit)),
-                NOT_FINITE => return Ok(Some(Outcome::Breakdown(NO_NUMBER))),
-                code => {
-                    let reason = I::BREAKDOWNS.get((code - FIRST_BREAKDOWN) as usize);
-                    return Ok(Some(Outcome::Breakdown(
-                        reason.unwrap_or(&"for a reason that the method does not name"),
-                    )));
-                }
-            }
-            if self.options.stagnation_window.is_some_and(|window| self.iterations - self.best.1 >= window as usize) {
-                return Ok(Some(Outcome::Stagnated));
-            }
-            if self.options.time_limit.is_some_and(|limit| self.begin.elapsed() >= limit) {
-                return Ok(Some(Outcome::TimeLimit));
-            }
-        }
+/// A method at work.
+struct AtWork<'w, 'a, T: Real, E: Executor, I> {
+    iteration: &'w mut I,
+    problem: &'w mut Problem<'a, T, E>,
+    counter: &'w mut Counter<'a>,
+}
+
+impl<T: Real, E: Executor, I: Iteration<T, E>> Repeated<E> for AtWork<'_, '_, T, E, I> {
+    fn space(&self) -> &Space<'_, E> {
+        &self.problem.space
     }
 
-    /// Takes what is new of the history, tells the callback, and says whether that wants to stop.
-    fn take_history(&mut self, scalars: &[f64]) -> bool {
-        let (ring, length) = self.problem.ring;
-        let done = scalars[ITERATION as usize] as usize;
-        let elapsed = self.begin.elapsed();
-        let mut stops = false;
-        for iteration in self.iterations..done {
-            let residual_norm = scalars[ring as usize + iteration % length as usize];
-            self.history.push(residual_norm);
-            let iteration = iteration + 1;
-            if residual_norm < PROGRESS * self.best.0 {
-                self.best = (residual_norm, iteration);
-            }
-            if !stops {
-                stops = (self.callback)(&Progress { iteration, residual_norm, elapsed }).is_break();
-            }
-        }
-        self.iterations = done;
-        stops
+    fn breakdowns(&self) -> &'static [&'static str] {
+        I::BREAKDOWNS
+    }
+
+    fn advance(&mut self) -> Result<(), Error> {
+        let before = self.counter.done(self.problem.space.bytes_moved());
+        self.iteration.advance(self.problem)?;
+        // It is the same every time.
+        self.counter.take(before, self.problem.space.bytes_moved());
+        Ok(())
     }
 }

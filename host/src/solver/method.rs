@@ -1,7 +1,7 @@
 //! What a method is to the [solver](super::Solver), and what it works on.
 
 use super::operator::Operator;
-use crate::dense::{Dot, FIRST_SLOT, ITERATION, ONE, Part, Program, Scaled, Space, Step};
+use crate::dense::{Dot, FIRST_SLOT, ONE, Part, Program, Scaled, Space, Step};
 use crate::error::Error;
 use crate::executor::Executor;
 use crate::plan::Vector;
@@ -123,13 +123,7 @@ impl<T: Real, E: Executor> Problem<'_, T, E> {
     /// The steps with which an iteration's last program ends, or goes on after: they keep the norm of the residual, which
     /// is in this slot, for the history, and stop where the solver is to stop.
     pub fn check(&self, residual_norm: u32) -> [Step; 4] {
-        let (ring, length) = self.ring;
-        [
-            Step::record(residual_norm, ring, length),
-            Step::stop_unless_finite(NOT_FINITE, residual_norm),
-            Step::stop_if_at_most(CONVERGED, residual_norm, TOLERANCE),
-            Step::stop_if_at_most(LIMIT_REACHED, LIMIT, ITERATION),
-        ]
+        super::watch::check(self.ring, residual_norm)
     }
 
     /// Steps that stop for the breakdown of this number in [`Iteration::BREAKDOWNS`] unless the value in this slot is

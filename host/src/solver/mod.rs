@@ -42,27 +42,49 @@
 //! example.
 #![forbid(unsafe_code)]
 
+mod bicgstab;
+mod block_cg;
 mod catalogue;
 mod cg;
+mod chebyshev;
 mod drive;
+mod gmres;
+mod lanczos;
+mod lobpcg;
 mod method;
+mod minres;
 pub mod operator;
 mod options;
+mod pagerank;
 mod pipelined_cg;
+mod power;
 pub mod preconditioner;
+mod rayleigh_ritz;
 mod refinement;
 mod report;
+mod watch;
 mod work;
 
+pub use bicgstab::Bicgstab;
+pub use block_cg::{BlockCg, Columnwise};
 pub use catalogue::MethodName;
 pub use cg::Cg;
-pub use drive::{Callback, Solver};
+pub use chebyshev::Chebyshev;
+pub use drive::Solver;
+pub use gmres::Gmres;
+pub use lanczos::SpectralBounds;
+pub use lobpcg::Lobpcg;
 pub use method::{FIRST_METHOD_SLOT, Iteration, Method, Problem, Size, breakdown_code};
+pub use minres::Minres;
 pub use operator::Operator;
 pub use options::Options;
+pub use pagerank::{Pagerank, PagerankReport};
 pub use pipelined_cg::PipelinedCg;
+pub use power::power_iteration;
+pub use rayleigh_ritz::SpectrumEnd;
 pub use refinement::Refinement;
-pub use report::{Outcome, Progress, Report};
+pub use report::{EigenReport, Outcome, Progress, Report};
+pub use watch::Callback;
 pub use work::Work;
 
 #[cfg(doc)]

@@ -3,11 +3,12 @@
 use std::ops::ControlFlow;
 use std::time::Instant;
 
-use super::drive::{Callback, NO_NUMBER, RESTART_GAIN, Solver};
+use super::drive::{RESTART_GAIN, Solver};
 use super::method::{Method, SCRATCH, norm};
 use super::operator::Operator;
 use super::options::Options;
 use super::report::{Outcome, Progress, Report};
+use super::watch::{Callback, NO_NUMBER};
 use super::work::Work;
 use crate::dense::{Fill, MixedOperands, ONE, Part, Scaled, Space, Step, ZERO};
 use crate::error::{Error, check_length};

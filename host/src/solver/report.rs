@@ -69,3 +69,20 @@ pub struct Progress {
     /// Time since the beginning.
     pub elapsed: Duration,
 }
+
+/// What came of an eigenvalue solver.
+#[derive(Clone, Debug)]
+pub struct EigenReport {
+    /// How it ended.
+    pub outcome: Outcome,
+    /// Iterations done.
+    pub iterations: usize,
+    /// The eigenvalues.
+    pub eigenvalues: Vec<f64>,
+    /// ‖A x − λ x‖ of each, for vectors of length 1.
+    pub residual_norms: Vec<f64>,
+    /// The largest residual norm after each iteration.
+    pub history: Vec<f64>,
+    /// Time in all.
+    pub elapsed: Duration,
+}

@@ -19,6 +19,38 @@ pub struct Work {
     pub vector_bytes: f64,
 }
 
+/// Counts what an iteration takes.
+pub(super) struct Counter<'a> {
+    /// Of the matrix and of the preconditioner.
+    applications: [&'a Cell<u64>; 2],
+    iterations_at_once: u32,
+    work: Work,
+}
+
+impl<'a> Counter<'a> {
+    pub fn new(applications: [&'a Cell<u64>; 2], iterations_at_once: u32) -> Self {
+        Self { applications, iterations_at_once: iterations_at_once.max(1), work: Work::default() }
+    }
+
+    /// What has been done so far, with these bytes of vectors.
+    pub fn done(&self, bytes: u64) -> [u64; 3] {
+        let [products, preconditionings] = self.applications;
+        [products.get(), preconditionings.get(), bytes]
+    }
+
+    /// Takes what has been done since as what the iterations took that are queued together.
+    pub fn take(&mut self, before: [u64; 3], bytes: u64) {
+        let after = self.done(bytes);
+        let taken = |what: usize| (after[what] - before[what]) as f64 / f64::from(self.iterations_at_once);
+        self.work = Work { products: taken(0), preconditionings: taken(1), vector_bytes: taken(2) };
+    }
+
+    /// What an iteration took.
+    pub fn work(&self) -> Work {
+        self.work
+    }
+}
+
 /// An operator whose applications to vectors are counted.
 pub(super) struct Counted<'a, T: Real, E: Executor> {
     pub operator: &'a mut dyn Operator<T, E>,

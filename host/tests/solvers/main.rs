@@ -4,11 +4,13 @@
 extern crate host as warp_spmv;
 
 mod dense;
+mod eigen;
 mod preconditioners;
 mod refinement;
 #[path = "../../../tests/solvers"]
 mod scenarios {
     pub mod dense;
+    pub mod eigen;
     #[allow(dead_code, reason = "other tests take the rest")]
     #[path = "../scenarios/numbers.rs"]
     mod numbers;

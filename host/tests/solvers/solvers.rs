@@ -5,21 +5,36 @@ use std::time::Duration;
 
 use warp_spmv::executor::{Cpu, Emulated, Executor, Reference};
 use warp_spmv::solver::operator::{Closure, Product, Scaled, Sum};
-use warp_spmv::solver::{Cg, Method, Operator, Options, Outcome, PipelinedCg, Progress, Report, Solver};
+use warp_spmv::solver::{
+    Bicgstab, Cg, Chebyshev, Gmres, Method, Minres, Operator, Options, Outcome, PipelinedCg, Progress, Report, Solver,
+    SpectralBounds,
+};
 use warp_spmv::{Csr, Format, Plan, Real};
 
 use crate::scenarios::Numbers;
 use crate::scenarios::solver::{
-    check_definite, check_interval, check_report, diagonal, laplacian, options, relative_residual, solve,
+    Family, check_chebyshev, check_family, check_interval, check_report, convection, diagonal, indefinite, laplacian,
+    options, relative_residual, solve,
 };
 
-/// Both methods for definite matrices, as one list.
+/// The methods, each with the matrices that it is for.
 fn check_methods<T: Real, E: Executor>(executor: &E) {
-    check_definite::<T, E, _>(executor, &Cg);
-    check_definite::<T, E, _>(executor, &PipelinedCg);
-    check_interval::<T, E, _>(executor, &Cg);
-    check_interval::<T, E, _>(executor, &PipelinedCg);
+    fn check<T: Real, E: Executor, M: Method<T, E>>(executor: &E, method: M, families: &[Family<T>]) {
+        for &family in families {
+            check_family(executor, &method, family);
+        }
+        check_interval(executor, &method);
+    }
+    check::<T, _, _>(executor, Cg, &[laplacian]);
+    check::<T, _, _>(executor, PipelinedCg, &[laplacian]);
+    check::<T, _, _>(executor, Minres, &[laplacian, indefinite]);
+    check::<T, _, _>(executor, Bicgstab, &[laplacian, convection]);
+    check::<T, _, _>(executor, Gmres { cycle: CYCLE }, &[laplacian, indefinite, convection]);
+    check_chebyshev::<T, E>(executor);
 }
+
+/// Iterations of a cycle of GMRES.
+const CYCLE: u32 = 60;
 
 #[test]
 fn the_reference_solves() {
@@ -46,17 +61,27 @@ fn the_emulator_solves_in_float64() {
 /// Solves by some method on the CPU: matrix, b, x and options.
 type Solve<'a> = &'a dyn Fn(&Csr<f64>, &[f64], &[f64], Options) -> (Report, Vec<f64>);
 
-/// Runs a test with each method.
-fn with_methods(test: impl Fn(Solve<'_>)) {
-    fn with<M: Method<f64, Cpu>>(method: M, test: &impl Fn(Solve<'_>)) {
-        test(&|matrix, b, x, options| {
-            let (report, x) = solve(&Cpu::new(), &method, (matrix, None), (b, x), options);
-            check_report(&report, &options);
-            (report, x)
-        });
-    }
+/// Runs a test with a method.
+fn with<M: Method<f64, Cpu>>(method: M, test: &impl Fn(Solve<'_>)) {
+    test(&|matrix, b, x, options| {
+        let (report, x) = solve(&Cpu::new(), &method, (matrix, None), (b, x), options);
+        check_report(&report, &options);
+        (report, x)
+    });
+}
+
+/// Runs a test with each method for definite matrices only.
+fn with_definite(test: impl Fn(Solve<'_>)) {
     with(Cg, &test);
     with(PipelinedCg, &test);
+}
+
+/// Runs a test with each method.
+fn with_methods(test: impl Fn(Solve<'_>)) {
+    with_definite(&test);
+    with(Minres, &test);
+    with(Bicgstab, &test);
+    with(Gmres { cycle: CYCLE }, &test);
 }
 
 #[test]
@@ -94,12 +119,15 @@ fn a_good_preconditioner_saves_iterations() {
     }
     check(Cg, &matrix, &inverse, &b);
     check(PipelinedCg, &matrix, &inverse, &b);
+    check(Minres, &matrix, &inverse, &b);
+    check(Bicgstab, &matrix, &inverse, &b);
+    check(Gmres { cycle: CYCLE }, &matrix, &inverse, &b);
 }
 
 #[test]
 fn an_indefinite_matrix_is_a_breakdown_and_x_stays_finite() {
     let matrix = diagonal::<f64>(&[1.0, -1.0, 2.0, -3.0, 0.5]);
-    with_methods(|solve| {
+    with_definite(|solve| {
         let (report, x) = solve(&matrix, &[1.0, 2.0, 0.0, 1.0, 1.0], &[0.0; 5], options::<f64>());
         let text = report.outcome.to_string();
         assert!(text.starts_with("breakdown: the matrix is not positive definite"), "{text}");
@@ -116,6 +144,48 @@ fn an_indefinite_preconditioner_is_a_breakdown() {
     };
     run(solve(&Cpu::new(), &Cg, (&matrix, Some(&minus)), (&[1.0; 20], &[0.0; 20]), options::<f64>()));
     run(solve(&Cpu::new(), &PipelinedCg, (&matrix, Some(&minus)), (&[1.0; 20], &[0.0; 20]), options::<f64>()));
+    run(solve(&Cpu::new(), &Minres, (&matrix, Some(&minus)), (&[1.0; 20], &[0.0; 20]), options::<f64>()));
+}
+
+#[test]
+fn what_a_method_cannot_go_on_from_is_a_breakdown() {
+    fn check<M: Method<f64, Cpu>>(method: M, entries: &[(u32, u32, f64)], reason: &'static str) {
+        let (rows, (columns, values)): (Vec<_>, (Vec<_>, Vec<_>)) =
+            entries.iter().map(|&(i, j, a)| (i, (j, a))).unzip();
+        let matrix = Csr::try_from_triplets(2, 2, &rows, &columns, &values).unwrap();
+        let (report, x) = solve(&Cpu::new(), &method, (&matrix, None), (&[1.0, 0.0], &[0.0; 2]), options::<f64>());
+        assert_eq!((report.outcome, report.iterations, x), (Outcome::Breakdown(reason), 0, vec![0.0; 2]));
+    }
+    let rotation = [(0, 1, 1.0), (1, 0, -1.0)];
+    check(Bicgstab, &rotation, "the first residual is orthogonal to the product with the direction");
+    check(Gmres::default(), &[(0, 1, 1.0)], "the matrix is singular");
+    check(Minres, &[(1, 1, 1.0)], "the matrix is singular");
+    let matrix = Csr::<f64>::try_from_triplets(2, 2, &[0, 1], &[1, 0], &[1.0, -1.0]).unwrap();
+    let (report, x) =
+        solve(&Cpu::new(), &Gmres::default(), (&matrix, None), (&[1.0, 2.0], &[0.0; 2]), options::<f64>());
+    assert_eq!((report.outcome, report.iterations), (Outcome::Converged, 2));
+    assert!((x[0] + 2.0f64).abs() < 1e-12 && (x[1] - 1.0).abs() < 1e-12);
+}
+
+/// A cycle ends with x, and the next one begins with the residual of that, computed anew.
+#[test]
+fn gmres_goes_on_after_a_cycle() {
+    let matrix = convection::<f64>(&[12, 9]);
+    let b = Numbers::new(6).vector(108);
+    let run = |cycle, options| solve(&Cpu::new(), &Gmres { cycle }, (&matrix, None), (&b, &[0.0; 108]), options);
+    let (whole, _) = run(108, options::<f64>());
+    for cycle in [1, 2, 5, 10] {
+        let (report, _) = run(cycle, options::<f64>());
+        assert_eq!((&report.outcome, report.restarts), (&Outcome::Converged, 0), "{cycle}");
+        assert!(report.iterations > whole.iterations, "{cycle}: {}", report.iterations);
+        assert_eq!(report.history[..=cycle as usize], whole.history[..=cycle as usize]);
+        assert!(report.history.windows(2).all(|norms| norms[1] <= norms[0] * (1.0 + 1e-12)));
+        for iteration_limit in [cycle * 3 - 1, cycle * 3, cycle * 3 + 1] {
+            let (stopped, _) = run(cycle, Options { iteration_limit, ..options::<f64>() });
+            let norm = report.history[iteration_limit as usize];
+            assert!((stopped.residual_norm - norm).abs() <= 1e-10 * norm, "{} and {norm}", stopped.residual_norm);
+        }
+    }
 }
 
 #[test]
@@ -129,7 +199,8 @@ fn limits_end_it_where_they_say() {
         }
         let limit = Options { time_limit: Some(Duration::ZERO), check_interval: 5, ..options::<f64>() };
         let (report, _) = solve(&matrix, &b, &[0.0; 300], limit);
-        assert_eq!((report.outcome, report.iterations), (Outcome::TimeLimit, 5));
+        assert_eq!(report.outcome, Outcome::TimeLimit);
+        assert!([5, CYCLE as usize].contains(&report.iterations), "{}", report.iterations);
     });
 }
 
@@ -170,20 +241,22 @@ fn a_callback_can_stop_it() {
 fn what_rounding_does_not_allow_is_stagnation() {
     let matrix = laplacian::<f64>(&[500]);
     let b = Numbers::new(6).vector(500);
-    with_methods(|solve| {
+    let test = |solve: Solve<'_>| {
         let (report, x) = solve(&matrix, &b, &[0.0; 500], Options { relative_tolerance: 1e-18, ..options::<f64>() });
         let rounding = Outcome::Breakdown("the matrix is not positive definite, or rounding errors have taken over");
         assert!([Outcome::Stagnated, rounding].contains(&report.outcome), "{}", report.outcome);
         assert!(report.restarts > 0);
         assert!(relative_residual(&matrix, &x, &b) < 1e-9);
-    });
+    };
+    with_definite(test);
+    with(Minres, &test);
 }
 
 #[test]
 fn a_window_without_progress_is_stagnation() {
     // The residual norm is about 10, then 50, then 0.
     let matrix = diagonal::<f64>(&[1.0, 100.0]);
-    with_methods(|solve| {
+    with_definite(|solve| {
         let with_window = |window| {
             let options = Options { stagnation_window: window, check_interval: 1, ..options::<f64>() };
             let report = solve(&matrix, &[10.0, 1.0], &[0.0; 2], options).0;
@@ -253,6 +326,22 @@ fn bad_calls_are_errors() {
     ] {
         assert_eq!(run(square(4), square(4), (4, 4), options), message);
     }
+    fn refused<M: Method<f64, Cpu>>(method: M) -> String {
+        let cpu = Cpu::new();
+        let mut plan = Plan::new(&cpu, diagonal(&[1.0; 4]), Format::CsrScalar).unwrap();
+        Solver::new(&cpu, &mut plan).solve(&method, &vec![1.0; 4], &mut vec![0.0; 4]).unwrap_err().to_string()
+    }
+    assert_eq!(refused(Gmres { cycle: 0 }), "the cycle of GMRES is 0, expected from 1 to 512");
+    assert_eq!(refused(Gmres { cycle: 513 }), "the cycle of GMRES is 513, expected from 1 to 512");
+    let spectrum = |smallest, largest| refused(Chebyshev { bounds: SpectralBounds { smallest, largest } });
+    let message = "the spectrum is from 0 to 1, expected an interval of positive numbers";
+    assert_eq!(spectrum(0.0, 1.0), message);
+    assert_eq!(spectrum(2.0, 1.0), message.replace("0 to", "2 to"));
+    assert_eq!(spectrum(1.0, f64::NAN), message.replace("0 to 1", "1 to NaN"));
+    let mut negative = Plan::new(&cpu, diagonal::<f64>(&[-1.0; 4]), Format::CsrScalar).unwrap();
+    let mut plan = Plan::new(&cpu, square(4), Format::CsrScalar).unwrap();
+    let error = SpectralBounds::estimate(&cpu, &mut plan, Some(&mut negative), 5).unwrap_err().to_string();
+    assert!(error.starts_with("the length of a Lanczos vector is NaN after 0 steps, expected"), "{error}");
 }
 
 /// Compositions, closures and matrices do the same as the matrices that they stand for.
