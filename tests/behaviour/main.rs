@@ -11,9 +11,11 @@ mod scenarios;
 mod schedules;
 mod select;
 #[path = "../solvers"]
+#[allow(dead_code, reason = "the tests of `host` take the rest")]
 mod solvers {
-    #[allow(dead_code, reason = "the tests of `host` take the rest")]
     pub mod dense;
+    pub mod preconditioner;
+    pub mod solver;
 
     use super::scenarios::Numbers;
 }

@@ -9,6 +9,8 @@ use gpu_kernels::ceiling::{Gather, ReadOnly};
 use warp_spmv::executor::{Emulated, Executor, KernelExecutor};
 use warp_spmv::format::{Cmrs, CmrsPadded, FillLimit, Matrix, Offsets, SellP, Slicing, StripHeight, StripOrder};
 use warp_spmv::memory::Buffer;
+use warp_spmv::solver::preconditioner::Preconditioner;
+use warp_spmv::solver::{Cg, Operator, Outcome};
 use warp_spmv::spmv::{Layout, Multivector};
 use warp_spmv::verify::{exact, verify};
 use warp_spmv::{Csr, Format, Plan, PlanOptions, Real, convert};
@@ -17,6 +19,7 @@ use crate::scenarios::conformance::conformance;
 use crate::scenarios::random::emulators;
 use crate::scenarios::{Numbers, as_stored, with_rows, with_wide_offsets};
 use crate::solvers::dense::{check_columns, check_passes, check_programs, check_stop};
+use crate::solvers::preconditioner::{dominant, names, refine, refinement_options};
 
 /// Under so many schedules each kernel runs, a quarter of them on each size of grid.
 const SCHEDULES: u64 = 200;
@@ -173,6 +176,30 @@ fn multiply_wide<T: Real>(executor: &Emulated, matrix: &Csr<T>) {
     }
 }
 
+/// Preconditioners, with triangular factors of short, longer and long rows.
+fn precondition<T: Real>(executor: &Emulated) -> Results {
+    let mut results = Results::new();
+    for each in [1, 6, 60] {
+        let matrix = dominant::<T>(70, each, true);
+        let r = Numbers::new(25).vector::<T>(70);
+        for name in names() {
+            let mut preconditioner = Preconditioner::new(executor, &matrix, name).unwrap();
+            let mut z = r.clone();
+            preconditioner.apply(T::ONE, &r, T::ONE, &mut z).unwrap_or_else(|e| panic!("{name}: {e}"));
+            results.insert(format!("{name}, {each}"), bits(&z));
+        }
+    }
+    results
+}
+
+/// What passes from one precision to the other.
+fn refine_once(executor: &Emulated) {
+    let matrix = dominant::<f64>(20, 2, true);
+    let b = Numbers::new(26).vector(20);
+    let (report, _) = refine(executor, &Cg, (&matrix, None), &b, refinement_options());
+    assert_eq!(report.outcome, Outcome::Converged, "{report:?}");
+}
+
 /// The kernels that multiply nothing.
 fn run_others(executor: &Emulated) -> Results {
     let grid = Grid { blocks: 2, threads_per_block: 64, shared_bytes: 0 };
@@ -219,9 +246,12 @@ fn run_schedules<T: Real>(others: bool) -> Runs {
         check_columns::<T, _>(emulator);
         check_stop::<T, _>(emulator);
         check_programs(emulator);
+        let results = precondition::<T>(emulator);
+        assert_eq!(first.entry((size, usize::MAX)).or_insert_with(|| results.clone()), &results);
         if others {
+            refine_once(emulator);
             let results = run_others(emulator);
-            assert_eq!(first.entry((size, usize::MAX)).or_insert_with(|| results.clone()), &results);
+            assert_eq!(first.entry((size, usize::MAX - 1)).or_insert_with(|| results.clone()), &results);
         }
         for (entry, launches) in emulator.take_launched() {
             let (schedules, all) = runs.entry(entry).or_default();

@@ -70,15 +70,11 @@ impl Lobpcg {
         let sums = 9 * pairs * pairs;
         let space = Space::new(executor, ARRAY + 2 * sums as u32, sums)?;
         let columns = |count| Multicolumn::zeros(executor, rows, count);
-        let preconditioner: Option<&mut dyn Operator<T, E>> = match preconditioner {
-            Some(preconditioner) => Some(preconditioner),
-            None => None,
-        };
         let mut search = Search {
             nothing: space.program(&[])?,
             space,
             operator,
-            preconditioner,
+            preconditioner: preconditioner.map(|preconditioner| preconditioner as _),
             pairs,
             basis: columns(3 * pairs)?,
             products: columns(3 * pairs)?,
