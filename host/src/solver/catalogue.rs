@@ -3,8 +3,12 @@
 use std::fmt;
 use std::str::FromStr;
 
+use super::bicgstab::Bicgstab;
 use super::cg::Cg;
+use super::chebyshev::Chebyshev;
 use super::drive::Solver;
+use super::gmres::Gmres;
+use super::minres::Minres;
 use super::pipelined_cg::PipelinedCg;
 use super::report::Report;
 use crate::error::Error;
@@ -20,17 +24,35 @@ pub enum MethodName {
     Cg,
     /// [`PipelinedCg`].
     PipelinedCg,
+    /// [`Minres`].
+    Minres,
+    /// [`Bicgstab`].
+    Bicgstab,
+    /// [`Gmres`] with cycles of 30.
+    Gmres,
+    /// [`Chebyshev`], with the spectrum estimated in 20 steps.
+    Chebyshev,
 }
+
+/// Iterations of a cycle of GMRES, as in most libraries.
+const CYCLE: u32 = 30;
+
+/// Steps of the estimate of a spectrum.
+const SPECTRUM_STEPS: usize = 20;
 
 impl MethodName {
     /// Every method.
-    pub const ALL: &[Self] = &[Self::Cg, Self::PipelinedCg];
+    pub const ALL: &[Self] = &[Self::Cg, Self::PipelinedCg, Self::Minres, Self::Bicgstab, Self::Gmres, Self::Chebyshev];
 
     /// The name, as [`FromStr`] takes it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Cg => "cg",
             Self::PipelinedCg => "pipelined-cg",
+            Self::Minres => "minres",
+            Self::Bicgstab => "bicgstab",
+            Self::Gmres => "gmres",
+            Self::Chebyshev => "chebyshev",
         }
     }
 
@@ -39,6 +61,12 @@ impl MethodName {
         match self {
             Self::Cg => "Conjugate gradients, for symmetric positive definite matrices",
             Self::PipelinedCg => "The same with one reduction in an iteration: faster on a GPU for small matrices",
+            Self::Minres => "Minimal residuals, for symmetric matrices, indefinite ones too",
+            Self::Bicgstab => "Stabilized biconjugate gradients, for any matrix",
+            Self::Gmres => "Generalized minimal residuals in cycles of 30, for any matrix",
+            Self::Chebyshev => {
+                "Chebyshev's iteration, for symmetric positive definite matrices; the spectrum is estimated"
+            }
         }
     }
 
@@ -55,6 +83,13 @@ impl MethodName {
         match self {
             Self::Cg => solver.solve(&Cg, b, x),
             Self::PipelinedCg => solver.solve(&PipelinedCg, b, x),
+            Self::Minres => solver.solve(&Minres, b, x),
+            Self::Bicgstab => solver.solve(&Bicgstab, b, x),
+            Self::Gmres => solver.solve(&Gmres { cycle: CYCLE }, b, x),
+            Self::Chebyshev => {
+                let bounds = solver.estimate_spectrum(SPECTRUM_STEPS)?;
+                solver.solve(&Chebyshev { bounds }, b, x)
+            }
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::ops::ControlFlow;
 
+use super::lanczos::SpectralBounds;
 use super::method::{FIRST_METHOD_SLOT, Iteration, LIMIT, Method, Problem, SCRATCH, TOLERANCE};
 use super::operator::Operator;
 use super::options::Options;
@@ -48,6 +49,18 @@ impl<'a, T: Real, E: Executor> Solver<'a, T, E> {
     /// with a [check interval](Options::check_interval) of 1, else at the end of the interval.
     pub fn callback(self, callback: Callback<'a>) -> Self {
         Self { callback: Some(callback), ..self }
+    }
+
+    /// [`SpectralBounds::estimate`] for its matrix and preconditioner.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn estimate_spectrum(&mut self, steps: usize) -> Result<SpectralBounds, Error> {
+        let preconditioner = match &mut self.preconditioner {
+            Some(preconditioner) => Some(&mut **preconditioner as _),
+            None => None,
+        };
+        SpectralBounds::estimate(self.executor, &mut *self.operator, preconditioner, steps)
     }
 
     /// Solves A x = b, from the given x on. That a method fails is no error but an [`Outcome`]; x is then what it
