@@ -56,6 +56,14 @@ pub enum Error {
         /// Number of columns.
         columns: usize,
     },
+    /// Ranks do not satisfy their equation.
+    #[error("wrong ranks: another iteration changes them by {residual:e}, more than the {tolerance:e} allowed")]
+    WrongRanks {
+        /// The change in all.
+        residual: f64,
+        /// What it may be.
+        tolerance: f64,
+    },
     /// An iterative method did not come to the tolerance.
     #[error("not converged: {outcome}, after {iterations} iterations")]
     NotConverged {
@@ -87,7 +95,7 @@ impl Error {
     /// The exit code of the process: 1 for a wrong answer, 2 for none, 3 for one that is not good enough.
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::WrongAnswer { .. } => 1,
+            Self::WrongAnswer { .. } | Self::WrongRanks { .. } => 1,
             Self::NotConverged { .. } => 3,
             Self::Formats { wrong, .. } if !wrong.is_empty() => 1,
             _ => 2,

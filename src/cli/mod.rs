@@ -10,6 +10,7 @@ mod input;
 mod looks;
 mod output;
 mod pace;
+mod pagerank;
 mod progress;
 mod record;
 mod report;
@@ -36,6 +37,7 @@ Examples:
   warp-spmv run 1138_bus.mtx --format auto
   warp-spmv convert 1138_bus.mtx 1138_bus.wspmv --format sell-p
   warp-spmv solve stencil:7:100 --method cg --tolerance 1e-8
+  warp-spmv pagerank rmat:scale=16 --unweighted
   warp-spmv bench --suite paper --out results.json
   warp-spmv report results.json -o report.html
 
@@ -61,6 +63,9 @@ enum Command {
     /// Solve A x = b by an iterative method
     #[command(after_help = with_generators(solve::EXAMPLES))]
     Solve(solve::Arguments),
+    /// Rank the vertices of a graph
+    #[command(after_help = with_generators(pagerank::EXAMPLES))]
+    Pagerank(pagerank::Arguments),
     /// Measure many matrices in many formats, and keep the results
     #[command(after_help = with_generators(bench::EXAMPLES))]
     Bench(bench::Arguments),
@@ -101,6 +106,7 @@ fn parse_and_run() -> Result<(), Error> {
         Ok(CommandLine { command: Command::Info(arguments) }) => info::info(&arguments),
         Ok(CommandLine { command: Command::Run(arguments) }) => run::run(&arguments),
         Ok(CommandLine { command: Command::Solve(arguments) }) => solve::solve(&arguments),
+        Ok(CommandLine { command: Command::Pagerank(arguments) }) => pagerank::pagerank(&arguments),
         Ok(CommandLine { command: Command::Bench(arguments) }) => bench::bench(&arguments),
         Ok(CommandLine { command: Command::Tune(arguments) }) => tune::tune(&arguments),
         Ok(CommandLine { command: Command::Convert(arguments) }) => convert::convert(&arguments),

@@ -6,6 +6,7 @@ mod choose;
 mod convert;
 mod files;
 mod info;
+mod pagerank;
 mod report;
 mod run;
 mod run_all;

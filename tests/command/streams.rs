@@ -4,7 +4,7 @@ use std::io;
 
 use crate::{Outcome, command, spmv};
 
-const COMMANDS: [&[&str]; 8] = [
+const COMMANDS: [&[&str]; 9] = [
     &["--help"],
     &["--version"],
     &["info", "stencil:5:10"],
@@ -13,6 +13,7 @@ const COMMANDS: [&[&str]; 8] = [
     &["run", "stencil:5:10", "--executor", "cpu", "--format", "all"],
     &["solve", "stencil:5:10", "--executor", "cpu"],
     &["solve", "stencil:5:10", "--executor", "cpu", "--json"],
+    &["pagerank", "stencil:5:10", "--unweighted", "--executor", "cpu"],
 ];
 
 #[test]

@@ -56,10 +56,7 @@ impl<'a, T: Real, E: Executor> Solver<'a, T, E> {
     /// # Errors
     /// As there.
     pub fn estimate_spectrum(&mut self, steps: usize) -> Result<SpectralBounds, Error> {
-        let preconditioner = match &mut self.preconditioner {
-            Some(preconditioner) => Some(&mut **preconditioner as _),
-            None => None,
-        };
+        let preconditioner = self.preconditioner.as_mut().map(|preconditioner| &mut **preconditioner as _);
         SpectralBounds::estimate(self.executor, &mut *self.operator, preconditioner, steps)
     }
 

@@ -1,0 +1,357 @@
+//! `warp-spmv pagerank`: ranks the vertices of a graph.
+
+use std::cmp::Reverse;
+use std::fmt::{self, Display};
+use std::marker::PhantomData;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use lab::subject::{self, Subject};
+use serde::Serialize;
+use warp_spmv::executor::ExecutorName;
+use warp_spmv::format::Offsets;
+use warp_spmv::io::write_vector;
+use warp_spmv::solver::{Options, Outcome, Pagerank};
+use warp_spmv::{Csr, Format, Real};
+
+use super::error::Error;
+use super::input::Source;
+use super::looks::Looks;
+use super::output::{self, printable};
+use super::progress::Progress;
+use super::record::{Environment, Shape, seconds};
+use super::run::{DEFAULT_FORMAT, Precision, executor_parser, on_executor, timed};
+use super::solve::{at_least_0, format_parser};
+use super::units::{HumanCount, duration};
+
+pub const EXAMPLES: &str = "\
+Examples:
+  warp-spmv pagerank web.mtx
+  warp-spmv pagerank web.mtx.gz --damping 0.9 --top 3 --out ranks.mtx
+  warp-spmv pagerank rmat:scale=16 --unweighted --json
+
+An entry in row i and column j is an edge from vertex i to vertex j, as heavy as its value; the entries of a symmetric file
+go both ways. Vertices count from 1, as in a Matrix Market file. The rank of a vertex without edges goes to all alike.
+
+Exit codes: 0 converged, 1 the ranks are wrong, 2 there are none, 3 not converged.";
+
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    #[command(flatten)]
+    source: Source,
+    /// The part of its rank that a vertex passes on along its edges, from 0 to below 1
+    #[arg(long, value_name = "NUMBER", default_value_t = 0.85, value_parser = damping)]
+    damping: f64,
+    /// Let each edge count the same, whatever its value
+    #[arg(long)]
+    unweighted: bool,
+    /// Converged when an iteration changes the ranks by at most this in all, of 1
+    #[arg(long, value_name = "NUMBER", default_value_t = Options::default().relative_tolerance,
+          value_parser = at_least_0)]
+    tolerance: f64,
+    /// Iterations at most
+    #[arg(long, value_name = "N", default_value_t = Options::default().iteration_limit)]
+    iterations: u32,
+    /// How many of the highest ranks are shown
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    top: usize,
+    /// Write all ranks to this Matrix Market array file, in the order of the vertices
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// How the transition matrix is stored and multiplied
+    #[arg(long, default_value = DEFAULT_FORMAT.name(), value_parser = format_parser())]
+    format: Format,
+    /// Where it is done [default: cuda where there is a GPU that this program can use, otherwise cpu]
+    #[arg(long, value_parser = executor_parser())]
+    executor: Option<ExecutorName>,
+    /// The type of all values; sums are always of float64
+    #[arg(long, value_enum, default_value_t = Precision::Float64)]
+    precision: Precision,
+    /// Print one JSON record instead of text
+    #[arg(long)]
+    json: bool,
+}
+
+fn damping(text: &str) -> Result<f64, String> {
+    let expected = || "expected a number from 0 to below 1".to_owned();
+    text.parse().ok().filter(|damping| (0.0..1.0).contains(damping)).ok_or_else(expected)
+}
+
+/// The JSON record of `pagerank --json`. Times are in seconds.
+#[derive(Debug, Serialize)]
+struct Ranking {
+    /// Version of this program.
+    version: &'static str,
+    /// The graph as a matrix.
+    matrix: Shape,
+    /// The part of its rank that a vertex passes on.
+    damping: f64,
+    /// Whether each edge counts the same.
+    unweighted: bool,
+    /// The format of the transition matrix.
+    format: &'static str,
+    /// The executor, as `--executor` takes it.
+    executor: &'static str,
+    /// What the executor runs on.
+    device: String,
+    /// "float32" or "float64".
+    precision: &'static str,
+    /// When it has converged.
+    tolerance: f64,
+    /// How it ended.
+    outcome: String,
+    /// Whether it converged.
+    converged: bool,
+    /// Iterations done.
+    iterations: usize,
+    /// How much a further iteration in float64 on the host would change the ranks in all.
+    residual: f64,
+    /// The sum of all ranks.
+    sum: f64,
+    /// How long each step took.
+    times: Times,
+    /// The highest ranks.
+    top: Vec<Ranked>,
+    /// How much each iteration changed the ranks in all.
+    history: Vec<f64>,
+    /// Where the ranks were written, if they were.
+    out: Option<PathBuf>,
+    /// What else may matter for the times.
+    environment: Environment,
+}
+
+/// How long each step took.
+#[derive(Debug, Serialize)]
+struct Times {
+    /// What was done to get the graph: "read" or "generate".
+    source: &'static str,
+    /// Reading or generating the graph.
+    #[serde(serialize_with = "seconds")]
+    load: Duration,
+    /// Making the transition matrix on the executor.
+    #[serde(serialize_with = "seconds")]
+    prepare: Duration,
+    /// Ranking.
+    #[serde(serialize_with = "seconds")]
+    rank: Duration,
+    /// An iteration; null where there was none.
+    iteration: Option<f64>,
+}
+
+/// A vertex with its rank.
+#[derive(Debug, PartialEq, Serialize)]
+struct Ranked {
+    /// Counted from 1.
+    vertex: usize,
+    rank: f64,
+}
+
+pub fn pagerank(arguments: &Arguments) -> Result<(), Error> {
+    if let Some(out) = &arguments.out {
+        output::check_folder(out)?;
+    }
+    match arguments.precision {
+        Precision::Float32 => pagerank_in::<f32>(arguments),
+        Precision::Float64 => pagerank_in::<f64>(arguments),
+    }
+}
+
+fn pagerank_in<T: Real>(arguments: &Arguments) -> Result<(), Error> {
+    on_executor(arguments.executor, |name, note| subject::with(name, Job::<T> { arguments, note, real: PhantomData }))
+}
+
+/// All that is done once there is an executor.
+struct Job<'a, T> {
+    arguments: &'a Arguments,
+    /// What to say on standard error as soon as the input has turned out to be right.
+    note: Option<String>,
+    real: PhantomData<T>,
+}
+
+impl<T: Real> subject::Visitor for Job<'_, T> {
+    type Output = Result<(), Error>;
+
+    fn visit<S: Subject>(self, executor: &S) -> Self::Output {
+        let arguments = self.arguments;
+        let begin = Instant::now();
+        let (name, mut graph) = arguments.source.load_square::<T>()?;
+        if arguments.unweighted {
+            graph = with_equal_weights(graph)?;
+        }
+        let load = begin.elapsed();
+        let (mut ranks, prepare) =
+            timed(executor, "making the transition matrix", || Pagerank::new(executor, &graph, arguments.format))?;
+        if let Some(note) = &self.note {
+            output::say(note);
+        }
+        let options = Options {
+            relative_tolerance: arguments.tolerance,
+            iteration_limit: arguments.iterations,
+            stagnation_window: None,
+            ..Options::default()
+        };
+        let line = Progress::spinner("ranking");
+        let mut looks = Looks::default();
+        let mut callback = |progress: &warp_spmv::solver::Progress| {
+            if looks.hears_of(progress.iteration, progress.elapsed) {
+                let (iteration, change) = (progress.iteration, progress.residual_norm);
+                line.say(format!("iteration {iteration}, change {change:.2e}, to come to {:.2e}", arguments.tolerance));
+            }
+            ControlFlow::Continue(())
+        };
+        let (x, report) = ranks.rank(arguments.damping, None, &options, Some(&mut callback))?;
+        drop(line);
+        let x = executor.download(&x)?;
+
+        let converged = report.outcome == Outcome::Converged;
+        let residual = residual(&graph, T::from_f64(arguments.damping).to_f64(), &x);
+        // All ranks together are 1, so that rounding changes them by no more than it does the longest sum. Written so that
+        // a NaN is wrong.
+        let rounding = (longest_column(&graph) + 10) as f64 * T::UNIT_ROUNDOFF;
+        let wrong = converged && (residual.is_nan() || residual > arguments.tolerance + 2.0 * rounding);
+        let wrong_answer = wrong.then_some(Error::WrongRanks { residual, tolerance: arguments.tolerance });
+        let out = arguments.out.clone().filter(|_| !wrong);
+        if let Some(path) = &out {
+            write_vector(path, &x)?;
+        }
+        let not_converged = (!converged)
+            .then(|| Error::NotConverged { outcome: report.outcome.to_string(), iterations: report.iterations });
+        let iteration = looks.time_of_iteration(report.iterations, report.elapsed);
+        let ranking = Ranking {
+            version: env!("CARGO_PKG_VERSION"),
+            matrix: Shape::new(name, &graph),
+            damping: arguments.damping,
+            unweighted: arguments.unweighted,
+            format: arguments.format.name(),
+            executor: S::NAME.name(),
+            device: executor.device().name.clone(),
+            precision: T::PRECISION,
+            tolerance: arguments.tolerance,
+            outcome: report.outcome.to_string(),
+            converged,
+            iterations: report.iterations,
+            residual,
+            sum: x.iter().map(|rank| rank.to_f64()).sum(),
+            times: Times {
+                source: arguments.source.verb(),
+                load,
+                prepare,
+                rank: report.elapsed,
+                iteration: iteration.map(|iteration| iteration.as_secs_f64()),
+            },
+            top: top(&x, arguments.top),
+            history: report.history,
+            out,
+            environment: Environment::here(),
+        };
+        output::print(&if arguments.json { output::json(&ranking) } else { ranking.to_string() })?;
+        wrong_answer.or(not_converged).map_or(Ok(()), Err)
+    }
+}
+
+/// The same edges, each of weight 1.
+fn with_equal_weights<T: Real>(graph: Csr<T>) -> Result<Csr<T>, warp_spmv::Error> {
+    let (rows, columns) = (graph.rows(), graph.columns());
+    let (offsets, indices, values): (Offsets, _, Vec<T>) = graph.into_parts();
+    Csr::try_new(rows, columns, offsets, indices, vec![T::ONE; values.len()])
+}
+
+/// Σ |x − d Pᵀ x − (1 − d + d · ranks of vertices without edges) / n|, in float64.
+fn residual<T: Real>(graph: &Csr<T>, damping: f64, x: &[T]) -> f64 {
+    let mut next = vec![0.0; x.len()];
+    let mut passed_on = 0.0;
+    for (vertex, rank) in x.iter().enumerate() {
+        let total: f64 = graph.row(vertex).map(|(_, weight)| weight.to_f64()).sum();
+        if total > 0.0 {
+            let share = damping * rank.to_f64() / total;
+            graph.row(vertex).for_each(|(to, weight)| next[to as usize] += share * weight.to_f64());
+            passed_on += damping * rank.to_f64();
+        }
+    }
+    let sum: f64 = x.iter().map(|rank| rank.to_f64()).sum();
+    let shared = (sum - passed_on) / x.len() as f64;
+    next.iter().zip(x).map(|(next, rank)| (next + shared - rank.to_f64()).abs()).sum()
+}
+
+/// The most entries of a column.
+fn longest_column<T: Real>(graph: &Csr<T>) -> usize {
+    let mut lengths = vec![0; graph.columns()];
+    for row in 0..graph.rows() {
+        graph.row(row).for_each(|(column, _)| lengths[column as usize] += 1);
+    }
+    lengths.into_iter().max().unwrap_or(0)
+}
+
+/// The vertices of the highest ranks, of equal ones those that come first.
+fn top<T: Real>(x: &[T], most: usize) -> Vec<Ranked> {
+    let mut ranked: Vec<_> = x.iter().enumerate().map(|(place, rank)| (rank.to_f64(), Reverse(place))).collect();
+    let highest_first = |left: &(f64, Reverse<usize>), right: &(f64, Reverse<usize>)| {
+        right.0.total_cmp(&left.0).then(right.1.cmp(&left.1))
+    };
+    if most < ranked.len() {
+        ranked.select_nth_unstable_by(most, highest_first);
+        ranked.truncate(most);
+    }
+    ranked.sort_unstable_by(highest_first);
+    ranked.into_iter().map(|(rank, Reverse(place))| Ranked { vertex: place + 1, rank }).collect()
+}
+
+/// The report for people.
+impl Display for Ranking {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { matrix, damping, format, executor, device, precision, times, .. } = self;
+        let weights = if self.unweighted { ", all edges alike" } else { "" };
+        writeln!(f, "graph         {}", printable(&matrix.name))?;
+        let [vertices, edges] = [matrix.rows, matrix.nonzeros].map(|count| HumanCount(count as u64));
+        writeln!(f, "shape         {vertices} vertices, {edges} edges")?;
+        writeln!(f, "damping       {damping}{weights}")?;
+        writeln!(f, "format        {format}, {precision}")?;
+        writeln!(f, "executor      {executor}, {device}")?;
+        writeln!(f, "{:13} {}", times.source, duration(times.load))?;
+        writeln!(f, "prepare       {}", duration(times.prepare))?;
+        write!(f, "rank          {}", duration(times.rank))?;
+        match times.iteration {
+            Some(iteration) => writeln!(f, ", {} an iteration", duration(Duration::from_secs_f64(iteration)))?,
+            None => writeln!(f)?,
+        }
+        writeln!(f, "outcome       {} after {} iterations", self.outcome, self.iterations)?;
+        writeln!(f, "residual      {:.2e}, the ranks add up to {:.6}", self.residual, self.sum)?;
+        for (place, Ranked { vertex, rank }) in self.top.iter().enumerate() {
+            writeln!(f, "{:13} vertex {vertex}, {rank:.6e}", place + 1)?;
+        }
+        if let Some(out) = &self.out {
+            writeln!(f, "output        {}", printable(&out.to_string_lossy()))?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_highest_ranks_come_first_and_of_equal_ones_the_first() {
+        let vertices = |ranks: &[f64], most| top(ranks, most).iter().map(|ranked| ranked.vertex).collect::<Vec<_>>();
+        let ranks = [0.1, 0.3, 0.2, 0.3, 0.1];
+        assert_eq!(vertices(&ranks, 3), [2, 4, 3]);
+        assert_eq!(vertices(&ranks, 4), [2, 4, 3, 1]);
+        assert_eq!(vertices(&ranks, 9), [2, 4, 3, 1, 5]);
+        assert!(vertices(&ranks, 0).is_empty());
+        assert!(vertices(&[], 3).is_empty());
+        assert_eq!(top(&[0.25f32], 1), [Ranked { vertex: 1, rank: 0.25 }]);
+    }
+
+    /// Vertex 1 points at 2 and, three times as heavily, at 3; 2 points at 3, and 3 nowhere.
+    #[test]
+    fn the_residual_is_that_of_the_equation() {
+        let graph = Csr::try_from_triplets(3, 3, &[0, 0, 1], &[1, 2, 2], &[1.0, 3.0, 2.0]).unwrap();
+        // By hand: 0.5 (0, 0.8 / 4, 0.8 · 3 / 4 + 0.1) + (0.5 + 0.5 · 0.1) / 3.
+        let shared = 0.55 / 3.0;
+        let next = [shared, shared + 0.1, shared + 0.35];
+        let expected: f64 = next.iter().zip([0.8, 0.1, 0.1]).map(|(next, x): (&f64, f64)| (next - x).abs()).sum();
+        assert!((residual(&graph, 0.5, &[0.8, 0.1, 0.1]) - expected).abs() < 1e-15);
+        assert_eq!(longest_column(&graph), 2);
+    }
+}
