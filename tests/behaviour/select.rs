@@ -54,11 +54,10 @@ fn the_traffic_of_every_format_is_that_of_the_matrix() {
 #[test]
 fn sampled_fill_is_within_its_confidence() {
     let (mut inside, mut all) = (0, 0);
-    for seed in 0..10 {
+    for seed in 0..4 {
         for text in ["pareto:rows=60000,k=1.5,base=4", "uniform:rows=80000,per-row=6,lengths=poisson", "rmat:scale=16"]
         {
-            let separator = if text.ends_with(':') { "" } else { "," };
-            let matrix: Csr<f32> = generated(&format!("{text}{separator}seed={seed}"));
+            let matrix: Csr<f32> = generated(&format!("{text},seed={seed}"));
             let analysis = Analysis::new(&matrix);
             for (size, ratio) in fill_ratios(&matrix) {
                 let fill = analysis.fill(size).unwrap();
@@ -66,7 +65,7 @@ fn sampled_fill_is_within_its_confidence() {
                 let estimate = fill.ratio(matrix.nnz());
                 inside += usize::from((estimate - ratio).abs() <= fill.uncertainty * estimate);
                 all += 1;
-                assert!((estimate / ratio - 1.0).abs() < 0.2, "{text}, seed {seed}: {estimate} for {ratio}");
+                assert!((estimate / ratio - 1.0).abs() < 0.15, "{text}, seed {seed}: {estimate} for {ratio}");
             }
         }
     }

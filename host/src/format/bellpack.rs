@@ -101,7 +101,7 @@ pub(crate) fn bellpack_bytes_of<V>(size: BlockSize, block_rows: usize, partition
 }
 
 /// Blocks with padding, where block rows have these lengths, the longest first.
-pub(crate) fn padded_blocks(lengths: &[u32], partition_rows: usize) -> u128 {
+fn padded_blocks(lengths: &[u32], partition_rows: usize) -> u128 {
     lengths.chunks(partition_rows).map(|lengths| u128::from(lengths[0]) * lengths.len() as u128).sum()
 }
 

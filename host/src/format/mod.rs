@@ -30,7 +30,7 @@ pub(crate) use assembly::{Part, RowCounts, SortedAssembly};
 pub use bcsr::Bcsr;
 pub(crate) use bcsr::bcsr_bytes_of;
 pub use bellpack::{Bellpack, PartitionRows};
-pub(crate) use bellpack::{TOTAL_WIDTH, bellpack_bytes_of, padded_blocks};
+pub(crate) use bellpack::{TOTAL_WIDTH, bellpack_bytes_of};
 pub use block::{BlockSize, fill_ratios};
 pub(crate) use block::{BlockVisitor, block_columns};
 pub use catalogue::{Format, Lanes};

@@ -5,12 +5,21 @@ use std::cmp::Reverse;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::sample::{Sampling, sample};
-use crate::format::{BlockSize, Csr, block_columns, padded_blocks};
+use super::sample::{Sampling, places, sample};
+use crate::format::{BlockSize, Csr, block_columns};
 use crate::real::Real;
 
 /// Standard errors of a mean between which it is with a probability of 95 %.
 const STANDARD_ERRORS: f64 = 1.96;
+
+/// The part of all entries that is looked at for one size, at most, as one over it.
+const LARGEST_PART: usize = 50;
+
+/// Entries that may be looked at in any case.
+const ENTRIES: usize = 1 << 16;
+
+/// Block rows that are drawn at least, however long they are.
+const LEAST_DRAWS: usize = 64;
 
 /// What is known of the blocks of one size.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -23,54 +32,78 @@ pub struct BlockFill {
     pub block_rows: usize,
     /// Block rows that were looked at.
     pub sampled: usize,
-    /// Entries of the matrix over those of the block rows that were looked at; 1 where there are none.
-    pub scale: f64,
-    /// Each number of blocks that a block row has, descending, with the number of block rows that were looked at.
-    pub lengths: Vec<(u32, usize)>,
+    /// Numbers of blocks that block rows have, descending, each with the number of block rows that it stands for.
+    pub lengths: Vec<(u32, f64)>,
     /// Half the width of the interval that has the number of blocks with a probability of 95 %, over that number; 0
     /// where all block rows were looked at.
     pub uncertainty: f64,
 }
 
+/// A block row that was looked at.
+#[derive(Clone, Copy)]
+struct Seen {
+    blocks: u32,
+    entries: usize,
+    /// How often it was drawn.
+    draws: usize,
+}
+
 impl BlockFill {
+    /// Block rows are drawn by their entries, each as often as it has a part of them: so the long ones, which matter,
+    /// are among them, and what is averaged is the number of blocks for an entry, which differs little.
     fn new<T: Real>(matrix: &Csr<T>, size: BlockSize, sampling: Sampling) -> Self {
-        let height = size.rows();
-        let block_rows = matrix.rows().div_ceil(height);
-        let chosen: Vec<_> = sample(block_rows, matrix.nnz(), sampling).collect();
-        let count = |scratch: &mut Vec<u32>, &block_row: &usize| {
+        let block_rows = matrix.rows().div_ceil(size.rows());
+        let drawn = draw(matrix, size.rows(), sampling);
+        let count = |scratch: &mut Vec<u32>, &(block_row, entries, draws): &(usize, usize, usize)| {
             block_columns(matrix, size, block_row, scratch);
-            let rows = block_row * height..matrix.rows().min((block_row + 1) * height);
-            let entries = matrix.row_offsets().get(rows.end) - matrix.row_offsets().get(rows.start);
-            (scratch.len() as u32, entries)
+            Seen { blocks: scratch.len() as u32, entries, draws }
         };
-        let mut counted: Vec<_> = chosen.par_iter().with_min_len(16).map_init(Vec::new, count).collect();
-        let sampled = counted.len();
-        let seen: usize = counted.iter().map(|&(_, entries)| entries).sum();
-        let scale = if seen == 0 { 1.0 } else { matrix.nnz() as f64 / seen as f64 };
-        let uncertainty = uncertainty(&counted, block_rows);
-        counted.sort_unstable_by_key(|&(length, _)| Reverse(length));
-        let lengths = counted.chunk_by(|left, right| left.0 == right.0).map(|same| (same[0].0, same.len())).collect();
-        let block_width = size.columns();
-        Self { block_height: height, block_width, block_rows, sampled, scale, lengths, uncertainty }
+        let mut seen: Vec<_> = drawn.par_iter().with_min_len(16).map_init(Vec::new, count).collect();
+        seen.sort_unstable_by_key(|seen| Reverse(seen.blocks));
+        let draws: usize = seen.iter().map(|seen| seen.draws).sum();
+        let stands_for = |seen: &Seen| match sampling {
+            Sampling::Everything => 1.0,
+            Sampling::Part => matrix.nnz() as f64 / draws as f64 * seen.draws as f64 / seen.entries as f64,
+        };
+        let same = |left: &Seen, right: &Seen| left.blocks == right.blocks;
+        let lengths = seen.chunk_by(same).map(|same| (same[0].blocks, same.iter().map(stands_for).sum())).collect();
+        Self {
+            block_height: size.rows(),
+            block_width: size.columns(),
+            block_rows,
+            sampled: seen.len(),
+            lengths,
+            uncertainty: if seen.len() == block_rows { 0.0 } else { uncertainty(&seen, draws) },
+        }
     }
 
     /// Whether all block rows were looked at.
     pub fn is_exact(&self) -> bool {
-        self.sampled == self.block_rows
+        self.uncertainty == 0.0 && self.sampled == self.block_rows
     }
 
     /// The number of blocks.
     pub fn blocks(&self) -> f64 {
-        self.lengths.iter().map(|&(length, rows)| f64::from(length) * rows as f64).sum::<f64>() * self.scale
+        self.lengths.iter().map(|&(length, rows)| f64::from(length) * rows).sum()
     }
 
     /// The number of blocks in partitions of so many block rows, sorted by length, padding included.
     pub fn padded_blocks(&self, partition_rows: usize) -> f64 {
-        let lengths: Vec<u32> = self.lengths.iter().flat_map(|&(length, rows)| vec![length; rows]).collect();
-        // A block row that was looked at stands for several alike.
-        let each = self.block_rows as f64 / self.sampled.max(1) as f64;
-        let partition = ((partition_rows as f64 / each).round() as usize).max(1);
-        padded_blocks(&lengths, partition) as f64 * if self.is_exact() { 1.0 } else { self.scale }
+        let (mut padded, mut partition_left, mut width) = (0.0, 0.0, 0);
+        for &(length, rows) in &self.lengths {
+            // Those that fill up a partition that longer ones began are as wide as its first.
+            let filling = rows.min(partition_left);
+            padded += filling * f64::from(width);
+            let own = rows - filling;
+            padded += own * f64::from(length);
+            partition_left -= filling;
+            if own > 0.0 {
+                width = length;
+                let over = own % partition_rows as f64;
+                partition_left = if over > 0.0 { partition_rows as f64 - over } else { 0.0 };
+            }
+        }
+        padded
     }
 
     /// Places of the blocks over entries; 1 where there is no entry.
@@ -80,24 +113,55 @@ impl BlockFill {
     }
 }
 
-/// [`BlockFill::uncertainty`] of the ratio of blocks to entries, from how it differs between block rows.
-fn uncertainty(counted: &[(u32, usize)], block_rows: usize) -> f64 {
-    let sampled = counted.len();
-    let (blocks, entries) = counted
-        .iter()
-        .fold((0.0, 0.0), |(blocks, entries), &(length, here)| (blocks + f64::from(length), entries + here as f64));
-    if sampled == block_rows || blocks == 0.0 {
-        return 0.0;
+/// Block rows with their numbers of entries, and how often each is drawn.
+fn draw<T: Real>(matrix: &Csr<T>, height: usize, sampling: Sampling) -> Vec<(usize, usize, usize)> {
+    let block_rows = matrix.rows().div_ceil(height);
+    let entries_of = |block_row: usize| {
+        let rows = block_row * height..matrix.rows().min((block_row + 1) * height);
+        matrix.row_offsets().get(rows.end) - matrix.row_offsets().get(rows.start)
+    };
+    if sampling == Sampling::Everything {
+        return (0..block_rows).map(|block_row| (block_row, entries_of(block_row), 1)).collect();
     }
-    if sampled < 2 {
-        return 1.0;
+    let draws = sample(block_rows, matrix.nnz(), sampling).count();
+    let mut drawn: Vec<(usize, usize, usize)> = Vec::new();
+    for entry in places(matrix.nnz(), draws) {
+        let block_row = row_of(matrix, entry) / height;
+        match drawn.last_mut() {
+            Some((last, _, draws)) if *last == block_row => *draws += 1,
+            _ => drawn.push((block_row, entries_of(block_row), 1)),
+        }
     }
-    let ratio = blocks / entries;
-    let squares: f64 =
-        counted.iter().map(|&(length, here)| (f64::from(length) - ratio * here as f64).powi(2)).sum::<f64>();
-    let unseen = 1.0 - sampled as f64 / block_rows as f64;
-    let error = (squares / (sampled as f64 - 1.0) * unseen * sampled as f64).sqrt();
-    STANDARD_ERRORS * error / blocks
+    // Fewer, evenly, where they are long.
+    let entries: usize = drawn.iter().map(|&(_, entries, _)| entries).sum();
+    let affordable = (matrix.nnz() / LARGEST_PART).max(ENTRIES);
+    let step = entries.div_ceil(affordable).min(drawn.len() / LEAST_DRAWS).max(1);
+    drawn.into_iter().step_by(step).collect()
+}
+
+/// The row of an entry.
+fn row_of<T: Real>(matrix: &Csr<T>, entry: usize) -> usize {
+    let (mut row, mut beyond) = (0, matrix.rows());
+    while beyond - row > 1 {
+        let middle = row + (beyond - row) / 2;
+        if matrix.row_offsets().get(middle) <= entry { row = middle } else { beyond = middle }
+    }
+    row
+}
+
+/// [`BlockFill::uncertainty`], from how the number of blocks for an entry differs between draws.
+fn uncertainty(seen: &[Seen], draws: usize) -> f64 {
+    let ratio = |seen: &Seen| f64::from(seen.blocks) / seen.entries as f64;
+    let sum: f64 = seen.iter().map(|seen| ratio(seen) * seen.draws as f64).sum();
+    match draws {
+        0 => 0.0,
+        1 => 1.0,
+        _ => {
+            let mean = sum / draws as f64;
+            let squares: f64 = seen.iter().map(|seen| (ratio(seen) - mean).powi(2) * seen.draws as f64).sum();
+            STANDARD_ERRORS * (squares / (draws as f64 - 1.0) / draws as f64).sqrt() / mean
+        }
+    }
 }
 
 /// The fill of blocks of every size, in their order.

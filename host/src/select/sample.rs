@@ -14,10 +14,10 @@ pub enum Sampling {
 const PART: usize = 100;
 
 /// Parts that a sample has at least, if there are so many.
-const LEAST_PARTS: usize = 512;
+const LEAST_PARTS: usize = 256;
 
 /// Entries that a sample may have in any case.
-const LEAST_ENTRIES: usize = 1 << 15;
+const LEAST_ENTRIES: usize = 1 << 13;
 
 /// Parts that a sample has at most: more make no estimate better that matters.
 const MOST_PARTS: usize = 1 << 14;
@@ -33,8 +33,15 @@ pub(super) fn sample(parts: usize, entries: usize, sampling: Sampling) -> impl I
             (wanted as u128).min(affordable).clamp(1, parts.max(1) as u128) as usize
         }
     };
-    let range = move |number: usize| (number as u128 * parts as u128 / wanted as u128) as usize;
-    (0..wanted.min(parts)).map(move |number| {
+    places(parts, wanted)
+}
+
+/// So many of `count` places, or all: one at random in each of as many ranges of the same size. Ascending, and all
+/// different.
+pub(super) fn places(count: usize, wanted: usize) -> impl Iterator<Item = usize> + Clone {
+    let wanted = wanted.min(count);
+    let range = move |number: usize| (number as u128 * count as u128 / wanted as u128) as usize;
+    (0..wanted).map(move |number| {
         let [begin, end] = [range(number), range(number + 1)];
         begin + (scramble(number as u64) % (end - begin).max(1) as u64) as usize
     })
@@ -54,7 +61,7 @@ mod tests {
 
     #[test]
     fn parts_ascend_and_are_there() {
-        for parts in [0, 1, 5, 511, 512, 513, 100_000, 10_000_000] {
+        for parts in [0, 1, 5, 255, 256, 257, 100_000, 10_000_000] {
             for entries in [0, 1, 1000, 1 << 30] {
                 let chosen: Vec<_> = sample(parts, entries, Sampling::Part).collect();
                 assert!(chosen.is_sorted_by(|left, right| left < right), "{parts} parts");
