@@ -59,7 +59,8 @@ fn check_peer<T: Real>(
     let (shown_x, mut shown_y) = (gpu.zeros(matrix.columns())?, gpu.zeros(matrix.rows())?);
     let mut prepared = match peer.prepare(&on_gpu, &shown_x, &mut shown_y) {
         Ok(prepared) => prepared,
-        // Whether offsets may be wider than columns is for the library to say.
+        // A format that pads may refuse, and whether offsets may be wider than columns is for the library to say.
+        Err(refused @ PeerError::Failed(Error::Fill { .. })) => return Ok(Err(refused)),
         Err(PeerError::Failed(error)) if !matches!(on_gpu.row_offsets(), Offsets::Wide(_)) => return Err(error),
         Err(refused) => return Ok(Err(refused)),
     };
