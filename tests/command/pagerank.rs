@@ -37,7 +37,7 @@ fn the_ranks_of_a_small_graph() {
         let [half, whole] = [0.425, 0.85];
         let expected = [s + whole * x[2], s + half * x[0], s + half * x[0] + whole * x[1] + whole * x[3], s, s];
         assert!(x.iter().zip(expected).all(|(x, expected)| (x - expected).abs() < near), "{x:?}");
-        assert_eq!(record["top"][0]["rank"], x[2]);
+        assert!((record["top"][0]["rank"].as_f64().unwrap() - x[2]).abs() < 1e-7, "{record}");
     }
 }
 
@@ -52,8 +52,8 @@ fn the_report_for_people() {
         "format        csr-vector, float64\n",
         "outcome       converged after ",
         ", the ranks add up to 1.000000\n",
-        "\n1             vertex 3, 3.",
-        "\n2             vertex 1, 3.",
+        " 1 vertex 3, 3.",
+        " 2 vertex 1, 3.",
     ] {
         assert!(report.contains(line), "{line:?} in {report}");
     }
