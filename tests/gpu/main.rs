@@ -43,7 +43,7 @@ use warp_spmv::solver::preconditioner::{Preconditioner, PreconditionerName};
 use warp_spmv::solver::{Bicgstab, Cg, Gmres, Method, Minres, Options, Outcome, PipelinedCg, Solver};
 use warp_spmv::spmv::{Layout, Multivector};
 use warp_spmv::synthetic::Generator;
-use warp_spmv::{Csr, Error, Format, Plan, Real};
+use warp_spmv::{Csr, Format, Plan, Real};
 
 fn main() -> ExitCode {
     let mut quick = false;
