@@ -1,8 +1,9 @@
 //! The GPU program: every kernel on a real GPU against the exact result, then its times against the memory's.
 //!
 //! `cargo test --release --features cuda --test gpu` runs it where there is a GPU, and says so where there is
-//! none. The program can also be carried to another machine: `gpu [--quick] [MATRIX.mtx ...]`; it needs nothing
-//! of the source tree. It prints Markdown, and exits with 1 when anything is wrong.
+//! none. The program can also be carried to another machine:
+//! `gpu [--quick] [--only=PART ...] [--format=FORMAT ...] [MATRIX.mtx ...]`; it needs nothing of the source tree. It
+//! prints Markdown, and exits with 1 when anything is wrong.
 
 mod endurance;
 mod failures;
@@ -45,19 +46,99 @@ use warp_spmv::spmv::{Layout, Multivector};
 use warp_spmv::synthetic::Generator;
 use warp_spmv::{Csr, Format, Plan, Real};
 
-fn main() -> ExitCode {
-    let mut quick = false;
-    let mut files = Vec::new();
-    for argument in std::env::args().skip(1) {
-        match argument.as_str() {
-            "--quick" => quick = true,
-            flag if flag.starts_with(failures::FLAG) => return failures::fail(&flag[failures::FLAG.len()..]),
-            // What `cargo test` hands to every test program.
-            flag if flag.starts_with('-') => {}
-            file if file.ends_with(".mtx") => files.push(file.to_owned()),
-            _ => {}
+/// What is asked for.
+struct Arguments {
+    quick: bool,
+    /// Names of [`PARTS`]; all where there is none.
+    only: Vec<String>,
+    /// What the parts that go through all formats go through.
+    formats: Vec<Format>,
+    files: Vec<String>,
+}
+
+impl Arguments {
+    fn parse(arguments: impl Iterator<Item = String>) -> Result<Self, String> {
+        let mut parsed = Self { quick: false, only: Vec::new(), formats: Vec::new(), files: Vec::new() };
+        for argument in arguments {
+            if argument == "--quick" {
+                parsed.quick = true;
+            } else if let Some(name) = argument.strip_prefix("--only=") {
+                if PARTS.iter().all(|part| part.0 != name) {
+                    let names: Vec<_> = PARTS.iter().map(|part| part.0).collect();
+                    return Err(format!("there is no part '{name}', but {}", names.join(", ")));
+                }
+                parsed.only.push(name.to_owned());
+            } else if let Some(name) = argument.strip_prefix("--format=") {
+                parsed.formats.push(name.parse().map_err(|error: warp_spmv::Error| error.to_string())?);
+            } else if argument.ends_with(".mtx") {
+                parsed.files.push(argument);
+            }
+            // Whatever else `cargo test` hands to every test program.
         }
+        if parsed.formats.is_empty() {
+            parsed.formats = Format::ALL.to_vec();
+        }
+        Ok(parsed)
     }
+}
+
+type Part = (&'static str, fn(&Cuda, &Arguments));
+
+/// What is checked, in this order.
+const PARTS: &[Part] = &[
+    ("conformance", |gpu, _| check_conformance(gpu)),
+    ("formats", |gpu, arguments| {
+        check_scenarios::<f32>(gpu, &arguments.formats);
+        check_scenarios::<f64>(gpu, &arguments.formats);
+    }),
+    ("multivectors", |gpu, arguments| {
+        check_multivectors::<f32>(gpu, &arguments.formats);
+        check_multivectors::<f64>(gpu, &arguments.formats);
+    }),
+    ("transposes", |gpu, arguments| {
+        check_transposes::<f32>(gpu, &arguments.formats);
+        check_transposes::<f64>(gpu, &arguments.formats);
+    }),
+    ("dense", |gpu, _| {
+        check_dense::<f32>(gpu);
+        check_dense::<f64>(gpu);
+    }),
+    ("solvers", |gpu, _| {
+        check_solvers::<f32>(gpu);
+        check_solvers::<f64>(gpu);
+    }),
+    ("preconditioners", |gpu, _| {
+        check_preconditioning::<f32>(gpu);
+        check_preconditioning::<f64>(gpu);
+        check_refinement(gpu);
+        println!("- refinement in float64 of what Cg finds in float32: right");
+    }),
+    #[cfg(feature = "peers")]
+    ("peers", |gpu, _| {
+        peers::check_peers::<f32>(gpu);
+        peers::check_peers::<f64>(gpu);
+    }),
+    ("failures", |gpu, _| check_failures(gpu)),
+    ("endurance", |gpu, arguments| check_endurance(gpu, if arguments.quick { &Times::QUICK } else { &Times::ALL })),
+    ("files", |gpu, arguments| check_files(gpu, &arguments.files)),
+    ("times", |gpu, arguments| {
+        if !arguments.quick {
+            measure::measure(gpu).unwrap_or_else(|error| panic!("{error}"));
+        }
+    }),
+];
+
+fn main() -> ExitCode {
+    if let Some(failure) = std::env::args().find_map(|flag| flag.strip_prefix(failures::FLAG).map(str::to_owned)) {
+        return failures::fail(&failure);
+    }
+    let arguments = match Arguments::parse(std::env::args().skip(1)) {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            eprintln!("error: {error}");
+            return ExitCode::from(2);
+        }
+    };
     let gpu = match Cuda::new(0) {
         Ok(gpu) => gpu,
         Err(error) => {
@@ -66,31 +147,10 @@ fn main() -> ExitCode {
         }
     };
     println!("Device: {} ({} multiprocessors)\n", gpu.device().name, gpu.device().multiprocessors);
-    check_conformance(&gpu);
-    check_scenarios::<f32>(&gpu);
-    check_scenarios::<f64>(&gpu);
-    check_multivectors::<f32>(&gpu);
-    check_multivectors::<f64>(&gpu);
-    check_transposes::<f32>(&gpu);
-    check_transposes::<f64>(&gpu);
-    check_dense::<f32>(&gpu);
-    check_dense::<f64>(&gpu);
-    check_solvers::<f32>(&gpu);
-    check_solvers::<f64>(&gpu);
-    check_preconditioning::<f32>(&gpu);
-    check_preconditioning::<f64>(&gpu);
-    check_refinement(&gpu);
-    println!("- refinement in float64 of what Cg finds in float32: right");
-    #[cfg(feature = "peers")]
-    {
-        peers::check_peers::<f32>(&gpu);
-        peers::check_peers::<f64>(&gpu);
-    }
-    check_failures(&gpu);
-    check_endurance(&gpu, if quick { &Times::QUICK } else { &Times::ALL });
-    check_files(&gpu, &files);
-    if !quick {
-        measure::measure(&gpu).unwrap_or_else(|error| panic!("{error}"));
+    for (name, check) in PARTS {
+        if arguments.only.is_empty() || arguments.only.iter().any(|only| only == name) {
+            check(&gpu, &arguments);
+        }
     }
     ExitCode::SUCCESS
 }
@@ -106,8 +166,8 @@ fn check_conformance(gpu: &Cuda) {
     println!("- conformance: {RESULTS} operations on {threads} threads, the same bits as on the emulator");
 }
 
-fn check_scenarios<T: Real>(gpu: &Cuda) {
-    for &format in Format::ALL {
+fn check_scenarios<T: Real>(gpu: &Cuda, formats: &[Format]) {
+    for &format in formats {
         let (mut checked, mut refused, mut worst) = (0, 0, 0.0);
         for (name, matrix) in matrices::<T>() {
             check_conversion(gpu, &name, &matrix, format);
@@ -130,9 +190,9 @@ fn check_scenarios<T: Real>(gpu: &Cuda) {
 }
 
 /// Several vectors at once, in every format that has a kernel for them.
-fn check_multivectors<T: Real>(gpu: &Cuda) {
+fn check_multivectors<T: Real>(gpu: &Cuda, formats: &[Format]) {
     let pareto = "pareto:rows=500,k=1.2,base=3".parse::<Generator>().unwrap().generate::<T>().unwrap();
-    for &format in Format::ALL.iter().filter(|format| format.multiplies_multivectors()) {
+    for &format in formats.iter().filter(|format| format.multiplies_multivectors()) {
         let (mut checked, mut worst) = (0, 0.0);
         let mut check = |name: &str, matrix: &Csr<T>, vectors| {
             if let Some(error) = check_multivector(gpu, name, matrix, format, vectors) {
@@ -157,8 +217,8 @@ fn check_multivectors<T: Real>(gpu: &Cuda) {
 }
 
 /// The transposed matrix, in every format that has a kernel for it.
-fn check_transposes<T: Real>(gpu: &Cuda) {
-    for &format in Format::ALL.iter().filter(|format| format.multiplies_transposed()) {
+fn check_transposes<T: Real>(gpu: &Cuda, formats: &[Format]) {
+    for &format in formats.iter().filter(|format| format.multiplies_transposed()) {
         let (mut checked, mut worst) = (0, 0.0);
         for (name, matrix) in matrices::<T>() {
             if let Some(error) = check_transposed(gpu, &name, &matrix, format) {

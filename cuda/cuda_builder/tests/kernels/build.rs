@@ -77,9 +77,9 @@ fn a_compiler_that_does_not_fit_is_not_replaced_by_another() {
 #[test]
 fn an_architecture_too_new_for_the_ptx_version_is_explained() {
     let sample = Sample::new();
-    let Some(result) = compile(sample.builder(Policy::Regenerate).ptx_isa(6, 0)) else { return };
+    let Some(result) = compile(sample.builder(Policy::Regenerate).arch("sm_90").ptx_isa(7, 0)) else { return };
     let message = result.unwrap_err().to_string();
-    assert!(message.contains("PTX version 6.0 does not support target 'sm_75'"), "{message}");
+    assert!(message.contains("PTX version 7.0 does not support target 'sm_90'"), "{message}");
     assert!(!message.contains("--check-cfg"), "a command line is in:\n{message}");
 }
 
