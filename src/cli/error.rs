@@ -3,7 +3,10 @@
 use std::io;
 use std::path::PathBuf;
 
+use warp_spmv::solver::Outcome;
 use warp_spmv::synthetic;
+
+use super::interrupt;
 
 /// Why the command failed. Each message becomes one line.
 #[derive(Debug, thiserror::Error)]
@@ -72,6 +75,12 @@ pub enum Error {
         /// Iterations done.
         iterations: usize,
     },
+    /// Ctrl-C ended a solver.
+    #[error("interrupted, after {iterations} iterations")]
+    Interrupted {
+        /// Iterations done.
+        iterations: usize,
+    },
     /// The results could not be printed.
     #[error("standard output: {0}")]
     Stdout(io::Error),
@@ -92,11 +101,22 @@ pub enum Error {
 }
 
 impl Error {
-    /// The exit code of the process: 1 for a wrong answer, 2 for none, 3 for one that is not good enough.
+    /// What a method that ended so is to be reported as; none if it converged. Only Ctrl-C stops one.
+    pub fn of_outcome(outcome: Outcome, iterations: usize) -> Option<Self> {
+        match outcome {
+            Outcome::Converged => None,
+            Outcome::Stopped => Some(Self::Interrupted { iterations }),
+            outcome => Some(Self::NotConverged { outcome: outcome.to_string(), iterations }),
+        }
+    }
+
+    /// The exit code of the process: 1 for a wrong answer, 2 for none, 3 for one that is not good enough,
+    /// 130 where it would have become better.
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::WrongAnswer { .. } | Self::WrongRanks { .. } => 1,
             Self::NotConverged { .. } => 3,
+            Self::Interrupted { .. } => interrupt::EXIT_CODE,
             Self::Formats { wrong, .. } if !wrong.is_empty() => 1,
             _ => 2,
         }

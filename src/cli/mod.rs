@@ -7,6 +7,7 @@ mod error;
 mod figures;
 mod info;
 mod input;
+mod interrupt;
 mod looks;
 mod output;
 mod pace;
@@ -14,6 +15,7 @@ mod pagerank;
 mod progress;
 mod record;
 mod report;
+mod rivals;
 mod run;
 mod run_all;
 mod solution;
@@ -42,7 +44,7 @@ Examples:
   warp-spmv report results.json -o report.html
 
 Exit codes: 0 the answer is right, 1 it is wrong, 2 there is none: bad usage, bad input, or something failed,
-3 a solver did not converge.";
+3 a solver did not converge, 130 it was interrupted by Ctrl-C.";
 
 /// Sparse matrix-vector multiplication (SpMV) on GPU and CPU
 #[derive(Debug, Parser)]

@@ -17,6 +17,7 @@ use warp_spmv::{Csr, Format, Real};
 
 use super::error::Error;
 use super::input::Source;
+use super::interrupt::Interrupt;
 use super::looks::Looks;
 use super::output::{self, printable};
 use super::progress::Progress;
@@ -34,7 +35,8 @@ Examples:
 An entry in row i and column j is an edge from vertex i to vertex j, as heavy as its value; the entries of a symmetric file
 go both ways. Vertices count from 1, as in a Matrix Market file. The rank of a vertex without edges goes to all alike.
 
-Exit codes: 0 converged, 1 the ranks are wrong, 2 there are none, 3 not converged.";
+Exit codes: 0 converged, 1 the ranks are wrong, 2 there are none, 3 not converged, 130 interrupted by Ctrl-C (with the
+ranks as they were then).";
 
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
@@ -193,15 +195,16 @@ impl<T: Real> subject::Visitor for Job<'_, T> {
         };
         let line = Progress::spinner("ranking");
         let mut looks = Looks::default();
+        let interrupt = Interrupt::new();
         let mut callback = |progress: &warp_spmv::solver::Progress| {
             if looks.hears_of(progress.iteration, progress.elapsed) {
                 let (iteration, change) = (progress.iteration, progress.residual_norm);
                 line.say(format!("iteration {iteration}, change {change:.2e}, to come to {:.2e}", arguments.tolerance));
             }
-            ControlFlow::Continue(())
+            if interrupt.asked() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
         let (x, report) = ranks.rank(arguments.damping, None, &options, Some(&mut callback))?;
-        drop(line);
+        drop((line, interrupt));
         let x = executor.download(&x)?;
 
         let converged = report.outcome == Outcome::Converged;
@@ -215,8 +218,7 @@ impl<T: Real> subject::Visitor for Job<'_, T> {
         if let Some(path) = &out {
             write_vector(path, &x)?;
         }
-        let not_converged = (!converged)
-            .then(|| Error::NotConverged { outcome: report.outcome.to_string(), iterations: report.iterations });
+        let not_converged = Error::of_outcome(report.outcome, report.iterations);
         let iteration = looks.time_of_iteration(report.iterations, report.elapsed);
         let ranking = Ranking {
             version: env!("CARGO_PKG_VERSION"),

@@ -8,6 +8,7 @@ use serde::{Serialize, Serializer};
 
 use super::output::printable;
 use super::record::{Checked, Environment, Shape, seconds};
+use super::rivals::Rival;
 use super::units::{self, duration, four_digits};
 
 /// The JSON record of `solve --json`. Norms are Euclidean, times are in seconds.
@@ -47,6 +48,8 @@ pub struct Solution {
     pub times: Times,
     /// What an iteration consists of; null unless asked for.
     pub account: Option<Account>,
+    /// What other libraries need for the same system; null unless asked for.
+    pub peers: Option<Vec<Rival>>,
     /// The norm of the residual before the first iteration and after each, as the method computes it.
     pub history: Vec<f64>,
     /// Where x was written, if it was.
@@ -127,7 +130,8 @@ pub struct Account {
     pub ratio: Option<f64>,
 }
 
-fn seconds_if_any<S: Serializer>(time: &Option<Duration>, serializer: S) -> Result<S::Ok, S::Error> {
+/// Seconds, or null.
+pub fn seconds_if_any<S: Serializer>(time: &Option<Duration>, serializer: S) -> Result<S::Ok, S::Error> {
     time.map(|time| time.as_secs_f64()).serialize(serializer)
 }
 
@@ -153,6 +157,9 @@ impl Display for Solution {
         }
         if let Some(account) = &self.account {
             writeln!(f, "iteration     {account}")?;
+        }
+        for peer in self.peers.iter().flatten() {
+            writeln!(f, "peer          {}", peer.beside(times.iteration))?;
         }
         let restarts = match self.restarts {
             0 => String::new(),
@@ -195,4 +202,10 @@ impl Display for Account {
             None => Ok(()),
         }
     }
+}
+
+/// The Euclidean norm.
+pub fn norm(values: impl Iterator<Item = f64>) -> f64 {
+    // An empty sum is to be 0, not -0.
+    values.fold(0.0, |sum, value| sum + value * value).sqrt()
 }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use lab::peers::Stop;
 use lab::report::residual_history;
 use lab::subject::{self, Subject};
 use lab::timing::{self, Effort};
@@ -19,12 +20,14 @@ use warp_spmv::{Csr, Format, Plan, Real, Vector};
 
 use super::error::Error;
 use super::input::{self, Source};
+use super::interrupt::Interrupt;
 use super::looks::Looks;
 use super::output;
 use super::progress::Progress;
 use super::record::{Environment, Shape};
+use super::rivals;
 use super::run::{DEFAULT_FORMAT, Precision, Prepared, executor_parser, on_executor, timed};
-use super::solution::{Account, Residual, Solution, Times, Tolerance};
+use super::solution::{Account, Residual, Solution, Times, Tolerance, norm};
 
 pub const EXAMPLES: &str = "\
 Examples:
@@ -33,8 +36,8 @@ Examples:
   warp-spmv solve stencil:5:500 --method pipelined-cg --preconditioner jacobi --plot residual.svg
   warp-spmv solve stencil:7:300 --format sell-p --tolerance 0 --iterations 500 --time --json
 
-Exit codes: 0 converged, 1 the residual that was computed is wrong, 2 there is no answer, 3 not converged (what --out
-writes is then the x it had come to).";
+Exit codes: 0 converged, 1 the residual that was computed is wrong, 2 there is no answer, 3 not converged, 130
+interrupted by Ctrl-C (what --out writes is then the x it had come to).";
 
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
@@ -81,6 +84,10 @@ pub struct Arguments {
     /// Compare the time of an iteration with those of its products, and of its vectors at the speed of a copy
     #[arg(long)]
     time: bool,
+    /// Solve by conjugate gradients of other libraries, too: cuSPARSE for the products, cuBLAS for the vectors, scalars on
+    /// the host; at most --iterations, without a preconditioner
+    #[arg(long)]
+    peers: bool,
     /// How the matrix is stored and multiplied
     #[arg(long, default_value = DEFAULT_FORMAT.name(), value_parser = format_parser())]
     format: Format,
@@ -151,11 +158,11 @@ struct Job<'a, T> {
 }
 
 /// A x = b, on the host.
-struct System<T: Real> {
+pub struct System<T: Real> {
     name: String,
-    matrix: Csr<T>,
-    b: Vec<T>,
-    start: Vec<T>,
+    pub matrix: Csr<T>,
+    pub b: Vec<T>,
+    pub start: Vec<T>,
     /// The x that b was made from.
     known: Option<Vec<T>>,
 }
@@ -227,13 +234,16 @@ impl<T: Real> subject::Visitor for Job<'_, T> {
             worst_row: verification.worst_row.unwrap_or(0),
         });
         let right = wrong_answer.is_none();
+        let interrupted = report.outcome == Outcome::Stopped;
         let iteration = looks.time_of_iteration(report.iterations, report.elapsed);
         let account = match iteration {
-            Some(iteration) if arguments.time => {
+            Some(iteration) if arguments.time && !interrupted => {
                 account(executor, (&mut plan, preconditioner.as_mut()), &x, &report, iteration)?
             }
             _ => None,
         };
+        let stop = Stop { tolerance: tolerance.norm, iterations: arguments.iterations as usize };
+        let peers = (arguments.peers && !interrupted).then(|| rivals::solve(executor, &system, stop)).transpose()?;
         let (out, plot) = (arguments.out.clone().filter(|_| right), arguments.plot.clone());
         if let Some(path) = &out {
             write_vector(path, &computed)?;
@@ -241,8 +251,7 @@ impl<T: Real> subject::Visitor for Job<'_, T> {
         if let Some(path) = &plot {
             draw(path, &format!("{}, {}", system.name, arguments.method), &report.history, tolerance.norm)?;
         }
-        let not_converged = (report.outcome != Outcome::Converged)
-            .then(|| Error::NotConverged { outcome: report.outcome.to_string(), iterations: report.iterations });
+        let not_converged = Error::of_outcome(report.outcome, report.iterations);
         let solution = Solution {
             version: env!("CARGO_PKG_VERSION"),
             matrix: Shape::new(system.name, &system.matrix),
@@ -274,6 +283,7 @@ impl<T: Real> subject::Visitor for Job<'_, T> {
                 iteration,
             },
             account,
+            peers,
             history: report.history,
             out,
             plot,
@@ -304,12 +314,13 @@ impl<T: Real> Job<'_, T> {
         };
         let line = Progress::spinner(format!("solving by {}", self.arguments.method));
         let mut looks = Looks::default();
+        let interrupt = Interrupt::new();
         let mut callback = |progress: &warp_spmv::solver::Progress| {
             if looks.hears_of(progress.iteration, progress.elapsed) {
                 let (iteration, norm, goal) = (progress.iteration, progress.residual_norm, tolerance.norm);
                 line.say(format!("iteration {iteration}, residual {norm:.2e}, to come to {goal:.2e}"));
             }
-            ControlFlow::Continue(())
+            if interrupt.asked() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
         let solver = Solver::new(executor, plan).options(options).callback(&mut callback);
         let mut solver = match preconditioner {
@@ -363,12 +374,6 @@ fn account<T: Real, S: Subject>(
 fn draw(path: &Path, title: &str, history: &[f64], tolerance: f64) -> Result<(), Error> {
     let figure = residual_history(title, history, tolerance)?;
     Ok(replace_file(path, |file| file.write_all(figure.svg.as_bytes()))?)
-}
-
-/// The Euclidean norm.
-fn norm(values: impl Iterator<Item = f64>) -> f64 {
-    // An empty sum is to be 0, not -0.
-    values.fold(0.0, |sum, value| sum + value * value).sqrt()
 }
 
 /// ‖found − known‖ / ‖known‖.

@@ -253,3 +253,53 @@ fn the_account_of_an_iteration() {
     let ratio = record["times"]["iteration"].as_f64().unwrap() / expected;
     assert!((number("ratio") / ratio - 1.0).abs() < 1e-12, "{record}");
 }
+
+/// Where there are none, the rest is as ever.
+#[test]
+fn peers_that_are_not_there_are_said() {
+    let Outcome { code, stdout, stderr } = solve(&["stencil:5:9", "--executor", "cpu", "--peers", "--json"]);
+    assert_eq!(code, Some(0), "{stderr}");
+    let record: Value = serde_json::from_str(&stdout).unwrap();
+    assert_eq!(record["peers"], Value::Array(vec![]));
+    let said = "warp-spmv: no cuBLAS: it works on the executor cuda alone";
+    assert!(stderr.lines().any(|line| line == said), "{stderr}");
+    assert_eq!(solve(&["stencil:5:9", "--executor", "cpu", "--json"]).record()["peers"], Value::Null);
+}
+
+/// What it had come to by Ctrl-C is all there, and a file is whole.
+#[cfg(unix)]
+#[test]
+fn interrupted_by_the_user() {
+    use std::process::{Command, Stdio};
+    use std::time::Duration;
+
+    let folder = Folder::new();
+    let out = folder.path("x.mtx");
+    // It would take some minutes. Before it iterates, Ctrl-C just ends it, so that the first time may be too early.
+    let arguments =
+        ["solve", "stencil:5:1200", "--executor", "cpu", "--tolerance", "0", "--check-interval", "1", "--json"];
+    for seconds in [1, 3, 9, 27] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_warp-spmv"));
+        command.args(arguments).arg("--out").arg(&out).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let process = command.spawn().unwrap();
+        std::thread::sleep(Duration::from_secs(seconds));
+        let killed = Command::new("kill").args(["-INT", &process.id().to_string()]).status().unwrap();
+        let output = process.wait_with_output().unwrap();
+        assert!(killed.success());
+        if output.status.code().is_none() {
+            assert!(!out.exists());
+            continue;
+        }
+        assert_eq!(output.status.code(), Some(130));
+        let record: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let iterations = &record["iterations"];
+        assert_eq!(record["outcome"], "stopped by the caller");
+        assert_eq!(record["history"].as_array().unwrap().len() as u64, iterations.as_u64().unwrap() + 1);
+        assert_eq!(record["residual"]["verification"]["passed"], true);
+        let message = format!("warp-spmv: error: interrupted, after {iterations} iterations\n");
+        assert_eq!(String::from_utf8(output.stderr).unwrap(), message);
+        assert_eq!(read_vector::<f64>(&out, None).unwrap().len(), 1200 * 1200);
+        return;
+    }
+    panic!("never came to its iterations");
+}

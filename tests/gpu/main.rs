@@ -117,6 +117,8 @@ const PARTS: &[Part] = &[
     ("peers", |gpu, _| {
         peers::check_peers::<f32>(gpu);
         peers::check_peers::<f64>(gpu);
+        peers::check_peer_solvers::<f32>(gpu);
+        peers::check_peer_solvers::<f64>(gpu);
     }),
     ("failures", |gpu, _| check_failures(gpu)),
     ("endurance", |gpu, arguments| check_endurance(gpu, if arguments.quick { &Times::QUICK } else { &Times::ALL })),

@@ -1,6 +1,6 @@
 //! The rivals on the GPU give right results.
 
-use lab::peers::{BOUND, Peer, PeerError, WithPeers};
+use lab::peers::{BOUND, Peer, PeerError, Stop, WithPeers, conjugate_gradients};
 use warp_spmv::executor::{Cuda, Executor};
 use warp_spmv::format::Offsets;
 use warp_spmv::synthetic::Generator;
@@ -42,6 +42,45 @@ pub fn check_peers<T: Real>(gpu: &Cuda) {
         refused.iter().for_each(|refused| println!("  - refused: {refused}"));
         assert!(right > 0, "{} takes no matrix at all", peer.name());
     }
+}
+
+/// Solves a system with every peer's products and cuBLAS's vectors.
+pub fn check_peer_solvers<T: Real>(gpu: &Cuda) {
+    let blas = match gpu.blas::<T>() {
+        Ok(blas) => blas,
+        Err(absent) => return println!("- {}: {}", absent.library, absent.reason),
+    };
+    let matrix: Csr<T> = "stencil:7:24x20x16".parse::<Generator>().unwrap().generate().unwrap();
+    let b = Numbers::new(29).vector::<T>(matrix.rows());
+    let norm_of = |values: &mut dyn Iterator<Item = f64>| values.map(|value| value * value).sum::<f64>().sqrt();
+    let tolerance = norm_of(&mut b.iter().map(|b| b.to_f64())) * if size_of::<T>() == 4 { 1e-4 } else { 1e-10 };
+    let stop = Stop { tolerance, iterations: 500 };
+    for peer in &gpu.peers::<T>().present {
+        let solve = || -> Result<_, PeerError> {
+            let on_gpu = gpu.upload_csr(matrix.clone())?;
+            let (right, mut x) = (gpu.upload(b.clone())?, gpu.zeros(b.len())?);
+            let mut prepared = peer.prepare(&on_gpu, &right, &mut x)?;
+            let solved = conjugate_gradients(gpu, prepared.as_mut(), blas.as_ref(), &right, &mut x, stop)?;
+            Ok((solved, gpu.download(&x)?))
+        };
+        let place = format!("{} with {}, {}", peer.name(), blas.library(), T::PRECISION);
+        match solve() {
+            Ok((solved, x)) => {
+                let residual = exact(&matrix, -T::ONE, &x, T::ONE, &b).unwrap();
+                let norm = norm_of(&mut residual.iter().map(|element| element.value()));
+                assert!(solved.converged && norm <= 2.0 * tolerance, "{place}: {solved:?}, {norm}");
+                println!("- {place}: conjugate gradients right after {} iterations", solved.iterations);
+            }
+            Err(PeerError::Unfit { reason, .. }) => println!("- {place}: refused: {reason}"),
+            Err(PeerError::Failed(error @ Error::Fill { .. })) => println!("- {place}: refused: {error}"),
+            Err(PeerError::Failed(error)) => panic!("{place}: {error}"),
+        }
+    }
+    let short = gpu.zeros::<T>(3).unwrap();
+    assert!(
+        blas.dot(&gpu.zeros(4).unwrap(), &short).is_err()
+            && blas.axpy(T::ONE, &short, &mut gpu.zeros(4).unwrap()).is_err()
+    );
 }
 
 /// What the peer was told, and the worst error over its bound; or why it does not take the matrix.

@@ -1,14 +1,18 @@
-//! Other libraries' multiplications, timed in the same process on the same arrays.
+//! Other libraries' multiplications, timed in the same process on the same arrays, and
+//! [conjugate gradients](conjugate_gradients()) made of them.
 //!
-//! [`WithPeers::peers`] lists those of an executor. The feature `peers` brings sprs and faer for the CPU; with the
-//! feature `cuda` as well, cuSPARSE for the GPU, which is loaded when it is asked for: the folders of
-//! `libcusparse.so.12` and of the `libnvJitLink` that it needs must be where the system's loader looks, for which
+//! [`WithPeers::peers`] lists those of an executor, and [`WithPeers::blas`] is what works on vectors there. The feature `peers` brings sprs and faer for the CPU; with the
+//! feature `cuda` as well, cuSPARSE and cuBLAS for the GPU, which are loaded when they are asked for: the folders of
+//! `libcusparse.so.12`, of the `libnvJitLink` that it needs and of `libcublas.so` must be where the system's loader looks, for which
 //! `LD_LIBRARY_PATH` is the usual way. What is not there is listed with the reason, and is no error.
 
 #[cfg(all(feature = "peers", any(feature = "cuda", test)))]
 mod blocks;
+mod conjugate_gradients;
 #[cfg(feature = "peers")]
 mod cpu;
+#[cfg(all(feature = "peers", feature = "cuda"))]
+mod cublas;
 #[cfg(all(feature = "peers", feature = "cuda"))]
 mod cusparse;
 #[cfg(all(feature = "peers", any(feature = "cuda", test)))]
@@ -16,6 +20,8 @@ mod slices;
 
 use host::executor::{Cpu, Emulated, Executor, Reference};
 use host::{Csr, Error, Format, Real, Vector};
+
+pub use conjugate_gradients::{Solved, Stop, conjugate_gradients};
 
 /// The format whose error bound holds for every peer in [`host::verify::verify`]: nothing is known of their order of
 /// additions, and no order has a longer chain than one sum over the row.
@@ -64,6 +70,30 @@ pub trait Prepared<T: Real, E: Executor> {
     fn multiply(&mut self, alpha: T, x: &Vector<T, E>, beta: T, y: &mut Vector<T, E>) -> Result<(), Error>;
 }
 
+/// A library's operations on dense vectors. Scalars are on the host.
+pub trait Blas<T: Real, E: Executor> {
+    /// The library and its version.
+    fn library(&self) -> String;
+
+    /// x · y. Waits for it.
+    ///
+    /// # Errors
+    /// When the lengths differ or the library does not take such long ones, or the device fails.
+    fn dot(&self, x: &Vector<T, E>, y: &Vector<T, E>) -> Result<T, Error>;
+
+    /// y ← α x + y.
+    ///
+    /// # Errors
+    /// As for [`dot`](Self::dot).
+    fn axpy(&self, alpha: T, x: &Vector<T, E>, y: &mut Vector<T, E>) -> Result<(), Error>;
+
+    /// x ← α x.
+    ///
+    /// # Errors
+    /// As for [`dot`](Self::dot).
+    fn scale(&self, alpha: T, x: &mut Vector<T, E>) -> Result<(), Error>;
+}
+
 /// Why a peer does not multiply a matrix.
 #[derive(Debug, thiserror::Error)]
 pub enum PeerError {
@@ -104,8 +134,7 @@ impl<T: Real, E: Executor> Peers<'_, T, E> {
 
     #[cfg(not(feature = "peers"))]
     fn not_built(libraries: &[&'static str]) -> Self {
-        let reason = "this program was built without the feature `peers`";
-        let absent = libraries.iter().map(|&library| Absent { library, reason: reason.into() });
+        let absent = libraries.iter().map(|&library| Absent { library, reason: NOT_BUILT.into() });
         Self { present: Vec::new(), absent: absent.collect() }
     }
 }
@@ -114,7 +143,20 @@ impl<T: Real, E: Executor> Peers<'_, T, E> {
 pub trait WithPeers: Executor + Sized {
     /// The peers that work on arrays in its memory.
     fn peers<T: Real>(&self) -> Peers<'_, T, Self>;
+
+    /// The library that works on vectors in its memory.
+    ///
+    /// # Errors
+    /// Why there is none.
+    fn blas<T: Real>(&self) -> Result<Box<dyn Blas<T, Self> + '_>, Absent> {
+        Err(Absent { library: CUBLAS, reason: "it works on the executor cuda alone".into() })
+    }
 }
+
+const CUBLAS: &str = "cuBLAS";
+
+#[cfg(not(feature = "peers"))]
+const NOT_BUILT: &str = "this program was built without the feature `peers`";
 
 impl WithPeers for Reference {
     fn peers<T: Real>(&self) -> Peers<'_, T, Self> {
@@ -153,6 +195,19 @@ impl WithPeers for host::executor::Cuda {
     #[cfg(not(feature = "peers"))]
     fn peers<T: Real>(&self) -> Peers<'_, T, Self> {
         Peers::not_built(&["cuSPARSE"])
+    }
+
+    #[cfg(feature = "peers")]
+    fn blas<T: Real>(&self) -> Result<Box<dyn Blas<T, Self> + '_>, Absent> {
+        match cublas::CuBlas::new(self) {
+            Ok(library) => Ok(Box::new(library)),
+            Err(reason) => Err(Absent { library: CUBLAS, reason }),
+        }
+    }
+
+    #[cfg(not(feature = "peers"))]
+    fn blas<T: Real>(&self) -> Result<Box<dyn Blas<T, Self> + '_>, Absent> {
+        Err(Absent { library: CUBLAS, reason: NOT_BUILT.into() })
     }
 }
 
