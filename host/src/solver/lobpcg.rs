@@ -25,6 +25,32 @@ use crate::real::Real;
 /// the new directions and the last ones, and one of the preconditioner with k vectors, with one at a time if they have no
 /// other, and O(rows · k²) for products and
 /// combinations of blocks. Vectors besides X: 10 k + 2.
+///
+/// ```
+/// use host::dense::Multicolumn;
+/// use host::executor::Cpu;
+/// use host::solver::{Lobpcg, Options, Outcome, SpectrumEnd};
+/// use host::{Csr, Format, Plan};
+///
+/// # fn main() -> Result<(), host::Error> {
+/// // Second differences on a line of 60 points: the eigenvalues are 2 − 2 cos(k π / 61).
+/// let neighbours = (0..59).flat_map(|point| [(point, point + 1, -1.0), (point + 1, point, -1.0)]);
+/// let entries: Vec<(u32, u32, f64)> = (0..60).map(|point| (point, point, 2.0)).chain(neighbours).collect();
+/// let [rows, columns] = [0, 1].map(|side| entries.iter().map(|&(row, column, _)| [row, column][side]).collect::<Vec<_>>());
+/// let values: Vec<f64> = entries.iter().map(|&(.., value)| value).collect();
+///
+/// let cpu = Cpu::new();
+/// let mut plan = Plan::new(&cpu, Csr::try_from_triplets(60, 60, &rows, &columns, &values)?, Format::SellP)?;
+/// let mut x = Multicolumn::zeros(&cpu, 60, 10)?;
+/// let method = Lobpcg { end: SpectrumEnd::Smallest, options: Options::default() };
+/// let report = method.solve(&cpu, &mut plan, None, &mut x, None)?;
+/// assert_eq!(report.outcome, Outcome::Converged);
+/// for (k, eigenvalue) in (1..).zip(report.eigenvalues) {
+///     assert!((eigenvalue - (2.0 - 2.0 * (f64::from(k) * std::f64::consts::PI / 61.0).cos())).abs() < 1e-5);
+/// }
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Lobpcg {
     /// Which eigenpairs.

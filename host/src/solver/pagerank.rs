@@ -25,6 +25,25 @@ const RING: u32 = CHANGE + 5;
 
 /// PageRank (Page, Brin, Motwani & Winograd 1999; Langville & Meyer 2004, §§3 and 5) of the vertices of a graph, whose
 /// transition matrix is made once and stays in the memory of an executor.
+///
+/// ```
+/// use host::executor::Cpu;
+/// use host::solver::{Options, Outcome, Pagerank};
+/// use host::{Csr, Format};
+///
+/// # fn main() -> Result<(), host::Error> {
+/// let cpu = Cpu::new();
+/// // Vertices 0 and 1 point at 2, which points back at 0.
+/// let graph = Csr::try_from_triplets(3, 3, &[0, 1, 2], &[2, 2, 0], &[1.0; 3])?;
+/// let mut pagerank = Pagerank::new(&cpu, &graph, Format::CsrAutomatic)?;
+/// let (ranks, report) = pagerank.rank(0.85, None, &Options::default(), None)?;
+/// assert_eq!(report.outcome, Outcome::Converged);
+/// assert!(ranks[2] > ranks[0] && ranks[0] > ranks[1]);
+/// // Nothing points at vertex 1.
+/// assert!((ranks[1] - 0.15 / 3.0).abs() < 1e-6);
+/// # Ok(())
+/// # }
+/// ```
 pub struct Pagerank<'e, T: Real, E: Executor> {
     executor: &'e E,
     /// Pᵀ: column i has the shares of vertex i's rank that go along its edges.

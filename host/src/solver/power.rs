@@ -33,6 +33,24 @@ const RING: u32 = LAMBDA + 6;
 /// largest magnitude, such as 1 and −1, it does not converge. An iteration takes a product with the operator, and reads
 /// and writes 6 vectors. Vectors besides x: 1.
 ///
+/// ```
+/// use host::executor::Cpu;
+/// use host::solver::{Options, Outcome, power_iteration};
+/// use host::{Csr, Format, Plan};
+///
+/// # fn main() -> Result<(), host::Error> {
+/// let cpu = Cpu::new();
+/// // The eigenvalues are 1 and 3.
+/// let matrix = Csr::try_from_triplets(2, 2, &[0, 0, 1, 1], &[0, 1, 0, 1], &[2.0, 1.0, 1.0, 2.0])?;
+/// let mut plan = Plan::new(&cpu, matrix, Format::CsrAutomatic)?;
+/// let mut x = vec![1.0, 0.0];
+/// let report = power_iteration(&cpu, &mut plan, &mut x, &Options::default(), None)?;
+/// assert_eq!(report.outcome, Outcome::Converged);
+/// assert!((report.eigenvalues[0] - 3.0).abs() < 1e-5 && (x[0] - x[1]).abs() < 1e-5);
+/// # Ok(())
+/// # }
+/// ```
+///
 /// # Errors
 /// When A is not square, x does not fit it, an option means nothing, memory runs out, or the device fails.
 pub fn power_iteration<T: Real, E: Executor>(
