@@ -29,6 +29,7 @@ pub mod multivector;
 mod reduction;
 pub mod scan;
 mod search;
+pub mod sell_16;
 pub mod sell_p;
 pub mod transposed;
 pub mod triangular;

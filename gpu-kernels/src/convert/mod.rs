@@ -15,6 +15,7 @@ mod places;
 pub mod radix;
 pub mod rows;
 pub mod select;
+pub mod sell_16;
 pub mod sliced;
 pub mod sort;
 pub mod windows;

@@ -19,6 +19,7 @@ mod places;
 pub(crate) mod primitives;
 mod radix;
 mod select;
+pub mod sell_16;
 pub mod sell_p;
 mod sliced;
 mod sort;
@@ -50,6 +51,7 @@ pub fn from_csr<T: Real, K: KernelExecutor>(
         Format::Ell | Format::EllSubwarp => Matrix::Ell(ell::from_csr(executor, &matrix, limit)?),
         Format::SellP => Matrix::SellP(sell_p::from_csr(executor, &matrix, Slicing::UNSORTED, limit)?),
         Format::SellPSorted => Matrix::SellP(sell_p::from_csr(executor, &matrix, Slicing::SORTED, limit)?),
+        Format::Sell16 => Matrix::Sell16(sell_16::from_csr(executor, &matrix, limit)?),
         Format::Bcsr(size) => Matrix::Bcsr(bcsr::from_csr(executor, matrix, size, limit)?),
         Format::Bellpack(size) => {
             Matrix::Bellpack(bellpack::from_csr(executor, matrix, size, PartitionRows::default(), limit)?)
@@ -75,6 +77,7 @@ pub fn into_csr<T: Real, K: KernelExecutor>(
         Matrix::Dia(matrix) => dia::into_csr(executor, matrix),
         Matrix::Ell(matrix) => ell::into_csr(executor, matrix),
         Matrix::SellP(matrix) => sell_p::into_csr(executor, matrix),
+        Matrix::Sell16(matrix) => sell_16::into_csr(executor, matrix),
         Matrix::Bcsr(matrix) => bcsr::into_csr(executor, matrix),
         Matrix::Bellpack(matrix) => bellpack::into_csr(executor, matrix),
         Matrix::Coo(matrix) => coo::into_csr(executor, matrix),

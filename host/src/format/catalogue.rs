@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::{BlockSize, Csr, HybSplit, Slicing, StripHeight};
-use super::{bcsr, bellpack, cmrs, cmrs_padded, coo, dia, ell, hyb, sell_p};
+use super::{bcsr, bellpack, cmrs, cmrs_padded, coo, dia, ell, hyb, sell_16, sell_p};
 use crate::error::Error;
 use crate::real::Real;
 
@@ -33,6 +33,8 @@ pub enum Format {
     SellP,
     /// Sliced ELLPACK, [`Slicing::SORTED`], one thread a row.
     SellPSorted,
+    /// Sliced ELLPACK whose columns are 16-bit offsets, one warp a slice of 64 rows.
+    Sell16,
     /// CSR of dense blocks, several lanes a block row.
     Bcsr(BlockSize),
     /// Sorted and partitioned ELLPACK of dense blocks, one thread a block row.
@@ -94,6 +96,7 @@ impl Format {
         Self::EllSubwarp,
         Self::SellP,
         Self::SellPSorted,
+        Self::Sell16,
         Self::Bcsr(BlockSize::B1x2),
         Self::Bcsr(BlockSize::B2x2),
         Self::Bcsr(BlockSize::B2x3),
@@ -152,6 +155,7 @@ impl Format {
             Self::EllSubwarp => "ell-subwarp",
             Self::SellP => "sell-p",
             Self::SellPSorted => "sell-p-sorted",
+            Self::Sell16 => "sell-16",
             Self::Bcsr(size) => size.names().bcsr,
             Self::Bellpack(size) => size.names().bellpack,
             Self::Coo => "coo",
@@ -186,6 +190,7 @@ impl Format {
             Self::Ell | Self::EllSubwarp => "ELL",
             Self::SellP => "SELL-P",
             Self::SellPSorted => "SELL-P, sorted",
+            Self::Sell16 => "SELL-16",
             Self::Bcsr(size) => size.names().bcsr_storage,
             Self::Bellpack(size) => size.names().bellpack_storage,
             Self::Coo | Self::CooAtomic => "COO",
@@ -242,7 +247,7 @@ impl Format {
             | Self::CsrTiled
             | Self::CsrAutomatic => true,
             Self::Coo | Self::CooAtomic => true,
-            Self::Dia | Self::Ell | Self::EllSubwarp | Self::SellP | Self::SellPSorted => false,
+            Self::Dia | Self::Ell | Self::EllSubwarp | Self::SellP | Self::SellPSorted | Self::Sell16 => false,
             Self::Bcsr(_) | Self::Bellpack(_) | Self::Hyb(_) | Self::Cmrs(_) | Self::CmrsPadded => false,
             // Not whatever is chosen.
             Self::Auto => false,
@@ -279,8 +284,8 @@ impl Format {
     }
 
     /// Bytes that the arrays of `matrix` take in this format with values of `V`; of [`Auto`](Self::Auto) those of CSR,
-    /// which it starts from. Nothing is converted. O(rows), but for DIA O(nnz + rows + columns), and with blocks
-    /// O(nnz log(longest row)).
+    /// which it starts from. Nothing is converted. O(rows), but for DIA O(nnz + rows + columns), with blocks
+    /// O(nnz log(longest row)), and for SELL-16 up to 64 nnz.
     pub fn bytes<T: Real, V: Real>(self, matrix: &Csr<T>) -> u128 {
         match self {
             Self::CsrScalar
@@ -294,6 +299,7 @@ impl Format {
             Self::Ell | Self::EllSubwarp => ell::ell_bytes::<V>(matrix.rows(), matrix.longest_row()),
             Self::SellP => sell_p::predicted_bytes::<T, V>(matrix, Slicing::UNSORTED),
             Self::SellPSorted => sell_p::predicted_bytes::<T, V>(matrix, Slicing::SORTED),
+            Self::Sell16 => sell_16::predicted_bytes::<T, V>(matrix),
             Self::Bcsr(size) => bcsr::bcsr_bytes::<T, V>(matrix, size),
             Self::Bellpack(size) => bellpack::bellpack_bytes::<T, V>(matrix, size),
             Self::Coo | Self::CooAtomic => coo::coo_bytes::<V>(matrix.nnz()),

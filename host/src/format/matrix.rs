@@ -2,7 +2,7 @@
 
 use super::storage::ArrayVisitor;
 use super::{
-    Bcsr, Bellpack, Cmrs, CmrsPadded, Coo, Csr, Dia, Ell, FillLimit, Format, Hyb, PartitionRows, SellP, Slicing,
+    Bcsr, Bellpack, Cmrs, CmrsPadded, Coo, Csr, Dia, Ell, FillLimit, Format, Hyb, PartitionRows, Sell16, SellP, Slicing,
     StripOrder,
 };
 use crate::error::Error;
@@ -19,6 +19,8 @@ pub enum Matrix<T: Real, M: Memory = HostMemory> {
     Ell(Ell<T, M>),
     /// Sliced ELLPACK.
     SellP(SellP<T, M>),
+    /// Sliced ELLPACK with columns of 16 bits.
+    Sell16(Sell16<T, M>),
     /// CSR of dense blocks.
     Bcsr(Bcsr<T, M>),
     /// ELLPACK of dense blocks.
@@ -41,6 +43,7 @@ macro_rules! each {
             Matrix::Dia($inner) => $result,
             Matrix::Ell($inner) => $result,
             Matrix::SellP($inner) => $result,
+            Matrix::Sell16($inner) => $result,
             Matrix::Bcsr($inner) => $result,
             Matrix::Bellpack($inner) => $result,
             Matrix::Coo($inner) => $result,
@@ -106,6 +109,7 @@ impl<T: Real, M: Memory> Matrix<T, M> {
             Self::Dia(matrix) => Matrix::Dia(matrix.transfer(to)?),
             Self::Ell(matrix) => Matrix::Ell(matrix.transfer(to)?),
             Self::SellP(matrix) => Matrix::SellP(matrix.transfer(to)?),
+            Self::Sell16(matrix) => Matrix::Sell16(matrix.transfer(to)?),
             Self::Bcsr(matrix) => Matrix::Bcsr(matrix.transfer(to)?),
             Self::Bellpack(matrix) => Matrix::Bellpack(matrix.transfer(to)?),
             Self::Coo(matrix) => Matrix::Coo(matrix.transfer(to)?),
@@ -133,6 +137,7 @@ impl<T: Real> Matrix<T> {
             Format::Ell | Format::EllSubwarp => Self::Ell(Ell::try_from_csr(&matrix, limit)?),
             Format::SellP => Self::SellP(SellP::try_from_csr(&matrix, Slicing::UNSORTED, limit)?),
             Format::SellPSorted => Self::SellP(SellP::try_from_csr(&matrix, Slicing::SORTED, limit)?),
+            Format::Sell16 => Self::Sell16(Sell16::try_from_csr(&matrix, limit)?),
             Format::Bcsr(size) => Self::Bcsr(Bcsr::try_from_csr(&matrix, size, limit)?),
             Format::Bellpack(size) => {
                 Self::Bellpack(Bellpack::try_from_csr(&matrix, size, PartitionRows::default(), limit)?)
@@ -160,6 +165,7 @@ impl<T: Real> Matrix<T> {
             )
             | (Format::Dia, Self::Dia(_))
             | (Format::Ell | Format::EllSubwarp, Self::Ell(_))
+            | (Format::Sell16, Self::Sell16(_))
             | (Format::Coo | Format::CooAtomic, Self::Coo(_))
             | (Format::CmrsPadded, Self::CmrsPadded(_)) => true,
             (Format::SellP, Self::SellP(matrix)) => matrix.slicing() == Slicing::UNSORTED,
@@ -193,6 +199,10 @@ impl<T: Real> Matrix<T> {
                 let row = matrix.row_at(position);
                 matrix.entries_at(position).for_each(|(column, value)| visit(row, column, value));
             }),
+            Self::Sell16(matrix) => {
+                (0..matrix.rows())
+                    .for_each(|row| matrix.row(row).for_each(|(column, value)| visit(row, column, value)));
+            }
             Self::Bcsr(matrix) => {
                 (0..matrix.rows())
                     .for_each(|row| matrix.row(row).for_each(|(column, value)| visit(row, column, value)));
@@ -212,6 +222,7 @@ impl<T: Real> Matrix<T> {
             Self::Dia(matrix) => matrix.to_csr(),
             Self::Ell(matrix) => matrix.to_csr(),
             Self::SellP(matrix) => matrix.to_csr(),
+            Self::Sell16(matrix) => matrix.to_csr(),
             Self::Bcsr(matrix) => matrix.to_csr(),
             Self::Bellpack(matrix) => matrix.to_csr(),
             Self::Coo(matrix) => matrix.into_csr(),
@@ -229,6 +240,7 @@ impl<T: Real> Clone for Matrix<T> {
             Self::Dia(matrix) => Self::Dia(matrix.clone()),
             Self::Ell(matrix) => Self::Ell(matrix.clone()),
             Self::SellP(matrix) => Self::SellP(matrix.clone()),
+            Self::Sell16(matrix) => Self::Sell16(matrix.clone()),
             Self::Bcsr(matrix) => Self::Bcsr(matrix.clone()),
             Self::Bellpack(matrix) => Self::Bellpack(matrix.clone()),
             Self::Coo(matrix) => Self::Coo(matrix.clone()),
@@ -247,6 +259,7 @@ impl<T: Real> PartialEq for Matrix<T> {
             (Self::Dia(left), Self::Dia(right)) => left == right,
             (Self::Ell(left), Self::Ell(right)) => left == right,
             (Self::SellP(left), Self::SellP(right)) => left == right,
+            (Self::Sell16(left), Self::Sell16(right)) => left == right,
             (Self::Bcsr(left), Self::Bcsr(right)) => left == right,
             (Self::Bellpack(left), Self::Bellpack(right)) => left == right,
             (Self::Coo(left), Self::Coo(right)) => left == right,

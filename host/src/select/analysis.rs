@@ -6,6 +6,7 @@ use super::fill::{BlockFill, fills};
 use super::lengths::{Lengths, RowSums, pass};
 use super::locality::Locality;
 use super::sample::{Sampling, sample};
+use super::widening::Widening;
 use crate::format::{BlockSize, Csr, FillLimit, dia_bytes, occupied_diagonals};
 use crate::real::Real;
 
@@ -32,6 +33,10 @@ pub struct Analysis {
     pub fills: Vec<BlockFill>,
     /// Where columns are.
     pub locality: Locality,
+    /// How much wider slices of SELL-16 are than those of SELL-P; none only in a description that was read from a file
+    /// without it.
+    #[serde(default)]
+    pub widening: Option<Widening>,
 }
 
 /// How many diagonals have entries.
@@ -52,12 +57,17 @@ impl Analysis {
 
     /// [`new`](Self::new) with another sample.
     pub fn with_sampling<T: Real>(matrix: &Csr<T>, sampling: Sampling) -> Self {
-        let ((lengths, sums), (diagonals, (fills, locality))) = rayon::join(
+        let ((lengths, sums), (diagonals, (fills, (locality, widening)))) = rayon::join(
             || pass(matrix),
             || {
                 rayon::join(
                     || Diagonals::new(matrix, sampling),
-                    || rayon::join(|| fills(matrix, sampling), || Locality::new(matrix, sampling)),
+                    || {
+                        rayon::join(
+                            || fills(matrix, sampling),
+                            || rayon::join(|| Locality::new(matrix, sampling), || Widening::new(matrix, sampling)),
+                        )
+                    },
                 )
             },
         );
@@ -72,6 +82,7 @@ impl Analysis {
             diagonals,
             fills,
             locality,
+            widening: Some(widening),
         }
     }
 

@@ -17,6 +17,7 @@ mod machine;
 mod sample;
 mod store;
 mod traffic;
+mod widening;
 mod work;
 
 pub use analysis::{Analysis, Diagonals};
@@ -29,4 +30,5 @@ pub use machine::Machine;
 pub use sample::Sampling;
 pub use store::{Outcomes, Store};
 pub use traffic::Traffic;
+pub use widening::Widening;
 pub use work::{TERMS, Terms, Work};

@@ -6,9 +6,10 @@ use super::analysis::Analysis;
 use super::lengths::HEIGHTS;
 use super::locality::SECTOR_BYTES;
 use super::machine::Machine;
+use super::widening::Widening;
 use crate::format::{
     BlockSize, Format, HybSplit, PartitionRows, Slicing, bcsr_bytes_of, bellpack_bytes_of, cmrs_bytes, coo_bytes,
-    dia_bytes, ell_bytes, padded_bytes_of_places, sell_p_bytes,
+    dia_bytes, ell_bytes, padded_bytes_of_places, sell_16_bytes, sell_p_bytes,
 };
 use crate::real::Real;
 use crate::spmv::lanes_for;
@@ -96,6 +97,12 @@ impl Stored {
             Format::Ell | Format::EllSubwarp => all(ell_bytes::<V>(rows, analysis.lengths.longest())),
             Format::SellP => slices(analysis.sums.slice_widths, Slicing::UNSORTED),
             Format::SellPSorted => slices(analysis.sums.sorted_slice_widths, Slicing::SORTED),
+            Format::Sell16 => {
+                let widening = analysis.widening.unwrap_or(Widening::MOST);
+                let width = widening.width(analysis.sums.slice_widths).round() as u128;
+                let stored = sell_16_bytes::<V>(rows, width);
+                Self { stored, read: stored, exact: widening.exact }
+            }
             Format::Bcsr(size) => {
                 let (blocks, _, exact) = blocks(analysis, size);
                 let stored = bcsr_bytes_of::<V>(size, rows.div_ceil(size.rows()), blocks);
@@ -150,7 +157,7 @@ fn sectors<V: Real>(analysis: &Analysis, format: Format) -> f64 {
         Format::CsrAutomatic | Format::Auto => flat,
         Format::Coo | Format::CooAtomic | Format::Cmrs(_) | Format::CmrsPadded => flat,
         Format::Dia => (analysis.diagonals.count * analysis.rows * size_of::<V>()) as f64 / SECTOR_BYTES as f64,
-        Format::Ell | Format::EllSubwarp | Format::SellP | Format::SellPSorted => by_row,
+        Format::Ell | Format::EllSubwarp | Format::SellP | Format::SellPSorted | Format::Sell16 => by_row,
         Format::Bcsr(size) | Format::Bellpack(size) => {
             let (blocks, ..) = blocks(analysis, size);
             let bytes = size.columns() * size_of::<V>();

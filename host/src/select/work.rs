@@ -3,6 +3,7 @@
 use super::analysis::Analysis;
 use super::machine::Machine;
 use super::traffic::{Traffic, blocks, hyb_width, lane_place, strip_steps};
+use super::widening::Widening;
 use crate::format::{Format, Lanes};
 use crate::spmv::{bcsr_lanes, ell_threads_per_row};
 
@@ -130,6 +131,12 @@ impl Shape {
             }
             Format::SellP => by_thread(sums.slice_widths as f64 * 2.0, longest),
             Format::SellPSorted => by_thread(sums.sorted_slice_widths as f64 * 2.0, longest),
+            Format::Sell16 => {
+                // A thread has two rows, and the longest of them waits as all others do.
+                let widening = analysis.widening.unwrap_or(Widening::MOST);
+                let width = widening.width(sums.slice_widths);
+                Self { threads: rows / 2.0, ..by_thread(width * 2.0, longest * widening.ratio) }
+            }
             Format::Bcsr(size) | Format::Bellpack(size) => {
                 let (blocks, ..) = blocks(analysis, size);
                 let block_rows = analysis.rows.div_ceil(size.rows());

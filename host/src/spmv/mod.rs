@@ -12,6 +12,7 @@ mod ell;
 mod hyb;
 mod intervals;
 mod multivector;
+mod sell_16;
 mod sell_p;
 mod transposed;
 mod tuning;
@@ -103,6 +104,7 @@ pub(crate) fn launches<T: Real, M: Memory>(
         (Format::SellP | Format::SellPSorted, Matrix::SellP(matrix)) => {
             Ok(vec![sell_p::sell_p(matrix, operands, device)])
         }
+        (Format::Sell16, Matrix::Sell16(matrix)) => Ok(vec![sell_16::sell_16(matrix, operands, device)]),
         (Format::Bcsr(size), Matrix::Bcsr(matrix)) if size == matrix.block_size() => {
             Ok(vec![bcsr::bcsr(matrix, operands, device)])
         }
@@ -159,6 +161,7 @@ fn multiply_vector_on_cpu<T: Real>(
         (Format::Dia, Matrix::Dia(matrix)) => dia::multiply_on_cpu(matrix, operands),
         (Format::Ell | Format::EllSubwarp, Matrix::Ell(matrix)) => ell::multiply_on_cpu(matrix, operands),
         (Format::SellP | Format::SellPSorted, Matrix::SellP(matrix)) => sell_p::multiply_on_cpu(matrix, operands),
+        (Format::Sell16, Matrix::Sell16(matrix)) => sell_16::multiply_on_cpu(matrix, operands),
         (Format::Bcsr(size), Matrix::Bcsr(matrix)) if size == matrix.block_size() => {
             bcsr::multiply_on_cpu(matrix, operands);
         }
@@ -179,9 +182,8 @@ fn multiply_vector_on_cpu<T: Real>(
 pub fn longest_chain(format: Format, length: usize) -> usize {
     match format {
         // One chain, or on the CPU at least. Duplicates that DIA sums beforehand are links of it as well.
-        Format::CsrScalar | Format::Dia | Format::Ell | Format::EllSubwarp | Format::SellP | Format::SellPSorted => {
-            length
-        }
+        Format::CsrScalar | Format::Dia | Format::Ell | Format::EllSubwarp => length,
+        Format::SellP | Format::SellPSorted | Format::Sell16 => length,
         Format::CsrVector(lanes) => csr::longest_chain(lanes, length),
         Format::CsrLoadBalanced | Format::CsrMergePath | Format::CsrTiled => csr_balanced::longest_chain(length),
         // Any of those that it stands for.

@@ -3,7 +3,8 @@
 use super::sections::Sections;
 use super::{Layout, Summary};
 use crate::format::{
-    Bcsr, Bellpack, BlockSize, Cmrs, CmrsPadded, Coo, Csr, Dia, Ell, Hyb, Matrix, PartitionRows, SellP, Slicing,
+    Bcsr, Bellpack, BlockSize, Cmrs, CmrsPadded, Coo, Csr, Dia, Ell, Hyb, Matrix, PartitionRows, Sell16, SellP,
+    Slicing,
 };
 use crate::real::Real;
 
@@ -11,6 +12,7 @@ pub(super) const CSR: &str = "CSR";
 const DIA: &str = "DIA";
 const ELL: &str = "ELL";
 const SELL_P: &str = "SELL-P";
+const SELL_16: &str = "SELL-16";
 const BCSR: &str = "BCSR";
 const BELLPACK: &str = "BELLPACK";
 const COO: &str = "COO";
@@ -25,6 +27,7 @@ pub(super) fn name_and_offset_width<T: Real>(matrix: &Matrix<T>) -> (&'static st
         Matrix::Dia(_) => (DIA, 0),
         Matrix::Ell(_) => (ELL, 0),
         Matrix::SellP(_) => (SELL_P, 0),
+        Matrix::Sell16(_) => (SELL_16, 0),
         Matrix::Bcsr(_) => (BCSR, 0),
         Matrix::Bellpack(_) => (BELLPACK, 0),
         Matrix::Coo(_) => (COO, 0),
@@ -57,6 +60,10 @@ pub(super) fn read<T: Real>(layout: &Layout, bytes: &[u8]) -> Result<Matrix<T>, 
             let (begins, row_indices) = (s.elements("slice_begins")?, s.elements("row_indices")?);
             SellP::try_new(rows, columns, slicing, begins, row_indices, s.elements("column_indices")?, s.values()?)
                 .map(Matrix::SellP)
+        }
+        SELL_16 => {
+            let (begins, bases) = (s.elements("slice_begins")?, s.elements("bases")?);
+            Sell16::try_new(rows, columns, begins, bases, s.elements("column_offsets")?, s.values()?).map(Matrix::Sell16)
         }
         BCSR => {
             let [height, width] = sizes(s)?;

@@ -1,0 +1,119 @@
+//! Sliced ELLPACK with columns of 16 bits: offsets from a base that the places of a slice share.
+//!
+//! A slice has 64 rows, two for each lane of a warp: row l and row l + 32 of the slice for lane l. So a lane loads two
+//! offsets as one word and two values at once, while the lanes' elements of x are those of 32 rows that follow each
+//! other. Any place of a row may be padding: where the columns of 64 rows are too far apart for one base, some of the
+//! rows wait for the next.
+
+use cuda_std::thread::{grid_threads, index_1d};
+use cuda_std::warp::{WARP_LANES, lane_id};
+use cuda_std::{Global, GlobalMut, GpuFloat, kernel};
+
+use crate::vector::update;
+
+/// Rows of a slice.
+pub const SLICE_ROWS: u32 = 2 * WARP_LANES;
+
+/// The offset of a place that holds no entry. An entry's offset is below.
+pub const NO_ENTRY: u32 = 0xFFFF;
+
+/// One warp a slice.
+///
+/// # Safety
+/// The arrays are those of a valid SELL-16 matrix with `rows` rows; `x` has an element for each column of the matrix,
+/// `y` one for each row; blocks are made of whole warps.
+#[kernel(T: [f32, f64])]
+pub unsafe fn sell_16<T: GpuFloat>(
+    /// Number of rows.
+    rows: u32,
+    /// The widths of all slices before this one, added up; one more than there are slices.
+    slice_begins: Global<u64>,
+    /// The smallest column among the entries of each column of places.
+    bases: Global<u32>,
+    /// Two offsets from the base for each lane of each column of places: the lower half for its first row.
+    column_offsets: Global<u32>,
+    /// Two values for each lane of each column of places.
+    values: Global<T>,
+    /// The factor of A x.
+    alpha: T,
+    /// The vector that is multiplied.
+    x: Global<T>,
+    /// The factor of y.
+    beta: T,
+    /// The result.
+    y: GlobalMut<T>,
+) {
+    let places = Places { bases, column_offsets, values, x };
+    let mut slice = index_1d() / WARP_LANES;
+    while slice < rows.div_ceil(SLICE_ROWS) {
+        let (mut place, end) = (slice_begins.load(slice), slice_begins.load(slice + 1));
+        let mut sums = [T::ZERO; 2];
+        while end - place >= 4 {
+            sums = places.add::<4>(place, sums);
+            place += 4;
+        }
+        if end - place >= 2 {
+            sums = places.add::<2>(place, sums);
+            place += 2;
+        }
+        if place < end {
+            sums = places.add::<1>(place, sums);
+        }
+        let row = slice * SLICE_ROWS + lane_id();
+        if row < rows {
+            update(y, row, alpha, sums[0], beta);
+        }
+        if row + WARP_LANES < rows {
+            update(y, row + WARP_LANES, alpha, sums[1], beta);
+        }
+        slice += grid_threads() / WARP_LANES;
+    }
+}
+
+/// What all slices share.
+struct Places<T> {
+    bases: Global<u32>,
+    column_offsets: Global<u32>,
+    values: Global<T>,
+    x: Global<T>,
+}
+
+impl<T: GpuFloat> Places<T> {
+    /// The sums of this lane's rows with their products at `COUNT` columns of places. All of these are loaded before
+    /// the first product, to keep the memory busy.
+    ///
+    /// # Safety
+    /// The places exist.
+    #[inline(always)]
+    unsafe fn add<const COUNT: usize>(&self, first: u64, sums: [T; 2]) -> [T; 2] {
+        let word = first * u64::from(WARP_LANES) + u64::from(lane_id());
+        let mut number = 0;
+        let places = [(); COUNT].map(|()| {
+            let place = (first + number, word + number * u64::from(WARP_LANES));
+            number += 1;
+            place
+        });
+        let words = places.map(|(_, word)| self.column_offsets.load_streaming(word));
+        let values = places.map(|(_, word)| self.values.load_streaming_2(2 * word));
+        let bases = places.map(|(place, _)| self.bases.load(place));
+        let mut sums = sums;
+        let mut number = 0;
+        while number < COUNT {
+            let (base, word, value) = (bases[number], words[number], values[number]);
+            sums = [
+                self.add_product(sums[0], base, word & NO_ENTRY, value[0]),
+                self.add_product(sums[1], base, word >> 16, value[1]),
+            ];
+            number += 1;
+        }
+        sums
+    }
+
+    /// `sum` with one more product, unless the place is padding: then the element at the base, which some entry of
+    /// these places needs anyway, is loaded and left.
+    #[inline(always)]
+    unsafe fn add_product(&self, sum: T, base: u32, offset: u32, value: T) -> T {
+        let element = self.x.load(base + if offset == NO_ENTRY { 0 } else { offset });
+        if offset == NO_ENTRY { sum } else { value.mul_add(element, sum) }
+    }
+}
