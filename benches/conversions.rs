@@ -22,6 +22,7 @@ const FORMATS: &[Format] = &[
     Format::Ell,
     Format::SellP,
     Format::SellPSorted,
+    Format::Sell16,
     Format::Bcsr(BlockSize::B3x3),
     Format::Bellpack(BlockSize::B3x3),
     Format::Coo,

@@ -197,7 +197,7 @@ fn files_that_break_a_rule_of_their_format() {
     let mark = f64::ABSENT.to_bits();
     let one = 1f64.to_bits();
     let [ell, dia, coo, hyb] = [Format::Ell, Format::Dia, Format::Coo, Format::Hyb(HybSplit::SmallestStorage)];
-    let [sell, sorted] = [Format::SellP, Format::SellPSorted];
+    let [sell, sorted, sell_16] = [Format::SellP, Format::SellPSorted, Format::Sell16];
     let [bcsr, bellpack] = [Format::Bcsr(BlockSize::B2x2), Format::Bellpack(BlockSize::B2x2)];
     let [cmrs, padded] = [Format::Cmrs(StripHeight::H4), Format::CmrsPadded];
     type Change<'a> = (&'a str, usize, u64);
@@ -240,6 +240,11 @@ fn files_that_break_a_rule_of_their_format() {
             &[("column_indices", 64, PADDING), ("values", 64, 0)],
             "position 1 has 2 entries, more than the one before it",
         ),
+        (sell_16, &[("slice_begins", 1, 1)], "the last slice offset is 1, expected 2"),
+        (sell_16, &[("bases", 0, 4)], "place 0 of row 0 is in column 4 of 4"),
+        (sell_16, &[("column_offsets", 3, 0)], "place 0 of row 3 has an entry, and there are only 3"),
+        (sell_16, &[("values", 1, 1 << 63)], "place 0 of row 32 has no entry but the value -0, expected 0"),
+        (sell_16, &[("bases", 0, u32::MAX as u64)], "place 0 of row 0 is in column 4294967295 of 4"),
         (bcsr, &[("parameters", 1, 7)], "blocks of 2 x 7, which is no size of them"),
         (bcsr, &[("block_offsets", 1, 5)], "block row 1 ends before it begins"),
         (bcsr, &[("block_offsets", 2, 5)], "the last block row offset is 5, expected 4"),
@@ -341,6 +346,11 @@ fn fill_and_bytes_needed() {
             Matrix::SellP(sell) => {
                 let pointers = 8 * sell.slice_begins().len() + 4 * sell.row_indices().len();
                 assert_eq!(needed, places * 8 + pointers as u128 + vectors);
+            }
+            Matrix::Sell16(sell) => {
+                assert_eq!(places, 64 * sell.bases().len() as u128);
+                let pointers = 8 * sell.slice_begins().len() + 4 * sell.bases().len();
+                assert_eq!(needed, places * 6 + pointers as u128 + vectors);
             }
             Matrix::Dia(dia) => {
                 assert_eq!(places, 96 * dia.diagonals() as u128);

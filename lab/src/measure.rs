@@ -35,6 +35,7 @@ pub const STANDARD: &[Format] = &[
     Format::Ell,
     Format::SellP,
     Format::SellPSorted,
+    Format::Sell16,
     Format::Bcsr(BlockSize::B2x2),
     Format::Bcsr(BlockSize::B3x3),
     Format::Bcsr(BlockSize::B6x6),

@@ -200,7 +200,7 @@ fn stated_from_csr(format: Format, sorted: bool, sizes: &Sizes) -> i64 {
     let block_rows = |size: BlockSize| rows / size.rows() as i64 + 1;
     let (before, beside) = match format {
         Format::Dia => (8 * (rows + columns) + copy, 0),
-        Format::Ell | Format::SellP => (4 * rows, 0),
+        Format::Ell | Format::SellP | Format::Sell16 => (4 * rows, 0),
         Format::SellPSorted => (20 * rows, 0),
         Format::Bcsr(size) => (nnz / 2 + 4 * block_rows(size) + copy, 0),
         // A block has at least one entry.
@@ -224,7 +224,8 @@ fn stated_to_csr(format: Format, sizes: &Sizes) -> i64 {
         Format::Bellpack(size) => 8 * (rows + format_bytes / (256 * size.columns() as i64)) + 12 * rows,
         Format::Coo => -entry * nnz,
         Format::Hyb(_) => 8 * rows,
-        Format::Ell | Format::SellP | Format::SellPSorted | Format::CmrsPadded | Format::Cmrs(_) => 0,
+        Format::Ell | Format::SellP | Format::SellPSorted | Format::Sell16 => 0,
+        Format::CmrsPadded | Format::Cmrs(_) => 0,
         _ => -format_bytes,
     };
     csr + format_bytes + beside
@@ -243,6 +244,7 @@ fn conversions_take_as_much_memory_as_they_state() {
         Format::Ell,
         Format::SellP,
         Format::SellPSorted,
+        Format::Sell16,
         Format::Dia,
         Format::Hyb(HybSplit::SmallestStorage),
         Format::Bcsr(BlockSize::B2x3),

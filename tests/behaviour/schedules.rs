@@ -44,6 +44,7 @@ fn is_of_huge_matrices(entry: &str) -> bool {
         "csr_from_dia_",
         "csr_from_later_",
         "csr_from_padded_",
+        "csr_from_sell_16_",
         "csr_from_sliced_",
         "padded_from_csr_",
         "strip_offsets_",

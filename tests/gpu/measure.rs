@@ -42,6 +42,7 @@ const TIMED_FORMATS: &[&str] = &[
     "ell-subwarp",
     "sell-p",
     "sell-p-sorted",
+    "sell-16",
     "bcsr-3x3",
     "bcsr-4x4",
     "bellpack-3x3",

@@ -58,10 +58,14 @@ pub fn matrices<T: Real>() -> Vec<(String, Csr<T>)> {
         ("a few rows of four", 20, [0, 4, 1, 2, 3].repeat(13)),
         ("five long rows", 500, vec![200, 64, 0, 1, 333]),
         ("many diagonals", 4000, vec![40; 40]),
+        ("columns around 16 bits", 65_600, vec![3; 100]),
         ("one row more than two slices", 300, (0..129).map(|row| row * 5 % 23).collect()),
     ] {
         matrices.push((name.into(), with_rows(columns, &lengths, &mut numbers)));
     }
+    // Neighbouring rows whose columns do not fit into 16 bits together.
+    let far_apart: Vec<usize> = (0..130).map(|row| if row % 50 == 7 { 60 } else { row % 4 }).collect();
+    matrices.push(("columns far apart".into(), with_rows(1 << 22, &far_apart, &mut numbers)));
     let diagonal: Vec<u32> = (0..777).collect();
     let values = numbers.vector(777);
     matrices.push(("one diagonal".into(), Csr::try_from_triplets(777, 777, &diagonal, &diagonal, &values).unwrap()));

@@ -16,6 +16,7 @@ const FORMATS: &[Format] = &[
     Format::CsrScalar,
     Format::CsrLoadBalanced,
     Format::SellP,
+    Format::Sell16,
     Format::Coo,
     Format::Hyb(HybSplit::Automatic),
     Format::CmrsPadded,

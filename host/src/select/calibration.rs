@@ -31,6 +31,9 @@ const CONVERSION_TERMS: usize = 3;
 /// How much longer than others a kernel is taken to be of which there are no measurements: better one that is known.
 const UNKNOWN: f64 = 1.5;
 
+/// Kernels that do the same in another way: one that was not measured is taken to be like the other, with bytes of its own.
+const ALIKE: [(&str, &str); 1] = [("sell-16", "sell-p")];
+
 /// Seconds for each of [`TERMS`] on a device of which nothing is known, but for that the CPU's longest row and waves
 /// cost nothing of their own.
 const NEUTRAL_GPU: Terms = [5e-6, 1e-12, 1e-12, 2e-13, 1e-13, 1e-12, 1e-7, 1e-8];
@@ -172,8 +175,9 @@ impl Calibration {
 
     /// Seconds that this work takes in the precision of `analysis`.
     pub fn multiply_seconds(&self, analysis: &Analysis, work: &Work) -> f64 {
-        let fitted = self.kernels.get(precision(analysis)).and_then(|kernels| kernels.get(work.kernel));
-        match fitted {
+        let of = |kernel: &str| self.kernels.get(precision(analysis)).and_then(|kernels| kernels.get(kernel));
+        let alike = || ALIKE.iter().find(|(kernel, _)| *kernel == work.kernel).and_then(|(_, other)| of(other));
+        match of(work.kernel).or_else(alike) {
             Some(fitted) => dot(&fitted.seconds, &work.terms),
             None => UNKNOWN * dot(&self.other, &work.terms),
         }

@@ -3,8 +3,7 @@
 use super::sections::Sections;
 use super::{Layout, Summary};
 use crate::format::{
-    Bcsr, Bellpack, BlockSize, Cmrs, CmrsPadded, Coo, Csr, Dia, Ell, Hyb, Matrix, PartitionRows, Sell16, SellP,
-    Slicing,
+    Bcsr, Bellpack, BlockSize, Cmrs, CmrsPadded, Coo, Csr, Dia, Ell, Hyb, Matrix, PartitionRows, Sell16, SellP, Slicing,
 };
 use crate::real::Real;
 
@@ -63,7 +62,8 @@ pub(super) fn read<T: Real>(layout: &Layout, bytes: &[u8]) -> Result<Matrix<T>, 
         }
         SELL_16 => {
             let (begins, bases) = (s.elements("slice_begins")?, s.elements("bases")?);
-            Sell16::try_new(rows, columns, begins, bases, s.elements("column_offsets")?, s.values()?).map(Matrix::Sell16)
+            Sell16::try_new(rows, columns, begins, bases, s.elements("column_offsets")?, s.values()?)
+                .map(Matrix::Sell16)
         }
         BCSR => {
             let [height, width] = sizes(s)?;
