@@ -8,11 +8,28 @@ use cuda_std::warp::{WARP_LANES, lane_id};
 use cuda_std::{Global, GlobalMut, GpuFloat, kernel};
 
 use crate::Offset;
-use crate::csr::sum_of_entries;
+use crate::block::unrolled;
 use crate::reduction::sum_over_lanes;
 
+/// Entries that a lane loads at the same time.
+const AT_ONCE: u32 = 4;
+
+/// What a lane knows of its row before it reads x.
+#[derive(Clone, Copy)]
+struct Row<O> {
+    /// Whether there is a row for this lane.
+    inside: bool,
+    number: u32,
+    /// The lane's next entry, and where the row ends.
+    entry: O,
+    end: O,
+    /// The columns of that entry and of those after it that are the lane's.
+    columns: [u32; AT_ONCE as usize],
+}
+
 /// The elements of x = T⁻¹ b in the rows of some levels, of which those before are done. `LANES` lanes share a row. A
-/// single level can have any grid; several take one block, which goes from level to level by barriers.
+/// single level can have any grid; several take one block, which goes from level to level by barriers, and loads what it
+/// needs of the next row before it is done with the last one: what a level takes is little but the wait for memory.
 ///
 /// # Safety
 /// The grid has one block unless `end_level` is `first_level` + 1; blocks are made of whole warps. `level_offsets` has an
@@ -43,31 +60,81 @@ pub unsafe fn triangular_levels<T: GpuFloat, O: Offset, const LANES: u32>(
     x: GlobalMut<T>,
 ) {
     let lane = lane_id() % LANES;
+    // Where this warp begins in a level, and how far it goes in a step. It stays together, because its lanes meet in sums.
+    let (first, stride) = (index_1d() / WARP_LANES * (WARP_LANES / LANES), grid_threads() / LANES);
+    let columns_from = |entry: O, end: O| {
+        let mut columns = [0; AT_ONCE as usize];
+        unrolled(AT_ONCE, |n| {
+            if entry + O::from(n * LANES) < end {
+                columns[n as usize] = column_indices.load(entry + O::from(n * LANES));
+            }
+        });
+        columns
+    };
+    // Values, and elements of x.
+    let factors_from = |row: &Row<O>| {
+        let mut factors = [(T::ZERO, T::ZERO); AT_ONCE as usize];
+        unrolled(AT_ONCE, |n| {
+            let entry = row.entry + O::from(n * LANES);
+            if entry < row.end {
+                factors[n as usize] = (values.load(entry), x.load(row.columns[n as usize]));
+            }
+        });
+        factors
+    };
+    let load_row = |place: u32, end_place: u32| {
+        let mut row = Row {
+            inside: place < end_place,
+            number: 0,
+            entry: O::from(0),
+            end: O::from(0),
+            columns: [0; AT_ONCE as usize],
+        };
+        if row.inside {
+            (row.entry, row.end) = (row_offsets.load(place) + O::from(lane), row_offsets.load(place + 1));
+            row.number = order.load(place);
+            row.columns = columns_from(row.entry, row.end);
+        }
+        row
+    };
     let mut level = first_level;
+    let mut end_place = level_offsets.load(level + 1);
+    let mut place = level_offsets.load(level) + first;
+    let mut row = load_row(place + lane_id() / LANES, end_place);
     while level < end_level {
-        if level > first_level {
-            // What the level before wrote is read from here on.
+        let mut factors = factors_from(&row);
+        let (mut right_hand_side, mut inverse) = (T::ZERO, T::ZERO);
+        if row.inside {
+            (right_hand_side, inverse) = (b.load(row.number), inverse_diagonal.load(place + lane_id() / LANES));
+        }
+        // While these are on their way, so is what of the next row does not depend on this one.
+        let (mut next_level, mut next_place) = (level, place + stride);
+        if next_place >= end_place {
+            (next_level, next_place) = (level + 1, end_place + first);
+            end_place = if next_level < end_level { level_offsets.load(next_level + 1) } else { 0 };
+        }
+        let next_row = load_row(next_place + lane_id() / LANES, end_place);
+
+        let mut sum = T::ZERO;
+        while row.entry < row.end {
+            unrolled(AT_ONCE, |n| {
+                if row.entry + O::from(n * LANES) < row.end {
+                    let (value, element) = factors[n as usize];
+                    sum = value.mul_add(element, sum);
+                }
+            });
+            row.entry = row.entry + O::from(AT_ONCE * LANES);
+            row.columns = columns_from(row.entry, row.end);
+            factors = factors_from(&row);
+        }
+        let sum = sum_over_lanes::<T, LANES>(sum);
+        if lane == 0 && row.inside {
+            x.store(row.number, (right_hand_side - sum) * inverse);
+        }
+        if level < next_level && next_level < end_level {
+            // What this level wrote is read from here on.
             sync_threads();
         }
-        let end_place = level_offsets.load(level + 1);
-        // The warp stays together, because its lanes meet in the sum.
-        let mut first_place = level_offsets.load(level) + index_1d() / WARP_LANES * (WARP_LANES / LANES);
-        while first_place < end_place {
-            let place = first_place + lane_id() / LANES;
-            let mut sum = T::ZERO;
-            if place < end_place {
-                let (begin, end) = (row_offsets.load(place), row_offsets.load(place + 1));
-                sum = sum_of_entries::<T, O, LANES>(begin + O::from(lane), end, column_indices, values, |column| {
-                    x.load(column)
-                });
-            }
-            let sum = sum_over_lanes::<T, LANES>(sum);
-            if lane == 0 && place < end_place {
-                let row = order.load(place);
-                x.store(row, (b.load(row) - sum) * inverse_diagonal.load(place));
-            }
-            first_place += grid_threads() / LANES;
-        }
-        level += 1;
+        (level, place, row) = (next_level, next_place, next_row);
     }
 }

@@ -16,7 +16,10 @@ use crate::spmv::Device;
 
 /// Lanes that work on a level at most for it to be small: several small levels are one launch of one block, because a
 /// launch takes longer than such a level.
-const SMALL_LEVEL: u32 = 2048;
+const SMALL_LEVEL: u32 = 4096;
+
+/// Threads of that block at most: more leave each of them too few registers.
+const MOST_THREADS: u32 = 768;
 
 /// Rows of a level at least for the CPU to solve them in parallel, and rows that a thread takes at a time.
 const ROWS_AT_ONCE: usize = 1024;
@@ -226,7 +229,7 @@ fn grid(batch: Batch, device: &Device) -> Grid {
     if batch.end_level - batch.first_level == 1 {
         return device.grid(batch.lanes);
     }
-    let most = device.threads_per_multiprocessor.clamp(32, 1024) / 32 * 32;
+    let most = device.threads_per_multiprocessor.clamp(32, MOST_THREADS) / 32 * 32;
     let threads_per_block = batch.lanes.next_multiple_of(32).min(most.into()) as u32;
     Grid { blocks: 1, threads_per_block, shared_bytes: 0 }
 }
@@ -312,10 +315,10 @@ mod tests {
     fn neighbouring_small_levels_are_one_launch() {
         let batch = |first_level, end_level, lanes| Batch { first_level, end_level, lanes };
         assert_eq!(
-            batches(&[0, 10, 2058, 4107, 4108, 4110], 1),
-            [batch(0, 2, 2048), batch(2, 3, 2049), batch(3, 5, 2)]
+            batches(&[0, 10, 4106, 8203, 8204, 8206], 1),
+            [batch(0, 2, 4096), batch(2, 3, 4097), batch(3, 5, 2)]
         );
-        assert_eq!(batches(&[0, 512, 1025], 4), [batch(0, 1, 2048), batch(1, 2, 2052)]);
+        assert_eq!(batches(&[0, 1024, 2049], 4), [batch(0, 1, 4096), batch(1, 2, 4100)]);
         assert_eq!(batches(&[0], 16), []);
     }
 }

@@ -3,8 +3,8 @@
 use warp_spmv::dense::{
     Axpby, BicgstabDirection, BicgstabUpdate, CgUpdate, Columns, Combined, Dot, DotAndSquare, EigenResidual,
     FIRST_SLOT, Fill, ITERATION, LanczosUpdate, MINUS_ONE, MinresUpdate, Multicolumn, Multiplied, ONE, PagerankUpdate,
-    Pass, PipelinedCgUpdate, PreconditionedBicgstabUpdate, PreconditionedPipelinedCgUpdate, STATUS, Scaled, Space,
-    Step, ZERO,
+    Pass, PipelinedCgUpdate, PreconditionedBicgstabUpdate, PreconditionedPipelinedCgUpdate, STATUS, Scaled,
+    ScaledTwice, Space, Step, ZERO,
 };
 use warp_spmv::executor::Executor;
 use warp_spmv::verify::Accumulator;
@@ -87,6 +87,10 @@ pub fn check_passes<T: Real, E: Executor>(executor: &E) {
     });
     check_pass::<T, E, _, 1, 1, 1, 0>(executor, Scaled, |[a], [x], [y]| {
         *y = a * x;
+        []
+    });
+    check_pass::<T, E, _, 1, 1, 2, 0>(executor, ScaledTwice, |[a], [x], [y, z]| {
+        (*y, *z) = (a * x, a * x);
         []
     });
     check_pass::<T, E, _, 2, 1, 1, 0>(executor, Axpby, |[a, b], [x], [y]| {

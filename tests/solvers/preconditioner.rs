@@ -47,7 +47,7 @@ fn from_entries<T: Real>(rows: usize, entries: &BTreeMap<(usize, usize), f64>) -
     Csr::try_from_triplets(rows, rows, &row_indices, &column_indices, &values).unwrap()
 }
 
-/// Two halves of rows that take elements from each other only: two levels that are too large for one block.
+/// Two halves of rows that take elements from each other only: two levels.
 fn two_levels<T: Real>(half: usize) -> Csr<T> {
     let mut entries = BTreeMap::new();
     for row in 0..half {
@@ -74,7 +74,8 @@ fn matrices<T: Real>() -> Vec<(&'static str, bool, Csr<T>)> {
     list.push(("no row", true, diagonal(&[])));
     list.push(("one row", true, diagonal(&[3.0])));
     list.push(("diagonal", true, diagonal(&(0..70).map(|row| 1.0 + row as f64).collect::<Vec<_>>())));
-    list.push(("two levels", true, two_levels(2100)));
+    list.push(("two levels of more rows than a block has threads", true, two_levels(1100)));
+    list.push(("two levels that are too large for one block", true, two_levels(4100)));
     list.push(("symmetric", true, dominant(150, 3, true)));
     list.push(("nonsymmetric", false, dominant(130, 5, false)));
     list.push(("nearly dense", true, dominant(90, 60, true)));

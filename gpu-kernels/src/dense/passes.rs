@@ -168,6 +168,13 @@ passes! {
     /// y ← a x
     Scaled: coefficients [a], reads [x], overwrites [y], updates [], { *y = a * x }, sums [];
 
+    /// y, z ← a x
+    ScaledTwice: coefficients [a], reads [x], overwrites [y z], updates [],
+    {
+        *y = a * x;
+        *z = *y;
+    }, sums [];
+
     /// y ← a x + b y
     Axpby: coefficients [a b], reads [x], overwrites [], updates [y], { *y = a * x + b * *y }, sums [];
 

@@ -42,7 +42,7 @@ pub(crate) use columns::{combine_launch, combine_on_host, gram_launch, gram_on_h
 pub use gpu_kernels::dense::passes::{
     Axpby, BicgstabDirection, BicgstabUpdate, CgUpdate, Combined, Correction, Dot, DotAndSquare, EigenResidual, Fill,
     LanczosUpdate, MinresUpdate, Multiplied, PagerankUpdate, Pass, PipelinedCgUpdate, PreconditionedBicgstabUpdate,
-    PreconditionedPipelinedCgUpdate, Scaled,
+    PreconditionedPipelinedCgUpdate, Scaled, ScaledTwice,
 };
 pub use gpu_kernels::dense::program::{ITERATION, STATUS, Step};
 pub use mixed::MixedOperands;

@@ -2,8 +2,8 @@
 
 use super::method::{FIRST_METHOD_SLOT, Iteration, Method, NOT_FINITE, Problem, Size, breakdown_code};
 use crate::dense::{
-    BicgstabDirection, BicgstabUpdate, CgUpdate, Dot, DotAndSquare, ONE, PreconditionedBicgstabUpdate, Program, Scaled,
-    Step,
+    BicgstabDirection, BicgstabUpdate, CgUpdate, Dot, DotAndSquare, ONE, PreconditionedBicgstabUpdate, Program,
+    ScaledTwice, Step,
 };
 use crate::error::Error;
 use crate::executor::Executor;
@@ -104,8 +104,7 @@ impl<T: Real, E: Executor> Iteration<T, E> for BicgstabIteration<T, E> {
 
     fn start(&mut self, problem: &mut Problem<'_, T, E>) -> Result<(), Error> {
         let Problem { residual: r, space, .. } = problem;
-        space.pass(Scaled, [ONE], [r], [&mut self.p])?;
-        space.pass(Scaled, [ONE], [r], [&mut self.shadow])?;
+        space.pass(ScaledTwice, [ONE], [r], [&mut self.p, &mut self.shadow])?;
         space.pass(Dot, [], [r, &self.shadow], [])?;
         space.finish(RHO, &self.first)
     }

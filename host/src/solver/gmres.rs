@@ -1,7 +1,9 @@
 //! Restarted GMRES.
 
 use super::method::{FIRST_METHOD_SLOT, Iteration, Method, NOT_FINITE, Problem, Size, breakdown_code};
-use crate::dense::{Axpby, Columns, ColumnsMut, Dot, Multicolumn, ONE, Part, Program, Scaled, Step, ZERO};
+use crate::dense::{
+    Axpby, Columns, ColumnsMut, Dot, Multicolumn, ONE, Part, PartMut, Program, Scaled, ScaledTwice, Step, ZERO,
+};
 use crate::error::Error;
 use crate::executor::Executor;
 use crate::plan::Vector;
@@ -10,7 +12,7 @@ use crate::real::Real;
 /// GMRES(m) (Saad & Schultz 1986, §3), for any regular matrix. The preconditioner is on the right, so that the residual is
 /// that of A x = b. The basis is orthogonalised by classical Gram-Schmidt, done twice (Giraud, Langou & Rozložník 2005).
 ///
-/// Iteration j of a cycle takes a product with the matrix, one with the preconditioner, and reads and writes about 4 j + 12
+/// Iteration j of a cycle takes a product with the matrix, one with the preconditioner, and reads and writes about 4 j + 11
 /// vectors; x is updated at the end of a cycle, which takes one product more. Vectors besides b and x: m + 3, or m + 4.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gmres {
@@ -207,8 +209,8 @@ impl<T: Real, E: Executor> GmresIteration<T, E> {
         let Problem { residual: r, space, .. } = problem;
         space.pass(Dot, [], [r, r], [])?;
         space.finish(SQUARE, &self.first)?;
-        space.pass(Scaled, [INVERSE], [r], [&mut self.v])?;
-        space.pass_over_parts(Scaled, [ONE], [Part::whole(&self.v)], [self.basis.column_mut(0)])
+        let first = [PartMut::whole(&mut self.v), self.basis.column_mut(0)];
+        space.pass_over_parts(ScaledTwice, [INVERSE], [Part::whole(&*r)], first)
     }
 }
 
@@ -241,8 +243,8 @@ impl<T: Real, E: Executor> Iteration<T, E> for GmresIteration<T, E> {
             space.pass(Dot, [], [w, w], [])?;
             space.finish(SQUARE, &self.columns[column as usize])?;
             if column + 1 < self.layout.cycle {
-                space.pass(Scaled, [INVERSE], [w], [&mut *v])?;
-                space.pass_over_parts(Scaled, [ONE], [Part::whole(v)], [basis.column_mut(count)])?;
+                let next = [PartMut::whole(v), basis.column_mut(count)];
+                space.pass_over_parts(ScaledTwice, [INVERSE], [Part::whole(&*w)], next)?;
             }
         }
         self.update(problem, None)?;

@@ -4,7 +4,7 @@
 //! of the residual, and only the factors a and b differ.
 
 use super::{Inverse, PreconditionerOptions, Recipe, inverse_diagonal};
-use crate::dense::{Correction, FIRST_SLOT, Multiplied, ONE, Scaled, Space};
+use crate::dense::{Correction, FIRST_SLOT, Multiplied, ONE, ScaledTwice, Space};
 use crate::error::Error;
 use crate::executor::Executor;
 use crate::format::Csr;
@@ -101,8 +101,7 @@ impl<T: Real, E: Executor> Inverse<T, E> for Polynomial<'_, T, E> {
     fn apply(&mut self, space: &mut Space<'_, E>, r: &Vector<T, E>, z: &mut Vector<T, E>) -> Result<(), Error> {
         let Self { inverse_diagonal, scaled, degree, w, d } = self;
         space.pass(Multiplied, [ONE], [inverse_diagonal, r], [w])?;
-        space.pass(Scaled, [FIRST_SLOT], [w], [d])?;
-        space.pass(Scaled, [FIRST_SLOT], [w], [z])?;
+        space.pass(ScaledTwice, [FIRST_SLOT], [w], [d, z])?;
         for step in 1..=*degree {
             scaled.apply(-T::ONE, d, T::ONE, w)?;
             let a = FIRST_SLOT + 2 * step;
