@@ -10,6 +10,8 @@ pub trait Real: Element + gpu_kernels::absent::Absent + crate::io::Value + std::
     const UNIT_ROUNDOFF: f64;
     /// The smallest positive number.
     const SMALLEST_SUBNORMAL: f64;
+    /// What an addition of a GPU's atomic units may lose: in `f32` they take subnormal numbers for 0 (PTX ISA, `atom`).
+    const ATOMIC_UNDERFLOW: f64;
     /// The largest finite number.
     const LARGEST: f64;
 
@@ -28,6 +30,7 @@ impl Real for f32 {
     const PRECISION: &'static str = "float32";
     const UNIT_ROUNDOFF: f64 = f32::EPSILON as f64 / 2.0;
     const SMALLEST_SUBNORMAL: f64 = f32::from_bits(1) as f64;
+    const ATOMIC_UNDERFLOW: f64 = f32::MIN_POSITIVE as f64;
     const LARGEST: f64 = f32::MAX as f64;
 
     fn from_f64(value: f64) -> Self {
@@ -51,6 +54,7 @@ impl Real for f64 {
     const PRECISION: &'static str = "float64";
     const UNIT_ROUNDOFF: f64 = f64::EPSILON / 2.0;
     const SMALLEST_SUBNORMAL: f64 = f64::from_bits(1);
+    const ATOMIC_UNDERFLOW: f64 = Self::SMALLEST_SUBNORMAL;
     const LARGEST: f64 = f64::MAX;
 
     fn from_f64(value: f64) -> Self {

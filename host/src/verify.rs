@@ -131,14 +131,38 @@ impl Verification {
 /// Compares `computed` with `exact`, row by row: |ŷ − y| ≤ γ_k (|α||A||x| + |β||y|) + (n + 2)(1 + |α|) η, where
 /// γ_k = k u / (1 − k u), k is the longest chain of additions of `format` for a row of n entries, plus 3 for the
 /// product, α and β, u is the precision's unit roundoff and η its smallest positive number: a product that underflows
-/// is off by up to η / 2, which α scales (Higham 2002, §2.1 and §3.1).
+/// is off by up to η / 2, which α scales (Higham 2002, §2.1 and §3.1). Where a GPU adds atomically, η is
+/// [`Real::ATOMIC_UNDERFLOW`].
 ///
 /// # Errors
 /// When the lengths differ.
 pub fn verify<T: Real>(computed: &[T], exact: &[Exact], format: Format) -> Result<Verification, Error> {
+    verify_sums(computed, exact, Sums { format, atomic: format == Format::CooAtomic })
+}
+
+/// Compares what [`Plan::apply_transposed`](crate::Plan::apply_transposed) computed with the exact product of the
+/// stored transpose, as [`verify`] does, but with all n entries of a column in one chain, for GPUs add them in any
+/// order, and with atomic additions.
+///
+/// # Errors
+/// When the lengths differ.
+pub fn verify_transposed<T: Real>(computed: &[T], exact: &[Exact]) -> Result<Verification, Error> {
+    verify_sums(computed, exact, Sums { format: Format::CsrScalar, atomic: true })
+}
+
+/// How sums are added up.
+#[derive(Clone, Copy)]
+struct Sums {
+    /// The format that has their longest chain of additions.
+    format: Format,
+    /// Whether a GPU's atomic units add.
+    atomic: bool,
+}
+
+fn verify_sums<T: Real>(computed: &[T], exact: &[Exact], sums: Sums) -> Result<Verification, Error> {
     check_length("computed", computed.len(), exact.len())?;
     let chunks = computed.par_chunks(ROWS_AT_ONCE).zip(exact.par_chunks(ROWS_AT_ONCE)).enumerate();
-    let parts = chunks.map(|(chunk, (computed, exact))| Part::of(chunk * ROWS_AT_ONCE, computed, exact, format));
+    let parts = chunks.map(|(chunk, (computed, exact))| Part::of(chunk * ROWS_AT_ONCE, computed, exact, sums));
     // In the order of the rows, so that sums are the same for any number of threads.
     let whole = parts.collect::<Vec<_>>().into_iter().reduce(Part::and).unwrap_or_default();
     let Part { wrong, worst, worst_row, error_squares, squares } = whole;
@@ -160,10 +184,10 @@ struct Part {
 }
 
 impl Part {
-    fn of<T: Real>(first_row: usize, computed: &[T], exact: &[Exact], format: Format) -> Self {
+    fn of<T: Real>(first_row: usize, computed: &[T], exact: &[Exact], sums: Sums) -> Self {
         let mut part = Self::default();
         for (row, (computed, exact)) in (first_row..).zip(computed.iter().zip(exact)) {
-            let ratio = error_over_bound::<T>(computed.to_f64(), exact, format);
+            let ratio = error_over_bound::<T>(computed.to_f64(), exact, sums);
             // Written so that a NaN counts as wrong.
             if !matches!(ratio.partial_cmp(&1.0), Some(Ordering::Less | Ordering::Equal)) {
                 part.wrong += 1;
@@ -192,10 +216,11 @@ impl Part {
     }
 }
 
-fn error_over_bound<T: Real>(computed: f64, exact: &Exact, format: Format) -> f64 {
+fn error_over_bound<T: Real>(computed: f64, exact: &Exact, sums: Sums) -> f64 {
     let &Exact { sum, largest, alpha } = exact;
-    let ku = (longest_chain(format, sum.terms) + 3) as f64 * T::UNIT_ROUNDOFF;
-    let underflow = (sum.terms + 2) as f64 * (1.0 + alpha) * T::SMALLEST_SUBNORMAL;
+    let ku = (longest_chain(sums.format, sum.terms) + 3) as f64 * T::UNIT_ROUNDOFF;
+    let smallest = if sums.atomic { T::ATOMIC_UNDERFLOW } else { T::SMALLEST_SUBNORMAL };
+    let underflow = (sum.terms + 2) as f64 * (1.0 + alpha) * smallest;
     let bound = ku / (1.0 - ku) * sum.magnitude + underflow;
     let agrees = |same: bool| if same { 0.0 } else { f64::INFINITY };
     // Where the terms together pass the largest number, one order of summing overflows and another does not:
@@ -266,6 +291,19 @@ mod tests {
         for (computed, passes) in [(f64::NAN, true), (f64::NEG_INFINITY, true), (1.0, false)] {
             assert_eq!(verify(&[computed], &exact, Format::Coo).unwrap().passed(), passes, "{computed}");
         }
+    }
+
+    #[test]
+    fn only_an_atomic_addition_in_float32_may_lose_a_subnormal_number() {
+        let matrix = Csr::try_new(1, 1, vec![0u32, 1], vec![0], vec![1e-30f32]).unwrap();
+        let sum = exact(&matrix, 1.0, &[1e-10], 0.0, &[0.0]).unwrap();
+        assert!(!verify(&[0.0f32], &sum, Format::Coo).unwrap().passed());
+        assert!(verify(&[0.0f32], &sum, Format::CooAtomic).unwrap().passed());
+        assert!(verify_transposed(&[0.0f32], &sum).unwrap().passed());
+        assert!(!verify_transposed(&[1e-36f32], &sum).unwrap().passed());
+        let matrix = Csr::try_new(1, 1, vec![0u32, 1], vec![0], vec![1e-300]).unwrap();
+        let sum = exact(&matrix, 1.0, &[1e-15], 0.0, &[0.0]).unwrap();
+        assert!(!verify_transposed(&[0.0f64], &sum).unwrap().passed());
     }
 
     #[test]

@@ -45,7 +45,7 @@ const DRAWN_AT_ONCE: usize = 1 << 16;
 pub struct Rmat {
     /// Logarithm to base 2 of the number of vertices, from 1 to 30.
     pub scale: usize,
-    /// Mean number of edges of a vertex, before those that come twice are dropped; at least 1.
+    /// Mean number of edges of a vertex, before those that come twice are dropped; from 1 to 16 times the vertices.
     pub edges_per_vertex: usize,
     /// Probability of the upper left quarter.
     pub a: f64,
@@ -107,7 +107,9 @@ impl Generate for Rmat {
 
     fn check(&self) -> Result<(), Error> {
         check_range(HELP, "scale", self.scale, 1..=30)?;
-        check_range(HELP, "edges-per-vertex", self.edges_per_vertex, 1..=u32::MAX as usize)?;
+        // Nearly all edges come again long before.
+        let most = (self.rows() * Self::EDGES).min(u32::MAX as usize);
+        check_range(HELP, "edges-per-vertex", self.edges_per_vertex, 1..=most)?;
         for (name, share) in [("a", self.a), ("b", self.b), ("c", self.c)] {
             check_share(HELP, name, share)?;
         }

@@ -164,6 +164,10 @@ fn bad_texts() {
         ("small-world:vertices=9,neighbours=3,rewired=0", "neighbours is \"3\", expected an even number from 2"),
         ("small-world:vertices=9,neighbours=10,rewired=0", "neighbours is \"10\", expected an even number from 2"),
         ("small-world:vertices=9,neighbours=2,rewired=1.5", "rewired is \"1.5\", expected a number from 0 to 1"),
+        (
+            "rmat:scale=5,edges-per-vertex=466666666",
+            "edges-per-vertex is \"466666666\", expected a whole number from 1 to 512",
+        ),
         ("barabasi-albert:vertices=9,edges-per-vertex=0", "edges-per-vertex is \"0\", expected a whole number from 1"),
         ("rectangle:rows=9,columns=9,per-row=3,row-skew=1", "row-skew is \"1\", expected a number from 0 to 0.95"),
         ("rectangle:rows=99,columns=9,per-row=3,row-skew=0.9", "row-skew is \"0.9\", expected less: a row has "),

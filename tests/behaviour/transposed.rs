@@ -42,6 +42,23 @@ fn the_emulator_multiplies_transposed_right() {
 }
 
 /// Larger and smaller grids than the default one cut the work elsewhere.
+/// As a GPU's units do: a sum in float32 that is subnormal comes out as 0, one in float64 does not.
+#[test]
+fn the_emulator_adds_atomically_as_a_gpu() {
+    fn sum<T: Real>(value: f64, x: f64) -> f64 {
+        let executor = Emulated::default();
+        let matrix = Csr::try_new(1, 1, vec![0u32, 1], vec![0], vec![T::from_f64(value)]).unwrap();
+        let x = executor.upload(vec![T::from_f64(x)]).unwrap();
+        let mut y = executor.zeros(1).unwrap();
+        let mut plan = Plan::new(&executor, matrix, Format::CooAtomic).unwrap();
+        plan.apply(T::from_f64(1.0), &x, T::from_f64(0.0), &mut y).unwrap();
+        executor.download(&y).unwrap()[0].to_f64()
+    }
+    assert_eq!(sum::<f32>(1e-30, -1e-10), 0.0);
+    assert_eq!(sum::<f32>(1e-30, 1e-5), f64::from(1e-30f32 * 1e-5f32));
+    assert_eq!(sum::<f64>(1e-300, 1e-15), 1e-300 * 1e-15);
+}
+
 #[test]
 fn transposed_is_right_on_other_grids() {
     for (seed, multiprocessors, threads, threads_per_block, waves) in

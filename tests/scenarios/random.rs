@@ -7,7 +7,7 @@ use std::fmt;
 use warp_spmv::executor::{Emulated, Executor};
 use warp_spmv::format::FillLimit;
 use warp_spmv::spmv::{Layout, Multivector, Tuning};
-use warp_spmv::verify::{exact, verify};
+use warp_spmv::verify::{exact, verify, verify_transposed};
 use warp_spmv::{Csr, Error, Format, Plan, PlanOptions, Real};
 
 use super::{Numbers, as_stored, check_conversion};
@@ -224,8 +224,6 @@ fn check_one<T: Real, E: Executor>(
     }
     .map_err(failed)?;
     let result = executor.download(&result).map_err(failed)?;
-    // Several vectors and the transposed matrix have one chain of additions for each element.
-    let chain = if operation == 0 { plan.format() } else { Format::CsrScalar };
     let tallied = tally.formats.entry((format.to_string(), T::PRECISION)).or_default();
     tallied.0 += 1;
     for vector in 0..vectors {
@@ -234,7 +232,14 @@ fn check_one<T: Real, E: Executor>(
         };
         let expected =
             exact(&stored, alpha, &of(&x, stored.columns()), beta, &of(&y, stored.rows())).map_err(failed)?;
-        let verification = verify(&of(&result, stored.rows()), &expected, chain).map_err(failed)?;
+        let computed = of(&result, stored.rows());
+        let verification = match operation {
+            0 => verify(&computed, &expected, plan.format()),
+            // Several vectors have one chain of additions for each element.
+            1 => verify(&computed, &expected, Format::CsrScalar),
+            _ => verify_transposed(&computed, &expected),
+        }
+        .map_err(failed)?;
         if !verification.passed() {
             let row = verification.worst_row.unwrap_or_default();
             let computed = result[shape.place(stored.rows(), row, vector)];

@@ -1,7 +1,7 @@
 //! What every executor must get right with the transposed matrix.
 
 use warp_spmv::executor::Executor;
-use warp_spmv::verify::{exact, verify};
+use warp_spmv::verify::{exact, verify_transposed};
 use warp_spmv::{Csr, Error, Format, Real};
 
 use super::{FACTORS, Numbers, as_stored, plan, with_rows};
@@ -47,7 +47,7 @@ fn check_against_transpose<T: Real, E: Executor>(
 ) -> Option<f64> {
     let computed = multiply_transposed(executor, matrix, format, (alpha, beta), x, y)?;
     let exact = exact(&matrix.transposed(), alpha, x, beta, y).unwrap();
-    let result = verify(&computed, &exact, Format::CsrScalar).unwrap();
+    let result = verify_transposed(&computed, &exact).unwrap();
     assert!(result.passed(), "{name}, {format}, {}, α {alpha}, β {beta}: {result:?}", T::PRECISION);
     Some(result.worst)
 }

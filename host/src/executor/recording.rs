@@ -45,19 +45,24 @@ impl Recorder {
         // SAFETY: the stream is there, and nothing else uses it.
         let begun = unsafe { cuStreamBeginCapture_v2(self.stream.as_inner(), mode) };
         *thread = (begun == CUresult::CUDA_SUCCESS).then(|| std::thread::current().id());
-        thread.map(|_| Capture(self))
+        thread.map(|_| Capture { recorder: self, ended: false })
     }
 }
 
 /// A recording in progress; ends when it is dropped.
-struct Capture<'a>(&'a Recorder);
+struct Capture<'a> {
+    recorder: &'a Recorder,
+    ended: bool,
+}
 
 impl Capture<'_> {
-    /// The graph of what was launched, or null if something could not be recorded.
-    fn end(&self) -> CUgraph {
+    /// The graph of what was launched, or null if something could not be recorded, or it was taken before.
+    fn end(&mut self) -> CUgraph {
         let mut graph = null_mut();
-        // SAFETY: the stream is there; a failure leaves null or a graph.
-        unsafe { cuStreamEndCapture(self.0.stream.as_inner(), &mut graph) };
+        if !std::mem::replace(&mut self.ended, true) {
+            // SAFETY: the stream is there; a failure leaves null or a graph.
+            unsafe { cuStreamEndCapture(self.recorder.stream.as_inner(), &mut graph) };
+        }
         graph
     }
 }
@@ -66,7 +71,7 @@ impl Drop for Capture<'_> {
     fn drop(&mut self) {
         let graph = self.end();
         destroy(graph);
-        *self.0.thread.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *self.recorder.thread.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 }
 
@@ -117,7 +122,7 @@ impl Graph {
     fn record(gpu: &Cuda, work: &mut dyn FnMut() -> Result<(), Error>) -> Option<Self> {
         gpu.enter().ok()?;
         let freed = gpu.owner.meter.freed.load(Ordering::Relaxed);
-        let capture = gpu.recorder.begin()?;
+        let mut capture = gpu.recorder.begin()?;
         let done = work();
         let graph = capture.end();
         drop(capture);

@@ -163,21 +163,23 @@ reads!(u32, read_32, read_streaming_32, read_streaming_2x32, read_streaming_4x32
 reads!(u64, read_64, read_streaming_64, read_streaming_2x64, read_streaming_4x64);
 
 macro_rules! atomics {
-    ($type:ident, $add:ident) => {
+    ($type:ident, $add:ident, $operand:expr) => {
         pub(crate) unsafe fn $add(place: *mut $type, value: $type) -> $type {
+            let operand = $operand;
             warp_emulator::interleave();
             // SAFETY: the address was checked, and lanes run one at a time.
             unsafe {
                 let before = *place;
-                *place = before + value;
+                *place = operand(operand(before) + operand(value));
                 before
             }
         }
     };
 }
 
-atomics!(f32, atomic_add_f32);
-atomics!(f64, atomic_add_f64);
+// In float32, the GPU's units take subnormal numbers in global memory for 0 of the same sign, and give no others.
+atomics!(f32, atomic_add_f32, |number: f32| if number.is_subnormal() { 0f32.copysign(number) } else { number });
+atomics!(f64, atomic_add_f64, std::convert::identity);
 
 macro_rules! shared {
     ($type:ident, $read:ident, $write:ident) => {
