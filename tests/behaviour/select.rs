@@ -7,7 +7,7 @@ use warp_spmv::executor::{Cpu, Emulated, Executor, Reference};
 use warp_spmv::format::{BlockSize, FillLimit, Matrix, fill_ratios};
 use warp_spmv::select::{
     Analysis, Calibration, Choice, Exclusion, Machine, Measurement, Outcomes, Sampling, Selection, Store, Traffic,
-    choose, choose_with,
+    Work, choose, choose_with,
 };
 use warp_spmv::verify::{exact, verify};
 use warp_spmv::{Csr, Error, Format, Plan, PlanOptions, Real};
@@ -82,6 +82,40 @@ fn a_block_structure_is_found() {
         assert!((fill.ratio(matrix.nnz()) - 1.0).abs() < 1e-9 && fill.uncertainty < 1e-9, "{size:?}");
     }
     assert!(analysis.fill(BlockSize::B7x7).unwrap().ratio(matrix.nnz()) > 1.5);
+}
+
+/// What the work of a kernel says of x: blocks of one entry each ask for it as often as entries do, and rows that were
+/// sorted share nothing of it with their new neighbours.
+#[test]
+fn blocks_and_sorted_rows_gather_what_they_touch() {
+    let gathered = |analysis: &Analysis, format: &str| {
+        Traffic::new(analysis, format.parse().unwrap(), &MACHINE).gathered / analysis.nnz as f64
+    };
+    let scattered = Analysis::new(&generated::<f64>("uniform:rows=20000,per-row=5,lengths=poisson"));
+    for format in ["sell-p", "sell-p-sorted", "bcsr-1x2", "bcsr-3x3", "bellpack-1x2"] {
+        let each = gathered(&scattered, format);
+        assert!((each / 32.0 - 1.0).abs() < 0.05, "{format}: {each} bytes for an entry");
+    }
+    // Here four rows share a sector, whatever stands in it.
+    let grid = Analysis::new(&generated::<f64>("stencil:5:300"));
+    let [sliced, sorted, blocks] = ["sell-p", "sell-p-sorted", "bellpack-2x2"].map(|format| gathered(&grid, format));
+    assert!(sliced < 12.0 && sorted < 1.1 * sliced && blocks < 1.1 * sliced, "{sliced}, {sorted}, {blocks}");
+}
+
+/// Launches, and what HYB does twice.
+#[test]
+fn the_work_of_hyb_is_that_of_its_parts() {
+    let terms = |text: &str, format: &str| {
+        let work = Work::new(&Analysis::new(&generated::<f64>(text)), format.parse().unwrap(), &MACHINE);
+        (work.kernel, work.terms)
+    };
+    // All rows alike: there is only the ELL part.
+    let [(hyb, mine), (ell, its)] = ["hyb-imbalance-limit", "ell"].map(|format| terms("dense:rows=100", format));
+    assert_eq!((hyb, mine), (ell, its));
+    let (hyb, [launches, _, far, ..]) = terms("pareto:rows=30000,k=1.5", "hyb-imbalance-limit");
+    let (_, [once, _, near, ..]) = terms("pareto:rows=30000,k=1.5", "csr-vector");
+    assert_eq!((hyb, launches, once), ("hyb", 3.0, 1.0));
+    assert!(far > near, "{far}, {near}");
 }
 
 fn check_auto<E: Executor>(executor: &E) {
@@ -226,12 +260,12 @@ fn a_calibration_is_fitted_and_kept() {
     let with_file = choose(&analyses[0], cpu.device(), &selection).unwrap();
     assert_eq!((&with_file.calibration, with_file.note), (&calibration.device, None));
     let text = fs::read_to_string(&path).unwrap();
-    let negative = text.replacen("\"other\": [\n    ", "\"other\": [\n    -1", 1);
+    let negative = text.replacen("\"float64\": [\n      ", "\"float64\": [\n      -1", 1);
     assert_ne!(negative, text);
     for (bad, says) in [
         ("", "EOF"),
         ("{}", "missing field"),
-        (&text.replacen("\"schema\": 1", "\"schema\": 99", 1), "a calibration of version 99, expected 1"),
+        (&text.replacen("\"schema\": 2", "\"schema\": 99", 1), "a calibration of version 99, expected 2"),
         (&negative, "seconds, expected none below 0"),
         (&text[..text.len() / 2], "line"),
     ] {

@@ -7,17 +7,20 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::analysis::Analysis;
-use super::least_squares::fit;
+use super::fit::{Sample, fit};
+use super::least_squares;
 use super::machine::Machine;
+use super::time;
 use super::traffic::Traffic;
-use super::work::{TERMS, Terms, Work};
+use super::work::{Terms, Work};
 use crate::error::Error;
 use crate::format::Format;
 use crate::io::replace_file;
+use crate::real::Real;
 use crate::spmv::Device;
 
 /// The version of the files; it grows when a number changes its meaning.
-const SCHEMA: u32 = 1;
+const SCHEMA: u32 = 2;
 
 /// The calibration that comes with the library.
 const H200: &str = include_str!("h200.json");
@@ -34,10 +37,18 @@ const UNKNOWN: f64 = 1.5;
 /// Kernels that do the same in another way: one that was not measured is taken to be like the other, with bytes of its own.
 const ALIKE: [(&str, &str); 1] = [("sell-16", "sell-p")];
 
-/// Seconds for each of [`TERMS`] on a device of which nothing is known, but for that the CPU's longest row and waves
-/// cost nothing of their own.
-const NEUTRAL_GPU: Terms = [5e-6, 1e-12, 1e-12, 2e-13, 1e-13, 1e-12, 1e-7, 1e-8];
+/// Seconds for each of [`TERMS`](super::TERMS) on a device of which nothing is known, but for that the CPU's longest
+/// row and waves cost nothing of their own.
+const NEUTRAL_GPU: Terms = [4e-6, 3e-13, 3e-13, 1.5e-13, 1e-13, 1e-12, 5e-9, 5e-9];
 const NEUTRAL_CPU: Terms = [2e-6, 1e-10, 1e-10, 2e-11, 1e-11, 1e-10, 0.0, 0.0];
+
+/// How much the expectation of a rate counts, as a number of measurements: that all kernels together have what is known
+/// of a device without measurements, and that each kernel has what all have together.
+const STRENGTH_OF_NEUTRAL: f64 = 0.01;
+const STRENGTH_OF_ALL: f64 = 0.05;
+
+/// How much less a slow format counts: the power of the fastest time over its own.
+const SLOW: f64 = 0.5;
 
 /// Seconds for each of the conversion's numbers on a device of which nothing is known.
 const NEUTRAL_CONVERSION: [f64; CONVERSION_TERMS] = [1e-4, 2.0, 2.0];
@@ -48,8 +59,8 @@ pub struct Calibration {
     schema: u32,
     /// The device's name.
     pub device: String,
-    /// What a kernel of which nothing is known takes.
-    other: Terms,
+    /// What all kernels take together, by precision: what is expected of one of which nothing else is known.
+    other: BTreeMap<String, Terms>,
     /// What each kernel takes, by precision and name.
     kernels: BTreeMap<String, BTreeMap<String, Fitted>>,
     /// What each conversion takes, by precision and kind of format.
@@ -59,7 +70,7 @@ pub struct Calibration {
 /// What was fitted to the measurements of a kernel.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Fitted {
-    /// Seconds for each of [`TERMS`].
+    /// Seconds for each of [`TERMS`](super::TERMS).
     seconds: Terms,
     /// Measurements that it was fitted to.
     measurements: usize,
@@ -81,42 +92,42 @@ pub struct Measurement<'a> {
 }
 
 impl Calibration {
-    /// Fits the time of each kernel, and of each kind of conversion, to measurements on one device: coefficients that
-    /// are not negative, for the least sum of squared relative errors.
+    /// Fits the time of each kernel, and of each kind of conversion, to measurements on one device. Errors are relative,
+    /// and those of the fastest formats of a matrix count most.
     pub fn fit(device: &str, machine: &Machine, measurements: &[Measurement<'_>]) -> Self {
-        type Samples<const N: usize> = BTreeMap<String, BTreeMap<String, Vec<([f64; N], f64)>>>;
-        let mut kernels: Samples<{ TERMS.len() }> = BTreeMap::new();
-        let mut conversions: Samples<CONVERSION_TERMS> = BTreeMap::new();
-        let mut all = Vec::new();
+        type Samples<S> = BTreeMap<String, BTreeMap<String, Vec<S>>>;
+        let mut kernels: Samples<Sample> = BTreeMap::new();
+        let mut conversions: Samples<[f64; CONVERSION_TERMS]> = BTreeMap::new();
+        let fastest = fastest(measurements);
         for &Measurement { analysis, format, seconds, conversion } in measurements {
             let work = Work::new(analysis, format, machine);
             let precision = precision(analysis).to_owned();
-            all.push(relative(&work.terms, seconds));
-            let of_precision = kernels.entry(precision.clone()).or_default();
-            of_precision.entry(work.kernel.to_owned()).or_default().push((work.terms, seconds));
+            if seconds > 0.0 {
+                let weight = (fastest[&std::ptr::from_ref(analysis)] / seconds).powf(SLOW);
+                let of_precision = kernels.entry(precision.clone()).or_default();
+                let sample = Sample { terms: work.terms, seconds, weight };
+                of_precision.entry(work.kernel.to_owned()).or_default().push(sample);
+            }
             if let Some(seconds) = conversion.filter(|&seconds| seconds > 0.0) {
                 let of_precision = conversions.entry(precision).or_default();
                 let terms = conversion_terms(analysis, &work.traffic, machine);
-                of_precision.entry(kind(format).to_owned()).or_default().push((terms, seconds));
+                of_precision.entry(kind(format).to_owned()).or_default().push(terms.map(|term| term / seconds));
             }
         }
-        let kernels = kernels.into_iter().map(|(precision, kernels)| {
-            (precision, kernels.into_iter().map(|(kernel, samples)| (kernel, Fitted::new(&samples))).collect())
-        });
-        let conversions = conversions.into_iter().map(|(precision, kinds)| {
-            let fit_kind = |(kind, samples): (String, Vec<([f64; CONVERSION_TERMS], f64)>)| {
-                let rows: Vec<_> = samples.iter().map(|(terms, seconds)| relative(terms, *seconds)).collect();
-                (kind, fit(&rows))
-            };
-            (precision, kinds.into_iter().map(fit_kind).collect())
-        });
-        Self {
-            schema: SCHEMA,
-            device: model_of(device).into(),
-            other: fit(&all),
-            kernels: kernels.collect(),
-            conversions: conversions.collect(),
+        let (mut other, mut fitted) = (BTreeMap::new(), BTreeMap::new());
+        for (precision, kernels) in kernels {
+            let all: Vec<_> = kernels.values().flatten().copied().collect();
+            let together = fit(&all, &NEUTRAL_GPU, STRENGTH_OF_NEUTRAL);
+            let each = kernels.into_iter().map(|(kernel, samples)| (kernel, Fitted::new(&samples, &together)));
+            fitted.insert(precision.clone(), each.collect());
+            other.insert(precision, together);
         }
+        let conversions = conversions.into_iter().map(|(precision, kinds)| {
+            let kinds = kinds.into_iter().map(|(kind, rows)| (kind, least_squares::fit(&rows)));
+            (precision, kinds.collect())
+        });
+        let device = model_of(device).into();
+        Self { schema: SCHEMA, device, other, kernels: fitted, conversions: conversions.collect() }
     }
 
     /// The calibration that comes with the library for this device: that of the H200 for every GPU, because it is the
@@ -132,6 +143,7 @@ impl Calibration {
 
     fn neutral(device: &str, other: Terms) -> Self {
         let (kernels, conversions) = Default::default();
+        let other = BTreeMap::from([f32::PRECISION, f64::PRECISION].map(|precision| (precision.to_owned(), other)));
         Self { schema: SCHEMA, device: device.into(), other, kernels, conversions }
     }
 
@@ -162,7 +174,8 @@ impl Calibration {
         }
         let kernels = calibration.kernels.values().flat_map(BTreeMap::values).flat_map(|fitted| fitted.seconds);
         let conversions = calibration.conversions.values().flat_map(BTreeMap::values).copied().flatten();
-        match calibration.other.into_iter().chain(kernels).chain(conversions).find(|seconds| !is_time(*seconds)) {
+        let other = calibration.other.values().copied().flatten();
+        match other.chain(kernels).chain(conversions).find(|seconds| !is_time(*seconds)) {
             Some(seconds) => Err(format!("a time of {seconds} seconds, expected none below 0")),
             None => Ok(calibration),
         }
@@ -178,9 +191,15 @@ impl Calibration {
         let of = |kernel: &str| self.kernels.get(precision(analysis)).and_then(|kernels| kernels.get(kernel));
         let alike = || ALIKE.iter().find(|(kernel, _)| *kernel == work.kernel).and_then(|(_, other)| of(other));
         match of(work.kernel).or_else(alike) {
-            Some(fitted) => dot(&fitted.seconds, &work.terms),
-            None => UNKNOWN * dot(&self.other, &work.terms),
+            Some(fitted) => time::seconds(&fitted.seconds, &work.terms),
+            None => UNKNOWN * time::seconds(self.together(analysis), &work.terms),
         }
+    }
+
+    /// What is expected of a kernel of which nothing is known; from the other precision if need be.
+    fn together(&self, analysis: &Analysis) -> &Terms {
+        let other = self.other.get(precision(analysis)).or_else(|| self.other.values().next());
+        other.unwrap_or(&NEUTRAL_GPU)
     }
 
     /// Seconds that it takes to get from CSR to `format`.
@@ -193,7 +212,7 @@ impl Calibration {
             Some(seconds) => dot(seconds, &terms),
             // As many times as many bytes as a multiplication takes.
             None => {
-                let [_, stream, ..] = self.other;
+                let [_, stream, ..] = *self.together(analysis);
                 let [constant, csr, stored] = NEUTRAL_CONVERSION;
                 dot(&[constant, csr * stream, stored * stream], &terms)
             }
@@ -202,17 +221,23 @@ impl Calibration {
 }
 
 impl Fitted {
-    fn new(samples: &[(Terms, f64)]) -> Self {
-        let rows: Vec<_> = samples.iter().map(|(terms, seconds)| relative(terms, *seconds)).collect();
-        let seconds = fit(&rows);
-        let mut errors: Vec<_> = rows.iter().map(|row| (dot(&seconds, row) - 1.0).abs()).collect();
+    fn new(samples: &[Sample], expected: &Terms) -> Self {
+        let seconds = fit(samples, expected, STRENGTH_OF_ALL);
+        let error = |sample: &Sample| (time::seconds(&seconds, &sample.terms) / sample.seconds - 1.0).abs();
+        let mut errors: Vec<_> = samples.iter().map(error).collect();
         errors.sort_unstable_by(f64::total_cmp);
         Self { seconds, measurements: samples.len(), error: errors[errors.len() / 2] }
     }
 }
 
-fn relative<const N: usize>(terms: &[f64; N], seconds: f64) -> [f64; N] {
-    terms.map(|term| term / seconds)
+/// The least time that was measured with each matrix.
+fn fastest(measurements: &[Measurement<'_>]) -> BTreeMap<*const Analysis, f64> {
+    let mut fastest = BTreeMap::new();
+    for measurement in measurements.iter().filter(|measurement| measurement.seconds > 0.0) {
+        let least = fastest.entry(std::ptr::from_ref(measurement.analysis)).or_insert(f64::INFINITY);
+        *least = least.min(measurement.seconds);
+    }
+    fastest
 }
 
 fn dot<const N: usize>(left: &[f64; N], right: &[f64; N]) -> f64 {
@@ -231,7 +256,6 @@ fn is_time(seconds: f64) -> bool {
 
 /// "float32" or "float64".
 fn precision(analysis: &Analysis) -> &'static str {
-    use crate::real::Real;
     if analysis.value_bytes == size_of::<f32>() { f32::PRECISION } else { f64::PRECISION }
 }
 

@@ -56,6 +56,9 @@ impl Traffic {
         );
         // DIA goes through x diagonal by diagonal, without gathering.
         let far = if format == Format::Dia { columns as f64 } else { far * sector };
+        // The parts of HYB go through x one after the other.
+        let again = beyond::<V>(analysis, format) as f64 * sector;
+        let far = far + again.min(columns as f64);
         let gathered = sectors::<V>(analysis, format) * sector;
         Self { stored, needed: read + rows + columns, gathered, far, exact }
     }
@@ -145,26 +148,48 @@ pub(super) fn hyb_width<V: Real>(analysis: &Analysis, split: HybSplit) -> usize 
     width
 }
 
+/// Entries in the COO part of HYB; 0 in other formats.
+pub(super) fn beyond<V: Real>(analysis: &Analysis, format: Format) -> usize {
+    match format {
+        Format::Hyb(split) => analysis.lengths.beyond(hyb_width::<V>(analysis, split)),
+        _ => 0,
+    }
+}
+
+/// The part of the rows that sorting by length moves away from their neighbours: none where 32 rows that follow each
+/// other are equally long, as in the inside of a grid, for they keep their order.
+pub(super) fn displaced(analysis: &Analysis) -> f64 {
+    let places = 32.0 * analysis.sums.lane_steps[0] as f64;
+    if places == 0.0 { 0.0 } else { (2.0 * (1.0 - analysis.nnz as f64 / places)).clamp(0.0, 1.0) }
+}
+
 /// Sectors of x that warps ask for.
 fn sectors<V: Real>(analysis: &Analysis, format: Format) -> f64 {
     let locality = &analysis.locality;
     let nnz = analysis.nnz as f64;
     let flat = locality.flat_sectors * nnz;
     let by_row = locality.lane_sectors[0] * nnz;
+    // Where rows are sorted, those that are moved share nothing with their new neighbours.
+    let apart = |sectors: f64| sectors + (1.0 - sectors).max(0.0) * displaced(analysis);
     match format {
         Format::CsrVector(_) | Format::CsrScalar => locality.lane_sectors[lane_place(analysis, format)] * nnz,
         Format::CsrLoadBalanced | Format::CsrMergePath | Format::CsrTiled => flat,
         Format::CsrAutomatic | Format::Auto => flat,
         Format::Coo | Format::CooAtomic | Format::Cmrs(_) | Format::CmrsPadded => flat,
         Format::Dia => (analysis.diagonals.count * analysis.rows * size_of::<V>()) as f64 / SECTOR_BYTES as f64,
-        Format::Ell | Format::EllSubwarp | Format::SellP | Format::SellPSorted | Format::Sell16 => by_row,
+        Format::Ell | Format::EllSubwarp | Format::SellP | Format::Sell16 => by_row,
+        Format::SellPSorted => apart(locality.lane_sectors[0]) * nnz,
         Format::Bcsr(size) | Format::Bellpack(size) => {
             let (blocks, ..) = blocks(analysis, size);
             let bytes = size.columns() * size_of::<V>();
-            blocks as f64 * (bytes as f64 / SECTOR_BYTES as f64).max(1.0)
+            // Lanes have block rows next to each other: what neighbouring rows share, they share as well, the less
+            // the higher blocks are.
+            let shared = (locality.lane_sectors[0] * size.rows() as f64).min(1.0);
+            let shared = if matches!(format, Format::Bellpack(_)) { apart(shared) } else { shared };
+            shared * blocks as f64 * (bytes as f64 / SECTOR_BYTES as f64).max(1.0)
         }
-        Format::Hyb(split) => {
-            let beyond = analysis.lengths.beyond(hyb_width::<V>(analysis, split)) as f64;
+        Format::Hyb(_) => {
+            let beyond = beyond::<V>(analysis, format) as f64;
             locality.lane_sectors[0] * (nnz - beyond) + locality.flat_sectors * beyond
         }
     }

@@ -1,8 +1,9 @@
 //! What a kernel does with a matrix, in the numbers that its time depends on.
 
 use super::analysis::Analysis;
+use super::locality::SECTOR_BYTES;
 use super::machine::Machine;
-use super::traffic::{Traffic, blocks, hyb_width, lane_place, strip_steps};
+use super::traffic::{Traffic, beyond, blocks, displaced, hyb_width, lane_place, strip_steps};
 use super::widening::Widening;
 use crate::format::{Format, Lanes};
 use crate::spmv::{bcsr_lanes, ell_threads_per_row};
@@ -26,9 +27,9 @@ pub struct Work {
     pub kernel: &'static str,
     /// What is moved.
     pub traffic: Traffic,
-    /// By [`TERMS`]: 1 for the launch, bytes that are streamed (the arrays and y), bytes of x from memory, bytes of x
-    /// that are gathered, places that lanes go through, rows or whatever has an end of its own, the steps of the
-    /// longest row, and those of a thread with work of the mean length.
+    /// By [`TERMS`]: launches, bytes that are streamed (the arrays and y), bytes of x from memory and those of y that
+    /// are written out of order, bytes of x that are gathered, places that lanes go through, rows or whatever has an
+    /// end of its own, the steps of the longest row, and those of a thread with work of the mean length.
     pub terms: Terms,
 }
 
@@ -55,20 +56,21 @@ impl Work {
         let y = (analysis.value_bytes * analysis.rows) as f64;
         let streamed = traffic.needed as f64 - vectors + y * shape.writes;
         let terms = [
-            1.0,
+            launches(format, shape.beyond),
             streamed,
-            traffic.far,
+            traffic.far + shape.scattered + (shape.beyond * analysis.value_bytes as f64).min(y),
             traffic.gathered,
             shape.steps * WARP_LANES,
             shape.ends,
             shape.chain,
             waves * shape.mean,
         ];
-        Self { kernel: kernel(analysis, format, machine), traffic, terms }
+        Self { kernel: kernel(analysis, format, machine, shape.beyond), traffic, terms }
     }
 }
 
 /// How a kernel's work is shared out.
+#[derive(Clone, Copy, Default)]
 struct Shape {
     /// Times that y is written.
     writes: f64,
@@ -82,6 +84,10 @@ struct Shape {
     threads: f64,
     /// Steps of a thread.
     mean: f64,
+    /// Bytes of memory around elements of y that are written out of order.
+    scattered: f64,
+    /// Entries in the COO part of HYB.
+    beyond: f64,
 }
 
 impl Shape {
@@ -90,36 +96,25 @@ impl Shape {
         let [some_rows, longest] = [rows.max(1.0), analysis.lengths.longest() as f64];
         let resident = machine.resident_threads as f64;
         let sums = &analysis.sums;
+        let shape = Self { writes: 1.0, ends: rows, scattered: scattered(analysis, format), ..Self::default() };
         let by_thread = |steps: f64, longest: f64| {
             let mean = steps * WARP_LANES / some_rows;
-            Self { writes: 1.0, steps, ends: rows, chain: longest, threads: rows, mean }
+            Self { steps, chain: longest, threads: rows, mean, ..shape }
         };
+        let shared = Self { steps: nnz / WARP_LANES, threads: resident, mean: nnz / resident, ..shape };
         match format {
             Format::CsrScalar | Format::CsrVector(_) => {
                 let place = lane_place(analysis, format);
                 let lanes = (1 << place) as f64;
                 let steps = sums.lane_steps[place] as f64;
                 let mean = nnz / some_rows / lanes;
-                Self { writes: 1.0, steps, ends: rows, chain: longest / lanes, threads: rows * lanes, mean }
+                Self { steps, chain: longest / lanes, threads: rows * lanes, mean, ..shape }
             }
             // Equal shares for all threads; y is scaled before.
-            Format::CsrLoadBalanced
-            | Format::CsrMergePath
-            | Format::CsrAutomatic
-            | Format::Coo
-            | Format::CooAtomic
-            | Format::Auto => Self {
-                writes: 2.0,
-                steps: nnz / WARP_LANES,
-                ends: rows,
-                chain: 0.0,
-                threads: resident,
-                mean: nnz / resident,
-            },
-            Format::CsrTiled => {
-                let mean = nnz / resident;
-                Self { writes: 1.0, steps: nnz / WARP_LANES, ends: rows, chain: 0.0, threads: resident, mean }
+            Format::CsrLoadBalanced | Format::CsrAutomatic | Format::Coo | Format::CooAtomic | Format::Auto => {
+                Self { writes: 2.0, ..shared }
             }
+            Format::CsrMergePath | Format::CsrTiled => shared,
             Format::Dia => {
                 let diagonals = analysis.diagonals.count as f64;
                 by_thread(diagonals * rows / WARP_LANES, diagonals)
@@ -141,28 +136,33 @@ impl Shape {
                 let (blocks, ..) = blocks(analysis, size);
                 let block_rows = analysis.rows.div_ceil(size.rows());
                 let lanes = match format {
-                    Format::Bcsr(_) => f64::from(bcsr_lanes(blocks, block_rows)),
-                    _ => 1.0,
+                    Format::Bcsr(_) => bcsr_lanes(blocks, block_rows),
+                    _ => 1,
                 };
-                let blocks = blocks as f64;
-                let seen = analysis.fill(size).and_then(|fill| fill.lengths.first()).map_or(0, |&(length, _)| length);
+                let lengths = analysis.fill(size).map_or(&[][..], |fill| &fill.lengths);
+                let by_row = |&(length, rows): &(u32, f64)| f64::from(length.div_ceil(lanes)) * rows;
+                let steps: f64 = lengths.iter().map(by_row).sum();
+                let seen = lengths.first().map_or(0, |&(length, _)| length);
                 // The longest row may not be among those that were looked at.
-                let longest = (longest * blocks / nnz.max(1.0)).max(seen.into());
+                let longest = (longest * blocks as f64 / nnz.max(1.0)).max(seen.into());
+                let lanes = f64::from(lanes);
                 Self {
-                    writes: 1.0,
-                    steps: blocks * size.places() as f64 / WARP_LANES,
+                    steps: steps * lanes * size.places() as f64 / WARP_LANES,
                     ends: block_rows as f64,
                     chain: longest / lanes,
                     threads: block_rows as f64 * lanes,
-                    mean: blocks / block_rows.max(1) as f64 / lanes,
+                    mean: steps / block_rows.max(1) as f64,
+                    ..shape
                 }
             }
             Format::Hyb(split) => {
-                let width = hyb_width::<V>(analysis, split);
-                let beyond = analysis.lengths.beyond(width) as f64;
-                let steps = (width as f64 * rows + beyond) / WARP_LANES;
-                let writes = if beyond > 0.0 { 2.0 } else { 1.0 };
-                Self { writes, ends: beyond, mean: width as f64, ..by_thread(steps, width as f64) }
+                let width = hyb_width::<V>(analysis, split) as f64;
+                let beyond = beyond::<V>(analysis, format) as f64;
+                let ell = by_thread(width * rows / WARP_LANES, width);
+                if beyond == 0.0 {
+                    return ell;
+                }
+                Self { writes: 2.0, ends: beyond, steps: ell.steps + beyond / WARP_LANES, beyond, ..ell }
             }
             Format::Cmrs(height) => {
                 let height = height.rows::<V>(analysis.rows, analysis.nnz);
@@ -170,7 +170,7 @@ impl Shape {
                 let steps = strip_steps(analysis, height) as f64;
                 let mean = steps / strips;
                 let chain = (longest / WARP_LANES).max(mean);
-                Self { writes: 1.0, steps, ends: rows, chain, threads: strips * WARP_LANES, mean }
+                Self { steps, chain, threads: strips * WARP_LANES, mean, ..shape }
             }
             Format::CmrsPadded => {
                 let (height, buffers) = PADDED_STRIP;
@@ -178,7 +178,7 @@ impl Shape {
                 let steps = sums.padded_steps as f64;
                 let mean = steps / strips;
                 let chain = (longest / buffers).max(mean);
-                Self { writes: 1.0, steps, ends: rows, chain, threads: strips * WARP_LANES, mean }
+                Self { steps, chain, threads: strips * WARP_LANES, mean, ..shape }
             }
         }
     }
@@ -188,15 +188,38 @@ fn ell_lanes(analysis: &Analysis, machine: &Machine) -> u32 {
     ell_threads_per_row(analysis.rows, analysis.lengths.longest(), machine.resident_threads / WARP_LANES as u64)
 }
 
+/// Bytes of memory around elements of y that are written out of order, where rows were sorted by length: a sector is
+/// read and written whole.
+fn scattered(analysis: &Analysis, format: Format) -> f64 {
+    let together = match format {
+        Format::SellPSorted => 1,
+        Format::Bellpack(size) => size.rows(),
+        _ => return 0.0,
+    };
+    let around = SECTOR_BYTES.saturating_sub(together * analysis.value_bytes);
+    displaced(analysis) * (analysis.rows.div_ceil(together) * around) as f64
+}
+
+/// Launches of a multiplication, after the first: y is scaled before, or sums are carried on after.
+fn launches(format: Format, beyond: f64) -> f64 {
+    match format {
+        Format::CsrLoadBalanced | Format::CsrAutomatic | Format::Coo | Format::Auto => 3.0,
+        Format::CsrMergePath | Format::CsrTiled | Format::CooAtomic => 2.0,
+        Format::Hyb(_) if beyond > 0.0 => 3.0,
+        _ => 1.0,
+    }
+}
+
 /// The kernel of a format, by the name of a format.
-fn kernel(analysis: &Analysis, format: Format, machine: &Machine) -> &'static str {
+fn kernel(analysis: &Analysis, format: Format, machine: &Machine, beyond: f64) -> &'static str {
     let format = match format {
         Format::CsrVector(_) => {
             const BY_PLACE: [Lanes; 6] = [Lanes::L2, Lanes::L2, Lanes::L4, Lanes::L8, Lanes::L16, Lanes::L32];
             Format::CsrVector(BY_PLACE[lane_place(analysis, format)])
         }
         Format::EllSubwarp if ell_lanes(analysis, machine) == 1 => Format::Ell,
-        Format::Hyb(_) => Format::Hyb(Default::default()),
+        Format::Hyb(_) if beyond > 0.0 => Format::Hyb(Default::default()),
+        Format::Hyb(_) => Format::Ell,
         Format::Cmrs(_) => Format::Cmrs(Default::default()),
         format => format,
     };
