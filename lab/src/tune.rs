@@ -1,9 +1,13 @@
 //! From results to a calibration of the choice of a format, and how good the choice is.
 
+use std::collections::BTreeMap;
 use std::fmt::{self, Display};
 
 use host::Format;
-use host::select::{Calibration, Machine, Measurement, Outcomes, Selection, choose_with};
+use host::format::BlockSize;
+use host::select::{
+    Analysis, BlockedModel, Calibration, Launch, Machine, Measurement, Multiprocessor, Outcomes, Selection, choose_with,
+};
 
 use crate::error::Error;
 use crate::record::{Entry, Run};
@@ -77,10 +81,62 @@ impl<'a> Sample<'a> {
     /// How far from the fastest the choices of several rules are.
     pub fn accuracy(&self, calibration: &Calibration) -> Accuracy {
         let mut accuracy = Accuracy::default();
+        let blocked = Blocked::new(self);
         for entry in &self.entries {
-            accuracy.add(entry, &self.machine, calibration);
+            accuracy.add(entry, &self.machine, calibration, &blocked);
         }
         accuracy
+    }
+}
+
+/// The model of Choi, Singh & Vuduc 2010, §6, for each size of blocks of BELLPACK and each width of values. As in the paper its
+/// numbers come from dense matrices, though by least squares from those that were measured anyway.
+struct Blocked {
+    multiprocessors: u32,
+    models: BTreeMap<(usize, (usize, usize)), BlockedModel>,
+}
+
+/// The family of the matrices that the model is fitted to.
+const DENSE: &str = "dense";
+
+impl Blocked {
+    const GPU: Multiprocessor = Multiprocessor::H200;
+
+    fn new(sample: &Sample<'_>) -> Self {
+        let multiprocessors = (sample.machine.resident_threads / u64::from(Self::GPU.threads())).max(1) as u32;
+        let mut measured: BTreeMap<_, Vec<_>> = BTreeMap::new();
+        let dense = |entry: &&&Entry| entry.family.as_deref() == Some(DENSE) && !is_held_out(&entry.filename);
+        for entry in sample.entries.iter().filter(dense) {
+            let Some(analysis) = &entry.analysis else { continue };
+            for (format, _, seconds) in timed(entry) {
+                let Format::Bellpack(size) = format else { continue };
+                let Some(launch) = Launch::of_bellpack(analysis, size, &Self::GPU, multiprocessors) else { continue };
+                measured.entry(Self::key(analysis, size)).or_default().push((launch, seconds));
+            }
+        }
+        let models = measured
+            .into_iter()
+            .filter_map(|(key, launches)| BlockedModel::from_launches(&launches).map(|model| (key, model)));
+        Self { multiprocessors, models: models.collect() }
+    }
+
+    fn key(analysis: &Analysis, size: BlockSize) -> (usize, (usize, usize)) {
+        (analysis.value_bytes, (size.rows(), size.columns()))
+    }
+
+    /// Predicted seconds in BELLPACK with blocks of this size.
+    fn seconds(&self, analysis: &Analysis, size: BlockSize) -> Option<f64> {
+        let launch = Launch::of_bellpack(analysis, size, &Self::GPU, self.multiprocessors)?;
+        Some(self.models.get(&Self::key(analysis, size))?.seconds(&launch))
+    }
+
+    /// The format among these that the model would take.
+    fn choose(&self, analysis: &Analysis, among: impl Iterator<Item = Format>) -> Option<Format> {
+        let predicted = among.filter_map(|format| match format {
+            Format::Bellpack(size) => Some((format, self.seconds(analysis, size)?)),
+            _ => None,
+        });
+        predicted.min_by(|left, right| left.1.total_cmp(&right.1)).map(|(format, _)| format)
     }
 }
 
@@ -109,7 +165,7 @@ pub struct Accuracy {
 }
 
 impl Accuracy {
-    fn add(&mut self, entry: &Entry, machine: &Machine, calibration: &Calibration) {
+    fn add(&mut self, entry: &Entry, machine: &Machine, calibration: &Calibration, blocked: &Blocked) {
         let Some(analysis) = &entry.analysis else { return };
         let times: Vec<_> = timed(entry)
             .filter(|(format, ..)| format.reproducible())
@@ -129,6 +185,10 @@ impl Accuracy {
         };
         let least_bytes =
             possible().min_by_key(|candidate| candidate.traffic.needed).and_then(|candidate| seconds(candidate.format));
+        let formats = || times.iter().map(|&(format, _)| format);
+        let bellpack = blocked.choose(analysis, formats()).and_then(seconds);
+        let bellpacks = formats().filter(|format| matches!(format, Format::Bellpack(_)));
+        let best_bellpack = bellpacks.filter_map(seconds).min_by(f64::total_cmp);
         let hyb = "hyb-bell-garland".parse().ok().and_then(seconds);
         let unit = crate::measure::UNIT;
         for (name, taken) in [
@@ -139,6 +199,8 @@ impl Accuracy {
             ("csr-vector", seconds(unit)),
             ("csr-automatic (Anzt et al. 2020, Algorithm 2)", seconds(analysis.resolve(Format::CsrAutomatic))),
             ("hyb-bell-garland (Bell & Garland 2009, §3.5)", hyb),
+            ("bellpack by its model (Choi, Singh & Vuduc 2010, §6)", bellpack),
+            ("bellpack of the best size", best_bellpack),
         ] {
             let Some(taken) = taken else { continue };
             let losses = match self.rules.iter_mut().position(|rule| rule.name == name) {

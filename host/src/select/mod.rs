@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod analysis;
+mod blocked;
 mod calibration;
 mod choice;
 mod fill;
@@ -23,6 +24,7 @@ mod widening;
 mod work;
 
 pub use analysis::{Analysis, Diagonals};
+pub use blocked::{BlockedModel, Launch, Multiprocessor, Needs};
 pub use calibration::{Calibration, Measurement};
 pub use choice::{Candidate, Choice, Exclusion, Selection, choose, choose_with};
 pub use fill::BlockFill;
