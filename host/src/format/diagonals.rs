@@ -53,12 +53,25 @@ pub(crate) fn occupied_diagonals<T: Real>(matrix: &Csr<T>) -> Vec<i32> {
     // The diagonal through the last row's first column comes first.
     let last_row = matrix.rows().saturating_sub(1);
     let diagonals = Diagonals::new(last_row + matrix.columns());
-    (0..matrix.rows()).into_par_iter().with_min_len(ROWS_AT_ONCE).for_each(|row| {
-        for &column in &matrix.column_indices()[matrix.range(row)] {
-            diagonals.insert(column as usize + last_row - row);
+    let row = |row: usize| &matrix.column_indices()[matrix.range(row)];
+    (0..matrix.rows()).into_par_iter().step_by(ROWS_AT_ONCE).for_each(|first| {
+        let mut before: &[u32] = &[];
+        for number in first..matrix.rows().min(first + ROWS_AT_ONCE) {
+            let columns = row(number);
+            // In a grid or a band most rows have the diagonals of the one before.
+            if !moved_by_one(before, columns) {
+                columns.iter().for_each(|&column| diagonals.insert(column as usize + last_row - number));
+            }
+            before = columns;
         }
     });
     diagonals.iter().map(|diagonal| (diagonal as i64 - last_row as i64) as i32).collect()
+}
+
+/// Whether these are the columns of the row before, each moved by one.
+fn moved_by_one(before: &[u32], columns: &[u32]) -> bool {
+    before.len() == columns.len()
+        && before.iter().zip(columns).all(|(before, column)| column > before && column - before == 1)
 }
 
 #[cfg(test)]

@@ -7,8 +7,12 @@ use super::lengths::{Lengths, RowSums, pass};
 use super::locality::Locality;
 use super::sample::{Sampling, sample};
 use super::widening::Widening;
-use crate::format::{BlockSize, Csr, FillLimit, dia_bytes, occupied_diagonals};
+use crate::format::{BlockSize, Csr, dia_bytes, occupied_diagonals};
 use crate::real::Real;
+
+/// Times the bytes of CSR from which on DIA is out of the question: it saves column indices, which are half of them at
+/// the most, and reads its padding.
+const DIA_TIMES_CSR: u128 = 2;
 
 /// What is known of a matrix after one pass over its row offsets and a look at some of its entries.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -108,7 +112,7 @@ impl Diagonals {
         seen.sort_unstable();
         seen.dedup();
         let least = dia_bytes::<T>(matrix.rows(), seen.len());
-        if sampling == Sampling::Part && !FillLimit::default().allows(least, matrix.bytes()) {
+        if sampling == Sampling::Part && least > DIA_TIMES_CSR * matrix.bytes() {
             return Self { count: seen.len(), exact: false };
         }
         Self { count: occupied_diagonals(matrix).len(), exact: true }

@@ -12,11 +12,12 @@ use crate::real::Real;
 /// Standard errors of a mean between which it is with a probability of 95 %.
 const STANDARD_ERRORS: f64 = 1.96;
 
-/// The part of all entries that is looked at for one size, at most, as one over it.
-const LARGEST_PART: usize = 50;
+/// The part of all entries that is looked at for one size, at most, as one over it: 1 % for all of them together takes
+/// less time than a multiplication.
+const LARGEST_PART: usize = 1000;
 
 /// Entries that may be looked at in any case.
-const ENTRIES: usize = 1 << 16;
+const ENTRIES: usize = 1 << 11;
 
 /// Block rows that are drawn at least, however long they are.
 const LEAST_DRAWS: usize = 64;

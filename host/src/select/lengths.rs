@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
+use std::ops::Range;
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::format::{Csr, RowLengths, Slicing, padded_strip_steps};
+use crate::format::{Csr, Offsets, RowLengths, Slicing, padded_strip_steps};
 use crate::real::Real;
 
 /// Lanes of a warp.
@@ -21,7 +22,7 @@ pub(super) const HEIGHTS: [usize; 7] = [1, 2, 4, 6, 8, 12, 16];
 /// Rows of a strip of padded CMRS.
 const PADDED_HEIGHT: usize = gpu_kernels::cmrs::PADDED_HEIGHT as usize;
 
-/// Rows that one thread looks at at a time: whole windows of sorted SELL-P, warps, and strips of every height.
+/// Rows that one thread looks at at a time: whole windows of sorted SELL-P, slices, warps, and strips of every height.
 const ROWS_AT_ONCE: usize = 3 * Slicing::SORTED.sigma as usize;
 
 /// Lengths below this are counted in an array.
@@ -120,23 +121,6 @@ pub struct RowSums {
 }
 
 impl RowSums {
-    /// Of rows that begin at a multiple of [`ROWS_AT_ONCE`].
-    fn of(lengths: &[usize]) -> Self {
-        let longest = |lengths: &[usize]| lengths.iter().copied().max().unwrap_or(0);
-        Self {
-            lane_steps: LANES
-                .map(|lanes| lengths.chunks(WARP_LANES / lanes).map(|rows| longest(rows).div_ceil(lanes)).sum()),
-            slice_widths: lengths.chunks(Slicing::UNSORTED.slice_size as usize).map(longest).sum(),
-            sorted_slice_widths: lengths.chunks(Slicing::SORTED.sigma as usize).map(sorted_slice_widths).sum(),
-            strip_steps: HEIGHTS
-                .map(|height| lengths.chunks(height).map(|rows| rows.iter().sum::<usize>().div_ceil(WARP_LANES)).sum()),
-            padded_steps: lengths
-                .chunks(PADDED_HEIGHT)
-                .map(|rows| padded_strip_steps(rows.iter().sum(), longest(rows)))
-                .sum(),
-        }
-    }
-
     fn add(&mut self, other: &Self) {
         let add = |sums: &mut [usize], others: &[usize]| sums.iter_mut().zip(others).for_each(|(sum, it)| *sum += it);
         add(&mut self.lane_steps, &other.lane_steps);
@@ -147,28 +131,6 @@ impl RowSums {
     }
 }
 
-/// The widths of the slices of one window that is sorted by length: the longest, and then each that many rows on.
-fn sorted_slice_widths(window: &[usize]) -> usize {
-    let slice = Slicing::SORTED.slice_size as usize;
-    let longest = window.iter().copied().max().unwrap_or(0);
-    if longest >= SHORT {
-        let mut sorted = window.to_vec();
-        sorted.sort_unstable_by(|left, right| right.cmp(left));
-        return sorted.iter().step_by(slice).sum();
-    }
-    let mut counts = [0; SHORT];
-    window.iter().for_each(|&length| counts[length] += 1);
-    let (mut sum, mut next, mut before) = (0, 0, 0);
-    for length in (0..=longest).rev() {
-        before += counts[length];
-        while next < before {
-            sum += length;
-            next += slice;
-        }
-    }
-    sum
-}
-
 /// Counts of a thread.
 #[derive(Default)]
 struct Tally {
@@ -176,19 +138,122 @@ struct Tally {
     short: Vec<usize>,
     long: BTreeMap<usize, usize>,
     sums: RowSums,
+    scratch: Scratch,
+}
+
+/// What a thread uses again and again.
+#[derive(Default)]
+struct Scratch {
+    lengths: Vec<usize>,
+    /// The longest of some rows that follow each other, and their sums.
+    longest: Vec<usize>,
+    sums: Vec<usize>,
+    /// Those of a window that are not short.
+    long: Vec<usize>,
+}
+
+/// Puts one number in the place of each `count` that follow each other.
+fn join(numbers: &mut Vec<usize>, count: usize, join: impl Fn(usize, usize) -> usize) {
+    let joined = numbers.len().div_ceil(count);
+    for place in 0..joined {
+        let end = numbers.len().min((place + 1) * count);
+        numbers[place] = numbers[place * count + 1..end].iter().fold(numbers[place * count], |all, &it| join(all, it));
+    }
+    numbers.truncate(joined);
 }
 
 impl Tally {
-    fn add(mut self, lengths: &[usize]) -> Self {
-        self.short.resize(SHORT, 0);
-        for &length in lengths {
-            match self.short.get_mut(length) {
-                Some(count) => *count += 1,
-                None => *self.long.entry(length).or_default() += 1,
+    /// Adds rows that begin at a multiple of [`ROWS_AT_ONCE`].
+    fn add<T: Real>(mut self, matrix: &Csr<T>, rows: Range<usize>) -> Self {
+        let mut scratch = std::mem::take(&mut self.scratch);
+        scratch.lengths.clear();
+        match matrix.row_offsets() {
+            Offsets::Narrow(offsets) => {
+                scratch.lengths.extend(offsets[rows.start..=rows.end].windows(2).map(|it| (it[1] - it[0]) as usize));
+            }
+            Offsets::Wide(offsets) => {
+                scratch.lengths.extend(offsets[rows.start..=rows.end].windows(2).map(|it| (it[1] - it[0]) as usize));
             }
         }
-        self.sums.add(&RowSums::of(lengths));
+        self.add_neighbours(&mut scratch);
+        for window in scratch.lengths.chunks(Slicing::SORTED.sigma as usize) {
+            self.add_window(window, &mut scratch.long);
+        }
+        self.scratch = scratch;
         self
+    }
+
+    /// Adds what neighbours amount to in the order in which they are: each number of rows from half as many.
+    fn add_neighbours(&mut self, Scratch { lengths, longest, sums, .. }: &mut Scratch) {
+        longest.clone_from(lengths);
+        sums.clone_from(lengths);
+        let steps = |entries: &[usize]| entries.iter().map(|entries| entries.div_ceil(WARP_LANES)).sum::<usize>();
+        let height_of = |height: usize| HEIGHTS.iter().position(|&known| known == height);
+        let mut thirds = Vec::new();
+        for rows in (0..=LANES.len()).map(|power| 1 << power) {
+            if let Some(place) = LANES.iter().position(|&lanes| lanes * rows == WARP_LANES) {
+                let shift = LANES[place].ilog2();
+                let round_up = (1 << shift) - 1;
+                self.sums.lane_steps[place] +=
+                    longest.iter().map(|longest| (longest + round_up) >> shift).sum::<usize>();
+            }
+            if let Some(place) = height_of(rows) {
+                self.sums.strip_steps[place] += steps(sums);
+            }
+            if rows == PADDED_HEIGHT {
+                let strips = sums.iter().zip(&*longest);
+                self.sums.padded_steps +=
+                    strips.map(|(&entries, &longest)| padded_strip_steps(entries, longest)).sum::<usize>();
+            }
+            if rows == Slicing::UNSORTED.slice_size as usize {
+                self.sums.slice_widths += longest.iter().sum::<usize>();
+            }
+            if let Some(place) = height_of(3 * rows) {
+                thirds.clone_from(sums);
+                join(&mut thirds, 3, |left, right| left + right);
+                self.sums.strip_steps[place] += steps(&thirds);
+            }
+            join(longest, 2, usize::max);
+            join(sums, 2, |left, right| left + right);
+        }
+    }
+
+    /// Adds the rows of a window: how many there are of each length, and the widths of its slices when it is sorted by
+    /// length, of which each has that of its first row.
+    fn add_window(&mut self, window: &[usize], long: &mut Vec<usize>) {
+        self.short.resize(SHORT, 0);
+        let slice = Slicing::SORTED.slice_size as usize;
+        let first = window.first().copied().unwrap_or(0);
+        if first < SHORT && window.iter().all(|&length| length == first) {
+            self.short[first] += window.len();
+            self.sums.sorted_slice_widths += window.len().div_ceil(slice) * first;
+            return;
+        }
+        long.clear();
+        let mut counts = [0usize; SHORT];
+        let mut longest = 0;
+        for &length in window {
+            match counts.get_mut(length) {
+                Some(count) => {
+                    *count += 1;
+                    longest = longest.max(length);
+                }
+                None => long.push(length),
+            }
+        }
+        long.sort_unstable_by(|left, right| right.cmp(left));
+        long.iter().for_each(|&length| *self.long.entry(length).or_default() += 1);
+        self.short.iter_mut().zip(counts).for_each(|(count, more)| *count += more);
+        let (mut sum, mut before) = (long.iter().step_by(slice).sum::<usize>(), long.len());
+        let mut next = before.next_multiple_of(slice);
+        for length in (0..=longest).rev() {
+            before += counts[length];
+            while next < before {
+                sum += length;
+                next += slice;
+            }
+        }
+        self.sums.sorted_slice_widths += sum;
     }
 
     fn merge(mut self, other: Self) -> Self {
@@ -204,14 +269,9 @@ impl Tally {
 pub(super) fn pass<T: Real>(matrix: &Csr<T>) -> (Lengths, RowSums) {
     let rows = matrix.rows();
     let chunks = (0..rows.div_ceil(ROWS_AT_ONCE)).into_par_iter().with_min_len(8);
-    let fold = |(tally, mut lengths): (Tally, Vec<usize>), chunk: usize| {
-        let rows = chunk * ROWS_AT_ONCE..rows.min((chunk + 1) * ROWS_AT_ONCE);
-        lengths.clear();
-        lengths.extend(rows.map(|row| matrix.range(row).len()));
-        (tally.add(&lengths), lengths)
-    };
-    let tallies = chunks.fold(<(Tally, Vec<usize>)>::default, fold).map(|(tally, _)| tally);
-    let Tally { short, long, sums } = tallies.reduce(Tally::default, Tally::merge);
+    let add =
+        |tally: Tally, chunk: usize| tally.add(matrix, chunk * ROWS_AT_ONCE..rows.min((chunk + 1) * ROWS_AT_ONCE));
+    let Tally { short, long, sums, .. } = chunks.fold(Tally::default, add).reduce(Tally::default, Tally::merge);
     let counts = short.into_iter().enumerate().filter(|&(_, rows)| rows > 0).chain(long).collect();
     (Lengths { counts }, sums)
 }
@@ -219,7 +279,6 @@ pub(super) fn pass<T: Real>(matrix: &Csr<T>) -> (Lengths, RowSums) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::format::Offsets;
 
     /// A matrix with rows of the given lengths, all entries in its only column.
     fn with_lengths(lengths: &[usize]) -> Csr<f32> {
@@ -277,5 +336,7 @@ mod tests {
         sorted.chunks_mut(1024).for_each(|window| window.sort_unstable_by(|left, right| right.cmp(left)));
         let widths = |lengths: &[usize]| lengths.chunks(64).map(|slice| slice.iter().max().unwrap()).sum::<usize>();
         assert_eq!((sums.slice_widths, sums.sorted_slice_widths), (widths(&all), widths(&sorted)));
+        let strip = |rows: &[usize]| padded_strip_steps(rows.iter().sum(), rows.iter().copied().max().unwrap());
+        assert_eq!(sums.padded_steps, all.chunks(PADDED_HEIGHT).map(strip).sum::<usize>());
     }
 }
