@@ -200,7 +200,7 @@ fn scattered(analysis: &Analysis, format: Format) -> f64 {
     displaced(analysis) * (analysis.rows.div_ceil(together) * around) as f64
 }
 
-/// Launches of a multiplication, after the first: y is scaled before, or sums are carried on after.
+/// Launches of a multiplication: besides the kernel's own, one that scales y before, or that adds carried sums after.
 fn launches(format: Format, beyond: f64) -> f64 {
     match format {
         Format::CsrLoadBalanced | Format::CsrAutomatic | Format::Coo | Format::Auto => 3.0,
