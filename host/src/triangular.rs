@@ -15,8 +15,9 @@ use crate::real::Real;
 use crate::spmv::Device;
 
 /// Lanes that work on a level at most for it to be small: several small levels are one launch of one block, because a
-/// launch takes longer than such a level.
-const SMALL_LEVEL: u32 = 4096;
+/// launch takes longer than such a level. Not more: neighbouring rows of a level read x far apart, about one sector a cycle
+/// on one multiprocessor.
+const SMALL_LEVEL: u32 = 1024;
 
 /// Threads of that block at most: more leave each of them too few registers.
 const MOST_THREADS: u32 = 768;
@@ -315,10 +316,10 @@ mod tests {
     fn neighbouring_small_levels_are_one_launch() {
         let batch = |first_level, end_level, lanes| Batch { first_level, end_level, lanes };
         assert_eq!(
-            batches(&[0, 10, 4106, 8203, 8204, 8206], 1),
-            [batch(0, 2, 4096), batch(2, 3, 4097), batch(3, 5, 2)]
+            batches(&[0, 10, 1034, 2059, 2060, 2062], 1),
+            [batch(0, 2, 1024), batch(2, 3, 1025), batch(3, 5, 2)]
         );
-        assert_eq!(batches(&[0, 1024, 2049], 4), [batch(0, 1, 4096), batch(1, 2, 4100)]);
+        assert_eq!(batches(&[0, 256, 513], 4), [batch(0, 1, 1024), batch(1, 2, 1028)]);
         assert_eq!(batches(&[0], 16), []);
     }
 }

@@ -74,8 +74,8 @@ fn matrices<T: Real>() -> Vec<(&'static str, bool, Csr<T>)> {
     list.push(("no row", true, diagonal(&[])));
     list.push(("one row", true, diagonal(&[3.0])));
     list.push(("diagonal", true, diagonal(&(0..70).map(|row| 1.0 + row as f64).collect::<Vec<_>>())));
-    list.push(("two levels of more rows than a block has threads", true, two_levels(1100)));
-    list.push(("two levels that are too large for one block", true, two_levels(4100)));
+    list.push(("two levels of more rows than a block has threads", true, two_levels(1000)));
+    list.push(("two levels that are too large for one block", true, two_levels(2100)));
     list.push(("symmetric", true, dominant(150, 3, true)));
     list.push(("nonsymmetric", false, dominant(130, 5, false)));
     list.push(("nearly dense", true, dominant(90, 60, true)));
