@@ -46,7 +46,7 @@ fn the_emulator_multiplies_transposed_right() {
 #[test]
 fn the_emulator_adds_atomically_as_a_gpu() {
     fn sum<T: Real>(value: f64, x: f64) -> f64 {
-        let executor = Emulated::default();
+        let executor = Emulated::new(0);
         let matrix = Csr::try_new(1, 1, vec![0u32, 1], vec![0], vec![T::from_f64(value)]).unwrap();
         let x = executor.upload(vec![T::from_f64(x)]).unwrap();
         let mut y = executor.zeros(1).unwrap();
