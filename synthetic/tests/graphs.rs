@@ -105,8 +105,8 @@ fn rmat_shuffled_is_the_same_graph() {
 #[test]
 fn rmat_at_the_limits() {
     // All edges on one place: drawn in parts, not all at once.
-    assert_eq!(checked(&Rmat { a: 1.0, b: 0.0, c: 0.0, edges_per_vertex: 100_000, ..Rmat::new(4) }).nnz(), 1);
-    let matrix = checked(&Rmat { a: 0.0, b: 0.5, c: 0.5, edges_per_vertex: 1000, ..Rmat::new(4) });
+    assert_eq!(checked(&Rmat { a: 1.0, b: 0.0, c: 0.0, edges_per_vertex: 8192, ..Rmat::new(9) }).nnz(), 1);
+    let matrix = checked(&Rmat { a: 0.0, b: 0.5, c: 0.5, edges_per_vertex: 256, ..Rmat::new(4) });
     assert!((0..16).all(|row| matrix.row(row).map(|(column, _)| column).eq([15 - row as u32])));
 }
 

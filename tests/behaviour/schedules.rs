@@ -6,6 +6,7 @@ use std::thread;
 
 use cuda_std::launch::{Grid, Kernel, Launch};
 use gpu_kernels::ceiling::{Gather, ReadOnly};
+use warp_spmv::dense::MixedOperands;
 use warp_spmv::executor::{Emulated, Executor, KernelExecutor};
 use warp_spmv::format::{Cmrs, CmrsPadded, FillLimit, Matrix, Offsets, SellP, Slicing, StripHeight, StripOrder};
 use warp_spmv::memory::Buffer;
@@ -201,6 +202,16 @@ fn refine_once(executor: &Emulated) {
     assert_eq!(report.outcome, Outcome::Converged, "{report:?}");
 }
 
+/// What passes from one precision to the other, to the same: 3 x − y / 2.
+fn mix<T: Real>(executor: &Emulated) {
+    let numbers: Vec<T> = (0..300).map(|number| T::from_f64(f64::from(number))).collect();
+    let x = executor.upload(numbers.clone()).unwrap();
+    let mut y = executor.upload(numbers).unwrap();
+    executor.axpby_mixed(MixedOperands { alpha: 3.0, x: &x, beta: -0.5, y: &mut y }).unwrap();
+    let y = executor.download(&y).unwrap();
+    assert!(y.iter().zip(0..).all(|(&y, number)| y.to_f64() == 2.5 * f64::from(number)), "{y:?}");
+}
+
 /// The kernels that multiply nothing.
 fn run_others(executor: &Emulated) -> Results {
     let grid = Grid { blocks: 2, threads_per_block: 64, shared_bytes: 0 };
@@ -247,6 +258,7 @@ fn run_schedules<T: Real>(others: bool) -> Runs {
         check_columns::<T, _>(emulator);
         check_stop::<T, _>(emulator);
         check_programs(emulator);
+        mix::<T>(emulator);
         let results = precondition::<T>(emulator);
         assert_eq!(first.entry((size, usize::MAX)).or_insert_with(|| results.clone()), &results);
         if others {

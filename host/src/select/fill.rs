@@ -150,6 +150,10 @@ fn row_of<T: Real>(matrix: &Csr<T>, entry: usize) -> usize {
     row
 }
 
+/// What a part of the draws that is seen in none may have with a probability of 95 %, times the draws (the rule of three),
+/// times the effect: two entries in one block instead of two.
+const UNSEEN: f64 = 3.0 * 0.5;
+
 /// [`BlockFill::uncertainty`], from how the number of blocks for an entry differs between draws.
 fn uncertainty(seen: &[Seen], draws: usize) -> f64 {
     let ratio = |seen: &Seen| f64::from(seen.blocks) / seen.entries as f64;
@@ -160,7 +164,8 @@ fn uncertainty(seen: &[Seen], draws: usize) -> f64 {
         _ => {
             let mean = sum / draws as f64;
             let squares: f64 = seen.iter().map(|seen| (ratio(seen) - mean).powi(2) * seen.draws as f64).sum();
-            STANDARD_ERRORS * (squares / (draws as f64 - 1.0) / draws as f64).sqrt() / mean
+            let spread = STANDARD_ERRORS * (squares / (draws as f64 - 1.0) / draws as f64).sqrt() / mean;
+            spread.max(UNSEEN / draws as f64)
         }
     }
 }

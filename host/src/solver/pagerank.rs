@@ -40,7 +40,7 @@ const RING: u32 = CHANGE + 5;
 /// assert_eq!(report.outcome, Outcome::Converged);
 /// assert!(ranks[2] > ranks[0] && ranks[0] > ranks[1]);
 /// // Nothing points at vertex 1.
-/// assert!((ranks[1] - 0.15 / 3.0).abs() < 1e-6);
+/// assert!(f64::abs(ranks[1] - 0.15 / 3.0) < 1e-6);
 /// # Ok(())
 /// # }
 /// ```
