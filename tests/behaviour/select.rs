@@ -79,7 +79,7 @@ fn a_block_structure_is_found() {
     let analysis = Analysis::new(&matrix);
     for &size in &[BlockSize::B2x2, BlockSize::B3x3, BlockSize::B6x6] {
         let fill = analysis.fill(size).unwrap();
-        assert!((fill.ratio(matrix.nnz()) - 1.0).abs() < 1e-9 && fill.uncertainty < 0.02, "{size:?}");
+        assert!((fill.ratio(matrix.nnz()) - 1.0).abs() < 1e-9 && fill.uncertainty < 0.03, "{size:?}");
     }
     assert!(analysis.fill(BlockSize::B7x7).unwrap().ratio(matrix.nnz()) > 1.5);
 }
