@@ -23,6 +23,7 @@ use super::output::{self, printable};
 use super::progress::Progress;
 use super::record::{Environment, Shape, seconds};
 use super::run::{DEFAULT_FORMAT, Precision, executor_parser, on_executor, timed};
+use super::solution::seconds_if_any;
 use super::solve::{at_least_0, format_parser};
 use super::units::{HumanCount, duration};
 
@@ -138,7 +139,8 @@ struct Times {
     #[serde(serialize_with = "seconds")]
     rank: Duration,
     /// An iteration; null where there was none.
-    iteration: Option<f64>,
+    #[serde(serialize_with = "seconds_if_any")]
+    iteration: Option<Duration>,
 }
 
 /// A vertex with its rank.
@@ -235,13 +237,7 @@ impl<T: Real> subject::Visitor for Job<'_, T> {
             iterations: report.iterations,
             residual,
             sum: x.iter().map(|rank| rank.to_f64()).sum(),
-            times: Times {
-                source: arguments.source.verb(),
-                load,
-                prepare,
-                rank: report.elapsed,
-                iteration: iteration.map(|iteration| iteration.as_secs_f64()),
-            },
+            times: Times { source: arguments.source.verb(), load, prepare, rank: report.elapsed, iteration },
             top: top(&x, arguments.top),
             history: report.history,
             out,
@@ -314,7 +310,7 @@ impl Display for Ranking {
         writeln!(f, "prepare       {}", duration(times.prepare))?;
         write!(f, "rank          {}", duration(times.rank))?;
         match times.iteration {
-            Some(iteration) => writeln!(f, ", {} an iteration", duration(Duration::from_secs_f64(iteration)))?,
+            Some(iteration) => writeln!(f, ", {} an iteration", duration(iteration))?,
             None => writeln!(f)?,
         }
         writeln!(f, "outcome       {} after {} iterations", self.outcome, self.iterations)?;

@@ -234,9 +234,7 @@ impl<'e, T: Real, E: Executor> Prepared<'e, T, E> {
         })?;
         Ok(Self { plan: Plan::from_converted(executor, matrix, format)?, convert, upload })
     }
-}
 
-impl<'e, T: Real, E: Executor> Prepared<'e, T, E> {
     /// Chooses a format, and moves the matrix to the executor; how long that takes counts as the conversion.
     fn automatic(executor: &'e E, matrix: Csr<T>, choosing: &Choosing) -> Result<Self, warp_spmv::Error> {
         let (plan, convert) =

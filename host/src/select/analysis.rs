@@ -37,10 +37,10 @@ pub struct Analysis {
     pub fills: Vec<BlockFill>,
     /// Where columns are.
     pub locality: Locality,
-    /// How much wider slices of SELL-16 are than those of SELL-P; none only in a description that was read from a file
+    /// How much wider slices of SELL-16 are than those of SELL-P; the most in a description that was read from a file
     /// without it.
     #[serde(default)]
-    pub widening: Option<Widening>,
+    pub widening: Widening,
 }
 
 /// How many diagonals have entries.
@@ -86,7 +86,7 @@ impl Analysis {
             diagonals,
             fills,
             locality,
-            widening: Some(widening),
+            widening,
         }
     }
 

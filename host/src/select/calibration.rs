@@ -34,10 +34,6 @@ const CONVERSION_TERMS: usize = 3;
 /// How much longer than others a kernel is taken to be of which there are no measurements: better one that is known.
 const UNKNOWN: f64 = 1.5;
 
-/// Kernels of a precision that do the same in another way: one that was not fitted is taken to be like the other, with bytes
-/// of its own. In float64 SELL-16 is slower than its bytes say.
-const ALIKE: [(&str, &str, &str); 1] = [(f32::PRECISION, "sell-16", "sell-p")];
-
 /// Seconds for each of [`TERMS`](super::TERMS) on a device of which nothing is known, but for that the CPU's longest
 /// row and waves cost nothing of their own.
 const NEUTRAL_GPU: Terms = [4e-6, 3e-13, 3e-13, 1.5e-13, 1e-13, 1e-12, 5e-9, 5e-9];
@@ -189,10 +185,7 @@ impl Calibration {
 
     /// Seconds that this work takes in the precision of `analysis`.
     pub fn multiply_seconds(&self, analysis: &Analysis, work: &Work) -> f64 {
-        let of = |kernel: &str| self.kernels.get(precision(analysis)).and_then(|kernels| kernels.get(kernel));
-        let same = (precision(analysis), work.kernel);
-        let alike = || ALIKE.iter().find(|alike| (alike.0, alike.1) == same).and_then(|alike| of(alike.2));
-        match of(work.kernel).or_else(alike) {
+        match self.kernels.get(precision(analysis)).and_then(|kernels| kernels.get(work.kernel)) {
             Some(fitted) => time::seconds(&fitted.seconds, &work.terms),
             None => UNKNOWN * time::seconds(self.together(analysis), &work.terms),
         }

@@ -1,5 +1,7 @@
 //! Rates that explain measured times.
 
+use nalgebra::{SMatrix, SVector};
+
 use super::time::log_seconds;
 use super::work::{TERMS, Terms};
 
@@ -102,25 +104,11 @@ impl State {
         for (place, row) in system.iter_mut().enumerate() {
             row[place] += damping * (row[place] + 1e-6);
         }
-        solve(system, self.slope.map(|slope| -slope))
+        let system = SMatrix::<f64, N, N>::from(system);
+        let step = system.lu().solve(&-SVector::from(self.slope));
+        // A step of no numbers is none that makes anything better.
+        step.map_or([f64::NAN; N], Into::into)
     }
-}
-
-/// The solution of a symmetric positive definite system, by elimination.
-fn solve(mut system: [[f64; N]; N], mut right: Terms) -> Terms {
-    for pivot in 0..N {
-        let row = system[pivot];
-        for below in pivot + 1..N {
-            let factor = system[below][pivot] / row[pivot];
-            system[below].iter_mut().zip(row).for_each(|(element, above)| *element -= factor * above);
-            right[below] -= factor * right[pivot];
-        }
-    }
-    for place in (0..N).rev() {
-        let known: f64 = (place + 1..N).map(|after| system[place][after] * right[after]).sum();
-        right[place] = (right[place] - known) / system[place][place];
-    }
-    right
 }
 
 #[cfg(test)]

@@ -6,7 +6,6 @@ use super::analysis::Analysis;
 use super::lengths::HEIGHTS;
 use super::locality::SECTOR_BYTES;
 use super::machine::Machine;
-use super::widening::Widening;
 use crate::format::{
     BlockSize, Format, HybSplit, PartitionRows, Slicing, bcsr_bytes_of, bellpack_bytes_of, cmrs_bytes, coo_bytes,
     dia_bytes, ell_bytes, padded_bytes_of_places, sell_16_bytes, sell_p_bytes,
@@ -101,7 +100,7 @@ impl Stored {
             Format::SellP => slices(analysis.sums.slice_widths, Slicing::UNSORTED),
             Format::SellPSorted => slices(analysis.sums.sorted_slice_widths, Slicing::SORTED),
             Format::Sell16 => {
-                let widening = analysis.widening.unwrap_or(Widening::MOST);
+                let widening = analysis.widening;
                 let width = widening.width(analysis.sums.slice_widths).round() as u128;
                 let stored = sell_16_bytes::<V>(rows, width);
                 Self { stored, read: stored, exact: widening.exact }

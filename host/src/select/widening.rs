@@ -16,10 +16,14 @@ pub struct Widening {
     pub exact: bool,
 }
 
-impl Widening {
+impl Default for Widening {
     /// Where nothing is known: no row shares a place with another.
-    pub(super) const MOST: Self = Self { ratio: SLICE_ROWS as f64, exact: false };
+    fn default() -> Self {
+        Self { ratio: SLICE_ROWS as f64, exact: false }
+    }
+}
 
+impl Widening {
     /// Looks at some of the slices.
     pub(super) fn new<T: Real>(matrix: &Csr<T>, sampling: Sampling) -> Self {
         let slices = matrix.rows().div_ceil(SLICE_ROWS);

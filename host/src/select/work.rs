@@ -4,7 +4,6 @@ use super::analysis::Analysis;
 use super::locality::SECTOR_BYTES;
 use super::machine::Machine;
 use super::traffic::{Traffic, beyond, blocks, displaced, hyb_width, lane_place, strip_steps};
-use super::widening::Widening;
 use crate::format::{Format, Lanes};
 use crate::spmv::{bcsr_lanes, ell_threads_per_row};
 
@@ -128,7 +127,7 @@ impl Shape {
             Format::SellPSorted => by_thread(sums.sorted_slice_widths as f64 * 2.0, longest),
             Format::Sell16 => {
                 // A thread has two rows, and the longest of them waits as all others do.
-                let widening = analysis.widening.unwrap_or(Widening::MOST);
+                let widening = analysis.widening;
                 let width = widening.width(sums.slice_widths);
                 Self { threads: rows / 2.0, ..by_thread(width * 2.0, longest * widening.ratio) }
             }

@@ -1,6 +1,6 @@
 //! Conjugate gradients.
 
-use super::method::{FIRST_METHOD_SLOT, Iteration, Method, Problem, Size};
+use super::method::{FIRST_METHOD_SLOT, Iteration, Method, Problem, Size, preconditioned};
 use crate::dense::{Axpby, CgUpdate, Dot, ONE, Program, Scaled, Step};
 use crate::error::Error;
 use crate::executor::Executor;
@@ -72,13 +72,7 @@ impl<T: Real, E: Executor> Iteration<T, E> for CgIteration<T, E> {
 
     fn start(&mut self, problem: &mut Problem<'_, T, E>) -> Result<(), Error> {
         let Problem { preconditioner, residual: r, space, .. } = problem;
-        let z = match (&mut self.z, preconditioner) {
-            (Some(z), Some(preconditioner)) => {
-                preconditioner.apply(T::ONE, r, T::ZERO, z)?;
-                &*z
-            }
-            _ => &*r,
-        };
+        let z = preconditioned(preconditioner, r, self.z.as_mut())?;
         space.pass(Scaled, [ONE], [z], [&mut self.p])?;
         space.pass(Dot, [], [r, z], [])?;
         space.finish(RHO, &self.first_rho)

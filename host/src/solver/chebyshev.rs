@@ -1,7 +1,7 @@
 //! Chebyshev iteration.
 
 use super::lanczos::SpectralBounds;
-use super::method::{FIRST_METHOD_SLOT, Iteration, Method, Problem, Size};
+use super::method::{FIRST_METHOD_SLOT, Iteration, Method, Problem, Size, preconditioned};
 use crate::dense::{Axpby, CgUpdate, ONE, Program, Scaled, Step};
 use crate::error::Error;
 use crate::executor::Executor;
@@ -97,13 +97,7 @@ impl<T: Real, E: Executor> Iteration<T, E> for ChebyshevIteration<T, E> {
     fn start(&mut self, problem: &mut Problem<'_, T, E>) -> Result<(), Error> {
         let Problem { preconditioner, residual: r, space, .. } = problem;
         space.run(&self.first)?;
-        let z = match (&mut self.z, preconditioner) {
-            (Some(z), Some(preconditioner)) => {
-                preconditioner.apply(T::ONE, r, T::ZERO, z)?;
-                &*z
-            }
-            _ => &*r,
-        };
+        let z = preconditioned(preconditioner, r, self.z.as_mut())?;
         space.pass(Scaled, [TAU], [z], [&mut self.d])
     }
 
@@ -113,13 +107,7 @@ impl<T: Real, E: Executor> Iteration<T, E> for ChebyshevIteration<T, E> {
         operator.apply(T::ONE, d, T::ZERO, q)?;
         space.pass(CgUpdate, [ONE], [d, q], [&mut **x, &mut *r])?;
         space.finish(SQUARE, &self.next)?;
-        let z = match (z, preconditioner) {
-            (Some(z), Some(preconditioner)) => {
-                preconditioner.apply(T::ONE, r, T::ZERO, z)?;
-                &*z
-            }
-            _ => &*r,
-        };
+        let z = preconditioned(preconditioner, r, z.as_mut())?;
         space.pass(Axpby, [OF_RESIDUAL, OF_DIRECTION], [z], [d])
     }
 }

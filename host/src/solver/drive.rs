@@ -1,13 +1,12 @@
 //! What all methods share: limits, history, callback, outcome.
 
 use std::cell::Cell;
-use std::ops::ControlFlow;
 
 use super::lanczos::SpectralBounds;
 use super::method::{FIRST_METHOD_SLOT, Iteration, LIMIT, Method, Problem, SCRATCH, TOLERANCE};
-use super::operator::Operator;
+use super::operator::{Operator, check_square};
 use super::options::Options;
-use super::report::{Outcome, Progress, Report};
+use super::report::{Outcome, Report};
 use super::watch::{Callback, NO_NUMBER, Repeated, Watch};
 use super::work::{Counted, Counter};
 use crate::dense::{Fill, ITERATION, STATUS, Space, Step, ZERO};
@@ -72,13 +71,8 @@ impl<'a, T: Real, E: Executor> Solver<'a, T, E> {
         b: &Vector<T, E>,
         x: &mut Vector<T, E>,
     ) -> Result<Report, Error> {
-        let rows = self.operator.rows();
         self.options.check()?;
-        check_length("a row of the operator", self.operator.columns(), rows)?;
-        if let Some(preconditioner) = &self.preconditioner {
-            check_length("x of the preconditioner", preconditioner.columns(), rows)?;
-            check_length("y of the preconditioner", preconditioner.rows(), rows)?;
-        }
+        let rows = check_square(self.operator, self.preconditioner.as_deref())?;
         check_length("b", b.len(), rows)?;
         check_length("x", x.len(), rows)?;
 
@@ -93,11 +87,7 @@ impl<'a, T: Real, E: Executor> Solver<'a, T, E> {
             Some(preconditioner) => Some(Counted { operator: &mut **preconditioner, applications: preconditionings }),
             None => None,
         };
-        let mut goes_on = |_: &Progress| ControlFlow::Continue(());
-        let callback: Callback<'_> = match &mut self.callback {
-            Some(callback) => &mut **callback,
-            None => &mut goes_on,
-        };
+        let callback = self.callback.as_mut().map(|callback| &mut **callback as _);
         let problem = Problem {
             operator: &mut operator,
             preconditioner: preconditioner.as_mut().map(|preconditioner| preconditioner as _),

@@ -1,6 +1,6 @@
 //! Restarted GMRES.
 
-use super::method::{FIRST_METHOD_SLOT, Iteration, Method, NOT_FINITE, Problem, Size, breakdown_code};
+use super::method::{FIRST_METHOD_SLOT, Iteration, Method, NOT_FINITE, Problem, Size, breakdown_code, preconditioned};
 use crate::dense::{
     Axpby, Columns, ColumnsMut, Dot, Multicolumn, ONE, Part, PartMut, Program, Scaled, ScaledTwice, Step, ZERO,
 };
@@ -226,13 +226,7 @@ impl<T: Real, E: Executor> Iteration<T, E> for GmresIteration<T, E> {
         for column in 0..self.layout.cycle {
             let Problem { operator, preconditioner, space, .. } = problem;
             let Self { basis, v, w, z, .. } = self;
-            let z = match (z, preconditioner) {
-                (Some(z), Some(preconditioner)) => {
-                    preconditioner.apply(T::ONE, v, T::ZERO, z)?;
-                    &*z
-                }
-                _ => &*v,
-            };
+            let z = preconditioned(preconditioner, v, z.as_mut())?;
             operator.apply(T::ONE, z, T::ZERO, w)?;
             let count = column as usize + 1;
             for coefficients in [self.layout.entry(0, column), self.layout.correction()] {

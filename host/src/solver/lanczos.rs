@@ -2,9 +2,9 @@
 
 use nalgebra::DMatrix;
 
-use super::operator::Operator;
+use super::operator::{Operator, check_square};
 use crate::dense::{Dot, FIRST_SLOT, LanczosUpdate, ONE, Scaled, Space, Step, ZERO};
-use crate::error::{Error, check_length};
+use crate::error::Error;
 use crate::executor::Executor;
 use crate::real::Real;
 
@@ -24,6 +24,17 @@ const DELTA: u32 = SQUARE + 3;
 const LANCZOS: [u32; 3] = [SQUARE + 4, SQUARE + 5, SQUARE + 6];
 const SLOTS: u32 = SQUARE + 7;
 
+/// Steps to the coefficients of the three-term recurrence v ← A z / γ − (δ / γ) v − (γ / old γ) old v.
+pub(super) fn coefficients([a, b, c]: [u32; 3], delta: u32, gamma: u32, old_gamma: u32) -> [Step; 5] {
+    [
+        Step::divide(a, ONE, gamma),
+        Step::divide(b, delta, gamma),
+        Step::subtract(b, ZERO, b),
+        Step::divide_or_zero(c, gamma, old_gamma),
+        Step::subtract(c, ZERO, c),
+    ]
+}
+
 impl SpectralBounds {
     /// Estimates the spectrum of M A, for a symmetric A and a positive definite M, or of A if there is no M, by so many
     /// steps of Lanczos' recurrence from a vector that is always the same.
@@ -42,24 +53,12 @@ impl SpectralBounds {
         mut preconditioner: Option<&mut dyn Operator<T, E>>,
         steps: usize,
     ) -> Result<Self, Error> {
-        let rows = operator.rows();
-        check_length("a row of the operator", operator.columns(), rows)?;
-        if let Some(preconditioner) = &preconditioner {
-            check_length("x of the preconditioner", preconditioner.columns(), rows)?;
-            check_length("y of the preconditioner", preconditioner.rows(), rows)?;
-        }
+        let rows = check_square(operator, preconditioner.as_deref())?;
         let mut space = Space::new(executor, SLOTS, 1)?;
         let length = space.program(&[Step::copy(OLD_GAMMA, GAMMA), Step::square_root(GAMMA, SQUARE)])?;
-        let [a, b, c] = LANCZOS;
-        // As in MINRES.
-        let recurrence = space.program(&[
-            Step::divide(DELTA, DELTA, SQUARE),
-            Step::divide(a, ONE, GAMMA),
-            Step::divide(b, DELTA, GAMMA),
-            Step::subtract(b, ZERO, b),
-            Step::divide_or_zero(c, GAMMA, OLD_GAMMA),
-            Step::subtract(c, ZERO, c),
-        ])?;
+        let mut recurrence = vec![Step::divide(DELTA, DELTA, SQUARE)];
+        recurrence.extend(coefficients(LANCZOS, DELTA, GAMMA, OLD_GAMMA));
+        let recurrence = space.program(&recurrence)?;
         let (mut v, mut old_v, mut q, mut z) = (
             executor.upload(pseudo_random(rows))?,
             executor.zeros(rows)?,

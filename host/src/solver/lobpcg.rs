@@ -1,14 +1,12 @@
 //! Several eigenpairs at an end of the spectrum.
 
-use std::ops::ControlFlow;
-
 use nalgebra::DMatrix;
 
 use super::lanczos::pseudo_random;
-use super::operator::Operator;
+use super::operator::{Operator, check_square};
 use super::options::Options;
 use super::rayleigh_ritz::{SpectrumEnd, rayleigh_ritz};
-use super::report::{EigenReport, Outcome, Progress};
+use super::report::{EigenReport, Outcome};
 use super::watch::{Callback, NO_NUMBER, Watch};
 use crate::dense::{FIRST_SLOT, Multicolumn, ONE, Part, PartMut, Program, Scaled, Space};
 use crate::error::{Error, check_length};
@@ -81,13 +79,8 @@ impl Lobpcg {
         x: &mut Multicolumn<T, E::Memory>,
         callback: Option<Callback<'_>>,
     ) -> Result<EigenReport, Error> {
-        let (rows, pairs) = (operator.rows(), x.columns());
         self.options.check()?;
-        check_length("a row of the operator", operator.columns(), rows)?;
-        if let Some(preconditioner) = &preconditioner {
-            check_length("x of the preconditioner", preconditioner.columns(), rows)?;
-            check_length("y of the preconditioner", preconditioner.rows(), rows)?;
-        }
+        let (rows, pairs) = (check_square(operator, preconditioner.as_deref())?, x.columns());
         check_length("a column of X", x.rows(), rows)?;
         if pairs == 0 || pairs > Self::MOST_PAIRS.min(rows / 3) {
             let expected = "from 1 to 32, and a third of the rows at most";
@@ -109,8 +102,7 @@ impl Lobpcg {
             block_product: columns(pairs)?,
             single: [executor.zeros(rows)?, executor.zeros(rows)?],
         };
-        let mut goes_on = |_: &Progress| ControlFlow::Continue(());
-        let mut watch = Watch::new(self.options, callback.unwrap_or(&mut goes_on), (0, 1), 1);
+        let mut watch = Watch::new(self.options, callback, (0, 1), 1);
         search.begin(x)?;
         let (outcome, eigenvalues) = self.search(&mut search, &mut watch)?;
         // Of the products that were computed last, not combined.

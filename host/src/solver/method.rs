@@ -145,6 +145,21 @@ impl<T: Real, E: Executor> Problem<'_, T, E> {
     }
 }
 
+/// M v, which is put into `z`, or v itself where there is no preconditioner.
+pub(super) fn preconditioned<'v, T: Real, E: Executor>(
+    preconditioner: &mut Option<&mut dyn Operator<T, E>>,
+    v: &'v Vector<T, E>,
+    z: Option<&'v mut Vector<T, E>>,
+) -> Result<&'v Vector<T, E>, Error> {
+    match (preconditioner, z) {
+        (Some(preconditioner), Some(z)) => {
+            preconditioner.apply(T::ONE, v, T::ZERO, z)?;
+            Ok(z)
+        }
+        _ => Ok(v),
+    }
+}
+
 /// The norm of a vector; `program` is its square root in [`SCRATCH`].
 pub(super) fn norm<T: Real, E: Executor>(
     space: &mut Space<'_, E>,

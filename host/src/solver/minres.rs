@@ -1,6 +1,7 @@
 //! MINRES.
 
-use super::method::{FIRST_METHOD_SLOT, Iteration, Method, NOT_FINITE, Problem, Size, breakdown_code};
+use super::lanczos::coefficients;
+use super::method::{FIRST_METHOD_SLOT, Iteration, Method, NOT_FINITE, Problem, Size, breakdown_code, preconditioned};
 use crate::dense::{Dot, Fill, LanczosUpdate, MinresUpdate, ONE, Program, Scaled, Step, ZERO};
 use crate::error::Error;
 use crate::executor::Executor;
@@ -71,16 +72,9 @@ struct Preconditioned<T: Real, E: Executor> {
 
 /// δ from z · A z, and the recurrence v ← A z / γ − (δ / γ) v − (γ / old γ) old v.
 fn recurrence() -> Vec<Step> {
-    let [a, b, c] = LANCZOS;
-    vec![
-        Step::multiply(SCRATCH, GAMMA, GAMMA),
-        Step::divide(DELTA, DELTA, SCRATCH),
-        Step::divide(a, ONE, GAMMA),
-        Step::divide(b, DELTA, GAMMA),
-        Step::subtract(b, ZERO, b),
-        Step::divide_or_zero(c, GAMMA, OLD_GAMMA),
-        Step::subtract(c, ZERO, c),
-    ]
+    let mut steps = vec![Step::multiply(SCRATCH, GAMMA, GAMMA), Step::divide(DELTA, DELTA, SCRATCH)];
+    steps.extend(coefficients(LANCZOS, DELTA, GAMMA, OLD_GAMMA));
+    steps
 }
 
 /// The rotation of the new column, and the coefficients that follow from it.
@@ -167,13 +161,8 @@ impl<T: Real, E: Executor> Iteration<T, E> for MinresIteration<T, E> {
             space.pass(Fill, [ZERO], [], [vector])?;
         }
         space.pass(Scaled, [ONE], [r], [&mut self.v])?;
-        let z = match (&mut self.preconditioned, preconditioner) {
-            (Some(Preconditioned { z, .. }), Some(preconditioner)) => {
-                preconditioner.apply(T::ONE, r, T::ZERO, z)?;
-                &*z
-            }
-            _ => &*r,
-        };
+        let z = self.preconditioned.as_mut().map(|preconditioned| &mut preconditioned.z);
+        let z = preconditioned(preconditioner, r, z)?;
         space.pass(Dot, [], [r, z], [])?;
         space.finish(NEW_SQUARE, &self.first)
     }

@@ -48,6 +48,23 @@ pub trait Operator<T: Real, E: Executor> {
     }
 }
 
+/// The number of rows of an operator that has as many columns, and of its preconditioner.
+///
+/// # Errors
+/// When they have another shape.
+pub(super) fn check_square<T: Real, E: Executor>(
+    operator: &dyn Operator<T, E>,
+    preconditioner: Option<&dyn Operator<T, E>>,
+) -> Result<usize, Error> {
+    let rows = operator.rows();
+    check_length("a row of the operator", operator.columns(), rows)?;
+    if let Some(preconditioner) = preconditioner {
+        check_length("x of the preconditioner", preconditioner.columns(), rows)?;
+        check_length("y of the preconditioner", preconditioner.rows(), rows)?;
+    }
+    Ok(rows)
+}
+
 impl<T: Real, E: Executor, O: Operator<T, E> + ?Sized> Operator<T, E> for &mut O {
     fn rows(&self) -> usize {
         (**self).rows()

@@ -1,11 +1,10 @@
 //! PageRank.
 
-use std::ops::ControlFlow;
 use std::time::Duration;
 
 use super::method::{FIRST_METHOD_SLOT, LIMIT, TOLERANCE};
 use super::options::Options;
-use super::report::{Outcome, Progress};
+use super::report::Outcome;
 use super::watch::{Callback, Repeated, Watch, check};
 use crate::dense::{ONE, PagerankUpdate, Program, Space, Step};
 use crate::error::{Error, check_length};
@@ -160,8 +159,7 @@ impl<'e, T: Real, E: Executor> Pagerank<'e, T, E> {
             next: space.program(&next)?,
             space,
         };
-        let mut goes_on = |_: &Progress| ControlFlow::Continue(());
-        let mut watch = Watch::new(*options, callback.unwrap_or(&mut goes_on), ring, 1);
+        let mut watch = Watch::new(*options, callback, ring, 1);
         let outcome = watch.go_on(self.executor, &mut ranking)?.unwrap_or(Outcome::Converged);
         let Watch { iterations, history, begin, .. } = watch;
         Ok((ranking.x, PagerankReport { outcome, iterations, history, elapsed: begin.elapsed() }))

@@ -1,12 +1,10 @@
 //! Power iteration.
 
-use std::ops::ControlFlow;
-
 use super::lanczos::pseudo_random;
 use super::method::{CONVERGED, FIRST_METHOD_SLOT, LIMIT, TOLERANCE};
-use super::operator::Operator;
+use super::operator::{Operator, check_square};
 use super::options::Options;
-use super::report::{EigenReport, Outcome, Progress};
+use super::report::{EigenReport, Outcome};
 use super::watch::{Callback, Repeated, Watch, check};
 use crate::dense::{Dot, DotAndSquare, EigenResidual, ONE, Program, Scaled, Space, Step};
 use crate::error::{Error, check_length};
@@ -60,9 +58,8 @@ pub fn power_iteration<T: Real, E: Executor>(
     options: &Options,
     callback: Option<Callback<'_>>,
 ) -> Result<EigenReport, Error> {
-    let rows = operator.rows();
     options.check()?;
-    check_length("a row of the operator", operator.columns(), rows)?;
+    let rows = check_square(operator, None)?;
     check_length("x", x.len(), rows)?;
     let ring = (RING, Watch::ring_length(options, 1));
     let mut space = Space::new(executor, RING.saturating_add(ring.1), 2)?;
@@ -97,8 +94,7 @@ pub fn power_iteration<T: Real, E: Executor>(
             break;
         }
     }
-    let mut goes_on = |_: &Progress| ControlFlow::Continue(());
-    let mut watch = Watch::new(*options, callback.unwrap_or(&mut goes_on), ring, 1);
+    let mut watch = Watch::new(*options, callback, ring, 1);
     let mut power = Power { operator, x, product, space, scaling, checked };
     let outcome = watch.go_on(executor, &mut power)?.unwrap_or(Outcome::Converged);
     let scalars = power.space.scalars()?;

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use super::drive::{RESTART_GAIN, Solver};
 use super::method::{Method, SCRATCH, norm};
-use super::operator::Operator;
+use super::operator::{Operator, check_square};
 use super::options::Options;
 use super::report::{Outcome, Progress, Report};
 use super::watch::{Callback, NO_NUMBER};
@@ -165,14 +165,13 @@ impl<'a, T: Real, S: Real, E: Executor> Refinement<'a, T, S, E> {
     }
 
     fn check(&self, b: &Vector<T, E>, x: &Vector<T, E>) -> Result<(), Error> {
-        let rows = self.operator.rows();
         self.options.check()?;
         // Written so that a NaN is refused.
         if !(self.inner_tolerance > 0.0 && self.inner_tolerance < 1.0) {
             let value = self.inner_tolerance.to_string();
             return Err(Error::Setting { what: "the inner tolerance", value, expected: "more than 0 and less than 1" });
         }
-        check_length("a row of the operator", self.operator.columns(), rows)?;
+        let rows = check_square(self.operator, None)?;
         check_length("x of the inner operator", self.inner.columns(), rows)?;
         check_length("y of the inner operator", self.inner.rows(), rows)?;
         check_length("b", b.len(), rows)?;

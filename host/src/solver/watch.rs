@@ -37,7 +37,7 @@ pub(super) trait Repeated<E: Executor> {
 /// What the host sees of the iterations.
 pub(super) struct Watch<'a> {
     pub(super) options: Options,
-    pub(super) callback: Callback<'a>,
+    callback: Option<Callback<'a>>,
     pub(super) begin: Instant,
     /// Where the history begins among the slots, and its length.
     pub(super) ring: (u32, u32),
@@ -50,7 +50,12 @@ pub(super) struct Watch<'a> {
 }
 
 impl<'a> Watch<'a> {
-    pub(super) fn new(options: Options, callback: Callback<'a>, ring: (u32, u32), iterations_at_once: u32) -> Self {
+    pub(super) fn new(
+        options: Options,
+        callback: Option<Callback<'a>>,
+        ring: (u32, u32),
+        iterations_at_once: u32,
+    ) -> Self {
         Self {
             options: Options { check_interval: options.check_interval.min(MOST_BETWEEN_LOOKS), ..options },
             callback,
@@ -133,8 +138,8 @@ impl<'a> Watch<'a> {
         if residual_norm < PROGRESS * self.best.0 {
             self.best = (residual_norm, iteration);
         }
-        let elapsed = self.begin.elapsed();
-        stops || (self.callback)(&Progress { iteration, residual_norm, elapsed }).is_break()
+        let progress = Progress { iteration, residual_norm, elapsed: self.begin.elapsed() };
+        stops || self.callback.as_mut().is_some_and(|callback| callback(&progress).is_break())
     }
 }
 
