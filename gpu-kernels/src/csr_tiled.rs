@@ -16,8 +16,8 @@ use crate::reduction::{sum_over_groups, sum_over_lanes};
 use crate::search::first_in_range;
 use crate::vector::update;
 
-/// Items of a tile for each thread of its block.
-pub const THREAD_ITEMS: u32 = 8;
+/// Entries that a thread of a block can load.
+const THREAD_ENTRIES: u32 = 8;
 
 /// A lane adds up about as many entries of a row, as far as a warp has lanes.
 const LANE_ENTRIES: u32 = 4;
@@ -27,7 +27,13 @@ const LONG: u32 = 4 * LANE_ENTRIES;
 
 /// Bytes of shared memory that a block of so many threads needs for values of `T`.
 pub const fn shared_bytes<T>(threads: u32) -> u32 {
-    THREAD_ITEMS * threads * size_of::<T>() as u32
+    THREAD_ENTRIES * threads * size_of::<T>() as u32
+}
+
+/// Items of the tile of a block of so many threads. There is room for one warp's entries more, because a block loads
+/// from a multiple of 32 entries on: otherwise every warp would ask for one sector more than it needs of each array.
+pub const fn tile_items(threads: u32) -> u32 {
+    THREAD_ENTRIES * threads - WARP_LANES
 }
 
 /// The row that each tile ends in: of the last tile, the last row.
@@ -64,7 +70,7 @@ pub unsafe fn csr_tile_rows<O: Offset>(
 ///
 /// # Safety
 /// The arrays are those of a valid CSR matrix with `rows` rows and `nnz` entries; `x` has an element for each column,
-/// `y` one for each row; the carries have one element for each tile of [`THREAD_ITEMS`] items a thread, and the rows of
+/// `y` one for each row; the carries have one element for each tile of [`tile_items`], and the rows of
 /// [`csr_tile_rows`]; blocks are made of whole warps, with [`shared_bytes`].
 #[kernel(T: [f32, f64], O: [u32, u64])]
 pub unsafe fn csr_tiled<T: GpuFloat, O: Offset>(
@@ -92,7 +98,7 @@ pub unsafe fn csr_tiled<T: GpuFloat, O: Offset>(
     carry_values: GlobalMut<T>,
 ) {
     let tile = block_idx_x();
-    let tile_items = THREAD_ITEMS * block_dim_x();
+    let tile_items = tile_items(block_dim_x());
     let begin = u64::from(tile) * u64::from(tile_items);
     let items = u64::from(rows) + nnz;
     let row = if tile > 0 { carry_rows.load(tile - 1) } else { 0 };
@@ -103,8 +109,10 @@ pub unsafe fn csr_tiled<T: GpuFloat, O: Offset>(
     };
     let ended = next_row - row;
     let first_entry = begin - u64::from(row);
-    let entries = items - ended;
-    let products = products(first_entry, entries, column_indices, values, x);
+    let first_place = first_entry as u32 % WARP_LANES;
+    let place_0 = first_entry - u64::from(first_place);
+    let places = Range { begin: first_place, end: first_place + items - ended };
+    let products = products(place_0, places, column_indices, values, x);
     if ended == 0 {
         let sum = sum_over_block(add_up(products));
         if thread_idx_x() == 0 {
@@ -113,11 +121,11 @@ pub unsafe fn csr_tiled<T: GpuFloat, O: Offset>(
         return;
     }
     let shared = dynamic::<T>(0);
-    for step in 0..THREAD_ITEMS {
+    for step in 0..THREAD_ENTRIES {
         shared.store(thread_idx_x() + step * block_dim_x(), products[step as usize]);
     }
     sync_threads();
-    let rows_of_tile = Rows { row, ended, first_entry, entries, row_offsets, products: shared };
+    let rows_of_tile = Rows { row, ended, place_0, places, row_offsets, products: shared };
     rows_of_tile.add_up(|row_in_tile, sum| {
         if row_in_tile < ended {
             update(y, row + row_in_tile, alpha, sum, beta);
@@ -127,35 +135,46 @@ pub unsafe fn csr_tiled<T: GpuFloat, O: Offset>(
     });
 }
 
-/// This thread's products of the entries with x, 0 where there is no entry. All entries are loaded before the first
+/// The places of a tile's entries among those that a block can load.
+#[derive(Clone, Copy)]
+struct Range {
+    begin: u32,
+    end: u32,
+}
+
+/// This thread's products of the entries at `range` with x, 0 at other places. All entries are loaded before the first
 /// product, to keep the memory busy.
 ///
 /// # Safety
-/// There are so many entries from `first` on, and `x` has an element for each of their columns.
+/// There are these entries, and all before them; the entry of place 0 is `place_0`. `x` has an element for each of
+/// their columns.
 #[inline(always)]
 unsafe fn products<T: GpuFloat>(
-    first: u64,
-    entries: u32,
+    place_0: u64,
+    range: Range,
     column_indices: Global<u32>,
     values: Global<T>,
     x: Global<T>,
-) -> [T; THREAD_ITEMS as usize] {
-    if entries == 0 {
-        return [T::ZERO; THREAD_ITEMS as usize];
+) -> [T; THREAD_ENTRIES as usize] {
+    if range.begin == range.end {
+        return [T::ZERO; THREAD_ENTRIES as usize];
     }
     let places = [0, 1, 2, 3, 4, 5, 6, 7].map(|step| thread_idx_x() + step * block_dim_x());
-    // Where there is no entry, the last one is loaded, so that no load waits for a comparison.
-    let loaded = places.map(|place| first + u64::from(place.min(entries - 1)));
+    // Behind the last entry, that one is loaded, so that no load waits for a comparison.
+    let loaded = places.map(|place| place_0 + u64::from(place.min(range.end - 1)));
     let columns = loaded.map(|entry| column_indices.load_streaming(entry));
     let values = loaded.map(|entry| values.load_streaming(entry));
     let elements = columns.map(|column| x.load(column));
-    let product = |step: usize| if places[step] < entries { values[step] * elements[step] } else { T::ZERO };
+    let product = |step: usize| {
+        let there = range.begin <= places[step] && places[step] < range.end;
+        if there { values[step] * elements[step] } else { T::ZERO }
+    };
     [product(0), product(1), product(2), product(3), product(4), product(5), product(6), product(7)]
 }
 
 /// The sum of some products, as a tree.
 #[inline(always)]
-fn add_up<T: GpuFloat>(products: [T; THREAD_ITEMS as usize]) -> T {
+fn add_up<T: GpuFloat>(products: [T; THREAD_ENTRIES as usize]) -> T {
     let [a, b, c, d, e, f, g, h] = products;
     ((a + b) + (c + d)) + ((e + f) + (g + h))
 }
@@ -182,10 +201,10 @@ struct Rows<T, O> {
     row: u32,
     /// How many end in the tile.
     ended: u32,
-    /// The first entry of the tile.
-    first_entry: u64,
-    /// Entries in the tile.
-    entries: u32,
+    /// The entry whose product is at place 0.
+    place_0: u64,
+    /// The places of the tile's entries.
+    places: Range,
     /// Where each row of the matrix begins.
     row_offsets: Global<O>,
     /// The product of each entry.
@@ -202,7 +221,7 @@ impl<T: GpuFloat, O: Offset> Rows<T, O> {
         let rows = self.ended + 1;
         // The lanes of a row are a power of two, and as such a shift instead of a division.
         let mut shift = 0;
-        while shift < 5 && (rows * LANE_ENTRIES) << shift < self.entries {
+        while shift < 5 && (rows * LANE_ENTRIES) << shift < self.places.end - self.places.begin {
             shift += 1;
         }
         let lanes = 1 << shift;
@@ -234,15 +253,15 @@ impl<T: GpuFloat, O: Offset> Rows<T, O> {
         }
     }
 
-    /// The entries of a row within the tile; none behind the last row.
+    /// The places of a row's entries; none behind the last row.
     ///
     /// # Safety
     /// The offsets are those of the matrix.
     #[inline(always)]
     unsafe fn entries_of(&self, row: u32) -> (u32, u32) {
-        let offset = |row: u32| (self.row_offsets.load(self.row + row).widen() - self.first_entry) as u32;
-        let begin = if row == 0 { 0 } else { offset(row.min(self.ended)) };
-        let end = if row < self.ended { offset(row + 1) } else { self.entries };
+        let offset = |row: u32| (self.row_offsets.load(self.row + row).widen() - self.place_0) as u32;
+        let begin = if row == 0 { self.places.begin } else { offset(row.min(self.ended)) };
+        let end = if row < self.ended { offset(row + 1) } else { self.places.end };
         if row <= self.ended { (begin, end) } else { (0, 0) }
     }
 

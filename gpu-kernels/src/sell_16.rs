@@ -48,7 +48,10 @@ pub unsafe fn sell_16<T: GpuFloat>(
     while slice < rows.div_ceil(SLICE_ROWS) {
         let (mut place, end) = (slice_begins.load(slice), slice_begins.load(slice + 1));
         let mut sums = [T::ZERO; 2];
-        // No more at a time: with the registers that it allows itself, ptxas would load them one after the other.
+        while end - place >= 4 {
+            sums = places.add::<4>(place, sums);
+            place += 4;
+        }
         while end - place >= 2 {
             sums = places.add::<2>(place, sums);
             place += 2;

@@ -53,7 +53,7 @@ pub(crate) fn of_cpu(cpu: &Cpu) -> Result<Ceilings, Error> {
         black_box(shares.map(|read| from[scatter(read, lines) * (LINE_BYTES / size_of::<f64>())]).sum::<f64>());
     })?;
     let (launch, call) = of_calls(cpu)?;
-    Ok(Ceilings { copy_gbps, read_gbps, gather_gbps, launch, call })
+    Ok(Ceilings { copy_gbps, read_gbps, gather_gbps, cached_gather_gbps: None, launch, call })
 }
 
 /// What reads an array that is larger than the cache.
@@ -129,15 +129,22 @@ pub(crate) mod cuda {
         };
         let copy_gbps = 2.0 * gigabytes / time(&mut || gpu.copy(&from, &mut to))?;
         drop(to);
-        let mut best = [0.0f64; 2];
+        let cached = gpu.device().cache_bytes.map(|bytes| ((bytes / 2 + 1).next_power_of_two() / 2) / SECTOR_BYTES);
+        let mut best = [0.0f64; 3];
         for waves in [1, 2, 4] {
             let mut sums = sums(gpu, waves)?;
             let read = time(&mut || read(gpu, &from, waves, &mut sums))?;
-            let gather = time(&mut || gather(gpu, &from, waves, &mut sums))?;
-            best = [best[0].max(gigabytes / read), best[1].max(gigabytes / gather)];
+            let all = BYTES as u64 / SECTOR_BYTES;
+            let [gather, cached_gather] =
+                [all, cached.unwrap_or(all)].map(|sectors| time(&mut || gather(gpu, &from, sectors, waves, &mut sums)));
+            for (best, time) in best.iter_mut().zip([read, gather?, cached_gather?]) {
+                *best = best.max(gigabytes / time);
+            }
         }
+        let [read_gbps, gather_gbps, cached_gather_gbps] = best;
+        let cached_gather_gbps = cached.map(|_| cached_gather_gbps);
         let (launch, call) = of_calls(gpu)?;
-        Ok(Ceilings { copy_gbps, read_gbps: best[0], gather_gbps: best[1], launch, call })
+        Ok(Ceilings { copy_gbps, read_gbps, gather_gbps, cached_gather_gbps, launch, call })
     }
 
     pub fn chill(gpu: &Cuda) -> Result<Chill<'_>, Error> {
@@ -163,14 +170,21 @@ pub(crate) mod cuda {
         launch(gpu, waves, Box::new(kernel))
     }
 
-    fn gather(gpu: &Cuda, from: &CudaBuffer<f64>, waves: u32, sums: &mut CudaBuffer<f64>) -> Result<(), Error> {
-        let sectors = (from.len() * size_of::<f64>()) as u64 / SECTOR_BYTES;
-        let kernel = Gather { count: sectors, sectors, from: from.global(), sums: sums.global_mut() };
+    /// Reads as many sectors as there are in all, each among the first `sectors`.
+    fn gather(
+        gpu: &Cuda,
+        from: &CudaBuffer<f64>,
+        sectors: u64,
+        waves: u32,
+        sums: &mut CudaBuffer<f64>,
+    ) -> Result<(), Error> {
+        let count = (from.len() * size_of::<f64>()) as u64 / SECTOR_BYTES;
+        let kernel = Gather { count, sectors, from: from.global(), sums: sums.global_mut() };
         launch(gpu, waves, Box::new(kernel))
     }
 
     fn launch(gpu: &Cuda, waves: u32, kernel: Box<dyn Kernel>) -> Result<(), Error> {
-        // SAFETY: the numbers are whole sectors, a power of two where they are gathered; there is a sum for each thread
+        // SAFETY: the numbers are whole sectors, and a power of two of them are gathered; there is a sum for each thread
         // of the grid; and freeing an array waits until the kernels are done.
         unsafe { gpu.launch(&Launch { grid: grid(gpu, waves), kernel }) }
     }
@@ -183,7 +197,7 @@ mod tests {
     #[test]
     fn of_the_cpu() {
         let ceilings = of_cpu(&Cpu::new()).unwrap();
-        let Ceilings { copy_gbps, read_gbps, gather_gbps, launch, call } = ceilings;
+        let Ceilings { copy_gbps, read_gbps, gather_gbps, launch, call, .. } = ceilings;
         for number in [copy_gbps, read_gbps, gather_gbps, launch, call] {
             assert!(number.is_finite() && number > 0.0, "{ceilings:?}");
         }

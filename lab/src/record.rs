@@ -203,6 +203,9 @@ pub struct Ceilings {
     pub read_gbps: f64,
     /// Reading sectors of 32 bytes at random places of a large array: whole sectors are counted.
     pub gather_gbps: f64,
+    /// The same of an array that the largest cache holds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cached_gather_gbps: Option<f64>,
     /// Time on the device of a multiplication that has nothing to do.
     pub launch: f64,
     /// The same as the caller sees it, when many are queued.

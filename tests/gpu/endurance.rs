@@ -19,19 +19,24 @@ impl Times {
     pub const QUICK: Self = Self { cycles: 1000, products: 1000, by_each_thread: 5 };
 }
 
-pub fn check_endurance(gpu: &Cuda, times: &Times) {
+/// Threads that share an executor, and threads with one each.
+pub fn check_many_threads(times: &Times) {
     check_threads(|| Cuda::new(0).unwrap(), times.by_each_thread);
     println!("- {THREADS} threads, on one executor and on one each: the same bits as alone");
+}
+
+/// Random products, against the exact ones.
+pub fn check_products(gpu: &Cuda, times: &Times) {
     let mut tally = Tally::default();
     for number in 0..times.products {
         check_random(gpu, number, &mut tally).unwrap_or_else(|error| panic!("{error}"));
     }
     println!("\n{tally}");
-    check_leaks(gpu, times.cycles);
 }
 
 /// Matrices that are made, converted, multiplied and dropped, each time in another format.
-fn check_leaks(gpu: &Cuda, cycles: usize) {
+pub fn check_leaks(gpu: &Cuda, times: &Times) {
+    let cycles = times.cycles;
     let matrix = "stencil:5:40x30".parse::<Generator>().unwrap().generate::<f64>().unwrap();
     let cycle = |format| {
         let x = gpu.upload(vec![1.0; matrix.columns()]).unwrap();

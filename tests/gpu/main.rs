@@ -24,7 +24,7 @@ mod solvers {
 
 use std::process::ExitCode;
 
-use endurance::{Times, check_endurance};
+use endurance::{Times, check_leaks, check_many_threads, check_products};
 use failures::check_failures;
 use gpu_kernels::conformance::RESULTS;
 use scenarios::conformance::{GRID, conformance};
@@ -81,10 +81,31 @@ impl Arguments {
         Ok(parsed)
     }
 
+    fn times(&self) -> &'static Times {
+        if self.quick { &Times::QUICK } else { &Times::ALL }
+    }
+
     /// A grid whose solution takes long enough for recorded launches to count, but under a sanitizer.
     fn cube(&self) -> &'static str {
         if self.quick { "stencil:7:20" } else { "stencil:7:64" }
     }
+}
+
+/// [`check_method`] in both precisions.
+macro_rules! check_solver {
+    ($gpu:expr, $arguments:expr, $method:expr, $($family:ident),+) => {{
+        check_method::<f32, _>($gpu, $arguments.cube(), $method, &[$($family),+]);
+        check_method::<f64, _>($gpu, $arguments.cube(), $method, &[$($family),+]);
+    }};
+}
+
+/// A check of a method that says for itself what is right.
+macro_rules! in_both_precisions {
+    ($gpu:expr, $check:ident) => {{
+        $check::<f32, _>($gpu);
+        $check::<f64, _>($gpu);
+        println!("- {}, float32 and float64: right", stringify!($check));
+    }};
 }
 
 type Part = (&'static str, fn(&Cuda, &Arguments));
@@ -108,10 +129,18 @@ const PARTS: &[Part] = &[
         check_dense::<f32>(gpu);
         check_dense::<f64>(gpu);
     }),
-    ("solvers", |gpu, arguments| {
-        check_solvers::<f32>(gpu, arguments.cube());
-        check_solvers::<f64>(gpu, arguments.cube());
+    ("conjugate-gradients", |gpu, arguments| {
+        check_solver!(gpu, arguments, Cg, laplacian);
+        check_solver!(gpu, arguments, PipelinedCg, laplacian);
     }),
+    ("minres", |gpu, arguments| check_solver!(gpu, arguments, Minres, laplacian, indefinite)),
+    ("bicgstab", |gpu, arguments| check_solver!(gpu, arguments, Bicgstab, laplacian, convection)),
+    ("gmres", |gpu, arguments| check_solver!(gpu, arguments, Gmres { cycle: 60 }, laplacian, indefinite, convection)),
+    ("chebyshev", |gpu, _| in_both_precisions!(gpu, check_chebyshev)),
+    ("block-cg", |gpu, _| in_both_precisions!(gpu, check_block_cg)),
+    ("lobpcg", |gpu, _| in_both_precisions!(gpu, check_lobpcg)),
+    ("power", |gpu, _| in_both_precisions!(gpu, check_power)),
+    ("pagerank", |gpu, _| in_both_precisions!(gpu, check_pagerank)),
     ("preconditioners", |gpu, arguments| {
         check_preconditioning::<f32>(gpu, arguments.cube());
         check_preconditioning::<f64>(gpu, arguments.cube());
@@ -126,7 +155,9 @@ const PARTS: &[Part] = &[
         peers::check_peer_solvers::<f64>(gpu);
     }),
     ("failures", |gpu, _| check_failures(gpu)),
-    ("endurance", |gpu, arguments| check_endurance(gpu, if arguments.quick { &Times::QUICK } else { &Times::ALL })),
+    ("threads", |_, arguments| check_many_threads(arguments.times())),
+    ("products", |gpu, arguments| check_products(gpu, arguments.times())),
+    ("cycles", |gpu, arguments| check_leaks(gpu, arguments.times())),
     ("files", |gpu, arguments| check_files(gpu, &arguments.files)),
     ("times", |gpu, arguments| {
         if !arguments.quick {
@@ -260,43 +291,32 @@ fn options<T: Real>() -> Options {
     Options { relative_tolerance, ..Options::default() }
 }
 
-/// Solvers, on matrices that are checked and on one that takes long enough for recorded launches to count.
-fn check_solvers<T: Real>(gpu: &Cuda, cube: &str) {
-    fn check<T: Real, M: Method<T, Cuda> + std::fmt::Debug>(gpu: &Cuda, cube: &str, method: M, families: &[Family<T>]) {
-        let most = families.iter().map(|&family| check_family(gpu, &method, family)).max().unwrap_or(0);
-        check_interval::<T, _, M>(gpu, &method);
-        let matrix = cube.parse::<Generator>().unwrap().generate::<T>().unwrap();
-        let b = gpu.upload(vec![T::ONE; matrix.rows()]).unwrap();
-        let options = options::<T>();
-        let mut plan = Plan::new(gpu, matrix, Format::SellP).unwrap();
-        let run = |plan: &mut Plan<'_, T, Cuda>| {
-            let mut x = gpu.zeros(b.len()).unwrap();
-            let report = Solver::new(gpu, plan).options(options).solve(&method, &b, &mut x).unwrap();
-            (gpu.download(&x).unwrap(), report)
-        };
-        let ((first, report), (second, _)) = (run(&mut plan), run(&mut plan));
-        assert_eq!(report.outcome, Outcome::Converged, "{method:?}: {report:?}");
-        assert!(first == second, "{method:?}: not the same bits twice");
-        println!(
-            "- {method:?}, {}: right, {most} iterations at most; {cube} in {} iterations and {:.1} ms, the same \
-             bits twice",
-            T::PRECISION,
-            report.iterations,
-            report.elapsed.as_secs_f64() * 1e3
-        );
-    }
-    check::<T, _>(gpu, cube, Cg, &[laplacian]);
-    check::<T, _>(gpu, cube, PipelinedCg, &[laplacian]);
-    check::<T, _>(gpu, cube, Minres, &[laplacian, indefinite]);
-    check::<T, _>(gpu, cube, Bicgstab, &[laplacian, convection]);
-    check::<T, _>(gpu, cube, Gmres { cycle: 60 }, &[laplacian, indefinite, convection]);
-    check_chebyshev::<T, _>(gpu);
-    check_block_cg::<T, _>(gpu);
-    check_lobpcg::<T, _>(gpu);
-    check_power::<T, _>(gpu);
-    check_pagerank::<T, _>(gpu);
-    println!("- block CG, LOBPCG, power iteration and PageRank, {}: right", T::PRECISION);
-    println!("- Chebyshev, {}: right with the spectrum as it is and as it is estimated", T::PRECISION);
+/// A solver, on matrices that are checked and on one that takes long enough for recorded launches to count.
+fn check_method<T: Real, M>(gpu: &Cuda, cube: &str, method: M, families: &[Family<T>])
+where
+    M: Method<T, Cuda> + std::fmt::Debug,
+{
+    let most = families.iter().map(|&family| check_family(gpu, &method, family)).max().unwrap_or(0);
+    check_interval::<T, _, M>(gpu, &method);
+    let matrix = cube.parse::<Generator>().unwrap().generate::<T>().unwrap();
+    let b = gpu.upload(vec![T::ONE; matrix.rows()]).unwrap();
+    let options = options::<T>();
+    let mut plan = Plan::new(gpu, matrix, Format::SellP).unwrap();
+    let run = |plan: &mut Plan<'_, T, Cuda>| {
+        let mut x = gpu.zeros(b.len()).unwrap();
+        let report = Solver::new(gpu, plan).options(options).solve(&method, &b, &mut x).unwrap();
+        (gpu.download(&x).unwrap(), report)
+    };
+    let ((first, report), (second, _)) = (run(&mut plan), run(&mut plan));
+    assert_eq!(report.outcome, Outcome::Converged, "{method:?}: {report:?}");
+    assert!(first == second, "{method:?}: not the same bits twice");
+    println!(
+        "- {method:?}, {}: right, {most} iterations at most; {cube} in {} iterations and {:.1} ms, the same \
+         bits twice",
+        T::PRECISION,
+        report.iterations,
+        report.elapsed.as_secs_f64() * 1e3
+    );
 }
 
 /// Preconditioners, on matrices that are checked and on one that is larger.

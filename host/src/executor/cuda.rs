@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use cuda_std::launch::Launch;
+use cuda_std::launch::{Grid, Launch};
 use cuda_std::{Global, GlobalMut};
 use cust::context::{Context, CurrentContext};
 use cust::device::DeviceAttribute;
@@ -15,10 +15,14 @@ use cust::event::{Event, EventFlags};
 use cust::memory::{AsyncCopyDestination, CopyDestination, DeviceBuffer};
 use cust::module::Module;
 use cust::stream::{Stream, StreamFlags};
-use cust::sys::{CUfunction, CUresult, cuLaunchKernel};
+use cust::sys::{
+    CUfunction, CUfunction_attribute, CUresult, cuFuncSetAttribute, cuLaunchKernel,
+    cuOccupancyMaxActiveBlocksPerMultiprocessor,
+};
 
 use super::ptx::{self, Ptx};
 use super::recording::Recorder;
+use super::staging::{DOWNLOADING, Staging, UPLOADING, WORTHWHILE};
 use super::{Executor, KernelExecutor, Recording, multiply_by_kernels};
 use crate::dense;
 use crate::error::{Error, check_length};
@@ -42,12 +46,19 @@ use crate::spmv::{
 pub struct Cuda {
     device: Device,
     ptx: Ptx,
+    /// Shared memory of a multiprocessor.
+    shared_bytes: u32,
     // Fields are dropped in this order: the context last.
     kernels: Mutex<Kernels>,
     pub(super) stream: Stream,
     pub(super) recorder: Recorder,
+    /// Made when a long array is copied for the first time.
+    staging: Mutex<Option<Staging>>,
     pub(super) owner: Arc<Owner>,
 }
+
+/// Bytes of shared memory that the driver takes for itself in each block.
+const RESERVED_SHARED_BYTES: u32 = 1024;
 
 /// The kernels that were used.
 #[derive(Default)]
@@ -101,14 +112,26 @@ impl Cuda {
             threads_per_multiprocessor: attribute(DeviceAttribute::MaxThreadsPerMultiprocessor)?,
             tuning: Tuning::default(),
         };
+        let shared_bytes = attribute(DeviceAttribute::MaxSharedMemoryPerMultiprocessor)?;
         let recorder = Recorder::new().map_err(failed("no stream"))?;
         let owner = Arc::new(Owner { meter: Meter::default(), context });
-        Ok(Self { device, ptx, kernels: Mutex::default(), stream, recorder, owner })
+        let (kernels, staging) = (Mutex::default(), Mutex::default());
+        Ok(Self { device, ptx, shared_bytes, kernels, stream, recorder, staging, owner })
     }
 
     /// The same with other sizes of grids.
     pub fn with_tuning(mut self, tuning: Tuning) -> Self {
         self.device.tuning = tuning;
+        self
+    }
+
+    /// The same with kernels from this PTX instead of those that the library has, for comparing variants of a kernel.
+    ///
+    /// # Safety
+    /// The entry points have the parameters of those that the library has, and keep to the same arrays.
+    pub unsafe fn with_ptx(mut self, text: String) -> Self {
+        self.ptx = Ptx::new(text);
+        self.kernels = Mutex::default();
         self
     }
 
@@ -135,7 +158,7 @@ impl Cuda {
     }
 
     /// The function of an entry point that is launched next, which the driver compiles when it is used first.
-    fn function(&self, entry: &str) -> Result<CUfunction, Error> {
+    fn function(&self, entry: &str, grid: Grid) -> Result<CUfunction, Error> {
         let mut kernels = self.kernels();
         kernels.last.clear();
         kernels.last.push_str(entry);
@@ -145,8 +168,35 @@ impl Cuda {
         let missing = || Error::Cuda { what: entry.into(), reason: "there is no such kernel".into() };
         let module = Module::from_ptx(self.ptx.module(entry).ok_or_else(missing)?, &[]).map_err(cuda(entry))?;
         let function = module.get_function(entry).map_err(cuda(entry))?.to_raw();
+        if grid.shared_bytes > 0 {
+            self.leave_cache(function, grid, entry)?;
+        }
         kernels.loaded.insert(entry.to_owned(), LoadedKernel { _module: module, function });
         Ok(function)
+    }
+
+    /// Asks for no more shared memory on a multiprocessor than so many blocks take as fit for other reasons: the rest of
+    /// that memory is the L1 cache. The driver by itself may reserve twice as much.
+    fn leave_cache(&self, function: CUfunction, grid: Grid, entry: &str) -> Result<(), Error> {
+        let mut blocks = 0;
+        // SAFETY: the function is loaded, in the current context.
+        driver(
+            unsafe {
+                cuOccupancyMaxActiveBlocksPerMultiprocessor(
+                    &mut blocks,
+                    function,
+                    grid.threads_per_block as i32,
+                    grid.shared_bytes as usize,
+                )
+            },
+            entry,
+        )?;
+        let needed = blocks as u32 * (grid.shared_bytes + RESERVED_SHARED_BYTES);
+        // Rounded down: there are few sizes to choose from, and the driver takes the next larger one.
+        let percent = (100 * needed / self.shared_bytes).min(100);
+        let attribute = CUfunction_attribute::CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT;
+        // SAFETY: as before.
+        driver(unsafe { cuFuncSetAttribute(function, attribute, percent as i32) }, entry)
     }
 
     /// An array of no particular content.
@@ -191,6 +241,19 @@ impl Cuda {
         self.enter()?;
         let (free, _) = cust::memory::mem_get_info().map_err(cuda("asking for the free memory"))?;
         Ok(free as u64)
+    }
+
+    /// Copies so many bytes through page-locked memory by `copy`. Says `None` where they are too few, another thread is
+    /// at it, or there is no such memory: then the driver has its own way.
+    fn staged(&self, bytes: usize, copy: impl FnOnce(&mut Staging) -> Result<(), Error>) -> Option<Result<(), Error>> {
+        if bytes < WORTHWHILE {
+            return None;
+        }
+        let mut staging = self.staging.try_lock().ok()?;
+        if staging.is_none() {
+            *staging = Staging::new().ok();
+        }
+        staging.as_mut().map(copy)
     }
 
     /// An error of waiting for the device: what failed is what was queued before.
@@ -253,7 +316,7 @@ impl KernelExecutor for Cuda {
         }
         self.enter()?;
         let entry = kernel.entry();
-        let function = self.function(&entry)?;
+        let function = self.function(&entry, *grid)?;
         let mut arguments: Vec<_> = kernel.arguments().into_iter().map(<*const _>::cast_mut).collect();
         // SAFETY: the arguments' types are the kernel's own, by `#[kernel]`, and its module is loaded as long as this
         // executor is there; the rest is the caller's promise.
@@ -314,7 +377,7 @@ pub(super) fn driver(result: CUresult, what: &str) -> Result<(), Error> {
 }
 
 /// An error of the driver, with what was asked of it. The driver's own text is not asked for: that can fail.
-fn cuda(what: &str) -> impl Fn(CudaError) -> Error + use<> {
+pub(super) fn cuda(what: &str) -> impl Fn(CudaError) -> Error + use<> {
     let what = what.to_owned();
     move |error| Error::Cuda { what: what.clone(), reason: format!("{error:?}") }
 }
@@ -328,11 +391,20 @@ impl Executor for Cuda {
 
     fn upload<T: Element>(&self, array: Vec<T>) -> Result<CudaBuffer<T>, Error> {
         let mut buffer = self.allocate(array.len())?;
-        if let Some(buffer) = &mut buffer.array {
-            // On the stream, so that it comes before the kernels that are launched later.
-            // SAFETY: the lengths agree, and `array` lives until the copy is done, by the next line.
-            unsafe { buffer.async_copy_from(&array, &self.stream) }.map_err(cuda("copying to the GPU"))?;
-            self.synchronize()?;
+        let address = buffer.address();
+        // On the stream, so that it comes before the kernels that are launched later.
+        if let Some(device) = &mut buffer.array {
+            let bytes: &[u8] = bytemuck::cast_slice(&array);
+            // SAFETY: the lengths agree, and freeing the array waits until the copy is done.
+            let staged = self.staged(bytes.len(), |staging| unsafe { staging.upload(bytes, address, &self.stream) });
+            match staged {
+                Some(done) => done?,
+                None => {
+                    // SAFETY: the lengths agree, and `array` lives until the copy is done, by the next line.
+                    unsafe { device.async_copy_from(&array, &self.stream) }.map_err(cuda(UPLOADING))?;
+                    self.synchronize()?;
+                }
+            }
         }
         Ok(buffer)
     }
@@ -350,7 +422,13 @@ impl Executor for Cuda {
         self.synchronize()?;
         let Some(buffer) = &array.array else { return Ok(Vec::new()) };
         let mut copy = crate::memory::zeros(buffer.len())?;
-        buffer.copy_to(&mut copy).map_err(cuda("copying from the GPU"))?;
+        let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut copy);
+        let (length, address) = (bytes.len(), array.address());
+        // SAFETY: the lengths agree.
+        match self.staged(length, |staging| unsafe { staging.download(address, bytes, &self.stream) }) {
+            Some(done) => done?,
+            None => buffer.copy_to(&mut copy).map_err(cuda(DOWNLOADING))?,
+        }
         Ok(copy)
     }
 

@@ -9,6 +9,8 @@ mod ptx;
 #[cfg(feature = "cuda")]
 mod recording;
 mod reference;
+#[cfg(feature = "cuda")]
+mod staging;
 
 use std::fmt;
 use std::str::FromStr;

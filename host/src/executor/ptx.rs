@@ -1,6 +1,8 @@
 //! The kernels as PTX, taken apart so that the driver compiles only those that are used.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
+use std::ops::Range;
 
 /// Compute capability (major · 10 + minor) and text, oldest first.
 mod embedded {
@@ -21,32 +23,38 @@ pub(super) fn for_device(name: &str, major: u32, minor: u32) -> Result<Ptx, Stri
         let needed = format!("{}.{}", oldest / 10, oldest % 10);
         return Err(format!("{name} has compute capability {major}.{minor}, the kernels need {needed}"));
     };
-    Ok(Ptx::new(text))
+    Ok(Ptx::new(*text))
 }
 
 /// A module's text, entry point by entry point.
 pub(super) struct Ptx {
+    text: Cow<'static, str>,
     /// What all entry points share: version, target, declarations, functions.
     common: String,
-    entries: HashMap<&'static str, &'static str>,
+    /// Where the text of each entry point is.
+    entries: HashMap<String, Range<usize>>,
 }
 
 impl Ptx {
-    fn new(text: &'static str) -> Self {
-        let mut parts = text.split(ENTRY);
-        let mut common = parts.next().unwrap_or_default().to_owned();
+    pub(super) fn new(text: impl Into<Cow<'static, str>>) -> Self {
+        let text = text.into();
+        let mut begins = text.match_indices(ENTRY).map(|(place, _)| place).peekable();
+        let mut common = text[..begins.peek().copied().unwrap_or(text.len())].to_owned();
         let mut entries = HashMap::new();
-        for part in parts {
+        while let Some(begin) = begins.next() {
+            let first = begin + ENTRY.len();
+            let part = &text[first..begins.peek().copied().unwrap_or(text.len())];
             let (entry, rest) = part.split_once("\n}\n").unwrap_or((part, ""));
-            entries.insert(entry.split('(').next().unwrap_or_default(), entry);
+            let name = entry.split('(').next().unwrap_or_default();
+            entries.insert(name.to_owned(), first..first + entry.len());
             common.push_str(rest);
         }
-        Self { common, entries }
+        Self { text, common, entries }
     }
 
     /// The text of a module with this entry point alone.
     pub(super) fn module(&self, entry: &str) -> Option<String> {
-        let text = self.entries.get(entry)?;
+        let text = &self.text[self.entries.get(entry)?.clone()];
         Some(format!("{}{ENTRY}{text}\n}}\n", self.common))
     }
 }
@@ -58,7 +66,7 @@ mod tests {
     #[test]
     fn every_entry_point_is_found_alone() {
         for (_, text) in embedded::EMBEDDED {
-            let ptx = Ptx::new(text);
+            let ptx = Ptx::new(*text);
             assert_eq!(ptx.entries.len(), text.matches(ENTRY).count());
             for entry in ptx.entries.keys() {
                 let module = ptx.module(entry).unwrap();

@@ -3,7 +3,7 @@
 use cuda_std::launch::{Grid, Launch};
 use gpu_kernels::csr_load_balanced::CsrLoadBalanced;
 use gpu_kernels::csr_merge_path::{self, CsrMergePath};
-use gpu_kernels::csr_tiled::{self, CsrTileRows, CsrTiled, THREAD_ITEMS};
+use gpu_kernels::csr_tiled::{self, CsrTileRows, CsrTiled};
 
 use super::intervals::{Intervals, WARP_LANES};
 use super::{Device, Operands, Workspace, scale};
@@ -96,7 +96,7 @@ fn tile_threads(device: &Device) -> u32 {
 
 /// The tiles of [`tiled`].
 pub(super) fn tiles<T: Real, M: Memory>(matrix: &Csr<T, M>, device: &Device) -> Intervals {
-    let length = u64::from(THREAD_ITEMS * tile_threads(device));
+    let length = u64::from(csr_tiled::tile_items(tile_threads(device)));
     Intervals { length, count: (matrix.rows() as u64 + matrix.nnz() as u64).div_ceil(length) }
 }
 

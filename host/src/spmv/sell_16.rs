@@ -32,7 +32,8 @@ pub(super) fn sell_16<T: Real, M: Memory>(
         y: operands.y.global_mut(),
     };
     let lanes = matrix.rows().div_ceil(SLICE_ROWS) * LANES;
-    Launch { grid: device.grid(lanes as u64), kernel: Box::new(kernel) }
+    // A warp for each slice: as persistent warps they would end at different times, and those of the last blocks alone.
+    Launch { grid: device.grid_of(lanes as u64), kernel: Box::new(kernel) }
 }
 
 pub(super) fn multiply_on_cpu<T: Real>(matrix: &Sell16<T>, operands: HostOperands<'_, T>) {

@@ -66,7 +66,14 @@ pub fn plausible() -> Vec<Entry> {
 fn entry(matrix: usize, precision: &str, width: u64) -> Entry {
     let (filename, family, rows, per_row) = MATRICES[matrix];
     let nonzeros = rows * per_row;
-    let ceilings = Ceilings { copy_gbps: 4_100.0, read_gbps: 4_500.0, gather_gbps: 900.0, launch: 2e-6, call: 2.5e-6 };
+    let ceilings = Ceilings {
+        copy_gbps: 4_100.0,
+        read_gbps: 4_500.0,
+        gather_gbps: 900.0,
+        cached_gather_gbps: Some(5_000.0),
+        launch: 2e-6,
+        call: 2.5e-6,
+    };
     let csr_bytes = nonzeros * (width + 4) + rows * (4 + 2 * width);
     let csr_time = csr_bytes as f64 / (0.85 * noise(matrix, 0, width) * ceilings.copy_gbps * 1e9);
     let run = |place: usize, library: &str, near: f64| {

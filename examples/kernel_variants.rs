@@ -1,0 +1,202 @@
+//! Times variants of the kernels side by side on a GPU, and checks each:
+//! `kernel_variants [--matrix GENERATOR]... [--format FORMAT]... [--peer PEER]... [VARIANT]...`.
+//! A variant is a name and a file of PTX with the library's entry points, and the size of blocks and of grids if they
+//! are to be others: `NAME=FILE.ptx`, `NAME=built-in,threads=128,waves=4`. scripts/kernel-variants.sh makes PTX of patches.
+//!
+//! The variants take turns within one process, each on arrays of its own, so that clocks and other people's load are the
+//! same for all. Matrices that the caches could hold are multiplied with cold caches. A variant that leaves out a stage,
+//! to find out what it costs, is timed all the same and called wrong.
+
+use std::str::FromStr;
+
+use clap::Parser;
+use lab::peers::{BOUND, Prepared, WithPeers};
+use lab::record::Times;
+use lab::subject::Subject;
+use lab::vectors::random_vector;
+use warp_spmv::executor::{Cuda, Executor};
+use warp_spmv::spmv::Tuning;
+use warp_spmv::synthetic::Generator;
+use warp_spmv::verify::{Exact, exact, verify};
+use warp_spmv::{Csr, Error, Format, Plan, Real, Vector};
+
+#[derive(Parser)]
+struct Arguments {
+    /// A generator; may be given several times.
+    #[arg(long, required = true)]
+    matrix: Vec<Generator>,
+    /// A format; may be given several times.
+    #[arg(long, required = true)]
+    format: Vec<Format>,
+    /// A peer such as cusparse-csr-1; may be given several times.
+    #[arg(long)]
+    peer: Vec<String>,
+    /// Rounds in which each is timed once.
+    #[arg(long, default_value_t = 30)]
+    rounds: usize,
+    /// The variants that are compared with the first. The kernels of the library are `built-in`.
+    #[arg(default_value = "built-in")]
+    variants: Vec<Variant>,
+}
+
+/// Kernels and how they are launched.
+#[derive(Clone)]
+struct Variant {
+    name: String,
+    /// PTX, if not the library's.
+    file: Option<String>,
+    tuning: Tuning,
+}
+
+const BUILT_IN: &str = "built-in";
+
+impl FromStr for Variant {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (name, rest) = text.split_once('=').unwrap_or((text, text));
+        let mut parts = rest.split(',');
+        let file = parts.next().filter(|&file| file != BUILT_IN).map(str::to_owned);
+        let mut tuning = Tuning::default();
+        for part in parts {
+            let number = |text: &str| text.parse().map_err(|error| format!("{part}: {error}"));
+            match part.split_once('=') {
+                Some(("threads", threads)) => tuning.threads_per_block = number(threads)?,
+                Some(("waves", waves)) => tuning.waves = number(waves)?,
+                _ => return Err(format!("{part}: threads=N or waves=N is expected")),
+            }
+        }
+        Ok(Self { name: name.into(), file, tuning })
+    }
+}
+
+impl Variant {
+    fn executor(&self) -> Result<Cuda, Box<dyn std::error::Error>> {
+        let executor = Cuda::new(0)?.with_tuning(self.tuning);
+        let Some(file) = &self.file else { return Ok(executor) };
+        let text = std::fs::read_to_string(file).map_err(|error| format!("{file}: {error}"))?;
+        // SAFETY: who gives a file on the command line says so.
+        Ok(unsafe { executor.with_ptx(text) })
+    }
+}
+
+/// Something that overwrites y with A x.
+enum Contender<'a, T: Real> {
+    Own(Box<Plan<'a, T, Cuda>>),
+    Peer(Box<dyn Prepared<T, Cuda> + 'a>),
+}
+
+impl<T: Real> Contender<'_, T> {
+    fn multiply(&mut self, x: &Vector<T, Cuda>, y: &mut Vector<T, Cuda>) -> Result<(), Error> {
+        match self {
+            Self::Own(plan) => plan.apply(T::ONE, x, T::ZERO, y),
+            Self::Peer(peer) => peer.multiply(T::ONE, x, T::ZERO, y),
+        }
+    }
+}
+
+/// One contender with its vectors, and what is known of it so far.
+struct Lane<'a, T: Real> {
+    name: String,
+    executor: &'a Cuda,
+    contender: Contender<'a, T>,
+    bound: Format,
+    x: Vector<T, Cuda>,
+    y: Vector<T, Cuda>,
+    times: Vec<f64>,
+}
+
+impl<'a, T: Real> Lane<'a, T> {
+    fn new(
+        name: String,
+        executor: &'a Cuda,
+        contender: Contender<'a, T>,
+        bound: Format,
+        matrix: &Csr<T>,
+    ) -> Result<Self, Error> {
+        let x = executor.upload(random_vector(matrix.columns(), 1))?;
+        // Nothing that a result could be, so that an element that is not written shows.
+        let y = executor.upload(vec![T::from_f64(f64::NAN); matrix.rows()])?;
+        Ok(Self { name, executor, contender, bound, x, y, times: Vec::new() })
+    }
+
+    fn time(&mut self) -> Result<f64, Error> {
+        let (contender, x, y) = (&mut self.contender, &self.x, &mut self.y);
+        Ok(self.executor.time(&mut || contender.multiply(x, y))?.as_secs_f64())
+    }
+}
+
+/// Rounds that are not looked at.
+const WARM_UPS: usize = 3;
+
+/// Times all variants and peers on one matrix in one precision.
+fn compare<T: Real>(
+    arguments: &Arguments,
+    generator: &Generator,
+    executors: &[(String, Cuda)],
+) -> Result<(), Box<dyn std::error::Error>> {
+    let matrix: Csr<T> = generator.generate()?;
+    let x: Vec<T> = random_vector(matrix.columns(), 1);
+    let exact = exact(&matrix, T::ONE, &x, T::ZERO, &vec![T::ZERO; matrix.rows()])?;
+    let (_, first) = &executors[0];
+    let mut chill = first.chill()?.ok_or("the GPU has no way to clear its caches")?;
+    let csr = first.upload_csr(matrix.clone())?;
+    let peers = first.peers::<T>().present;
+    for &format in &arguments.format {
+        println!("{generator} {} {}", T::PRECISION, format.name());
+        let mut lanes = Vec::new();
+        for (name, executor) in executors {
+            let plan = Plan::new(executor, matrix.clone(), format)?;
+            let bound = plan.format();
+            lanes.push(Lane::new(name.clone(), executor, Contender::Own(Box::new(plan)), bound, &matrix)?);
+        }
+        for peer in peers.iter().filter(|peer| arguments.peer.iter().any(|name| name == peer.name())) {
+            let x = first.upload(x.clone())?;
+            let prepared = peer.prepare(&csr, &x, &mut first.zeros(matrix.rows())?)?;
+            lanes.push(Lane::new(peer.name().into(), first, Contender::Peer(prepared), BOUND, &matrix)?);
+        }
+        let bytes = u64::try_from(matrix.bytes())?;
+        let cold = first.device().cache_bytes.is_some_and(|cache| bytes < 4 * cache);
+        for round in 0..WARM_UPS + arguments.rounds {
+            for lane in &mut lanes {
+                if cold {
+                    chill()?;
+                    first.synchronize()?;
+                }
+                let time = lane.time()?;
+                if round >= WARM_UPS {
+                    lane.times.push(time);
+                }
+            }
+        }
+        print(&lanes, &exact)?;
+    }
+    Ok(())
+}
+
+/// Prints the times of all and how they compare with the first.
+fn print<T: Real>(lanes: &[Lane<'_, T>], exact: &[Exact]) -> Result<(), Error> {
+    let mut unit = None;
+    for lane in lanes {
+        let Times { time, quartiles, .. } = Times::of(lane.times.clone());
+        let unit = *unit.get_or_insert(time);
+        let passed = verify(&lane.executor.download(&lane.y)?, exact, lane.bound)?.passed();
+        let [low, high] = quartiles.map(|time| 1e6 * time);
+        let verdict = if passed { "right" } else { "WRONG" };
+        println!("  {:24} {:9.1} us ({low:.1} to {high:.1})  {:5.3}  {verdict}", lane.name, 1e6 * time, time / unit);
+    }
+    Ok(())
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let arguments = Arguments::parse();
+    let mut executors = Vec::new();
+    for variant in &arguments.variants {
+        executors.push((variant.name.clone(), variant.executor()?));
+    }
+    for generator in &arguments.matrix {
+        compare::<f64>(&arguments, generator, &executors)?;
+        compare::<f32>(&arguments, generator, &executors)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,123 @@
+//! Page-locked memory through which long arrays go to and from a GPU, piece by piece: several threads of the host copy one
+//! piece while the GPU takes another. Left to itself, the driver does the same with one thread.
+
+use std::ffi::c_void;
+
+use cust::error::CudaError;
+use cust::event::{Event, EventFlags};
+use cust::memory::LockedBuffer;
+use cust::stream::Stream;
+use cust::sys::{CUdeviceptr, cuMemcpyDtoHAsync_v2, cuMemcpyHtoDAsync_v2};
+use rayon::prelude::*;
+
+use super::cuda::{cuda, driver};
+use crate::error::Error;
+
+/// Bytes from which on an array goes this way.
+pub(super) const WORTHWHILE: usize = 4 << 20;
+
+/// Bytes of a piece.
+const PIECE: usize = 8 << 20;
+
+/// Pieces under way at a time.
+const PIECES: usize = 3;
+
+/// Bytes that a thread copies at a time.
+const SHARE: usize = 512 << 10;
+
+pub(super) const UPLOADING: &str = "copying to the GPU";
+pub(super) const DOWNLOADING: &str = "copying from the GPU";
+
+/// A few pieces of page-locked memory.
+pub(super) struct Staging {
+    pieces: [Piece; PIECES],
+}
+
+struct Piece {
+    memory: LockedBuffer<u8>,
+    /// What was queued last with this piece is done.
+    done: Event,
+}
+
+impl Piece {
+    fn new() -> Result<Self, CudaError> {
+        let done = Event::new(EventFlags::DISABLE_TIMING)?;
+        // Nothing is read of it that was not written there before.
+        Ok(Self { memory: LockedBuffer::new(&0, PIECE)?, done })
+    }
+
+    fn pointer(&mut self) -> *mut c_void {
+        self.memory.as_mut_ptr().cast()
+    }
+}
+
+impl Staging {
+    pub fn new() -> Result<Self, CudaError> {
+        Ok(Self { pieces: [Piece::new()?, Piece::new()?, Piece::new()?] })
+    }
+
+    /// Queues the copy of `from` to an array on the GPU. Afterwards `from` is no longer needed.
+    ///
+    /// # Safety
+    /// The array has so many bytes.
+    pub unsafe fn upload(&mut self, from: &[u8], to: CUdeviceptr, stream: &Stream) -> Result<(), Error> {
+        let failed = cuda(UPLOADING);
+        for (number, part) in from.chunks(PIECE).enumerate() {
+            let piece = &mut self.pieces[number % PIECES];
+            piece.done.synchronize().map_err(&failed)?;
+            copy(part, &mut piece.memory);
+            let place = to + (number * PIECE) as CUdeviceptr;
+            // SAFETY: so much is left of the array, by the caller's promise, and the piece waits for the copy before it
+            // is written anew.
+            driver(unsafe { cuMemcpyHtoDAsync_v2(place, piece.pointer(), part.len(), stream.as_inner()) }, UPLOADING)?;
+            piece.done.record(stream).map_err(&failed)?;
+        }
+        Ok(())
+    }
+
+    /// Copies an array on the GPU to `to`, after what is queued before.
+    ///
+    /// # Safety
+    /// The array has so many bytes.
+    pub unsafe fn download(&mut self, from: CUdeviceptr, to: &mut [u8], stream: &Stream) -> Result<(), Error> {
+        let failed = cuda(DOWNLOADING);
+        let length = to.len();
+        let count = length.div_ceil(PIECE);
+        let mut parts = to.chunks_mut(PIECE);
+        for number in 0..count + PIECES - 1 {
+            if number < count {
+                let piece = &mut self.pieces[number % PIECES];
+                let begin = number * PIECE;
+                let place = from + begin as CUdeviceptr;
+                let bytes = PIECE.min(length - begin);
+                // SAFETY: so much is left of the array, by the caller's promise, and nobody looks at the piece before
+                // the copy is done.
+                let result = unsafe { cuMemcpyDtoHAsync_v2(piece.pointer(), place, bytes, stream.as_inner()) };
+                driver(result, DOWNLOADING)?;
+                piece.done.record(stream).map_err(&failed)?;
+            }
+            if number + 1 >= PIECES
+                && let Some(part) = parts.next()
+            {
+                let piece = &self.pieces[(number + 1 - PIECES) % PIECES];
+                piece.done.synchronize().map_err(&failed)?;
+                copy(&piece.memory[..part.len()], part);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Staging {
+    fn drop(&mut self) {
+        for piece in &self.pieces {
+            // Where waiting fails, the context is gone, and with it what was under way.
+            let _ = piece.done.synchronize();
+        }
+    }
+}
+
+/// Copies all of `from` to where `to` begins.
+fn copy(from: &[u8], to: &mut [u8]) {
+    from.par_chunks(SHARE).zip(to.par_chunks_mut(SHARE)).for_each(|(from, to)| to[..from.len()].copy_from_slice(from));
+}

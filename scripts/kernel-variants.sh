@@ -1,0 +1,67 @@
+#!/usr/bin/env bash
+# Makes PTX of the kernels as they are and with each of some patches, checks it, and times all side by side on a GPU:
+#   scripts/kernel-variants.sh FOLDER PATCH... -- [OPTIONS of examples/kernel_variants.rs]
+#   scripts/kernel-variants.sh FOLDER PATCH...             (makes the PTX only, for another machine)
+# The PTX is FOLDER/NAME.ptx for NAME.patch, for FOLDER/as-is.ptx unchanged. A patch changes gpu-kernels or
+# cuda/cuda_std, from the root of the repository; what the host launches stays as it is. A patch with a kernel that
+# spills registers is left out. Example:
+#   scripts/kernel-variants.sh target/variants four-places.patch -- --format sell-16 --matrix stencil:27:195
+set -euo pipefail
+
+architecture=${ARCHITECTURE:-sm_90}
+if [[ $# -eq 0 ]]; then
+    sed -n '2,9s/^# \{0,1\}//p' "$0" >&2
+    exit 2
+fi
+folder=$1
+shift
+patches=()
+while [[ $# -gt 0 && $1 != -- ]]; do
+    patches+=("$(realpath "$1")")
+    shift
+done
+
+mkdir -p "$folder"
+folder=$(realpath "$folder")
+cd "$(dirname "$0")/.."
+
+# A copy, so that a patch never touches the working tree; the same one for all, so that each build is a small one.
+copy=$folder/source
+rm -rf "$copy"
+mkdir -p "$copy"
+git ls-files -z --cached --others --exclude-standard | tar -c --null --files-from=- | tar -x -C "$copy"
+
+compile() {
+    local name=$1 log=$folder/$1.log made
+    if ! (cd "$copy" && CARGO_TARGET_DIR=$folder/build cargo run --quiet -p cuda_builder --example compile_kernels -- \
+        gpu-kernels "$folder/build/ptx" "$architecture") >"$log" 2>&1; then
+        cat "$log" >&2
+        echo "$0: $name does not compile" >&2
+        return 1
+    fi
+    made=$(sed -n 's/ by .*//p' "$log" | tail -n 1)
+    cp "$made" "$folder/$name.ptx"
+    if ! scripts/check-ptx.sh "$folder/$name.ptx" >"$folder/$name.registers"; then
+        grep FAULT "$folder/$name.registers" >&2 || true
+        echo "$0: $name is left out" >&2
+        return 1
+    fi
+}
+
+compile as-is
+variants=("as-is=$folder/as-is.ptx")
+for patch in "${patches[@]}"; do
+    name=$(basename "$patch" .patch)
+    patch --quiet --strip=1 --directory="$copy" <"$patch"
+    if compile "$name"; then
+        variants+=("$name=$folder/$name.ptx")
+        # Which kernels have other registers now.
+        diff <(sed 1d "$folder/as-is.registers") <(sed 1d "$folder/$name.registers") | sed -n "s/^> /$name: /p" || true
+    fi
+    patch --quiet --strip=1 --reverse --directory="$copy" <"$patch"
+done
+
+if [[ ${1:-} == -- ]]; then
+    shift
+    cargo run --release --features cuda,peers --example kernel_variants -- "$@" "${variants[@]}"
+fi
