@@ -81,7 +81,7 @@ impl<'a> Sample<'a> {
     /// How far from the fastest the choices of several rules are.
     pub fn accuracy(&self, calibration: &Calibration) -> Accuracy {
         let mut accuracy = Accuracy::default();
-        let blocked = Blocked::new(self);
+        let blocked = Blocked::new(self, calibration);
         for entry in &self.entries {
             accuracy.add(entry, &self.machine, calibration, &blocked);
         }
@@ -91,7 +91,8 @@ impl<'a> Sample<'a> {
 
 /// The model of Choi, Singh & Vuduc 2010, §6, for each size of blocks of BELLPACK and each width of values. As in the paper its
 /// numbers come from dense matrices, though by least squares from those that were measured anyway.
-struct Blocked {
+struct Blocked<'a> {
+    calibration: &'a Calibration,
     multiprocessors: u32,
     models: BTreeMap<(usize, (usize, usize)), BlockedModel>,
 }
@@ -99,10 +100,10 @@ struct Blocked {
 /// The family of the matrices that the model is fitted to.
 const DENSE: &str = "dense";
 
-impl Blocked {
+impl<'a> Blocked<'a> {
     const GPU: Multiprocessor = Multiprocessor::H200;
 
-    fn new(sample: &Sample<'_>) -> Self {
+    fn new(sample: &Sample<'_>, calibration: &'a Calibration) -> Self {
         let multiprocessors = (sample.machine.resident_threads / u64::from(Self::GPU.threads())).max(1) as u32;
         let mut measured: BTreeMap<_, Vec<_>> = BTreeMap::new();
         let dense = |entry: &&&Entry| entry.family.as_deref() == Some(DENSE) && !is_held_out(&entry.filename);
@@ -110,14 +111,15 @@ impl Blocked {
             let Some(analysis) = &entry.analysis else { continue };
             for (format, _, seconds) in timed(entry) {
                 let Format::Bellpack(size) = format else { continue };
-                let Some(launch) = Launch::of_bellpack(analysis, size, &Self::GPU, multiprocessors) else { continue };
+                let launch = Launch::of_bellpack(analysis, size, calibration, &Self::GPU, multiprocessors);
+                let Some(launch) = launch else { continue };
                 measured.entry(Self::key(analysis, size)).or_default().push((launch, seconds));
             }
         }
         let models = measured
             .into_iter()
             .filter_map(|(key, launches)| BlockedModel::from_launches(&launches).map(|model| (key, model)));
-        Self { multiprocessors, models: models.collect() }
+        Self { calibration, multiprocessors, models: models.collect() }
     }
 
     fn key(analysis: &Analysis, size: BlockSize) -> (usize, (usize, usize)) {
@@ -126,7 +128,7 @@ impl Blocked {
 
     /// Predicted seconds in BELLPACK with blocks of this size.
     fn seconds(&self, analysis: &Analysis, size: BlockSize) -> Option<f64> {
-        let launch = Launch::of_bellpack(analysis, size, &Self::GPU, self.multiprocessors)?;
+        let launch = Launch::of_bellpack(analysis, size, self.calibration, &Self::GPU, self.multiprocessors)?;
         Some(self.models.get(&Self::key(analysis, size))?.seconds(&launch))
     }
 
@@ -165,7 +167,7 @@ pub struct Accuracy {
 }
 
 impl Accuracy {
-    fn add(&mut self, entry: &Entry, machine: &Machine, calibration: &Calibration, blocked: &Blocked) {
+    fn add(&mut self, entry: &Entry, machine: &Machine, calibration: &Calibration, blocked: &Blocked<'_>) {
         let Some(analysis) = &entry.analysis else { return };
         let times: Vec<_> = timed(entry)
             .filter(|(format, ..)| format.reproducible())

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use lab::report;
+use lab::subject::{self, Subject, Visitor};
 use lab::tune::Sample;
 use warp_spmv::executor::ExecutorName;
 use warp_spmv::select::{Calibration, Store};
@@ -45,6 +46,17 @@ pub struct Arguments {
     all: bool,
 }
 
+/// Asks the device what its kernels take.
+struct Ask<'a>(&'a mut Calibration);
+
+impl Visitor for Ask<'_> {
+    type Output = ();
+
+    fn visit<S: Subject>(self, subject: &S) {
+        self.0.ask(subject);
+    }
+}
+
 pub fn tune(arguments: &Arguments) -> Result<(), Error> {
     if let Some(out) = &arguments.out {
         output::check_folder(out)?;
@@ -60,7 +72,16 @@ pub fn tune(arguments: &Arguments) -> Result<(), Error> {
         let (left_out, count) = (sample.left_out, entries.len());
         output::say(&format!("{left_out} of {count} entries left out: they do not say what the matrix is like"));
     }
-    let calibration = given.unwrap_or_else(|| sample.calibration(arguments.all));
+    let fit = || {
+        let mut calibration = sample.calibration(arguments.all);
+        if arguments.from.is_empty() {
+            // Where there is no GPU, there is nothing to ask.
+            let name = arguments.executor.unwrap_or(ExecutorName::Cuda);
+            let _ = subject::with(name, Ask(&mut calibration));
+        }
+        calibration
+    };
+    let calibration = given.unwrap_or_else(fit);
     output::print(&sample.accuracy(&calibration).to_string())?;
     if arguments.check {
         return Ok(());

@@ -12,6 +12,7 @@ use cust::context::{Context, CurrentContext};
 use cust::device::DeviceAttribute;
 use cust::error::CudaError;
 use cust::event::{Event, EventFlags};
+use cust::function::FunctionAttribute;
 use cust::memory::{AsyncCopyDestination, CopyDestination, DeviceBuffer};
 use cust::module::Module;
 use cust::stream::{Stream, StreamFlags};
@@ -30,7 +31,8 @@ use crate::format::{Csr, FillLimit, Format, Matrix};
 use crate::memory::{Buffer, Element, Memory};
 use crate::real::Real;
 use crate::spmv::{
-    Device, MultivectorOperands, Operands, Tuning, Workspace, launches, multivector_launches, transposed_launches,
+    Device, KernelResources, MultivectorOperands, Operands, Tuning, Workspace, launches, multivector_launches,
+    transposed_launches,
 };
 
 /// The executor that runs on an NVIDIA GPU.
@@ -157,22 +159,31 @@ impl Cuda {
         Ok(())
     }
 
-    /// The function of an entry point that is launched next, which the driver compiles when it is used first.
+    /// The function of an entry point that is launched next.
     fn function(&self, entry: &str, grid: Grid) -> Result<CUfunction, Error> {
         let mut kernels = self.kernels();
         kernels.last.clear();
         kernels.last.push_str(entry);
-        if let Some(kernel) = kernels.loaded.get(entry) {
-            return Ok(kernel.function);
+        let kernel = self.load(&mut kernels, entry)?;
+        if grid.shared_bytes > 0 && !kernel.leaves_cache {
+            self.leave_cache(kernel.function, grid, entry)?;
+            kernel.leaves_cache = true;
+        }
+        Ok(kernel.function)
+    }
+
+    /// The kernel with this entry point, which the driver compiles when it is used first.
+    fn load<'a>(&self, kernels: &'a mut Kernels, entry: &str) -> Result<&'a mut LoadedKernel, Error> {
+        // Asked twice, because a borrow that is returned lasts.
+        if kernels.loaded.contains_key(entry)
+            && let Some(kernel) = kernels.loaded.get_mut(entry)
+        {
+            return Ok(kernel);
         }
         let missing = || Error::Cuda { what: entry.into(), reason: "there is no such kernel".into() };
         let module = Module::from_ptx(self.ptx.module(entry).ok_or_else(missing)?, &[]).map_err(cuda(entry))?;
         let function = module.get_function(entry).map_err(cuda(entry))?.to_raw();
-        if grid.shared_bytes > 0 {
-            self.leave_cache(function, grid, entry)?;
-        }
-        kernels.loaded.insert(entry.to_owned(), LoadedKernel { _module: module, function });
-        Ok(function)
+        Ok(kernels.loaded.entry(entry.to_owned()).or_insert(LoadedKernel { module, function, leaves_cache: false }))
     }
 
     /// Asks for no more shared memory on a multiprocessor than so many blocks take as fit for other reasons: the rest of
@@ -285,8 +296,10 @@ pub struct MemoryUse {
 /// A kernel that the driver has compiled.
 struct LoadedKernel {
     /// Where the function is: it must stay.
-    _module: Module,
+    module: Module,
     function: CUfunction,
+    /// Whether it was told what shared memory its blocks need.
+    leaves_cache: bool,
 }
 
 // SAFETY: a function can be launched from any thread.
@@ -387,6 +400,18 @@ impl Executor for Cuda {
 
     fn device(&self) -> &Device {
         &self.device
+    }
+
+    fn kernel_resources(&self, entry: &str) -> Option<KernelResources> {
+        self.enter().ok()?;
+        let mut kernels = self.kernels();
+        let function = self.load(&mut kernels, entry).ok()?.module.get_function(entry).ok()?;
+        let attribute = |which| u32::try_from(function.get_attribute(which).ok()?).ok();
+        Some(KernelResources {
+            registers: attribute(FunctionAttribute::NumRegisters)?,
+            shared_bytes: attribute(FunctionAttribute::SharedMemorySizeBytes)?,
+            most_threads: attribute(FunctionAttribute::MaxThreadsPerBlock)?,
+        })
     }
 
     fn upload<T: Element>(&self, array: Vec<T>) -> Result<CudaBuffer<T>, Error> {

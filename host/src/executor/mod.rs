@@ -31,7 +31,7 @@ use crate::error::Error;
 use crate::format::{Csr, FillLimit, Format, Matrix};
 use crate::memory::{Element, HostMemory, Memory, Transfer};
 use crate::real::Real;
-use crate::spmv::{Device, MultivectorOperands, Operands, Workspace, no_multivectors, not_transposed};
+use crate::spmv::{Device, KernelResources, MultivectorOperands, Operands, Workspace, no_multivectors, not_transposed};
 use crate::triangular::TriangularOperands;
 
 /// Something that can multiply: it holds arrays in its memory and works on them.
@@ -47,6 +47,12 @@ pub trait Executor: Send + Sync {
 
     /// What it runs on.
     fn device(&self) -> &Device;
+
+    /// What the kernel with this entry point takes of a multiprocessor; none where there is no such kernel, or none that is
+    /// compiled for the device.
+    fn kernel_resources(&self, _entry: &str) -> Option<KernelResources> {
+        None
+    }
 
     /// Moves an array into its memory. Free where that is the host's.
     fn upload<T: Element>(&self, array: Vec<T>) -> Result<<Self::Memory as Memory>::Buffer<T>, Error>;

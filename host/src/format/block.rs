@@ -114,13 +114,21 @@ pub(super) fn block_row_lengths<T: Real>(matrix: &Csr<T>, size: BlockSize) -> Ve
 
 /// The block columns where a block row has entries, in order.
 pub(crate) fn block_columns<T: Real>(matrix: &Csr<T>, size: BlockSize, block_row: usize, block_columns: &mut Vec<u32>) {
+    let rows = rows_of_block(matrix.rows(), size, block_row);
+    block_columns_of(rows.map(|row| &matrix.column_indices()[matrix.range(row)]), size, block_columns);
+}
+
+/// The block columns where rows with these columns have entries, in order.
+pub(crate) fn block_columns_of<'a>(
+    rows: impl Iterator<Item = &'a [u32]>,
+    size: BlockSize,
+    block_columns: &mut Vec<u32>,
+) {
     let width = size.columns() as u32;
     block_columns.clear();
-    for row in rows_of_block(matrix, size, block_row) {
-        for &column in &matrix.column_indices()[matrix.range(row)] {
-            if block_columns.last() != Some(&(column / width)) {
-                block_columns.push(column / width);
-            }
+    for column in rows.flatten() {
+        if block_columns.last() != Some(&(column / width)) {
+            block_columns.push(column / width);
         }
     }
     // Not the unstable sort: this one merges rows that are already in order.
@@ -128,9 +136,10 @@ pub(crate) fn block_columns<T: Real>(matrix: &Csr<T>, size: BlockSize, block_row
     block_columns.dedup();
 }
 
-fn rows_of_block<T: Real>(matrix: &Csr<T>, size: BlockSize, block_row: usize) -> std::ops::Range<usize> {
+/// The rows of a block row, of so many.
+pub(crate) fn rows_of_block(rows: usize, size: BlockSize, block_row: usize) -> std::ops::Range<usize> {
     let first = block_row * size.rows();
-    first..matrix.rows().min(first + size.rows())
+    first..rows.min(first + size.rows())
 }
 
 /// A block, and where its values are: its words are `distance` apart, the first at `start`.
@@ -179,7 +188,7 @@ impl<'a, T: Real> Writer<'a, T> {
         blocks.clear();
         blocks.extend(block_columns.iter().enumerate().map(place));
         let mut stored = 0;
-        for (row_in_block, row) in rows_of_block(matrix, *size, block_row).enumerate() {
+        for (row_in_block, row) in rows_of_block(matrix.rows(), *size, block_row).enumerate() {
             let mut number = 0;
             for (column, value) in matrix.row(row) {
                 let block_column = column / width as u32;

@@ -1,19 +1,23 @@
 //! Which diagonals of a matrix hold entries.
 
+use std::ops::Range;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rayon::prelude::*;
 
-use super::Csr;
+use super::{Csr, Offsets};
 use crate::real::Real;
 
 /// Words of a page: one page tells of 2^15 diagonals.
 const PAGE_WORDS: usize = 512;
 const PAGE_BITS: usize = 64 * PAGE_WORDS;
 
-/// Rows that a thread looks at at a time.
-const ROWS_AT_ONCE: usize = 4096;
+/// Entries that a thread looks at at a time, about.
+const ENTRIES_AT_ONCE: usize = 1 << 15;
+
+/// Rows of the same length that are compared at once.
+const ROWS_COMPARED: usize = 32;
 
 /// A bit for each diagonal, in pages that are only there once they have a bit set: a wide matrix of few entries
 /// takes little memory.
@@ -26,12 +30,59 @@ impl Diagonals {
     }
 
     fn insert(&self, diagonal: usize) {
-        let page = self.0[diagonal / PAGE_BITS].get_or_init(|| Box::new([const { AtomicU64::new(0) }; PAGE_WORDS]));
-        let word = &page[diagonal % PAGE_BITS / 64];
-        let bit = 1 << (diagonal % 64);
+        self.set(diagonal / 64, 1 << (diagonal % 64));
+    }
+
+    /// Some that follow each other.
+    fn insert_all(&self, diagonals: Range<usize>) {
+        let mut next = diagonals.start;
+        while next < diagonals.end {
+            let end = diagonals.end.min((next / 64 + 1) * 64);
+            self.set(next / 64, (u64::MAX >> (64 - (end - next))) << (next % 64));
+            next = end;
+        }
+    }
+
+    fn set(&self, word: usize, bits: u64) {
+        let page = self.0[word / PAGE_WORDS].get_or_init(|| Box::new([const { AtomicU64::new(0) }; PAGE_WORDS]));
+        let word = &page[word % PAGE_WORDS];
         // Most diagonals are known already, and reading disturbs no other thread.
-        if word.load(Ordering::Relaxed) & bit == 0 {
-            word.fetch_or(bit, Ordering::Relaxed);
+        if word.load(Ordering::Relaxed) & bits != bits {
+            word.fetch_or(bits, Ordering::Relaxed);
+        }
+    }
+
+    /// The diagonals of a row with these columns, of which column 0 is on diagonal `first`.
+    fn insert_row(&self, columns: &[u32], first: usize) {
+        match columns {
+            [begin, .., last] if moved_by_one(columns, &columns[1..]) => {
+                self.insert_all(first + *begin as usize..first + *last as usize + 1);
+            }
+            _ => columns.iter().for_each(|&column| self.insert(first + column as usize)),
+        }
+    }
+
+    /// The diagonals of some rows.
+    fn insert_rows<O: Copy + Into<u64>>(&self, columns: &[u32], offsets: &[O], rows: Range<usize>) {
+        let last_row = offsets.len() - 2;
+        let offset = |row: usize| offsets[row].into() as usize;
+        let mut row = rows.start;
+        while row < rows.end {
+            let begin = offset(row);
+            let length = offset(row + 1) - begin;
+            self.insert_row(&columns[begin..begin + length], last_row - row);
+            // In a grid or a band most rows have the diagonals of the one before: several are compared at once.
+            let mut end = row + 1;
+            while end < rows.end.min(row + ROWS_COMPARED) && offset(end + 1) - offset(end) == length {
+                end += 1;
+            }
+            let alike = &columns[begin..offset(end)];
+            if !moved_by_one(alike, &alike[length..]) {
+                let of = |row: usize| &columns[offset(row)..offset(row) + length];
+                let others = (row + 1..end).filter(|&row| !moved_by_one(of(row - 1), of(row)));
+                others.for_each(|row| self.insert_row(of(row), last_row - row));
+            }
+            row = end;
         }
     }
 
@@ -53,29 +104,32 @@ pub(crate) fn occupied_diagonals<T: Real>(matrix: &Csr<T>) -> Vec<i32> {
     // The diagonal through the last row's first column comes first.
     let last_row = matrix.rows().saturating_sub(1);
     let diagonals = Diagonals::new(last_row + matrix.columns());
-    let row = |row: usize| &matrix.column_indices()[matrix.range(row)];
-    (0..matrix.rows()).into_par_iter().step_by(ROWS_AT_ONCE).for_each(|first| {
-        let mut before: &[u32] = &[];
-        for number in first..matrix.rows().min(first + ROWS_AT_ONCE) {
-            let columns = row(number);
-            // In a grid or a band most rows have the diagonals of the one before.
-            if !moved_by_one(before, columns) {
-                columns.iter().for_each(|&column| diagonals.insert(column as usize + last_row - number));
-            }
-            before = columns;
+    let mean = matrix.nnz() / matrix.rows().max(1);
+    let at_once = (ENTRIES_AT_ONCE / (mean + 1)).max(ROWS_COMPARED);
+    (0..matrix.rows()).into_par_iter().step_by(at_once).for_each(|first| {
+        let (columns, rows) = (matrix.column_indices(), first..matrix.rows().min(first + at_once));
+        match matrix.row_offsets() {
+            Offsets::Narrow(offsets) => diagonals.insert_rows(columns, offsets, rows),
+            Offsets::Wide(offsets) => diagonals.insert_rows(columns, offsets, rows),
         }
     });
     diagonals.iter().map(|diagonal| (diagonal as i64 - last_row as i64) as i32).collect()
 }
 
-/// Whether these are the columns of the row before, each moved by one.
+/// Whether these columns are those of one row before, each moved by one, as far as both go. The first ones tell
+/// mostly; otherwise all are looked at, because several are compared at once then.
 fn moved_by_one(before: &[u32], columns: &[u32]) -> bool {
-    before.len() == columns.len()
-        && before.iter().zip(columns).all(|(before, column)| column > before && column - before == 1)
+    let length = before.len().min(columns.len());
+    let (before, columns) = (&before[..length], &columns[..length]);
+    let difference = |(before, column): (&u32, &u32)| before.wrapping_add(1) ^ column;
+    before.iter().zip(columns).take(1).all(|first| difference(first) == 0)
+        && before.iter().zip(columns).map(difference).fold(0, |all, one| all | one) == 0
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     #[test]
@@ -86,6 +140,28 @@ mod tests {
         for (rows, columns) in [(0, 0), (0, 5), (5, 0), (5, 5)] {
             let empty = Csr::<f32>::try_from_triplets(rows, columns, &[], &[], &[]).unwrap();
             assert!(occupied_diagonals(&empty).is_empty());
+        }
+    }
+
+    /// Rows like those before, rows of the same length that are not, and others, at all distances from where a look at
+    /// several rows ends.
+    #[test]
+    fn rows_that_are_compared_at_once_are_told_apart() {
+        for (same, odd) in [(31, 7), (32, 31), (33, 32), (100, 63), (5000, 4095)] {
+            let (mut rows, mut columns) = (Vec::new(), Vec::new());
+            for row in 0..same {
+                let distances = if row == odd { [0, 9, 11] } else { [0, 2, 3] };
+                rows.extend([row as u32; 3]);
+                columns.extend(distances.map(|distance| (row + distance) as u32));
+            }
+            // A row without a gap, and one of another length.
+            rows.extend((0..200).map(|_| same as u32).chain([same as u32 + 1]));
+            columns.extend((0..200).map(|column| same as u32 + 100 + column).chain([0]));
+            let values = vec![1.0; columns.len()];
+            let matrix = Csr::try_from_triplets(same + 2, same + 300, &rows, &columns, &values).unwrap();
+            let expected: BTreeSet<i32> =
+                rows.iter().zip(&columns).map(|(&row, &column)| column as i32 - row as i32).collect();
+            assert!(occupied_diagonals(&matrix).into_iter().eq(expected), "{same} rows");
         }
     }
 

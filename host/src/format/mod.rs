@@ -33,7 +33,7 @@ pub(crate) use bcsr::bcsr_bytes_of;
 pub use bellpack::{Bellpack, PartitionRows};
 pub(crate) use bellpack::{TOTAL_WIDTH, bellpack_bytes_of};
 pub use block::{BlockSize, fill_ratios};
-pub(crate) use block::{BlockVisitor, block_columns};
+pub(crate) use block::{BlockVisitor, block_columns, block_columns_of, rows_of_block};
 pub use catalogue::{Format, Lanes};
 pub(crate) use check::check_indices;
 pub use cmrs::{Cmrs, StripHeight, StripOrder};

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::fill::{BlockFill, fills};
 use super::lengths::{Lengths, RowSums, pass};
 use super::locality::Locality;
-use super::sample::{Sampling, sample};
+use super::sample::{Sampling, places};
 use super::widening::Widening;
 use crate::format::{BlockSize, Csr, dia_bytes, occupied_diagonals};
 use crate::real::Real;
@@ -13,6 +13,11 @@ use crate::real::Real;
 /// Times the bytes of CSR from which on DIA is out of the question: it saves column indices, which are half of them at
 /// the most, and reads its padding.
 const DIA_TIMES_CSR: u128 = 2;
+
+/// Rows whose diagonals are looked at first, and about how many entries of them: irregular rows have many more diagonals
+/// than DIA can do with.
+const ROWS_OF_DIAGONALS: usize = 64;
+const ENTRIES_OF_DIAGONALS: usize = 1 << 13;
 
 /// What is known of a matrix after one pass over its row offsets and a look at some of its entries.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -104,7 +109,9 @@ impl Analysis {
 impl Diagonals {
     fn new<T: Real>(matrix: &Csr<T>, sampling: Sampling) -> Self {
         let mut seen: Vec<i64> = Vec::new();
-        for row in sample(matrix.rows(), matrix.nnz(), Sampling::Part) {
+        let mean = matrix.nnz() / matrix.rows().max(1);
+        let rows = (ENTRIES_OF_DIAGONALS / (mean + 1)).clamp(2, ROWS_OF_DIAGONALS);
+        for row in places(matrix.rows(), rows) {
             seen.extend(
                 matrix.column_indices()[matrix.range(row)].iter().map(|&column| i64::from(column) - row as i64),
             );

@@ -5,9 +5,10 @@
 //! the paper's own rule for the size of blocks, to compare with.
 
 use super::analysis::Analysis;
+use super::calibration::Calibration;
 use super::least_squares::fit;
 use crate::format::{BlockSize, PartitionRows};
-use crate::spmv::Tuning;
+use crate::spmv::{KernelResources, Tuning, bellpack_entry};
 
 /// What a multiprocessor has (Table 3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,15 +48,9 @@ pub struct Needs {
 }
 
 impl Needs {
-    /// Those of the BELLPACK kernel for blocks of this size, with values of `value_bytes`: registers as ptxas 13.0 gives
-    /// them for compute capability 9.0. It uses no shared memory.
-    pub fn of_bellpack(size: BlockSize, value_bytes: usize, threads: u32) -> Self {
-        // In the order of `BlockSize::ALL`.
-        const FLOAT32: [u32; BlockSize::ALL.len()] = [32, 32, 32, 32, 48, 32, 32, 72, 44, 128, 56];
-        const FLOAT64: [u32; BlockSize::ALL.len()] = [32, 40, 40, 48, 56, 48, 48, 80, 80, 165, 128];
-        let registers = if value_bytes == size_of::<f32>() { FLOAT32 } else { FLOAT64 };
-        let place = BlockSize::ALL.iter().position(|&known| known == size).unwrap_or(0);
-        Self { threads, registers: registers[place], shared_bytes: 0 }
+    /// Those of a launch of a kernel with blocks of so many threads.
+    pub fn of_kernel(resources: &KernelResources, threads: u32) -> Self {
+        Self { threads, registers: resources.registers, shared_bytes: resources.shared_bytes }
     }
 
     /// How many blocks of threads a multiprocessor holds at a time, T (eq. 8 to 12), but one at least.
@@ -83,19 +78,21 @@ pub struct Launch {
 
 impl Launch {
     /// What a multiplication in BELLPACK with blocks of this size is on a GPU with so many multiprocessors, as far as the
-    /// analysis tells; none where it does not.
+    /// analysis tells, and what the calibration knows of the kernel; none where they do not.
     pub fn of_bellpack(
         analysis: &Analysis,
         size: BlockSize,
+        calibration: &Calibration,
         of: &Multiprocessor,
         multiprocessors: u32,
     ) -> Option<Self> {
         let threads = Tuning::default().threads_per_block;
         let block_rows = analysis.rows.div_ceil(size.rows());
         let values = analysis.fill(size)?.padded_blocks(PartitionRows::default().get()) / block_rows.max(1) as f64;
+        let resources = calibration.kernel_resources(&bellpack_entry(size, analysis.value_bytes))?;
         Some(Self {
             blocks: block_rows.div_ceil(threads as usize) as u64,
-            resident: Needs::of_bellpack(size, analysis.value_bytes, threads).resident_blocks(of),
+            resident: Needs::of_kernel(&resources, threads).resident_blocks(of),
             multiprocessors,
             values,
         })
@@ -174,6 +171,7 @@ impl BlockedModel {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::executor::{Emulated, Executor};
 
     const MODEL: BlockedModel = BlockedModel { start: 4e-6, first: 3e-8, later: 2e-8, beside: 5e-9 };
 
@@ -248,7 +246,22 @@ mod tests {
             let needs = Needs { threads, registers, shared_bytes };
             assert_eq!(needs.resident_blocks(&gpu), resident, "{needs:?}");
         }
-        let needs = Needs::of_bellpack(BlockSize::B3x3, 8, 256);
-        assert_eq!((needs.registers, needs.resident_blocks(&Multiprocessor::H200)), (56, 4));
+        let resources = KernelResources { registers: 56, shared_bytes: 0, most_threads: 1024 };
+        assert_eq!(Needs::of_kernel(&resources, 256).resident_blocks(&Multiprocessor::H200), 4);
+    }
+
+    /// The calibration that comes with the library knows the kernels that the model needs.
+    #[test]
+    fn the_resources_of_the_kernels_are_known() {
+        let device = Emulated::new(1).device().clone();
+        let calibration = Calibration::shipped(&device);
+        for &size in BlockSize::ALL {
+            for value_bytes in [4, 8] {
+                let resources = calibration.kernel_resources(&bellpack_entry(size, value_bytes)).unwrap();
+                assert!((16..=255).contains(&resources.registers), "{size:?}: {resources:?}");
+                assert!(resources.most_threads >= Tuning::default().threads_per_block, "{size:?}: {resources:?}");
+            }
+        }
+        assert_eq!(calibration.kernel_resources("bellpack"), None);
     }
 }

@@ -14,10 +14,11 @@ use super::time;
 use super::traffic::Traffic;
 use super::work::{Terms, Work};
 use crate::error::Error;
-use crate::format::Format;
+use crate::executor::Executor;
+use crate::format::{BlockSize, Format};
 use crate::io::replace_file;
 use crate::real::Real;
-use crate::spmv::Device;
+use crate::spmv::{Device, KernelResources, bellpack_entry};
 
 /// The version of the files; it grows when a number changes its meaning.
 const SCHEMA: u32 = 2;
@@ -62,6 +63,9 @@ pub struct Calibration {
     kernels: BTreeMap<String, BTreeMap<String, Fitted>>,
     /// What each conversion takes, by precision and kind of format.
     conversions: BTreeMap<String, BTreeMap<String, [f64; CONVERSION_TERMS]>>,
+    /// What kernels take of a multiprocessor, by entry point.
+    #[serde(default)]
+    resources: BTreeMap<String, KernelResources>,
 }
 
 /// What was fitted to the measurements of a kernel.
@@ -124,7 +128,21 @@ impl Calibration {
             (precision, kinds.collect())
         });
         let device = model_of(device).into();
-        Self { schema: SCHEMA, device, other, kernels: fitted, conversions: conversions.collect() }
+        // What no device was asked about is as the compiler of the shipped kernels has it.
+        let resources = Self::h200().resources;
+        Self { schema: SCHEMA, device, other, kernels: fitted, conversions: conversions.collect(), resources }
+    }
+
+    /// Asks what the kernels that [`Launch`](super::Launch) knows take of a multiprocessor.
+    pub fn ask<E: Executor>(&mut self, executor: &E) {
+        let kernels = BlockSize::ALL.iter().flat_map(|&size| [4, 8].map(|bytes| bellpack_entry(size, bytes)));
+        let known = kernels.filter_map(|entry| executor.kernel_resources(&entry).map(|resources| (entry, resources)));
+        self.resources.extend(known);
+    }
+
+    /// What the kernel with this entry point takes of a multiprocessor, if it is known.
+    pub fn kernel_resources(&self, entry: &str) -> Option<KernelResources> {
+        self.resources.get(entry).copied()
     }
 
     /// The calibration that comes with the library for this device: that of the H200 for every GPU, because it is the
@@ -139,9 +157,9 @@ impl Calibration {
     }
 
     fn neutral(device: &str, other: Terms) -> Self {
-        let (kernels, conversions) = Default::default();
+        let (kernels, conversions, resources) = Default::default();
         let other = BTreeMap::from([f32::PRECISION, f64::PRECISION].map(|precision| (precision.to_owned(), other)));
-        Self { schema: SCHEMA, device: device.into(), other, kernels, conversions }
+        Self { schema: SCHEMA, device: device.into(), other, kernels, conversions, resources }
     }
 
     /// A calibration from a file that [`write`](Self::write) wrote.

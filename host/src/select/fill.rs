@@ -5,8 +5,8 @@ use std::cmp::Reverse;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::sample::{Sampling, places, sample};
-use crate::format::{BlockSize, Csr, block_columns};
+use super::sample::{Sampling, places};
+use crate::format::{BlockSize, Csr, block_columns, block_columns_of, rows_of_block};
 use crate::real::Real;
 
 /// Standard errors of a mean between which it is with a probability of 95 %.
@@ -21,6 +21,15 @@ const ENTRIES: usize = 1 << 11;
 
 /// Block rows that are drawn at least, however long they are.
 const LEAST_DRAWS: usize = 64;
+
+/// Entries for each that is drawn, and how many are drawn at least and at most, of which each size takes what it can
+/// afford.
+const ENTRIES_FOR_A_DRAW: usize = 4000;
+const FEWEST_DRAWS: usize = 256;
+const MOST_DRAWS: usize = 1 << 12;
+
+/// Entries of a block row from which on not all of it is looked at.
+const LONG: usize = 1 << 6;
 
 /// What is known of the blocks of one size.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -47,19 +56,56 @@ struct Seen {
     entries: usize,
     /// How often it was drawn.
     draws: usize,
+    /// Whether all of it was looked at.
+    whole: bool,
+}
+
+/// A block row that was drawn.
+#[derive(Clone, Copy)]
+struct Drawn {
+    block_row: usize,
+    entries: usize,
+    draws: usize,
+    /// The column by which it was drawn; none if all of it is to be looked at.
+    column: Option<u32>,
+}
+
+impl Drawn {
+    /// Counts its blocks: all of them, or those of the part of its columns that has the column by which it was drawn.
+    /// That is one of as many parts as make it short, and has them in proportion to its entries.
+    fn look<T: Real>(self, matrix: &Csr<T>, size: BlockSize, scratch: &mut Vec<u32>) -> Seen {
+        let Self { block_row, entries, draws, column } = self;
+        let seen = |blocks: usize, whole: bool| Seen { blocks: blocks as u32, entries, draws, whole };
+        let Some(column) = column.filter(|_| entries > LONG) else {
+            block_columns(matrix, size, block_row, scratch);
+            return seen(scratch.len(), true);
+        };
+        let width = matrix.columns().div_ceil(entries.div_ceil(LONG)).next_multiple_of(size.columns());
+        let begin = column as usize / width * width;
+        // Where a row is not in order, this may be another part of it.
+        let part = |row: usize| {
+            let row = &matrix.column_indices()[matrix.range(row)];
+            let first = row.partition_point(|&column| (column as usize) < begin);
+            let row = &row[first..];
+            &row[..row.partition_point(|&column| (column as usize) < begin + width)]
+        };
+        let rows = rows_of_block(matrix.rows(), size, block_row).map(part);
+        let looked_at: usize = rows.clone().map(<[u32]>::len).sum();
+        block_columns_of(rows, size, scratch);
+        let blocks = scratch.len() as f64 * entries as f64 / looked_at.max(1) as f64;
+        seen((blocks.round() as usize).max(1), false)
+    }
 }
 
 impl BlockFill {
     /// Block rows are drawn by their entries, each as often as it has a part of them: so the long ones, which matter,
     /// are among them, and what is averaged is the number of blocks for an entry, which differs little.
-    fn new<T: Real>(matrix: &Csr<T>, size: BlockSize, sampling: Sampling) -> Self {
+    fn new<T: Real>(matrix: &Csr<T>, size: BlockSize, entries: &[(usize, u32)], sampling: Sampling) -> Self {
         let block_rows = matrix.rows().div_ceil(size.rows());
-        let drawn = draw(matrix, size.rows(), sampling);
-        let count = |scratch: &mut Vec<u32>, &(block_row, entries, draws): &(usize, usize, usize)| {
-            block_columns(matrix, size, block_row, scratch);
-            Seen { blocks: scratch.len() as u32, entries, draws }
-        };
-        let mut seen: Vec<_> = drawn.par_iter().with_min_len(16).map_init(Vec::new, count).collect();
+        let drawn = draw(matrix, size.rows(), entries, sampling);
+        let look = |scratch: &mut Vec<u32>, drawn: &Drawn| drawn.look(matrix, size, scratch);
+        let mut seen: Vec<_> = drawn.par_iter().with_min_len(16).map_init(Vec::new, look).collect();
+        let whole = seen.len() == block_rows && seen.iter().all(|seen| seen.whole);
         seen.sort_unstable_by_key(|seen| Reverse(seen.blocks));
         let draws: usize = seen.iter().map(|seen| seen.draws).sum();
         let stands_for = |seen: &Seen| match sampling {
@@ -74,7 +120,7 @@ impl BlockFill {
             block_rows,
             sampled: seen.len(),
             lengths,
-            uncertainty: if seen.len() == block_rows { 0.0 } else { uncertainty(&seen, draws) },
+            uncertainty: if whole { 0.0 } else { uncertainty(&seen, draws) },
         }
     }
 
@@ -114,29 +160,39 @@ impl BlockFill {
     }
 }
 
-/// Block rows with their numbers of entries, and how often each is drawn.
-fn draw<T: Real>(matrix: &Csr<T>, height: usize, sampling: Sampling) -> Vec<(usize, usize, usize)> {
+/// Some entries by row and column, evenly: what block rows of every size are drawn by.
+fn drawn_entries<T: Real>(matrix: &Csr<T>, sampling: Sampling) -> Vec<(usize, u32)> {
+    let draws = match sampling {
+        Sampling::Everything => 0,
+        Sampling::Part => (matrix.nnz() / ENTRIES_FOR_A_DRAW).clamp(FEWEST_DRAWS, MOST_DRAWS),
+    };
+    let entries: Vec<_> = places(matrix.nnz(), draws).collect();
+    entries.into_par_iter().map(|entry| (row_of(matrix, entry), matrix.column_indices()[entry])).collect()
+}
+
+/// The block rows that have these entries; all of them in order to look at everything.
+fn draw<T: Real>(matrix: &Csr<T>, height: usize, entries: &[(usize, u32)], sampling: Sampling) -> Vec<Drawn> {
     let block_rows = matrix.rows().div_ceil(height);
     let entries_of = |block_row: usize| {
         let rows = block_row * height..matrix.rows().min((block_row + 1) * height);
         matrix.row_offsets().get(rows.end) - matrix.row_offsets().get(rows.start)
     };
+    let whole = |block_row: usize| Drawn { block_row, entries: entries_of(block_row), draws: 1, column: None };
     if sampling == Sampling::Everything {
-        return (0..block_rows).map(|block_row| (block_row, entries_of(block_row), 1)).collect();
+        return (0..block_rows).map(whole).collect();
     }
-    let draws = sample(block_rows, matrix.nnz(), sampling).count();
-    let mut drawn: Vec<(usize, usize, usize)> = Vec::new();
-    for entry in places(matrix.nnz(), draws) {
-        let block_row = row_of(matrix, entry) / height;
+    let mut drawn: Vec<Drawn> = Vec::new();
+    for &(row, column) in entries {
+        let block_row = row / height;
         match drawn.last_mut() {
-            Some((last, _, draws)) if *last == block_row => *draws += 1,
-            _ => drawn.push((block_row, entries_of(block_row), 1)),
+            Some(last) if last.block_row == block_row && last.entries <= LONG => last.draws += 1,
+            _ => drawn.push(Drawn { column: Some(column), ..whole(block_row) }),
         }
     }
     // Fewer, evenly, where they are long.
-    let entries: usize = drawn.iter().map(|&(_, entries, _)| entries).sum();
+    let looked_at: usize = drawn.iter().map(|drawn| drawn.entries.min(LONG)).sum();
     let affordable = (matrix.nnz() / LARGEST_PART).max(ENTRIES);
-    let step = entries.div_ceil(affordable).min(drawn.len() / LEAST_DRAWS).max(1);
+    let step = looked_at.div_ceil(affordable).min(drawn.len() / LEAST_DRAWS).max(1);
     drawn.into_iter().step_by(step).collect()
 }
 
@@ -172,5 +228,6 @@ fn uncertainty(seen: &[Seen], draws: usize) -> f64 {
 
 /// The fill of blocks of every size, in their order.
 pub(super) fn fills<T: Real>(matrix: &Csr<T>, sampling: Sampling) -> Vec<BlockFill> {
-    BlockSize::ALL.par_iter().map(|&size| BlockFill::new(matrix, size, sampling)).collect()
+    let entries = drawn_entries(matrix, sampling);
+    BlockSize::ALL.par_iter().map(|&size| BlockFill::new(matrix, size, &entries, sampling)).collect()
 }

@@ -25,6 +25,9 @@ const PADDED_HEIGHT: usize = gpu_kernels::cmrs::PADDED_HEIGHT as usize;
 /// Rows that one thread looks at at a time: whole windows of sorted SELL-P, slices, warps, and strips of every height.
 const ROWS_AT_ONCE: usize = 3 * Slicing::SORTED.sigma as usize;
 
+/// Rows whose sums are added up together: whole slices, warps, and strips of every height.
+const GROUP_ROWS: usize = 192;
+
 /// Lengths below this are counted in an array.
 const SHORT: usize = 256;
 
@@ -145,21 +148,21 @@ struct Tally {
 #[derive(Default)]
 struct Scratch {
     lengths: Vec<usize>,
-    /// The longest of some rows that follow each other, and their sums.
-    longest: Vec<usize>,
-    sums: Vec<usize>,
     /// Those of a window that are not short.
     long: Vec<usize>,
 }
 
-/// Puts one number in the place of each `count` that follow each other.
-fn join(numbers: &mut Vec<usize>, count: usize, join: impl Fn(usize, usize) -> usize) {
-    let joined = numbers.len().div_ceil(count);
-    for place in 0..joined {
-        let end = numbers.len().min((place + 1) * count);
-        numbers[place] = numbers[place * count + 1..end].iter().fold(numbers[place * count], |all, &it| join(all, it));
-    }
-    numbers.truncate(joined);
+/// Puts as many numbers that follow each other together as it takes to have `TO` of them.
+fn join<const FROM: usize, const TO: usize>(from: &[usize; FROM], join: impl Fn(usize, usize) -> usize) -> [usize; TO] {
+    std::array::from_fn(|place| {
+        let together = &from[place * (FROM / TO)..][..FROM / TO];
+        together[1..].iter().fold(together[0], |all, &it| join(all, it))
+    })
+}
+
+/// Steps of as many entries each at a time as 2 to the power of `shift`.
+fn steps(entries: &[usize], shift: u32) -> usize {
+    entries.iter().map(|entries| (entries + (1 << shift) - 1) >> shift).sum()
 }
 
 impl Tally {
@@ -175,7 +178,12 @@ impl Tally {
                 scratch.lengths.extend(offsets[rows.start..=rows.end].windows(2).map(|it| (it[1] - it[0]) as usize));
             }
         }
-        self.add_neighbours(&mut scratch);
+        for rows in scratch.lengths.chunks(GROUP_ROWS) {
+            // Rows that are not there are like empty ones.
+            let mut group = [0; GROUP_ROWS];
+            group[..rows.len()].copy_from_slice(rows);
+            self.add_group(&group);
+        }
         for window in scratch.lengths.chunks(Slicing::SORTED.sigma as usize) {
             self.add_window(window, &mut scratch.long);
         }
@@ -183,39 +191,32 @@ impl Tally {
         self
     }
 
-    /// Adds what neighbours amount to in the order in which they are: each number of rows from half as many.
-    fn add_neighbours(&mut self, Scratch { lengths, longest, sums, .. }: &mut Scratch) {
-        longest.clone_from(lengths);
-        sums.clone_from(lengths);
-        let steps = |entries: &[usize]| entries.iter().map(|entries| entries.div_ceil(WARP_LANES)).sum::<usize>();
-        let height_of = |height: usize| HEIGHTS.iter().position(|&known| known == height);
-        let mut thirds = Vec::new();
-        for rows in (0..=LANES.len()).map(|power| 1 << power) {
-            if let Some(place) = LANES.iter().position(|&lanes| lanes * rows == WARP_LANES) {
-                let shift = LANES[place].ilog2();
-                let round_up = (1 << shift) - 1;
-                self.sums.lane_steps[place] +=
-                    longest.iter().map(|longest| (longest + round_up) >> shift).sum::<usize>();
-            }
-            if let Some(place) = height_of(rows) {
-                self.sums.strip_steps[place] += steps(sums);
-            }
-            if rows == PADDED_HEIGHT {
-                let strips = sums.iter().zip(&*longest);
-                self.sums.padded_steps +=
-                    strips.map(|(&entries, &longest)| padded_strip_steps(entries, longest)).sum::<usize>();
-            }
-            if rows == Slicing::UNSORTED.slice_size as usize {
-                self.sums.slice_widths += longest.iter().sum::<usize>();
-            }
-            if let Some(place) = height_of(3 * rows) {
-                thirds.clone_from(sums);
-                join(&mut thirds, 3, |left, right| left + right);
-                self.sums.strip_steps[place] += steps(&thirds);
-            }
-            join(longest, 2, usize::max);
-            join(sums, 2, |left, right| left + right);
-        }
+    /// Adds what neighbours amount to in the order in which they are: each number of rows from half as many, or a third.
+    fn add_group(&mut self, rows: &[usize; GROUP_ROWS]) {
+        const { assert!(HEIGHTS.len() == 7 && PADDED_HEIGHT == 16 && Slicing::UNSORTED.slice_size == 64) };
+        let add = |left, right| left + right;
+        let sums_2: [_; GROUP_ROWS / 2] = join(rows, add);
+        let sums_4: [_; GROUP_ROWS / 4] = join(&sums_2, add);
+        let sums_6: [_; GROUP_ROWS / 6] = join(&sums_2, add);
+        let sums_8: [_; GROUP_ROWS / 8] = join(&sums_4, add);
+        let sums_12: [_; GROUP_ROWS / 12] = join(&sums_4, add);
+        let sums_16: [_; GROUP_ROWS / 16] = join(&sums_8, add);
+        let longest_2: [_; GROUP_ROWS / 2] = join(rows, usize::max);
+        let longest_4: [_; GROUP_ROWS / 4] = join(&longest_2, usize::max);
+        let longest_8: [_; GROUP_ROWS / 8] = join(&longest_4, usize::max);
+        let longest_16: [_; GROUP_ROWS / 16] = join(&longest_8, usize::max);
+        let longest_32: [_; GROUP_ROWS / 32] = join(&longest_16, usize::max);
+        let longest_64: [_; GROUP_ROWS / 64] = join(&longest_32, usize::max);
+        let of_warps: [&[usize]; LANES.len()] = [&longest_32, &longest_16, &longest_8, &longest_4, &longest_2, rows];
+        let of_strips: [&[usize]; HEIGHTS.len()] = [rows, &sums_2, &sums_4, &sums_6, &sums_8, &sums_12, &sums_16];
+        let padded = sums_16.iter().zip(&longest_16);
+        self.sums.add(&RowSums {
+            lane_steps: std::array::from_fn(|place| steps(of_warps[place], LANES[place].ilog2())),
+            strip_steps: of_strips.map(|strips| steps(strips, WARP_LANES.ilog2())),
+            slice_widths: longest_64.iter().sum(),
+            sorted_slice_widths: 0,
+            padded_steps: padded.map(|(&entries, &longest)| padded_strip_steps(entries, longest)).sum(),
+        });
     }
 
     /// Adds the rows of a window: how many there are of each length, and the widths of its slices when it is sorted by

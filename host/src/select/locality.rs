@@ -4,7 +4,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::lengths::LANES;
-use super::sample::{Sampling, sample};
+use super::sample::{Sampling, sample, scramble};
 use crate::format::Csr;
 use crate::real::Real;
 
@@ -13,6 +13,9 @@ pub const SECTOR_BYTES: usize = 32;
 
 /// Lanes of a warp, which read at once.
 const WARP_LANES: usize = 32;
+
+/// Entries of a row that are looked at, at most; whole steps of warps.
+const LONGEST: usize = 256;
 
 /// Runs of entries that the reuse of x is measured in.
 const RUNS: usize = 4;
@@ -68,7 +71,7 @@ impl Locality {
         let counts = warps
             .par_iter()
             .with_min_len(8)
-            .map(|&warp| counts(matrix, warp * WARP_LANES))
+            .map(|&warp| counts(matrix, warp * WARP_LANES, sampling))
             .reduce(Counts::default, Counts::merge);
         let per_entry = |sectors: usize, entries: usize| sectors as f64 / entries.max(1) as f64;
         Self {
@@ -110,8 +113,8 @@ fn elements<T>() -> u32 {
     (SECTOR_BYTES / size_of::<T>()) as u32
 }
 
-/// Looks at the 32 rows from `first` on, or as many as there are.
-fn counts<T: Real>(matrix: &Csr<T>, first: usize) -> Counts {
+/// Looks at the 32 rows from `first` on, or as many as there are. In a sample a part of long rows stands for all of them.
+fn counts<T: Real>(matrix: &Csr<T>, first: usize, sampling: Sampling) -> Counts {
     let columns = matrix.column_indices();
     let rows = first..matrix.rows().min(first + WARP_LANES);
     let entries = matrix.row_offsets().get(rows.start)..matrix.row_offsets().get(rows.end);
@@ -122,26 +125,45 @@ fn counts<T: Real>(matrix: &Csr<T>, first: usize) -> Counts {
             counts.above = counts.above.max((column as usize).saturating_sub(row));
         }
     }
+    let longest = |rows: std::ops::Range<usize>| rows.map(|row| matrix.range(row).len()).max().unwrap_or(0);
+    let parts = match sampling {
+        Sampling::Everything => 1,
+        Sampling::Part => (longest(rows.clone()) / LONGEST).max(1),
+    };
+    let (begin, most) = match parts {
+        1 => (0, usize::MAX),
+        _ => ((scramble(first as u64) % parts as u64) as usize * LONGEST, LONGEST),
+    };
+    let part = |row: usize| {
+        let row = &columns[matrix.range(row)];
+        let row = &row[begin.min(row.len())..];
+        &row[..most.min(row.len())]
+    };
+    let looked_at: usize = rows.clone().map(|row| part(row).len()).sum();
     let mut sectors = Vec::with_capacity(WARP_LANES);
     for (lanes, count) in LANES.iter().zip(&mut counts.lane_sectors) {
         for group in (rows.start..rows.end).step_by(WARP_LANES / lanes) {
             let group = group..rows.end.min(group + WARP_LANES / lanes);
-            let longest = group.clone().map(|row| matrix.range(row).len()).max().unwrap_or(0);
-            for step in (0..longest).step_by(*lanes) {
+            for step in (0..longest(group.clone()).min(most)).step_by(*lanes) {
                 sectors.clear();
-                for row in group.clone() {
-                    let row = &columns[matrix.range(row)];
+                for row in group.clone().map(part) {
                     let step = step.min(row.len())..row.len().min(step + lanes);
                     sectors.extend(row[step].iter().map(|column| column / elements::<T>()));
                 }
                 *count += distinct(&mut sectors);
             }
         }
+        *count = *count * entries.len() / looked_at.max(1);
     }
     // Only whole steps: where the last one ends is the sample's doing.
-    let whole = entries.len() - entries.len() % WARP_LANES;
-    counts.flat_entries = whole;
-    for step in columns[entries.start..entries.start + whole].chunks(WARP_LANES) {
+    let steps = entries.len() / WARP_LANES;
+    let steps = match parts {
+        1 => 0..steps,
+        _ => steps / parts * (begin / LONGEST)..steps / parts * (begin / LONGEST + 1),
+    };
+    counts.flat_entries = steps.len() * WARP_LANES;
+    let flat = entries.start + steps.start * WARP_LANES..entries.start + steps.end * WARP_LANES;
+    for step in columns[flat].chunks(WARP_LANES) {
         sectors.clear();
         sectors.extend(step.iter().map(|column| column / elements::<T>()));
         counts.flat_sectors += distinct(&mut sectors);

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 
 use super::block::{GROUP, add_group, values_per_word};
 use super::{Device, HostOperands, Operands, update};
-use crate::format::{Bellpack, BlockVisitor};
+use crate::format::{Bellpack, BlockSize, BlockVisitor};
 use crate::memory::{Buffer, Memory};
 use crate::real::Real;
 
@@ -18,6 +18,11 @@ pub(super) fn bellpack<T: Real, M: Memory>(
 ) -> Launch {
     let grid = device.grid(matrix.block_rows().len() as u64);
     Launch { grid, kernel: matrix.block_size().visit(Launcher { matrix, operands }) }
+}
+
+/// The kernel's entry point for blocks of this size, and values of `value_bytes`.
+pub(crate) fn entry(size: BlockSize, value_bytes: usize) -> String {
+    format!("bellpack_f{}_{}{}", 8 * value_bytes, size.rows(), size.columns())
 }
 
 struct Launcher<'a, T: Real, M: Memory> {
@@ -91,5 +96,30 @@ impl<T: Real> BlockVisitor for Multiplication<'_, T> {
                 update(y, alpha, sum, beta);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::executor::{Emulated, Executor};
+    use crate::format::{Csr, FillLimit, PartitionRows};
+
+    fn check<T: Real>() {
+        let matrix = Csr::<T>::try_from_triplets(1, 1, &[0], &[0], &[T::ONE]).unwrap();
+        for &size in BlockSize::ALL {
+            let bellpack =
+                Bellpack::try_from_csr(&matrix, size, PartitionRows::default(), FillLimit { times_csr: f64::INFINITY });
+            let (x, mut y) = (vec![T::ONE], vec![T::ONE]);
+            let operands = Operands { alpha: T::ONE, x: &x, beta: T::ZERO, y: &mut y };
+            let launch = super::bellpack(&bellpack.unwrap(), operands, Emulated::new(1).device());
+            assert_eq!(launch.kernel.entry(), entry(size, size_of::<T>()));
+        }
+    }
+
+    #[test]
+    fn the_entry_point_is_that_of_the_launch() {
+        check::<f32>();
+        check::<f64>();
     }
 }

@@ -26,13 +26,14 @@ use crate::memory::{Buffer, HostMemory, Memory};
 use crate::real::Real;
 
 pub(crate) use bcsr::lanes_for as bcsr_lanes;
+pub(crate) use bellpack::entry as bellpack_entry;
 pub use csr::lanes_for;
 pub(crate) use ell::threads_per_row as ell_threads_per_row;
 pub(crate) use intervals::Intervals;
 pub use multivector::{Layout, Multivector, MultivectorOperands};
 pub(crate) use multivector::{multiply_multivector_on_cpu, multivector_carries, multivector_launches, no_multivectors};
 pub(crate) use transposed::{multiply_transposed_on_cpu, not_transposed, transposed_launches};
-pub use tuning::{Device, Tuning};
+pub use tuning::{Device, KernelResources, Tuning};
 
 /// The operands of y ← α A x + β y. With β = 0, y is overwritten and never read.
 pub struct Operands<'a, T: Real, M: Memory> {

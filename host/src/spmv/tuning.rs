@@ -1,6 +1,7 @@
 //! How large a grid is: data, apart from the kernels.
 
 use cuda_std::launch::Grid;
+use serde::{Deserialize, Serialize};
 
 /// What a launch needs to know of the device that it runs on.
 #[derive(Clone, Debug, PartialEq)]
@@ -15,6 +16,17 @@ pub struct Device {
     pub threads_per_multiprocessor: u32,
     /// The sizes of grids on this device.
     pub tuning: Tuning,
+}
+
+/// What a kernel takes of a multiprocessor, as the one who compiled it says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KernelResources {
+    /// Registers of a thread.
+    pub registers: u32,
+    /// Bytes of shared memory of a block, besides those that a launch asks for.
+    pub shared_bytes: u32,
+    /// Threads that a block may have.
+    pub most_threads: u32,
 }
 
 /// The sizes of grids.
