@@ -4,15 +4,11 @@ use cuda_std::launch::{Kernel, Launch};
 use cuda_std::{Global, GlobalMut};
 use gpu_kernels::Offset;
 use gpu_kernels::csr::{CsrScalar, CsrVector};
-use rayon::prelude::*;
 
-use super::{Device, HostOperands, Operands, update};
+use super::{Device, Operands, csr_cpu};
 use crate::format::{Csr, Lanes, Offsets};
 use crate::memory::{Buffer, Memory};
 use crate::real::Real;
-
-/// Rows that a CPU thread takes at a time.
-const ROWS_AT_ONCE: usize = 1024;
 
 pub(super) fn scalar<T: Real, M: Memory>(matrix: &Csr<T, M>, operands: Operands<'_, T, M>, device: &Device) -> Launch {
     fn kernel<T: Real, O: Offset>(row_offsets: Global<O>, arguments: Arguments<T>) -> Box<dyn Kernel> {
@@ -107,54 +103,12 @@ pub fn lanes_for(rows: usize, nnz: usize) -> u32 {
 }
 
 pub(super) fn longest_chain(lanes: Lanes, length: usize) -> usize {
-    match lanes.count() {
-        // The CPU has one chain of four sums, so that is the least that can be promised.
-        Some(lanes) => length.div_ceil(lanes.min(4) as usize) + lanes.ilog2() as usize + 2,
+    let chain = match lanes.count() {
+        Some(lanes) => length.div_ceil(lanes as usize) + lanes.ilog2() as usize + 2,
         None => length.div_ceil(2) + 7,
-    }
-    .min(length)
-}
-
-pub(super) fn multiply_on_cpu<T: Real>(matrix: &Csr<T>, operands: HostOperands<'_, T>) {
-    fn rows<T: Real, O: Copy + Sync>(
-        matrix: &Csr<T>,
-        offsets: &[O],
-        widen: impl Fn(O) -> usize + Sync,
-        operands: HostOperands<'_, T>,
-    ) {
-        let HostOperands { alpha, x, beta, y } = operands;
-        y.par_chunks_mut(ROWS_AT_ONCE).zip(offsets.par_chunks(ROWS_AT_ONCE)).enumerate().for_each(
-            |(chunk, (y, begins))| {
-                let ends = &offsets[chunk * ROWS_AT_ONCE + 1..];
-                for ((y, &begin), &end) in y.iter_mut().zip(begins).zip(ends) {
-                    let range = widen(begin)..widen(end);
-                    let sum = dot(&matrix.column_indices()[range.clone()], &matrix.values()[range], x);
-                    update(y, alpha, sum, beta);
-                }
-            },
-        );
-    }
-    match matrix.row_offsets() {
-        Offsets::Narrow(offsets) => rows(matrix, offsets, |offset| offset as usize, operands),
-        Offsets::Wide(offsets) => rows(matrix, offsets, |offset| offset as usize, operands),
-    }
-}
-
-/// The product of a row with x, in four sums that do not wait for each other.
-#[inline]
-fn dot<T: Real>(columns: &[u32], values: &[T], x: &[T]) -> T {
-    let mut sums = [T::ZERO; 4];
-    let (fours, rest) = columns.as_chunks::<4>();
-    let (value_fours, value_rest) = values.as_chunks::<4>();
-    for (columns, values) in fours.iter().zip(value_fours) {
-        for lane in 0..4 {
-            sums[lane] = sums[lane] + values[lane] * x[columns[lane] as usize];
-        }
-    }
-    for (&column, &value) in rest.iter().zip(value_rest) {
-        sums[0] = sums[0] + value * x[column as usize];
-    }
-    (sums[0] + sums[1]) + (sums[2] + sums[3])
+    };
+    // The CPU may have the longer one.
+    chain.min(length).max(csr_cpu::longest_chain(length))
 }
 
 #[cfg(test)]
@@ -184,6 +138,7 @@ mod tests {
                 assert!(longest_chain(lanes, length) <= length);
             }
         }
-        assert_eq!(longest_chain(Lanes::L32, 1000), 250 + 5 + 2);
+        assert_eq!(longest_chain(Lanes::L2, 1000), 500 + 1 + 2);
+        assert_eq!(longest_chain(Lanes::L32, 1000), csr_cpu::longest_chain(1000));
     }
 }

@@ -7,6 +7,7 @@ mod cmrs;
 mod coo;
 mod csr;
 mod csr_balanced;
+mod csr_cpu;
 mod dia;
 mod ell;
 mod hyb;
@@ -158,7 +159,7 @@ fn multiply_vector_on_cpu<T: Real>(
             | Format::CsrTiled
             | Format::CsrAutomatic,
             Matrix::Csr(matrix),
-        ) => csr::multiply_on_cpu(matrix, operands),
+        ) => csr_cpu::multiply_on_cpu(matrix, operands),
         (Format::Dia, Matrix::Dia(matrix)) => dia::multiply_on_cpu(matrix, operands),
         (Format::Ell | Format::EllSubwarp, Matrix::Ell(matrix)) => ell::multiply_on_cpu(matrix, operands),
         (Format::SellP | Format::SellPSorted, Matrix::SellP(matrix)) => sell_p::multiply_on_cpu(matrix, operands),
