@@ -174,34 +174,23 @@ impl Cuda {
 
     /// The kernel with this entry point, which the driver compiles when it is used first.
     fn load<'a>(&self, kernels: &'a mut Kernels, entry: &str) -> Result<&'a mut LoadedKernel, Error> {
-        // Asked twice, because a borrow that is returned lasts.
-        if kernels.loaded.contains_key(entry)
-            && let Some(kernel) = kernels.loaded.get_mut(entry)
-        {
-            return Ok(kernel);
-        }
         let missing = || Error::Cuda { what: entry.into(), reason: "there is no such kernel".into() };
-        let module = Module::from_ptx(self.ptx.module(entry).ok_or_else(missing)?, &[]).map_err(cuda(entry))?;
-        let function = module.get_function(entry).map_err(cuda(entry))?.to_raw();
-        Ok(kernels.loaded.entry(entry.to_owned()).or_insert(LoadedKernel { module, function, leaves_cache: false }))
+        if !kernels.loaded.contains_key(entry) {
+            let module = Module::from_ptx(self.ptx.module(entry).ok_or_else(missing)?, &[]).map_err(cuda(entry))?;
+            let function = module.get_function(entry).map_err(cuda(entry))?.to_raw();
+            kernels.loaded.insert(entry.to_owned(), LoadedKernel { module, function, leaves_cache: false });
+        }
+        kernels.loaded.get_mut(entry).ok_or_else(missing)
     }
 
     /// Asks for no more shared memory on a multiprocessor than so many blocks take as fit for other reasons: the rest of
     /// that memory is the L1 cache. The driver by itself may reserve twice as much.
     fn leave_cache(&self, function: CUfunction, grid: Grid, entry: &str) -> Result<(), Error> {
         let mut blocks = 0;
+        let (threads, bytes) = (grid.threads_per_block as i32, grid.shared_bytes as usize);
         // SAFETY: the function is loaded, in the current context.
-        driver(
-            unsafe {
-                cuOccupancyMaxActiveBlocksPerMultiprocessor(
-                    &mut blocks,
-                    function,
-                    grid.threads_per_block as i32,
-                    grid.shared_bytes as usize,
-                )
-            },
-            entry,
-        )?;
+        let result = unsafe { cuOccupancyMaxActiveBlocksPerMultiprocessor(&mut blocks, function, threads, bytes) };
+        driver(result, entry)?;
         let needed = blocks as u32 * (grid.shared_bytes + RESERVED_SHARED_BYTES);
         // Rounded down: there are few sizes to choose from, and the driver takes the next larger one.
         let percent = (100 * needed / self.shared_bytes).min(100);
