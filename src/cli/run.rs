@@ -407,7 +407,8 @@ mod tests {
     /// An executor that gets the last element wrong.
     struct Wrong(Cpu);
 
-    impl Executor for Wrong {
+    // SAFETY: arrays are those of the CPU executor.
+    unsafe impl Executor for Wrong {
         type Memory = HostMemory;
 
         fn device(&self) -> &Device {

@@ -93,7 +93,8 @@ impl KernelExecutor for Metered {
     }
 }
 
-impl Executor for Metered {
+// SAFETY: arrays are those of the emulator, counted.
+unsafe impl Executor for Metered {
     type Memory = MeteredMemory;
 
     fn device(&self) -> &Device {

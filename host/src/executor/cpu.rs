@@ -41,7 +41,8 @@ impl Default for Cpu {
     }
 }
 
-impl Executor for Cpu {
+// SAFETY: arrays are vectors, moved and cloned; matrices are converted by their own methods.
+unsafe impl Executor for Cpu {
     host_memory!();
     dense_on_host!(Plain);
 

@@ -384,7 +384,8 @@ pub(super) fn cuda(what: &str) -> impl Fn(CudaError) -> Error + use<> {
     move |error| Error::Cuda { what: what.clone(), reason: format!("{error:?}") }
 }
 
-impl Executor for Cuda {
+// SAFETY: arrays are copied byte by byte, in the order of the stream; conversions are by kernels that are tested to keep each entry.
+unsafe impl Executor for Cuda {
     type Memory = CudaMemory;
 
     fn device(&self) -> &Device {

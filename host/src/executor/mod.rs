@@ -41,7 +41,11 @@ use crate::triangular::TriangularOperands;
 ///
 /// Calls may return before the work is done; [`download`](Self::download), [`synchronize`](Self::synchronize)
 /// and [`time`](Self::time) wait for it.
-pub trait Executor: Send + Sync {
+///
+/// # Safety
+/// Multiplications trust the arrays of a matrix, which are checked when it is made. So what moves, copies and converts
+/// arrays and matrices must give back what they held, of the same length, and nothing else may change them.
+pub unsafe trait Executor: Send + Sync {
     /// Where its arrays live.
     type Memory: Memory;
 

@@ -36,7 +36,8 @@ impl Default for Reference {
     }
 }
 
-impl Executor for Reference {
+// SAFETY: arrays are vectors, moved and cloned; matrices are converted by their own methods.
+unsafe impl Executor for Reference {
     host_memory!();
     dense_on_host!(Compensated);
 

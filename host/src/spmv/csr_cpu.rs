@@ -12,8 +12,11 @@ use crate::real::Real;
 /// The work of a row besides its entries, in entries.
 const ROW_WORK: usize = 4;
 
-/// The most work that is not shared, in entries: some 40 µs, against which handing half of it to another thread is short.
-const WORK_AT_ONCE: usize = 1 << 17;
+/// The most work of a matrix that is not shared at all, in entries: some 80 µs. To wake another thread takes up to half of it.
+const WORK_ALONE: usize = 1 << 18;
+
+/// The most work that is not shared any further, once it is: some 20 µs.
+const WORK_AT_ONCE: usize = 1 << 16;
 
 /// Rows that the same loop multiplies.
 const ROWS_AT_ONCE: usize = 512;
@@ -60,9 +63,9 @@ fn multiply<T: Real, O: Index + Sync>(matrix: &Csr<T>, offsets: &[O], operands: 
     // arrays, and that every column is below `columns`, which is the length of x; conversions and copies keep that, and
     // only this crate can change the arrays. All `offsets` below are a part of those of the matrix.
     if matrix.bytes() < READ_AHEAD_FROM {
-        Multiplication::<T, false> { columns, values, x, alpha, beta, learnt }.share_out(offsets, y);
+        Multiplication::<T, false> { columns, values, x, alpha, beta, learnt }.all(offsets, y);
     } else {
-        Multiplication::<T, true> { columns, values, x, alpha, beta, learnt }.share_out(offsets, y);
+        Multiplication::<T, true> { columns, values, x, alpha, beta, learnt }.all(offsets, y);
     }
 }
 
@@ -78,13 +81,28 @@ struct Multiplication<'a, T, const READS_AHEAD: bool> {
 }
 
 impl<T: Real, const READS_AHEAD: bool> Multiplication<'_, T, READS_AHEAD> {
-    /// Multiplies the rows of these offsets, which are one more than elements of y, in parallel.
+    /// Multiplies all rows, whose offsets are one more than elements of y: in parallel, where that pays.
+    fn all<O: Index + Sync>(&self, offsets: &[O], y: &mut [T]) {
+        let work = self.columns.len() + y.len() * ROW_WORK;
+        if work <= WORK_ALONE || rayon::current_num_threads() == 1 {
+            self.alone(offsets, y);
+        } else {
+            self.share_out(offsets, y);
+        }
+    }
+
+    /// Multiplies the rows of these offsets, [`ROWS_AT_ONCE`] after the others.
+    fn alone<O: Index + Sync>(&self, offsets: &[O], y: &mut [T]) {
+        let parts = y.chunks_mut(ROWS_AT_ONCE).enumerate();
+        parts.for_each(|(part, y)| self.multiply(&offsets[part * ROWS_AT_ONCE..][..y.len() + 1], y));
+    }
+
+    /// Multiplies the rows of these offsets in parallel.
     fn share_out<O: Index + Sync>(&self, offsets: &[O], y: &mut [T]) {
         let work_before = |row: usize| offsets[row].widen() as usize - offsets[0].widen() as usize + row * ROW_WORK;
         let work = work_before(y.len());
-        if work <= WORK_AT_ONCE || y.len() == 1 || rayon::current_num_threads() == 1 {
-            let parts = y.chunks_mut(ROWS_AT_ONCE).enumerate();
-            return parts.for_each(|(part, y)| self.multiply(&offsets[part * ROWS_AT_ONCE..][..y.len() + 1], y));
+        if work <= WORK_AT_ONCE || y.len() == 1 {
+            return self.alone(offsets, y);
         }
         // The first row, but not 0, that has half of the work before it.
         let (mut low, mut high) = (1, y.len() - 1);
