@@ -17,6 +17,10 @@ folder=$1
 shift
 patches=()
 while [[ $# -gt 0 && $1 != -- ]]; do
+    if [[ ! -f $1 ]]; then
+        echo "$0: there is no file $1" >&2
+        exit 1
+    fi
     patches+=("$(realpath "$1")")
     shift
 done
@@ -52,11 +56,14 @@ compile as-is
 variants=("as-is=$folder/as-is.ptx")
 for patch in "${patches[@]}"; do
     name=$(basename "$patch" .patch)
-    patch --quiet --strip=1 --directory="$copy" <"$patch"
+    if ! patch --quiet --strip=1 --directory="$copy" <"$patch"; then
+        echo "$0: $patch does not apply" >&2
+        exit 1
+    fi
     if compile "$name"; then
         variants+=("$name=$folder/$name.ptx")
-        # Which kernels have other registers now.
-        diff <(sed 1d "$folder/as-is.registers") <(sed 1d "$folder/$name.registers") | sed -n "s/^> /$name: /p" || true
+        # Some of the kernels that have other registers now.
+        diff <(sed 1d "$folder/as-is.registers") <(sed 1d "$folder/$name.registers") | sed -n "s/^> /$name: /p" | head -n 20 || true
     fi
     patch --quiet --strip=1 --reverse --directory="$copy" <"$patch"
 done

@@ -39,15 +39,23 @@ def tool(name):
     sys.exit(f"{sys.argv[0]}: there is no {name}: install a CUDA toolkit, or pip install nvidia-cuda-nvcc")
 
 
+def said_by(command, **options):
+    """What a command writes; ends with its complaint where it fails."""
+    done = subprocess.run(command, capture_output=True, text=True, **options)
+    if done.returncode != 0:
+        sys.exit(f"{sys.argv[0]}: {(done.stderr or done.stdout).strip()}")
+    return done
+
+
 def functions(ptx, architecture):
     """Name, registers and instructions of each entry point."""
     with tempfile.TemporaryDirectory() as folder:
         cubin = os.path.join(folder, "kernels.cubin")
         command = [tool("ptxas"), "--verbose", "--gpu-name", architecture, "--output-file", cubin, ptx]
-        said = subprocess.run(command, check=True, capture_output=True, text=True).stderr
+        said = said_by(command).stderr
         path = os.pathsep.join([os.path.dirname(tool("nvdisasm")), os.environ.get("PATH", "")])
         command = [tool("cuobjdump"), "--dump-sass", cubin]
-        text = subprocess.run(command, check=True, capture_output=True, text=True, env={**os.environ, "PATH": path}).stdout
+        text = said_by(command, env={**os.environ, "PATH": path}).stdout
     registers = dict(re.findall(r"entry function '(\w+)'.*?\n(?:.*\n)*?.*Used (\d+) registers", said))
     for part in text.split("Function : ")[1:]:
         name, body = part.split("\n", 1)
@@ -85,11 +93,15 @@ def main():
     parser.add_argument("--ptx", default=str(root / "gpu-kernels/ptx/gpu-kernels.sm_90.ptx"))
     parser.add_argument("expressions", nargs="*", metavar="REGEX")
     arguments = parser.parse_args()
+    try:
+        expressions = [re.compile(regex) for regex in arguments.expressions]
+    except re.error as error:
+        parser.error(f"{error.pattern}: {error}")
     faults = []
     print("| kernel | registers | warps | loads of 16, 8, 4 bytes | under way | atomics | shared memory |")
     print("|---|--:|--:|---|--:|--:|---|")
     for name, registers, lines in sorted(functions(arguments.ptx, arguments.architecture)):
-        if arguments.expressions and not any(re.fullmatch(regex, name) for regex in arguments.expressions):
+        if expressions and not any(expression.fullmatch(name) for expression in expressions):
             continue
         counts = collections.Counter(operation.split(".")[0] for operation, _ in lines)
         loads = [operation for operation, _ in lines if operation.startswith("LDG")]
