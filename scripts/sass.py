@@ -98,9 +98,10 @@ def main():
     except re.error as error:
         parser.error(f"{error.pattern}: {error}")
     faults = []
+    found = sorted(functions(arguments.ptx, arguments.architecture))
     print("| kernel | registers | warps | loads of 16, 8, 4 bytes | under way | atomics | shared memory |")
     print("|---|--:|--:|---|--:|--:|---|")
-    for name, registers, lines in sorted(functions(arguments.ptx, arguments.architecture)):
+    for name, registers, lines in found:
         if expressions and not any(expression.fullmatch(name) for expression in expressions):
             continue
         counts = collections.Counter(operation.split(".")[0] for operation, _ in lines)
