@@ -42,6 +42,8 @@ use crate::spmv::{
 /// It works in the device's primary context, which it shares with CUDA's runtime and with other executors, and which
 /// each call makes the calling thread's current one. Arrays keep the context alive, so they may outlive the executor.
 ///
+/// From the first copy of 4 MB or more on it keeps 24 MB of page-locked memory of the host, through which such copies go.
+///
 /// A kernel that fails, or a device that is lost, breaks the context: from then on every call of every executor of that
 /// device is an error, and so is a new executor. When all executors and arrays of the device have been dropped, the
 /// context is gone, and a new executor begins anew if the driver allows it.
