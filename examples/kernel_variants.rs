@@ -10,6 +10,7 @@
 use std::str::FromStr;
 
 use clap::Parser;
+use lab::ceilings::TIMES_CACHE;
 use lab::peers::{BOUND, Prepared, WithPeers};
 use lab::record::Times;
 use lab::subject::Subject;
@@ -96,7 +97,7 @@ impl<T: Real> Contender<'_, T> {
 }
 
 /// One contender with its vectors, and what is known of it so far.
-struct Lane<'a, T: Real> {
+struct Candidate<'a, T: Real> {
     name: String,
     executor: &'a Cuda,
     contender: Contender<'a, T>,
@@ -106,17 +107,18 @@ struct Lane<'a, T: Real> {
     times: Vec<f64>,
 }
 
-impl<'a, T: Real> Lane<'a, T> {
+impl<'a, T: Real> Candidate<'a, T> {
     fn new(
         name: String,
         executor: &'a Cuda,
         contender: Contender<'a, T>,
         bound: Format,
-        matrix: &Csr<T>,
+        x: &[T],
+        rows: usize,
     ) -> Result<Self, Error> {
-        let x = executor.upload(random_vector(matrix.columns(), 1))?;
+        let x = executor.upload(x.to_vec())?;
         // Nothing that a result could be, so that an element that is not written shows.
-        let y = executor.upload(vec![T::from_f64(f64::NAN); matrix.rows()])?;
+        let y = executor.upload(vec![T::from_f64(f64::NAN); rows])?;
         Ok(Self { name, executor, contender, bound, x, y, times: Vec::new() })
     }
 
@@ -144,46 +146,65 @@ fn compare<T: Real>(
     let peers = first.peers::<T>().present;
     for &format in &arguments.format {
         println!("{generator} {} {}", T::PRECISION, format.name());
-        let mut lanes = Vec::new();
+        let mut candidates = Vec::new();
         for (name, executor) in executors {
             let plan = Plan::new(executor, matrix.clone(), format)?;
             let bound = plan.format();
-            lanes.push(Lane::new(name.clone(), executor, Contender::Own(Box::new(plan)), bound, &matrix)?);
+            candidates.push(Candidate::new(
+                name.clone(),
+                executor,
+                Contender::Own(Box::new(plan)),
+                bound,
+                &x,
+                matrix.rows(),
+            )?);
         }
         for peer in peers.iter().filter(|peer| arguments.peer.iter().any(|name| name == peer.name())) {
-            let x = first.upload(x.clone())?;
-            let prepared = peer.prepare(&csr, &x, &mut first.zeros(matrix.rows())?)?;
-            lanes.push(Lane::new(peer.name().into(), first, Contender::Peer(prepared), BOUND, &matrix)?);
+            let shown = first.upload(x.clone())?;
+            let prepared = peer.prepare(&csr, &shown, &mut first.zeros(matrix.rows())?)?;
+            candidates.push(Candidate::new(
+                peer.name().into(),
+                first,
+                Contender::Peer(prepared),
+                BOUND,
+                &x,
+                matrix.rows(),
+            )?);
         }
         let bytes = u64::try_from(matrix.bytes())?;
-        let cold = first.device().cache_bytes.is_some_and(|cache| bytes < 4 * cache);
+        let cold = first.device().cache_bytes.is_some_and(|cache| bytes < TIMES_CACHE * cache);
         for round in 0..WARM_UPS + arguments.rounds {
-            for lane in &mut lanes {
+            for candidate in &mut candidates {
                 if cold {
                     chill()?;
                     first.synchronize()?;
                 }
-                let time = lane.time()?;
+                let time = candidate.time()?;
                 if round >= WARM_UPS {
-                    lane.times.push(time);
+                    candidate.times.push(time);
                 }
             }
         }
-        print(&lanes, &exact)?;
+        print(&candidates, &exact)?;
     }
     Ok(())
 }
 
 /// Prints the times of all and how they compare with the first.
-fn print<T: Real>(lanes: &[Lane<'_, T>], exact: &[Exact]) -> Result<(), Error> {
+fn print<T: Real>(candidates: &[Candidate<'_, T>], exact: &[Exact]) -> Result<(), Error> {
     let mut unit = None;
-    for lane in lanes {
-        let Times { time, quartiles, .. } = Times::of(lane.times.clone());
+    for candidate in candidates {
+        let Times { time, quartiles, .. } = Times::of(candidate.times.clone());
         let unit = *unit.get_or_insert(time);
-        let passed = verify(&lane.executor.download(&lane.y)?, exact, lane.bound)?.passed();
+        let passed = verify(&candidate.executor.download(&candidate.y)?, exact, candidate.bound)?.passed();
         let [low, high] = quartiles.map(|time| 1e6 * time);
         let verdict = if passed { "right" } else { "WRONG" };
-        println!("  {:24} {:9.1} us ({low:.1} to {high:.1})  {:5.3}  {verdict}", lane.name, 1e6 * time, time / unit);
+        println!(
+            "  {:24} {:9.1} us ({low:.1} to {high:.1})  {:5.3}  {verdict}",
+            candidate.name,
+            1e6 * time,
+            time / unit
+        );
     }
     Ok(())
 }

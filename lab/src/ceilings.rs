@@ -19,7 +19,7 @@ const LINE_BYTES: usize = 64;
 
 /// How many times as large as the largest cache something is that the cache does not hold: the arrays here, and a matrix
 /// with its vectors, which is timed with cold caches as well if it is smaller.
-pub(crate) const TIMES_CACHE: u64 = 4;
+pub const TIMES_CACHE: u64 = 4;
 
 /// The cache that is assumed of a CPU that does not tell.
 const ASSUMED_CACHE_BYTES: u64 = 64 << 20;

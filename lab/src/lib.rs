@@ -1,6 +1,6 @@
 //! The benchmark lab: suites of matrices, how a time is taken, peers, the papers' experiments, and reports.
 
-mod ceilings;
+pub mod ceilings;
 mod error;
 pub mod figures;
 pub mod measure;

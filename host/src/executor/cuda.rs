@@ -166,8 +166,15 @@ impl Cuda {
         let mut kernels = self.kernels();
         kernels.last.clear();
         kernels.last.push_str(entry);
+        let needs_shared = grid.shared_bytes > 0;
+        // Launched before, as almost always: one look.
+        if let Some(kernel) = kernels.loaded.get(entry)
+            && (kernel.leaves_cache || !needs_shared)
+        {
+            return Ok(kernel.function);
+        }
         let kernel = self.load(&mut kernels, entry)?;
-        if grid.shared_bytes > 0 && !kernel.leaves_cache {
+        if needs_shared {
             self.leave_cache(kernel.function, grid, entry)?;
             kernel.leaves_cache = true;
         }

@@ -178,6 +178,16 @@ impl<T: Real> Csr<T> {
         self.row_offsets.get(row)..self.row_offsets.get(row + 1)
     }
 
+    /// The row that holds an entry, given by its place in the arrays. O(log rows).
+    pub(crate) fn row_of(&self, entry: usize) -> usize {
+        let (mut low, mut high) = (0, self.rows);
+        while high - low > 1 {
+            let middle = low.midpoint(high);
+            if self.row_offsets.get(middle) <= entry { low = middle } else { high = middle }
+        }
+        low
+    }
+
     /// Number of entries of each row.
     pub fn row_lengths(&self) -> impl ExactSizeIterator<Item = usize> + Clone + '_ {
         (0..self.rows).map(|row| self.range(row).len())

@@ -167,7 +167,7 @@ fn drawn_entries<T: Real>(matrix: &Csr<T>, sampling: Sampling) -> Vec<(usize, u3
         Sampling::Part => (matrix.nnz() / ENTRIES_FOR_A_DRAW).clamp(FEWEST_DRAWS, MOST_DRAWS),
     };
     let entries: Vec<_> = places(matrix.nnz(), draws).collect();
-    entries.into_par_iter().map(|entry| (row_of(matrix, entry), matrix.column_indices()[entry])).collect()
+    entries.into_par_iter().map(|entry| (matrix.row_of(entry), matrix.column_indices()[entry])).collect()
 }
 
 /// The block rows that have these entries; all of them in order to look at everything.
@@ -194,16 +194,6 @@ fn draw<T: Real>(matrix: &Csr<T>, height: usize, entries: &[(usize, u32)], sampl
     let affordable = (matrix.nnz() / LARGEST_PART).max(ENTRIES);
     let step = looked_at.div_ceil(affordable).min(drawn.len() / LEAST_DRAWS).max(1);
     drawn.into_iter().step_by(step).collect()
-}
-
-/// The row of an entry.
-fn row_of<T: Real>(matrix: &Csr<T>, entry: usize) -> usize {
-    let (mut row, mut beyond) = (0, matrix.rows());
-    while beyond - row > 1 {
-        let middle = row + (beyond - row) / 2;
-        if matrix.row_offsets().get(middle) <= entry { row = middle } else { beyond = middle }
-    }
-    row
 }
 
 /// What a part of the draws that is seen in none may have with a probability of 95 %, times the draws (the rule of three),

@@ -141,8 +141,7 @@ pub(super) fn tiled<T: Real, M: Memory>(
 }
 
 /// All kernels take at most 12 additions for every 224 entries of a row and one for every 32 intervals that it
-/// spans, and some 30 more for the trees and what is cut at both ends. The CPU has
-/// shorter ones, as for all of CSR.
+/// spans, and some 30 more for the trees and what is cut at both ends. The CPU has shorter ones, as for all of CSR.
 pub(super) fn longest_chain(length: usize) -> usize {
     (length.div_ceil(4) + 32).min(length)
 }

@@ -134,7 +134,7 @@ pub fn write_matrix_market<T: Real>(
         format!("%%MatrixMarket matrix coordinate {} {}\n{rows} {columns} {entries}\n", field.name(), symmetry.name());
     write_file(path, &first, matrix.nnz(), |range, text| {
         let mut number = itoa::Buffer::new();
-        let mut row = row_of(&matrix, range.start);
+        let mut row = matrix.row_of(range.start);
         let mut entry = range.start;
         while entry < range.end {
             let end = matrix.range(row).end.min(range.end);
@@ -163,16 +163,6 @@ pub fn write_matrix_market<T: Real>(
             row += 1;
         }
     })
-}
-
-/// The row that holds an entry, given by its place in the arrays. O(log rows).
-fn row_of<T: Real>(matrix: &Csr<T>, entry: usize) -> usize {
-    let (mut low, mut high) = (0, matrix.rows());
-    while high - low > 1 {
-        let middle = low.midpoint(high);
-        if matrix.row_offsets().get(middle) <= entry { low = middle } else { high = middle }
-    }
-    low
 }
 
 /// Checks that values can be written as a field says.
