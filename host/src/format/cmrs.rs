@@ -332,7 +332,7 @@ mod tests {
             || Csr::try_new(3, 9, vec![0u32, 4, 4, 6], vec![7, 2, 7, 0, 8, 1], vec![1., 2., 3., 4., 5., 6.]).unwrap();
         let mut sorted = matrix();
         sorted.sort_rows();
-        for height in 1..=16 {
+        for height in (1..=16).step_by(if cfg!(miri) { 5 } else { 1 }) {
             let back = |order| Cmrs::try_with_height(matrix(), height, order).unwrap().into_csr();
             assert_eq!(back(StripOrder::ByRow), matrix());
             assert_eq!(back(StripOrder::ByColumn), sorted);

@@ -291,6 +291,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "131,072 rows")]
     fn padding_beyond_the_limit_is_refused() {
         // One entry a strip, which takes a step of 32 places: 5 times CSR.
         let lengths: Vec<usize> = (0..1 << 17).map(|row| usize::from(row % HEIGHT == 3)).collect();

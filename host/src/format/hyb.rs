@@ -360,6 +360,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "30,000 rows")]
     fn bell_and_garland_count_rows() {
         let with = |long, rows| {
             let lengths: Vec<usize> = (0..rows).map(|row| if row < long { 7 } else { 2 }).collect();
@@ -375,6 +376,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "30,000 rows")]
     fn limits_bound_the_width() {
         let lengths = [&[3; 3000][..], &[40; 1000]].concat();
         assert_eq!(width(&lengths, HybSplit::COLUMN_LIMIT), 16);
@@ -400,6 +402,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "100,000 rows")]
     fn padding_beyond_the_limit_is_refused() {
         let lengths = [&[0; 100_000][..], &[1000; 1]].concat();
         let matrix = with_lengths(&lengths);

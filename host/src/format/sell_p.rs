@@ -314,7 +314,8 @@ mod tests {
 
     #[test]
     fn every_slicing_gives_back_the_same_matrix() {
-        for rows in [0, 1, 63, 64, 65, 129, 1000] {
+        let all = [0, 1, 63, 64, 65, 129, 1000];
+        for &rows in if cfg!(miri) { &[0, 65][..] } else { &all } {
             let lengths: Vec<usize> = (0..rows).map(|row| row * 7 % 11).collect();
             let matrix = with_lengths(&lengths);
             for slicing in [

@@ -61,7 +61,8 @@ mod tests {
 
     #[test]
     fn parts_ascend_and_are_there() {
-        for parts in [0, 1, 5, 255, 256, 257, 100_000, 10_000_000] {
+        let all = [0, 1, 5, 255, 256, 257, 100_000, 10_000_000];
+        for &parts in if cfg!(miri) { &all[..6] } else { &all } {
             for entries in [0, 1, 1000, 1 << 30] {
                 let chosen: Vec<_> = sample(parts, entries, Sampling::Part).collect();
                 assert!(chosen.is_sorted_by(|left, right| left < right), "{parts} parts");

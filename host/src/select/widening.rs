@@ -62,7 +62,7 @@ mod tests {
     #[test]
     fn the_width_of_all_slices_is_that_of_the_format() {
         for distances in [&[1, 3][..], &[1, 1000], &[2000, 4000, 4001], &[]] {
-            let matrix = with_distances(1000, distances);
+            let matrix = with_distances(if cfg!(miri) { 100 } else { 1000 }, distances);
             let widening = Widening::new(&matrix, Sampling::Everything);
             let sell = Sell16::try_from_csr(&matrix, FillLimit { times_csr: f64::INFINITY }).unwrap();
             let (_, sums) = pass(&matrix);
@@ -72,6 +72,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "200,000 rows")]
     fn some_slices_stand_for_all() {
         let matrix = with_distances(8_000, &[1, 2, 5, 2000]);
         let widening = Widening::new(&matrix, Sampling::Part);

@@ -12,11 +12,14 @@ use crate::real::Real;
 /// The work of a row besides its entries, in entries.
 const ROW_WORK: usize = 4;
 
+/// Miri is to see how threads share a matrix that it can multiply in seconds.
+const SMALLER: usize = if cfg!(miri) { 1 << 8 } else { 1 };
+
 /// The most work of a matrix that is not shared at all, in entries: some 80 µs. To wake another thread takes up to half of it.
-const WORK_ALONE: usize = 1 << 18;
+const WORK_ALONE: usize = (1 << 18) / SMALLER;
 
 /// The most work that is not shared any further, once it is: some 20 µs.
-const WORK_AT_ONCE: usize = 1 << 16;
+const WORK_AT_ONCE: usize = (1 << 16) / SMALLER;
 
 /// Rows that the same loop multiplies.
 const ROWS_AT_ONCE: usize = 512;
@@ -356,7 +359,7 @@ mod tests {
     }
 
     fn check_loops<T: Real, const READS_AHEAD: bool>() {
-        let matrix = matrix::<T>(700);
+        let matrix = matrix::<T>(if cfg!(miri) { 100 } else { 700 });
         let Offsets::Narrow(offsets) = matrix.row_offsets() else { panic!("{:?}", matrix.row_offsets()) };
         let x: Vec<T> = (0..matrix.columns()).map(|column| T::from_f64((column as f64 + 0.3).cos() - 0.1)).collect();
         let (columns, values) = (matrix.column_indices(), matrix.values());
@@ -399,7 +402,7 @@ mod tests {
 
     #[test]
     fn any_number_of_threads_gives_the_same_bits() {
-        let matrix = matrix::<f64>(60_000);
+        let matrix = matrix::<f64>(if cfg!(miri) { 300 } else { 60_000 });
         assert!(matrix.nnz() > 4 * WORK_AT_ONCE);
         let x: Vec<f64> = (0..matrix.columns()).map(|column| (column as f64).cos()).collect();
         let product = |threads| {
@@ -410,7 +413,7 @@ mod tests {
             bits(&y)
         };
         let one = product(1);
-        for threads in [2, 3, 16] {
+        for threads in [2, 3, if cfg!(miri) { 4 } else { 16 }] {
             assert_eq!(product(threads), one, "{threads} threads");
         }
     }
