@@ -86,7 +86,7 @@ pub(crate) unsafe fn sums_of_blocks<T: Absent, const SIZE: u32, const LANES: u32
         let start =
             u64::from(begin + group) * u64::from(Block::<SIZE>::PLACES) + u64::from((block - group) * word_length);
         let first_column = first_columns.load(begin + block);
-        add_block::<T, SIZE>(sums, values, start, group_blocks * word_length, first_column, last_column, &element)
+        add_block::<T, SIZE, true>(sums, values, start, group_blocks * word_length, first_column, last_column, &element)
     };
     let mut sums = [T::ZERO; LARGEST_SIDE];
     let mut block = lane;

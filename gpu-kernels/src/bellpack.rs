@@ -64,6 +64,12 @@ pub unsafe fn bellpack<T: Absent, const SIZE: u32>(
     }
 }
 
+/// Blocks whose loads are begun together: of nine values of 8 bytes one more than elsewhere, which is faster although
+/// fewer warps fit.
+const fn at_once<T, const SIZE: u32>() -> u32 {
+    if Block::<SIZE>::PLACES == 9 && size_of::<T>() == 8 { 3 } else { Block::<SIZE>::AT_ONCE }
+}
+
 /// The sums of one block row: number `lane` of the `lanes` block rows of a partition whose blocks begin at `begin`
 /// and that is `width` blocks wide.
 ///
@@ -87,15 +93,16 @@ unsafe fn sums_of_blocks<T: Absent, const SIZE: u32>(
     let mut block = begin + u64::from(lane);
     let mut start = begin * u64::from(Block::<SIZE>::PLACES) + u64::from(lane * word_length);
     let add = |sums, start: u64, first_column: u32| {
-        add_block::<T, SIZE>(sums, values, start, lanes * word_length, first_column, last_column, |column| {
+        add_block::<T, SIZE, false>(sums, values, start, lanes * word_length, first_column, last_column, |column| {
             x.load(column)
         })
     };
     let step = u64::from(lanes) * u64::from(Block::<SIZE>::PLACES);
+    let at_once = const { at_once::<T, SIZE>() };
     let mut left = width;
-    while Block::<SIZE>::AT_ONCE > 1 && left >= Block::<SIZE>::AT_ONCE {
+    while at_once > 1 && left >= at_once {
         let mut first_column = PADDING;
-        unrolled(Block::<SIZE>::AT_ONCE, |_| {
+        unrolled(at_once, |_| {
             // Where this is padding, its values are absent.
             first_column = first_columns.load_streaming(block);
             sums = add(sums, start, first_column);
@@ -105,7 +112,7 @@ unsafe fn sums_of_blocks<T: Absent, const SIZE: u32>(
         if first_column == PADDING {
             return sums;
         }
-        left -= Block::<SIZE>::AT_ONCE;
+        left -= at_once;
     }
     while left > 0 {
         let first_column = first_columns.load_streaming(block);

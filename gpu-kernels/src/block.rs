@@ -58,13 +58,14 @@ pub const fn word_length<T>(places: u32) -> u32 {
 /// The sums of the rows of a block; those that the block does not have stay 0.
 pub(crate) type Sums<T> = [T; LARGEST_SIDE];
 
-/// `sums` with the product of one block and x, given by column. What lies outside the matrix is not read.
+/// `sums` with the product of one block and x, given by column. What lies outside the matrix is not read. With `SHARED`,
+/// other blocks' words may share sectors with those of one value, which then go by way of the caches.
 ///
 /// # Safety
 /// The words of the block begin at `start` and are `distance` values apart; `element` may be called for columns up to
 /// `last_column`, and the block has an entry in no other column.
 #[inline(always)]
-pub(crate) unsafe fn add_block<T: Absent, const SIZE: u32>(
+pub(crate) unsafe fn add_block<T: Absent, const SIZE: u32, const SHARED: bool>(
     mut sums: Sums<T>,
     values: Global<T>,
     start: u64,
@@ -81,7 +82,8 @@ pub(crate) unsafe fn add_block<T: Absent, const SIZE: u32>(
         unrolled(Block::<SIZE>::ROWS, |row| {
             let place = column * Block::<SIZE>::ROWS + row;
             if place.is_multiple_of(word_length) {
-                word = load_word(values, start + u64::from(place / word_length) * u64::from(distance), word_length);
+                let at = start + u64::from(place / word_length) * u64::from(distance);
+                word = load_word::<T, SHARED>(values, at, word_length);
             }
             let value = word[(place % word_length) as usize];
             let sum = &mut sums[row as usize];
@@ -105,19 +107,20 @@ pub(crate) fn unrolled(count: u32, mut work: impl FnMut(u32)) {
     each!(0 1 2 3 4 5 6 7);
 }
 
-/// The `length` values from `at` on, and zeros. Single values go by way of the caches, because neighbouring words
-/// share their sectors.
+/// The `length` values from `at` on, and zeros. Single values go by way of the caches where neighbouring words share
+/// their sectors.
 ///
 /// # Safety
 /// The values exist, and `at` is a multiple of `length`.
 #[inline(always)]
-unsafe fn load_word<T: Absent>(values: Global<T>, at: u64, length: u32) -> [T; 4] {
+unsafe fn load_word<T: Absent, const SHARED: bool>(values: Global<T>, at: u64, length: u32) -> [T; 4] {
     match length {
         4 => values.load_streaming_4(at),
         2 => {
             let [a, b] = values.load_streaming_2(at);
             [a, b, T::ZERO, T::ZERO]
         }
-        _ => [values.load(at), T::ZERO, T::ZERO, T::ZERO],
+        _ if SHARED => [values.load(at), T::ZERO, T::ZERO, T::ZERO],
+        _ => [values.load_streaming(at), T::ZERO, T::ZERO, T::ZERO],
     }
 }

@@ -24,7 +24,7 @@ pub(crate) fn lanes_for(blocks: usize, block_rows: usize) -> u32 {
 
 pub(super) fn bcsr<T: Real, M: Memory>(matrix: &Bcsr<T, M>, operands: Operands<'_, T, M>, device: &Device) -> Launch {
     let lanes = lanes_for(matrix.blocks(), matrix.block_rows());
-    let grid = device.grid(matrix.block_rows() as u64 * u64::from(lanes));
+    let grid = device.uneven_grid(matrix.block_rows() as u64 * u64::from(lanes));
     Launch { grid, kernel: matrix.block_size().visit(Launcher { matrix, operands, lanes }) }
 }
 

@@ -16,7 +16,7 @@ pub(super) fn bellpack<T: Real, M: Memory>(
     operands: Operands<'_, T, M>,
     device: &Device,
 ) -> Launch {
-    let grid = device.grid(matrix.block_rows().len() as u64);
+    let grid = device.uneven_grid(matrix.block_rows().len() as u64);
     Launch { grid, kernel: matrix.block_size().visit(Launcher { matrix, operands }) }
 }
 

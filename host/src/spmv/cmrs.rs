@@ -22,12 +22,12 @@ const ALIGNED_FROM_MEAN: usize = 32;
 /// Strips that a CPU thread takes at a time, at least.
 const STRIPS_AT_ONCE: usize = 64;
 
-/// A grid with a warp for each strip and so many bytes of shared memory for each warp: blocks are of the usual size,
+/// A grid for strips of unequal length, with a warp for each and so many bytes of shared memory for each warp: blocks are of the usual size,
 /// or as large as [`SHARED_BYTES`] allow.
 fn grid(device: &Device, strips: usize, bytes_per_warp: usize) -> Grid {
     let usual = device.tuning.threads_per_block as usize / WARP_LANES;
     let warps = usual.min(SHARED_BYTES / bytes_per_warp);
-    let grid = device.grid_of_blocks((strips * WARP_LANES) as u64, (warps * WARP_LANES) as u32);
+    let grid = device.uneven_grid_of_blocks((strips * WARP_LANES) as u64, (warps * WARP_LANES) as u32);
     Grid { shared_bytes: (warps * bytes_per_warp) as u32, ..grid }
 }
 
@@ -165,7 +165,7 @@ mod tests {
             let grid = grid(&device(threads_per_block), 1_000_000, height * 32 * width);
             assert_eq!(grid.threads_per_block, expected);
             assert_eq!(grid.shared_bytes as usize, height * width * expected as usize);
-            assert_eq!(grid.blocks, (2048u32 * 100).div_ceil(expected));
+            assert_eq!(grid.blocks, (16 * 2048u32 * 100).div_ceil(expected));
         }
         assert_eq!(grid(&device(256), 0, 1024).blocks, 0);
         assert_eq!(grid(&device(256), 9, 1024).blocks, 2);

@@ -15,7 +15,7 @@ pub(super) fn scalar<T: Real, M: Memory>(matrix: &Csr<T, M>, operands: Operands<
         let Arguments { rows, column_indices, values, alpha, x, beta, y } = arguments;
         Box::new(CsrScalar { rows, row_offsets, column_indices, values, alpha, x, beta, y })
     }
-    let grid = device.grid(matrix.rows() as u64);
+    let grid = device.uneven_grid(matrix.rows() as u64);
     let arguments = Arguments::new(matrix, operands);
     let kernel = match matrix.row_offsets() {
         Offsets::Narrow(offsets) => kernel(offsets.global(), arguments),
@@ -47,7 +47,7 @@ pub(super) fn vector<T: Real, M: Memory>(
         }
     }
     let lanes = lanes.count().unwrap_or_else(|| lanes_for(matrix.rows(), matrix.nnz()));
-    let grid = device.grid(matrix.rows() as u64 * u64::from(lanes));
+    let grid = device.uneven_grid(matrix.rows() as u64 * u64::from(lanes));
     let arguments = Arguments::new(matrix, operands);
     let kernel = match matrix.row_offsets() {
         Offsets::Narrow(offsets) => with_lanes(lanes, offsets.global(), arguments),

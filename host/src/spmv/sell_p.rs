@@ -28,15 +28,18 @@ pub(super) fn sell_p<T: Real, M: Memory>(
     let values = matrix.values().global();
     let Operands { alpha, x, beta, y } = operands;
     let (x, y) = (x.global(), y.global_mut());
-    let kernel: Box<dyn Kernel> = if matrix.row_indices().is_empty() {
-        Box::new(sell_p::SellP { rows, slice_size, slice_begins, column_indices, values, alpha, x, beta, y })
+    let work = matrix.rows() as u64;
+    let (grid, kernel): (_, Box<dyn Kernel>) = if matrix.row_indices().is_empty() {
+        let kernel = sell_p::SellP { rows, slice_size, slice_begins, column_indices, values, alpha, x, beta, y };
+        (device.grid(work), Box::new(kernel))
     } else {
         let row_indices = matrix.row_indices().global();
         let kernel =
             SellPSorted { rows, slice_size, slice_begins, row_indices, column_indices, values, alpha, x, beta, y };
-        Box::new(kernel)
+        // Within a window of rows the first slices have more work than the last.
+        (device.uneven_grid(work), Box::new(kernel))
     };
-    Launch { grid: device.grid(matrix.rows() as u64), kernel }
+    Launch { grid, kernel }
 }
 
 /// A thread takes whole slices, and whole windows of sorted rows, whose results lie within one part of y.

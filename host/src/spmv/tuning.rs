@@ -35,8 +35,8 @@ pub struct Tuning {
     /// Threads of a block; a multiple of 32, at most 1024.
     pub threads_per_block: u32,
     /// Largest number of threads in a grid, as a multiple of what the device holds at a time. Threads of a
-    /// larger job go through it in several steps. 1 makes every warp persistent; a large number gives each
-    /// thread one row.
+    /// larger job go through it in several steps. 1 makes every warp persistent, but for kernels whose threads have
+    /// unequal work, which have 16 at least; a large number gives each thread one row.
     pub waves: u32,
 }
 
@@ -45,6 +45,9 @@ impl Default for Tuning {
         Self { threads_per_block: 256, waves: 1 }
     }
 }
+
+/// Waves of blocks at least, where threads have unequal work.
+const UNEVEN_WAVES: u32 = 16;
 
 impl Device {
     /// Threads that the device holds at a time.
@@ -59,10 +62,25 @@ impl Device {
 
     /// [`grid`](Self::grid) for a kernel that wants blocks of a certain size.
     pub(crate) fn grid_of_blocks(&self, work: u64, threads_per_block: u32) -> Grid {
-        let most = self.resident_threads() * u64::from(self.tuning.waves);
+        self.grid_of_waves(work, threads_per_block, self.tuning.waves)
+    }
+
+    fn grid_of_waves(&self, work: u64, threads_per_block: u32, waves: u32) -> Grid {
+        let most = self.resident_threads() * u64::from(waves);
         // A thread's number has 32 bits, and kernels step past the end once.
         let blocks = work.min(most).min(1 << 30).div_ceil(threads_per_block.into());
         Grid { blocks: blocks as u32, threads_per_block, shared_bytes: 0 }
+    }
+
+    /// [`grid`](Self::grid) for a kernel whose threads have unequal work: of blocks that come one after the other, a
+    /// multiprocessor that is done with one early gets the next.
+    pub(crate) fn uneven_grid(&self, work: u64) -> Grid {
+        self.uneven_grid_of_blocks(work, self.tuning.threads_per_block)
+    }
+
+    /// [`uneven_grid`](Self::uneven_grid) for a kernel that wants blocks of a certain size.
+    pub(crate) fn uneven_grid_of_blocks(&self, work: u64, threads_per_block: u32) -> Grid {
+        self.grid_of_waves(work, threads_per_block, self.tuning.waves.max(UNEVEN_WAVES))
     }
 
     /// A grid of so many threads, rounded up to whole blocks, whatever the tuning allows: for kernels that share out
