@@ -6,7 +6,7 @@ use crate::format::{Csr, FillLimit, Format, Matrix};
 use crate::memory::{Buffer, Memory};
 use crate::real::Real;
 use crate::select::{Analysis, Choice, Selection, choose};
-use crate::spmv::{Multivector, MultivectorOperands, Operands, Workspace, carries, multivector_carries};
+use crate::spmv::{Multivector, MultivectorOperands, Operands, Workspace, carries, multivector_carries, products};
 
 /// A vector in the memory of executor `E`.
 pub type Vector<T, E> = <<E as Executor>::Memory as Memory>::Buffer<T>;
@@ -290,9 +290,10 @@ fn workspace<T: Real, E: Executor>(
     if format == Format::Auto {
         return Err(format.stands_for_others());
     }
+    let products = executor.zeros(products(matrix, format))?;
     let carries = carries(matrix, format, executor.device());
     let (carry_rows, carry_values) = (executor.zeros(carries)?, executor.zeros(carries)?);
-    Ok(Workspace { carry_rows, carry_values, carry_rows_known: false })
+    Ok(Workspace { carry_rows, carry_values, products, carry_rows_known: false })
 }
 
 fn not_reproducible(format: Format) -> Error {

@@ -4,7 +4,7 @@ use super::analysis::Analysis;
 use super::locality::SECTOR_BYTES;
 use super::machine::Machine;
 use super::traffic::{Traffic, beyond, blocks, displaced, hyb_width, lane_place, strip_steps};
-use crate::format::{Format, Lanes};
+use crate::format::{Format, Lanes, Panels};
 use crate::spmv::{bcsr_lanes, ell_threads_per_row};
 
 /// The numbers that a kernel's time is made of.
@@ -154,6 +154,15 @@ impl Shape {
                     ..shape
                 }
             }
+            Format::Coo16 => {
+                let slots = analysis.lengths.slots();
+                let (row_panels, column_panels) =
+                    Panels::chosen::<V>(analysis.columns, slots).count(analysis.rows, analysis.columns, slots);
+                let tiles = (row_panels * column_panels) as f64;
+                let mean = nnz / WARP_LANES / row_panels as f64;
+                // A step for each tile, besides those of its entries.
+                Self { ends: tiles, threads: row_panels as f64 * WARP_LANES, mean, ..shared }
+            }
             Format::Hyb(split) => {
                 let width = hyb_width::<V>(analysis, split) as f64;
                 let beyond = beyond::<V>(analysis, format) as f64;
@@ -202,7 +211,8 @@ fn scattered(analysis: &Analysis, format: Format) -> f64 {
 /// Launches of a multiplication: besides the kernel's own, one that scales y before, or that adds carried sums after.
 fn launches(format: Format, beyond: f64) -> f64 {
     match format {
-        Format::CsrLoadBalanced | Format::CsrAutomatic | Format::Coo | Format::Auto => 3.0,
+        Format::CsrLoadBalanced | Format::CsrAutomatic | Format::Coo | Format::Coo16 => 3.0,
+        Format::Auto => 3.0,
         Format::CsrMergePath | Format::CsrTiled | Format::CooAtomic => 2.0,
         Format::Hyb(_) if beyond > 0.0 => 3.0,
         _ => 1.0,
