@@ -32,7 +32,7 @@ pub const MOST_COLUMNS: u32 = 1 << 16;
 const GROUPS_SHIFT: u32 = 20;
 
 /// Entries whose halves of words lie together: one word for each lane, with the halves of two entries.
-const CHUNK: u32 = 2 * WARP_LANES;
+pub const CHUNK: u32 = 2 * WARP_LANES;
 
 /// A tile's word from how many entries and groups it has.
 pub const fn tile_word(entries: u32, groups: u32) -> u32 {
@@ -42,6 +42,41 @@ pub const fn tile_word(entries: u32, groups: u32) -> u32 {
 /// How many entries and groups a tile has.
 pub const fn tile_counts(word: u32) -> (u32, u32) {
     (word & ((1 << GROUPS_SHIFT) - 1), word >> GROUPS_SHIFT)
+}
+
+/// Slots of a row of so many entries.
+#[inline(always)]
+pub const fn slots_of(entries: u32) -> u32 {
+    entries.div_ceil(SLOT_ENTRIES)
+}
+
+/// Where a pile begins when `count` entries are dealt out to so many piles by turns, and then lie pile after pile.
+#[inline(always)]
+pub fn pile_begin(count: u32, piles: u32, pile: u32) -> u32 {
+    let piles = piles.max(1);
+    pile * (count / piles) + pile.min(count % piles)
+}
+
+/// The place of an entry among those of [`pile_begin`], by its number in the order in which they are dealt out.
+#[inline(always)]
+pub fn dealt_place(count: u32, piles: u32, number: u32) -> u32 {
+    let piles = piles.max(1);
+    pile_begin(count, piles, number % piles) + number / piles
+}
+
+/// The number of the entry in a place, the other way round than [`dealt_place`].
+#[inline(always)]
+pub fn dealt_number(count: u32, piles: u32, place: u32) -> u32 {
+    let piles = piles.max(1);
+    let (least, longer) = (count / piles, count % piles);
+    // The first piles have one more each.
+    let in_longer = longer * (least + 1);
+    if place < in_longer {
+        place % (least + 1) * piles + place / (least + 1)
+    } else {
+        let (place, least) = (place - in_longer, least.max(1));
+        place % least * piles + longer + place / least
+    }
 }
 
 /// The word that holds an entry's 16 bits, and the lowest of these.

@@ -339,6 +339,14 @@ fn fill_and_bytes_needed() {
         match &stored {
             Matrix::Csr(_) => assert_eq!((places, needed), (nnz, nnz * 8 + 4 * 71 + vectors)),
             Matrix::Coo(_) => assert_eq!((places, needed), (nnz, nnz * 12 + vectors)),
+            Matrix::Coo16(coo) => {
+                // One row panel of 70 slots, and one column panel more than 32 columns need twice.
+                let panels = (3, 3);
+                let tiles = coo.tile_words().len() as u128;
+                assert_eq!((places, tiles), (nnz, panels.0 * panels.1));
+                let words = nnz.div_ceil(64) * 32;
+                assert_eq!(needed, 4 * (71 + panels.0 + 2 * tiles + 2 * words + nnz) + vectors);
+            }
             Matrix::Ell(ell) => {
                 assert_eq!(places, 96 * ell.width() as u128);
                 assert_eq!(needed, places * 8 + vectors);

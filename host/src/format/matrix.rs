@@ -2,8 +2,8 @@
 
 use super::storage::ArrayVisitor;
 use super::{
-    Bcsr, Bellpack, Cmrs, CmrsPadded, Coo, Coo16, Csr, Dia, Ell, FillLimit, Format, Hyb, Panels, PartitionRows, Sell16, SellP,
-    Slicing, StripOrder,
+    Bcsr, Bellpack, Cmrs, CmrsPadded, Coo, Coo16, Csr, Dia, Ell, FillLimit, Format, Hyb, Panels, PartitionRows, Sell16,
+    SellP, Slicing, StripOrder,
 };
 use crate::error::Error;
 use crate::memory::{Buffer, HostMemory, Memory, Transfer};

@@ -7,8 +7,8 @@ use super::lengths::HEIGHTS;
 use super::locality::SECTOR_BYTES;
 use super::machine::Machine;
 use crate::format::{
-    BlockSize, Format, HybSplit, Panels, PartitionRows, Slicing, bcsr_bytes_of, bellpack_bytes_of, cmrs_bytes, coo_bytes,
-    coo_16_bytes, dia_bytes, ell_bytes, padded_bytes_of_places, sell_16_bytes, sell_p_bytes,
+    BlockSize, Format, HybSplit, Panels, PartitionRows, Slicing, bcsr_bytes_of, bellpack_bytes_of, cmrs_bytes,
+    coo_16_bytes, coo_bytes, dia_bytes, ell_bytes, padded_bytes_of_places, sell_16_bytes, sell_p_bytes,
 };
 use crate::real::Real;
 use crate::spmv::lanes_for;

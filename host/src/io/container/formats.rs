@@ -3,7 +3,8 @@
 use super::sections::Sections;
 use super::{Layout, Summary};
 use crate::format::{
-    Bcsr, Bellpack, BlockSize, Cmrs, CmrsPadded, Coo, Coo16, Csr, Dia, Ell, Hyb, Matrix, Panels, PartitionRows, Sell16, SellP, Slicing,
+    Bcsr, Bellpack, BlockSize, Cmrs, CmrsPadded, Coo, Coo16, Csr, Dia, Ell, Hyb, Matrix, Panels, PartitionRows, Sell16,
+    SellP, Slicing,
 };
 use crate::real::Real;
 
@@ -90,9 +91,20 @@ pub(super) fn read<T: Real>(layout: &Layout, bytes: &[u8]) -> Result<Matrix<T>, 
             let (slot_begins, panel_rows) = (s.elements("slot_begins")?, s.elements("panel_rows")?);
             let (tile_begins, tile_words) = (s.elements("tile_begins")?, s.elements("tile_words")?);
             let (column_offsets, slot_offsets) = (s.elements("column_offsets")?, s.elements("slot_offsets")?);
-            
-            Coo16::try_new(rows, columns, panels, slot_begins, panel_rows, tile_begins, tile_words, column_offsets, slot_offsets, s.values()?)
-                .map(Matrix::Coo16)
+
+            Coo16::try_new(
+                rows,
+                columns,
+                panels,
+                slot_begins,
+                panel_rows,
+                tile_begins,
+                tile_words,
+                column_offsets,
+                slot_offsets,
+                s.values()?,
+            )
+            .map(Matrix::Coo16)
         }
         HYB => {
             s.part("ell.");
