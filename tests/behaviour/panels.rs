@@ -10,13 +10,13 @@ use warp_spmv::{Csr, Format, Plan, Real, convert};
 const UNLIMITED: FillLimit = FillLimit { times_csr: f64::INFINITY };
 
 /// Columns and slots.
-const SIZES: &[(usize, usize)] = &[(1, 1), (7, 3), (3, 1024), (64, 50), (1 << 16, 1), (1 << 16, 1024)];
+const SIZES: &[(usize, usize)] = &[(1, 1), (7, 3), (3, 1024), (64, 50), (1 << 14, 1), (1 << 14, 1024)];
 
-/// The panels of [`SIZES`] that do not cut a matrix into a million tiles.
+/// The panels of [`SIZES`] that do not cut a matrix into very many tiles.
 fn panels<T: Real>(matrix: &Csr<T>) -> impl Iterator<Item = Panels> {
     let (most_slots, columns) = (matrix.rows() + matrix.nnz() / 64, matrix.columns());
     let all = SIZES.iter().map(|&(columns, slots)| Panels { columns, slots });
-    all.filter(move |panels| columns.div_ceil(panels.columns) * most_slots.div_ceil(panels.slots) < 100_000)
+    all.filter(move |panels| columns.div_ceil(panels.columns) * most_slots.div_ceil(panels.slots) < 3000)
 }
 
 #[test]
@@ -78,4 +78,15 @@ fn products_are_right_on_any_grid() {
             check_product(executor, name, &matrix, Panels { columns, slots });
         }
     }
+}
+
+/// What a GPU of compute capability 7.5 says to a large matrix, before it multiplies.
+#[test]
+fn panels_beyond_the_shared_memory_are_refused() {
+    let executor = Emulated::new(1).with_shared_bytes(64 << 10);
+    let matrix = |columns| with_rows::<f64>(columns, &[3; 20], &mut Numbers::new(53));
+    assert!(Plan::new(&executor, matrix(8000), Format::Coo16).is_ok());
+    let error = Plan::new(&executor, matrix(100_000), Format::Coo16).map(|_| ()).unwrap_err();
+    let says = "bytes of shared memory of a block, as COO-16 needs them, is 98304, and the limit is 65536";
+    assert_eq!(error.to_string(), format!("number of {says}"));
 }

@@ -112,14 +112,15 @@ impl Cuda {
         let context = Context::new(gpu).map_err(failed("no context"))?;
         let stream = Stream::new(StreamFlags::NON_BLOCKING, None).map_err(failed("no stream"))?;
         let driver = cust::CudaApiVersion::get().map_err(failed("the driver's version"))?;
+        let shared_bytes = attribute(DeviceAttribute::MaxSharedMemoryPerMultiprocessor)?;
         let device = Device {
             name: format!("{name}, driver for CUDA {}.{}", driver.major(), driver.minor()),
             cache_bytes: Some(attribute(DeviceAttribute::L2CacheSize)?.into()),
             multiprocessors: attribute(DeviceAttribute::MultiprocessorCount)?,
             threads_per_multiprocessor: attribute(DeviceAttribute::MaxThreadsPerMultiprocessor)?,
+            shared_bytes: Some(shared_bytes.saturating_sub(RESERVED_SHARED_BYTES)),
             tuning: Tuning::default(),
         };
-        let shared_bytes = attribute(DeviceAttribute::MaxSharedMemoryPerMultiprocessor)?;
         let recorder = Recorder::new().map_err(failed("no stream"))?;
         let owner = Arc::new(Owner { meter: Meter::default(), context });
         let (kernels, staging) = (Mutex::default(), Mutex::default());

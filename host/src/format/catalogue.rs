@@ -43,7 +43,8 @@ pub enum Format {
     Coo,
     /// Coordinates, segmented reduction with atomic additions. Not [reproducible](Format::reproducible).
     CooAtomic,
-    /// Coordinates of 16 bits in tiles, all products before the sums.
+    /// Coordinates of 16 bits in tiles, all products before the sums: for large matrices whose columns have no order. Where
+    /// there are many columns, a block needs 96 KB of shared memory: compute capability 8.0 has them, 7.5 does not.
     Coo16,
     /// ELLPACK for the first entries of each row, coordinates for the rest.
     Hyb(HybSplit),

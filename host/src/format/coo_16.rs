@@ -104,6 +104,11 @@ impl Panels {
         Ok(())
     }
 
+    /// Bytes of shared memory that a block has for a column panel of a matrix with so many columns.
+    pub(crate) fn shared_bytes<V>(self, columns: usize) -> u32 {
+        (self.columns.min(columns) * size_of::<V>()) as u32
+    }
+
     /// Row panels and column panels of a matrix.
     pub(crate) fn count(self, rows: usize, columns: usize, slots: usize) -> (usize, usize) {
         (slots.div_ceil(self.slots).max(rows.min(1)), columns.div_ceil(self.columns))

@@ -86,7 +86,7 @@ impl<T: Real, M: Memory> Matrix<T, M> {
 
     /// Bytes that y ← A x has to move at least: each array, x and y once. Of DIA that is the values of the rows alone,
     /// without the places that round the stride up and without the offsets, and of BELLPACK one offset for each block
-    /// row, as of BCSR.
+    /// row, as of BCSR. With COO-16, the products are written and read again.
     pub fn bytes_needed(&self) -> u128 {
         let width = size_of::<T>() as u128;
         let arrays = match self {
@@ -95,6 +95,7 @@ impl<T: Real, M: Memory> Matrix<T, M> {
                 let blocks = matrix.first_columns().len() as u128;
                 blocks * matrix.block_size().bytes::<T>() + 4 * (matrix.block_rows().len() as u128 + 1)
             }
+            Self::Coo16(_) => self.bytes() + 2 * width * self.nnz() as u128,
             _ => self.bytes(),
         };
         arrays + width * (self.rows() as u128 + self.columns() as u128)

@@ -53,8 +53,8 @@ impl Traffic {
             columns as f64 / sector,
             machine.cache_bytes as f64 * PART_FOR_X / sector,
         );
-        // DIA goes through x diagonal by diagonal, without gathering.
-        let far = if format == Format::Dia { columns as f64 } else { far * sector };
+        // DIA goes through x diagonal by diagonal, and COO-16 panel by panel, without gathering.
+        let far = if matches!(format, Format::Dia | Format::Coo16) { columns as f64 } else { far * sector };
         // The parts of HYB go through x one after the other.
         let again = beyond::<V>(analysis, format) as f64 * sector;
         let far = far + again.min(columns as f64);
@@ -122,7 +122,7 @@ impl Stored {
                 let slots = analysis.lengths.slots();
                 let panels = Panels::chosen::<V>(analysis.columns, slots);
                 let stored = coo_16_bytes::<V>(rows, analysis.columns, nnz, slots, panels);
-                // The products are written, and read again.
+                // What is written is read again: the products.
                 Self { stored, read: stored + 2 * (nnz * size_of::<V>()) as u128, exact: true }
             }
             Format::Hyb(split) => {

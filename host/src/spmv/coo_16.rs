@@ -6,6 +6,7 @@ use gpu_kernels::coo_16::{Coo16Products, Coo16Sums, first_block};
 use rayon::prelude::*;
 
 use super::{Device, HostOperands, Operands, Workspace, update};
+use crate::error::Error;
 use crate::format::Coo16;
 use crate::memory::{Buffer, Memory};
 use crate::real::Real;
@@ -18,6 +19,24 @@ const BLOCKS_AFTER_EACH_OTHER: u64 = 8;
 
 /// Threads of a block that adds up: its warps have nothing in common.
 const SUM_THREADS: u32 = 128;
+
+/// Number of products that kernels need room for.
+///
+/// # Errors
+/// When a block may not have as much shared memory as a column panel needs.
+pub(super) fn products<T: Real, M: Memory>(matrix: &Coo16<T, M>, device: &Device) -> Result<usize, Error> {
+    if !device.has_kernels() {
+        return Ok(0);
+    }
+    let needed = matrix.panels().shared_bytes::<T>(matrix.columns());
+    match device.shared_bytes {
+        Some(most) if needed > most => {
+            let what = "number of bytes of shared memory of a block, as COO-16 needs them,";
+            Err(Error::TooLarge { what, value: needed.into(), limit: most.into() })
+        }
+        _ => Ok(matrix.nnz()),
+    }
+}
 
 pub(super) fn coo_16<T: Real, M: Memory>(
     matrix: &Coo16<T, M>,
@@ -46,7 +65,7 @@ pub(super) fn coo_16<T: Real, M: Memory>(
             x: x.global(),
             products: workspace.products.global_mut(),
         };
-        let shared_bytes = matrix.panel_columns().min(matrix.columns()) as u32 * width;
+        let shared_bytes = matrix.panels().shared_bytes::<T>(matrix.columns());
         let blocks = first_block(nnz, column_panels, block_entries);
         // Few blocks fit beside each other, because each has a panel of x: so they are large.
         let threads_per_block = (3 * device.tuning.threads_per_block).min(1024);

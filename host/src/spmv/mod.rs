@@ -81,9 +81,19 @@ pub(crate) fn carries<T: Real, M: Memory>(matrix: &Matrix<T, M>, format: Format,
     intervals.count as usize
 }
 
-/// Number of products that a [`Workspace`] must hold for this matrix and format.
-pub(crate) fn products<T: Real, M: Memory>(matrix: &Matrix<T, M>, format: Format) -> usize {
-    if format == Format::Coo16 { matrix.nnz() } else { 0 }
+/// Number of products that a [`Workspace`] must hold for this matrix and format on this device.
+///
+/// # Errors
+/// When the device cannot multiply so.
+pub(crate) fn products<T: Real, M: Memory>(
+    matrix: &Matrix<T, M>,
+    format: Format,
+    device: &Device,
+) -> Result<usize, Error> {
+    match (format, matrix) {
+        (Format::Coo16, Matrix::Coo16(matrix)) => coo_16::products(matrix, device),
+        _ => Ok(0),
+    }
 }
 
 /// The launches that multiply `matrix`, in order, for a GPU as for the emulator.

@@ -79,12 +79,15 @@ fn no_two_entries_of_a_group_are_in_one_slot() {
     let offsets: Vec<u32> = (0..=400).map(|row: u32| (row * row / 40).min(4000)).collect();
     let mut matrix = Csr::try_new(400, 1024, offsets, columns, vec![1.0f64; 4000]).unwrap();
     matrix.sort_rows();
-    for panels in [Panels { columns: 1024, slots: 400 }, Panels { columns: 100, slots: 5 }, Panels { columns: 8, slots: 64 }]
+    for panels in
+        [Panels { columns: 1024, slots: 400 }, Panels { columns: 100, slots: 5 }, Panels { columns: 8, slots: 64 }]
     {
         let coo = Coo16::try_with_panels(matrix.clone(), panels, UNLIMITED).unwrap();
         let (row_panels, column_panels) = coo.panel_counts();
         let mut groups = 0;
-        for (row_panel, column_panel) in (0..row_panels).flat_map(|row| (0..column_panels).map(move |column| (row, column))) {
+        for (row_panel, column_panel) in
+            (0..row_panels).flat_map(|row| (0..column_panels).map(move |column| (row, column)))
+        {
             let tile = coo.tile(row_panel, column_panel);
             for group in 0..tile.groups {
                 let mut slots: Vec<_> = tile.group(group).map(|place| coo.slot(place)).collect();
@@ -126,12 +129,21 @@ fn refused(change: impl FnOnce(&mut Panels, &mut Coo16<f64>)) -> String {
     let mut coo = Coo16::try_with_panels(example(), PANELS, UNLIMITED).unwrap();
     let mut panels = PANELS;
     change(&mut panels, &mut coo);
-    let Coo16 { rows, columns, slot_begins, panel_rows, tile_begins, tile_words, column_offsets, slot_offsets, values, .. } =
-        coo;
+    let Coo16 {
+        rows,
+        columns,
+        slot_begins,
+        panel_rows,
+        tile_begins,
+        tile_words,
+        column_offsets,
+        slot_offsets,
+        values,
+        ..
+    } = coo;
     let [first, second] = [column_offsets, slot_offsets];
-    let made = Coo16::try_new(
-        rows, columns, panels, slot_begins, panel_rows, tile_begins, tile_words, first, second, values,
-    );
+    let made =
+        Coo16::try_new(rows, columns, panels, slot_begins, panel_rows, tile_begins, tile_words, first, second, values);
     made.map(|_| ()).unwrap_err().to_string()
 }
 
@@ -205,7 +217,8 @@ fn arrays_that_contradict_each_other_are_refused() {
     let (begins, rows) = (long.slot_begins.clone(), long.panel_rows.clone());
     // Each entry has a group of its own.
     let words = vec![74 << 20 | 74];
-    let error = Coo16::try_new(5, 70, long.panels(), begins, rows, vec![0], words, long.column_offsets, slots, long.values);
+    let error =
+        Coo16::try_new(5, 70, long.panels(), begins, rows, vec![0], words, long.column_offsets, slots, long.values);
     let error = error.map(|_| ()).unwrap_err().to_string();
     assert_eq!(error, "COO-16 matrix: slot 0 of row 2 has 34 entries, expected 35");
 }

@@ -89,20 +89,20 @@ pub(super) fn read<T: Real>(layout: &Layout, bytes: &[u8]) -> Result<Matrix<T>, 
             let [columns_of_panel, slots] = sizes(s)?;
             let panels = Panels { columns: columns_of_panel, slots };
             let (slot_begins, panel_rows) = (s.elements("slot_begins")?, s.elements("panel_rows")?);
-            let (tile_begins, tile_words) = (s.elements("tile_begins")?, s.elements("tile_words")?);
-            let (column_offsets, slot_offsets) = (s.elements("column_offsets")?, s.elements("slot_offsets")?);
-
+            let (begins, words) = (s.elements("tile_begins")?, s.elements("tile_words")?);
+            let (column_offsets, offsets) = (s.elements("column_offsets")?, s.elements("slot_offsets")?);
+            let values = s.values()?;
             Coo16::try_new(
                 rows,
                 columns,
                 panels,
                 slot_begins,
                 panel_rows,
-                tile_begins,
-                tile_words,
+                begins,
+                words,
                 column_offsets,
-                slot_offsets,
-                s.values()?,
+                offsets,
+                values,
             )
             .map(Matrix::Coo16)
         }
