@@ -26,6 +26,7 @@ const FORMATS: &[Format] = &[
     Format::Bcsr(BlockSize::B3x3),
     Format::Bellpack(BlockSize::B3x3),
     Format::Coo,
+    Format::Coo16,
     Format::Hyb(HybSplit::SmallestStorage),
     Format::Cmrs(StripHeight::Automatic),
     Format::CmrsPadded,

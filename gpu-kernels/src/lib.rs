@@ -17,6 +17,7 @@ pub mod cmrs;
 pub mod conformance;
 pub mod convert;
 pub mod coo;
+pub mod coo_16;
 pub mod csr;
 pub mod csr_load_balanced;
 pub mod csr_merge_path;

@@ -185,12 +185,8 @@ unsafe fn scan_block(value: u64) -> (u64, u64) {
 /// # Safety
 /// All threads of the block are here; it has 4 bytes of shared memory for each warp, which nobody uses otherwise.
 #[inline(always)]
-pub(crate) unsafe fn largest_of_block(mut value: u32) -> u32 {
-    let mut distance = WARP_LANES / 2;
-    while distance > 0 {
-        value = value.max(warp_shuffle_xor(ALL_LANES, value, distance, WARP_LANES).0);
-        distance /= 2;
-    }
+pub(crate) unsafe fn largest_of_block(value: u32) -> u32 {
+    let mut value = largest_of_warp(value);
     let values = shared::dynamic::<u32>(0);
     if lane_id() == 0 {
         values.store(thread_idx_x() / WARP_LANES, value);
@@ -200,6 +196,20 @@ pub(crate) unsafe fn largest_of_block(mut value: u32) -> u32 {
     while warp < block_dim_x() / WARP_LANES {
         value = value.max(values.load(warp));
         warp += 1;
+    }
+    value
+}
+
+/// The largest `value` of the lanes of a warp.
+///
+/// # Safety
+/// All lanes of the warp are here.
+#[inline(always)]
+pub(crate) unsafe fn largest_of_warp(mut value: u32) -> u32 {
+    let mut distance = WARP_LANES / 2;
+    while distance > 0 {
+        value = value.max(warp_shuffle_xor(ALL_LANES, value, distance, WARP_LANES).0);
+        distance /= 2;
     }
     value
 }

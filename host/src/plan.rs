@@ -6,7 +6,7 @@ use crate::format::{Csr, FillLimit, Format, Matrix};
 use crate::memory::{Buffer, Memory};
 use crate::real::Real;
 use crate::select::{Analysis, Choice, Selection, choose};
-use crate::spmv::{Multivector, MultivectorOperands, Operands, Workspace, carries, multivector_carries};
+use crate::spmv::{Multivector, MultivectorOperands, Operands, Workspace, carries, multivector_carries, products};
 
 /// A vector in the memory of executor `E`.
 pub type Vector<T, E> = <<E as Executor>::Memory as Memory>::Buffer<T>;
@@ -27,7 +27,8 @@ const WARM_UPS: usize = 2;
 /// Timed multiplications in each format that is measured; the median counts.
 const REPETITIONS: usize = 7;
 
-/// A matrix in the memory of an executor, in a format, with the workspace that multiplying it takes.
+/// A matrix in the memory of an executor, in a format, with the workspace that multiplying it takes: at most a number for
+/// each warp of the device; for [`Format::Coo16`] a number for each row panel and, but on a CPU, each entry.
 ///
 /// The plan owns both, so that no workspace is ever used with another matrix, or after its matrix is gone; and it does
 /// not outlive its executor:
@@ -165,7 +166,7 @@ impl<'e, T: Real, E: Executor> Plan<'e, T, E> {
     /// [stands for others](Format::resolve) is one of those here.
     ///
     /// # Errors
-    /// When memory runs out.
+    /// When memory runs out, or blocks of the device may not have the shared memory that [`Format::Coo16`] takes.
     pub fn from_converted(executor: &'e E, matrix: Matrix<T, E::Memory>, format: Format) -> Result<Self, Error> {
         let workspace = workspace(executor, &matrix, format)?;
         Ok(Self { executor, format, matrix, workspace, reproducible: false, choice: None })
@@ -290,9 +291,10 @@ fn workspace<T: Real, E: Executor>(
     if format == Format::Auto {
         return Err(format.stands_for_others());
     }
+    let products = executor.zeros(products(matrix, format, executor.device())?)?;
     let carries = carries(matrix, format, executor.device());
     let (carry_rows, carry_values) = (executor.zeros(carries)?, executor.zeros(carries)?);
-    Ok(Workspace { carry_rows, carry_values, carry_rows_known: false })
+    Ok(Workspace { carry_rows, carry_values, products, carry_rows_known: false })
 }
 
 fn not_reproducible(format: Format) -> Error {

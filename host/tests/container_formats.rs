@@ -196,6 +196,7 @@ fn files_that_break_a_rule_of_their_format() {
     const PADDING: u64 = u32::MAX as u64;
     let mark = f64::ABSENT.to_bits();
     let one = 1f64.to_bits();
+    let coo_16 = Format::Coo16;
     let [ell, dia, coo, hyb] = [Format::Ell, Format::Dia, Format::Coo, Format::Hyb(HybSplit::SmallestStorage)];
     let [sell, sorted, sell_16] = [Format::SellP, Format::SellPSorted, Format::Sell16];
     let [bcsr, bellpack] = [Format::Bcsr(BlockSize::B2x2), Format::Bellpack(BlockSize::B2x2)];
@@ -245,6 +246,20 @@ fn files_that_break_a_rule_of_their_format() {
         (sell_16, &[("column_offsets", 3, 0)], "place 0 of row 3 has an entry, and there are only 3"),
         (sell_16, &[("values", 1, 1 << 63)], "place 0 of row 32 has no entry but the value -0, expected 0"),
         (sell_16, &[("bases", 0, u32::MAX as u64)], "place 0 of row 0 is in column 4294967295 of 4"),
+        (coo_16, &[("parameters", 0, 0)], "panels of 0 columns, expected 1 to 65536"),
+        (coo_16, &[("parameters", 1, 1025)], "panels of 1025 slots, expected 1 to 1024"),
+        (coo_16, &[("parameters", 1, 1)], "panel_rows has length 1, expected 3"),
+        (coo_16, &[("slot_begins", 1, 3)], "row 1 ends before it begins"),
+        (coo_16, &[("slot_begins", 3, 2)], "entry 2 is in slot 2 of the 2 of row panel 0"),
+        (coo_16, &[("panel_rows", 0, 1)], "row panel 0 ends in row 1, expected 2"),
+        (coo_16, &[("tile_begins", 0, 1)], "row panel 0 and column panel 0 begins at 1, expected 0"),
+        (coo_16, &[("tile_words", 0, 5)], "row panel 0 and column panel 0 has 5 entries in 0 groups"),
+        (coo_16, &[("tile_words", 0, 2 << 20 | 4)], "the tiles have 4 entries, expected 5"),
+        (coo_16, &[("tile_words", 0, 1 << 20 | 5)], "as another one of its group"),
+        (coo_16, &[("column_offsets", 0, 4)], "entry 0 is in column 4 of 4"),
+        (coo_16, &[("column_offsets", 0, 32)], "entry 0 is in column 32 of its panel's 32"),
+        (coo_16, &[("column_offsets", 0, 1 << 16)], "column_offsets has a number for entry 32, which is not there"),
+        (coo_16, &[("slot_offsets", 0, 3)], "entry 0 is in slot 3 of the 3 of row panel 0"),
         (bcsr, &[("parameters", 1, 7)], "blocks of 2 x 7, which is no size of them"),
         (bcsr, &[("block_offsets", 1, 5)], "block row 1 ends before it begins"),
         (bcsr, &[("block_offsets", 2, 5)], "the last block row offset is 5, expected 4"),
@@ -339,6 +354,14 @@ fn fill_and_bytes_needed() {
         match &stored {
             Matrix::Csr(_) => assert_eq!((places, needed), (nnz, nnz * 8 + 4 * 71 + vectors)),
             Matrix::Coo(_) => assert_eq!((places, needed), (nnz, nnz * 12 + vectors)),
+            Matrix::Coo16(coo) => {
+                // Panels of 32 columns and of 32 rows that are not empty; a product for each entry is written and read again.
+                let row_panels = matrix.row_lengths().filter(|&length| length > 0).count().div_ceil(32);
+                let tiles = row_panels * 3;
+                assert_eq!((places, coo.tile_words().len()), (nnz, tiles));
+                let numbers = (71 + row_panels + 2 * tiles) as u128 + 2 * nnz.div_ceil(64) * 32;
+                assert_eq!(needed, 4 * (numbers + 3 * nnz) + vectors);
+            }
             Matrix::Ell(ell) => {
                 assert_eq!(places, 96 * ell.width() as u128);
                 assert_eq!(needed, places * 8 + vectors);

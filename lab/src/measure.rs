@@ -43,6 +43,7 @@ pub const STANDARD: &[Format] = &[
     Format::Bellpack(BlockSize::B6x6),
     Format::Coo,
     Format::CooAtomic,
+    Format::Coo16,
     Format::Hyb(HybSplit::SmallestStorage),
     Format::Cmrs(StripHeight::Automatic),
     Format::CmrsPadded,

@@ -60,6 +60,7 @@ impl<'a> Sample<'a> {
         let machine = Machine {
             resident_threads: first.env.resident_threads.unwrap_or(1),
             cache_bytes: first.env.cache_bytes.unwrap_or(0),
+            shared_bytes: None,
         };
         let left_out = entries.len() - useful.len();
         Ok(Self { device, machine, entries: useful, left_out })

@@ -210,6 +210,7 @@ fn stated_from_csr(format: Format, sorted: bool, sizes: &Sizes) -> i64 {
         Format::Hyb(_) => (0, 12 * rows),
         Format::Cmrs(_) => (copy, 0),
         Format::CmrsPadded => (0, rows / 4),
+        Format::Coo16 => (20 * nnz + 4 * rows, 8 * nnz),
         _ => (0, -format_bytes),
     };
     (csr + before).max(csr + format_bytes + beside)
@@ -227,6 +228,7 @@ fn stated_to_csr(format: Format, sizes: &Sizes) -> i64 {
         Format::Hyb(_) => 8 * rows,
         Format::Ell | Format::SellP | Format::SellPSorted | Format::Sell16 => 0,
         Format::CmrsPadded | Format::Cmrs(_) => 0,
+        Format::Coo16 => (16 * nnz + 4 * rows - csr).max(4 * nnz),
         _ => -format_bytes,
     };
     csr + format_bytes + beside
@@ -242,6 +244,7 @@ fn conversions_take_as_much_memory_as_they_state() {
     let formats = [
         Format::CsrScalar,
         Format::Coo,
+        Format::Coo16,
         Format::Ell,
         Format::SellP,
         Format::SellPSorted,

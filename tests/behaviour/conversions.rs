@@ -4,7 +4,7 @@ use crate::scenarios::{check_conversion, check_converted_product, matrices};
 use proptest::prelude::*;
 use warp_spmv::convert;
 use warp_spmv::executor::{Cpu, Emulated, Executor, Reference};
-use warp_spmv::format::{BlockSize, Cmrs, FillLimit, Matrix, SellP, Slicing, StripOrder};
+use warp_spmv::format::{BlockSize, Cmrs, FillLimit, Matrix, Panels, SellP, Slicing, StripOrder};
 use warp_spmv::spmv::Tuning;
 use warp_spmv::{Csr, Error, Format, Real};
 
@@ -114,6 +114,9 @@ fn conversions_refuse_what_the_host_refuses() {
     refused(convert::cmrs::with_height(&executor, matrix(), 17, order).map(|_| ()), message);
     let message = "number of columns of a CMRS matrix is 268435457, and the limit is 268435455";
     refused(convert::cmrs_padded::from_csr(&executor, &matrix(), UNLIMITED).map(|_| ()), message);
+    let message = "COO-16 matrix: panels of 1025 slots, expected 1 to 1024";
+    let panels = Panels { columns: 8, slots: 1025 };
+    refused(convert::coo_16::with_panels(&executor, matrix(), panels, UNLIMITED).map(|_| ()), message);
     let slicing = Slicing { slice_size: 64, stride_factor: 1, sigma: 96 };
     let message = "SELL-P matrix: sigma is 96, neither 1 nor a multiple of 64 rows";
     refused(convert::sell_p::from_csr(&executor, &matrix(), slicing, UNLIMITED).map(|_| ()), message);

@@ -5,6 +5,7 @@ mod conversions;
 mod executors;
 mod formats;
 mod multivectors;
+mod panels;
 mod random;
 #[path = "../scenarios/mod.rs"]
 mod scenarios;

@@ -8,7 +8,9 @@ use cuda_std::launch::{Grid, Kernel, Launch};
 use gpu_kernels::ceiling::{Gather, ReadOnly};
 use warp_spmv::dense::MixedOperands;
 use warp_spmv::executor::{Emulated, Executor, KernelExecutor};
-use warp_spmv::format::{Cmrs, CmrsPadded, FillLimit, Matrix, Offsets, SellP, Slicing, StripHeight, StripOrder};
+use warp_spmv::format::{
+    Cmrs, CmrsPadded, Coo16, FillLimit, Matrix, Offsets, Panels, SellP, Slicing, StripHeight, StripOrder,
+};
 use warp_spmv::memory::Buffer;
 use warp_spmv::solver::preconditioner::Preconditioner;
 use warp_spmv::solver::{Cg, Operator, Outcome};
@@ -130,6 +132,9 @@ fn convert_otherwise<T: Real>(executor: &Emulated, matrix: &Csr<T>) {
     let slicing = Slicing { slice_size: 5, stride_factor: 4, sigma: 40 };
     let converted = convert::sell_p::from_csr(executor, matrix, slicing, UNLIMITED).unwrap();
     assert!(converted == SellP::try_from_csr(matrix, slicing, UNLIMITED).unwrap());
+    let panels = Panels { columns: 7, slots: 3 };
+    let converted = convert::coo_16::with_panels(executor, matrix.clone(), panels, UNLIMITED).unwrap();
+    assert!(converted == Coo16::try_with_panels(matrix.clone(), panels, UNLIMITED).unwrap());
 }
 
 /// Matrices with few, some and many blocks in a block row, of whatever size, for which BCSR takes other kernels.

@@ -12,7 +12,7 @@ use warp_spmv::select::{
 use warp_spmv::verify::{exact, verify};
 use warp_spmv::{Csr, Error, Format, Plan, PlanOptions, Real};
 
-const MACHINE: Machine = Machine { resident_threads: 132 * 2048, cache_bytes: 50 << 20 };
+const MACHINE: Machine = Machine { resident_threads: 132 * 2048, cache_bytes: 50 << 20, shared_bytes: None };
 
 fn generated<T: Real>(text: &str) -> Csr<T> {
     text.parse::<warp_spmv::synthetic::Generator>().unwrap().generate().unwrap()
@@ -186,6 +186,16 @@ fn the_choice_keeps_to_what_is_asked() {
     // For one multiplication no conversion is worth while.
     let choice = chosen(&Selection { multiplications: Some(1), ..selection() }).unwrap();
     assert_eq!(choice.format.storage(), Format::CsrScalar.storage());
+    // A GPU of compute capability 7.5 has too little shared memory for large panels.
+    let wide = Analysis::new(&generated::<f64>("uniform:rows=90000,per-row=1"));
+    for (shared_bytes, expected) in [(64 << 10, Some(Exclusion::SharedMemory)), (99 << 10, None)] {
+        let machine = Machine { shared_bytes: Some(shared_bytes), ..MACHINE };
+        let fill_limit = FillLimit { times_csr: f64::INFINITY };
+        let calibration = Calibration::shipped(cpu.device());
+        let selection = Selection { fill_limit, ..selection() };
+        let choice = choose_with(&wide, &machine, &calibration, &Outcomes::default(), &selection).unwrap();
+        assert_eq!(excluded(&choice, Format::Coo16), expected);
+    }
     // Of two formats, one of them.
     let choice = chosen(&Selection { among: vec![Format::Coo, Format::CsrAutomatic], ..selection() }).unwrap();
     assert_eq!((choice.format, choice.candidates.len()), (Format::Coo, 1));

@@ -18,6 +18,7 @@ const FORMATS: &[Format] = &[
     Format::SellP,
     Format::Sell16,
     Format::Coo,
+    Format::Coo16,
     Format::Hyb(HybSplit::Automatic),
     Format::CmrsPadded,
 ];

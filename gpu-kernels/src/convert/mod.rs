@@ -7,6 +7,7 @@ pub mod blocks;
 pub mod cmrs;
 pub mod cmrs_padded;
 pub mod coo;
+pub mod coo_16;
 pub mod dia;
 mod digits;
 mod entries;

@@ -12,6 +12,7 @@ mod blocks;
 pub mod cmrs;
 pub mod cmrs_padded;
 pub mod coo;
+pub mod coo_16;
 pub mod dia;
 pub mod ell;
 pub mod hyb;
@@ -57,6 +58,7 @@ pub fn from_csr<T: Real, K: KernelExecutor>(
             Matrix::Bellpack(bellpack::from_csr(executor, matrix, size, PartitionRows::default(), limit)?)
         }
         Format::Coo | Format::CooAtomic => Matrix::Coo(coo::from_csr(executor, matrix)?),
+        Format::Coo16 => Matrix::Coo16(coo_16::from_csr(executor, matrix, limit)?),
         Format::Hyb(split) => Matrix::Hyb(hyb::from_csr(executor, &matrix, split, limit)?),
         Format::Cmrs(height) => Matrix::Cmrs(cmrs::from_csr(executor, matrix, height, StripOrder::default())?),
         Format::CmrsPadded => Matrix::CmrsPadded(cmrs_padded::from_csr(executor, &matrix, limit)?),
@@ -81,6 +83,7 @@ pub fn into_csr<T: Real, K: KernelExecutor>(
         Matrix::Bcsr(matrix) => bcsr::into_csr(executor, matrix),
         Matrix::Bellpack(matrix) => bellpack::into_csr(executor, matrix),
         Matrix::Coo(matrix) => coo::into_csr(executor, matrix),
+        Matrix::Coo16(matrix) => coo_16::into_csr(executor, matrix),
         Matrix::Hyb(matrix) => hyb::into_csr(executor, matrix),
         Matrix::Cmrs(matrix) => cmrs::into_csr(executor, matrix),
         Matrix::CmrsPadded(matrix) => cmrs_padded::into_csr(executor, matrix),

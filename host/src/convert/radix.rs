@@ -1,4 +1,4 @@
-//! Rows sorted by a number, the largest first.
+//! Rows, or whatever else has a number, sorted by another number, the largest first.
 
 use gpu_kernels::convert::radix::{CountUp, DIGIT_BITS, RadixCounts, RadixScatter};
 
@@ -8,7 +8,7 @@ use crate::executor::KernelExecutor;
 use crate::memory::Buffer;
 use crate::spmv::Intervals;
 
-/// Rows in the order of their numbers.
+/// Rows with their numbers.
 pub(super) struct Sorted<K: KernelExecutor> {
     /// Which row each one is.
     pub rows: Array<K, u32>,
@@ -18,15 +18,22 @@ pub(super) struct Sorted<K: KernelExecutor> {
 
 /// Sorts the rows, each of which has its number in `keys`. Rows of the same number keep their order. Takes twice the two
 /// arrays, and a pass for each 5 bits of the largest number.
-pub(super) fn sorted_by<K: KernelExecutor>(executor: &K, mut keys: Array<K, u32>) -> Result<Sorted<K>, Error> {
-    let largest = largest(executor, &keys)?;
+pub(super) fn sorted_by<K: KernelExecutor>(executor: &K, keys: Array<K, u32>) -> Result<Sorted<K>, Error> {
     let count = keys.len() as u32;
     let mut rows = executor.unwritten(keys.len())?;
-    let mut new_keys = executor.unwritten(keys.len())?;
-    let mut new_rows = executor.unwritten(keys.len())?;
     let kernel = CountUp { count, numbers: rows.global_mut() };
     // SAFETY: there are as many numbers as `count` says.
     unsafe { launch(executor, executor.device().grid(count.into()), kernel) }?;
+    sorted_together(executor, Sorted { rows, keys })
+}
+
+/// [`sorted_by`] of rows that have an order already.
+pub(super) fn sorted_together<K: KernelExecutor>(executor: &K, unsorted: Sorted<K>) -> Result<Sorted<K>, Error> {
+    let Sorted { mut rows, mut keys } = unsorted;
+    let largest = largest(executor, &keys)?;
+    let count = keys.len() as u32;
+    let mut new_keys = executor.unwritten(keys.len())?;
+    let mut new_rows = executor.unwritten(keys.len())?;
     let shares = Intervals::new(count.into(), executor.device());
     let grid = shares.grid(executor.device());
     let (interval, intervals) = (shares.length as u32, shares.count as u32);

@@ -29,6 +29,7 @@ impl Cpu {
                 cache_bytes: cache_bytes(),
                 multiprocessors,
                 threads_per_multiprocessor: 1,
+                shared_bytes: None,
                 tuning: Tuning::default(),
             },
         }

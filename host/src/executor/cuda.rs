@@ -64,6 +64,9 @@ pub struct Cuda {
 /// Bytes of shared memory that the driver takes for itself in each block.
 const RESERVED_SHARED_BYTES: u32 = 1024;
 
+/// Bytes of shared memory that a block may have without asking.
+const ALWAYS_SHARED_BYTES: u32 = 48 << 10;
+
 /// The kernels that were used.
 #[derive(Default)]
 struct Kernels {
@@ -109,14 +112,15 @@ impl Cuda {
         let context = Context::new(gpu).map_err(failed("no context"))?;
         let stream = Stream::new(StreamFlags::NON_BLOCKING, None).map_err(failed("no stream"))?;
         let driver = cust::CudaApiVersion::get().map_err(failed("the driver's version"))?;
+        let shared_bytes = attribute(DeviceAttribute::MaxSharedMemoryPerMultiprocessor)?;
         let device = Device {
             name: format!("{name}, driver for CUDA {}.{}", driver.major(), driver.minor()),
             cache_bytes: Some(attribute(DeviceAttribute::L2CacheSize)?.into()),
             multiprocessors: attribute(DeviceAttribute::MultiprocessorCount)?,
             threads_per_multiprocessor: attribute(DeviceAttribute::MaxThreadsPerMultiprocessor)?,
+            shared_bytes: Some(shared_bytes.saturating_sub(RESERVED_SHARED_BYTES)),
             tuning: Tuning::default(),
         };
-        let shared_bytes = attribute(DeviceAttribute::MaxSharedMemoryPerMultiprocessor)?;
         let recorder = Recorder::new().map_err(failed("no stream"))?;
         let owner = Arc::new(Owner { meter: Meter::default(), context });
         let (kernels, staging) = (Mutex::default(), Mutex::default());
@@ -166,17 +170,19 @@ impl Cuda {
         let mut kernels = self.kernels();
         kernels.last.clear();
         kernels.last.push_str(entry);
-        let needs_shared = grid.shared_bytes > 0;
         // Launched before, as almost always: one look.
         if let Some(kernel) = kernels.loaded.get(entry)
-            && (kernel.leaves_cache || !needs_shared)
+            && grid.shared_bytes <= kernel.shared_bytes
         {
             return Ok(kernel.function);
         }
         let kernel = self.load(&mut kernels, entry)?;
-        if needs_shared {
+        if grid.shared_bytes > kernel.shared_bytes {
+            if grid.shared_bytes > ALWAYS_SHARED_BYTES {
+                allow_shared(kernel.function, grid, entry)?;
+            }
             self.leave_cache(kernel.function, grid, entry)?;
-            kernel.leaves_cache = true;
+            kernel.shared_bytes = grid.shared_bytes;
         }
         Ok(kernel.function)
     }
@@ -187,7 +193,7 @@ impl Cuda {
         if !kernels.loaded.contains_key(entry) {
             let module = Module::from_ptx(self.ptx.module(entry).ok_or_else(missing)?, &[]).map_err(cuda(entry))?;
             let function = module.get_function(entry).map_err(cuda(entry))?.to_raw();
-            kernels.loaded.insert(entry.to_owned(), LoadedKernel { module, function, leaves_cache: false });
+            kernels.loaded.insert(entry.to_owned(), LoadedKernel { module, function, shared_bytes: 0 });
         }
         kernels.loaded.get_mut(entry).ok_or_else(missing)
     }
@@ -291,13 +297,26 @@ pub struct MemoryUse {
     pub peak: u64,
 }
 
+/// Asks for blocks with so much shared memory.
+fn allow_shared(function: CUfunction, grid: Grid, entry: &str) -> Result<(), Error> {
+    let attribute = CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+    // SAFETY: the function is loaded, in the current context.
+    match unsafe { cuFuncSetAttribute(function, attribute, grid.shared_bytes as i32) } {
+        CUresult::CUDA_ERROR_INVALID_VALUE => {
+            let reason = format!("a block needs {} bytes of shared memory, more than this GPU has", grid.shared_bytes);
+            Err(Error::Cuda { what: entry.into(), reason })
+        }
+        result => driver(result, entry),
+    }
+}
+
 /// A kernel that the driver has compiled.
 struct LoadedKernel {
     /// Where the function is: it must stay.
     module: Module,
     function: CUfunction,
-    /// Whether it was told what shared memory its blocks need.
-    leaves_cache: bool,
+    /// The most shared memory of a block that it was told of.
+    shared_bytes: u32,
 }
 
 // SAFETY: a function can be launched from any thread.

@@ -5,7 +5,7 @@ use std::mem;
 use std::sync::{Mutex, PoisonError};
 
 use cuda_std::launch::Launch;
-use warp_emulator::Emulator;
+use warp_emulator::{Emulator, MAXIMUM_SHARED_BYTES};
 
 use super::{Executor, KernelExecutor, host_memory, multiply_by_kernels};
 use crate::dense;
@@ -36,10 +36,23 @@ impl Emulated {
     pub fn with_size(seed: u64, multiprocessors: u32, threads_per_multiprocessor: u32, tuning: Tuning) -> Self {
         let name = name(seed);
         Self {
-            device: Device { name, cache_bytes: None, multiprocessors, threads_per_multiprocessor, tuning },
+            device: Device {
+                name,
+                cache_bytes: None,
+                multiprocessors,
+                threads_per_multiprocessor,
+                shared_bytes: Some(MAXIMUM_SHARED_BYTES),
+                tuning,
+            },
             emulator: Emulator::new(seed),
             launched: Mutex::default(),
         }
+    }
+
+    /// The same with blocks that may have so many bytes of shared memory.
+    pub fn with_shared_bytes(mut self, bytes: u32) -> Self {
+        self.device.shared_bytes = Some(bytes);
+        self
     }
 
     /// Draws the order of warps and blocks from another seed: faster than a new emulator.

@@ -24,6 +24,7 @@ impl Reference {
                 cache_bytes: None,
                 multiprocessors: 1,
                 threads_per_multiprocessor: 1,
+                shared_bytes: None,
                 tuning: Tuning::default(),
             },
         }

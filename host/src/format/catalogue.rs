@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::{BlockSize, Csr, HybSplit, Slicing, StripHeight};
-use super::{bcsr, bellpack, cmrs, cmrs_padded, coo, dia, ell, hyb, sell_16, sell_p};
+use super::{bcsr, bellpack, cmrs, cmrs_padded, coo, coo_16, dia, ell, hyb, sell_16, sell_p};
 use crate::error::Error;
 use crate::real::Real;
 
@@ -43,6 +43,9 @@ pub enum Format {
     Coo,
     /// Coordinates, segmented reduction with atomic additions. Not [reproducible](Format::reproducible).
     CooAtomic,
+    /// Coordinates of 16 bits in tiles, all products before the sums: for large matrices whose columns have no order. Where
+    /// there are many columns, a block needs 96 KB of shared memory: compute capability 8.0 has them, 7.5 does not.
+    Coo16,
     /// ELLPACK for the first entries of each row, coordinates for the rest.
     Hyb(HybSplit),
     /// Compressed multirow storage, one warp a strip of rows; the entries of a strip are sorted by column.
@@ -121,6 +124,7 @@ impl Format {
         Self::Bellpack(BlockSize::B8x8),
         Self::Coo,
         Self::CooAtomic,
+        Self::Coo16,
         Self::Hyb(HybSplit::SmallestStorage),
         Self::Hyb(HybSplit::BellGarland),
         Self::Hyb(HybSplit::COLUMN_LIMIT),
@@ -160,6 +164,7 @@ impl Format {
             Self::Bellpack(size) => size.names().bellpack,
             Self::Coo => "coo",
             Self::CooAtomic => "coo-atomic",
+            Self::Coo16 => "coo-16",
             Self::Hyb(HybSplit::SmallestStorage) => "hyb",
             Self::Hyb(HybSplit::BellGarland) => "hyb-bell-garland",
             Self::Hyb(HybSplit::ColumnLimit(_)) => "hyb-column-limit",
@@ -194,6 +199,7 @@ impl Format {
             Self::Bcsr(size) => size.names().bcsr_storage,
             Self::Bellpack(size) => size.names().bellpack_storage,
             Self::Coo | Self::CooAtomic => "COO",
+            Self::Coo16 => "COO-16",
             Self::Hyb(HybSplit::SmallestStorage) => "HYB",
             Self::Hyb(HybSplit::BellGarland) => "HYB, Bell-Garland",
             Self::Hyb(HybSplit::ColumnLimit(_)) => "HYB, column limit",
@@ -220,7 +226,7 @@ impl Format {
     /// Whether the entries of a row come back to CSR sorted by column, and those of one column in the order that they
     /// had. With any other format they keep the order of CSR.
     pub fn sorts_rows(self) -> bool {
-        self.sums_duplicates() || matches!(self, Self::Cmrs(_))
+        self.sums_duplicates() || matches!(self, Self::Cmrs(_) | Self::Coo16)
     }
 
     /// Whether the same call gives the same bits every time on the same device, on every executor.
@@ -248,7 +254,8 @@ impl Format {
             | Self::CsrAutomatic => true,
             Self::Coo | Self::CooAtomic => true,
             Self::Dia | Self::Ell | Self::EllSubwarp | Self::SellP | Self::SellPSorted | Self::Sell16 => false,
-            Self::Bcsr(_) | Self::Bellpack(_) | Self::Hyb(_) | Self::Cmrs(_) | Self::CmrsPadded => false,
+            Self::Coo16 | Self::Bcsr(_) | Self::Bellpack(_) | Self::Hyb(_) => false,
+            Self::Cmrs(_) | Self::CmrsPadded => false,
             // Not whatever is chosen.
             Self::Auto => false,
         }
@@ -303,6 +310,7 @@ impl Format {
             Self::Bcsr(size) => bcsr::bcsr_bytes::<T, V>(matrix, size),
             Self::Bellpack(size) => bellpack::bellpack_bytes::<T, V>(matrix, size),
             Self::Coo | Self::CooAtomic => coo::coo_bytes::<V>(matrix.nnz()),
+            Self::Coo16 => coo_16::predicted_bytes::<T, V>(matrix),
             Self::Hyb(split) => hyb::hyb_bytes::<T, V>(matrix, split),
             Self::Cmrs(height) => {
                 let height = height.rows::<V>(matrix.rows(), matrix.nnz());

@@ -2,8 +2,8 @@
 
 use super::storage::ArrayVisitor;
 use super::{
-    Bcsr, Bellpack, Cmrs, CmrsPadded, Coo, Csr, Dia, Ell, FillLimit, Format, Hyb, PartitionRows, Sell16, SellP,
-    Slicing, StripOrder,
+    Bcsr, Bellpack, Cmrs, CmrsPadded, Coo, Coo16, Csr, Dia, Ell, FillLimit, Format, Hyb, Panels, PartitionRows, Sell16,
+    SellP, Slicing, StripOrder,
 };
 use crate::error::Error;
 use crate::memory::{Buffer, HostMemory, Memory, Transfer};
@@ -27,6 +27,8 @@ pub enum Matrix<T: Real, M: Memory = HostMemory> {
     Bellpack(Bellpack<T, M>),
     /// Coordinates.
     Coo(Coo<T, M>),
+    /// Coordinates of 16 bits in tiles.
+    Coo16(Coo16<T, M>),
     /// ELLPACK and coordinates.
     Hyb(Hyb<T, M>),
     /// Compressed multirow storage.
@@ -47,6 +49,7 @@ macro_rules! each {
             Matrix::Bcsr($inner) => $result,
             Matrix::Bellpack($inner) => $result,
             Matrix::Coo($inner) => $result,
+            Matrix::Coo16($inner) => $result,
             Matrix::Hyb($inner) => $result,
             Matrix::Cmrs($inner) => $result,
             Matrix::CmrsPadded($inner) => $result,
@@ -83,7 +86,7 @@ impl<T: Real, M: Memory> Matrix<T, M> {
 
     /// Bytes that y ← A x has to move at least: each array, x and y once. Of DIA that is the values of the rows alone,
     /// without the places that round the stride up and without the offsets, and of BELLPACK one offset for each block
-    /// row, as of BCSR.
+    /// row, as of BCSR. With COO-16, the products are written and read again.
     pub fn bytes_needed(&self) -> u128 {
         let width = size_of::<T>() as u128;
         let arrays = match self {
@@ -92,6 +95,7 @@ impl<T: Real, M: Memory> Matrix<T, M> {
                 let blocks = matrix.first_columns().len() as u128;
                 blocks * matrix.block_size().bytes::<T>() + 4 * (matrix.block_rows().len() as u128 + 1)
             }
+            Self::Coo16(_) => self.bytes() + 2 * width * self.nnz() as u128,
             _ => self.bytes(),
         };
         arrays + width * (self.rows() as u128 + self.columns() as u128)
@@ -113,6 +117,7 @@ impl<T: Real, M: Memory> Matrix<T, M> {
             Self::Bcsr(matrix) => Matrix::Bcsr(matrix.transfer(to)?),
             Self::Bellpack(matrix) => Matrix::Bellpack(matrix.transfer(to)?),
             Self::Coo(matrix) => Matrix::Coo(matrix.transfer(to)?),
+            Self::Coo16(matrix) => Matrix::Coo16(matrix.transfer(to)?),
             Self::Hyb(matrix) => Matrix::Hyb(matrix.transfer(to)?),
             Self::Cmrs(matrix) => Matrix::Cmrs(matrix.transfer(to)?),
             Self::CmrsPadded(matrix) => Matrix::CmrsPadded(matrix.transfer(to)?),
@@ -143,6 +148,7 @@ impl<T: Real> Matrix<T> {
                 Self::Bellpack(Bellpack::try_from_csr(&matrix, size, PartitionRows::default(), limit)?)
             }
             Format::Coo | Format::CooAtomic => Self::Coo(Coo::try_from_csr(matrix)?),
+            Format::Coo16 => Self::Coo16(Coo16::try_from_csr(matrix, limit)?),
             Format::Hyb(split) => Self::Hyb(Hyb::try_from_csr(&matrix, split, limit)?),
             Format::Cmrs(height) => Self::Cmrs(Cmrs::try_from_csr(matrix, height, StripOrder::default())?),
             Format::CmrsPadded => Self::CmrsPadded(CmrsPadded::try_from_csr(&matrix, limit)?),
@@ -168,6 +174,9 @@ impl<T: Real> Matrix<T> {
             | (Format::Sell16, Self::Sell16(_))
             | (Format::Coo | Format::CooAtomic, Self::Coo(_))
             | (Format::CmrsPadded, Self::CmrsPadded(_)) => true,
+            (Format::Coo16, Self::Coo16(matrix)) => {
+                matrix.panels() == Panels::chosen::<T>(matrix.columns(), matrix.slots())
+            }
             (Format::SellP, Self::SellP(matrix)) => matrix.slicing() == Slicing::UNSORTED,
             (Format::SellPSorted, Self::SellP(matrix)) => matrix.slicing() == Slicing::SORTED,
             (Format::Bcsr(size), Self::Bcsr(matrix)) => matrix.block_size() == size,
@@ -209,6 +218,7 @@ impl<T: Real> Matrix<T> {
             }
             Self::Bellpack(matrix) => matrix.for_each_entry(&mut visit),
             Self::Coo(matrix) => matrix.for_each_entry(&mut visit),
+            Self::Coo16(matrix) => Self::Csr(matrix.to_csr()).for_each_entry(visit),
             Self::Hyb(matrix) => matrix.for_each_entry(&mut visit),
             Self::Cmrs(matrix) => matrix.for_each_entry(&mut visit),
             Self::CmrsPadded(matrix) => matrix.for_each_entry(&mut visit),
@@ -226,6 +236,7 @@ impl<T: Real> Matrix<T> {
             Self::Bcsr(matrix) => matrix.to_csr(),
             Self::Bellpack(matrix) => matrix.to_csr(),
             Self::Coo(matrix) => matrix.into_csr(),
+            Self::Coo16(matrix) => matrix.to_csr(),
             Self::Hyb(matrix) => matrix.into_csr(),
             Self::Cmrs(matrix) => matrix.into_csr(),
             Self::CmrsPadded(matrix) => matrix.to_csr(),
@@ -244,6 +255,7 @@ impl<T: Real> Clone for Matrix<T> {
             Self::Bcsr(matrix) => Self::Bcsr(matrix.clone()),
             Self::Bellpack(matrix) => Self::Bellpack(matrix.clone()),
             Self::Coo(matrix) => Self::Coo(matrix.clone()),
+            Self::Coo16(matrix) => Self::Coo16(matrix.clone()),
             Self::Hyb(matrix) => Self::Hyb(matrix.clone()),
             Self::Cmrs(matrix) => Self::Cmrs(matrix.clone()),
             Self::CmrsPadded(matrix) => Self::CmrsPadded(matrix.clone()),
@@ -263,6 +275,7 @@ impl<T: Real> PartialEq for Matrix<T> {
             (Self::Bcsr(left), Self::Bcsr(right)) => left == right,
             (Self::Bellpack(left), Self::Bellpack(right)) => left == right,
             (Self::Coo(left), Self::Coo(right)) => left == right,
+            (Self::Coo16(left), Self::Coo16(right)) => left == right,
             (Self::Hyb(left), Self::Hyb(right)) => left == right,
             (Self::Cmrs(left), Self::Cmrs(right)) => left == right,
             (Self::CmrsPadded(left), Self::CmrsPadded(right)) => left == right,

@@ -148,8 +148,7 @@ impl Calibration {
     /// The calibration that comes with the library for this device: that of the H200 for every GPU, because it is the
     /// ratios that matter, and of a CPU the bytes alone.
     pub fn shipped(device: &Device) -> Self {
-        // A multiprocessor of a GPU holds many threads, a core one.
-        if device.threads_per_multiprocessor > 1 { Self::h200() } else { Self::neutral("a CPU", NEUTRAL_CPU) }
+        if device.has_kernels() { Self::h200() } else { Self::neutral("a CPU", NEUTRAL_CPU) }
     }
 
     fn h200() -> Self {
@@ -223,13 +222,17 @@ impl Calibration {
         let terms = conversion_terms(analysis, traffic, machine);
         match self.conversions.get(precision(analysis)).and_then(|kinds| kinds.get(kind(format))) {
             Some(seconds) => dot(seconds, &terms),
-            // As many times as many bytes as a multiplication takes.
-            None => {
-                let [_, stream, ..] = *self.together(analysis);
-                let [constant, csr, stored] = NEUTRAL_CONVERSION;
-                dot(&[constant, csr * stream, stored * stream], &terms)
-            }
+            None => self.unknown_conversion_seconds(analysis, &terms),
         }
+    }
+
+    /// What is expected of a conversion of which nothing is known: no less than of any other, or, without others, as many
+    /// times as many bytes as a multiplication takes.
+    fn unknown_conversion_seconds(&self, analysis: &Analysis, terms: &[f64; CONVERSION_TERMS]) -> f64 {
+        let [_, stream, ..] = *self.together(analysis);
+        let [constant, csr, stored] = NEUTRAL_CONVERSION;
+        let others = self.conversions.get(precision(analysis)).into_iter().flat_map(BTreeMap::values);
+        others.map(|seconds| dot(seconds, terms)).fold(dot(&[constant, csr * stream, stored * stream], terms), f64::max)
     }
 }
 

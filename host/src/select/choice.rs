@@ -12,7 +12,7 @@ use super::store::{Outcomes, Store};
 use super::traffic::Traffic;
 use super::work::Work;
 use crate::error::Error;
-use crate::format::{FillLimit, Format};
+use crate::format::{FillLimit, Format, Panels};
 use crate::spmv::Device;
 
 /// What a format is chosen for.
@@ -78,6 +78,8 @@ pub enum Exclusion {
     Memory,
     /// It cannot index so many columns.
     TooLarge,
+    /// Its blocks need more shared memory than they may have.
+    SharedMemory,
     /// It failed when it was tried.
     Failed,
 }
@@ -155,6 +157,11 @@ pub fn choose_with(
         let work = Work::new(analysis, format, machine);
         let excluded = exclusion(format, &work.traffic, csr, selection);
         let excluded = if too_large { Some(Exclusion::TooLarge) } else { excluded };
+        let needs = if format == Format::Coo16 { shared_bytes(analysis) } else { 0 };
+        let excluded = match machine.shared_bytes {
+            Some(most) if needs > most => Some(Exclusion::SharedMemory),
+            _ => excluded,
+        };
         Candidate {
             format,
             traffic: work.traffic,
@@ -170,6 +177,15 @@ pub fn choose_with(
     let mut choice = Choice { format: Format::Auto, candidates, multiplications, calibration, note: None };
     choice.decide(selection)?;
     Ok(choice)
+}
+
+/// Bytes of shared memory that a block of COO-16 needs.
+fn shared_bytes(analysis: &Analysis) -> u32 {
+    let columns = analysis.columns;
+    match analysis.value_bytes {
+        4 => Panels::chosen::<f32>(columns, 0).shared_bytes::<f32>(columns),
+        _ => Panels::chosen::<f64>(columns, 0).shared_bytes::<f64>(columns),
+    }
 }
 
 fn exclusion(format: Format, traffic: &Traffic, csr: u128, selection: &Selection) -> Option<Exclusion> {
@@ -245,6 +261,7 @@ impl Display for Exclusion {
             Self::Fill => "too much padding",
             Self::Memory => "does not fit into the budget",
             Self::TooLarge => "too many columns",
+            Self::SharedMemory => "too much shared memory",
             Self::Failed => "failed when it was tried",
         })
     }

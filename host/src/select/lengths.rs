@@ -7,7 +7,7 @@ use std::ops::Range;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::format::{Csr, Offsets, RowLengths, Slicing, padded_strip_steps};
+use crate::format::{Csr, Offsets, RowLengths, Slicing, padded_strip_steps, slots_of};
 use crate::real::Real;
 
 /// Lanes of a warp.
@@ -47,6 +47,11 @@ impl Lengths {
     /// Number of rows.
     pub fn rows(&self) -> usize {
         self.counts.iter().map(|&(_, rows)| rows).sum()
+    }
+
+    /// Slots of all rows in COO-16.
+    pub(crate) fn slots(&self) -> usize {
+        self.counts.iter().map(|&(length, rows)| slots_of(length) * rows).sum()
     }
 
     /// Entries of the longest row; 0 if there is none.

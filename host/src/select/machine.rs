@@ -14,11 +14,15 @@ pub struct Machine {
     pub resident_threads: u64,
     /// Bytes of its largest cache.
     pub cache_bytes: u64,
+    /// Bytes of shared memory that a block may have, where there is a limit.
+    #[serde(default)]
+    pub shared_bytes: Option<u32>,
 }
 
 impl From<&Device> for Machine {
     fn from(device: &Device) -> Self {
         let cache_bytes = device.cache_bytes.unwrap_or(ASSUMED_CACHE_BYTES);
-        Self { resident_threads: device.resident_threads().max(1), cache_bytes }
+        let (resident_threads, shared_bytes) = (device.resident_threads().max(1), device.shared_bytes);
+        Self { resident_threads, cache_bytes, shared_bytes }
     }
 }

@@ -7,8 +7,8 @@ use super::lengths::HEIGHTS;
 use super::locality::SECTOR_BYTES;
 use super::machine::Machine;
 use crate::format::{
-    BlockSize, Format, HybSplit, PartitionRows, Slicing, bcsr_bytes_of, bellpack_bytes_of, cmrs_bytes, coo_bytes,
-    dia_bytes, ell_bytes, padded_bytes_of_places, sell_16_bytes, sell_p_bytes,
+    BlockSize, Format, HybSplit, Panels, PartitionRows, Slicing, bcsr_bytes_of, bellpack_bytes_of, cmrs_bytes,
+    coo_16_bytes, coo_bytes, dia_bytes, ell_bytes, padded_bytes_of_places, sell_16_bytes, sell_p_bytes,
 };
 use crate::real::Real;
 use crate::spmv::lanes_for;
@@ -53,8 +53,8 @@ impl Traffic {
             columns as f64 / sector,
             machine.cache_bytes as f64 * PART_FOR_X / sector,
         );
-        // DIA goes through x diagonal by diagonal, without gathering.
-        let far = if format == Format::Dia { columns as f64 } else { far * sector };
+        // DIA goes through x diagonal by diagonal, and COO-16 panel by panel, without gathering.
+        let far = if matches!(format, Format::Dia | Format::Coo16) { columns as f64 } else { far * sector };
         // The parts of HYB go through x one after the other.
         let again = beyond::<V>(analysis, format) as f64 * sector;
         let far = far + again.min(columns as f64);
@@ -118,6 +118,13 @@ impl Stored {
                 Self { stored, read, exact }
             }
             Format::Coo | Format::CooAtomic => all(coo_bytes::<V>(nnz)),
+            Format::Coo16 => {
+                let slots = analysis.lengths.slots();
+                let panels = Panels::chosen::<V>(analysis.columns, slots);
+                let stored = coo_16_bytes::<V>(rows, analysis.columns, nnz, slots, panels);
+                // What is written is read again: the products.
+                Self { stored, read: stored + 2 * (nnz * size_of::<V>()) as u128, exact: true }
+            }
             Format::Hyb(split) => {
                 let width = hyb_width::<V>(analysis, split);
                 all(ell_bytes::<V>(rows, width) + coo_bytes::<V>(analysis.lengths.beyond(width)))
@@ -176,6 +183,7 @@ fn sectors<V: Real>(analysis: &Analysis, format: Format) -> f64 {
         Format::CsrAutomatic | Format::Auto => flat,
         Format::Coo | Format::CooAtomic | Format::Cmrs(_) | Format::CmrsPadded => flat,
         Format::Dia => (analysis.diagonals.count * analysis.rows * size_of::<V>()) as f64 / SECTOR_BYTES as f64,
+        Format::Coo16 => (analysis.columns * size_of::<V>()) as f64 / SECTOR_BYTES as f64,
         Format::Ell | Format::EllSubwarp | Format::SellP | Format::Sell16 => by_row,
         Format::SellPSorted => apart(locality.lane_sectors[0]) * nnz,
         Format::Bcsr(size) | Format::Bellpack(size) => {

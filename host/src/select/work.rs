@@ -4,7 +4,7 @@ use super::analysis::Analysis;
 use super::locality::SECTOR_BYTES;
 use super::machine::Machine;
 use super::traffic::{Traffic, beyond, blocks, displaced, hyb_width, lane_place, strip_steps};
-use crate::format::{Format, Lanes};
+use crate::format::{Format, Lanes, Panels};
 use crate::spmv::{bcsr_lanes, ell_threads_per_row};
 
 /// The numbers that a kernel's time is made of.
@@ -26,8 +26,8 @@ pub struct Work {
     pub kernel: &'static str,
     /// What is moved.
     pub traffic: Traffic,
-    /// By [`TERMS`]: launches, bytes that are streamed (the arrays and y), bytes of x from memory and those of y that
-    /// are written out of order, bytes of x that are gathered, places that lanes go through, rows or whatever has an
+    /// By [`TERMS`]: launches, bytes that are streamed (the arrays and y), bytes of x from memory, those of y that are
+    /// written out of order and those around tiles, bytes of x that are gathered, places that lanes go through, rows or whatever has an
     /// end of its own, the steps of the longest row, and those of a thread with work of the mean length.
     pub terms: Terms,
 }
@@ -83,7 +83,7 @@ struct Shape {
     threads: f64,
     /// Steps of a thread.
     mean: f64,
-    /// Bytes of memory around elements of y that are written out of order.
+    /// Bytes of memory around elements of y that are written out of order, or around tiles.
     scattered: f64,
     /// Entries in the COO part of HYB.
     beyond: f64,
@@ -154,6 +154,16 @@ impl Shape {
                     ..shape
                 }
             }
+            Format::Coo16 => {
+                let slots = analysis.lengths.slots();
+                let (row_panels, column_panels) =
+                    Panels::chosen::<V>(analysis.columns, slots).count(analysis.rows, analysis.columns, slots);
+                let tiles = (row_panels * column_panels) as f64;
+                let mean = nnz / WARP_LANES / row_panels.max(1) as f64;
+                // A tile's products and slots begin and end within a sector of each.
+                let scattered = tiles.min(nnz) * (2 * SECTOR_BYTES) as f64;
+                Self { ends: tiles, threads: row_panels as f64 * WARP_LANES, mean, scattered, ..shared }
+            }
             Format::Hyb(split) => {
                 let width = hyb_width::<V>(analysis, split) as f64;
                 let beyond = beyond::<V>(analysis, format) as f64;
@@ -202,7 +212,7 @@ fn scattered(analysis: &Analysis, format: Format) -> f64 {
 /// Launches of a multiplication: besides the kernel's own, one that scales y before, or that adds carried sums after.
 fn launches(format: Format, beyond: f64) -> f64 {
     match format {
-        Format::CsrLoadBalanced | Format::CsrAutomatic | Format::Coo | Format::Auto => 3.0,
+        Format::CsrLoadBalanced | Format::CsrAutomatic | Format::Coo | Format::Coo16 | Format::Auto => 3.0,
         Format::CsrMergePath | Format::CsrTiled | Format::CooAtomic => 2.0,
         Format::Hyb(_) if beyond > 0.0 => 3.0,
         _ => 1.0,

@@ -153,6 +153,7 @@ mod tests {
             cache_bytes: None,
             multiprocessors: 100,
             threads_per_multiprocessor: 2048,
+            shared_bytes: None,
             tuning,
         }
     }

@@ -67,6 +67,7 @@ mod tests {
             name: String::new(),
             multiprocessors: 2,
             threads_per_multiprocessor: 64,
+            shared_bytes: None,
             tuning: Tuning::default(),
         };
         for items in [0, 1, 31, 32, 33, 127, 128, 129, 100_000, 1 << 40] {

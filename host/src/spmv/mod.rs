@@ -5,6 +5,7 @@ mod bellpack;
 mod block;
 mod cmrs;
 mod coo;
+mod coo_16;
 mod csr;
 mod csr_balanced;
 mod csr_cpu;
@@ -56,10 +57,12 @@ impl<T: Real, M: Memory> Operands<'_, T, M> {
     }
 }
 
-/// What a kernel needs besides its operands: the sums of rows that several warps share.
+/// What a kernel needs besides its operands: the sums of rows that several warps share, and products that are added up
+/// later.
 pub struct Workspace<T: Real, M: Memory> {
     pub(crate) carry_rows: M::Buffer<u32>,
     pub(crate) carry_values: M::Buffer<T>,
+    pub(crate) products: M::Buffer<T>,
     /// Whether the rows of the carries are known: some formats find them once.
     pub(crate) carry_rows_known: bool,
 }
@@ -72,9 +75,25 @@ pub(crate) fn carries<T: Real, M: Memory>(matrix: &Matrix<T, M>, format: Format,
         (Format::CsrTiled, Matrix::Csr(matrix)) => csr_balanced::tiles(matrix, device),
         (Format::Coo, Matrix::Coo(matrix)) => coo::intervals(matrix, device),
         (Format::Hyb(_), Matrix::Hyb(matrix)) => coo::intervals(matrix.coo(), device),
+        (Format::Coo16, Matrix::Coo16(matrix)) => return matrix.panel_counts().0,
         _ => return 0,
     };
     intervals.count as usize
+}
+
+/// Number of products that a [`Workspace`] must hold for this matrix and format on this device.
+///
+/// # Errors
+/// When the device cannot multiply so.
+pub(crate) fn products<T: Real, M: Memory>(
+    matrix: &Matrix<T, M>,
+    format: Format,
+    device: &Device,
+) -> Result<usize, Error> {
+    match (format, matrix) {
+        (Format::Coo16, Matrix::Coo16(matrix)) => coo_16::products(matrix, device),
+        _ => Ok(0),
+    }
 }
 
 /// The launches that multiply `matrix`, in order, for a GPU as for the emulator.
@@ -115,6 +134,7 @@ pub(crate) fn launches<T: Real, M: Memory>(
         }
         (Format::Coo, Matrix::Coo(matrix)) => Ok(coo::coo(matrix, operands, workspace, device)),
         (Format::CooAtomic, Matrix::Coo(matrix)) => Ok(coo::atomic(matrix, operands, device)),
+        (Format::Coo16, Matrix::Coo16(matrix)) => Ok(coo_16::coo_16(matrix, operands, workspace, device)),
         (Format::Hyb(_), Matrix::Hyb(matrix)) => Ok(hyb::hyb(matrix, operands, workspace, device)),
         (Format::Cmrs(_), Matrix::Cmrs(matrix)) => Ok(vec![cmrs::cmrs(matrix, operands, device)]),
         (Format::CmrsPadded, Matrix::CmrsPadded(matrix)) => Ok(vec![cmrs::padded(matrix, operands, device)]),
@@ -171,6 +191,7 @@ fn multiply_vector_on_cpu<T: Real>(
             bellpack::multiply_on_cpu(matrix, operands);
         }
         (Format::Coo | Format::CooAtomic, Matrix::Coo(matrix)) => coo::multiply_on_cpu(matrix, operands),
+        (Format::Coo16, Matrix::Coo16(matrix)) => coo_16::multiply_on_cpu(matrix, operands),
         (Format::Hyb(_), Matrix::Hyb(matrix)) => hyb::multiply_on_cpu(matrix, operands),
         (Format::Cmrs(_), Matrix::Cmrs(matrix)) => cmrs::multiply_on_cpu(matrix, operands),
         (Format::CmrsPadded, Matrix::CmrsPadded(matrix)) => cmrs::multiply_padded_on_cpu(matrix, operands),
@@ -195,6 +216,8 @@ pub fn longest_chain(format: Format, length: usize) -> usize {
         Format::Coo | Format::CooAtomic | Format::Hyb(_) => coo::longest_chain(length),
         // All entries of a row may fall to one lane.
         Format::Cmrs(_) => length,
+        // At most one for each of its slots, and each entry.
+        Format::Coo16 => length,
         Format::CmrsPadded => cmrs::longest_padded_chain(length),
     }
 }

@@ -14,6 +14,8 @@ pub struct Device {
     pub multiprocessors: u32,
     /// Threads that one multiprocessor holds at a time.
     pub threads_per_multiprocessor: u32,
+    /// Bytes of shared memory that a block may have, where there is a limit.
+    pub shared_bytes: Option<u32>,
     /// The sizes of grids on this device.
     pub tuning: Tuning,
 }
@@ -50,6 +52,11 @@ impl Default for Tuning {
 const UNEVEN_WAVES: u32 = 16;
 
 impl Device {
+    /// Whether it runs kernels, or their emulation: a multiprocessor holds many threads, a core of a CPU one.
+    pub(crate) fn has_kernels(&self) -> bool {
+        self.threads_per_multiprocessor > 1
+    }
+
     /// Threads that the device holds at a time.
     pub(crate) fn resident_threads(&self) -> u64 {
         u64::from(self.multiprocessors) * u64::from(self.threads_per_multiprocessor)

@@ -3,7 +3,8 @@
 use super::sections::Sections;
 use super::{Layout, Summary};
 use crate::format::{
-    Bcsr, Bellpack, BlockSize, Cmrs, CmrsPadded, Coo, Csr, Dia, Ell, Hyb, Matrix, PartitionRows, Sell16, SellP, Slicing,
+    Bcsr, Bellpack, BlockSize, Cmrs, CmrsPadded, Coo, Coo16, Csr, Dia, Ell, Hyb, Matrix, Panels, PartitionRows, Sell16,
+    SellP, Slicing,
 };
 use crate::real::Real;
 
@@ -15,6 +16,7 @@ const SELL_16: &str = "SELL-16";
 const BCSR: &str = "BCSR";
 const BELLPACK: &str = "BELLPACK";
 const COO: &str = "COO";
+const COO_16: &str = "COO-16";
 const HYB: &str = "HYB";
 const CMRS: &str = "CMRS";
 const CMRS_PADDED: &str = "CMRS-padded";
@@ -30,6 +32,7 @@ pub(super) fn name_and_offset_width<T: Real>(matrix: &Matrix<T>) -> (&'static st
         Matrix::Bcsr(_) => (BCSR, 0),
         Matrix::Bellpack(_) => (BELLPACK, 0),
         Matrix::Coo(_) => (COO, 0),
+        Matrix::Coo16(_) => (COO_16, 0),
         Matrix::Hyb(_) => (HYB, 0),
         Matrix::Cmrs(matrix) => (CMRS, matrix.strip_offsets().width()),
         Matrix::CmrsPadded(matrix) => (CMRS_PADDED, matrix.strip_offsets().width()),
@@ -82,6 +85,27 @@ pub(super) fn read<T: Real>(layout: &Layout, bytes: &[u8]) -> Result<Matrix<T>, 
                 .map(Matrix::Bellpack)
         }
         COO => Ok(Matrix::Coo(read_coo(rows, columns, s)?)),
+        COO_16 => {
+            let [columns_of_panel, slots] = sizes(s)?;
+            let panels = Panels { columns: columns_of_panel, slots };
+            let (slot_begins, panel_rows) = (s.elements("slot_begins")?, s.elements("panel_rows")?);
+            let (begins, words) = (s.elements("tile_begins")?, s.elements("tile_words")?);
+            let (column_offsets, offsets) = (s.elements("column_offsets")?, s.elements("slot_offsets")?);
+            let values = s.values()?;
+            Coo16::try_new(
+                rows,
+                columns,
+                panels,
+                slot_begins,
+                panel_rows,
+                begins,
+                words,
+                column_offsets,
+                offsets,
+                values,
+            )
+            .map(Matrix::Coo16)
+        }
         HYB => {
             s.part("ell.");
             let ell = read_ell(rows, columns, s)?;

@@ -1,0 +1,377 @@
+//! CSR to COO-16 and back.
+//!
+//! On the way entries are in the order of their slots: row after row, those of a row slot after slot. From there a stable
+//! sort by column panel brings them into their tiles, and from the tiles a stable sort by slot brings them back.
+
+use core::hint::assert_unchecked;
+
+use cuda_std::thread::{grid_threads, index_1d};
+use cuda_std::warp::{WARP_LANES, lane_id};
+use cuda_std::{Global, GlobalMut, GpuFloat, kernel};
+
+use super::entries::for_each_entry;
+use crate::Offset;
+use crate::coo_16::{CHUNK, dealt_number, dealt_place, half_of, slots_of, tile_counts, tile_word};
+use crate::scan::largest_of_warp;
+use crate::search::first_in_range;
+
+/// The number of slots of each row.
+///
+/// # Safety
+/// `row_offsets` are those of `rows` rows with less than 2^32 entries each; `slots` has an element for each.
+#[kernel(O: [u32, u64])]
+pub unsafe fn coo_16_row_slots<O: Offset>(
+    /// Number of rows.
+    rows: u32,
+    /// Where each row begins; rows + 1 offsets.
+    row_offsets: Global<O>,
+    /// The number of slots of each row.
+    slots: GlobalMut<u32>,
+) {
+    let mut row = index_1d();
+    while row < rows {
+        let length = row_offsets.load(row + 1) - row_offsets.load(row);
+        slots.store(row, slots_of(length.widen() as u32));
+        row += grid_threads();
+    }
+}
+
+/// The row that each row panel ends in: the first with slots beyond it, or the last one.
+///
+/// # Safety
+/// `slot_begins` are those of `rows` rows, at least one; `panel_rows` has an element for each panel, of which there are as
+/// many as the slots need, or one.
+#[kernel]
+pub unsafe fn coo_16_panel_rows(
+    /// Number of rows.
+    rows: u32,
+    /// Slots of a row panel.
+    panel_slots: u32,
+    /// Number of row panels.
+    row_panels: u32,
+    /// The slots of all rows before each row; rows + 1 numbers.
+    slot_begins: Global<u32>,
+    /// The row that each row panel ends in.
+    panel_rows: GlobalMut<u32>,
+) {
+    let mut panel = index_1d();
+    while panel < row_panels {
+        let end = (panel + 1) * panel_slots;
+        let row = first_in_range(0, u64::from(rows - 1), |row| slot_begins.load(row + 1) > end);
+        panel_rows.store(panel, row as u32);
+        panel += grid_threads();
+    }
+}
+
+/// The slot of each entry; and, in the order of the slots, the entries and keys for a sort by column panel, which has the
+/// largest key first.
+///
+/// # Safety
+/// The CSR arrays are those of a valid matrix with `rows` rows and `nnz` entries, less than 2^32, and `slot_begins` belong
+/// to it; the other arrays have an element for each entry; `interval` is a multiple of 32; blocks are made of whole warps;
+/// all columns are in one of `column_panels` panels of `panel_columns` each.
+#[kernel(O: [u32, u64])]
+pub unsafe fn coo_16_keys<O: Offset>(
+    /// Number of rows.
+    rows: u32,
+    /// Number of stored entries.
+    nnz: u64,
+    /// Entries of one warp; a multiple of 32.
+    interval: u64,
+    /// Columns of a column panel.
+    panel_columns: u32,
+    /// Number of column panels.
+    column_panels: u32,
+    /// Where each row begins; rows + 1 offsets.
+    row_offsets: Global<O>,
+    /// The column of each entry.
+    column_indices: Global<u32>,
+    /// The slots of all rows before each row; rows + 1 numbers.
+    slot_begins: Global<u32>,
+    /// The slot of each entry, among those of all rows.
+    slots: GlobalMut<u32>,
+    /// How many column panels come after that of an entry, in the order of the slots.
+    keys: GlobalMut<u32>,
+    /// The entries in the order of the slots.
+    entries: GlobalMut<u32>,
+) {
+    assert_unchecked(panel_columns > 0);
+    for_each_entry(rows, nnz, interval, row_offsets, |entry, row| {
+        let begin = row_offsets.load(row).widen();
+        let (length, number) = ((row_offsets.load(row + 1).widen() - begin) as u32, (entry - begin) as u32);
+        let of_row = slots_of(length);
+        assert_unchecked(of_row > 0);
+        slots.store(entry, slot_begins.load(row) + number % of_row);
+        let place = begin + u64::from(dealt_place(length, of_row, number));
+        keys.store(place, column_panels - 1 - column_indices.load(entry) / panel_columns);
+        entries.store(place, entry as u32);
+    });
+}
+
+/// Where each tile begins.
+///
+/// # Safety
+/// `entries` are the `nnz` entries of a CSR matrix in the order of their column panels and, within each, of their slots;
+/// `column_indices` and `slots` are what each of them has; `tile_begins` has an element for each tile.
+#[kernel]
+pub unsafe fn coo_16_tile_begins(
+    /// Number of stored entries.
+    nnz: u32,
+    /// Columns of a column panel.
+    panel_columns: u32,
+    /// Number of column panels.
+    column_panels: u32,
+    /// Slots of a row panel.
+    panel_slots: u32,
+    /// Number of row panels.
+    row_panels: u32,
+    /// The entries, tile by tile.
+    entries: Global<u32>,
+    /// The column of each entry of CSR.
+    column_indices: Global<u32>,
+    /// The slot of each entry of CSR.
+    slots: Global<u32>,
+    /// Where each tile begins, row panel after row panel.
+    tile_begins: GlobalMut<u32>,
+) {
+    assert_unchecked(panel_columns > 0 && row_panels > 0);
+    let mut number = u64::from(index_1d());
+    // In the order of the entries, for threads next to each other to look at the same ones.
+    while number < u64::from(row_panels) * u64::from(column_panels) {
+        let (panel, row_panel) = (number / u64::from(row_panels), number % u64::from(row_panels));
+        let first_slot = row_panel as u32 * panel_slots;
+        let begin = first_in_range(0, nnz.into(), |place| {
+            let entry = entries.load(place);
+            let own_panel = u64::from(column_indices.load(entry) / panel_columns);
+            own_panel > panel || own_panel == panel && slots.load(entry) >= first_slot
+        });
+        tile_begins.store(row_panel * u64::from(column_panels) + panel, begin as u32);
+        number += u64::from(grid_threads());
+    }
+}
+
+/// How many entries and groups each tile has: groups of at most 32 entries, and as many as keep entries of one slot apart.
+/// One warp a tile.
+///
+/// # Safety
+/// `entries`, `slots` and `tile_begins` are as [`coo_16_tile_begins`] has them; `tile_words` has an element for each tile;
+/// blocks are made of whole warps.
+#[kernel]
+pub unsafe fn coo_16_tile_words(
+    /// Number of stored entries.
+    nnz: u32,
+    /// Number of column panels.
+    column_panels: u32,
+    /// Number of row panels.
+    row_panels: u32,
+    /// The entries, tile by tile.
+    entries: Global<u32>,
+    /// The slot of each entry of CSR.
+    slots: Global<u32>,
+    /// Where each tile begins, row panel after row panel.
+    tile_begins: Global<u32>,
+    /// How many entries and groups each tile has.
+    tile_words: GlobalMut<u32>,
+) {
+    let (column_panels, tiles) = (u64::from(column_panels), u64::from(row_panels) * u64::from(column_panels));
+    let mut tile = u64::from(index_1d() / WARP_LANES);
+    while tile < tiles {
+        // Behind a column panel's last tile comes the next one's first.
+        let next = if tile + column_panels < tiles { tile + column_panels } else { tile + column_panels + 1 - tiles };
+        let begin = tile_begins.load(tile);
+        let end = if tile + 1 == tiles { nnz } else { tile_begins.load(next) };
+        let slot = |place: u32| slots.load(entries.load(place));
+        let mut groups = (end - begin).div_ceil(WARP_LANES);
+        let mut place = begin + lane_id();
+        while place < end {
+            let own = slot(place);
+            while place + groups < end && slot(place + groups) == own {
+                groups += 1;
+            }
+            place += WARP_LANES;
+        }
+        let groups = largest_of_warp(groups);
+        if lane_id() == 0 {
+            tile_words.store(tile, tile_word(end - begin, groups));
+        }
+        tile += u64::from(grid_threads() / WARP_LANES);
+    }
+}
+
+/// Brings the entries into their tiles. One thread a word, which has the halves of two entries.
+///
+/// # Safety
+/// `entries`, `slots` and the tiles are those of the kernels above, for a valid CSR matrix with `nnz` entries; the new
+/// arrays are as long as COO-16 has them.
+#[kernel(T: [f32, f64])]
+pub unsafe fn coo_16_from_csr<T: GpuFloat>(
+    /// Number of stored entries.
+    nnz: u32,
+    /// Columns of a column panel.
+    panel_columns: u32,
+    /// Number of column panels.
+    column_panels: u32,
+    /// Slots of a row panel.
+    panel_slots: u32,
+    /// The entries, tile by tile.
+    entries: Global<u32>,
+    /// The slot of each entry of CSR.
+    slots: Global<u32>,
+    /// The column of each entry of CSR.
+    column_indices: Global<u32>,
+    /// The value of each entry of CSR.
+    values: Global<T>,
+    /// Where each tile begins, row panel after row panel.
+    tile_begins: Global<u32>,
+    /// How many entries and groups each tile has.
+    tile_words: Global<u32>,
+    /// The column of each entry in its panel, two in a word.
+    column_offsets: GlobalMut<u32>,
+    /// The slot of each entry in its row panel, two in a word.
+    slot_offsets: GlobalMut<u32>,
+    /// The value of each entry.
+    new_values: GlobalMut<T>,
+) {
+    assert_unchecked(panel_columns > 0 && panel_slots > 0);
+    let mut word = index_1d();
+    while word < nnz.div_ceil(CHUNK) * WARP_LANES {
+        let (mut column_word, mut slot_word) = (0, 0);
+        let mut half = 0;
+        while half < 2 {
+            let place = word / WARP_LANES * CHUNK + word % WARP_LANES + half * WARP_LANES;
+            if place < nnz {
+                // Its tile is that of the entry which the sort has brought there.
+                let sorted = entries.load(place);
+                let panel = column_indices.load(sorted) / panel_columns;
+                let row_panel = slots.load(sorted) / panel_slots;
+                let tile = u64::from(row_panel) * u64::from(column_panels) + u64::from(panel);
+                let (begin, (count, groups)) = (tile_begins.load(tile), tile_counts(tile_words.load(tile)));
+                let entry = entries.load(begin + dealt_number(count, groups, place - begin));
+                column_word |= (column_indices.load(entry) - panel * panel_columns) << (16 * half);
+                slot_word |= (slots.load(entry) - row_panel * panel_slots) << (16 * half);
+                new_values.store(place, values.load(entry));
+            }
+            half += 1;
+        }
+        column_offsets.store(word, column_word);
+        slot_offsets.store(word, slot_word);
+        word += grid_threads();
+    }
+}
+
+/// The place of each entry, tile by tile in the order of their slots, and the key that a sort by slot needs, which has the
+/// largest key first. One warp a tile.
+///
+/// # Safety
+/// The arrays are those of a valid COO-16 matrix; `keys` and `places` have an element for each entry; blocks are made of
+/// whole warps.
+#[kernel]
+pub unsafe fn coo_16_slot_keys(
+    /// Slots of a row panel.
+    panel_slots: u32,
+    /// Number of column panels.
+    column_panels: u32,
+    /// Number of row panels.
+    row_panels: u32,
+    /// Where each tile begins, row panel after row panel.
+    tile_begins: Global<u32>,
+    /// How many entries and groups each tile has.
+    tile_words: Global<u32>,
+    /// The slot of each entry in its row panel, two in a word.
+    slot_offsets: Global<u32>,
+    /// How many slots of the row panels come after that of an entry.
+    keys: GlobalMut<u32>,
+    /// The place of the entry.
+    places: GlobalMut<u32>,
+) {
+    assert_unchecked(column_panels > 0);
+    let mut tile = u64::from(index_1d() / WARP_LANES);
+    while tile < u64::from(row_panels) * u64::from(column_panels) {
+        let first_slot = (tile / u64::from(column_panels)) as u32 * panel_slots;
+        let (begin, (count, groups)) = (tile_begins.load(tile), tile_counts(tile_words.load(tile)));
+        let mut number = lane_id();
+        while number < count {
+            let place = begin + dealt_place(count, groups, number);
+            let (word, shift) = half_of(place);
+            let slot = first_slot + (slot_offsets.load(word) >> shift & 0xFFFF);
+            keys.store(begin + number, row_panels * panel_slots - 1 - slot);
+            places.store(begin + number, place);
+            number += WARP_LANES;
+        }
+        tile += u64::from(grid_threads() / WARP_LANES);
+    }
+}
+
+/// Where each row begins in CSR.
+///
+/// # Safety
+/// `slot_begins` are those of `rows` rows, `keys` those of [`coo_16_slot_keys`] for `nnz` entries, sorted; `row_offsets`
+/// has an element more than there are rows.
+#[kernel]
+pub unsafe fn coo_16_row_offsets(
+    /// Number of rows.
+    rows: u32,
+    /// Number of stored entries.
+    nnz: u32,
+    /// Slots of all row panels.
+    slots: u32,
+    /// The slots of all rows before each row; rows + 1 numbers.
+    slot_begins: Global<u32>,
+    /// How many slots of the row panels come after that of each entry.
+    keys: Global<u32>,
+    /// Where each row begins; rows + 1 offsets.
+    row_offsets: GlobalMut<u32>,
+) {
+    let mut row = index_1d();
+    while row <= rows {
+        let slots_left = slots - slot_begins.load(row);
+        let offset = first_in_range(0, nnz.into(), |entry| keys.load(entry) < slots_left);
+        row_offsets.store(row, offset as u32);
+        row += grid_threads();
+    }
+}
+
+/// Brings the entries back into their rows.
+///
+/// # Safety
+/// The arrays are those of a valid COO-16 matrix with `rows` rows and `nnz` entries, `row_offsets` are its own in CSR, and
+/// `places` the places of its entries in the order of the slots; the new arrays have an element for each entry; `interval`
+/// is a multiple of 32; blocks are made of whole warps.
+#[kernel(T: [f32, f64])]
+pub unsafe fn csr_from_coo_16<T: GpuFloat>(
+    /// Number of rows.
+    rows: u32,
+    /// Number of stored entries.
+    nnz: u64,
+    /// Entries of one warp; a multiple of 32.
+    interval: u64,
+    /// Columns of a column panel.
+    panel_columns: u32,
+    /// Number of column panels.
+    column_panels: u32,
+    /// Where each row begins; rows + 1 offsets.
+    row_offsets: Global<u32>,
+    /// The place of each entry, in the order of the slots.
+    places: Global<u32>,
+    /// Where each tile begins; those of the first row panel begin the column panels.
+    tile_begins: Global<u32>,
+    /// The column of each entry in its panel, two in a word.
+    column_offsets: Global<u32>,
+    /// The value of each entry.
+    values: Global<T>,
+    /// The column of each entry of CSR.
+    column_indices: GlobalMut<u32>,
+    /// The value of each entry of CSR.
+    new_values: GlobalMut<T>,
+) {
+    for_each_entry(rows, nnz, interval, row_offsets, |entry, row| {
+        let begin = row_offsets.load(row);
+        let (length, number) = (row_offsets.load(row + 1) - begin, entry as u32 - begin);
+        let place = places.load(begin + dealt_place(length, slots_of(length), number));
+        let is_before_next = |panel: u64| tile_begins.load(panel + 1) > place;
+        let panel = first_in_range(0, u64::from(column_panels - 1), is_before_next) as u32;
+        let (word, shift) = half_of(place);
+        column_indices.store(entry, panel * panel_columns + (column_offsets.load(word) >> shift & 0xFFFF));
+        new_values.store(entry, values.load_streaming(place));
+    });
+}

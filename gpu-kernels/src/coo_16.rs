@@ -1,0 +1,402 @@
+//! COO in tiles with 16-bit rows and columns, in two passes: what gathers x, and what adds up rows, each stay within
+//! the multiprocessor (propagation blocking: Beamer, Asanović & Patterson 2017).
+//!
+//! The columns are cut into panels whose elements of x fit in shared memory, the rows into panels whose sums do. A tile is
+//! what a row panel has in a column panel. [`coo_16_products`] goes along the column panels and writes every product;
+//! [`coo_16_sums`] goes along the row panels, tile by tile, and adds them up. So an element of x that no neighbour needs
+//! costs no sector of its own, at the price of writing and reading the products.
+//!
+//! A sum is a slot in shared memory. A row of up to [`SLOT_ENTRIES`] entries has one slot, a longer one more, and its
+//! entries go to its slots by turns. The entries of a tile come in groups of at most 32, of which no two go to the same
+//! slot: the lanes of a warp add them all at once, without atomics, and so in the same order every time.
+
+use cuda_std::shared::{Shared, dynamic};
+use cuda_std::thread::{block_dim_x, block_idx_x, index_1d, sync_threads, thread_idx_x};
+use cuda_std::warp::{ALL_LANES, WARP_LANES, lane_id, sync_warp, warp_shuffle_idx, warp_shuffle_up, warp_vote_ballot};
+use cuda_std::{Global, GlobalMut, GpuFloat, kernel};
+
+use crate::reduction::sum_over_lanes;
+use crate::search::first_in_range;
+use crate::vector::update;
+
+/// The most entries of a slot.
+pub const SLOT_ENTRIES: u32 = 64;
+
+/// The most slots of a row panel: a tile has at most 2^16 entries, and a slot's number 16 bits.
+pub const MOST_SLOTS: u32 = 1024;
+
+/// The most columns of a column panel.
+pub const MOST_COLUMNS: u32 = 1 << 16;
+
+/// The lowest bit of the number of groups in a tile's word; the number of entries is below.
+const GROUPS_SHIFT: u32 = 20;
+
+/// Entries whose halves of words lie together: one word for each lane, with the halves of two entries.
+pub const CHUNK: u32 = 2 * WARP_LANES;
+
+/// A tile's word from how many entries and groups it has.
+pub const fn tile_word(entries: u32, groups: u32) -> u32 {
+    entries | groups << GROUPS_SHIFT
+}
+
+/// How many entries and groups a tile has.
+pub const fn tile_counts(word: u32) -> (u32, u32) {
+    (word & ((1 << GROUPS_SHIFT) - 1), word >> GROUPS_SHIFT)
+}
+
+/// Slots of a row of so many entries.
+#[inline(always)]
+pub const fn slots_of(entries: u32) -> u32 {
+    entries.div_ceil(SLOT_ENTRIES)
+}
+
+/// Where a pile begins when `count` entries are dealt out to so many piles by turns, and then lie pile after pile.
+#[inline(always)]
+pub fn pile_begin(count: u32, piles: u32, pile: u32) -> u32 {
+    let piles = piles.max(1);
+    pile * (count / piles) + pile.min(count % piles)
+}
+
+/// The place of an entry among those of [`pile_begin`], by its number in the order in which they are dealt out.
+#[inline(always)]
+pub fn dealt_place(count: u32, piles: u32, number: u32) -> u32 {
+    let piles = piles.max(1);
+    pile_begin(count, piles, number % piles) + number / piles
+}
+
+/// The number of the entry in a place, the other way round than [`dealt_place`].
+#[inline(always)]
+pub fn dealt_number(count: u32, piles: u32, place: u32) -> u32 {
+    let piles = piles.max(1);
+    let (least, longer) = (count / piles, count % piles);
+    // The first piles have one more each.
+    let in_longer = longer * (least + 1);
+    if place < in_longer {
+        place % (least + 1) * piles + place / (least + 1)
+    } else {
+        let (place, least) = (place - in_longer, least.max(1));
+        place % least * piles + longer + place / least
+    }
+}
+
+/// The word that holds an entry's 16 bits, and the lowest of these.
+pub const fn half_of(entry: u32) -> (u32, u32) {
+    (entry / CHUNK * WARP_LANES + entry % WARP_LANES, entry / WARP_LANES % 2 * 16)
+}
+
+/// The block of [`coo_16_products`] that begins a column panel before which there are so many entries and panels. The
+/// blocks of a panel begin at multiples of `block_entries`, and the first and the last of them may have less.
+pub const fn first_block(entries: u32, panels: u32, block_entries: u32) -> u32 {
+    entries / block_entries + panels
+}
+
+/// The product of every entry with its element of x.
+///
+/// # Safety
+/// The arrays are those of a valid COO-16 matrix with `columns` columns and `nnz` entries, of which there is one; `x`
+/// has an element for each column, `products` one for each entry; blocks are made of whole warps, with shared memory
+/// for the elements of a column panel, and there are [`first_block`] of all entries and column panels.
+#[kernel(T: [f32, f64])]
+pub unsafe fn coo_16_products<T: GpuFloat>(
+    /// Number of columns.
+    columns: u32,
+    /// Number of stored entries.
+    nnz: u32,
+    /// Columns of a column panel.
+    panel_columns: u32,
+    /// Number of column panels.
+    column_panels: u32,
+    /// Entries that a block multiplies, a multiple of 64.
+    block_entries: u32,
+    /// Where each tile begins; those of the first row panel begin the column panels.
+    tile_begins: Global<u32>,
+    /// The column of each entry in its panel, two in a word.
+    column_offsets: Global<u32>,
+    /// The value of each entry.
+    values: Global<T>,
+    /// The vector that is multiplied.
+    x: Global<T>,
+    /// The product of each entry.
+    products: GlobalMut<T>,
+) {
+    let end_of = |panel: u32| if panel + 1 < column_panels { tile_begins.load(panel + 1) } else { nnz };
+    let is_before = |panel: u64| first_block(end_of(panel as u32), panel as u32 + 1, block_entries) > block_idx_x();
+    let panel = first_in_range(0, u64::from(column_panels - 1), is_before) as u32;
+    let part = (block_idx_x() - panel) * block_entries;
+    let begin = part.max(tile_begins.load(panel));
+    let end = (part + block_entries.min(nnz - part)).min(end_of(panel));
+    if begin >= end {
+        return;
+    }
+    let first_column = panel * panel_columns;
+    let elements = dynamic::<T>(0);
+    copy(x, first_column, panel_columns.min(columns - first_column), elements);
+    sync_threads();
+    let mut chunk = begin / CHUNK + thread_idx_x() / WARP_LANES;
+    let warps = block_dim_x() / WARP_LANES;
+    while chunk * CHUNK < end {
+        // Behind the last entry, that one is loaded, so that no load waits for a comparison.
+        let chunks = [0, 1, 2, 3].map(|step| (chunk + step * warps).min((end - 1) / CHUNK));
+        let words = chunks.map(|chunk| column_offsets.load_streaming(chunk * WARP_LANES + lane_id()));
+        let entries = chunks.map(|chunk| {
+            let entry = chunk * CHUNK + lane_id();
+            [entry.min(end - 1), (entry + WARP_LANES).min(end - 1)]
+        });
+        let values = entries.map(|pair| pair.map(|entry| values.load_streaming(entry)));
+        let mut number = 0;
+        while number < 4 {
+            let entry = (chunk + number as u32 * warps) * CHUNK + lane_id();
+            if begin <= entry && entry < end {
+                products.store(entry, values[number][0] * elements.load(words[number] & 0xFFFF));
+            }
+            let entry = entry + WARP_LANES;
+            if begin <= entry && entry < end {
+                products.store(entry, values[number][1] * elements.load(words[number] >> 16));
+            }
+            number += 1;
+        }
+        chunk += 4 * warps;
+    }
+}
+
+/// Copies so many elements of an array, from `first` on, to shared memory. Four at a time are loaded before the first
+/// is stored.
+///
+/// # Safety
+/// All threads of the block are here; `array` has the elements, and shared memory room for them.
+#[inline(always)]
+unsafe fn copy<T: GpuFloat>(array: Global<T>, first: u32, count: u32, shared: Shared<T>) {
+    let mut place = thread_idx_x();
+    while place < count {
+        let places = [0, 1, 2, 3].map(|step| (place + step * block_dim_x()).min(count - 1));
+        let elements = places.map(|place| array.load(first + place));
+        let mut step = 0;
+        while step < 4 {
+            // What is behind the last element is that one again, by the same thread only.
+            let own = place + step * block_dim_x();
+            if own < count {
+                shared.store(own, elements[step as usize]);
+            }
+            step += 1;
+        }
+        place += 4 * block_dim_x();
+    }
+}
+
+/// y ← α A x + β y from the product of every entry, but for what each row panel has of the row that it ends in; that goes
+/// to the carries, which [`coo_carries`](crate::coo::coo_carries) adds.
+///
+/// One warp a row panel.
+///
+/// # Safety
+/// The arrays are those of a valid COO-16 matrix with `rows` rows; the products are those of [`coo_16_products`]; `y` has
+/// an element for each row, the carries one for each row panel; blocks are made of whole warps, with shared memory for
+/// `panel_slots` numbers for each warp.
+#[kernel(T: [f32, f64])]
+pub unsafe fn coo_16_sums<T: GpuFloat>(
+    /// Number of rows.
+    rows: u32,
+    /// Slots of a row panel.
+    panel_slots: u32,
+    /// Number of row panels.
+    row_panels: u32,
+    /// Number of column panels.
+    column_panels: u32,
+    /// The slots of all rows before each row; rows + 1 numbers.
+    slot_begins: Global<u32>,
+    /// The row that each row panel ends in.
+    panel_rows: Global<u32>,
+    /// Where each tile begins, row panel after row panel.
+    tile_begins: Global<u32>,
+    /// How many entries and groups each tile has.
+    tile_words: Global<u32>,
+    /// The slot of each entry in its row panel, two in a word.
+    slot_offsets: Global<u32>,
+    /// The product of each entry.
+    products: Global<T>,
+    /// The factor of A x.
+    alpha: T,
+    /// The factor of y.
+    beta: T,
+    /// The result.
+    y: GlobalMut<T>,
+    /// What is left of the row that each row panel ends in.
+    carry_values: GlobalMut<T>,
+) {
+    let panel = index_1d() / WARP_LANES;
+    if panel >= row_panels {
+        return;
+    }
+    let lane = lane_id();
+    let sums = dynamic::<T>(thread_idx_x() / WARP_LANES * panel_slots * size_of::<T>() as u32);
+    let mut slot = lane;
+    while slot < panel_slots {
+        sums.store(slot, T::ZERO);
+        slot += WARP_LANES;
+    }
+    sync_warp(ALL_LANES);
+    let entries = Entries { slot_offsets, products, sums };
+    let mut tile = 0;
+    while tile < column_panels {
+        // Each lane looks at one of the next 32 tiles.
+        let there = tile + lane < column_panels;
+        let place = u64::from(panel) * u64::from(column_panels) + u64::from(tile + lane);
+        let (begin, word) = if there { (tile_begins.load(place), tile_words.load(place)) } else { (0, 0) };
+        let (count, groups) = tile_counts(word);
+        let (least, longer) = (count / groups.max(1), count % groups.max(1));
+        let own = Tile { begin, end_group: sum_up_to_lane(groups), groups, least, longer };
+        let all_groups = of_lane(own.end_group, WARP_LANES - 1);
+        let mut first = 0;
+        while first < all_groups {
+            // Each lane looks for one of the next 32 groups.
+            let (begin, count) = own.group(first + lane);
+            let mut number = 0;
+            while number < WARP_LANES.min(all_groups - first) {
+                let next = [0, 1, 2, 3, 4, 5, 6, 7].map(|next| number + next);
+                entries.add(next.map(|next| (of_lane(begin, next), of_lane(count, next))));
+                number += 8;
+            }
+            first += WARP_LANES;
+        }
+        tile += WARP_LANES;
+    }
+    let first_row = if panel > 0 { panel_rows.load(panel - 1) } else { 0 };
+    let last = panel + 1 == row_panels;
+    let end_row = if last { rows } else { panel_rows.load(panel) };
+    let begin_slot = panel * panel_slots;
+    let mut row = first_row;
+    while row < end_row + u32::from(!last) {
+        let own = row + lane;
+        let there = own < end_row + u32::from(!last);
+        let slots_before = |row: u32| slot_begins.load(row).saturating_sub(begin_slot).min(panel_slots);
+        let (begin, end) = if there { (slots_before(own), slots_before(own + 1)) } else { (0, 0) };
+        let long = end - begin > WARP_LANES;
+        let mut sum = T::ZERO;
+        let mut slot = begin;
+        while slot < end && !long {
+            sum = sum + sums.load(slot);
+            slot += 1;
+        }
+        let mut left = warp_vote_ballot(ALL_LANES, long);
+        while left != 0 {
+            let source = left.trailing_zeros();
+            let (mut slot, end) = (of_lane(begin, source) + lane, of_lane(end, source));
+            let mut part = T::ZERO;
+            while slot < end {
+                part = part + sums.load(slot);
+                slot += WARP_LANES;
+            }
+            let of_row = sum_over_lanes::<T, 32>(part);
+            if lane == source {
+                sum = of_row;
+            }
+            left &= left - 1;
+        }
+        if there && own < end_row {
+            update(y, own, alpha, sum, beta);
+        } else if there {
+            carry_values.store(panel, sum);
+        }
+        row += WARP_LANES;
+    }
+    if last && lane == 0 {
+        carry_values.store(panel, T::ZERO);
+    }
+}
+
+/// The number that another lane has.
+///
+/// # Safety
+/// All lanes of the warp are here.
+#[inline(always)]
+unsafe fn of_lane(number: u32, lane: u32) -> u32 {
+    warp_shuffle_idx(ALL_LANES, number, lane, WARP_LANES).0
+}
+
+/// The sum of the numbers of this lane and those before it.
+///
+/// # Safety
+/// All lanes of the warp are here.
+#[inline(always)]
+unsafe fn sum_up_to_lane(number: u32) -> u32 {
+    let mut sum = number;
+    let mut step = 1;
+    while step < WARP_LANES {
+        let (before, there) = warp_shuffle_up(ALL_LANES, sum, step, WARP_LANES);
+        sum += if there { before } else { 0 };
+        step *= 2;
+    }
+    sum
+}
+
+/// One of 32 tiles that the lanes of a warp have.
+#[derive(Clone, Copy)]
+struct Tile {
+    /// Its first entry.
+    begin: u32,
+    /// Groups of this tile and those before it.
+    end_group: u32,
+    /// Its own groups.
+    groups: u32,
+    /// Entries of each group.
+    least: u32,
+    /// How many of the groups have one more.
+    longer: u32,
+}
+
+impl Tile {
+    /// Where the group of this number among those of all 32 tiles begins, and how many entries it has; none behind the
+    /// last one.
+    ///
+    /// # Safety
+    /// All lanes of the warp are here.
+    #[inline(always)]
+    unsafe fn group(self, number: u32) -> (u32, u32) {
+        let mut lane = 0;
+        let mut step = WARP_LANES / 2;
+        while step > 0 {
+            let end_group = of_lane(self.end_group, lane + step - 1);
+            lane += if end_group <= number { step } else { 0 };
+            step /= 2;
+        }
+        let there = number < of_lane(self.end_group, lane);
+        let group = number - of_lane(self.end_group - self.groups, lane);
+        let (least, longer) = (of_lane(self.least, lane), of_lane(self.longer, lane));
+        let begin = of_lane(self.begin, lane) + group * least + group.min(longer);
+        if there { (begin, least + u32::from(group < longer)) } else { (0, 0) }
+    }
+}
+
+/// What all tiles share.
+struct Entries<T> {
+    slot_offsets: Global<u32>,
+    products: Global<T>,
+    sums: Shared<T>,
+}
+
+impl<T: GpuFloat> Entries<T> {
+    /// Adds the products of some groups, of at most 32 each, to their slots. All are loaded before the first is added, to
+    /// keep the memory busy.
+    ///
+    /// # Safety
+    /// All lanes of the warp are here, with the same groups of a valid matrix: where each begins, and its number of
+    /// entries. There is an entry.
+    #[inline(always)]
+    unsafe fn add(&self, groups: [(u32, u32); 8]) {
+        // Behind a group's last entry, that one is loaded, so that no load waits for a comparison.
+        let loaded = groups.map(|(begin, count)| {
+            let entry = begin + lane_id().min(count.max(1) - 1);
+            let (word, shift) = half_of(entry);
+            (self.slot_offsets.load(word) >> shift & 0xFFFF, self.products.load_streaming(entry))
+        });
+        let mut number = 0;
+        while number < 8 {
+            let (slot, product) = loaded[number];
+            if lane_id() < groups[number].1 {
+                self.sums.store(slot, self.sums.load(slot) + product);
+            }
+            sync_warp(ALL_LANES);
+            number += 1;
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! COO-16 in panels of many sizes: tiny ones, so that small matrices have many, and the largest.
+
+use crate::scenarios::random::emulators;
+use crate::scenarios::{Numbers, as_stored, matrices, with_rows};
+use warp_spmv::executor::{Cpu, Emulated, Executor};
+use warp_spmv::format::{Coo16, FillLimit, Matrix, Panels};
+use warp_spmv::verify::{exact, verify};
+use warp_spmv::{Csr, Format, Plan, Real, convert};
+
+const UNLIMITED: FillLimit = FillLimit { times_csr: f64::INFINITY };
+
+/// Columns and slots.
+const SIZES: &[(usize, usize)] = &[(1, 1), (7, 3), (3, 1024), (64, 50), (1 << 14, 1), (1 << 14, 1024)];
+
+/// The panels of [`SIZES`] that do not cut a matrix into very many tiles.
+fn panels<T: Real>(matrix: &Csr<T>) -> impl Iterator<Item = Panels> {
+    let (most_slots, columns) = (matrix.rows() + matrix.nnz() / 64, matrix.columns());
+    let all = SIZES.iter().map(|&(columns, slots)| Panels { columns, slots });
+    all.filter(move |panels| columns.div_ceil(panels.columns) * most_slots.div_ceil(panels.slots) < 3000)
+}
+
+#[test]
+fn kernels_convert_as_the_host_does() {
+    let executor = Emulated::new(8);
+    for (name, matrix) in matrices::<f64>() {
+        for panels in panels(&matrix) {
+            let expected = Coo16::try_with_panels(matrix.clone(), panels, UNLIMITED).unwrap();
+            let converted = convert::coo_16::with_panels(&executor, matrix.clone(), panels, UNLIMITED).unwrap();
+            assert!(converted == expected, "{name}, {panels:?}");
+            let stored = as_stored(&matrix, Format::Coo16);
+            assert!(expected.to_csr() == stored, "{name}, {panels:?}: back on the host");
+            let back = convert::coo_16::into_csr(&executor, converted).unwrap();
+            assert!(back == stored, "{name}, {panels:?}: back");
+        }
+    }
+}
+
+fn check_product<T: Real, E: Executor>(executor: &E, name: &str, matrix: &Csr<T>, panels: Panels) {
+    let mut numbers = Numbers::new(51);
+    let (x, y) = (numbers.vector::<T>(matrix.columns()), numbers.vector::<T>(matrix.rows()));
+    let (alpha, beta) = (T::from_f64(0.75), T::from_f64(-1.5));
+    let expected = exact(matrix, alpha, &x, beta, &y).unwrap();
+    let coo = Coo16::try_with_panels(matrix.clone(), panels, UNLIMITED).unwrap();
+    let mut plan = Plan::from_matrix(executor, Matrix::Coo16(coo), Format::Coo16).unwrap();
+    let (x, mut y) = (executor.upload(x).unwrap(), executor.upload(y).unwrap());
+    plan.apply(alpha, &x, beta, &mut y).unwrap();
+    let result = verify(&executor.download(&y).unwrap(), &expected, Format::Coo16).unwrap();
+    assert!(result.passed(), "{name}, {panels:?}, {}: {result:?}", T::PRECISION);
+}
+
+fn check_products<T: Real>() {
+    for (name, matrix) in matrices::<T>() {
+        for panels in panels(&matrix) {
+            check_product(&Cpu::new(), &name, &matrix, panels);
+            check_product(&Emulated::new(9), &name, &matrix, panels);
+        }
+    }
+}
+
+#[test]
+fn products_are_right_in_float32() {
+    check_products::<f32>();
+}
+
+#[test]
+fn products_are_right_in_float64() {
+    check_products::<f64>();
+}
+
+/// Blocks that go over their share of the entries more than once, several to a column panel and none; warps that go over
+/// their tiles and groups more than once; on devices of several sizes.
+#[test]
+fn products_are_right_on_any_grid() {
+    let mut numbers = Numbers::new(52);
+    let matrix = with_rows::<f64>(2000, &[20, 0, 900, 3, 64].repeat(12), &mut numbers);
+    for (executor, name) in emulators().iter().zip(["a warp", "64 threads", "three multiprocessors", "128 threads"]) {
+        for (columns, slots) in [(2000, 7), (1000, 1024), (300, 40), (2, 1), (40, 1024)] {
+            check_product(executor, name, &matrix, Panels { columns, slots });
+        }
+    }
+}
+
+/// What a GPU of compute capability 7.5 says to a large matrix, before it multiplies.
+#[test]
+fn panels_beyond_the_shared_memory_are_refused() {
+    let executor = Emulated::new(1).with_shared_bytes(64 << 10);
+    let matrix = |columns| with_rows::<f64>(columns, &[3; 20], &mut Numbers::new(53));
+    assert!(Plan::new(&executor, matrix(8000), Format::Coo16).is_ok());
+    let error = Plan::new(&executor, matrix(100_000), Format::Coo16).map(|_| ()).unwrap_err();
+    let says = "bytes of shared memory of a block, as COO-16 needs them, is 98304, and the limit is 65536";
+    assert_eq!(error.to_string(), format!("number of {says}"));
+}
