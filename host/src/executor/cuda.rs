@@ -203,13 +203,16 @@ impl Cuda {
     fn leave_cache(&self, function: CUfunction, grid: Grid, entry: &str) -> Result<(), Error> {
         let mut blocks = 0;
         let (threads, bytes) = (grid.threads_per_block as i32, grid.shared_bytes as usize);
+        let attribute = CUfunction_attribute::CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT;
+        // How many blocks fit is counted with what was asked for last, and that may have been for smaller ones.
         // SAFETY: the function is loaded, in the current context.
+        driver(unsafe { cuFuncSetAttribute(function, attribute, 100) }, entry)?;
+        // SAFETY: as before.
         let result = unsafe { cuOccupancyMaxActiveBlocksPerMultiprocessor(&mut blocks, function, threads, bytes) };
         driver(result, entry)?;
         let needed = blocks as u32 * (grid.shared_bytes + RESERVED_SHARED_BYTES);
         // Rounded down: there are few sizes to choose from, and the driver takes the next larger one.
         let percent = (100 * needed / self.shared_bytes).min(100);
-        let attribute = CUfunction_attribute::CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT;
         // SAFETY: as before.
         driver(unsafe { cuFuncSetAttribute(function, attribute, percent as i32) }, entry)
     }
