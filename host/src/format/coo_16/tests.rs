@@ -54,7 +54,8 @@ fn two_entries_share_a_word() {
 
 #[test]
 fn long_rows_have_slots_in_several_panels() {
-    for (length, slots) in [(0, 0), (1, 1), (64, 1), (65, 2), (128, 2), (129, 3), (300, 5), (1000, 16)] {
+    let slots_of_lengths = [(0, 0), (1, 1), (64, 1), (65, 2), (128, 2), (129, 3), (300, 5), (1000, 16)];
+    for (length, slots) in slots_of_lengths.into_iter().take(if cfg!(miri) { 6 } else { 8 }) {
         let matrix = with_long_row(length);
         for panel_slots in [1, 2, 3, 1024] {
             let panels = Panels { columns: 10, slots: panel_slots };
