@@ -12,10 +12,11 @@
 
 use cuda_std::shared::{Shared, dynamic};
 use cuda_std::thread::{block_dim_x, block_idx_x, index_1d, sync_threads, thread_idx_x};
-use cuda_std::warp::{ALL_LANES, WARP_LANES, lane_id, sync_warp, warp_shuffle_idx, warp_shuffle_up, warp_vote_ballot};
+use cuda_std::warp::{ALL_LANES, WARP_LANES, lane_id, sync_warp, warp_shuffle_idx, warp_vote_ballot};
 use cuda_std::{Global, GlobalMut, GpuFloat, kernel};
 
 use crate::reduction::sum_over_lanes;
+use crate::scan::sum_up_to_lane;
 use crate::search::first_in_range;
 use crate::vector::update;
 
@@ -82,6 +83,16 @@ pub fn dealt_number(count: u32, piles: u32, place: u32) -> u32 {
 /// The word that holds an entry's 16 bits, and the lowest of these.
 pub const fn half_of(entry: u32) -> (u32, u32) {
     (entry / CHUNK * WARP_LANES + entry % WARP_LANES, entry / WARP_LANES % 2 * 16)
+}
+
+/// The 16 bits of an entry.
+///
+/// # Safety
+/// There is a word that holds them.
+#[inline(always)]
+pub(crate) unsafe fn load_half(words: Global<u32>, entry: u32) -> u32 {
+    let (word, shift) = half_of(entry);
+    words.load(word) >> shift & 0xFFFF
 }
 
 /// The block of [`coo_16_products`] that begins a column panel before which there are so many entries and panels. The
@@ -313,22 +324,6 @@ unsafe fn of_lane(number: u32, lane: u32) -> u32 {
     warp_shuffle_idx(ALL_LANES, number, lane, WARP_LANES).0
 }
 
-/// The sum of the numbers of this lane and those before it.
-///
-/// # Safety
-/// All lanes of the warp are here.
-#[inline(always)]
-unsafe fn sum_up_to_lane(number: u32) -> u32 {
-    let mut sum = number;
-    let mut step = 1;
-    while step < WARP_LANES {
-        let (before, there) = warp_shuffle_up(ALL_LANES, sum, step, WARP_LANES);
-        sum += if there { before } else { 0 };
-        step *= 2;
-    }
-    sum
-}
-
 /// One of 32 tiles that the lanes of a warp have.
 #[derive(Clone, Copy)]
 struct Tile {
@@ -386,8 +381,7 @@ impl<T: GpuFloat> Entries<T> {
         // Behind a group's last entry, that one is loaded, so that no load waits for a comparison.
         let loaded = groups.map(|(begin, count)| {
             let entry = begin + lane_id().min(count.max(1) - 1);
-            let (word, shift) = half_of(entry);
-            (self.slot_offsets.load(word) >> shift & 0xFFFF, self.products.load_streaming(entry))
+            (load_half(self.slot_offsets, entry), self.products.load_streaming(entry))
         });
         let mut number = 0;
         while number < 8 {

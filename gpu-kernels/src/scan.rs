@@ -3,9 +3,11 @@
 //! An exclusive scan takes three kernels: each block adds up an interval of the counts, one block scans those sums,
 //! and each block scans its interval from there on.
 
+use core::ops::AddAssign;
+
 use cuda_std::shared;
 use cuda_std::thread::{block_dim_x, block_idx_x, grid_threads, index_1d, sync_threads, thread_idx_x};
-use cuda_std::warp::{ALL_LANES, WARP_LANES, lane_id, warp_shuffle_up, warp_shuffle_xor};
+use cuda_std::warp::{ALL_LANES, WARP_LANES, WarpShuffleValue, lane_id, warp_shuffle_up, warp_shuffle_xor};
 use cuda_std::{Global, GlobalMut, kernel};
 
 use crate::Offset;
@@ -150,15 +152,7 @@ fn interval_of_block(count: u32, interval: u32) -> (u32, u32) {
 /// All threads of the block are here; it has 8 bytes of shared memory for each warp.
 #[inline(always)]
 unsafe fn scan_block(value: u64) -> (u64, u64) {
-    let mut sum = value;
-    let mut distance = 1;
-    while distance < WARP_LANES {
-        let (below, there) = warp_shuffle_up(ALL_LANES, sum, distance, WARP_LANES);
-        if there {
-            sum += below;
-        }
-        distance *= 2;
-    }
+    let sum = sum_up_to_lane(value);
     let sums = shared::dynamic::<u64>(0);
     let own_warp = thread_idx_x() / WARP_LANES;
     if lane_id() == WARP_LANES - 1 {
@@ -178,6 +172,24 @@ unsafe fn scan_block(value: u64) -> (u64, u64) {
     // The sums are read before the next ones overwrite them.
     sync_threads();
     (before, all)
+}
+
+/// The sum of the numbers of this lane and those before it.
+///
+/// # Safety
+/// All lanes of the warp are here.
+#[inline(always)]
+pub(crate) unsafe fn sum_up_to_lane<N: WarpShuffleValue + AddAssign>(number: N) -> N {
+    let mut sum = number;
+    let mut distance = 1;
+    while distance < WARP_LANES {
+        let (below, there) = warp_shuffle_up(ALL_LANES, sum, distance, WARP_LANES);
+        if there {
+            sum += below;
+        }
+        distance *= 2;
+    }
+    sum
 }
 
 /// The largest `value` of the threads of a block.

@@ -11,7 +11,7 @@ use cuda_std::{Global, GlobalMut, GpuFloat, kernel};
 
 use super::entries::for_each_entry;
 use crate::Offset;
-use crate::coo_16::{CHUNK, dealt_number, dealt_place, half_of, slots_of, tile_counts, tile_word};
+use crate::coo_16::{CHUNK, dealt_number, dealt_place, load_half, slots_of, tile_counts, tile_word};
 use crate::scan::largest_of_warp;
 use crate::search::first_in_range;
 
@@ -292,8 +292,7 @@ pub unsafe fn coo_16_slot_keys(
         let mut number = lane_id();
         while number < count {
             let place = begin + dealt_place(count, groups, number);
-            let (word, shift) = half_of(place);
-            let slot = first_slot + (slot_offsets.load(word) >> shift & 0xFFFF);
+            let slot = first_slot + load_half(slot_offsets, place);
             keys.store(begin + number, row_panels * panel_slots - 1 - slot);
             places.store(begin + number, place);
             number += WARP_LANES;
@@ -370,8 +369,7 @@ pub unsafe fn csr_from_coo_16<T: GpuFloat>(
         let place = places.load(begin + dealt_place(length, slots_of(length), number));
         let is_before_next = |panel: u64| tile_begins.load(panel + 1) > place;
         let panel = first_in_range(0, u64::from(column_panels - 1), is_before_next) as u32;
-        let (word, shift) = half_of(place);
-        column_indices.store(entry, panel * panel_columns + (column_offsets.load(word) >> shift & 0xFFFF));
+        column_indices.store(entry, panel * panel_columns + load_half(column_offsets, place));
         new_values.store(entry, values.load_streaming(place));
     });
 }

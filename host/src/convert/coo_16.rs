@@ -195,8 +195,8 @@ fn tile_order<T: Real, K: KernelExecutor>(
     Ok(Order { slots, entries: sorted_together(executor, Sorted { rows, keys })?.rows })
 }
 
-/// The same matrix in CSR, with sorted rows if it was made from CSR. The workspace is 16 bytes an entry, of which 4 are still taken when the entries
-/// of CSR are.
+/// The same matrix in CSR, with sorted rows if it was made from CSR. The workspace is 16 bytes an entry, of which 4 are
+/// still taken when the entries of CSR are.
 ///
 /// # Errors
 /// When memory runs out, or the device fails.

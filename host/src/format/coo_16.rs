@@ -6,6 +6,7 @@ mod tests;
 
 use std::ops::Range;
 
+use cuda_std::warp::WARP_LANES;
 use gpu_kernels::coo_16::{
     CHUNK, MOST_COLUMNS, MOST_SLOTS, SLOT_ENTRIES, dealt_place, half_of, pile_begin, tile_counts,
 };
@@ -20,9 +21,6 @@ use crate::memory::{Buffer, Memory};
 use crate::real::Real;
 
 const FORMAT: &str = "COO-16";
-
-/// The most entries of a group.
-const WARP_LANES: u32 = CHUNK / 2;
 
 /// Bytes of x that a column panel may have: two of them fit in the shared memory of a multiprocessor of compute capability
 /// 9.0, one in that of 8.0 and 8.6, none in that of 7.5.

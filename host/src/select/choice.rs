@@ -9,10 +9,10 @@ use super::analysis::Analysis;
 use super::calibration::Calibration;
 use super::machine::Machine;
 use super::store::{Outcomes, Store};
-use super::traffic::Traffic;
+use super::traffic::{Traffic, panels};
 use super::work::Work;
 use crate::error::Error;
-use crate::format::{FillLimit, Format, Panels};
+use crate::format::{FillLimit, Format};
 use crate::spmv::Device;
 
 /// What a format is chosen for.
@@ -181,10 +181,9 @@ pub fn choose_with(
 
 /// Bytes of shared memory that a block of COO-16 needs.
 fn shared_bytes(analysis: &Analysis) -> u32 {
-    let columns = analysis.columns;
     match analysis.value_bytes {
-        4 => Panels::chosen::<f32>(columns, 0).shared_bytes::<f32>(columns),
-        _ => Panels::chosen::<f64>(columns, 0).shared_bytes::<f64>(columns),
+        4 => panels::<f32>(analysis).0.shared_bytes::<f32>(analysis.columns),
+        _ => panels::<f64>(analysis).0.shared_bytes::<f64>(analysis.columns),
     }
 }
 

@@ -119,8 +119,7 @@ impl Stored {
             }
             Format::Coo | Format::CooAtomic => all(coo_bytes::<V>(nnz)),
             Format::Coo16 => {
-                let slots = analysis.lengths.slots();
-                let panels = Panels::chosen::<V>(analysis.columns, slots);
+                let (panels, slots) = panels::<V>(analysis);
                 let stored = coo_16_bytes::<V>(rows, analysis.columns, nnz, slots, panels);
                 // What is written is read again: the products.
                 Self { stored, read: stored + 2 * (nnz * size_of::<V>()) as u128, exact: true }
@@ -146,6 +145,12 @@ pub(super) fn blocks(analysis: &Analysis, size: BlockSize) -> (usize, usize, boo
         }
         None => (analysis.nnz, analysis.nnz, false),
     }
+}
+
+/// The panels of COO-16, and the slots of all rows.
+pub(super) fn panels<V: Real>(analysis: &Analysis) -> (Panels, usize) {
+    let slots = analysis.lengths.slots();
+    (Panels::chosen::<V>(analysis.columns, slots), slots)
 }
 
 /// Places of a row in the ELL part of HYB.

@@ -3,8 +3,8 @@
 use super::analysis::Analysis;
 use super::locality::SECTOR_BYTES;
 use super::machine::Machine;
-use super::traffic::{Traffic, beyond, blocks, displaced, hyb_width, lane_place, strip_steps};
-use crate::format::{Format, Lanes, Panels};
+use super::traffic::{Traffic, beyond, blocks, displaced, hyb_width, lane_place, panels, strip_steps};
+use crate::format::{Format, Lanes};
 use crate::spmv::{bcsr_lanes, ell_threads_per_row};
 
 /// The numbers that a kernel's time is made of.
@@ -155,9 +155,8 @@ impl Shape {
                 }
             }
             Format::Coo16 => {
-                let slots = analysis.lengths.slots();
-                let (row_panels, column_panels) =
-                    Panels::chosen::<V>(analysis.columns, slots).count(analysis.rows, analysis.columns, slots);
+                let (panels, slots) = panels::<V>(analysis);
+                let (row_panels, column_panels) = panels.count(analysis.rows, analysis.columns, slots);
                 let tiles = (row_panels * column_panels) as f64;
                 let mean = nnz / WARP_LANES / row_panels.max(1) as f64;
                 // A tile's products and slots begin and end within a sector of each.
