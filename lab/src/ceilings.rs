@@ -185,7 +185,7 @@ pub(crate) mod cuda {
 
     fn launch(gpu: &Cuda, waves: u32, kernel: Box<dyn Kernel>) -> Result<(), Error> {
         // SAFETY: the numbers are whole sectors, and a power of two of them are gathered; there is a sum for each thread
-        // of the grid; and freeing an array waits until the kernels are done.
+        // of the grid; and what is freed is used again only by what is launched later.
         unsafe { gpu.launch(&Launch { grid: grid(gpu, waves), kernel }) }
     }
 }

@@ -38,6 +38,7 @@ pub fn check_failures(gpu: &Cuda) {
     check_out_of_memory(gpu);
     check_other_contexts(gpu);
     check_arrays_outlive_executors();
+    check_memory_is_used_again();
     let program = std::env::current_exe().unwrap();
     for &(failure, environment) in FAILURES {
         let output =
@@ -97,6 +98,47 @@ fn check_arrays_outlive_executors() {
     drop(executor);
     drop(array);
     println!("- an array that outlives its executor: freed");
+}
+
+/// Memory of arrays that are dropped while kernels of this executor, or of another one, still read them, and that is
+/// overwritten by the next array at once.
+fn check_memory_is_used_again() {
+    let (own, other) = (Cuda::new(0).unwrap(), Cuda::new(0).unwrap());
+    let drop_while_used = || {
+        drop_while_used_by(&own, &own);
+        drop_while_used_by(&own, &other);
+    };
+    // Loads the kernels.
+    drop_while_used();
+    let free = own.free_memory().unwrap();
+    drop_while_used();
+    assert_eq!(own.free_memory().unwrap(), free);
+    let kept = own.kept_memory();
+    assert!(kept > 0, "memory is kept");
+    other.release_memory().unwrap();
+    assert!(own.kept_memory() < kept, "{kept} bytes are still kept");
+    assert_eq!(own.free_memory().unwrap(), free);
+    println!("- memory of dropped arrays is used again after what reads them, and given back");
+}
+
+fn drop_while_used_by(own: &Cuda, executor: &Cuda) {
+    let matrix: Csr<f64> = "stencil:5:1500x1500".parse::<Generator>().unwrap().generate().unwrap();
+    let (rows, columns) = (matrix.rows(), matrix.columns());
+    let row_sum = |row: usize| matrix.row(row).map(|(_, value)| value).sum::<f64>();
+    let mut plan = Plan::new(executor, matrix.clone(), Format::CsrMergePath).unwrap();
+    let mut sums: Vec<_> = (0..3).map(|_| executor.zeros(rows).unwrap()).collect();
+    for number in 1..=20 {
+        let y = &mut sums[number % 3];
+        let x = own.upload(vec![number as f64; columns]).unwrap();
+        // Another executor's stream does not wait for what is queued on this one's.
+        own.synchronize().unwrap();
+        plan.apply(1.0, &x, 0.0, y).unwrap();
+        drop(x);
+        drop(own.upload(vec![f64::NAN; columns]).unwrap());
+        let y = executor.download(y).unwrap();
+        let wrong = (0..rows).find(|&row| y[row] != number as f64 * row_sum(row));
+        assert_eq!(wrong.map(|row| (row, y[row])), None, "an array was overwritten while it was read");
+    }
 }
 
 /// What a process does that was started to fail. It must end by itself.

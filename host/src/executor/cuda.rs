@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::ffi::c_void;
+use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -13,14 +14,14 @@ use cust::device::DeviceAttribute;
 use cust::error::CudaError;
 use cust::event::{Event, EventFlags};
 use cust::function::FunctionAttribute;
-use cust::memory::{AsyncCopyDestination, CopyDestination, DeviceBuffer};
 use cust::module::Module;
 use cust::stream::{Stream, StreamFlags};
 use cust::sys::{
-    CUfunction, CUfunction_attribute, CUresult, cuFuncSetAttribute, cuLaunchKernel,
-    cuOccupancyMaxActiveBlocksPerMultiprocessor,
+    CUdeviceptr, CUfunction, CUfunction_attribute, CUresult, cuFuncSetAttribute, cuLaunchKernel, cuMemcpyDtoDAsync_v2,
+    cuMemcpyDtoH_v2, cuMemcpyHtoDAsync_v2, cuMemsetD8Async, cuOccupancyMaxActiveBlocksPerMultiprocessor,
 };
 
+use super::pool::Pool;
 use super::ptx::{self, Ptx};
 use super::recording::Recorder;
 use super::staging::{DOWNLOADING, Staging, UPLOADING, WORTHWHILE};
@@ -41,6 +42,12 @@ use crate::spmv::{
 ///
 /// It works in the device's primary context, which it shares with CUDA's runtime and with other executors, and which
 /// each call makes the calling thread's current one. Arrays keep the context alive, so they may outlive the executor.
+/// An executor can work with arrays of another one of the same GPU, once that one is done with them:
+/// [`synchronize`](Executor::synchronize) it first, for each has a queue of its own.
+///
+/// Memory of arrays that are dropped is kept for later ones, as long as it and the arrays there are have at most half of the
+/// GPU's memory: see [`with_kept_memory`](Self::with_kept_memory). It is given back when an array would not fit otherwise,
+/// by [`release_memory`](Self::release_memory), and when the executor and its arrays are dropped.
 ///
 /// From the first copy of 4 MB or more on it keeps 24 MB of page-locked memory of the host, through which such copies go.
 ///
@@ -54,7 +61,6 @@ pub struct Cuda {
     shared_bytes: u32,
     // Fields are dropped in this order: the context last.
     kernels: Mutex<Kernels>,
-    pub(super) stream: Stream,
     pub(super) recorder: Recorder,
     /// Made when a long array is copied for the first time.
     staging: Mutex<Option<Staging>>,
@@ -78,7 +84,16 @@ struct Kernels {
 /// What an executor shares with its arrays and recordings.
 pub(super) struct Owner {
     pub(super) meter: Meter,
+    // Dropped before the context.
+    pool: Pool,
     context: Context,
+}
+
+impl Drop for Owner {
+    fn drop(&mut self) {
+        // Streams and pools are freed in the context that is current. Where it cannot be had, they are gone with it.
+        let _ = self.enter();
+    }
 }
 
 impl Owner {
@@ -122,9 +137,22 @@ impl Cuda {
             tuning: Tuning::default(),
         };
         let recorder = Recorder::new().map_err(failed("no stream"))?;
-        let owner = Arc::new(Owner { meter: Meter::default(), context });
+        let pool = Pool::new(gpu.as_raw(), stream);
+        let bytes = gpu.total_memory().map_err(failed("the device's memory"))?;
+        pool.keep(bytes as u64 / 2);
+        let owner = Arc::new(Owner { meter: Meter::default(), pool, context });
         let (kernels, staging) = (Mutex::default(), Mutex::default());
-        Ok(Self { device, ptx, shared_bytes, kernels, stream, recorder, staging, owner })
+        Ok(Self { device, ptx, shared_bytes, kernels, recorder, staging, owner })
+    }
+
+    /// The same, which keeps memory of arrays that were dropped for later ones as long as both have at most so many bytes;
+    /// what is beyond goes back to the driver when a call next waits for the GPU. With 0, nothing is kept beyond that.
+    ///
+    /// A kept array is made in microseconds. One from the driver takes 0.1 ms, or 1 ms for a gigabyte, and so do
+    /// conversions for each array of their workspace.
+    pub fn with_kept_memory(self, bytes: u64) -> Self {
+        self.owner.pool.keep(bytes);
+        self
     }
 
     /// The same with other sizes of grids.
@@ -154,7 +182,12 @@ impl Cuda {
 
     /// The stream that this thread's launches are queued on: while it records, what is not recorded is an error.
     fn launch_stream(&self) -> &Stream {
-        if self.recorder.is_recording() { self.recorder.stream() } else { &self.stream }
+        if self.recorder.is_recording() { self.recorder.stream() } else { self.stream() }
+    }
+
+    /// The stream that everything is queued on.
+    pub(super) fn stream(&self) -> &Stream {
+        self.owner.pool.stream()
     }
 
     /// Says no to what cannot be recorded while this thread records.
@@ -221,17 +254,18 @@ impl Cuda {
     fn allocate<T: Element>(&self, length: usize) -> Result<CudaBuffer<T>, Error> {
         self.refuse_recording("allocating on the GPU")?;
         self.enter()?;
-        let mut array = CudaBuffer { array: None, owner: self.owner.clone() };
-        if length > 0 {
-            // SAFETY: the callers fill the array before anyone reads it.
-            let allocated = unsafe { DeviceBuffer::uninitialized(length) }.map_err(|error| match error {
-                CudaError::OutOfMemory => {
+        let bytes = length.saturating_mul(size_of::<T>());
+        let mut array = CudaBuffer { address: 0, length: 0, owner: self.owner.clone(), elements: PhantomData };
+        if bytes > 0 {
+            let allocated = self.owner.pool.allocate(bytes);
+            array.address = allocated.map_err(|result| match result {
+                CUresult::CUDA_ERROR_OUT_OF_MEMORY => {
                     let bytes = length as u128 * size_of::<T>() as u128;
                     Error::OutOfMemory { what: "an array on the GPU", bytes }
                 }
-                error => cuda("allocating on the GPU")(error),
+                result => failed(result, "allocating on the GPU"),
             })?;
-            array.array = Some(allocated);
+            array.length = length;
             self.owner.meter.add(array.bytes());
         }
         Ok(array)
@@ -251,14 +285,31 @@ impl Cuda {
         peak.store(now.load(Ordering::Relaxed), Ordering::Relaxed);
     }
 
-    /// Bytes of the GPU's memory that nobody uses, neither this process nor another.
+    /// Bytes of the GPU's memory that arrays could have: what nobody uses, neither this process nor another, and what this
+    /// executor and others keep for them. What was dropped is counted, for the call waits for what is queued.
     ///
     /// # Errors
     /// When the device fails.
     pub fn free_memory(&self) -> Result<u64, Error> {
-        self.enter()?;
+        self.synchronize()?;
         let (free, _) = cust::memory::mem_get_info().map_err(cuda("asking for the free memory"))?;
-        Ok(free as u64)
+        Ok(free as u64 + self.kept_memory())
+    }
+
+    /// Bytes that this executor, and others of this GPU, keep for later arrays.
+    pub fn kept_memory(&self) -> u64 {
+        self.owner.pool.kept()
+    }
+
+    /// Gives memory that is kept for later arrays back to the driver, for other libraries and processes. It is that of all
+    /// executors of this GPU, and the call waits for what they have queued.
+    ///
+    /// # Errors
+    /// When the device fails.
+    pub fn release_memory(&self) -> Result<(), Error> {
+        self.enter()?;
+        self.owner.pool.release();
+        self.synchronize()
     }
 
     /// Copies so many bytes through page-locked memory by `copy`. Says `None` where they are too few, another thread is
@@ -286,7 +337,7 @@ impl Cuda {
 
 impl Drop for Cuda {
     fn drop(&mut self) {
-        // Modules and streams are freed in the context that is current. Where it cannot be had, they are gone with it.
+        // Modules are freed in the context that is current. Where it cannot be had, they are gone with it.
         let _ = self.enter();
     }
 }
@@ -385,7 +436,7 @@ impl Cuda {
     /// When the device fails.
     pub fn enter_stream(&self) -> Result<*mut c_void, Error> {
         self.enter()?;
-        Ok(self.stream.as_inner().cast())
+        Ok(self.stream().as_inner().cast())
     }
 
     /// Queues a copy from one array to another of the same length.
@@ -394,19 +445,24 @@ impl Cuda {
     /// When the lengths differ, or the device fails.
     pub fn copy<T: Element>(&self, from: &CudaBuffer<T>, to: &mut CudaBuffer<T>) -> Result<(), Error> {
         check_length("the array copied to", to.len(), from.len())?;
-        let (Some(from), Some(to)) = (&from.array, &mut to.array) else { return Ok(()) };
+        if from.is_empty() {
+            return Ok(());
+        }
         self.enter()?;
-        // SAFETY: both arrays are on this GPU, and freeing one waits until the copy is done.
-        unsafe { to.async_copy_from(from, self.launch_stream()) }.map_err(cuda("copying on the GPU"))
+        let stream = self.launch_stream().as_inner();
+        // SAFETY: both arrays are on this GPU and have so many bytes, and what is freed is used again after the copy.
+        let result = unsafe { cuMemcpyDtoDAsync_v2(to.address, from.address, from.bytes() as usize, stream) };
+        driver(result, "copying on the GPU")
     }
 }
 
 /// What the driver answered to a call.
 pub(super) fn driver(result: CUresult, what: &str) -> Result<(), Error> {
-    if result == CUresult::CUDA_SUCCESS {
-        return Ok(());
-    }
-    Err(Error::Cuda { what: what.into(), reason: format!("{result:?}") })
+    if result == CUresult::CUDA_SUCCESS { Ok(()) } else { Err(failed(result, what)) }
+}
+
+fn failed(result: CUresult, what: &str) -> Error {
+    Error::Cuda { what: what.into(), reason: format!("{result:?}") }
 }
 
 /// An error of the driver, with what was asked of it. The driver's own text is not asked for: that can fail.
@@ -436,44 +492,48 @@ unsafe impl Executor for Cuda {
     }
 
     fn upload<T: Element>(&self, array: Vec<T>) -> Result<CudaBuffer<T>, Error> {
-        let mut buffer = self.allocate(array.len())?;
-        let address = buffer.address();
+        let buffer = self.allocate(array.len())?;
+        if array.is_empty() {
+            return Ok(buffer);
+        }
         // On the stream, so that it comes before the kernels that are launched later.
-        if let Some(device) = &mut buffer.array {
-            let bytes: &[u8] = bytemuck::cast_slice(&array);
-            // SAFETY: the lengths agree, and freeing the array waits until the copy is done.
-            let staged = self.staged(bytes.len(), |staging| unsafe { staging.upload(bytes, address, &self.stream) });
-            match staged {
-                Some(done) => done?,
-                None => {
-                    // SAFETY: the lengths agree, and `array` lives until the copy is done, by the next line.
-                    unsafe { device.async_copy_from(&array, &self.stream) }.map_err(cuda(UPLOADING))?;
-                    self.synchronize()?;
-                }
+        let (bytes, address): (&[u8], _) = (bytemuck::cast_slice(&array), buffer.address);
+        // SAFETY: the lengths agree, and what is freed is used again after the copy.
+        match self.staged(bytes.len(), |staging| unsafe { staging.upload(bytes, address, self.stream()) }) {
+            Some(done) => done?,
+            None => {
+                let (from, stream) = (bytes.as_ptr().cast(), self.stream().as_inner());
+                // SAFETY: as before, and `array` lives until the copy is done, by the last line.
+                driver(unsafe { cuMemcpyHtoDAsync_v2(address, from, bytes.len(), stream) }, UPLOADING)?;
+                self.synchronize()?;
             }
         }
         Ok(buffer)
     }
 
     fn zeros<T: Element>(&self, length: usize) -> Result<CudaBuffer<T>, Error> {
-        let mut buffer = self.allocate(length)?;
-        if let Some(buffer) = &mut buffer.array {
-            // SAFETY: freeing the array waits until it is filled, and later kernels come after.
-            unsafe { buffer.set_zero_async(&self.stream) }.map_err(cuda("filling an array with zeros"))?;
+        let buffer = self.allocate(length)?;
+        if !buffer.is_empty() {
+            let (bytes, stream) = (buffer.bytes() as usize, self.stream().as_inner());
+            // SAFETY: the array has so many bytes, and kernels that are launched later come after.
+            driver(unsafe { cuMemsetD8Async(buffer.address, 0, bytes, stream) }, "filling an array with zeros")?;
         }
         Ok(buffer)
     }
 
     fn download<T: Element>(&self, array: &CudaBuffer<T>) -> Result<Vec<T>, Error> {
         self.synchronize()?;
-        let Some(buffer) = &array.array else { return Ok(Vec::new()) };
-        let mut copy = crate::memory::zeros(buffer.len())?;
+        let mut copy = crate::memory::zeros(array.length)?;
         let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut copy);
-        let (length, address) = (bytes.len(), array.address());
+        if bytes.is_empty() {
+            return Ok(copy);
+        }
+        let length = bytes.len();
         // SAFETY: the lengths agree.
-        match self.staged(length, |staging| unsafe { staging.download(address, bytes, &self.stream) }) {
+        match self.staged(length, |staging| unsafe { staging.download(array.address, bytes, self.stream()) }) {
             Some(done) => done?,
-            None => buffer.copy_to(&mut copy).map_err(cuda(DOWNLOADING))?,
+            // SAFETY: as before.
+            None => driver(unsafe { cuMemcpyDtoH_v2(copy.as_mut_ptr().cast(), array.address, length) }, DOWNLOADING)?,
         }
         Ok(copy)
     }
@@ -498,16 +558,16 @@ unsafe impl Executor for Cuda {
     fn synchronize(&self) -> Result<(), Error> {
         self.refuse_recording("waiting for the kernels")?;
         self.enter()?;
-        self.stream.synchronize().map_err(|error| self.waiting(error))
+        self.stream().synchronize().map_err(|error| self.waiting(error))
     }
 
     fn time(&self, work: &mut dyn FnMut() -> Result<(), Error>) -> Result<Duration, Error> {
         self.enter()?;
         let event = || Event::new(EventFlags::DEFAULT).map_err(cuda("making an event"));
         let (start, stop) = (event()?, event()?);
-        start.record(&self.stream).map_err(cuda("recording an event"))?;
+        start.record(self.stream()).map_err(cuda("recording an event"))?;
         work()?;
-        stop.record(&self.stream).map_err(cuda("recording an event"))?;
+        stop.record(self.stream()).map_err(cuda("recording an event"))?;
         stop.synchronize().map_err(|error| self.waiting(error))?;
         stop.elapsed(&start).map_err(cuda("reading a time"))
     }
@@ -520,36 +580,41 @@ impl Memory for CudaMemory {
     type Buffer<T: Element> = CudaBuffer<T>;
 }
 
-/// An array on a GPU. CUDA does not allocate nothing, so an empty array is none.
+/// An array on a GPU. CUDA does not allocate nothing, so an empty array has no address.
 pub struct CudaBuffer<T: Element> {
-    // Dropped before the context may be.
-    array: Option<DeviceBuffer<T>>,
+    address: CUdeviceptr,
+    length: usize,
     owner: Arc<Owner>,
+    elements: PhantomData<T>,
 }
 
 impl<T: Element> Drop for CudaBuffer<T> {
     fn drop(&mut self) {
+        if self.length == 0 {
+            return;
+        }
         self.owner.meter.now.fetch_sub(self.bytes(), Ordering::Relaxed);
         self.owner.meter.freed.fetch_add(1, Ordering::Relaxed);
         // Memory is freed in the context that is current, and this thread's may be none or another. Where it cannot be
         // had, it is gone with its memory.
-        if self.array.is_some() {
-            let _ = self.owner.enter();
+        if self.owner.enter().is_ok() {
+            // SAFETY: it was allocated there, and executors queue all that uses it.
+            unsafe { self.owner.pool.free(self.address) };
         }
     }
 }
 
 impl<T: Element> Buffer<T> for CudaBuffer<T> {
     fn len(&self) -> usize {
-        self.array.as_ref().map_or(0, |array| array.len())
+        self.length
     }
 
     fn global(&self) -> Global<T> {
-        Global::from_device(self.address(), self.len())
+        Global::from_device(self.address, self.length)
     }
 
     fn global_mut(&mut self) -> GlobalMut<T> {
-        GlobalMut::from_device(self.address(), self.len())
+        GlobalMut::from_device(self.address, self.length)
     }
 }
 
@@ -557,10 +622,10 @@ impl<T: Element> CudaBuffer<T> {
     /// Where the array is on the GPU; 0 for an empty one. Reading and writing there is the business of what is queued
     /// on the executor's stream.
     pub fn address(&self) -> u64 {
-        self.array.as_ref().map_or(0, |array| array.as_device_ptr().as_raw())
+        self.address
     }
 
     fn bytes(&self) -> u64 {
-        self.len() as u64 * size_of::<T>() as u64
+        self.length as u64 * size_of::<T>() as u64
     }
 }

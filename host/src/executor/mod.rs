@@ -5,6 +5,8 @@ mod cpu;
 mod cuda;
 mod emulated;
 #[cfg(feature = "cuda")]
+mod pool;
+#[cfg(feature = "cuda")]
 mod ptx;
 #[cfg(feature = "cuda")]
 mod recording;
@@ -464,7 +466,7 @@ macro_rules! multiply_by_kernels {
         ) -> Result<(), Error> {
             let launches = launches(matrix, format, operands, workspace, &self.device)?;
             // SAFETY: the matrix keeps its invariants, `launches` checked the vectors, all arrays are in the executor's
-            // memory and borrowed, and freeing one waits until the kernels are done.
+            // memory and borrowed, and what is freed is used again only by what is launched later.
             unsafe { self.launch_all(launches) }
         }
 
@@ -497,7 +499,7 @@ macro_rules! multiply_by_kernels {
         ) -> Result<(), Error> {
             let launch = dense::pass_launch(operands, &self.device)?;
             // SAFETY: `pass_launch` checked the lengths, the arrays are in the executor's memory and borrowed, those that
-            // are written exclusively, and freeing one waits until the kernel is done.
+            // are written exclusively, and what is freed is used again only by what is launched later.
             unsafe { self.launch(&launch) }
         }
 

@@ -146,7 +146,7 @@ impl Graph {
         gpu.enter()?;
         // SAFETY: the graph's kernels are this executor's, and its arrays are there, because none was freed since: see
         // `is_valid`. A recorded launch kept its kernel's promises, and launches on one stream come one after the other.
-        let result = unsafe { cuGraphLaunch(self.executable, gpu.stream.as_inner()) };
+        let result = unsafe { cuGraphLaunch(self.executable, gpu.stream().as_inner()) };
         driver(result, "launching a recording")
     }
 }

@@ -1,0 +1,188 @@
+//! The memory of a GPU's arrays, in the order of a stream.
+
+use std::ffi::c_void;
+use std::ptr::null_mut;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use cust::stream::Stream;
+use cust::sys::{
+    CUdeviceptr, CUmemAllocationHandleType, CUmemAllocationType, CUmemLocation, CUmemLocationType, CUmemPool_attribute,
+    CUmemPoolProps, CUmemoryPool, CUresult, CUstream, cuMemAlloc_v2, cuMemAllocFromPoolAsync, cuMemFree_v2,
+    cuMemFreeAsync, cuMemPoolCreate, cuMemPoolDestroy, cuMemPoolGetAttribute, cuMemPoolSetAttribute, cuMemPoolTrimTo,
+    cuStreamSynchronize,
+};
+
+/// Memory that the driver keeps for the arrays of one executor: making and freeing one takes microseconds, where a way to
+/// the driver's own memory and back takes a tenth of a millisecond, or a whole one for a gigabyte.
+///
+/// Memory is given and taken back in the order of a stream. What is freed may be given again at once: its next user comes
+/// later on the stream. If there are other executors of the GPU, whose streams have an order of their own, freeing waits
+/// for all of them.
+pub(super) struct Pool {
+    /// None where the driver has no pools for the device: then each array comes from the driver.
+    handle: Option<Handle>,
+    device: i32,
+    stream: Stream,
+}
+
+/// A pool of the driver.
+#[derive(Clone, Copy)]
+struct Handle(CUmemoryPool);
+
+// SAFETY: the driver takes calls for a pool from any thread.
+unsafe impl Send for Handle {}
+// SAFETY: as before.
+unsafe impl Sync for Handle {}
+
+impl Handle {
+    /// Bytes that no array has.
+    fn kept(self) -> u64 {
+        let read = |attribute| {
+            let mut bytes = 0_u64;
+            // SAFETY: these attributes are numbers of 64 bits, and a pool leaves the list before it is destroyed.
+            let result = unsafe { cuMemPoolGetAttribute(self.0, attribute, (&raw mut bytes).cast()) };
+            if result == CUresult::CUDA_SUCCESS { bytes } else { 0 }
+        };
+        let reserved = read(CUmemPool_attribute::CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT);
+        reserved.saturating_sub(read(CUmemPool_attribute::CU_MEMPOOL_ATTR_USED_MEM_CURRENT))
+    }
+}
+
+/// What others know of an executor's memory.
+struct Known {
+    device: i32,
+    handle: Option<Handle>,
+    stream: CUstream,
+}
+
+// SAFETY: the driver takes calls for a stream from any thread.
+unsafe impl Send for Known {}
+
+impl Known {
+    /// Waits for what is queued on the stream. What fails there is said to those who wait for its results.
+    fn wait(&self) {
+        // SAFETY: a stream leaves the list before it is destroyed.
+        unsafe { cuStreamSynchronize(self.stream) };
+    }
+}
+
+/// The memory of all executors.
+static ALL: Mutex<Vec<Known>> = Mutex::new(Vec::new());
+
+fn all() -> MutexGuard<'static, Vec<Known>> {
+    // The list is whole between any two calls.
+    ALL.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Pool {
+    /// Memory of this device, for what is queued on the stream.
+    pub fn new(device: i32, stream: Stream) -> Self {
+        let properties = CUmemPoolProps {
+            allocType: CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED,
+            handleTypes: CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_NONE,
+            location: CUmemLocation { type_: CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE, id: device },
+            win32SecurityAttributes: null_mut(),
+            reserved: [0; 64],
+        };
+        let mut pool = null_mut();
+        // SAFETY: the properties say which device, and nothing else.
+        let result = unsafe { cuMemPoolCreate(&mut pool, &properties) };
+        let handle = (result == CUresult::CUDA_SUCCESS).then_some(Handle(pool));
+        all().push(Known { device, handle, stream: stream.as_inner() });
+        Self { handle, device, stream }
+    }
+
+    pub fn stream(&self) -> &Stream {
+        &self.stream
+    }
+
+    /// Keeps memory that is freed, as long as arrays and what is kept have at most so many bytes.
+    pub fn keep(&self, bytes: u64) -> CUresult {
+        let Some(Handle(pool)) = self.handle else { return CUresult::CUDA_SUCCESS };
+        let mut bytes = bytes;
+        let value = (&raw mut bytes).cast::<c_void>();
+        // SAFETY: this attribute is a number of 64 bits.
+        unsafe { cuMemPoolSetAttribute(pool, CUmemPool_attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, value) }
+    }
+
+    /// Bytes that are kept for later arrays, of any executor of this device.
+    pub fn kept(&self) -> u64 {
+        all()
+            .iter()
+            .filter(|known| known.device == self.device)
+            .filter_map(|known| known.handle)
+            .map(Handle::kept)
+            .sum()
+    }
+
+    /// Gives back to the driver what no array of any executor of this device has. Waits for all that is queued.
+    pub fn release(&self) {
+        for known in all().iter().filter(|known| known.device == self.device) {
+            known.wait();
+            if let Some(Handle(pool)) = known.handle {
+                // SAFETY: a pool leaves the list before it is destroyed.
+                unsafe { cuMemPoolTrimTo(pool, 0) };
+            }
+        }
+    }
+
+    /// Memory of no particular content for what is queued from now on, aligned to 256 bytes.
+    ///
+    /// # Errors
+    /// What the driver says, `CUDA_ERROR_OUT_OF_MEMORY` above all.
+    pub fn allocate(&self, bytes: usize) -> Result<CUdeviceptr, CUresult> {
+        match self.try_allocate(bytes) {
+            Err(CUresult::CUDA_ERROR_OUT_OF_MEMORY) => {
+                // What is kept, here or by other executors, may be in pieces that are too small.
+                self.release();
+                self.try_allocate(bytes)
+            }
+            result => result,
+        }
+    }
+
+    fn try_allocate(&self, bytes: usize) -> Result<CUdeviceptr, CUresult> {
+        let mut address = 0;
+        // SAFETY: the context is the current one, the pool and the stream are there.
+        let result = unsafe {
+            match self.handle {
+                Some(Handle(pool)) => cuMemAllocFromPoolAsync(&mut address, bytes, pool, self.stream.as_inner()),
+                None => cuMemAlloc_v2(&mut address, bytes),
+            }
+        };
+        if result == CUresult::CUDA_SUCCESS { Ok(address) } else { Err(result) }
+    }
+
+    /// Takes memory back. Where the context is broken, it is gone with it.
+    ///
+    /// # Safety
+    /// It was allocated here and not freed since; the context is the current one; what uses it is queued on the streams of
+    /// executors, or is done.
+    pub unsafe fn free(&self, address: CUdeviceptr) {
+        // SAFETY: by the caller's promise; work on other streams is waited for.
+        unsafe {
+            if self.handle.is_none() {
+                cuMemFree_v2(address);
+                return;
+            }
+            let is_other = |known: &&Known| known.device == self.device && known.stream != self.stream.as_inner();
+            all().iter().filter(is_other).for_each(Known::wait);
+            cuMemFreeAsync(address, self.stream.as_inner());
+        }
+    }
+}
+
+impl Drop for Pool {
+    /// All arrays are freed: they hold what holds this.
+    fn drop(&mut self) {
+        let mut all = all();
+        if let Some(place) = all.iter().position(|known| known.stream == self.stream.as_inner()) {
+            // What this executor has queued may use arrays of others, and has still to free its own.
+            all.swap_remove(place).wait();
+        }
+        if let Some(Handle(pool)) = self.handle {
+            // SAFETY: nothing is left that was allocated here.
+            unsafe { cuMemPoolDestroy(pool) };
+        }
+    }
+}
