@@ -194,6 +194,11 @@ unsafe fn copy<T: GpuFloat>(array: Global<T>, first: u32, count: u32, shared: Sh
     }
 }
 
+/// Bytes of shared memory of a block of [`coo_16_sums`]: for each warp where 32 groups are, and its sums.
+pub const fn sums_shared_bytes<T>(warps: u32, panel_slots: u32) -> u32 {
+    warps * (WARP_LANES * size_of::<u64>() as u32 + panel_slots * size_of::<T>() as u32)
+}
+
 /// y ← α A x + β y from the product of every entry, but for what each row panel has of the row that it ends in; that goes
 /// to the carries, which [`coo_carries`](crate::coo::coo_carries) adds.
 ///
@@ -201,8 +206,8 @@ unsafe fn copy<T: GpuFloat>(array: Global<T>, first: u32, count: u32, shared: Sh
 ///
 /// # Safety
 /// The arrays are those of a valid COO-16 matrix with `rows` rows; the products are those of [`coo_16_products`]; `y` has
-/// an element for each row, the carries one for each row panel; blocks are made of whole warps, with shared memory for
-/// `panel_slots` numbers for each warp.
+/// an element for each row, the carries one for each row panel; blocks are made of whole warps, with [`sums_shared_bytes`]
+/// of shared memory.
 #[kernel(T: [f32, f64])]
 pub unsafe fn coo_16_sums<T: GpuFloat>(
     /// Number of rows.
@@ -239,7 +244,9 @@ pub unsafe fn coo_16_sums<T: GpuFloat>(
         return;
     }
     let lane = lane_id();
-    let sums = dynamic::<T>(thread_idx_x() / WARP_LANES * panel_slots * size_of::<T>() as u32);
+    let warp = thread_idx_x() / WARP_LANES;
+    let next_groups = dynamic::<u64>(warp * WARP_LANES * size_of::<u64>() as u32);
+    let sums = dynamic::<T>(block_dim_x() * size_of::<u64>() as u32 + warp * panel_slots * size_of::<T>() as u32);
     let mut slot = lane;
     while slot < panel_slots {
         sums.store(slot, T::ZERO);
@@ -259,14 +266,25 @@ pub unsafe fn coo_16_sums<T: GpuFloat>(
         let all_groups = of_lane(own.end_group, WARP_LANES - 1);
         let mut first = 0;
         while first < all_groups {
-            // Each lane looks for one of the next 32 groups.
-            let (begin, count) = own.group(first + lane);
-            let mut number = 0;
-            while number < WARP_LANES.min(all_groups - first) {
+            // Each lane looks for one of the next 32 groups. All read them from shared memory, for shuffles keep it
+            // busy three times as long.
+            next_groups.store(lane, own.group(first + lane));
+            sync_warp(ALL_LANES);
+            let end = WARP_LANES.min(all_groups - first);
+            let load = |number: u32| {
                 let next = [0, 1, 2, 3, 4, 5, 6, 7].map(|next| number + next);
-                entries.add(next.map(|next| (of_lane(begin, next), of_lane(count, next))));
+                entries.load(next.map(|next| next_groups.load(next)))
+            };
+            // The next groups are on their way while these are added.
+            let mut loaded = load(0);
+            let mut number = 8;
+            while number < end {
+                let next = load(number);
+                entries.add(loaded);
+                loaded = next;
                 number += 8;
             }
+            entries.add(loaded);
             first += WARP_LANES;
         }
         tile += WARP_LANES;
@@ -340,13 +358,13 @@ struct Tile {
 }
 
 impl Tile {
-    /// Where the group of this number among those of all 32 tiles begins, and how many entries it has; none behind the
-    /// last one.
+    /// Where the group of this number among those of all 32 tiles begins, and in the upper half how many entries it has;
+    /// none behind the last one.
     ///
     /// # Safety
     /// All lanes of the warp are here.
     #[inline(always)]
-    unsafe fn group(self, number: u32) -> (u32, u32) {
+    unsafe fn group(self, number: u32) -> u64 {
         let mut lane = 0;
         let mut step = WARP_LANES / 2;
         while step > 0 {
@@ -358,7 +376,7 @@ impl Tile {
         let group = number - of_lane(self.end_group - self.groups, lane);
         let (least, longer) = (of_lane(self.least, lane), of_lane(self.longer, lane));
         let begin = of_lane(self.begin, lane) + group * least + group.min(longer);
-        if there { (begin, least + u32::from(group < longer)) } else { (0, 0) }
+        if there { u64::from(begin) | u64::from(least + u32::from(group < longer)) << 32 } else { 0 }
     }
 }
 
@@ -370,27 +388,45 @@ struct Entries<T> {
 }
 
 impl<T: GpuFloat> Entries<T> {
-    /// Adds the products of some groups, of at most 32 each, to their slots. All are loaded before the first is added, to
-    /// keep the memory busy.
+    /// What this lane has of some groups, of at most 32 entries each, all loaded at once to keep the memory busy.
     ///
     /// # Safety
-    /// All lanes of the warp are here, with the same groups of a valid matrix: where each begins, and its number of
-    /// entries. There is an entry.
+    /// All lanes of the warp are here, with the same groups of a valid matrix, as [`Tile::group`] has them. There is an
+    /// entry.
     #[inline(always)]
-    unsafe fn add(&self, groups: [(u32, u32); 8]) {
-        // Behind a group's last entry, that one is loaded, so that no load waits for a comparison.
-        let loaded = groups.map(|(begin, count)| {
+    unsafe fn load(&self, groups: [u64; 8]) -> [Loaded<T>; 8] {
+        groups.map(|group| {
+            let (begin, count) = (group as u32, (group >> 32) as u32);
+            // Behind a group's last entry, that one is loaded, so that no load waits for a comparison.
             let entry = begin + lane_id().min(count.max(1) - 1);
-            (load_half(self.slot_offsets, entry), self.products.load_streaming(entry))
-        });
+            let (slot, product) = (load_half(self.slot_offsets, entry), self.products.load_streaming(entry));
+            Loaded { count, slot, product }
+        })
+    }
+
+    /// Adds the products of some groups to their slots.
+    ///
+    /// # Safety
+    /// All lanes of the warp are here, with what they loaded of the same groups.
+    #[inline(always)]
+    unsafe fn add(&self, groups: [Loaded<T>; 8]) {
         let mut number = 0;
         while number < 8 {
-            let (slot, product) = loaded[number];
-            if lane_id() < groups[number].1 {
+            let Loaded { count, slot, product } = groups[number];
+            if lane_id() < count {
                 self.sums.store(slot, self.sums.load(slot) + product);
             }
             sync_warp(ALL_LANES);
             number += 1;
         }
     }
+}
+
+/// An entry of a group, of which each lane has one or none.
+#[derive(Clone, Copy)]
+struct Loaded<T> {
+    /// Entries of the group, one for each of so many lanes. Comparing only when they are added is up to 7 % faster.
+    count: u32,
+    slot: u32,
+    product: T,
 }

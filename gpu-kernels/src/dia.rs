@@ -10,8 +10,11 @@ use crate::vector::update;
 /// The most offsets that a block holds in shared memory at a time.
 pub const OFFSETS_AT_ONCE: u32 = 1024;
 
-/// One thread a row; there are no column indices to read, and a block reads the offsets once. With more than
-/// [`OFFSETS_AT_ONCE`] diagonals it reads them in parts, and again for its next rows.
+/// Rows that a thread multiplies at a time: with one, a short row has too few bytes under way, above all in float32.
+pub const ROWS: usize = 2;
+
+/// A thread for every [`ROWS`] rows, a block's length apart; there are no column indices to read, and a block reads the
+/// offsets once. With more than [`OFFSETS_AT_ONCE`] diagonals it reads them in parts, and again for its next rows.
 ///
 /// # Safety
 /// The arrays are those of a valid DIA matrix with `rows` rows: `diagonals` offsets, and as many columns of
@@ -44,10 +47,10 @@ pub unsafe fn dia<T: Absent>(
     // The diagonal of the first offset in shared memory: none yet.
     let mut held = diagonals;
     // The block stays together for its barriers: it goes on while its first row exists.
-    let mut first_row = block_idx_x() * block_dim_x();
+    let mut first_row = block_idx_x() * block_dim_x() * ROWS as u32;
     while first_row < rows {
-        let row = first_row + thread_idx_x();
-        let mut sum = T::ZERO;
+        let own_rows = rows_of(first_row + thread_idx_x(), block_dim_x());
+        let mut sums = [T::ZERO; ROWS];
         let mut diagonal = 0;
         while diagonal < diagonals {
             let count = (diagonals - diagonal).min(OFFSETS_AT_ONCE);
@@ -62,58 +65,87 @@ pub unsafe fn dia<T: Absent>(
                 sync_threads();
                 held = diagonal;
             }
-            if row < rows {
-                let first_place = u64::from(diagonal) * u64::from(stride) + u64::from(row);
-                sum = add_diagonals(sum, row, columns, first_place, stride, count, held_offsets, values, x);
-            }
+            // Behind the last row that one is read, so that no load waits for a comparison.
+            let rows = own_rows.map(|row| row.min(rows - 1));
+            let part = Part { rows, columns, stride, offsets: held_offsets, values, x };
+            sums = part.add(sums, diagonal, count);
             diagonal += OFFSETS_AT_ONCE;
         }
-        if row < rows {
-            update(y, row, alpha, sum, beta);
+        let mut number = 0;
+        while number < ROWS {
+            if own_rows[number] < rows {
+                update(y, own_rows[number], alpha, sums[number], beta);
+            }
+            number += 1;
         }
-        first_row += grid_threads();
+        first_row += grid_threads() * ROWS as u32;
     }
 }
 
-/// `sum` with the products of `row` on `count` diagonals, whose offsets are in shared memory. Those of four
-/// diagonals are loaded before the first is used, to keep the memory busy.
-///
-/// # Safety
-/// As for [`dia`]; the first of the diagonals has its place for `row` at `place`.
+/// The rows of a thread: its first one, and others as far apart as a block is long, so that the lanes of a warp read
+/// neighbours.
 #[inline(always)]
-#[allow(clippy::too_many_arguments)]
-unsafe fn add_diagonals<T: Absent>(
-    mut sum: T,
-    row: u32,
+fn rows_of(first: u32, threads: u32) -> [u32; ROWS] {
+    core::array::from_fn(|number| first + number as u32 * threads)
+}
+
+/// What the products of some rows are made of.
+struct Part<T> {
+    rows: [u32; ROWS],
     columns: u32,
-    mut place: u64,
     stride: u32,
-    count: u32,
+    /// In shared memory.
     offsets: Shared<i32>,
     values: Global<T>,
     x: Global<T>,
-) -> T {
-    let stride = u64::from(stride);
-    let mut diagonal = 0;
-    while diagonal + 4 <= count {
-        let places = [place, place + stride, place + 2 * stride, place + 3 * stride];
-        let values = places.map(|place| values.load_streaming(place));
-        let elements = [diagonal, diagonal + 1, diagonal + 2, diagonal + 3]
-            .map(|diagonal| x.load(column_or_last(row, offsets.load(diagonal), columns)));
-        sum = add_place(sum, values[0], elements[0]);
-        sum = add_place(sum, values[1], elements[1]);
-        sum = add_place(sum, values[2], elements[2]);
-        sum = add_place(sum, values[3], elements[3]);
-        place += 4 * stride;
-        diagonal += 4;
+}
+
+impl<T: Absent> Part<T> {
+    /// `sums` with the products of the rows on `count` diagonals, from `first` on.
+    ///
+    /// # Safety
+    /// As for [`dia`]; the offsets of the diagonals are there.
+    #[inline(always)]
+    unsafe fn add(&self, mut sums: [T; ROWS], first: u32, count: u32) -> [T; ROWS] {
+        let mut diagonal = 0;
+        while diagonal + 4 <= count {
+            sums = self.add_group::<4>(sums, first, diagonal);
+            diagonal += 4;
+        }
+        match count - diagonal {
+            3 => self.add_group::<3>(sums, first, diagonal),
+            2 => self.add_group::<2>(sums, first, diagonal),
+            1 => self.add_group::<1>(sums, first, diagonal),
+            _ => sums,
+        }
     }
-    while diagonal < count {
-        let element = x.load(column_or_last(row, offsets.load(diagonal), columns));
-        sum = add_place(sum, values.load_streaming(place), element);
-        place += stride;
-        diagonal += 1;
+
+    /// `sums` with the products on `N` diagonals, all loaded before the first is used, to keep the memory busy.
+    ///
+    /// # Safety
+    /// As for [`add`](Self::add).
+    #[inline(always)]
+    unsafe fn add_group<const N: usize>(&self, mut sums: [T; ROWS], first: u32, diagonal: u32) -> [T; ROWS] {
+        let stride = u64::from(self.stride);
+        let first_place = u64::from(first + diagonal) * stride;
+        let values: [[T; ROWS]; N] = core::array::from_fn(|number| {
+            self.rows.map(|row| self.values.load_streaming(first_place + number as u64 * stride + u64::from(row)))
+        });
+        let elements: [[T; ROWS]; N] = core::array::from_fn(|number| {
+            let offset = self.offsets.load(diagonal + number as u32);
+            self.rows.map(|row| self.x.load(column_or_last(row, offset, self.columns)))
+        });
+        let mut number = 0;
+        while number < N {
+            let mut row = 0;
+            while row < ROWS {
+                sums[row] = add_place(sums[row], values[number][row], elements[number][row]);
+                row += 1;
+            }
+            number += 1;
+        }
+        sums
     }
-    sum
 }
 
 /// The column where a diagonal crosses `row`. Outside the matrix it is the last column: its element of x can be

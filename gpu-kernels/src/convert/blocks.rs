@@ -153,7 +153,7 @@ pub unsafe fn list_blocks<O: Offset>(
         let mut number = blocks_before(begin, firsts, before);
         while other < last {
             let end = row_offsets.load(other + 1).widen();
-            let found = first_at_least(column_indices, begin, end, first_column);
+            let found = if other == row { entry } else { first_at_least(column_indices, begin, end, first_column) };
             number += blocks_before(found, firsts, before) - blocks_before(begin, firsts, before);
             begin = end;
             other += 1;

@@ -2,7 +2,7 @@
 
 use cuda_std::launch::{Grid, Launch};
 use gpu_kernels::coo::CooCarries;
-use gpu_kernels::coo_16::{Coo16Products, Coo16Sums, first_block};
+use gpu_kernels::coo_16::{Coo16Products, Coo16Sums, first_block, sums_shared_bytes};
 use rayon::prelude::*;
 
 use super::{Device, HostOperands, Operands, Workspace, update};
@@ -46,7 +46,6 @@ pub(super) fn coo_16<T: Real, M: Memory>(
 ) -> Vec<Launch> {
     let Operands { alpha, x, beta, y } = operands;
     let (row_panels, column_panels) = matrix.panel_counts();
-    let width = size_of::<T>() as u32;
     let (nnz, column_panels) = (matrix.nnz() as u32, column_panels as u32);
     let mut launches = Vec::with_capacity(3);
     if nnz > 0 {
@@ -93,7 +92,7 @@ pub(super) fn coo_16<T: Real, M: Memory>(
     let grid = Grid {
         blocks: (row_panels as u32).div_ceil(warps),
         threads_per_block: SUM_THREADS,
-        shared_bytes: warps * panel_slots * width,
+        shared_bytes: sums_shared_bytes::<T>(warps, panel_slots),
     };
     launches.push(Launch { grid, kernel: Box::new(kernel) });
     let kernel = CooCarries {

@@ -1,7 +1,7 @@
-//! DIA: one thread a row.
+//! DIA: a thread for a few rows.
 
 use cuda_std::launch::{Grid, Launch};
-use gpu_kernels::dia::{self, OFFSETS_AT_ONCE};
+use gpu_kernels::dia::{self, OFFSETS_AT_ONCE, ROWS};
 use rayon::prelude::*;
 
 use super::{Device, HostOperands, Operands, update};
@@ -28,7 +28,7 @@ pub(super) fn dia<T: Real, M: Memory>(matrix: &Dia<T, M>, operands: Operands<'_,
         y: operands.y.global_mut(),
     };
     let shared_bytes = diagonals.min(OFFSETS_AT_ONCE) * size_of::<i32>() as u32;
-    let grid = Grid { shared_bytes, ..device.grid(matrix.rows() as u64) };
+    let grid = Grid { shared_bytes, ..device.uneven_grid(matrix.rows().div_ceil(ROWS) as u64) };
     Launch { grid, kernel: Box::new(kernel) }
 }
 

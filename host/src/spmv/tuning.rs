@@ -37,8 +37,8 @@ pub struct Tuning {
     /// Threads of a block; a multiple of 32, at most 1024.
     pub threads_per_block: u32,
     /// Largest number of threads in a grid, as a multiple of what the device holds at a time. Threads of a
-    /// larger job go through it in several steps. 1 makes every warp persistent, but for kernels whose threads have
-    /// unequal work, which have 16 at least; a large number gives each thread one row.
+    /// larger job go through it in several steps. 1 makes every warp persistent, but for kernels that are faster in
+    /// blocks that come one after the other, which have 16 at least; a large number gives each thread one row.
     pub waves: u32,
 }
 
@@ -48,7 +48,7 @@ impl Default for Tuning {
     }
 }
 
-/// Waves of blocks at least, where threads have unequal work.
+/// Waves of blocks at least, where they are better than warps that stay.
 const UNEVEN_WAVES: u32 = 16;
 
 impl Device {
@@ -79,8 +79,8 @@ impl Device {
         Grid { blocks: blocks as u32, threads_per_block, shared_bytes: 0 }
     }
 
-    /// [`grid`](Self::grid) for a kernel whose threads have unequal work: of blocks that come one after the other, a
-    /// multiprocessor that is done with one early gets the next.
+    /// [`grid`](Self::grid) for a kernel whose threads have unequal work, or wait for each other less so: of blocks that
+    /// come one after the other, a multiprocessor that is done with one early gets the next.
     pub(crate) fn uneven_grid(&self, work: u64) -> Grid {
         self.uneven_grid_of_blocks(work, self.tuning.threads_per_block)
     }
