@@ -2,16 +2,11 @@
 
 use cuda_std::launch::{Kernel, Launch};
 use gpu_kernels::bcsr;
-use rayon::prelude::*;
 
-use super::block::{GROUP, add_group, values_per_word};
-use super::{Device, HostOperands, Operands, update};
+use super::{Device, Operands};
 use crate::format::{Bcsr, BlockVisitor};
 use crate::memory::{Buffer, Memory};
 use crate::real::Real;
-
-/// Block rows that a CPU thread takes at a time.
-const BLOCK_ROWS_AT_ONCE: usize = 256;
 
 /// Lanes for a block row, when block rows have so many blocks in the mean.
 pub(crate) fn lanes_for(blocks: usize, block_rows: usize) -> u32 {
@@ -60,40 +55,6 @@ impl<T: Real, M: Memory> BlockVisitor for Launcher<'_, T, M> {
             8 => self.kernel::<SIZE, 8>(),
             _ => self.kernel::<SIZE, 32>(),
         }
-    }
-}
-
-pub(super) fn multiply_on_cpu<T: Real>(matrix: &Bcsr<T>, operands: HostOperands<'_, T>) {
-    matrix.block_size().visit(Multiplication { matrix, operands });
-}
-
-struct Multiplication<'a, T: Real> {
-    matrix: &'a Bcsr<T>,
-    operands: HostOperands<'a, T>,
-}
-
-impl<T: Real> BlockVisitor for Multiplication<'_, T> {
-    type Output = ();
-
-    fn visit<const SIZE: u32, const R: usize, const C: usize>(self) {
-        let Self { matrix, operands: HostOperands { alpha, x, beta, y } } = self;
-        y.par_chunks_mut(BLOCK_ROWS_AT_ONCE * R).enumerate().for_each(|(chunk, y)| {
-            for (block_row, y) in (chunk * BLOCK_ROWS_AT_ONCE..).zip(y.chunks_mut(R)) {
-                let blocks = matrix.block_offsets()[block_row] as usize..matrix.block_offsets()[block_row + 1] as usize;
-                let first_columns = matrix.first_columns()[blocks.clone()].chunks(GROUP);
-                let values = matrix.values()[blocks.start * R * C..blocks.end * R * C].chunks(GROUP * R * C);
-                let mut sums = [[T::ZERO; GROUP]; R];
-                for (first_columns, values) in first_columns.zip(values) {
-                    let words = values.chunks_exact(first_columns.len() * values_per_word::<T, R, C>());
-                    add_group::<T, R, C>(&mut sums, first_columns, words, x);
-                }
-                let used = blocks.len().min(GROUP);
-                for (y, sums) in y.iter_mut().zip(&sums) {
-                    let sum = sums[..used].iter().fold(T::ZERO, |sum, &part| sum + part);
-                    update(y, alpha, sum, beta);
-                }
-            }
-        });
     }
 }
 

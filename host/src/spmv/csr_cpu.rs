@@ -6,20 +6,12 @@
 use cuda_std::Index;
 
 use super::HostOperands;
+use super::on_cpu::{READ_AHEAD_FROM, WORK_ALONE, WORK_AT_ONCE, prefetch};
 use crate::format::{Csr, Offsets};
 use crate::real::Real;
 
 /// The work of a row besides its entries, in entries.
 const ROW_WORK: usize = 4;
-
-/// Miri is to see how threads share a matrix that it can multiply in seconds.
-const SMALLER: usize = if cfg!(miri) { 1 << 8 } else { 1 };
-
-/// The most work of a matrix that is not shared at all, in entries: some 80 µs. To wake another thread takes up to half of it.
-const WORK_ALONE: usize = (1 << 18) / SMALLER;
-
-/// The most work that is not shared any further, once it is: some 20 µs.
-const WORK_AT_ONCE: usize = (1 << 16) / SMALLER;
 
 /// Rows that the same loop multiplies.
 const ROWS_AT_ONCE: usize = 512;
@@ -29,9 +21,6 @@ const ROWS_LOOKED_AT: usize = 64;
 
 /// Rows of a matrix up to which a processor learns their lengths by heart, when it multiplies time and again.
 const LEARNT_ROWS: usize = 1 << 14;
-
-/// Bytes of a matrix from which on it does not stay in the caches, so that reading ahead is worth its instructions.
-const READ_AHEAD_FROM: u128 = 16 << 20;
 
 /// Entries to read ahead, which is farther than a page: processors do not go on to the next page by themselves.
 const READ_AHEAD: usize = 1024;
@@ -290,8 +279,8 @@ impl<T: Real, const READS_AHEAD: bool> Multiplication<'_, T, READS_AHEAD> {
     #[inline(always)]
     fn read_ahead(&self, place: usize) {
         if READS_AHEAD {
-            prefetch(self.values.as_ptr().wrapping_add(place + READ_AHEAD).cast());
-            prefetch(self.columns.as_ptr().wrapping_add(place + READ_AHEAD).cast());
+            prefetch(self.values.as_ptr().wrapping_add(place + READ_AHEAD));
+            prefetch(self.columns.as_ptr().wrapping_add(place + READ_AHEAD));
         }
     }
 }
@@ -320,17 +309,6 @@ fn keep<T: Real>(products: [T; 4], count: usize) -> [T; 4] {
             bytemuck::cast(bytemuck::cast::<T, u32>(products[lane]) & kept[lane] as u32)
         }
     })
-}
-
-/// Asks for the cache line at an address, which need not be that of anything.
-#[inline(always)]
-fn prefetch(_address: *const i8) {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: every such processor has the instruction, and it does not fault.
-    unsafe {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        _mm_prefetch::<_MM_HINT_T0>(_address);
-    }
 }
 
 #[cfg(test)]

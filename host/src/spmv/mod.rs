@@ -1,6 +1,7 @@
 //! How each format is multiplied: which kernels on which grids, and the same on the CPU. One file a format.
 
 mod bcsr;
+mod bcsr_cpu;
 mod bellpack;
 mod block;
 mod cmrs;
@@ -13,7 +14,9 @@ mod dia;
 mod ell;
 mod hyb;
 mod intervals;
+mod lanes;
 mod multivector;
+mod on_cpu;
 mod sell_16;
 mod sell_p;
 mod transposed;
@@ -185,7 +188,7 @@ fn multiply_vector_on_cpu<T: Real>(
         (Format::SellP | Format::SellPSorted, Matrix::SellP(matrix)) => sell_p::multiply_on_cpu(matrix, operands),
         (Format::Sell16, Matrix::Sell16(matrix)) => sell_16::multiply_on_cpu(matrix, operands),
         (Format::Bcsr(size), Matrix::Bcsr(matrix)) if size == matrix.block_size() => {
-            bcsr::multiply_on_cpu(matrix, operands);
+            bcsr_cpu::multiply_on_cpu(matrix, operands);
         }
         (Format::Bellpack(size), Matrix::Bellpack(matrix)) if size == matrix.block_size() => {
             bellpack::multiply_on_cpu(matrix, operands);

@@ -1,0 +1,85 @@
+//! What multiplications on the CPU have in common: sharing rows out, wide vectors, reading ahead.
+
+use rayon::prelude::*;
+
+use crate::real::Real;
+
+/// Miri is to see how threads share a matrix that it can multiply in seconds.
+const SMALLER: usize = if cfg!(miri) { 1 << 8 } else { 1 };
+
+/// The most work of a matrix that is not shared at all, in entries: some 80 µs. To wake another thread takes up to half of it.
+pub(super) const WORK_ALONE: usize = (1 << 18) / SMALLER;
+
+/// The most work that is not shared any further, once it is: some 20 µs.
+pub(super) const WORK_AT_ONCE: usize = (1 << 16) / SMALLER;
+
+/// Bytes of a matrix from which on it does not stay in the caches, so that reading ahead is worth its instructions.
+pub(super) const READ_AHEAD_FROM: u128 = 16 << 20;
+
+/// Something to do for some rows, compiled for several kinds of processors: with the same result on all of them.
+pub(super) trait RowsVisitor<T>: Sync {
+    /// Computes these elements of y, the first of which is that of `first_row`. To be inlined always, so that it is
+    /// compiled for AVX2 where the processor has it.
+    fn visit<const AVX2: bool>(&self, first_row: usize, y: &mut [T]);
+}
+
+/// Visits all rows, `rows_at_once` at a time: in parallel, where `work`, in entries, is enough for that.
+pub(super) fn share_out<T: Send>(y: &mut [T], rows_at_once: usize, work: usize, visitor: &impl RowsVisitor<T>) {
+    let pieces = y.len().div_ceil(rows_at_once);
+    if work <= WORK_ALONE || rayon::current_num_threads() == 1 {
+        y.chunks_mut(rows_at_once).enumerate().for_each(|(piece, y)| visit(visitor, piece * rows_at_once, y));
+    } else {
+        let at_least = (WORK_AT_ONCE * pieces / work).max(1);
+        let parts = y.par_chunks_mut(rows_at_once).with_min_len(at_least).enumerate();
+        parts.for_each(|(piece, y)| visit(visitor, piece * rows_at_once, y));
+    }
+}
+
+/// Visits with vectors as wide as the processor's. Those of AVX-512 were slower than those of AVX2.
+fn visit<T>(visitor: &impl RowsVisitor<T>, first_row: usize, y: &mut [T]) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        #[target_feature(enable = "avx2")]
+        fn visit_with_avx2<T>(visitor: &impl RowsVisitor<T>, first_row: usize, y: &mut [T]) {
+            visitor.visit::<true>(first_row, y);
+        }
+        if std::arch::is_x86_feature_detected!("avx2") {
+            // SAFETY: the processor has these instructions.
+            return unsafe { visit_with_avx2(visitor, first_row, y) };
+        }
+    }
+    visitor.visit::<false>(first_row, y);
+}
+
+/// Whether this is the mark of a place without an entry. Vectors are compared bit by bit in one instruction, and no
+/// entry has all bits of the mark.
+#[inline(always)]
+pub(super) fn is_padding<T: Real>(value: T) -> bool {
+    if size_of::<T>() == 8 {
+        bytemuck::cast::<T, u64>(value) == u64::MAX
+    } else {
+        bytemuck::cast::<T, u32>(value) == u32::MAX
+    }
+}
+
+/// Asks for the cache line at an address, which need not be that of anything: for all caches.
+#[inline(always)]
+pub(super) fn prefetch<T>(_address: *const T) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: every such processor has the instruction, and it does not fault.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T0>(_address.cast());
+    }
+}
+
+/// The same for all caches but the first, which has fewer lines on their way at a time.
+#[inline(always)]
+pub(super) fn prefetch_to_second_cache<T>(_address: *const T) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: every such processor has the instruction, and it does not fault.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T1>(_address.cast());
+    }
+}
