@@ -14,6 +14,9 @@ use crate::real::Real;
 /// Rows whose sums stay in the first cache while a CPU thread goes from diagonals to diagonals.
 const ROWS_AT_ONCE: usize = 2048;
 
+/// The same where a diagonal begins or ends: then it is read alone.
+const ROWS_AT_EDGES: usize = 256;
+
 /// Diagonals that are read together: as many as the processor reads ahead by itself.
 const DIAGONALS_AT_ONCE: usize = 9;
 
@@ -78,6 +81,18 @@ impl<T: Real, const READS_AHEAD: bool> Multiplication<'_, T, READS_AHEAD> {
     /// Sets `sums` to α A x of the rows from the first on.
     #[inline(always)]
     fn multiply(&self, first_row: usize, sums: &mut [T]) {
+        let (first, last) = (first_row as isize, (first_row + sums.len()) as isize);
+        let mut offsets = self.matrix.offsets().iter();
+        let is_inside = |&offset: &i32| (-first..=self.x.len() as isize - last).contains(&(offset as isize));
+        let rows_at_once = if offsets.all(is_inside) { ROWS_AT_ONCE } else { ROWS_AT_EDGES };
+        for (part, sums) in sums.chunks_mut(rows_at_once).enumerate() {
+            self.multiply_part(first_row + part * rows_at_once, sums);
+        }
+    }
+
+    /// The same for few rows, if diagonals begin or end there.
+    #[inline(always)]
+    fn multiply_part(&self, first_row: usize, sums: &mut [T]) {
         let offsets = self.matrix.offsets().as_slice();
         // Diagonals that are inside the matrix in all of these rows, and those before and behind them.
         let (first, last) = (first_row as isize, (first_row + sums.len()) as isize);
