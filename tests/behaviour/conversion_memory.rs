@@ -203,9 +203,9 @@ fn stated_from_csr(format: Format, sorted: bool, sizes: &Sizes) -> i64 {
         Format::Dia => (8 * (rows + columns) + copy, 0),
         Format::Ell | Format::SellP | Format::Sell16 => (4 * rows, 0),
         Format::SellPSorted => (20 * rows, 0),
-        Format::Bcsr(size) => (nnz / 2 + 4 * block_rows(size) + copy, 0),
+        Format::Bcsr(size) => ((4 * rows).max(12 * block_rows(size)) + copy, 0),
         // A block has at least one entry.
-        Format::Bellpack(size) => (copy, nnz / 2 + 4 * nnz + 16 * block_rows(size)),
+        Format::Bellpack(size) => (copy, 4 * nnz + 24 * block_rows(size)),
         Format::Coo => (0, -entry * nnz),
         Format::Hyb(_) => (0, 12 * rows),
         Format::Cmrs(_) => (copy, 0),

@@ -9,7 +9,8 @@ use gpu_kernels::ceiling::{Gather, ReadOnly};
 use warp_spmv::dense::MixedOperands;
 use warp_spmv::executor::{Emulated, Executor, KernelExecutor};
 use warp_spmv::format::{
-    Cmrs, CmrsPadded, Coo16, FillLimit, Matrix, Offsets, Panels, SellP, Slicing, StripHeight, StripOrder,
+    Bcsr, BlockSize, Cmrs, CmrsPadded, Coo16, FillLimit, Matrix, Offsets, Panels, SellP, Slicing, StripHeight,
+    StripOrder,
 };
 use warp_spmv::memory::Buffer;
 use warp_spmv::solver::preconditioner::Preconditioner;
@@ -137,6 +138,15 @@ fn convert_otherwise<T: Real>(executor: &Emulated, matrix: &Csr<T>) {
     assert!(converted == Coo16::try_with_panels(matrix.clone(), panels, UNLIMITED).unwrap());
 }
 
+/// A row so long that its blocks are found in another way.
+fn convert_long_row<T: Real>(executor: &Emulated) {
+    let matrix = with_rows::<T>(3000, &[1100, 3], &mut Numbers::new(27));
+    let expected = Bcsr::try_from_csr(&matrix, BlockSize::B2x3, UNLIMITED).unwrap();
+    for matrix in [with_wide_offsets(&matrix), matrix] {
+        assert!(convert::bcsr::from_csr(executor, matrix, BlockSize::B2x3, UNLIMITED).unwrap() == expected);
+    }
+}
+
 /// Matrices with few, some and many blocks in a block row, of whatever size, for which BCSR takes other kernels.
 fn multiply_blocks<T: Real>(executor: &Emulated) {
     let mut numbers = Numbers::new(23);
@@ -258,6 +268,7 @@ fn run_schedules<T: Real>(others: bool) -> Runs {
                 assert!(bits == &first[what], "{what}: other bits under schedule {schedule} than before");
             }
         }
+        convert_long_row::<T>(emulator);
         multiply_blocks::<T>(emulator);
         check_passes::<T, _>(emulator);
         check_columns::<T, _>(emulator);

@@ -3,9 +3,7 @@
 use cuda_std::thread::{grid_threads, index_1d};
 use cuda_std::{Global, GlobalMut, kernel};
 
-use super::blocks::{
-    BLOCKS_AT_ONCE, Part, Shape, Words, blocks_before, fill_block, for_each_entry_of_block, store_row_offset,
-};
+use super::blocks::{BLOCKS_AT_ONCE, Part, Shape, Words, fill_block, for_each_entry_of_block, store_row_offset};
 use super::entries::for_each_entry;
 use super::places::store_count_of_warp;
 use crate::Offset;
@@ -111,9 +109,8 @@ pub unsafe fn bellpack_widths(
 ///
 /// # Safety
 /// The arrays are those of a valid CSR matrix with `rows` rows, each sorted by column, and those of BELLPACK for it, all
-/// but `first_columns` and `values` filled; `firsts` and `before` are those of its blocks, `listed_columns` their first
-/// columns in the order of BCSR; `partition_rows` is a multiple of 32; `counts` has an element for each warp; blocks of
-/// threads are made of whole warps.
+/// but `first_columns` and `values` filled; `begins` and `listed_columns` are those of BCSR; `partition_rows` is a multiple
+/// of 32; `counts` has an element for each warp; blocks of threads are made of whole warps.
 #[kernel(T: [f32, f64], O: [u32, u64])]
 pub unsafe fn bellpack_from_csr<T: Absent, O: Offset>(
     /// Number of rows.
@@ -128,10 +125,8 @@ pub unsafe fn bellpack_from_csr<T: Absent, O: Offset>(
     height: u32,
     /// Columns of a block.
     width: u32,
-    /// A bit for each entry: whether it is the first of its block.
-    firsts: Global<u32>,
-    /// The number of bits before each word.
-    before: Global<u64>,
+    /// The number of blocks before each block row.
+    begins: Global<u64>,
     /// The first column of each block, block row by block row.
     listed_columns: Global<u32>,
     /// The number of blocks of each block row, in the order in which they are stored.
@@ -166,8 +161,7 @@ pub unsafe fn bellpack_from_csr<T: Absent, O: Offset>(
             let block_row = block_rows.load(stored_row);
             let mut first_column = PADDING;
             if step < lengths.load(stored_row) {
-                let begin = blocks_before(row_offsets.load(block_row * height).widen(), firsts, before);
-                first_column = listed_columns.load(begin + u64::from(step));
+                first_column = listed_columns.load(begins.load(block_row) + u64::from(step));
             }
             let (index, words) = lane.block::<T>(shape, step);
             first_columns.store(index, first_column);

@@ -1,7 +1,8 @@
 //! CSR to dense blocks and back: what BCSR and BELLPACK share. Rows are sorted by column.
 //!
-//! Which entry is the first of its block, in the order of CSR, is kept as a bit for each entry, 32 to a word; with the
-//! number of bits before each word, the blocks before any entry are counted with one look at each.
+//! Where rows are long, each entry looks by itself whether it is the first of its block. That is kept as a bit for each
+//! entry, in the order of CSR, 32 to a word; with the number of bits before each word, the blocks before any entry are
+//! counted with one look at each.
 
 use cuda_std::thread::{grid_threads, index_1d};
 use cuda_std::warp::{ALL_LANES, WARP_LANES, lane_id, warp_vote_ballot};
@@ -78,7 +79,7 @@ pub unsafe fn mark_blocks<O: Offset>(
 /// `firsts` are from [`mark_blocks`], `before` the sums of their counts before each; `entry` is not past the last by
 /// more than one.
 #[inline(always)]
-pub(super) unsafe fn blocks_before(entry: u64, firsts: Global<u32>, before: Global<u64>) -> u64 {
+unsafe fn blocks_before(entry: u64, firsts: Global<u32>, before: Global<u64>) -> u64 {
     let (word, bit) = (entry / u64::from(WARP_LANES), entry as u32 % WARP_LANES);
     before.load(word) + u64::from((firsts.load(word) & ((1 << bit) - 1)).count_ones())
 }
@@ -89,7 +90,7 @@ pub(super) unsafe fn blocks_before(entry: u64, firsts: Global<u32>, before: Glob
 /// `row_offsets` are those of `rows` rows; `firsts` and `before` as for `blocks_before`; `lengths` has an element for
 /// each block row.
 #[kernel(O: [u32, u64])]
-pub unsafe fn block_row_lengths<O: Offset>(
+pub unsafe fn count_marked_blocks<O: Offset>(
     /// Number of rows.
     rows: u32,
     /// Rows of a block.
@@ -120,7 +121,7 @@ pub unsafe fn block_row_lengths<O: Offset>(
 /// As for [`mark_blocks`]; `before` are the sums of the counts before each; `first_columns` has an element for each
 /// block.
 #[kernel(O: [u32, u64])]
-pub unsafe fn list_blocks<O: Offset>(
+pub unsafe fn list_marked_blocks<O: Offset>(
     /// Number of rows.
     rows: u32,
     /// Number of stored entries.

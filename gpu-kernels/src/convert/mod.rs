@@ -3,6 +3,7 @@
 
 pub mod bcsr;
 pub mod bellpack;
+pub mod block_rows;
 pub mod blocks;
 pub mod cmrs;
 pub mod cmrs_padded;

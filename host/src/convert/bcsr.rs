@@ -14,8 +14,9 @@ use crate::memory::Buffer;
 use crate::real::Real;
 use crate::spmv::Intervals;
 
-/// The same matrix as `matrix`, in BCSR with blocks of `size`. Takes half a byte for each entry, 4 bytes for each block
-/// row and, where rows are not sorted, a second copy of the entries.
+/// The same matrix as `matrix`, in BCSR with blocks of `size`. Takes 4 bytes for each row, or 12 for each block row if that
+/// is more; where a row has more than 1024 entries, half a byte for each entry; and, where rows are not sorted, a second
+/// copy of the entries.
 ///
 /// # Errors
 /// When the arrays would be larger than `limit` allows, there are 2^32 blocks or nearly so, memory runs out, or the
@@ -35,9 +36,8 @@ pub fn from_csr<T: Real, K: KernelExecutor>(
     let bytes = bcsr_bytes_of::<T>(size, lengths.len(), blocks);
     limit.check(size.names().bcsr_storage, bytes, matrix.bytes())?;
     let block_offsets = scan.offsets(1)?.narrow("number of blocks", scan.total())?;
-    drop(lengths);
-    let first_columns = found.first_columns()?;
-    drop(found);
+    let first_columns = found.first_columns(&scan.offsets_of(1)?, scan.total())?;
+    drop((lengths, found));
     let mut values = executor.unwritten(blocks * size.places())?;
     let intervals = Intervals::new(blocks as u64, executor.device());
     let grid = intervals.grid(executor.device());

@@ -14,8 +14,9 @@ use crate::format::{Bellpack, BlockSize, Csr, FillLimit, PartitionRows, TOTAL_WI
 use crate::memory::Buffer;
 use crate::real::Real;
 
-/// The same matrix as `matrix`, in BELLPACK with blocks of `size`. Takes half a byte for each entry, 4 bytes for each
-/// block, 16 bytes for each block row and, where rows are not sorted, a second copy of the entries.
+/// The same matrix as `matrix`, in BELLPACK with blocks of `size`. Takes 4 bytes for each block and 24 for each block row;
+/// where a row has more than 1024 entries, half a byte for each entry; and, where rows are not sorted, a second copy of the
+/// entries.
 ///
 /// # Errors
 /// When the arrays would be larger than `limit` allows, the partitions together are 2^32 blocks wide or nearly so,
@@ -31,7 +32,10 @@ pub fn from_csr<T: Real, K: KernelExecutor>(
     let matrix = sorted(executor, matrix)?;
     let (rows, columns) = (matrix.rows(), matrix.columns());
     let found = Blocks::new(executor, &matrix, size)?;
-    let Sorted { rows: block_rows, keys: lengths } = sorted_by(executor, found.lengths()?)?;
+    let lengths = found.lengths()?;
+    let scan = Scan::new(executor, &lengths)?;
+    let (begins, total) = (scan.offsets_of(1)?, scan.total());
+    let Sorted { rows: block_rows, keys: lengths } = sorted_by(executor, lengths)?;
     let (widths, last_width) = widths(executor, &lengths, partition_rows)?;
     let scan = Scan::new(executor, &widths)?;
     let total_width = scan.total();
@@ -45,7 +49,7 @@ pub fn from_csr<T: Real, K: KernelExecutor>(
     let blocks = usize::try_from(padded).unwrap_or(usize::MAX);
     let mut first_columns = executor.unwritten(blocks)?;
     let mut values = executor.unwritten(blocks.saturating_mul(size.places()))?;
-    let listed_columns = found.first_columns()?;
+    let listed_columns = found.first_columns(&begins, total)?;
     let grid = executor.device().grid(total_width * partition_rows as u64);
     let mut filled = Filled::new(executor, grid)?;
     each_width!(matrix.row_offsets(), row_offsets => {
@@ -56,8 +60,7 @@ pub fn from_csr<T: Real, K: KernelExecutor>(
             entries: matrix.values().global(),
             height: size.rows() as u32,
             width: size.columns() as u32,
-            firsts: found.firsts.global(),
-            before: found.before.global(),
+            begins: begins.global(),
             listed_columns: listed_columns.global(),
             lengths: lengths.global(),
             partition_rows: partition_rows as u32,

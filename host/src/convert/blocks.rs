@@ -1,8 +1,9 @@
 //! The dense blocks of a matrix whose rows are sorted: what BCSR and BELLPACK share.
 
-use gpu_kernels::convert::blocks::{BlockRowLengths, ListBlocks, MarkBlocks};
+use gpu_kernels::convert::block_rows::{CountBlocks, ListBlocks, ROW_LANES};
+use gpu_kernels::convert::blocks::{CountMarkedBlocks, ListMarkedBlocks, MarkBlocks};
 
-use super::primitives::{Array, Scan, launch};
+use super::primitives::{Array, Scan, largest, launch, row_lengths};
 use super::width::each_width;
 use crate::error::Error;
 use crate::executor::KernelExecutor;
@@ -14,22 +15,126 @@ use crate::spmv::Intervals;
 /// Entries of one word of bits.
 const WORD_BITS: usize = u32::BITS as usize;
 
-/// Which entries are the first of their block. Takes 12 bytes for 32 entries, and 4 more for a while.
+/// Entries of the longest row with which rows are gone through side by side: then the longest block row takes a millisecond
+/// at most.
+const LONGEST_ROW: u32 = 1024;
+
+/// The blocks of a matrix with sorted rows.
 pub(super) struct Blocks<'a, T: Real, K: KernelExecutor> {
     executor: &'a K,
     matrix: &'a Csr<T, K::Memory>,
     size: BlockSize,
+    /// Where rows are long.
+    marks: Option<Marks<K>>,
+}
+
+/// Which entries are the first of their block. Takes 12 bytes for 32 entries, and 4 more for a while.
+struct Marks<K: KernelExecutor> {
     /// A bit for each entry.
-    pub firsts: Array<K, u32>,
+    firsts: Array<K, u32>,
     /// The number of bits before each word.
-    pub before: Array<K, u64>,
-    /// Number of blocks.
-    total: u64,
+    before: Array<K, u64>,
 }
 
 impl<'a, T: Real, K: KernelExecutor> Blocks<'a, T, K> {
-    /// Finds the blocks of a matrix with sorted rows.
+    /// Those of a matrix with sorted rows. Takes 4 bytes a row for a while.
     pub fn new(executor: &'a K, matrix: &'a Csr<T, K::Memory>, size: BlockSize) -> Result<Self, Error> {
+        let is_long = largest(executor, &row_lengths(executor, matrix, 0)?)? > LONGEST_ROW;
+        Self::with_marks(executor, matrix, size, is_long)
+    }
+
+    fn with_marks(
+        executor: &'a K,
+        matrix: &'a Csr<T, K::Memory>,
+        size: BlockSize,
+        has_marks: bool,
+    ) -> Result<Self, Error> {
+        let marks = if has_marks { Some(Marks::new(executor, matrix, size)?) } else { None };
+        Ok(Self { executor, matrix, size, marks })
+    }
+
+    /// The number of blocks of each block row.
+    pub fn lengths(&self) -> Result<Array<K, u32>, Error> {
+        let Self { executor, matrix, size, marks } = self;
+        let [rows, height, width] = [matrix.rows(), size.rows(), size.columns()].map(|number| number as u32);
+        let block_rows = matrix.rows().div_ceil(size.rows());
+        let mut lengths = executor.unwritten(block_rows)?;
+        let grid = |lanes: u32| executor.device().grid(block_rows as u64 * u64::from(lanes));
+        each_width!(matrix.row_offsets(), row_offsets => match marks {
+            Some(Marks { firsts, before }) => {
+                let kernel = CountMarkedBlocks {
+                    rows,
+                    height,
+                    row_offsets: row_offsets.global(),
+                    firsts: firsts.global(),
+                    before: before.global(),
+                    lengths: lengths.global_mut(),
+                };
+                // SAFETY: the bits are those of the matrix, and there is a length for each block row.
+                unsafe { launch(*executor, grid(1), kernel) }
+            }
+            None => {
+                let kernel = CountBlocks {
+                    rows,
+                    height,
+                    width,
+                    row_offsets: row_offsets.global(),
+                    column_indices: matrix.column_indices().global(),
+                    lengths: lengths.global_mut(),
+                };
+                // SAFETY: the matrix is valid and sorted, no block is higher than there are lanes, and there is a length
+                // for each block row.
+                unsafe { launch(*executor, grid(ROW_LANES), kernel) }
+            }
+        })?;
+        Ok(lengths)
+    }
+
+    /// The first column of each block; block row by block row, in the order of the columns. The numbers of blocks before
+    /// each block row, and of all, are known.
+    pub fn first_columns(&self, begins: &Array<K, u64>, total: u64) -> Result<Array<K, u32>, Error> {
+        let Self { executor, matrix, size, marks } = self;
+        let [rows, height, width] = [matrix.rows(), size.rows(), size.columns()].map(|number| number as u32);
+        let mut first_columns = executor.unwritten(total as usize)?;
+        each_width!(matrix.row_offsets(), row_offsets => match marks {
+            Some(Marks { firsts, before }) => {
+                let intervals = Intervals::new(matrix.nnz() as u64, executor.device());
+                let kernel = ListMarkedBlocks {
+                    rows,
+                    nnz: matrix.nnz() as u64,
+                    interval: intervals.length,
+                    height,
+                    width,
+                    row_offsets: row_offsets.global(),
+                    column_indices: matrix.column_indices().global(),
+                    firsts: firsts.global(),
+                    before: before.global(),
+                    first_columns: first_columns.global_mut(),
+                };
+                // SAFETY: the bits are those of the matrix, which is sorted, and there is a column for each bit.
+                unsafe { launch(*executor, intervals.grid(executor.device()), kernel) }
+            }
+            None => {
+                let block_rows = matrix.rows().div_ceil(size.rows()) as u64;
+                let kernel = ListBlocks {
+                    rows,
+                    height,
+                    width,
+                    row_offsets: row_offsets.global(),
+                    column_indices: matrix.column_indices().global(),
+                    begins: begins.global(),
+                    first_columns: first_columns.global_mut(),
+                };
+                // SAFETY: as in `lengths`; there is a column for each block.
+                unsafe { launch(*executor, executor.device().grid(block_rows * u64::from(ROW_LANES)), kernel) }
+            }
+        })?;
+        Ok(first_columns)
+    }
+}
+
+impl<K: KernelExecutor> Marks<K> {
+    fn new<T: Real>(executor: &K, matrix: &Csr<T, K::Memory>, size: BlockSize) -> Result<Self, Error> {
         // One more than there are entries, so that what is before the end can be asked, too.
         let words = matrix.nnz() / WORD_BITS + 1;
         let mut firsts = executor.zeros(words)?;
@@ -50,51 +155,8 @@ impl<'a, T: Real, K: KernelExecutor> Blocks<'a, T, K> {
             // SAFETY: the matrix is valid and sorted, and there is a word for each 32 entries.
             unsafe { launch(executor, intervals.grid(executor.device()), kernel) }
         })?;
-        let scan = Scan::new(executor, &counts)?;
-        let (before, total) = (scan.offsets_of(1)?, scan.total());
-        Ok(Self { executor, matrix, size, firsts, before, total })
-    }
-
-    /// The number of blocks of each block row.
-    pub fn lengths(&self) -> Result<Array<K, u32>, Error> {
-        let block_rows = self.matrix.rows().div_ceil(self.size.rows());
-        let mut lengths = self.executor.unwritten(block_rows)?;
-        each_width!(self.matrix.row_offsets(), row_offsets => {
-            let kernel = BlockRowLengths {
-                rows: self.matrix.rows() as u32,
-                height: self.size.rows() as u32,
-                row_offsets: row_offsets.global(),
-                firsts: self.firsts.global(),
-                before: self.before.global(),
-                lengths: lengths.global_mut(),
-            };
-            // SAFETY: the bits are those of the matrix, and there is a length for each block row.
-            unsafe { launch(self.executor, self.executor.device().grid(block_rows as u64), kernel) }
-        })?;
-        Ok(lengths)
-    }
-
-    /// The first column of each block; block row by block row, in the order of the columns.
-    pub fn first_columns(&self) -> Result<Array<K, u32>, Error> {
-        let mut first_columns = self.executor.unwritten(self.total as usize)?;
-        let intervals = Intervals::new(self.matrix.nnz() as u64, self.executor.device());
-        each_width!(self.matrix.row_offsets(), row_offsets => {
-            let kernel = ListBlocks {
-                rows: self.matrix.rows() as u32,
-                nnz: self.matrix.nnz() as u64,
-                interval: intervals.length,
-                height: self.size.rows() as u32,
-                width: self.size.columns() as u32,
-                row_offsets: row_offsets.global(),
-                column_indices: self.matrix.column_indices().global(),
-                firsts: self.firsts.global(),
-                before: self.before.global(),
-                first_columns: first_columns.global_mut(),
-            };
-            // SAFETY: the bits are those of the matrix, which is sorted, and there is a column for each bit.
-            unsafe { launch(self.executor, intervals.grid(self.executor.device()), kernel) }
-        })?;
-        Ok(first_columns)
+        let before = Scan::new(executor, &counts)?.offsets_of(1)?;
+        Ok(Self { firsts, before })
     }
 }
 
@@ -120,5 +182,41 @@ impl<K: KernelExecutor> Items<K> {
         let count = u32::try_from(items).map_err(too_large)?;
         let intervals = Intervals::new(count.into(), executor.device());
         Ok(Self { offsets: scan.offsets_of(size.rows() as u32)?, count, intervals })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::executor::Emulated;
+    use crate::format::Offsets;
+
+    /// Rows of different lengths, runs and gaps, with entries of one column twice.
+    fn matrix(rows: usize) -> Csr<f64> {
+        let columns_of =
+            |row: usize| (0..row * 13 % 40).map(move |entry| (entry * entry * (row % 5) / 4 + entry) as u32);
+        let offsets = Offsets::from_lengths((0..rows).map(|row| columns_of(row).count()));
+        let columns: Vec<u32> = (0..rows).flat_map(columns_of).collect();
+        let values = vec![1.0; columns.len()];
+        Csr::try_new(rows, 1600, offsets, columns, values).unwrap()
+    }
+
+    #[test]
+    fn marked_blocks_are_those_of_rows_side_by_side() {
+        for rows in [0, 1, 7, 50] {
+            let matrix = matrix(rows);
+            for &size in BlockSize::ALL {
+                let executor = Emulated::new(rows as u64);
+                let [(lengths, columns), marked] = [false, true].map(|has_marks| {
+                    let blocks = Blocks::with_marks(&executor, &matrix, size, has_marks).unwrap();
+                    let lengths = blocks.lengths().unwrap();
+                    let scan = Scan::new(&executor, &lengths).unwrap();
+                    let columns = blocks.first_columns(&scan.offsets_of(1).unwrap(), scan.total()).unwrap();
+                    (lengths, columns)
+                });
+                assert_eq!(columns.len() as u64, lengths.iter().map(|&length| u64::from(length)).sum::<u64>());
+                assert_eq!((lengths, columns), marked, "{size:?}");
+            }
+        }
     }
 }

@@ -117,8 +117,8 @@ impl<T: Real, const R: usize, const C: usize> Rows<'_, T, R, C> {
         });
         for column in 0..C {
             let elements = L::new(std::array::from_fn(|lane| elements[lane][column]));
-            for row in 0..R {
-                sums[row] = sums[row].add_present(values(column * R + row), elements);
+            for (row, sums) in sums.iter_mut().enumerate() {
+                *sums = sums.add_present(values(column * R + row), elements);
             }
         }
     }

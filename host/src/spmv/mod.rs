@@ -11,6 +11,7 @@ mod csr;
 mod csr_balanced;
 mod csr_cpu;
 mod dia;
+mod dia_cpu;
 mod ell;
 mod hyb;
 mod intervals;
@@ -183,7 +184,7 @@ fn multiply_vector_on_cpu<T: Real>(
             | Format::CsrAutomatic,
             Matrix::Csr(matrix),
         ) => csr_cpu::multiply_on_cpu(matrix, operands),
-        (Format::Dia, Matrix::Dia(matrix)) => dia::multiply_on_cpu(matrix, operands),
+        (Format::Dia, Matrix::Dia(matrix)) => dia_cpu::multiply_on_cpu(matrix, operands),
         (Format::Ell | Format::EllSubwarp, Matrix::Ell(matrix)) => ell::multiply_on_cpu(matrix, operands),
         (Format::SellP | Format::SellPSorted, Matrix::SellP(matrix)) => sell_p::multiply_on_cpu(matrix, operands),
         (Format::Sell16, Matrix::Sell16(matrix)) => sell_16::multiply_on_cpu(matrix, operands),
