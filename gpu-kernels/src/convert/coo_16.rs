@@ -63,8 +63,8 @@ pub unsafe fn coo_16_panel_rows(
     }
 }
 
-/// The slot of each entry; and, in the order of the slots, the entries and keys for a sort by column panel, which has the
-/// largest key first.
+/// The slot and column of each entry; and, in the order of the slots, the entries and keys for a sort by column panel, which
+/// has the largest key first.
 ///
 /// # Safety
 /// The CSR arrays are those of a valid matrix with `rows` rows and `nnz` entries, less than 2^32, and `slot_begins` belong
@@ -88,8 +88,8 @@ pub unsafe fn coo_16_keys<O: Offset>(
     column_indices: Global<u32>,
     /// The slots of all rows before each row; rows + 1 numbers.
     slot_begins: Global<u32>,
-    /// The slot of each entry, among those of all rows.
-    slots: GlobalMut<u32>,
+    /// The slot of each entry, among those of all rows, and in the upper half its column.
+    positions: GlobalMut<u64>,
     /// How many column panels come after that of an entry, in the order of the slots.
     keys: GlobalMut<u32>,
     /// The entries in the order of the slots.
@@ -101,18 +101,25 @@ pub unsafe fn coo_16_keys<O: Offset>(
         let (length, number) = ((row_offsets.load(row + 1).widen() - begin) as u32, (entry - begin) as u32);
         let of_row = slots_of(length);
         assert_unchecked(of_row > 0);
-        slots.store(entry, slot_begins.load(row) + number % of_row);
+        let column = column_indices.load(entry);
+        positions.store(entry, u64::from(slot_begins.load(row) + number % of_row) | u64::from(column) << 32);
         let place = begin + u64::from(dealt_place(length, of_row, number));
-        keys.store(place, column_panels - 1 - column_indices.load(entry) / panel_columns);
+        keys.store(place, column_panels - 1 - column / panel_columns);
         entries.store(place, entry as u32);
     });
+}
+
+/// Slot and column of an entry, from [`coo_16_keys`].
+#[inline(always)]
+fn slot_and_column(position: u64) -> (u32, u32) {
+    (position as u32, (position >> 32) as u32)
 }
 
 /// Where each tile begins.
 ///
 /// # Safety
 /// `entries` are the `nnz` entries of a CSR matrix in the order of their column panels and, within each, of their slots;
-/// `column_indices` and `slots` are what each of them has; `tile_begins` has an element for each tile.
+/// `positions` are what each of them has; `tile_begins` has an element for each tile.
 #[kernel]
 pub unsafe fn coo_16_tile_begins(
     /// Number of stored entries.
@@ -127,10 +134,8 @@ pub unsafe fn coo_16_tile_begins(
     row_panels: u32,
     /// The entries, tile by tile.
     entries: Global<u32>,
-    /// The column of each entry of CSR.
-    column_indices: Global<u32>,
-    /// The slot of each entry of CSR.
-    slots: Global<u32>,
+    /// Slot and column of each entry of CSR.
+    positions: Global<u64>,
     /// Where each tile begins, row panel after row panel.
     tile_begins: GlobalMut<u32>,
 ) {
@@ -141,9 +146,9 @@ pub unsafe fn coo_16_tile_begins(
         let (panel, row_panel) = (number / u64::from(row_panels), number % u64::from(row_panels));
         let first_slot = row_panel as u32 * panel_slots;
         let begin = first_in_range(0, nnz.into(), |place| {
-            let entry = entries.load(place);
-            let own_panel = u64::from(column_indices.load(entry) / panel_columns);
-            own_panel > panel || own_panel == panel && slots.load(entry) >= first_slot
+            let (slot, column) = slot_and_column(positions.load(entries.load(place)));
+            let own_panel = u64::from(column / panel_columns);
+            own_panel > panel || own_panel == panel && slot >= first_slot
         });
         tile_begins.store(row_panel * u64::from(column_panels) + panel, begin as u32);
         number += u64::from(grid_threads());
@@ -154,7 +159,7 @@ pub unsafe fn coo_16_tile_begins(
 /// One warp a tile.
 ///
 /// # Safety
-/// `entries`, `slots` and `tile_begins` are as [`coo_16_tile_begins`] has them; `tile_words` has an element for each tile;
+/// `entries`, `positions` and `tile_begins` are as [`coo_16_tile_begins`] has them; `tile_words` has an element for each tile;
 /// blocks are made of whole warps.
 #[kernel]
 pub unsafe fn coo_16_tile_words(
@@ -166,8 +171,8 @@ pub unsafe fn coo_16_tile_words(
     row_panels: u32,
     /// The entries, tile by tile.
     entries: Global<u32>,
-    /// The slot of each entry of CSR.
-    slots: Global<u32>,
+    /// Slot and column of each entry of CSR.
+    positions: Global<u64>,
     /// Where each tile begins, row panel after row panel.
     tile_begins: Global<u32>,
     /// How many entries and groups each tile has.
@@ -180,7 +185,7 @@ pub unsafe fn coo_16_tile_words(
         let next = if tile + column_panels < tiles { tile + column_panels } else { tile + column_panels + 1 - tiles };
         let begin = tile_begins.load(tile);
         let end = if tile + 1 == tiles { nnz } else { tile_begins.load(next) };
-        let slot = |place: u32| slots.load(entries.load(place));
+        let slot = |place: u32| slot_and_column(positions.load(entries.load(place))).0;
         let mut groups = (end - begin).div_ceil(WARP_LANES);
         let mut place = begin + lane_id();
         while place < end {
@@ -201,7 +206,7 @@ pub unsafe fn coo_16_tile_words(
 /// Brings the entries into their tiles. One thread a word, which has the halves of two entries.
 ///
 /// # Safety
-/// `entries`, `slots` and the tiles are those of the kernels above, for a valid CSR matrix with `nnz` entries; the new
+/// `entries`, `positions` and the tiles are those of the kernels above, for a valid CSR matrix with `nnz` entries; the new
 /// arrays are as long as COO-16 has them.
 #[kernel(T: [f32, f64])]
 pub unsafe fn coo_16_from_csr<T: GpuFloat>(
@@ -215,10 +220,8 @@ pub unsafe fn coo_16_from_csr<T: GpuFloat>(
     panel_slots: u32,
     /// The entries, tile by tile.
     entries: Global<u32>,
-    /// The slot of each entry of CSR.
-    slots: Global<u32>,
-    /// The column of each entry of CSR.
-    column_indices: Global<u32>,
+    /// Slot and column of each entry of CSR.
+    positions: Global<u64>,
     /// The value of each entry of CSR.
     values: Global<T>,
     /// Where each tile begins, row panel after row panel.
@@ -241,14 +244,14 @@ pub unsafe fn coo_16_from_csr<T: GpuFloat>(
             let place = word / WARP_LANES * CHUNK + word % WARP_LANES + half * WARP_LANES;
             if place < nnz {
                 // Its tile is that of the entry which the sort has brought there.
-                let sorted = entries.load(place);
-                let panel = column_indices.load(sorted) / panel_columns;
-                let row_panel = slots.load(sorted) / panel_slots;
+                let (slot, column) = slot_and_column(positions.load(entries.load(place)));
+                let (row_panel, panel) = (slot / panel_slots, column / panel_columns);
                 let tile = u64::from(row_panel) * u64::from(column_panels) + u64::from(panel);
                 let (begin, (count, groups)) = (tile_begins.load(tile), tile_counts(tile_words.load(tile)));
                 let entry = entries.load(begin + dealt_number(count, groups, place - begin));
-                column_word |= (column_indices.load(entry) - panel * panel_columns) << (16 * half);
-                slot_word |= (slots.load(entry) - row_panel * panel_slots) << (16 * half);
+                let (slot, column) = slot_and_column(positions.load(entry));
+                column_word |= (column - panel * panel_columns) << (16 * half);
+                slot_word |= (slot - row_panel * panel_slots) << (16 * half);
                 new_values.store(place, values.load(entry));
             }
             half += 1;

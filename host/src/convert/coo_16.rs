@@ -91,8 +91,8 @@ fn with_slots<T: Real, K: KernelExecutor>(
     // SAFETY: the slots are those of the rows, and there is an element for each panel.
     unsafe { launch(executor, grid(row_panels), kernel) }?;
     let matrix = sorted(executor, matrix)?;
-    let Order { slots: entry_slots, entries } =
-        tile_order(executor, &matrix, panels, column_panel_count, &slot_begins)?;
+    let Order { positions, entries, old_values } =
+        tile_order(executor, matrix, panels, column_panel_count, &slot_begins)?;
     let (mut tile_begins, mut tile_words) = (executor.unwritten(tiles)?, executor.unwritten(tiles)?);
     let kernel = Coo16TileBegins {
         nnz,
@@ -101,8 +101,7 @@ fn with_slots<T: Real, K: KernelExecutor>(
         panel_slots,
         row_panels: row_panel_count,
         entries: entries.global(),
-        column_indices: matrix.column_indices.global(),
-        slots: entry_slots.global(),
+        positions: positions.global(),
         tile_begins: tile_begins.global_mut(),
     };
     // SAFETY: the entries are in the order that the kernel asks for, and there is an element for each tile.
@@ -112,7 +111,7 @@ fn with_slots<T: Real, K: KernelExecutor>(
         column_panels: column_panel_count,
         row_panels: row_panel_count,
         entries: entries.global(),
-        slots: entry_slots.global(),
+        positions: positions.global(),
         tile_begins: tile_begins.global(),
         tile_words: tile_words.global_mut(),
     };
@@ -127,9 +126,8 @@ fn with_slots<T: Real, K: KernelExecutor>(
         column_panels: column_panel_count,
         panel_slots,
         entries: entries.global(),
-        slots: entry_slots.global(),
-        column_indices: matrix.column_indices.global(),
-        values: matrix.values.global(),
+        positions: positions.global(),
+        values: old_values.global(),
         tile_begins: tile_begins.global(),
         tile_words: tile_words.global(),
         column_offsets: column_offsets.global_mut(),
@@ -155,44 +153,48 @@ fn with_slots<T: Real, K: KernelExecutor>(
 }
 
 /// The entries of CSR on their way into tiles.
-struct Order<K: KernelExecutor> {
-    /// The slot of each entry.
-    slots: Array<K, u32>,
+struct Order<T: Real, K: KernelExecutor> {
+    /// Slot and column of each entry.
+    positions: Array<K, u64>,
     /// The entries in the order of their column panels and, within each, of their slots.
     entries: Array<K, u32>,
+    /// The value of each entry.
+    old_values: Array<K, T>,
 }
 
 /// The order of the entries of `matrix`, whose rows are sorted.
 fn tile_order<T: Real, K: KernelExecutor>(
     executor: &K,
-    matrix: &Csr<T, K::Memory>,
+    matrix: Csr<T, K::Memory>,
     panels: Panels,
     column_panels: u32,
     slot_begins: &Array<K, u32>,
-) -> Result<Order<K>, Error> {
-    let nnz = matrix.stored as u64;
-    let mut slots = executor.unwritten(matrix.stored)?;
-    let (mut keys, mut rows) = (executor.unwritten(matrix.stored)?, executor.unwritten(matrix.stored)?);
-    let intervals = Intervals::new(nnz, executor.device());
-    each_width!(&matrix.row_offsets, offsets => {
+) -> Result<Order<T, K>, Error> {
+    let Csr { rows, stored, row_offsets, column_indices, values: old_values, .. } = matrix;
+    let mut positions = executor.unwritten(stored)?;
+    let (mut keys, mut entries) = (executor.unwritten(stored)?, executor.unwritten(stored)?);
+    let intervals = Intervals::new(stored as u64, executor.device());
+    each_width!(&row_offsets, offsets => {
         let kernel = Coo16Keys {
-            rows: matrix.rows as u32,
-            nnz,
+            rows: rows as u32,
+            nnz: stored as u64,
             interval: intervals.length,
             panel_columns: panels.columns as u32,
             column_panels,
             row_offsets: offsets.global(),
-            column_indices: matrix.column_indices.global(),
+            column_indices: column_indices.global(),
             slot_begins: slot_begins.global(),
-            slots: slots.global_mut(),
+            positions: positions.global_mut(),
             keys: keys.global_mut(),
-            entries: rows.global_mut(),
+            entries: entries.global_mut(),
         };
         // SAFETY: the matrix is valid, the slots are its own, and there is an element for each entry, and a warp for each
         // interval.
         unsafe { launch(executor, intervals.grid(executor.device()), kernel) }
     })?;
-    Ok(Order { slots, entries: sorted_together(executor, Sorted { rows, keys })?.rows })
+    drop((row_offsets, column_indices));
+    let entries = sorted_together(executor, Sorted { rows: entries, keys })?.rows;
+    Ok(Order { positions, entries, old_values })
 }
 
 /// The same matrix in CSR, with sorted rows if it was made from CSR. The workspace is 16 bytes an entry, of which 4 are
