@@ -22,8 +22,8 @@ fn words_of<T>(shape: Shape, begin: u32, end: u32, number: u32) -> Words {
 ///
 /// # Safety
 /// The arrays are those of a valid CSR matrix with `rows` rows, each sorted by column, and those of BCSR for it, all but
-/// `values` filled; `counts` has an element for each warp; blocks of threads are made of whole warps, `interval` is a
-/// multiple of 32.
+/// `values` filled; `counts` has an element for each warp; blocks of threads are made of whole warps, with shared memory for
+/// a block for each thread; `interval` is a multiple of 32.
 #[kernel(T: [f32, f64], O: [u32, u64])]
 pub unsafe fn bcsr_from_csr<T: Absent, O: Offset>(
     /// Number of rows.

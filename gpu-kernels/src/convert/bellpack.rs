@@ -110,7 +110,8 @@ pub unsafe fn bellpack_widths(
 /// # Safety
 /// The arrays are those of a valid CSR matrix with `rows` rows, each sorted by column, and those of BELLPACK for it, all
 /// but `first_columns` and `values` filled; `begins` and `listed_columns` are those of BCSR; `partition_rows` is a multiple
-/// of 32; `counts` has an element for each warp; blocks of threads are made of whole warps.
+/// of 32; `counts` has an element for each warp; blocks of threads are made of whole warps, with shared memory for a block
+/// for each thread.
 #[kernel(T: [f32, f64], O: [u32, u64])]
 pub unsafe fn bellpack_from_csr<T: Absent, O: Offset>(
     /// Number of rows.

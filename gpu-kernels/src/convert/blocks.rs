@@ -4,7 +4,8 @@
 //! entry, in the order of CSR, 32 to a word; with the number of bits before each word, the blocks before any entry are
 //! counted with one look at each.
 
-use cuda_std::thread::{grid_threads, index_1d};
+use cuda_std::shared::dynamic;
+use cuda_std::thread::{grid_threads, index_1d, thread_idx_x};
 use cuda_std::warp::{ALL_LANES, WARP_LANES, lane_id, warp_vote_ballot};
 use cuda_std::{Global, GlobalMut, kernel};
 
@@ -193,11 +194,10 @@ impl Shape {
         Words { start: start + u64::from(number * length), distance: count * length }
     }
 
-    /// Where the value of a place is.
+    /// Where the value of a place is; places are counted column by column.
     #[inline(always)]
-    pub fn index<T>(self, words: Words, row_in_block: u32, column: u32) -> u64 {
+    pub fn index<T>(self, words: Words, place: u32) -> u64 {
         let length = word_length::<T>(self.places());
-        let place = column * self.height + row_in_block;
         words.start + u64::from(place / length) * u64::from(words.distance) + u64::from(place % length)
     }
 
@@ -221,10 +221,13 @@ pub(super) struct Part {
     pub parts: u32,
 }
 
-/// Fills every place of a block, those without an entry with the mark, and counts the others.
+/// Fills every place of a block, those without an entry with the mark, and counts the others. The values are collected in
+/// shared memory first, of which each thread has its own: blocks side by side have their words between each other, and a
+/// cache keeps lines that are not full yet for so long only.
 ///
 /// # Safety
-/// The arrays are those of a valid CSR matrix with `rows` rows, each sorted by column; the words are inside `values`.
+/// The arrays are those of a valid CSR matrix with `rows` rows, each sorted by column; the words are inside `values`; there
+/// is shared memory for a block for each thread.
 #[inline(always)]
 #[allow(clippy::too_many_arguments)]
 pub(super) unsafe fn fill_block<T: Absent, O: Offset>(
@@ -238,6 +241,7 @@ pub(super) unsafe fn fill_block<T: Absent, O: Offset>(
     entries: Global<T>,
     values: GlobalMut<T>,
 ) -> u32 {
+    let own = dynamic::<T>(thread_idx_x() / WARP_LANES * shape.places() * WARP_LANES * size_of::<T>() as u32);
     let mut filled = 0;
     let mut row_in_block = 0;
     while row_in_block < shape.height {
@@ -251,11 +255,16 @@ pub(super) unsafe fn fill_block<T: Absent, O: Offset>(
         while column < shape.width {
             let value;
             (value, entry) = sum_of_column(entry, end, first_column.wrapping_add(column), column_indices, entries);
-            values.store(shape.index::<T>(words, row_in_block, column), value);
+            own.store((column * shape.height + row_in_block) * WARP_LANES + lane_id(), value);
             filled += u32::from(!value.is_absent());
             column += 1;
         }
         row_in_block += 1;
+    }
+    let mut place = 0;
+    while place < shape.places() {
+        values.store(shape.index::<T>(words, place), own.load(place * WARP_LANES + lane_id()));
+        place += 1;
     }
     filled
 }
@@ -275,7 +284,7 @@ pub(super) unsafe fn for_each_entry_of_block<T: Absent>(
 ) {
     let mut column = 0;
     while column < shape.width {
-        let value = values.load(shape.index::<T>(words, row_in_block, column));
+        let value = values.load(shape.index::<T>(words, column * shape.height + row_in_block));
         if !value.is_absent() {
             visit(first_column + column, value);
         }

@@ -2,7 +2,7 @@
 
 use gpu_kernels::convert::bcsr::{BcsrCounts, BcsrFromCsr, BcsrParts, CsrFromBcsr};
 
-use super::blocks::{Blocks, Items};
+use super::blocks::{Blocks, Items, with_room_for_blocks};
 use super::places::Filled;
 use super::primitives::{Scan, launch};
 use super::sort::sorted;
@@ -40,7 +40,7 @@ pub fn from_csr<T: Real, K: KernelExecutor>(
     drop((lengths, found));
     let mut values = executor.unwritten(blocks * size.places())?;
     let intervals = Intervals::new(blocks as u64, executor.device());
-    let grid = intervals.grid(executor.device());
+    let grid = with_room_for_blocks::<T>(intervals.grid(executor.device()), size);
     let mut filled = Filled::new(executor, grid)?;
     each_width!(matrix.row_offsets(), row_offsets => {
         let kernel = BcsrFromCsr {
