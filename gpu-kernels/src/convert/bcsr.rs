@@ -1,6 +1,8 @@
 //! CSR to BCSR and back.
 
-use cuda_std::thread::{grid_threads, index_1d};
+use cuda_std::shared::dynamic;
+use cuda_std::thread::{grid_threads, index_1d, thread_idx_x};
+use cuda_std::warp::{WARP_LANES, lane_id};
 use cuda_std::{Global, GlobalMut, kernel};
 
 use super::blocks::{BLOCKS_AT_ONCE, Shape, Words, fill_block, for_each_entry_of_block, store_row_offset};
@@ -18,7 +20,9 @@ fn words_of<T>(shape: Shape, begin: u32, end: u32, number: u32) -> Words {
     shape.interleaved::<T>(start, number - group, (end - begin - group).min(GROUP_BLOCKS))
 }
 
-/// Fills the blocks, one thread a block.
+/// Fills the blocks, one thread a block. Values are collected in shared memory, of which each thread has its own, and then
+/// written at once: neighbours have their words between each other, and a cache keeps lines that are not full for so long
+/// only.
 ///
 /// # Safety
 /// The arrays are those of a valid CSR matrix with `rows` rows, each sorted by column, and those of BCSR for it, all but
@@ -52,14 +56,21 @@ pub unsafe fn bcsr_from_csr<T: Absent, O: Offset>(
     counts: GlobalMut<u32>,
 ) {
     let shape = Shape { height, width };
+    let warp = thread_idx_x() / WARP_LANES;
+    let collected = dynamic::<T>(warp * WARP_LANES * shape.places() * size_of::<T>() as u32);
     let filled = core::cell::Cell::new(0);
     for_each_entry(rows.div_ceil(height), blocks.into(), interval, block_offsets, |block, block_row| {
         let (begin, end) = (block_offsets.load(block_row), block_offsets.load(block_row + 1));
         let words = words_of::<T>(shape, begin, end, block as u32 - begin);
         let first_column = first_columns.load(block);
-        let of_block =
-            fill_block(shape, rows, block_row, first_column, words, row_offsets, column_indices, entries, values);
+        let collect = |place: u32, value: T| collected.store(place * WARP_LANES + lane_id(), value);
+        let of_block = fill_block(shape, rows, block_row, first_column, row_offsets, column_indices, entries, collect);
         filled.set(filled.get() + of_block);
+        let mut place = 0;
+        while place < shape.places() {
+            values.store(shape.index::<T>(words, place), collected.load(place * WARP_LANES + lane_id()));
+            place += 1;
+        }
     });
     store_count_of_warp(filled.get(), counts);
 }

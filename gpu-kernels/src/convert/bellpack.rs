@@ -110,8 +110,7 @@ pub unsafe fn bellpack_widths(
 /// # Safety
 /// The arrays are those of a valid CSR matrix with `rows` rows, each sorted by column, and those of BELLPACK for it, all
 /// but `first_columns` and `values` filled; `begins` and `listed_columns` are those of BCSR; `partition_rows` is a multiple
-/// of 32; `counts` has an element for each warp; blocks of threads are made of whole warps, with shared memory for a block
-/// for each thread.
+/// of 32; `counts` has an element for each warp; blocks of threads are made of whole warps.
 #[kernel(T: [f32, f64], O: [u32, u64])]
 pub unsafe fn bellpack_from_csr<T: Absent, O: Offset>(
     /// Number of rows.
@@ -166,8 +165,8 @@ pub unsafe fn bellpack_from_csr<T: Absent, O: Offset>(
             }
             let (index, words) = lane.block::<T>(shape, step);
             first_columns.store(index, first_column);
-            filled +=
-                fill_block(shape, rows, block_row, first_column, words, row_offsets, column_indices, entries, values);
+            let store = |place: u32, value: T| values.store(shape.index::<T>(words, place), value);
+            filled += fill_block(shape, rows, block_row, first_column, row_offsets, column_indices, entries, store);
         }
         block += u64::from(grid_threads());
     }

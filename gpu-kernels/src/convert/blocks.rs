@@ -4,8 +4,7 @@
 //! entry, in the order of CSR, 32 to a word; with the number of bits before each word, the blocks before any entry are
 //! counted with one look at each.
 
-use cuda_std::shared::dynamic;
-use cuda_std::thread::{grid_threads, index_1d, thread_idx_x};
+use cuda_std::thread::{grid_threads, index_1d};
 use cuda_std::warp::{ALL_LANES, WARP_LANES, lane_id, warp_vote_ballot};
 use cuda_std::{Global, GlobalMut, kernel};
 
@@ -194,7 +193,13 @@ impl Shape {
         Words { start: start + u64::from(number * length), distance: count * length }
     }
 
-    /// Where the value of a place is; places are counted column by column.
+    /// The number of a place, column by column.
+    #[inline(always)]
+    pub fn place(self, row_in_block: u32, column: u32) -> u32 {
+        column * self.height + row_in_block
+    }
+
+    /// Where the value of a place is.
     #[inline(always)]
     pub fn index<T>(self, words: Words, place: u32) -> u64 {
         let length = word_length::<T>(self.places());
@@ -221,13 +226,10 @@ pub(super) struct Part {
     pub parts: u32,
 }
 
-/// Fills every place of a block, those without an entry with the mark, and counts the others. The values are collected in
-/// shared memory first, of which each thread has its own: blocks side by side have their words between each other, and a
-/// cache keeps lines that are not full yet for so long only.
+/// Calls `store` with every place of a block and its value, the mark where there is no entry, and counts the others.
 ///
 /// # Safety
-/// The arrays are those of a valid CSR matrix with `rows` rows, each sorted by column; the words are inside `values`; there
-/// is shared memory for a block for each thread.
+/// The arrays are those of a valid CSR matrix with `rows` rows, each sorted by column.
 #[inline(always)]
 #[allow(clippy::too_many_arguments)]
 pub(super) unsafe fn fill_block<T: Absent, O: Offset>(
@@ -235,13 +237,11 @@ pub(super) unsafe fn fill_block<T: Absent, O: Offset>(
     rows: u32,
     block_row: u32,
     first_column: u32,
-    words: Words,
     row_offsets: Global<O>,
     column_indices: Global<u32>,
     entries: Global<T>,
-    values: GlobalMut<T>,
+    store: impl Fn(u32, T),
 ) -> u32 {
-    let own = dynamic::<T>(thread_idx_x() / WARP_LANES * shape.places() * WARP_LANES * size_of::<T>() as u32);
     let mut filled = 0;
     let mut row_in_block = 0;
     while row_in_block < shape.height {
@@ -255,16 +255,11 @@ pub(super) unsafe fn fill_block<T: Absent, O: Offset>(
         while column < shape.width {
             let value;
             (value, entry) = sum_of_column(entry, end, first_column.wrapping_add(column), column_indices, entries);
-            own.store((column * shape.height + row_in_block) * WARP_LANES + lane_id(), value);
+            store(shape.place(row_in_block, column), value);
             filled += u32::from(!value.is_absent());
             column += 1;
         }
         row_in_block += 1;
-    }
-    let mut place = 0;
-    while place < shape.places() {
-        values.store(shape.index::<T>(words, place), own.load(place * WARP_LANES + lane_id()));
-        place += 1;
     }
     filled
 }
@@ -284,7 +279,7 @@ pub(super) unsafe fn for_each_entry_of_block<T: Absent>(
 ) {
     let mut column = 0;
     while column < shape.width {
-        let value = values.load(shape.index::<T>(words, column * shape.height + row_in_block));
+        let value = values.load(shape.index::<T>(words, shape.place(row_in_block, column)));
         if !value.is_absent() {
             visit(first_column + column, value);
         }

@@ -1,8 +1,9 @@
 //! CSR to BCSR and back.
 
+use cuda_std::launch::Grid;
 use gpu_kernels::convert::bcsr::{BcsrCounts, BcsrFromCsr, BcsrParts, CsrFromBcsr};
 
-use super::blocks::{Blocks, Items, with_room_for_blocks};
+use super::blocks::{Blocks, Items};
 use super::places::Filled;
 use super::primitives::{Scan, launch};
 use super::sort::sorted;
@@ -62,6 +63,18 @@ pub fn from_csr<T: Real, K: KernelExecutor>(
     })?;
     let stored = filled.total()?;
     Ok(Bcsr { rows, columns, stored, block_size: size, block_offsets, first_columns, values })
+}
+
+/// Shared memory that a block of threads has on any GPU, in bytes.
+const SHARED_BYTES: usize = 48 << 10;
+
+/// A grid of as many threads, each of which has shared memory for a block.
+fn with_room_for_blocks<T>(grid: Grid, size: BlockSize) -> Grid {
+    let bytes = (size.places() * size_of::<T>()) as u32;
+    let threads_per_block = grid.threads_per_block.min(SHARED_BYTES as u32 / bytes / 32 * 32);
+    let threads = u64::from(grid.blocks) * u64::from(grid.threads_per_block);
+    let blocks = threads.div_ceil(threads_per_block.into()) as u32;
+    Grid { blocks, threads_per_block, shared_bytes: threads_per_block * bytes }
 }
 
 /// The same matrix in CSR. Takes 8 bytes (12 from 2^32 entries on, or nearly so) for each row and each 32 blocks of it,

@@ -2,7 +2,7 @@
 
 use gpu_kernels::convert::bellpack::{BellpackCounts, BellpackFromCsr, BellpackParts, BellpackWidths, CsrFromBellpack};
 
-use super::blocks::{Blocks, Items, with_room_for_blocks};
+use super::blocks::{Blocks, Items};
 use super::places::Filled;
 use super::primitives::{Array, Scan, launch, one_number};
 use super::radix::{Sorted, sorted_by};
@@ -50,7 +50,7 @@ pub fn from_csr<T: Real, K: KernelExecutor>(
     let mut first_columns = executor.unwritten(blocks)?;
     let mut values = executor.unwritten(blocks.saturating_mul(size.places()))?;
     let listed_columns = found.first_columns(&begins, total)?;
-    let grid = with_room_for_blocks::<T>(executor.device().grid(total_width * partition_rows as u64), size);
+    let grid = executor.device().grid(total_width * partition_rows as u64);
     let mut filled = Filled::new(executor, grid)?;
     each_width!(matrix.row_offsets(), row_offsets => {
         let kernel = BellpackFromCsr {

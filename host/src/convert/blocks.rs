@@ -1,6 +1,5 @@
 //! The dense blocks of a matrix whose rows are sorted: what BCSR and BELLPACK share.
 
-use cuda_std::launch::Grid;
 use gpu_kernels::convert::block_rows::{CountBlocks, ListBlocks, ROW_LANES};
 use gpu_kernels::convert::blocks::{CountMarkedBlocks, ListMarkedBlocks, MarkBlocks};
 
@@ -159,18 +158,6 @@ impl<K: KernelExecutor> Marks<K> {
         let before = Scan::new(executor, &counts)?.offsets_of(1)?;
         Ok(Self { firsts, before })
     }
-}
-
-/// Shared memory that a block of threads has on any GPU, in bytes.
-const SHARED_BYTES: usize = 48 << 10;
-
-/// A grid of as many threads, each of which has shared memory for a block.
-pub(super) fn with_room_for_blocks<T>(grid: Grid, size: BlockSize) -> Grid {
-    let bytes = (size.places() * size_of::<T>()) as u32;
-    let threads_per_block = grid.threads_per_block.min(SHARED_BYTES as u32 / bytes / 32 * 32);
-    let threads = u64::from(grid.blocks) * u64::from(grid.threads_per_block);
-    let blocks = threads.div_ceil(threads_per_block.into()) as u32;
-    Grid { blocks, threads_per_block, shared_bytes: threads_per_block * bytes }
 }
 
 /// How the rows of all blocks are shared out, each in one or more parts.
