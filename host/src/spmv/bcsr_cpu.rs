@@ -37,6 +37,9 @@ struct Rows<'a, T: Real, const R: usize, const C: usize> {
 }
 
 impl<T: Real, const R: usize, const C: usize> RowsVisitor<T> for Rows<'_, T, R, C> {
+    // The loops of other blocks are 10 to 20 % slower with it.
+    const USES_AVX2: bool = values_per_word::<T, R, C>() == 1;
+
     #[inline(always)]
     fn visit<const AVX2: bool>(&self, first_row: usize, y: &mut [T]) {
         #[cfg(target_arch = "x86_64")]

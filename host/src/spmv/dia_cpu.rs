@@ -41,6 +41,8 @@ struct Multiplication<'a, T: Real, const READS_AHEAD: bool> {
 }
 
 impl<T: Real, const READS_AHEAD: bool> RowsVisitor<T> for Multiplication<'_, T, READS_AHEAD> {
+    const USES_AVX2: bool = true;
+
     #[inline(always)]
     fn visit<const AVX2: bool>(&self, first_row: usize, y: &mut [T]) {
         if self.beta == T::ZERO {

@@ -18,6 +18,9 @@ pub(super) const READ_AHEAD_FROM: u128 = 16 << 20;
 
 /// Something to do for some rows, compiled for several kinds of processors: with the same result on all of them.
 pub(super) trait RowsVisitor<T>: Sync {
+    /// Whether vectors of AVX2 make it faster.
+    const USES_AVX2: bool;
+
     /// Computes these elements of y, the first of which is that of `first_row`. To be inlined always, so that it is
     /// compiled for AVX2 where the processor has it.
     fn visit<const AVX2: bool>(&self, first_row: usize, y: &mut [T]);
@@ -36,14 +39,14 @@ pub(super) fn share_out<T: Send>(y: &mut [T], rows_at_once: usize, work: usize, 
 }
 
 /// Visits with vectors as wide as the processor's. Those of AVX-512 were slower than those of AVX2.
-fn visit<T>(visitor: &impl RowsVisitor<T>, first_row: usize, y: &mut [T]) {
+fn visit<T, V: RowsVisitor<T>>(visitor: &V, first_row: usize, y: &mut [T]) {
     #[cfg(target_arch = "x86_64")]
     {
         #[target_feature(enable = "avx2")]
         fn visit_with_avx2<T>(visitor: &impl RowsVisitor<T>, first_row: usize, y: &mut [T]) {
             visitor.visit::<true>(first_row, y);
         }
-        if std::arch::is_x86_feature_detected!("avx2") {
+        if V::USES_AVX2 && std::arch::is_x86_feature_detected!("avx2") {
             // SAFETY: the processor has these instructions.
             return unsafe { visit_with_avx2(visitor, first_row, y) };
         }
