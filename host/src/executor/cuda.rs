@@ -205,15 +205,17 @@ impl Cuda {
         kernels.last.push_str(entry);
         // Launched before, as almost always: one look.
         if let Some(kernel) = kernels.loaded.get(entry)
-            && grid.shared_bytes <= kernel.shared_bytes
+            && grid.shared_bytes == kernel.shared_bytes
         {
             return Ok(kernel.function);
         }
         let kernel = self.load(&mut kernels, entry)?;
-        if grid.shared_bytes > kernel.shared_bytes {
-            if grid.shared_bytes > ALWAYS_SHARED_BYTES {
-                allow_shared(kernel.function, grid, entry)?;
-            }
+        // Never less than before: another thread may be about to launch larger blocks.
+        if grid.shared_bytes > kernel.allowed_bytes {
+            allow_shared(kernel.function, grid, entry)?;
+            kernel.allowed_bytes = grid.shared_bytes;
+        }
+        if grid.shared_bytes != kernel.shared_bytes {
             self.leave_cache(kernel.function, grid, entry)?;
             kernel.shared_bytes = grid.shared_bytes;
         }
@@ -226,7 +228,10 @@ impl Cuda {
         if !kernels.loaded.contains_key(entry) {
             let module = Module::from_ptx(self.ptx.module(entry).ok_or_else(missing)?, &[]).map_err(cuda(entry))?;
             let function = module.get_function(entry).map_err(cuda(entry))?.to_raw();
-            kernels.loaded.insert(entry.to_owned(), LoadedKernel { module, function, shared_bytes: 0 });
+            kernels.loaded.insert(
+                entry.to_owned(),
+                LoadedKernel { module, function, allowed_bytes: ALWAYS_SHARED_BYTES, shared_bytes: 0 },
+            );
         }
         kernels.loaded.get_mut(entry).ok_or_else(missing)
     }
@@ -369,7 +374,9 @@ struct LoadedKernel {
     /// Where the function is: it must stay.
     module: Module,
     function: CUfunction,
-    /// The most shared memory of a block that it was told of.
+    /// The most shared memory that a block may have.
+    allowed_bytes: u32,
+    /// The shared memory of the blocks that it was launched in last, for which it leaves the rest to the cache.
     shared_bytes: u32,
 }
 
