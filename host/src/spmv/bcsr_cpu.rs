@@ -140,7 +140,7 @@ mod tests {
 
     /// Rows of different numbers of blocks, up to two groups, with blocks that are not full or reach over the edge.
     fn matrix<T: Real>() -> Csr<T> {
-        let (rows, columns) = (if cfg!(miri) { 40 } else { 400 }, 200);
+        let (rows, columns) = if cfg!(miri) { (10, 150) } else { (400, 200) };
         let columns_of = |row: usize| (0..columns).filter(move |column| column * 7 % 40 <= row / 3 % 41);
         let offsets = Offsets::from_lengths((0..rows).map(|row| columns_of(row).count()));
         let column_indices: Vec<u32> = (0..rows).flat_map(columns_of).map(|column| column as u32).collect();
@@ -164,7 +164,9 @@ mod tests {
 
     #[test]
     fn blocks_give_what_rows_give() {
-        for &size in BlockSize::ALL {
+        // In an interpreter, those with single values and with words.
+        let sizes = if cfg!(miri) { &[BlockSize::B3x3, BlockSize::B2x2] } else { BlockSize::ALL };
+        for &size in sizes {
             check::<f32>(size);
             check::<f64>(size);
         }
@@ -172,8 +174,9 @@ mod tests {
 
     #[test]
     fn any_processor_gives_the_same_bits() {
-        let matrix = Bcsr::try_from_csr(&matrix::<f64>(), BlockSize::B3x3, FillLimit::default()).unwrap();
-        let x: Vec<f64> = (0..200).map(|column| f64::from(column).sin()).collect();
+        let csr = matrix::<f64>();
+        let matrix = Bcsr::try_from_csr(&csr, BlockSize::B3x3, FillLimit { times_csr: f64::INFINITY }).unwrap();
+        let x: Vec<f64> = (0..csr.columns()).map(|column| (column as f64).sin()).collect();
         let mut y = vec![f64::NAN; matrix.rows()];
         let mut plain = y.clone();
         multiply_on_cpu(&matrix, HostOperands { alpha: 0.7, x: &x, beta: 0.0, y: &mut y });
