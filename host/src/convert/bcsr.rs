@@ -13,7 +13,7 @@ use crate::executor::KernelExecutor;
 use crate::format::{Bcsr, BlockSize, Csr, FillLimit, bcsr_bytes_of};
 use crate::memory::Buffer;
 use crate::real::Real;
-use crate::spmv::Intervals;
+use crate::spmv::{ALWAYS_SHARED_BYTES, Intervals};
 
 /// The same matrix as `matrix`, in BCSR with blocks of `size`. Takes 4 bytes for each row, or 12 for each block row if that
 /// is more; where a row has more than 1024 entries, half a byte for each entry; and, where rows are not sorted, a second
@@ -65,13 +65,10 @@ pub fn from_csr<T: Real, K: KernelExecutor>(
     Ok(Bcsr { rows, columns, stored, block_size: size, block_offsets, first_columns, values })
 }
 
-/// Shared memory that a block of threads has on any GPU, in bytes.
-const SHARED_BYTES: usize = 48 << 10;
-
 /// A grid of as many threads, each of which has shared memory for a block.
 fn with_room_for_blocks<T>(grid: Grid, size: BlockSize) -> Grid {
     let bytes = (size.places() * size_of::<T>()) as u32;
-    let threads_per_block = grid.threads_per_block.min(SHARED_BYTES as u32 / bytes / 32 * 32);
+    let threads_per_block = grid.threads_per_block.min(ALWAYS_SHARED_BYTES / bytes / 32 * 32);
     let threads = u64::from(grid.blocks) * u64::from(grid.threads_per_block);
     let blocks = threads.div_ceil(threads_per_block.into()) as u32;
     Grid { blocks, threads_per_block, shared_bytes: threads_per_block * bytes }

@@ -32,8 +32,8 @@ use crate::format::{Csr, FillLimit, Format, Matrix};
 use crate::memory::{Buffer, Element, Memory};
 use crate::real::Real;
 use crate::spmv::{
-    Device, KernelResources, MultivectorOperands, Operands, Tuning, Workspace, launches, multivector_launches,
-    transposed_launches,
+    ALWAYS_SHARED_BYTES, Device, KernelResources, MultivectorOperands, Operands, Tuning, Workspace, launches,
+    multivector_launches, transposed_launches,
 };
 
 /// The executor that runs on an NVIDIA GPU.
@@ -69,9 +69,6 @@ pub struct Cuda {
 
 /// Bytes of shared memory that the driver takes for itself in each block.
 const RESERVED_SHARED_BYTES: u32 = 1024;
-
-/// Bytes of shared memory that a block may have without asking.
-const ALWAYS_SHARED_BYTES: u32 = 48 << 10;
 
 /// The kernels that were used.
 #[derive(Default)]

@@ -96,13 +96,13 @@ impl Pool {
         &self.stream
     }
 
-    /// Keeps memory that is freed, as long as arrays and what is kept have at most so many bytes.
-    pub fn keep(&self, bytes: u64) -> CUresult {
-        let Some(Handle(pool)) = self.handle else { return CUresult::CUDA_SUCCESS };
-        let mut bytes = bytes;
+    /// Keeps memory that is freed, as long as arrays and what is kept have at most so many bytes. Where the driver refuses,
+    /// less is kept.
+    pub fn keep(&self, mut bytes: u64) {
+        let Some(Handle(pool)) = self.handle else { return };
         let value = (&raw mut bytes).cast::<c_void>();
         // SAFETY: this attribute is a number of 64 bits.
-        unsafe { cuMemPoolSetAttribute(pool, CUmemPool_attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, value) }
+        unsafe { cuMemPoolSetAttribute(pool, CUmemPool_attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, value) };
     }
 
     /// Bytes that are kept for later arrays, of any executor of this device.

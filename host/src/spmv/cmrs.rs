@@ -6,15 +6,12 @@ use gpu_kernels::Offset;
 use gpu_kernels::cmrs::{self, BUFFERS, LARGEST_HEIGHT, PADDED_HEIGHT, PADDING, column_of, row_in_strip};
 use rayon::prelude::*;
 
-use super::{Device, HostOperands, Operands, update};
+use super::{ALWAYS_SHARED_BYTES, Device, HostOperands, Operands, update};
 use crate::format::{Cmrs, CmrsPadded, Offsets};
 use crate::memory::{Buffer, Memory};
 use crate::real::Real;
 
 const WARP_LANES: usize = 32;
-
-/// Shared memory that every GPU gives a block.
-const SHARED_BYTES: usize = 48 * 1024;
 
 /// Mean row length from which on strips are read from whole cache lines on (§6.3).
 const ALIGNED_FROM_MEAN: usize = 32;
@@ -23,10 +20,10 @@ const ALIGNED_FROM_MEAN: usize = 32;
 const STRIPS_AT_ONCE: usize = 64;
 
 /// A grid for strips of unequal length, with a warp for each and so many bytes of shared memory for each warp: blocks are of the usual size,
-/// or as large as [`SHARED_BYTES`] allow.
+/// or as large as [`ALWAYS_SHARED_BYTES`] allow.
 fn grid(device: &Device, strips: usize, bytes_per_warp: usize) -> Grid {
     let usual = device.tuning.threads_per_block as usize / WARP_LANES;
-    let warps = usual.min(SHARED_BYTES / bytes_per_warp);
+    let warps = usual.min(ALWAYS_SHARED_BYTES as usize / bytes_per_warp);
     let grid = device.uneven_grid_of_blocks((strips * WARP_LANES) as u64, (warps * WARP_LANES) as u32);
     Grid { shared_bytes: (warps * bytes_per_warp) as u32, ..grid }
 }

@@ -39,6 +39,7 @@ pub(crate) use intervals::Intervals;
 pub use multivector::{Layout, Multivector, MultivectorOperands};
 pub(crate) use multivector::{multiply_multivector_on_cpu, multivector_carries, multivector_launches, no_multivectors};
 pub(crate) use transposed::{multiply_transposed_on_cpu, not_transposed, transposed_launches};
+pub(crate) use tuning::ALWAYS_SHARED_BYTES;
 pub use tuning::{Device, KernelResources, Tuning};
 
 /// The operands of y ← α A x + β y. With β = 0, y is overwritten and never read.

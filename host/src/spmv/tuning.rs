@@ -48,6 +48,9 @@ impl Default for Tuning {
     }
 }
 
+/// Bytes of shared memory that every GPU gives a block without being asked for more.
+pub(crate) const ALWAYS_SHARED_BYTES: u32 = 48 << 10;
+
 /// Waves of blocks at least, where they are better than warps that stay.
 const UNEVEN_WAVES: u32 = 16;
 
