@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use warp_spmv::executor::{Cpu, Executor};
+use warp_spmv::executor::Cpu;
 use warp_spmv::format::{BlockSize, FillLimit, HybSplit, Lanes, StripHeight};
 use warp_spmv::synthetic::Generator;
 use warp_spmv::{Format, Plan};
@@ -45,14 +45,14 @@ fn cpu(criterion: &mut Criterion) {
         group.time(unit.name(), || (), |()| plan.apply(1.0, &x, 0.0, &mut y).unwrap());
 
         for &format in FORMATS {
-            let convert = |matrix| cpu.convert(matrix, format, FillLimit::default());
+            let convert = |matrix: warp_spmv::Csr<f64>| matrix.convert(&cpu, format, FillLimit::default());
             // What a matrix does not suit is left out.
             if convert(matrix.clone()).is_err() {
                 continue;
             }
             group.time(&format!("{format} from CSR"), || matrix.clone(), |matrix| convert(matrix).unwrap());
             let converted = || convert(matrix.clone()).unwrap();
-            group.time(&format!("{format} to CSR"), converted, |matrix| cpu.to_csr(matrix).unwrap());
+            group.time(&format!("{format} to CSR"), converted, |matrix| matrix.into_csr_on(&cpu).unwrap());
         }
         group.finish(unit.name());
     }

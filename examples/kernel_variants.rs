@@ -15,8 +15,8 @@ use lab::peers::{BOUND, Prepared, WithPeers};
 use lab::record::Times;
 use lab::subject::Subject;
 use lab::vectors::random_vector;
+use warp_spmv::device::Tuning;
 use warp_spmv::executor::{Cuda, Executor};
-use warp_spmv::spmv::Tuning;
 use warp_spmv::synthetic::Generator;
 use warp_spmv::verify::{Exact, exact, verify};
 use warp_spmv::{Csr, Error, Format, Plan, Real, Vector};
@@ -83,7 +83,7 @@ impl Variant {
 
 /// Something that overwrites y with A x.
 enum Contender<'a, T: Real> {
-    Own(Box<Plan<'a, T, Cuda>>),
+    Own(Box<Plan<T, Cuda>>),
     Peer(Box<dyn Prepared<T, Cuda> + 'a>),
 }
 
@@ -142,7 +142,7 @@ fn compare<T: Real>(
     let exact = exact(&matrix, T::ONE, &x, T::ZERO, &vec![T::ZERO; matrix.rows()])?;
     let (_, first) = &executors[0];
     let mut chill = first.chill()?.ok_or("the GPU has no way to clear its caches")?;
-    let csr = first.upload_csr(matrix.clone())?;
+    let csr = matrix.clone().upload(first)?;
     let peers = first.peers::<T>().present;
     for &format in &arguments.format {
         println!("{generator} {} {}", T::PRECISION, format.name());

@@ -29,7 +29,7 @@ fn cycles<E: Executor>(executor: &E, matrix: &Csr<f64>, count: usize) {
         let mut plan = Plan::new(executor, matrix.clone(), format).unwrap();
         let mut y = executor.zeros(matrix.rows()).unwrap();
         plan.apply(1.0, &x, 0.0, &mut y).unwrap();
-        assert_eq!(executor.to_csr(plan.into_matrix()).unwrap().nnz(), matrix.nnz());
+        assert_eq!(plan.into_matrix().into_csr_on(executor).unwrap().nnz(), matrix.nnz());
     }
 }
 

@@ -159,6 +159,13 @@ pub enum Error {
     /// The warp emulator caught a kernel doing something that a GPU does not define.
     #[error("emulator: {0}")]
     Emulator(Box<warp_emulator::Fault>),
+    /// An array of another executor, which may still be working on it, was given to one that cannot order its own work
+    /// after that.
+    #[error("{what}: an array belongs to another executor; take a copy of it with `Cuda::copy_of`")]
+    Foreign {
+        /// What was to be done with the array.
+        what: String,
+    },
     /// The CUDA driver refused something.
     #[error("CUDA: {what}: {reason}")]
     Cuda {

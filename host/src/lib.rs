@@ -20,6 +20,7 @@
 
 pub mod convert;
 pub mod dense;
+pub mod device;
 pub mod error;
 pub mod executor;
 pub mod format;

@@ -124,8 +124,20 @@ pub fn zeros<T: Element>(length: usize) -> Result<Vec<T>, Error> {
     bytemuck::allocation::try_zeroed_vec(length).map_err(|()| Error::OutOfMemory { what: "an array", bytes })
 }
 
+/// A copy of an array in the host's memory.
+///
+/// # Errors
+/// When memory runs out.
+pub(crate) fn copy<T: Element>(array: &[T]) -> Result<Vec<T>, Error> {
+    let mut copy = Vec::new();
+    let bytes = size_of_val(array) as u128;
+    copy.try_reserve_exact(array.len()).map_err(|_| Error::OutOfMemory { what: "a copy of an array", bytes })?;
+    copy.extend_from_slice(array);
+    Ok(copy)
+}
+
 /// A way from one memory to another.
-pub trait Transfer<From: Memory, To: Memory> {
+pub(crate) trait Transfer<From: Memory, To: Memory> {
     /// Moves one array. Between memories of the same kind this is free.
     fn transfer<T: Element>(&self, array: From::Buffer<T>) -> Result<To::Buffer<T>, Error>;
 }

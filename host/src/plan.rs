@@ -1,12 +1,15 @@
 //! A matrix on an executor, ready to be multiplied.
 
 use crate::error::Error;
-use crate::executor::{Executor, Upload};
+use crate::executor::Executor;
 use crate::format::{Csr, FillLimit, Format, Matrix};
 use crate::memory::{Buffer, Memory};
 use crate::real::Real;
 use crate::select::{Analysis, Choice, Selection, choose};
-use crate::spmv::{Multivector, MultivectorOperands, Operands, Workspace, carries, multivector_carries, products};
+use crate::spmv::{
+    Multivector, MultivectorOperands, MultivectorProduct, Operands, Product, ProductOperands, TransposedProduct,
+    Workspace, carries, multivector_carries, products,
+};
 
 /// A vector in the memory of executor `E`.
 pub type Vector<T, E> = <<E as Executor>::Memory as Memory>::Buffer<T>;
@@ -30,24 +33,31 @@ const REPETITIONS: usize = 7;
 /// A matrix in the memory of an executor, in a format, with the workspace that multiplying it takes: at most a number for
 /// each warp of the device; for [`Format::Coo16`] a number for each row panel and, but on a CPU, each entry.
 ///
-/// The plan owns both, so that no workspace is ever used with another matrix, or after its matrix is gone; and it does
-/// not outlive its executor:
+/// The plan owns both, so that no workspace is ever used with another matrix, or after its matrix is gone; and it holds
+/// a handle of its executor, so that a struct can keep it with the vectors that it multiplies:
 ///
-/// ```compile_fail,E0505
-/// # use host::executor::{Cpu, Executor};
-/// # use host::{Csr, Format, Plan};
-/// # fn main() -> Result<(), host::Error> {
-/// let cpu = Cpu::new();
-/// let matrix = Csr::try_from_triplets(1, 1, &[0], &[0], &[1.0])?;
-/// let mut plan = Plan::new(&cpu, matrix, Format::Coo)?;
-/// let (x, mut y) = (vec![2.0], vec![0.0]);
-/// drop(cpu);
-/// plan.apply(1.0, &x, 0.0, &mut y)?; // The executor is gone.
-/// # Ok(())
-/// # }
+/// ```
+/// # use host::executor::Cpu;
+/// # use host::{Csr, Error, Format, Plan, Vector};
+/// struct Heat {
+///     plan: Plan<f64, Cpu>,
+///     temperatures: Vector<f64, Cpu>,
+///     changes: Vector<f64, Cpu>,
+/// }
+///
+/// impl Heat {
+///     fn new(matrix: Csr<f64>, temperatures: Vec<f64>) -> Result<Self, Error> {
+///         let changes = vec![0.0; temperatures.len()];
+///         Ok(Self { plan: Plan::new(&Cpu::new(), matrix, Format::Coo)?, temperatures, changes })
+///     }
+///
+///     fn step(&mut self) -> Result<(), Error> {
+///         self.plan.apply(0.1, &self.temperatures, 0.0, &mut self.changes)
+///     }
+/// }
 /// ```
 ///
-/// Nor can the matrix be taken out and the plan be used after that:
+/// The matrix cannot be taken out and the plan be used after that:
 ///
 /// ```compile_fail,E0382
 /// # use host::executor::{Cpu, Executor};
@@ -62,8 +72,8 @@ const REPETITIONS: usize = 7;
 /// # Ok(())
 /// # }
 /// ```
-pub struct Plan<'e, T: Real, E: Executor> {
-    executor: &'e E,
+pub struct Plan<T: Real, E: Executor> {
+    executor: E,
     format: Format,
     matrix: Matrix<T, E::Memory>,
     workspace: Workspace<T, E::Memory>,
@@ -73,14 +83,14 @@ pub struct Plan<'e, T: Real, E: Executor> {
     choice: Option<Choice>,
 }
 
-impl<'e, T: Real, E: Executor> Plan<'e, T, E> {
+impl<T: Real, E: Executor> Plan<T, E> {
     /// Moves `matrix` to the executor and converts it to `format` there, with the default [`PlanOptions`]: while it is
     /// converted, the executor's memory holds both. Where that is too much, [`from_matrix`](Self::from_matrix) takes
     /// one that was converted on the host.
     ///
     /// # Errors
     /// When the format would take more than the default [`FillLimit`], or memory runs out.
-    pub fn new(executor: &'e E, matrix: Csr<T>, format: Format) -> Result<Self, Error> {
+    pub fn new(executor: &E, matrix: Csr<T>, format: Format) -> Result<Self, Error> {
         Self::with_options(executor, matrix, format, PlanOptions::default())
     }
 
@@ -89,7 +99,7 @@ impl<'e, T: Real, E: Executor> Plan<'e, T, E> {
     ///
     /// # Errors
     /// When the format cannot keep to the options, or memory runs out.
-    pub fn with_options(executor: &'e E, matrix: Csr<T>, format: Format, options: PlanOptions) -> Result<Self, Error> {
+    pub fn with_options(executor: &E, matrix: Csr<T>, format: Format, options: PlanOptions) -> Result<Self, Error> {
         if format == Format::Auto {
             let selection = Selection { fill_limit: options.fill_limit, ..Selection::default() };
             let plan = Self::automatic(executor, matrix, &selection)?;
@@ -99,7 +109,7 @@ impl<'e, T: Real, E: Executor> Plan<'e, T, E> {
             return Err(not_reproducible(format));
         }
         let format = format.resolve(&matrix);
-        let matrix = executor.convert(executor.upload_csr(matrix)?, format, options.fill_limit)?;
+        let matrix = matrix.upload(executor)?.convert(executor, format, options.fill_limit)?;
         Ok(Self { reproducible: options.reproducible, ..Self::from_converted(executor, matrix, format)? })
     }
 
@@ -110,11 +120,11 @@ impl<'e, T: Real, E: Executor> Plan<'e, T, E> {
     ///
     /// # Errors
     /// When no format can be chosen, memory runs out, or the device fails.
-    pub fn automatic(executor: &'e E, matrix: Csr<T>, selection: &Selection) -> Result<Self, Error> {
+    pub fn automatic(executor: &E, matrix: Csr<T>, selection: &Selection) -> Result<Self, Error> {
         let analysis = Analysis::new(&matrix);
         let mut choice = choose(&analysis, executor.device(), selection)?;
         let candidates = choice.to_measure(selection.measure);
-        let mut csr = executor.upload_csr(matrix)?;
+        let mut csr = matrix.upload(executor)?;
         if !candidates.is_empty() {
             let measured: Vec<_> =
                 candidates.iter().map(|&format| (format, measure(executor, &csr, format, selection).ok())).collect();
@@ -130,9 +140,9 @@ impl<'e, T: Real, E: Executor> Plan<'e, T, E> {
             // Only an estimate of the bytes can be wrong.
             let copy = match choice.is_exact() {
                 true => None,
-                false => Some(executor.duplicate_csr(&csr)?),
+                false => Some(csr.duplicate(executor)?),
             };
-            match (executor.convert(csr, choice.format, selection.fill_limit), copy) {
+            match (csr.convert(executor, choice.format, selection.fill_limit), copy) {
                 (Err(Error::Fill { .. } | Error::TooLarge { .. }), Some(copy)) => {
                     choice.take(&[(choice.format, None)], selection)?;
                     csr = copy;
@@ -154,12 +164,12 @@ impl<'e, T: Real, E: Executor> Plan<'e, T, E> {
     ///
     /// # Errors
     /// When memory runs out.
-    pub fn from_matrix(executor: &'e E, matrix: Matrix<T>, format: Format) -> Result<Self, Error> {
+    pub fn from_matrix(executor: &E, matrix: Matrix<T>, format: Format) -> Result<Self, Error> {
         let format = match &matrix {
             Matrix::Csr(matrix) => format.resolve(matrix),
             _ => format,
         };
-        Self::from_converted(executor, matrix.transfer(&Upload(executor))?, format)
+        Self::from_converted(executor, matrix.upload(executor)?, format)
     }
 
     /// Takes a matrix that is already in the executor's memory, stored as `format` needs it. A format that
@@ -167,9 +177,9 @@ impl<'e, T: Real, E: Executor> Plan<'e, T, E> {
     ///
     /// # Errors
     /// When memory runs out, or blocks of the device may not have the shared memory that [`Format::Coo16`] takes.
-    pub fn from_converted(executor: &'e E, matrix: Matrix<T, E::Memory>, format: Format) -> Result<Self, Error> {
+    pub fn from_converted(executor: &E, matrix: Matrix<T, E::Memory>, format: Format) -> Result<Self, Error> {
         let workspace = workspace(executor, &matrix, format)?;
-        Ok(Self { executor, format, matrix, workspace, reproducible: false, choice: None })
+        Ok(Self { executor: executor.clone(), format, matrix, workspace, reproducible: false, choice: None })
     }
 
     /// Takes another format that is stored the same way, as [`Format::storage`] tells; the matrix stays where it is. A
@@ -181,7 +191,7 @@ impl<'e, T: Real, E: Executor> Plan<'e, T, E> {
         if self.reproducible && !format.reproducible() {
             return Err(not_reproducible(format));
         }
-        self.workspace = workspace(self.executor, &self.matrix, format)?;
+        self.workspace = workspace(&self.executor, &self.matrix, format)?;
         self.format = format;
         Ok(())
     }
@@ -192,7 +202,8 @@ impl<'e, T: Real, E: Executor> Plan<'e, T, E> {
     /// When a vector does not fit the matrix, or the device fails.
     pub fn apply(&mut self, alpha: T, x: &Vector<T, E>, beta: T, y: &mut Vector<T, E>) -> Result<(), Error> {
         let operands = Operands { alpha, x, beta, y };
-        self.executor.multiply(&self.matrix, self.format, operands, &mut self.workspace)
+        let (matrix, format, workspace) = (&self.matrix, self.format, &mut self.workspace);
+        self.executor.run::<Product<T>>(ProductOperands { matrix, format, operands, workspace })
     }
 
     /// Y ← α A X + β Y for several vectors at once; with β = 0, Y is overwritten and never read. X has `shape.vectors`
@@ -221,7 +232,8 @@ impl<'e, T: Real, E: Executor> Plan<'e, T, E> {
         }
         self.workspace.carry_rows_known = false;
         let operands = MultivectorOperands { shape, alpha, x, beta, y };
-        self.executor.multiply_multivector(&self.matrix, self.format, operands, &mut self.workspace)
+        let (matrix, format, workspace) = (&self.matrix, self.format, &mut self.workspace);
+        self.executor.run::<MultivectorProduct<T>>(ProductOperands { matrix, format, operands, workspace })
     }
 
     /// y ← α Aᵀ x + β y without storing the transpose; with β = 0, y is overwritten and never read. x has an element
@@ -241,7 +253,7 @@ impl<'e, T: Real, E: Executor> Plan<'e, T, E> {
             let what = format!("{}, transposed,", self.format);
             return Err(Error::NotReproducible { what, instead: "make a plan of Csr::transposed" });
         }
-        self.executor.multiply_transposed(&self.matrix, self.format, Operands { alpha, x, beta, y })
+        self.executor.run::<TransposedProduct<T>>((&self.matrix, self.format, Operands { alpha, x, beta, y }))
     }
 
     /// The format that is multiplied with: where the one asked for stands for others, the one that
@@ -253,6 +265,11 @@ impl<'e, T: Real, E: Executor> Plan<'e, T, E> {
     /// The matrix, which is then no longer a plan's.
     pub fn into_matrix(self) -> Matrix<T, E::Memory> {
         self.matrix
+    }
+
+    /// The executor.
+    pub fn executor(&self) -> &E {
+        &self.executor
     }
 
     /// The matrix.
@@ -268,7 +285,7 @@ fn measure<T: Real, E: Executor>(
     format: Format,
     selection: &Selection,
 ) -> Result<f64, Error> {
-    let matrix = executor.convert(executor.duplicate_csr(csr)?, format, selection.fill_limit)?;
+    let matrix = csr.duplicate(executor)?.convert(executor, format, selection.fill_limit)?;
     let x = executor.zeros(matrix.columns())?;
     let mut y = executor.zeros(matrix.rows())?;
     let mut plan = Plan::from_converted(executor, matrix, format)?;

@@ -1,18 +1,20 @@
 //! Solves with triangular matrices on every executor, level by level.
 
-use cuda_std::launch::{Grid, Kernel, Launch};
+use std::marker::PhantomData;
+
+use cuda_std::launch::{Call, Grid, Launch};
 use cuda_std::{Global, GlobalMut};
 use gpu_kernels::Offset;
 use gpu_kernels::triangular::TriangularLevels;
 use rayon::prelude::*;
 
-use crate::dense::Summation;
+use crate::dense::{Summation, with_summation};
+use crate::device::Device;
 use crate::error::{Error, check_length};
-use crate::executor::Executor;
+use crate::executor::operation::{Arithmetic, Executor, KernelExecutor, Operation};
 use crate::format::{Csr, Offsets};
 use crate::memory::{Buffer, HostMemory, Memory};
 use crate::real::Real;
-use crate::spmv::Device;
 
 /// Lanes that work on a level at most for it to be small: several small levels are one launch of one block, because a
 /// launch takes longer than such a level. Not more: neighbouring rows of a level read x far apart, about one sector a cycle
@@ -106,7 +108,7 @@ impl<T: Real, M: Memory> Triangular<T, M> {
         let inverse_diagonal = order.iter().map(|&row| inverse_diagonal[row as usize]).collect();
         let lanes = lanes_for(rows, beside_diagonal.nnz());
         Ok(Self {
-            entries: executor.upload_csr(Csr::try_new(rows, rows, offsets, column_indices, values)?)?,
+            entries: Csr::try_new(rows, rows, offsets, column_indices, values)?.upload(executor)?,
             order: executor.upload(order)?,
             inverse_diagonal: executor.upload(inverse_diagonal)?,
             level_offsets: executor.upload(levels.clone())?,
@@ -190,7 +192,28 @@ fn batches(levels: &[u32], lanes: u32) -> Vec<Batch> {
     batches
 }
 
-/// The operands of [`Executor::solve_triangular`], x ← T⁻¹ b.
+/// x ← T⁻¹ b for a triangular T.
+pub struct TriangularSolve<T>(PhantomData<T>);
+
+impl<T: Real> Operation for TriangularSolve<T> {
+    type Operands<'a, M: Memory> = TriangularOperands<'a, T, M>;
+    type Output<M: Memory> = ();
+
+    fn by_kernels<K: KernelExecutor>(
+        executor: &K,
+        operands: TriangularOperands<'_, T, K::Memory>,
+    ) -> Result<(), Error> {
+        let launches = solve_launches(operands, executor.device())?;
+        // SAFETY: the lengths were checked, the matrix keeps its invariants, the arrays are borrowed, and x exclusively.
+        unsafe { executor.launch_all(&launches) }
+    }
+
+    fn on_host(arithmetic: Arithmetic, operands: TriangularOperands<'_, T, HostMemory>) -> Result<(), Error> {
+        with_summation!(arithmetic, S => solve_on_host::<T, S>(operands))
+    }
+}
+
+/// The operands of [`TriangularSolve`].
 pub struct TriangularOperands<'a, T: Real, M: Memory> {
     /// T.
     pub matrix: &'a Triangular<T, M>,
@@ -208,7 +231,7 @@ impl<T: Real, M: Memory> TriangularOperands<'_, T, M> {
 }
 
 /// The launches of x ← T⁻¹ b, in order.
-pub(crate) fn solve_launches<T: Real, M: Memory>(
+fn solve_launches<T: Real, M: Memory>(
     operands: TriangularOperands<'_, T, M>,
     device: &Device,
 ) -> Result<Vec<Launch>, Error> {
@@ -216,11 +239,11 @@ pub(crate) fn solve_launches<T: Real, M: Memory>(
     let TriangularOperands { matrix, b, x } = operands;
     let (b, x) = (b.global(), x.global_mut());
     let launch = |&batch: &Batch| {
-        let kernel = match matrix.entries.row_offsets() {
+        let call = match matrix.entries.row_offsets() {
             Offsets::Narrow(offsets) => kernel(matrix, batch, offsets.global(), b, x),
             Offsets::Wide(offsets) => kernel(matrix, batch, offsets.global(), b, x),
         };
-        Launch { grid: grid(batch, device), kernel }
+        Launch { grid: grid(batch, device), call }
     };
     Ok(matrix.batches.iter().map(launch).collect())
 }
@@ -241,15 +264,15 @@ fn kernel<T: Real, O: Offset, M: Memory>(
     row_offsets: Global<O>,
     b: Global<T>,
     x: GlobalMut<T>,
-) -> Box<dyn Kernel> {
+) -> Call {
     fn with_lanes<T: Real, O: Offset, M: Memory, const LANES: u32>(
         matrix: &Triangular<T, M>,
         Batch { first_level, end_level, .. }: Batch,
         row_offsets: Global<O>,
         b: Global<T>,
         x: GlobalMut<T>,
-    ) -> Box<dyn Kernel> {
-        Box::new(TriangularLevels::<T, O, LANES> {
+    ) -> Call {
+        Call::new(TriangularLevels::<T, O, LANES> {
             first_level,
             end_level,
             level_offsets: matrix.level_offsets.global(),
@@ -270,9 +293,7 @@ fn kernel<T: Real, O: Offset, M: Memory>(
 }
 
 /// x ← T⁻¹ b on the host: large levels in parallel. The result does not depend on the number of threads.
-pub(crate) fn solve_on_host<T: Real, S: Summation>(
-    operands: TriangularOperands<'_, T, HostMemory>,
-) -> Result<(), Error> {
+fn solve_on_host<T: Real, S: Summation>(operands: TriangularOperands<'_, T, HostMemory>) -> Result<(), Error> {
     operands.check()?;
     let TriangularOperands { matrix, b, x } = operands;
     let element = |place: usize, x: &[T]| {

@@ -108,7 +108,7 @@ fn of_calls<E: Executor>(executor: &E) -> Result<(f64, f64), Error> {
 /// On NVIDIA GPUs, by kernels of our own and the driver's copy.
 #[cfg(feature = "cuda")]
 pub(crate) mod cuda {
-    use cuda_std::launch::{Grid, Kernel, Launch};
+    use cuda_std::launch::{Call, Grid, Launch};
     use gpu_kernels::ceiling::{Gather, ReadOnly, SECTOR_BYTES};
     use host::executor::{Cuda, CudaBuffer, KernelExecutor};
     use host::memory::Buffer;
@@ -167,7 +167,7 @@ pub(crate) mod cuda {
 
     fn read(gpu: &Cuda, from: &CudaBuffer<f64>, waves: u32, sums: &mut CudaBuffer<f64>) -> Result<(), Error> {
         let kernel = ReadOnly { count: from.len() as u64, from: from.global(), sums: sums.global_mut() };
-        launch(gpu, waves, Box::new(kernel))
+        launch(gpu, waves, Call::new(kernel))
     }
 
     /// Reads as many sectors as there are in all, each among the first `sectors`.
@@ -180,13 +180,13 @@ pub(crate) mod cuda {
     ) -> Result<(), Error> {
         let count = (from.len() * size_of::<f64>()) as u64 / SECTOR_BYTES;
         let kernel = Gather { count, sectors, from: from.global(), sums: sums.global_mut() };
-        launch(gpu, waves, Box::new(kernel))
+        launch(gpu, waves, Call::new(kernel))
     }
 
-    fn launch(gpu: &Cuda, waves: u32, kernel: Box<dyn Kernel>) -> Result<(), Error> {
+    fn launch(gpu: &Cuda, waves: u32, kernel: Call) -> Result<(), Error> {
         // SAFETY: the numbers are whole sectors, and a power of two of them are gathered; there is a sum for each thread
         // of the grid; and what is freed is used again only by what is launched later.
-        unsafe { gpu.launch(&Launch { grid: grid(gpu, waves), kernel }) }
+        unsafe { gpu.launch(&Launch { grid: grid(gpu, waves), call: kernel }) }
     }
 }
 

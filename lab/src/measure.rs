@@ -163,7 +163,7 @@ impl<'s, S: Subject> Bench<'s, S> {
         let x: Vec<T> = random_vector(matrix.columns(), SEED);
         let exact = exact(matrix, T::ONE, &x, T::ZERO, &vec![T::ZERO; matrix.rows()])?;
         let x = self.subject.upload(x)?;
-        let csr = self.subject.upload_csr(matrix.clone())?;
+        let csr = matrix.clone().upload(self.subject)?;
         let mut session = Session {
             subject: self.subject,
             chill: self.chill.as_mut(),
@@ -290,23 +290,23 @@ impl<T: Real, S: Subject> Session<'_, '_, T, S> {
     fn convert(&self, csr: &Csr<T, S::Memory>, format: Format) -> Result<Converted<T, S>, Error> {
         let subject = self.subject;
         let once = || {
-            let copy = subject.duplicate_csr(csr)?;
+            let copy = csr.duplicate(subject)?;
             subject.synchronize()?;
             subject.reset_peak();
             let before = subject.memory_use();
             let start = Instant::now();
-            let matrix = subject.convert(copy, format, FillLimit::default())?;
+            let matrix = copy.convert(subject, format, FillLimit::default())?;
             subject.synchronize()?;
             let time = start.elapsed().as_secs_f64();
             let peak_bytes = subject.memory_use().zip(before).map(|((_, peak), (before, _))| peak - before);
             Ok::<_, Error>((matrix, time, peak_bytes))
         };
         if format.storage() == UNIT.storage() {
-            return Ok((Matrix::Csr(subject.duplicate_csr(csr)?), None));
+            return Ok((Matrix::Csr(csr.duplicate(subject)?), None));
         }
         let (matrix, first, _) = once()?;
         // So that the way back is warm when it is timed.
-        drop(subject.to_csr(matrix)?);
+        drop(matrix.into_csr_on(subject)?);
         let (matrix, warm, peak_bytes) = once()?;
         Ok((matrix, Some(Conversion { first, warm, back: None, peak_bytes, csr_calls: None })))
     }
@@ -315,14 +315,14 @@ impl<T: Real, S: Subject> Session<'_, '_, T, S> {
     fn back(&self, matrix: Matrix<T, S::Memory>) -> Result<f64, Error> {
         self.subject.synchronize()?;
         let start = Instant::now();
-        let csr = self.subject.to_csr(matrix)?;
+        let csr = matrix.into_csr_on(self.subject)?;
         self.subject.synchronize()?;
         let time = start.elapsed().as_secs_f64();
         drop(csr);
         Ok(time)
     }
 
-    fn format(&mut self, plan: &mut Plan<'_, T, S>, format: Format) -> Result<Run, Error> {
+    fn format(&mut self, plan: &mut Plan<T, S>, format: Format) -> Result<Run, Error> {
         plan.set_format(format.resolve(self.matrix))?;
         let [needed, vectors] = [plan.matrix().bytes_needed(), vector_bytes(self.matrix)].map(saturate);
         let storage = saturate(plan.matrix().bytes());

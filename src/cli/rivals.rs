@@ -57,7 +57,7 @@ pub fn solve<T: Real, S: Subject>(executor: &S, system: &System<T>, stop: Stop) 
             return Ok(Vec::new());
         }
     };
-    let matrix = executor.upload_csr(system.matrix.clone())?;
+    let matrix = system.matrix.clone().upload(executor)?;
     let b = executor.upload(system.b.clone())?;
     let mut rivals = Vec::new();
     for peer in &present {

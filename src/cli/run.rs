@@ -207,17 +207,17 @@ impl<T: Real> Visitor for Job<'_, T> {
 }
 
 /// A matrix on an executor, in a format.
-pub struct Prepared<'e, T: Real, E: Executor> {
-    pub plan: Plan<'e, T, E>,
+pub struct Prepared<T: Real, E: Executor> {
+    pub plan: Plan<T, E>,
     pub convert: Duration,
     pub upload: Duration,
 }
 
-impl<'e, T: Real, E: Executor> Prepared<'e, T, E> {
+impl<T: Real, E: Executor> Prepared<T, E> {
     /// Moves `matrix` to the executor and converts it there, or takes what is `stored` if it is stored so. This is the
     /// only place that converts.
     pub fn new(
-        executor: &'e E,
+        executor: &E,
         matrix: Csr<T>,
         stored: &mut Option<Matrix<T>>,
         format: Format,
@@ -228,15 +228,15 @@ impl<'e, T: Real, E: Executor> Prepared<'e, T, E> {
             return Ok(Self { plan, convert: Duration::ZERO, upload });
         }
         let format = format.resolve(&matrix);
-        let (matrix, upload) = timed(executor, UPLOADING, || executor.upload_csr(matrix))?;
+        let (matrix, upload) = timed(executor, UPLOADING, || matrix.upload(executor))?;
         let (matrix, convert) = timed(executor, format!("converting to {format}"), || {
-            executor.convert(matrix, format, FillLimit::default())
+            matrix.convert(executor, format, FillLimit::default())
         })?;
         Ok(Self { plan: Plan::from_converted(executor, matrix, format)?, convert, upload })
     }
 
     /// Chooses a format, and moves the matrix to the executor; how long that takes counts as the conversion.
-    fn automatic(executor: &'e E, matrix: Csr<T>, choosing: &Choosing) -> Result<Self, warp_spmv::Error> {
+    fn automatic(executor: &E, matrix: Csr<T>, choosing: &Choosing) -> Result<Self, warp_spmv::Error> {
         let (plan, convert) =
             timed(executor, "choosing a format", || Plan::automatic(executor, matrix, &choosing.selection()))?;
         Ok(Self { plan, convert, upload: Duration::ZERO })
@@ -316,7 +316,7 @@ impl<T: Real> Job<'_, T> {
     pub fn measure<E: Executor>(
         &self,
         executor: &E,
-        plan: &mut Plan<'_, T, E>,
+        plan: &mut Plan<T, E>,
         problem: &Problem<T, E>,
     ) -> Result<Measured<T>, warp_spmv::Error> {
         let (computed, _) = timed(executor, "multiplying", || {
@@ -356,7 +356,7 @@ impl<T: Real> Job<'_, T> {
     /// Times as many multiplications as are asked for.
     fn time_multiplications<E: Executor>(
         &self,
-        plan: &mut Plan<'_, T, E>,
+        plan: &mut Plan<T, E>,
         executor: &E,
         x: &Vector<T, E>,
         y: &[T],
@@ -397,19 +397,21 @@ pub fn timed<R>(
 #[cfg(test)]
 mod tests {
     use clap::Parser;
-    use warp_spmv::dense;
-    use warp_spmv::executor::Cpu;
+    use warp_spmv::device::Device;
+    use warp_spmv::executor::{Cpu, Operation};
     use warp_spmv::memory::{Element, HostMemory};
-    use warp_spmv::spmv::{Device, Operands, Workspace};
 
     use super::*;
 
-    /// An executor that gets the last element wrong.
+    /// An executor that gets the last element of what comes back wrong.
+    #[derive(Clone)]
     struct Wrong(Cpu);
 
-    // SAFETY: arrays are those of the CPU executor.
+    // SAFETY: arrays are those of the CPU executor. What it gives back of a vector is wrong on purpose: no matrix is made
+    // of that.
     unsafe impl Executor for Wrong {
         type Memory = HostMemory;
+        type Recording = ();
 
         fn device(&self) -> &Device {
             self.0.device()
@@ -424,58 +426,21 @@ mod tests {
         }
 
         fn download<T: Element>(&self, array: &Vec<T>) -> Result<Vec<T>, warp_spmv::Error> {
-            self.0.download(array)
+            let mut copy = self.0.download(array)?;
+            // All bits set are a NaN.
+            copy.iter_mut().next_back().into_iter().for_each(|last| bytemuck::bytes_of_mut(last).fill(u8::MAX));
+            Ok(copy)
         }
 
         fn duplicate<T: Element>(&self, array: &Vec<T>) -> Result<Vec<T>, warp_spmv::Error> {
             self.0.duplicate(array)
         }
 
-        fn multiply<T: Real>(
+        fn run<O: Operation>(
             &self,
-            matrix: &Matrix<T>,
-            format: Format,
-            Operands { alpha, x, beta, y }: Operands<'_, T, HostMemory>,
-            workspace: &mut Workspace<T, HostMemory>,
-        ) -> Result<(), warp_spmv::Error> {
-            self.0.multiply(matrix, format, Operands { alpha, x, beta, y: &mut *y }, workspace)?;
-            y[matrix.rows() - 1] = T::from_f64(f64::NAN);
-            Ok(())
-        }
-
-        fn pass<T: Real, P: dense::Pass>(
-            &self,
-            operands: dense::PassOperands<'_, '_, T, P, HostMemory>,
-        ) -> Result<(), warp_spmv::Error> {
-            self.0.pass(operands)
-        }
-
-        fn finish_sums(&self, operands: dense::SumOperands<'_, HostMemory>) -> Result<(), warp_spmv::Error> {
-            self.0.finish_sums(operands)
-        }
-
-        fn gram<T: Real>(&self, operands: dense::GramOperands<'_, T, HostMemory>) -> Result<(), warp_spmv::Error> {
-            self.0.gram(operands)
-        }
-
-        fn combine<T: Real>(
-            &self,
-            operands: dense::CombineOperands<'_, T, HostMemory>,
-        ) -> Result<(), warp_spmv::Error> {
-            self.0.combine(operands)
-        }
-
-        fn convert<T: Real>(
-            &self,
-            matrix: Csr<T>,
-            format: Format,
-            limit: FillLimit,
-        ) -> Result<Matrix<T>, warp_spmv::Error> {
-            self.0.convert(matrix, format, limit)
-        }
-
-        fn to_csr<T: Real>(&self, matrix: Matrix<T>) -> Result<Csr<T>, warp_spmv::Error> {
-            self.0.to_csr(matrix)
+            operands: O::Operands<'_, HostMemory>,
+        ) -> Result<O::Output<HostMemory>, warp_spmv::Error> {
+            self.0.run::<O>(operands)
         }
     }
 

@@ -135,12 +135,12 @@ fn explain(error: warp_spmv::Error) -> (String, bool) {
     (error.to_string(), failed)
 }
 
-fn prepare<'e, T: Real, E: Executor>(
+fn prepare<T: Real, E: Executor>(
     job: &Job<'_, T>,
-    executor: &'e E,
+    executor: &E,
     Loaded { matrix, stored }: &mut Loaded<T>,
     format: Format,
-) -> Result<Prepared<'e, T, E>, (String, bool)> {
+) -> Result<Prepared<T, E>, (String, bool)> {
     let warm_up = job.times_matter() && !stored.as_ref().is_some_and(|stored| stored.is_stored_as(format));
     if warm_up {
         // The first conversion may wait for its kernels to be compiled.
@@ -152,7 +152,7 @@ fn prepare<'e, T: Real, E: Executor>(
 fn measure<T: Real, E: Executor>(
     job: &Job<'_, T>,
     executor: &E,
-    Prepared { plan, convert, .. }: &mut Prepared<'_, T, E>,
+    Prepared { plan, convert, .. }: &mut Prepared<T, E>,
     format: Format,
     problem: &Problem<T, E>,
 ) -> Result<Outcome, (String, bool)> {

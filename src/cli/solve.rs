@@ -299,7 +299,7 @@ impl<T: Real> Job<'_, T> {
     fn solve<S: Subject>(
         &self,
         executor: &S,
-        (plan, preconditioner): Operators<'_, '_, T, S>,
+        (plan, preconditioner): Operators<'_, T, S>,
         tolerance: Tolerance,
         b: &Vector<T, S>,
         x: &mut Vector<T, S>,
@@ -333,14 +333,14 @@ impl<T: Real> Job<'_, T> {
 }
 
 /// A matrix, and what approximates its inverse.
-type Operators<'a, 'e, T, E> = (&'a mut Plan<'e, T, E>, Option<&'a mut Preconditioner<'e, T, E>>);
+type Operators<'a, T, E> = (&'a mut Plan<T, E>, Option<&'a mut Preconditioner<T, E>>);
 
 const EFFORT: Effort = Effort { warm_ups: 5, repetitions: 50, seconds: 0.5 };
 
 /// Times what an iteration consists of; none where times say nothing.
 fn account<T: Real, S: Subject>(
     executor: &S,
-    (plan, preconditioner): Operators<'_, '_, T, S>,
+    (plan, preconditioner): Operators<'_, T, S>,
     x: &Vector<T, S>,
     report: &Report,
     iteration: Duration,

@@ -5,16 +5,16 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use cuda_std::launch::Launch;
 use cuda_std::{Global, GlobalMut};
-use warp_spmv::dense::{CombineOperands, GramOperands, Pass, PassOperands, SumOperands};
-use warp_spmv::executor::{Emulated, Executor, KernelExecutor};
-use warp_spmv::format::{BlockSize, FillLimit, HybSplit, Matrix, StripHeight};
+use warp_spmv::device::Device;
+use warp_spmv::executor::{Emulated, Executor, KernelExecutor, Operation};
+use warp_spmv::format::{BlockSize, FillLimit, HybSplit, StripHeight};
 use warp_spmv::memory::{Buffer, Element, Memory};
-use warp_spmv::spmv::{Device, Operands, Workspace};
-use warp_spmv::{Csr, Error, Format, Real, convert};
+use warp_spmv::{Csr, Error, Format};
 
 use crate::scenarios::{Numbers, with_rows};
 
 /// The emulator, with arrays that are counted.
+#[derive(Clone)]
 struct Metered {
     emulator: Emulated,
     meter: Arc<Meter>,
@@ -96,6 +96,7 @@ impl KernelExecutor for Metered {
 // SAFETY: arrays are those of the emulator, counted.
 unsafe impl Executor for Metered {
     type Memory = MeteredMemory;
+    type Recording = ();
 
     fn device(&self) -> &Device {
         self.emulator.device()
@@ -117,49 +118,9 @@ unsafe impl Executor for Metered {
         Ok(self.count(array.array.clone()))
     }
 
-    fn multiply<T: Real>(
-        &self,
-        _: &Matrix<T, MeteredMemory>,
-        _: Format,
-        _: Operands<'_, T, MeteredMemory>,
-        _: &mut Workspace<T, MeteredMemory>,
-    ) -> Result<(), Error> {
-        only_conversions()
+    fn run<O: Operation>(&self, operands: O::Operands<'_, MeteredMemory>) -> Result<O::Output<MeteredMemory>, Error> {
+        O::by_kernels(self, operands)
     }
-
-    fn pass<T: Real, P: Pass>(&self, _: PassOperands<'_, '_, T, P, MeteredMemory>) -> Result<(), Error> {
-        only_conversions()
-    }
-
-    fn finish_sums(&self, _: SumOperands<'_, MeteredMemory>) -> Result<(), Error> {
-        only_conversions()
-    }
-
-    fn gram<T: Real>(&self, _: GramOperands<'_, T, MeteredMemory>) -> Result<(), Error> {
-        only_conversions()
-    }
-
-    fn combine<T: Real>(&self, _: CombineOperands<'_, T, MeteredMemory>) -> Result<(), Error> {
-        only_conversions()
-    }
-
-    fn convert<T: Real>(
-        &self,
-        matrix: Csr<T, MeteredMemory>,
-        format: Format,
-        limit: FillLimit,
-    ) -> Result<Matrix<T, MeteredMemory>, Error> {
-        convert::from_csr(self, matrix, format, limit)
-    }
-
-    fn to_csr<T: Real>(&self, matrix: Matrix<T, MeteredMemory>) -> Result<Csr<T, MeteredMemory>, Error> {
-        convert::into_csr(self, matrix)
-    }
-}
-
-/// This executor has no use for the rest.
-fn only_conversions() -> Result<(), Error> {
-    Err(Error::Unavailable { executor: "metered", reason: "it converts, and nothing else".into() })
 }
 
 /// What the bounds depend on.
@@ -177,11 +138,11 @@ struct Sizes {
 /// Measures one format there and back.
 fn measure(matrix: &Csr<f64>, format: Format) -> (Sizes, i64, i64) {
     let executor = Metered::new();
-    let csr = executor.upload_csr(matrix.clone()).unwrap();
+    let csr = matrix.clone().upload(&executor).unwrap();
     let csr_bytes = executor.meter.now.load(Ordering::Relaxed);
     let unlimited = FillLimit { times_csr: f64::INFINITY };
-    let (converted, there, format_bytes) = executor.peak(|| executor.convert(csr, format, unlimited).unwrap());
-    let (back, and_back, after) = executor.peak(|| executor.to_csr(converted).unwrap());
+    let (converted, there, format_bytes) = executor.peak(|| csr.convert(&executor, format, unlimited).unwrap());
+    let (back, and_back, after) = executor.peak(|| converted.into_csr_on(&executor).unwrap());
     drop(back);
     assert_eq!(executor.meter.now.load(Ordering::Relaxed), 0, "{format}: not all is freed");
     assert!(after <= csr_bytes, "{format}: {after} bytes came back of {csr_bytes}");

@@ -3,9 +3,9 @@
 use crate::scenarios::{check_conversion, check_converted_product, matrices};
 use proptest::prelude::*;
 use warp_spmv::convert;
+use warp_spmv::device::Tuning;
 use warp_spmv::executor::{Cpu, Emulated, Executor, Reference};
 use warp_spmv::format::{BlockSize, Cmrs, FillLimit, Matrix, Panels, SellP, Slicing, StripOrder};
-use warp_spmv::spmv::Tuning;
 use warp_spmv::{Csr, Error, Format, Real};
 
 const UNLIMITED: FillLimit = FillLimit { times_csr: f64::INFINITY };

@@ -4,9 +4,9 @@ use crate::scenarios::{
     Numbers, as_stored, check, check_reproducible, check_special_values, check_whole_numbers, matrices, multiply,
 };
 use proptest::prelude::*;
+use warp_spmv::device::Tuning;
 use warp_spmv::executor::{Cpu, Emulated, Executor, Reference};
 use warp_spmv::format::{Bellpack, BlockSize, FillLimit, HybSplit, Matrix, PartitionRows};
-use warp_spmv::spmv::Tuning;
 use warp_spmv::verify::{exact, verify};
 use warp_spmv::{Csr, Format, Plan, PlanOptions, Real};
 

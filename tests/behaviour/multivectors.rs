@@ -1,8 +1,9 @@
 //! Several vectors at once on every executor that needs no GPU, against the exact result.
 
 use proptest::prelude::*;
+use warp_spmv::device::Tuning;
 use warp_spmv::executor::{Cpu, Emulated, Executor, Reference};
-use warp_spmv::spmv::{Layout, Multivector, Tuning};
+use warp_spmv::spmv::{Layout, Multivector};
 use warp_spmv::{Csr, Format, Plan, Real};
 
 use crate::executors::any_matrix;

@@ -4,9 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::thread;
 
-use cuda_std::launch::{Grid, Kernel, Launch};
+use cuda_std::launch::{Call, Grid, Launch};
 use gpu_kernels::ceiling::{Gather, ReadOnly};
-use warp_spmv::dense::MixedOperands;
+use warp_spmv::dense::{MixedOperands, MixedUpdate};
 use warp_spmv::executor::{Emulated, Executor, KernelExecutor};
 use warp_spmv::format::{
     Bcsr, BlockSize, Cmrs, CmrsPadded, Coo16, FillLimit, Matrix, Offsets, Panels, SellP, Slicing, StripHeight,
@@ -110,7 +110,7 @@ fn multiply_all<T: Real>(executor: &Emulated, matrix: &Csr<T>) -> Results {
             plan.apply_transposed(alpha, &x, beta, &mut result).unwrap_or_else(|e| panic!("{format}: {e}"));
             assert!(verify(&result, &expected, Format::CsrScalar).unwrap().passed(), "{format}, transposed");
         }
-        let back = executor.to_csr(plan.into_matrix()).unwrap_or_else(|e| panic!("{format}: {e}"));
+        let back = plan.into_matrix().into_csr_on(executor).unwrap_or_else(|e| panic!("{format}: {e}"));
         let mut stored = as_stored(matrix, format);
         // CMRS has the entries of a strip by column, and a row of it in that order.
         let mut sorted = back.clone();
@@ -189,7 +189,7 @@ fn multiply_wide<T: Real>(executor: &Emulated, matrix: &Csr<T>) {
         let mut plan = Plan::from_matrix(executor, matrix, format).unwrap();
         plan.apply(T::ONE, &x, T::ZERO, &mut result).unwrap_or_else(|e| panic!("{format}: {e}"));
         assert!(verify(&result, &expected, format).unwrap().passed(), "{format}, wide");
-        assert!(executor.to_csr(plan.into_matrix()).unwrap() == csr, "{format}, wide, back");
+        assert!(plan.into_matrix().into_csr_on(executor).unwrap() == csr, "{format}, wide, back");
     }
 }
 
@@ -222,7 +222,7 @@ fn mix<T: Real>(executor: &Emulated) {
     let numbers: Vec<T> = (0..300).map(|number| T::from_f64(f64::from(number))).collect();
     let x = executor.upload(numbers.clone()).unwrap();
     let mut y = executor.upload(numbers).unwrap();
-    executor.axpby_mixed(MixedOperands { alpha: 3.0, x: &x, beta: -0.5, y: &mut y }).unwrap();
+    executor.run::<MixedUpdate<_, _>>(MixedOperands { alpha: 3.0, x: &x, beta: -0.5, y: &mut y }).unwrap();
     let y = executor.download(&y).unwrap();
     assert!(y.iter().zip(0..).all(|(&y, number)| y.to_f64() == 2.5 * f64::from(number)), "{y:?}");
 }
@@ -233,13 +233,13 @@ fn run_others(executor: &Emulated) -> Results {
     let from = vec![1.0; 1024];
     let mut results = Results::new();
     let mut sums = executor.unwritten::<f64>(128).unwrap();
-    let read: Box<dyn Kernel> = Box::new(ReadOnly { count: 1024, from: from.global(), sums: sums.global_mut() });
+    let read: Call = Call::new(ReadOnly { count: 1024, from: from.global(), sums: sums.global_mut() });
     // SAFETY: the arrays are as long as the kernel asks for, and outlive the launch.
-    unsafe { executor.launch(&Launch { grid, kernel: read }) }.unwrap();
+    unsafe { executor.launch(&Launch { grid, call: read }) }.unwrap();
     assert_eq!(sums.iter().sum::<f64>(), 1024.0);
     let gather = Gather { count: 300, sectors: 256, from: from.global(), sums: sums.global_mut() };
     // SAFETY: as above.
-    unsafe { executor.launch(&Launch { grid, kernel: Box::new(gather) }) }.unwrap();
+    unsafe { executor.launch(&Launch::new(grid, gather)) }.unwrap();
     assert_eq!(sums.iter().sum::<f64>(), 300.0);
     results.insert("conformance".into(), conformance(executor).unwrap());
     results

@@ -18,8 +18,8 @@ fn threads_share_and_move_everything() {
     shared_and_moved::<Csr<f32>>();
     shared_and_moved::<Matrix<f64>>();
     shared_and_moved::<Workspace<f64, HostMemory>>();
-    shared_and_moved::<Plan<'static, f32, Cpu>>();
-    shared_and_moved::<Plan<'static, f64, Emulated>>();
+    shared_and_moved::<Plan<f32, Cpu>>();
+    shared_and_moved::<Plan<f64, Emulated>>();
     shared_and_moved::<Error>();
 }
 
@@ -30,7 +30,7 @@ fn threads_share_and_move_what_is_on_a_gpu() {
     shared_and_moved::<Cuda>();
     shared_and_moved::<CudaBuffer<f64>>();
     shared_and_moved::<Matrix<f64, CudaMemory>>();
-    shared_and_moved::<Plan<'static, f32, Cuda>>();
+    shared_and_moved::<Plan<f32, Cuda>>();
 }
 
 #[test]

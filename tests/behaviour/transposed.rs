@@ -1,8 +1,8 @@
 //! The transposed matrix on every executor that needs no GPU, against the exact result.
 
 use proptest::prelude::*;
+use warp_spmv::device::Tuning;
 use warp_spmv::executor::{Cpu, Emulated, Executor, Reference};
-use warp_spmv::spmv::Tuning;
 use warp_spmv::{Csr, Format, Plan, PlanOptions, Real};
 
 use crate::executors::any_matrix;

@@ -4,9 +4,12 @@
 use std::process::{Command, ExitCode};
 
 use cuda_std::GlobalMut;
-use cuda_std::launch::{Grid, Launch};
+use cuda_std::launch::{Grid, Launch, Place};
 use gpu_kernels::vector::Scale;
+use warp_spmv::dense::{Axpby, FIRST_SLOT, ONE, Space};
 use warp_spmv::executor::{Cpu, Cuda, CudaBuffer, Executor, KernelExecutor};
+use warp_spmv::format::{FillLimit, Matrix};
+use warp_spmv::memory::Buffer;
 use warp_spmv::synthetic::Generator;
 use warp_spmv::{Csr, Error, Format, Plan};
 
@@ -39,6 +42,7 @@ pub fn check_failures(gpu: &Cuda) {
     check_other_contexts(gpu);
     check_arrays_outlive_executors();
     check_memory_is_used_again();
+    check_arrays_of_others(gpu);
     let program = std::env::current_exe().unwrap();
     for &(failure, environment) in FAILURES {
         let output =
@@ -105,7 +109,7 @@ fn check_arrays_outlive_executors() {
 fn check_memory_is_used_again() {
     let (own, other) = (Cuda::new(0).unwrap(), Cuda::new(0).unwrap());
     let drop_while_used = || {
-        drop_while_used_by(&own, &own);
+        drop_while_used_by(&own, &own.clone());
         drop_while_used_by(&own, &other);
     };
     // Loads the kernels.
@@ -130,15 +134,58 @@ fn drop_while_used_by(own: &Cuda, executor: &Cuda) {
     for number in 1..=20 {
         let y = &mut sums[number % 3];
         let x = own.upload(vec![number as f64; columns]).unwrap();
-        // Another executor's stream does not wait for what is queued on this one's.
-        own.synchronize().unwrap();
-        plan.apply(1.0, &x, 0.0, y).unwrap();
-        drop(x);
+        match plan.apply(1.0, &x, 0.0, y) {
+            Err(Error::Foreign { .. }) => {
+                // The copy comes after the upload, and the end of the array after the copy.
+                let copy = executor.copy_of(&x).unwrap();
+                drop(x);
+                plan.apply(1.0, &copy, 0.0, y).unwrap();
+            }
+            result => {
+                result.unwrap();
+                drop(x);
+            }
+        }
         drop(own.upload(vec![f64::NAN; columns]).unwrap());
         let y = executor.download(y).unwrap();
         let wrong = (0..rows).find(|&row| y[row] != number as f64 * row_sum(row));
         assert_eq!(wrong.map(|row| (row, y[row])), None, "an array was overwritten while it was read");
     }
+}
+
+/// Arrays of another executor are refused wherever one can be given, and nothing is changed then.
+fn check_arrays_of_others(gpu: &Cuda) {
+    let other = Cuda::new(0).unwrap();
+    let ones = |executor: &Cuda| executor.upload(vec![1.0; matrix().columns()]).unwrap();
+    let (mine, theirs) = (ones(gpu), ones(&other));
+    let mut y = gpu.upload(vec![7.0; matrix().rows()]).unwrap();
+    for &format in Format::ALL {
+        let Ok(mut plan) = Plan::new(gpu, matrix(), format) else { continue };
+        let error = plan.apply(1.0, &theirs, 0.0, &mut y).expect_err("x is another executor's");
+        assert!(matches!(error, Error::Foreign { .. }), "{format}: {error}");
+        let error = plan.apply(1.0, &mine, 0.0, &mut ones(&other)).expect_err("y is another executor's");
+        assert!(matches!(error, Error::Foreign { .. }), "{format}: {error}");
+        plan.apply(1.0, &mine, 0.0, &mut y).unwrap();
+        assert_eq!(gpu.download(&y).unwrap().len(), matrix().rows());
+    }
+    let foreign = |result: Result<(), Error>| matches!(result, Err(Error::Foreign { .. }));
+    let csr = || matrix().upload(&other).unwrap();
+    assert!(foreign(
+        Plan::from_converted(gpu, Matrix::Csr(csr()), Format::CsrScalar)
+            .and_then(|mut plan| { plan.apply(1.0, &mine, 0.0, &mut y) })
+    ));
+    assert!(foreign(csr().convert(gpu, Format::SellP, FillLimit::default()).map(drop)));
+    assert!(foreign(csr().duplicate(gpu).map(drop)));
+    assert!(foreign(gpu.download(&theirs).map(drop)));
+    assert!(foreign(gpu.duplicate(&theirs).map(drop)));
+    assert!(foreign(gpu.copy(&theirs, &mut y)));
+    assert!(foreign(gpu.copy(&mine, &mut ones(&other))));
+    let mut space = Space::new(gpu, FIRST_SLOT, 1).unwrap();
+    assert!(foreign(space.pass(Axpby, [ONE, ONE], [&theirs], [&mut y])));
+    assert_eq!(gpu.download(&gpu.copy_of(&theirs).unwrap()).unwrap(), other.download(&theirs).unwrap());
+    // A clone is the same executor.
+    assert_eq!(gpu.clone().download(&mine).unwrap(), gpu.download(&mine).unwrap());
+    println!("- arrays of another executor: refused in every format, by conversions, copies and passes");
 }
 
 /// What a process does that was started to fail. It must end by itself.
@@ -169,11 +216,12 @@ fn fail_in_a_kernel() {
     let x = gpu.upload(vec![1.0; matrix().columns()]).unwrap();
     let mut y = gpu.zeros(matrix().rows()).unwrap();
     let mut plan = Plan::new(&gpu, matrix(), Format::SellP).unwrap();
-    let nothing = GlobalMut::from_device(1 << 46, 1 << 20);
+    let Place::Device(owner) = array.global().place() else { panic!("the array is on the GPU") };
+    let nothing = GlobalMut::from_device(1 << 46, 1 << 20, owner);
     let kernel = Scale { count: 1 << 20, beta: 2.0f64, y: nothing };
     let grid = Grid { blocks: 64, threads_per_block: 128, shared_bytes: 0 };
     // SAFETY: none: the kernel accesses an address that no array has, which the GPU refuses. This process expects it.
-    let launched = unsafe { gpu.launch(&Launch { grid, kernel: Box::new(kernel) }) };
+    let launched = unsafe { gpu.launch(&Launch::new(grid, kernel)) };
     let error = launched.and_then(|()| gpu.synchronize()).expect_err("the kernel fails");
     let message = error.to_string();
     assert!(message.contains("scale_f64") && message.lines().count() == 1, "{message}");

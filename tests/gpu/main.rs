@@ -302,7 +302,7 @@ where
     let b = gpu.upload(vec![T::ONE; matrix.rows()]).unwrap();
     let options = options::<T>();
     let mut plan = Plan::new(gpu, matrix, Format::SellP).unwrap();
-    let run = |plan: &mut Plan<'_, T, Cuda>| {
+    let run = |plan: &mut Plan<T, Cuda>| {
         let mut x = gpu.zeros(b.len()).unwrap();
         let report = Solver::new(gpu, plan).options(options).solve(&method, &b, &mut x).unwrap();
         (gpu.download(&x).unwrap(), report)

@@ -57,7 +57,7 @@ pub fn check_peer_solvers<T: Real>(gpu: &Cuda) {
     let stop = Stop { tolerance, iterations: 500 };
     for peer in &gpu.peers::<T>().present {
         let solve = || -> Result<_, PeerError> {
-            let on_gpu = gpu.upload_csr(matrix.clone())?;
+            let on_gpu = matrix.clone().upload(gpu)?;
             let (right, mut x) = (gpu.upload(b.clone())?, gpu.zeros(b.len())?);
             let mut prepared = peer.prepare(&on_gpu, &right, &mut x)?;
             let solved = conjugate_gradients(gpu, prepared.as_mut(), blas.as_ref(), &right, &mut x, stop)?;
@@ -93,7 +93,7 @@ fn check_peer<T: Real>(
     let mut numbers = Numbers::new(17);
     let x = numbers.vector::<T>(matrix.columns());
     let y = numbers.vector::<T>(matrix.rows());
-    let on_gpu = gpu.upload_csr(matrix.clone())?;
+    let on_gpu = matrix.clone().upload(gpu)?;
     // Not those that are multiplied: a peer may not hold on to what it was shown.
     let (shown_x, mut shown_y) = (gpu.zeros(matrix.columns())?, gpu.zeros(matrix.rows())?);
     let mut prepared = match peer.prepare(&on_gpu, &shown_x, &mut shown_y) {

@@ -29,6 +29,6 @@ pub fn conformance<K: KernelExecutor>(executor: &K) -> Result<Vec<u64>, Error> {
         results: results.global_mut(),
     };
     // SAFETY: the arrays have the lengths that the kernel asks for, in the executor's memory, and outlive the launch.
-    unsafe { executor.launch(&Launch { grid: GRID, kernel: Box::new(kernel) }) }?;
+    unsafe { executor.launch(&Launch::new(GRID, kernel)) }?;
     executor.download(&results)
 }

@@ -119,7 +119,7 @@ pub fn with_wide_offsets<T: Real>(matrix: &Csr<T>) -> Csr<T> {
 /// the host, or the same error.
 pub fn check_conversion<T: Real, E: Executor>(executor: &E, name: &str, matrix: &Csr<T>, format: Format) {
     let place = format!("{name}, {format}, {}", T::PRECISION);
-    let convert = || executor.convert(executor.upload_csr(matrix.clone())?, format, FillLimit::default());
+    let convert = || matrix.clone().upload(executor)?.convert(executor, format, FillLimit::default());
     let expected = match Matrix::try_from_csr(matrix.clone(), format, FillLimit::default()) {
         Err(expected) => {
             let error = convert().map(|_| ()).expect_err(&place);
@@ -129,24 +129,20 @@ pub fn check_conversion<T: Real, E: Executor>(executor: &E, name: &str, matrix: 
         Ok(expected) => expected,
     };
     let same = |converted: Matrix<T, E::Memory>, expected: &Matrix<T>, what: &str| {
-        let converted = executor.download_matrix(converted).unwrap();
+        let converted = converted.download(executor).unwrap();
         assert!(converted == *expected, "{place}: {what}");
         // Row offsets that are equal may differ in their width.
         assert_eq!(converted.bytes(), expected.bytes(), "{place}: {what}");
     };
     let converted = || convert().unwrap_or_else(|error| panic!("{place}: {error}"));
     same(converted(), &expected, "from CSR");
-    let back = executor.to_csr(converted()).unwrap_or_else(|error| panic!("{place}: {error}"));
+    let back = converted().into_csr_on(executor).unwrap_or_else(|error| panic!("{place}: {error}"));
     same(Matrix::Csr(back), &Matrix::Csr(expected.into_csr()), "back to CSR");
 }
 
 /// A plan for a matrix that was converted on the host; that the executor converts it to the same arrays is checked by
 /// [`check_conversion`].
-pub fn plan<'e, T: Real, E: Executor>(
-    executor: &'e E,
-    matrix: &Csr<T>,
-    format: Format,
-) -> Result<Plan<'e, T, E>, Error> {
+pub fn plan<T: Real, E: Executor>(executor: &E, matrix: &Csr<T>, format: Format) -> Result<Plan<T, E>, Error> {
     let converted = Matrix::try_from_csr(matrix.clone(), format, FillLimit::default())?;
     Plan::from_matrix(executor, converted, format)
 }

@@ -4,9 +4,10 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use warp_spmv::device::Tuning;
 use warp_spmv::executor::{Emulated, Executor};
 use warp_spmv::format::FillLimit;
-use warp_spmv::spmv::{Layout, Multivector, Tuning};
+use warp_spmv::spmv::{Layout, Multivector};
 use warp_spmv::verify::{exact, verify, verify_transposed};
 use warp_spmv::{Csr, Error, Format, Plan, PlanOptions, Real};
 

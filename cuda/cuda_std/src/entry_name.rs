@@ -1,7 +1,11 @@
 //! A type's name in the name of a kernel's entry point.
 
 /// A type that a kernel's entry points are named after.
-pub trait EntryName {
+///
+/// # Safety
+/// No two types have the same name: a kernel with this type as a generic parameter is launched by the entry point of
+/// this name, which was compiled for this very type.
+pub unsafe trait EntryName {
     /// Letters and digits.
     const ENTRY_NAME: &'static str;
 }
@@ -9,7 +13,8 @@ pub trait EntryName {
 macro_rules! entry_names {
     ($($type:ident)*) => {
         $(
-            impl EntryName for $type {
+            // SAFETY: each of these types is named after itself.
+            unsafe impl EntryName for $type {
                 const ENTRY_NAME: &'static str = stringify!($type);
             }
         )*

@@ -1,10 +1,15 @@
 //! Arrays in global memory.
 //!
-//! On the GPU [`Global`] and [`GlobalMut`] are bare pointers. On the host they also know their length, and
-//! the emulator checks each access.
+//! On the GPU [`Global`] and [`GlobalMut`] are bare pointers. On the host they also know their length, by which
+//! the emulator checks each access, and whose memory they point to, which a GPU's executor checks at each launch.
+
+#[cfg(not(target_arch = "nvptx64"))]
+use core::num::NonZeroU64;
 
 use crate::backend::{self, Access};
 use crate::float::GpuFloat;
+#[cfg(not(target_arch = "nvptx64"))]
+use crate::launch::Place;
 use crate::plain::Plain;
 
 /// A number that an array in global memory can hold.
@@ -68,6 +73,8 @@ pub struct Global<T> {
     address: *const T,
     #[cfg(not(target_arch = "nvptx64"))]
     length: u64,
+    #[cfg(not(target_arch = "nvptx64"))]
+    owner: Option<NonZeroU64>,
 }
 
 /// An array that the kernel writes, and may read.
@@ -77,6 +84,8 @@ pub struct GlobalMut<T> {
     address: *mut T,
     #[cfg(not(target_arch = "nvptx64"))]
     length: u64,
+    #[cfg(not(target_arch = "nvptx64"))]
+    owner: Option<NonZeroU64>,
 }
 
 impl<T> Clone for Global<T> {
@@ -101,18 +110,23 @@ impl<T> Copy for GlobalMut<T> {}
 impl<T> Global<T> {
     /// For a kernel on the emulator.
     pub fn from_slice(array: &[T]) -> Self {
-        Self { address: array.as_ptr(), length: array.len() as u64 }
+        Self { address: array.as_ptr(), length: array.len() as u64, owner: None }
     }
 
-    /// For a kernel on a GPU: `length` elements at a device address.
-    pub fn from_device(address: u64, length: usize) -> Self {
-        Self { address: address as *const T, length: length as u64 }
+    /// For a kernel on a GPU: `length` elements at a device address, in the memory of `owner`.
+    pub fn from_device(address: u64, length: usize, owner: NonZeroU64) -> Self {
+        Self { address: address as *const T, length: length as u64, owner: Some(owner) }
+    }
+
+    /// Whose memory the array is in; an empty array is nowhere.
+    pub fn place(self) -> Place {
+        Place::of(self.length, self.owner)
     }
 
     /// What is left of the array without its first `elements`.
     pub fn after(self, elements: usize) -> Self {
         let length = self.length.saturating_sub(elements as u64);
-        Self { address: self.address.wrapping_add((self.length - length) as usize), length }
+        Self { address: self.address.wrapping_add((self.length - length) as usize), length, ..self }
     }
 
     #[track_caller]
@@ -125,18 +139,23 @@ impl<T> Global<T> {
 impl<T> GlobalMut<T> {
     /// For a kernel on the emulator.
     pub fn from_slice(array: &mut [T]) -> Self {
-        Self { address: array.as_mut_ptr(), length: array.len() as u64 }
+        Self { address: array.as_mut_ptr(), length: array.len() as u64, owner: None }
     }
 
-    /// For a kernel on a GPU: `length` elements at a device address.
-    pub fn from_device(address: u64, length: usize) -> Self {
-        Self { address: address as *mut T, length: length as u64 }
+    /// For a kernel on a GPU: `length` elements at a device address, in the memory of `owner`.
+    pub fn from_device(address: u64, length: usize, owner: NonZeroU64) -> Self {
+        Self { address: address as *mut T, length: length as u64, owner: Some(owner) }
+    }
+
+    /// Whose memory the array is in; an empty array is nowhere.
+    pub fn place(self) -> Place {
+        Place::of(self.length, self.owner)
     }
 
     /// What is left of the array without its first `elements`.
     pub fn after(self, elements: usize) -> Self {
         let length = self.length.saturating_sub(elements as u64);
-        Self { address: self.address.wrapping_add((self.length - length) as usize), length }
+        Self { address: self.address.wrapping_add((self.length - length) as usize), length, ..self }
     }
 
     #[track_caller]

@@ -1,24 +1,65 @@
 //! The host's side of a kernel: its entry point's name and its arguments. Only off the GPU.
 
 use core::ffi::c_void;
+use std::fmt;
+use std::mem::MaybeUninit;
+use std::num::NonZeroU64;
 
 use crate::global::{Global, GlobalMut};
 use crate::plain::Plain;
 
 pub use warp_emulator::Grid;
 
-/// For the code that `#[kernel]` writes into crates without the standard library.
-#[doc(hidden)]
-pub use ::std;
+/// The most generic parameters of a kernel.
+const MOST_PARAMETERS: usize = 4;
 
-/// A kernel with its arguments, ready to launch. `#[kernel]` implements it.
-pub trait Kernel {
-    /// The name of the entry point in the PTX.
-    fn entry(&self) -> String;
+/// The most arguments of a kernel.
+const MOST_ARGUMENTS: usize = 24;
 
-    /// The address of each argument, in the order of the kernel's parameters, as the CUDA driver wants them.
-    /// They are valid as long as `self` is.
-    fn arguments(&self) -> Vec<*const c_void>;
+/// Words that the arguments of a kernel take on the host, at most.
+const MOST_WORDS: usize = 72;
+
+/// The name of an entry point in the PTX: the kernel's own name and one part for each generic parameter. Its text, which
+/// [`Display`](fmt::Display) writes, joins them with underscores; nothing is allocated for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Entry {
+    kernel: &'static str,
+    parameters: [&'static str; MOST_PARAMETERS],
+}
+
+impl Entry {
+    /// The entry point of a kernel with these generic parameters.
+    pub const fn new<const N: usize>(kernel: &'static str, parameters: [&'static str; N]) -> Self {
+        const { assert!(N <= MOST_PARAMETERS, "a kernel has too many generic parameters") };
+        let mut padded = [""; MOST_PARAMETERS];
+        let mut place = 0;
+        while place < N {
+            padded[place] = parameters[place];
+            place += 1;
+        }
+        Self { kernel, parameters: padded }
+    }
+}
+
+impl fmt::Display for Entry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.kernel)?;
+        let parameters = self.parameters.iter().take_while(|parameter| !parameter.is_empty());
+        parameters.into_iter().try_for_each(|parameter| write!(f, "_{parameter}"))
+    }
+}
+
+/// The arguments of a kernel. `#[kernel]` implements it for the struct that it makes of the parameters.
+///
+/// # Safety
+/// The entry point of this name takes exactly the arguments that [`arguments`](Self::arguments) gives, in that order, and
+/// is compiled from the function that [`run`](Self::run) calls.
+pub unsafe trait Kernel: Copy + 'static {
+    /// The entry point.
+    const ENTRY: Entry;
+
+    /// Adds each argument, in the order of the kernel's parameters.
+    fn arguments<'a>(&'a self, list: &mut Arguments<'a>);
 
     /// Runs the kernel as one thread; call it from a lane of the emulator.
     ///
@@ -27,18 +68,154 @@ pub trait Kernel {
     unsafe fn run(&self);
 }
 
-/// A kernel and the grid to launch it on.
+/// A kernel and the grid to launch it on, with the kernel's type erased.
+#[derive(Clone, Copy)]
 pub struct Launch {
     /// How many threads.
     pub grid: Grid,
     /// What they run.
-    pub kernel: Box<dyn Kernel>,
+    pub call: Call,
+}
+
+impl Launch {
+    /// A launch of this kernel.
+    pub fn new<K: Kernel>(grid: Grid, kernel: K) -> Self {
+        Self { grid, call: Call::new(kernel) }
+    }
+}
+
+/// A kernel with its arguments, the same type for all kernels. It holds the arguments itself.
+#[derive(Clone, Copy)]
+pub struct Call {
+    methods: &'static Methods,
+    /// A value of the type that `methods` are for.
+    kernel: [MaybeUninit<u64>; MOST_WORDS],
+}
+
+/// The methods of a kernel's type. Each takes a pointer to a value of that type.
+struct Methods {
+    entry: Entry,
+    arguments: unsafe fn(*const c_void, &mut Arguments<'_>),
+    run: unsafe fn(*const c_void),
+}
+
+/// Where the methods of a type are.
+struct MethodsOf<K>(std::marker::PhantomData<K>);
+
+impl<K: Kernel> MethodsOf<K> {
+    const METHODS: Methods = Methods {
+        entry: K::ENTRY,
+        // SAFETY: the caller passes a value of this type, which outlives the list.
+        arguments: |kernel, list| unsafe { &*kernel.cast::<K>() }.arguments(list),
+        // SAFETY: as for the arguments; the rest is the caller's promise.
+        run: |kernel| unsafe { (*kernel.cast::<K>()).run() },
+    };
+}
+
+impl Call {
+    /// A call of this kernel.
+    pub fn new<K: Kernel>(kernel: K) -> Self {
+        const {
+            assert!(size_of::<K>() <= size_of::<[u64; MOST_WORDS]>(), "a kernel has too many arguments");
+            assert!(align_of::<K>() <= align_of::<u64>());
+        }
+        let mut call = Self { methods: &MethodsOf::<K>::METHODS, kernel: [MaybeUninit::uninit(); MOST_WORDS] };
+        // SAFETY: there is room for the value, aligned, by the assertions.
+        unsafe { call.kernel.as_mut_ptr().cast::<K>().write(kernel) };
+        call
+    }
+
+    /// The entry point.
+    pub fn entry(&self) -> Entry {
+        self.methods.entry
+    }
+
+    /// The arguments, in the order of the kernel's parameters.
+    pub fn arguments(&self) -> Arguments<'_> {
+        let mut list = Arguments::new();
+        // SAFETY: the value is of the type that the methods are for, and is borrowed as long as the list is.
+        unsafe { (self.methods.arguments)(self.kernel.as_ptr().cast(), &mut list) };
+        list
+    }
+
+    /// Runs the kernel as one thread.
+    ///
+    /// # Safety
+    /// As for [`Kernel::run`].
+    pub unsafe fn run(&self) {
+        // SAFETY: the value is of the type that the methods are for; the rest is the caller's promise.
+        unsafe { (self.methods.run)(self.kernel.as_ptr().cast()) }
+    }
+}
+
+/// The arguments of a kernel, as the CUDA driver wants them, and whose memory they point to.
+pub struct Arguments<'a> {
+    addresses: [*mut c_void; MOST_ARGUMENTS],
+    arrays: [Place; MOST_ARGUMENTS],
+    count: usize,
+    kernel: std::marker::PhantomData<&'a ()>,
+}
+
+/// Where the array is that an argument points to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// The argument points to nothing: it is a number or an empty array.
+    Nowhere,
+    /// In the host's memory.
+    Host,
+    /// In the memory of the device owner with this identifier.
+    Device(NonZeroU64),
+}
+
+impl Place {
+    /// Where an array of this length and owner is.
+    pub(crate) fn of(length: u64, owner: Option<NonZeroU64>) -> Self {
+        match owner {
+            _ if length == 0 => Self::Nowhere,
+            None => Self::Host,
+            Some(owner) => Self::Device(owner),
+        }
+    }
+}
+
+impl<'a> Arguments<'a> {
+    fn new() -> Self {
+        Self {
+            addresses: [std::ptr::null_mut(); MOST_ARGUMENTS],
+            arrays: [Place::Nowhere; MOST_ARGUMENTS],
+            count: 0,
+            kernel: std::marker::PhantomData,
+        }
+    }
+
+    /// Adds an argument.
+    ///
+    /// # Panics
+    /// When there are more than 24.
+    pub fn add(&mut self, argument: &'a impl Argument) {
+        self.addresses[self.count] = argument.address().cast_mut();
+        self.arrays[self.count] = argument.place();
+        self.count += 1;
+    }
+
+    /// The address of each argument.
+    pub fn addresses(&mut self) -> &mut [*mut c_void] {
+        &mut self.addresses[..self.count]
+    }
+
+    /// Where the array of each argument is.
+    pub fn places(&self) -> &[Place] {
+        &self.arrays[..self.count]
+    }
 }
 
 /// What a kernel takes as an argument.
 pub trait Argument {
     /// The address of what the GPU gets.
     fn address(&self) -> *const c_void;
+
+    /// Where the array is that it points to.
+    fn place(&self) -> Place;
 }
 
 impl<T> Argument for Global<T> {
@@ -46,16 +223,28 @@ impl<T> Argument for Global<T> {
         // The device's pointer is the first field of this struct, by repr(C).
         std::ptr::from_ref(self).cast()
     }
+
+    fn place(&self) -> Place {
+        Global::place(*self)
+    }
 }
 
 impl<T> Argument for GlobalMut<T> {
     fn address(&self) -> *const c_void {
         std::ptr::from_ref(self).cast()
     }
+
+    fn place(&self) -> Place {
+        GlobalMut::place(*self)
+    }
 }
 
 impl<T: Plain> Argument for T {
     fn address(&self) -> *const c_void {
         std::ptr::from_ref(self).cast()
+    }
+
+    fn place(&self) -> Place {
+        Place::Nowhere
     }
 }

@@ -166,42 +166,32 @@ fn argument_struct(choices: &[Choice], function: &ItemFn, parameters: &[Paramete
     let turbofish = ty.as_turbofish();
     let fields = parameters.iter().map(|Parameter { docs, name, ty }| quote!(#(#docs)* pub #name: #ty));
     let names: Vec<_> = parameters.iter().map(|parameter| &parameter.name).collect();
-    let suffixes = generics.params.iter().map(|parameter| match parameter {
-        GenericParam::Type(parameter) => {
-            let name = &parameter.ident;
-            quote! { entry.push_str(<#name as ::cuda_std::EntryName>::ENTRY_NAME); }
-        }
-        GenericParam::Const(parameter) => {
-            let name = &parameter.ident;
-            quote! { entry.push_str(&::cuda_std::launch::std::string::ToString::to_string(&#name)); }
-        }
-        GenericParam::Lifetime(_) => Tokens::new(),
-    });
-    let checks = generics.params.iter().zip(choices).filter_map(|(parameter, choice)| match parameter {
+    let parts = generics.params.iter().zip(choices).map(|(parameter, choice)| match parameter {
         GenericParam::Const(parameter) => {
             let (name, values) = (&parameter.ident, &choice.values);
-            Some(quote! { const { assert!(matches!(#name, #(#values)|*), "not among the kernel's instances") } })
+            let texts = values.iter().map(Tokens::to_string);
+            quote! {
+                match #name { #(#values => #texts,)* _ => ::core::panic!("not among the kernel's instances") }
+            }
         }
-        _ => None,
+        _ => {
+            let name = &choice.parameter;
+            quote! { <#name as ::cuda_std::EntryName>::ENTRY_NAME }
+        }
     });
-    let mutability = if generics.params.is_empty() { quote!() } else { quote!(mut) };
     quote! {
         #[cfg(not(target_arch = "nvptx64"))]
         #[doc = #summary]
         #[derive(Clone, Copy)]
         pub struct #name #generics #where_clause { #(#fields),* }
 
+        // SAFETY: the entry point is made of the same function, with the same name and parameters.
         #[cfg(not(target_arch = "nvptx64"))]
-        impl #implementation ::cuda_std::launch::Kernel for #name #ty #where_clause {
-            fn entry(&self) -> ::cuda_std::launch::std::string::String {
-                #(#checks)*
-                let #mutability entry = ::cuda_std::launch::std::string::String::from(#entry);
-                #(entry.push('_'); #suffixes)*
-                entry
-            }
+        unsafe impl #implementation ::cuda_std::launch::Kernel for #name #ty #where_clause {
+            const ENTRY: ::cuda_std::launch::Entry = ::cuda_std::launch::Entry::new(#entry, [#(#parts),*]);
 
-            fn arguments(&self) -> ::cuda_std::launch::std::vec::Vec<*const ::core::ffi::c_void> {
-                ::cuda_std::launch::std::vec![#(::cuda_std::launch::Argument::address(&self.#names)),*]
+            fn arguments<'a>(&'a self, list: &mut ::cuda_std::launch::Arguments<'a>) {
+                #(list.add(&self.#names);)*
             }
 
             unsafe fn run(&self) {

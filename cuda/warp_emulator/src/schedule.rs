@@ -94,13 +94,15 @@ pub(crate) struct Machine {
 /// Runs kernels on the host: see the crate's documentation.
 ///
 /// An emulator can be shared by several threads; each run stays on the thread that called [`run`](Self::run). It
-/// keeps the stacks of its lanes from one run to the next.
+/// keeps the stacks of its lanes from one run to the next, and shares them, and what it has been told to forget, with
+/// its clones.
+#[derive(Clone)]
 pub struct Emulator {
     seed: u64,
     resident_blocks: u32,
     stack_bytes: usize,
     step_limit: u64,
-    stacks: Mutex<Vec<DefaultStack>>,
+    stacks: Arc<Mutex<Vec<DefaultStack>>>,
     unwritten: Arc<Unwritten>,
 }
 
@@ -112,7 +114,7 @@ impl Emulator {
             resident_blocks: DEFAULT_RESIDENT_BLOCKS,
             stack_bytes: DEFAULT_STACK_BYTES,
             step_limit: DEFAULT_STEP_LIMIT,
-            stacks: Mutex::default(),
+            stacks: Arc::default(),
             unwritten: Arc::default(),
         }
     }
@@ -143,7 +145,7 @@ impl Emulator {
     #[must_use]
     pub fn with_stack_bytes(mut self, bytes: usize) -> Self {
         self.stack_bytes = bytes.min(LARGEST_STACK_BYTES);
-        self.stacks = Mutex::default();
+        self.stacks = Arc::default();
         self
     }
 

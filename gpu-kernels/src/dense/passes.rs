@@ -88,7 +88,8 @@ macro_rules! passes {
             #[derive(Clone, Copy, Debug)]
             pub struct $name;
 
-            impl EntryName for $name {
+            // SAFETY: each pass is named after itself.
+            unsafe impl EntryName for $name {
                 const ENTRY_NAME: &'static str = stringify!($name);
             }
 

@@ -8,12 +8,13 @@ use super::places::Filled;
 use super::primitives::{Scan, launch};
 use super::sort::sorted;
 use super::width::{each_width, same_width};
+use crate::device::ALWAYS_SHARED_BYTES;
 use crate::error::Error;
 use crate::executor::KernelExecutor;
 use crate::format::{Bcsr, BlockSize, Csr, FillLimit, bcsr_bytes_of};
 use crate::memory::Buffer;
 use crate::real::Real;
-use crate::spmv::{ALWAYS_SHARED_BYTES, Intervals};
+use crate::spmv::Intervals;
 
 /// The same matrix as `matrix`, in BCSR with blocks of `size`. Takes 4 bytes for each row, or 12 for each block row if that
 /// is more; where a row has more than 1024 entries, half a byte for each entry; and, where rows are not sorted, a second

@@ -26,10 +26,75 @@ mod sliced;
 mod sort;
 mod width;
 
+use std::marker::PhantomData;
+
 use crate::error::Error;
-use crate::executor::KernelExecutor;
+use crate::executor::operation::{Arithmetic, Executor, KernelExecutor, Operation};
 use crate::format::{Csr, FillLimit, Format, Matrix, PartitionRows, Slicing, StripOrder};
+use crate::memory::Memory;
 use crate::real::Real;
+
+/// CSR to another format, in an executor's memory.
+struct FromCsr<T>(PhantomData<T>);
+
+impl<T: Real> Operation for FromCsr<T> {
+    type Operands<'a, M: Memory> = (Csr<T, M>, Format, FillLimit);
+    type Output<M: Memory> = Matrix<T, M>;
+
+    fn by_kernels<K: KernelExecutor>(
+        executor: &K,
+        (matrix, format, limit): (Csr<T, K::Memory>, Format, FillLimit),
+    ) -> Result<Matrix<T, K::Memory>, Error> {
+        from_csr(executor, matrix, format, limit)
+    }
+
+    fn on_host(_: Arithmetic, (matrix, format, limit): (Csr<T>, Format, FillLimit)) -> Result<Matrix<T>, Error> {
+        Matrix::try_from_csr(matrix, format, limit)
+    }
+}
+
+/// Any format to CSR, in an executor's memory.
+struct IntoCsr<T>(PhantomData<T>);
+
+impl<T: Real> Operation for IntoCsr<T> {
+    type Operands<'a, M: Memory> = Matrix<T, M>;
+    type Output<M: Memory> = Csr<T, M>;
+
+    fn by_kernels<K: KernelExecutor>(executor: &K, matrix: Matrix<T, K::Memory>) -> Result<Csr<T, K::Memory>, Error> {
+        into_csr(executor, matrix)
+    }
+
+    fn on_host(_: Arithmetic, matrix: Matrix<T>) -> Result<Csr<T>, Error> {
+        Ok(matrix.into_csr())
+    }
+}
+
+impl<T: Real, M: Memory> Csr<T, M> {
+    /// The matrix in the storage of `format`, converted where it is. The arrays are the same, bit for bit, as
+    /// [`Matrix::try_from_csr`] gives.
+    ///
+    /// # Errors
+    /// When that would take more than `limit` allows, the matrix is not in the executor's memory, memory runs out, or the
+    /// device fails.
+    pub fn convert<E: Executor<Memory = M>>(
+        self,
+        executor: &E,
+        format: Format,
+        limit: FillLimit,
+    ) -> Result<Matrix<T, M>, Error> {
+        executor.run::<FromCsr<T>>((self, format, limit))
+    }
+}
+
+impl<T: Real, M: Memory> Matrix<T, M> {
+    /// The same matrix in CSR, converted where it is, as [`into_csr`](Matrix::into_csr) does.
+    ///
+    /// # Errors
+    /// When the matrix is not in the executor's memory, memory runs out, or the device fails.
+    pub fn into_csr_on<E: Executor<Memory = M>>(self, executor: &E) -> Result<Csr<T, M>, Error> {
+        executor.run::<IntoCsr<T>>(self)
+    }
+}
 
 /// `matrix` in the storage of `format`.
 ///

@@ -27,7 +27,7 @@ pub(crate) unsafe fn launch<K: KernelExecutor>(
     kernel: impl Kernel + 'static,
 ) -> Result<(), Error> {
     // SAFETY: the caller's promise.
-    unsafe { executor.launch(&Launch { grid, kernel: Box::new(kernel) }) }
+    unsafe { executor.launch(&Launch::new(grid, kernel)) }
 }
 
 /// The only element of an array.
@@ -189,8 +189,8 @@ pub(crate) fn rows_sorted<T: Real, K: KernelExecutor>(executor: &K, matrix: &Csr
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::device::Tuning;
     use crate::executor::Emulated;
-    use crate::spmv::Tuning;
 
     #[test]
     fn scans_are_sums_of_all_before() {

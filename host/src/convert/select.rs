@@ -51,8 +51,8 @@ fn counts<K: KernelExecutor>(executor: &K, numbers: &Array<K, u32>, least: u32, 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::device::Tuning;
     use crate::executor::Emulated;
-    use crate::spmv::Tuning;
 
     fn check(numbers: Vec<u32>) {
         let mut sorted = numbers.clone();

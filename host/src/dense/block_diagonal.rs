@@ -1,16 +1,18 @@
 //! Matrices of dense blocks on the diagonal.
 
+use std::marker::PhantomData;
+
 use cuda_std::launch::Launch;
 use gpu_kernels::dense::block_diagonal::BlockDiagonal as Kernel;
 use rayon::prelude::*;
 
-use super::sums::Summation;
+use super::sums::{Summation, with_summation};
+use crate::device::Device;
 use crate::error::{Error, check_length};
-use crate::executor::Executor;
+use crate::executor::operation::{Arithmetic, Executor, KernelExecutor, Operation};
 use crate::format::LARGEST_DIMENSION;
 use crate::memory::{Buffer, HostMemory, Memory};
 use crate::real::Real;
-use crate::spmv::Device;
 
 /// Rows of the largest block: a warp has a lane for each.
 pub const LARGEST_BLOCK: usize = 32;
@@ -65,7 +67,28 @@ impl<T: Real, M: Memory> BlockDiagonal<T, M> {
     }
 }
 
-/// The operands of [`Executor::multiply_block_diagonal`](crate::executor::Executor::multiply_block_diagonal), y ← B x.
+/// y ← B x for dense blocks on the diagonal of B.
+pub struct BlockDiagonalProduct<T>(PhantomData<T>);
+
+impl<T: Real> Operation for BlockDiagonalProduct<T> {
+    type Operands<'a, M: Memory> = BlockDiagonalOperands<'a, T, M>;
+    type Output<M: Memory> = ();
+
+    fn by_kernels<K: KernelExecutor>(
+        executor: &K,
+        operands: BlockDiagonalOperands<'_, T, K::Memory>,
+    ) -> Result<(), Error> {
+        let launch = launch(operands, executor.device())?;
+        // SAFETY: the lengths were checked, the blocks keep their invariants, the arrays are borrowed, and y exclusively.
+        unsafe { executor.launch(&launch) }
+    }
+
+    fn on_host(arithmetic: Arithmetic, operands: BlockDiagonalOperands<'_, T, HostMemory>) -> Result<(), Error> {
+        with_summation!(arithmetic, S => multiply_on_host::<T, S>(operands))
+    }
+}
+
+/// The operands of [`BlockDiagonalProduct`].
 pub struct BlockDiagonalOperands<'a, T: Real, M: Memory> {
     /// B.
     pub matrix: &'a BlockDiagonal<T, M>,
@@ -83,10 +106,7 @@ impl<T: Real, M: Memory> BlockDiagonalOperands<'_, T, M> {
 }
 
 /// The launch of y ← B x.
-pub(crate) fn block_diagonal_launch<T: Real, M: Memory>(
-    operands: BlockDiagonalOperands<'_, T, M>,
-    device: &Device,
-) -> Result<Launch, Error> {
+fn launch<T: Real, M: Memory>(operands: BlockDiagonalOperands<'_, T, M>, device: &Device) -> Result<Launch, Error> {
     operands.check()?;
     let BlockDiagonalOperands { matrix, x, y } = operands;
     let (count, lanes) = (matrix.rows.div_ceil(matrix.size), matrix.size.next_power_of_two());
@@ -99,13 +119,11 @@ pub(crate) fn block_diagonal_launch<T: Real, M: Memory>(
         x: x.global(),
         y: y.global_mut(),
     };
-    Ok(Launch { grid: device.grid(count as u64 * lanes as u64), kernel: Box::new(kernel) })
+    Ok(Launch::new(device.grid(count as u64 * lanes as u64), kernel))
 }
 
 /// y ← B x on the host.
-pub(crate) fn block_diagonal_on_host<T: Real, S: Summation>(
-    operands: BlockDiagonalOperands<'_, T, HostMemory>,
-) -> Result<(), Error> {
+fn multiply_on_host<T: Real, S: Summation>(operands: BlockDiagonalOperands<'_, T, HostMemory>) -> Result<(), Error> {
     operands.check()?;
     let BlockDiagonalOperands { matrix: BlockDiagonal { size, values, .. }, x, y } = operands;
     let blocks = y.par_chunks_mut(*size).zip(x.par_chunks(*size)).zip(values.par_chunks(size * size));

@@ -1,27 +1,66 @@
 //! Products of blocks of vectors with each other, and combinations of their columns.
 
+use std::marker::PhantomData;
+
 use cuda_std::launch::{Grid, Launch};
 use gpu_kernels::dense::columns::{CombineColumns, Gram, TILE, TILE_PRODUCTS};
 use gpu_kernels::dense::program::STATUS;
 use rayon::prelude::*;
 
 use super::parts::{Columns, ColumnsMut};
-use super::sums::{PartialSums, Summation};
+use super::sums::{PartialSums, Summation, with_summation};
+use crate::device::Device;
 use crate::error::{Error, check_length};
+use crate::executor::operation::{Arithmetic, KernelExecutor, Operation};
 use crate::memory::{Buffer, HostMemory, Memory};
 use crate::real::Real;
-use crate::spmv::Device;
 
-/// The operands of [`Executor::gram`](crate::executor::Executor::gram), XᵀY.
-pub struct GramOperands<'a, T: Real, M: Memory> {
+/// XᵀY for two blocks of vectors.
+pub(super) struct GramProduct<T>(PhantomData<T>);
+
+impl<T: Real> Operation for GramProduct<T> {
+    type Operands<'a, M: Memory> = GramOperands<'a, T, M>;
+    type Output<M: Memory> = ();
+
+    fn by_kernels<K: KernelExecutor>(executor: &K, operands: GramOperands<'_, T, K::Memory>) -> Result<(), Error> {
+        let launch = gram_launch(operands, executor.device())?;
+        // SAFETY: the lengths were checked, the arrays are borrowed, and the partial sums exclusively.
+        launch.map_or(Ok(()), |launch| unsafe { executor.launch(&launch) })
+    }
+
+    fn on_host(arithmetic: Arithmetic, operands: GramOperands<'_, T, HostMemory>) -> Result<(), Error> {
+        with_summation!(arithmetic, S => gram_on_host::<T, S>(operands))
+    }
+}
+
+/// Y ← α X C + β Y for two blocks of vectors and a few coefficients.
+pub(super) struct Combination<T>(PhantomData<T>);
+
+impl<T: Real> Operation for Combination<T> {
+    type Operands<'a, M: Memory> = CombineOperands<'a, T, M>;
+    type Output<M: Memory> = ();
+
+    fn by_kernels<K: KernelExecutor>(executor: &K, operands: CombineOperands<'_, T, K::Memory>) -> Result<(), Error> {
+        let launch = combine_launch(operands, executor.device())?;
+        // SAFETY: the lengths and slots were checked, the arrays are borrowed, and Y exclusively.
+        unsafe { executor.launch(&launch) }
+    }
+
+    fn on_host(arithmetic: Arithmetic, operands: CombineOperands<'_, T, HostMemory>) -> Result<(), Error> {
+        with_summation!(arithmetic, S => combine_on_host::<T, S>(operands))
+    }
+}
+
+/// The operands of [`GramProduct`].
+pub(super) struct GramOperands<'a, T: Real, M: Memory> {
     pub(super) x: Columns<'a, T, M>,
     pub(super) y: Columns<'a, T, M>,
     pub(super) scalars: &'a M::Buffer<f64>,
     pub(super) partial_sums: &'a mut PartialSums<M>,
 }
 
-/// The operands of [`Executor::combine`](crate::executor::Executor::combine), Y ← α X C + β Y.
-pub struct CombineOperands<'a, T: Real, M: Memory> {
+/// The operands of [`Combination`].
+pub(super) struct CombineOperands<'a, T: Real, M: Memory> {
     pub(super) alpha: T,
     pub(super) x: Columns<'a, T, M>,
     /// The slot of the first coefficient.
@@ -43,10 +82,7 @@ impl<T: Real, M: Memory> CombineOperands<'_, T, M> {
 }
 
 /// The launch of XᵀY; none if there are no products.
-pub(crate) fn gram_launch<T: Real, M: Memory>(
-    operands: GramOperands<'_, T, M>,
-    device: &Device,
-) -> Result<Option<Launch>, Error> {
+fn gram_launch<T: Real, M: Memory>(operands: GramOperands<'_, T, M>, device: &Device) -> Result<Option<Launch>, Error> {
     let GramOperands { x, y, scalars, partial_sums } = operands;
     check_length("a column of Y", y.rows, x.rows)?;
     let products = x.columns * y.columns;
@@ -70,14 +106,11 @@ pub(crate) fn gram_launch<T: Real, M: Memory>(
     };
     let shared_bytes = grid.threads_per_block / 32 * 8 * TILE_PRODUCTS;
     let grid = Grid { blocks: parts * tiles, shared_bytes, ..grid };
-    Ok(Some(Launch { grid, kernel: Box::new(kernel) }))
+    Ok(Some(Launch::new(grid, kernel)))
 }
 
 /// The launch of Y ← α X C + β Y.
-pub(crate) fn combine_launch<T: Real, M: Memory>(
-    operands: CombineOperands<'_, T, M>,
-    device: &Device,
-) -> Result<Launch, Error> {
+fn combine_launch<T: Real, M: Memory>(operands: CombineOperands<'_, T, M>, device: &Device) -> Result<Launch, Error> {
     operands.check()?;
     let CombineOperands { alpha, x, coefficients, scalars, beta, mut y } = operands;
     let kernel = CombineColumns {
@@ -91,11 +124,11 @@ pub(crate) fn combine_launch<T: Real, M: Memory>(
         beta,
         y: y.part.global_mut(),
     };
-    Ok(Launch { grid: device.grid(x.rows as u64), kernel: Box::new(kernel) })
+    Ok(Launch::new(device.grid(x.rows as u64), kernel))
 }
 
 /// XᵀY on the host. The sums do not depend on the number of threads.
-pub(crate) fn gram_on_host<T: Real, S: Summation>(operands: GramOperands<'_, T, HostMemory>) -> Result<(), Error> {
+fn gram_on_host<T: Real, S: Summation>(operands: GramOperands<'_, T, HostMemory>) -> Result<(), Error> {
     let GramOperands { x, y, scalars, partial_sums } = operands;
     check_length("a column of Y", y.rows, x.rows)?;
     if scalars[STATUS as usize] != 0.0 {
@@ -122,9 +155,7 @@ pub(crate) fn gram_on_host<T: Real, S: Summation>(operands: GramOperands<'_, T, 
 }
 
 /// Y ← α X C + β Y on the host.
-pub(crate) fn combine_on_host<T: Real, S: Summation>(
-    operands: CombineOperands<'_, T, HostMemory>,
-) -> Result<(), Error> {
+fn combine_on_host<T: Real, S: Summation>(operands: CombineOperands<'_, T, HostMemory>) -> Result<(), Error> {
     operands.check()?;
     let CombineOperands { alpha, x, coefficients, scalars, beta, mut y } = operands;
     if scalars[STATUS as usize] != 0.0 || x.rows == 0 {

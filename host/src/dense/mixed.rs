@@ -1,18 +1,39 @@
 //! Vectors of two precisions.
 
+use std::marker::PhantomData;
+
 use cuda_std::launch::Launch;
 use gpu_kernels::dense::mixed::MixedAxpby;
 use rayon::prelude::*;
 
+use crate::device::Device;
 use crate::error::{Error, check_length};
+use crate::executor::operation::{Arithmetic, KernelExecutor, Operation};
 use crate::memory::{Buffer, HostMemory, Memory};
 use crate::real::Real;
-use crate::spmv::Device;
 
 /// Elements that a CPU thread takes at a time.
 const ELEMENTS_AT_ONCE: usize = 4096;
 
-/// The operands of [`Executor::axpby_mixed`](crate::executor::Executor::axpby_mixed), y ← α x + β y, computed in 64 bits
+/// y ← α x + β y for vectors of two precisions.
+pub struct MixedUpdate<X, Y>(PhantomData<(X, Y)>);
+
+impl<X: Real, Y: Real> Operation for MixedUpdate<X, Y> {
+    type Operands<'a, M: Memory> = MixedOperands<'a, X, Y, M>;
+    type Output<M: Memory> = ();
+
+    fn by_kernels<K: KernelExecutor>(executor: &K, operands: MixedOperands<'_, X, Y, K::Memory>) -> Result<(), Error> {
+        let launch = launch(operands, executor.device())?;
+        // SAFETY: the lengths were checked, the arrays are borrowed, and y exclusively.
+        unsafe { executor.launch(&launch) }
+    }
+
+    fn on_host(_: Arithmetic, operands: MixedOperands<'_, X, Y, HostMemory>) -> Result<(), Error> {
+        update_on_host(operands)
+    }
+}
+
+/// The operands of [`MixedUpdate`], y ← α x + β y, computed in 64 bits
 /// and rounded once to y's precision. With β = 0, y is overwritten and never read.
 pub struct MixedOperands<'a, X: Real, Y: Real, M: Memory> {
     /// The factor of x.
@@ -26,19 +47,16 @@ pub struct MixedOperands<'a, X: Real, Y: Real, M: Memory> {
 }
 
 /// The launch of y ← α x + β y.
-pub(crate) fn mixed_launch<X: Real, Y: Real, M: Memory>(
-    operands: MixedOperands<'_, X, Y, M>,
-    device: &Device,
-) -> Result<Launch, Error> {
+fn launch<X: Real, Y: Real, M: Memory>(operands: MixedOperands<'_, X, Y, M>, device: &Device) -> Result<Launch, Error> {
     let MixedOperands { alpha, x, beta, y } = operands;
     check_length("y", y.len(), x.len())?;
     let count = x.len() as u64;
     let kernel = MixedAxpby { count, alpha, x: x.global(), beta, y: y.global_mut() };
-    Ok(Launch { grid: device.grid(count), kernel: Box::new(kernel) })
+    Ok(Launch::new(device.grid(count), kernel))
 }
 
 /// y ← α x + β y on the host.
-pub(crate) fn mixed_on_host<X: Real, Y: Real>(operands: MixedOperands<'_, X, Y, HostMemory>) -> Result<(), Error> {
+fn update_on_host<X: Real, Y: Real>(operands: MixedOperands<'_, X, Y, HostMemory>) -> Result<(), Error> {
     let MixedOperands { alpha, x, beta, y } = operands;
     check_length("y", y.len(), x.len())?;
     y.par_iter_mut().zip(x).with_min_len(ELEMENTS_AT_ONCE).for_each(|(y, x)| {

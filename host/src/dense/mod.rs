@@ -35,21 +35,14 @@ mod passes;
 mod space;
 mod sums;
 
-pub use block_diagonal::{BlockDiagonal, BlockDiagonalOperands, LARGEST_BLOCK};
-pub(crate) use block_diagonal::{block_diagonal_launch, block_diagonal_on_host};
-pub use columns::{CombineOperands, GramOperands};
-pub(crate) use columns::{combine_launch, combine_on_host, gram_launch, gram_on_host};
+pub use block_diagonal::{BlockDiagonal, BlockDiagonalOperands, BlockDiagonalProduct, LARGEST_BLOCK};
 pub use gpu_kernels::dense::passes::{
     Axpby, BicgstabDirection, BicgstabUpdate, CgUpdate, Combined, Correction, Dot, DotAndSquare, EigenResidual, Fill,
     LanczosUpdate, MinresUpdate, Multiplied, PagerankUpdate, Pass, PipelinedCgUpdate, PreconditionedBicgstabUpdate,
     PreconditionedPipelinedCgUpdate, Scaled, ScaledTwice,
 };
 pub use gpu_kernels::dense::program::{ITERATION, STATUS, Step};
-pub use mixed::MixedOperands;
-pub(crate) use mixed::{mixed_launch, mixed_on_host};
+pub use mixed::{MixedOperands, MixedUpdate};
 pub use parts::{Columns, ColumnsMut, Multicolumn, Part, PartMut};
-pub use passes::PassOperands;
-pub(crate) use passes::{pass_launch, pass_on_host};
 pub use space::{FIRST_SLOT, MINUS_ONE, ONE, Program, Space, ZERO};
-pub(crate) use sums::{Compensated, Plain, Summation, sum_launch, sum_on_host};
-pub use sums::{PartialSums, SumOperands};
+pub(crate) use sums::{Compensated, Plain, Summation, with_summation};

@@ -9,29 +9,48 @@ use gpu_kernels::dense::program::STATUS;
 use rayon::prelude::*;
 
 use super::parts::{Part, PartMut};
-use super::sums::{PartialSums, Summation};
+use super::sums::{PartialSums, Summation, with_summation};
+use crate::device::Device;
 use crate::error::{Error, check_length};
+use crate::executor::operation::{Arithmetic, KernelExecutor, Operation};
 use crate::memory::{Buffer, HostMemory, Memory};
 use crate::real::Real;
-use crate::spmv::Device;
 
-/// The operands of [`Executor::pass`](crate::executor::Executor::pass), for pass `P`.
-pub struct PassOperands<'a, 'v, T: Real, P: Pass, M: Memory> {
+/// A pass over the elements of vectors.
+pub(super) struct PassOver<T, P>(PhantomData<(T, P)>);
+
+impl<T: Real, P: Pass> Operation for PassOver<T, P> {
+    type Operands<'a, M: Memory> = PassOperands<'a, T, P, M>;
+    type Output<M: Memory> = ();
+
+    fn by_kernels<K: KernelExecutor>(executor: &K, operands: PassOperands<'_, T, P, K::Memory>) -> Result<(), Error> {
+        let launch = launch(operands, executor.device())?;
+        // SAFETY: the lengths and slots were checked, the arrays are borrowed, and those that are written exclusively.
+        unsafe { executor.launch(&launch) }
+    }
+
+    fn on_host(arithmetic: Arithmetic, operands: PassOperands<'_, T, P, HostMemory>) -> Result<(), Error> {
+        with_summation!(arithmetic, S => pass_on_host::<T, P, S>(operands))
+    }
+}
+
+/// The operands of [`PassOver`].
+pub(super) struct PassOperands<'a, T: Real, P: Pass, M: Memory> {
     /// The slot of each coefficient.
     pub(super) coefficients: [u32; MOST_COEFFICIENTS],
     /// The slots.
     pub(super) scalars: &'a M::Buffer<f64>,
     /// The vectors that are only read.
-    pub(super) read: &'a [Part<'v, T, M>],
+    pub(super) read: &'a [Part<'a, T, M>],
     /// The vectors that are written.
-    pub(super) written: &'a mut [PartMut<'v, T, M>],
+    pub(super) written: &'a mut [PartMut<'a, T, M>],
     /// Where the sums go.
     pub(super) partial_sums: &'a mut PartialSums<M>,
     /// The pass has no content.
     pub(super) pass: PhantomData<P>,
 }
 
-impl<T: Real, P: Pass, M: Memory> PassOperands<'_, '_, T, P, M> {
+impl<T: Real, P: Pass, M: Memory> PassOperands<'_, T, P, M> {
     /// Checks everything against the pass, and gives the vectors' length.
     fn check(&self) -> Result<usize, Error> {
         check_length("the list of vectors that are read", self.read.len(), P::READ)?;
@@ -49,10 +68,7 @@ impl<T: Real, P: Pass, M: Memory> PassOperands<'_, '_, T, P, M> {
 }
 
 /// The launch of a pass.
-pub(crate) fn pass_launch<T: Real, P: Pass, M: Memory>(
-    operands: PassOperands<'_, '_, T, P, M>,
-    device: &Device,
-) -> Result<Launch, Error> {
+fn launch<T: Real, P: Pass, M: Memory>(operands: PassOperands<'_, T, P, M>, device: &Device) -> Result<Launch, Error> {
     let length = operands.check()? as u64;
     let PassOperands { coefficients, scalars, read, written, partial_sums, .. } = operands;
     let grid = device.grid(length);
@@ -84,13 +100,11 @@ pub(crate) fn pass_launch<T: Real, P: Pass, M: Memory>(
         written_7,
         partial_sums: partial_sums.values.global_mut(),
     };
-    Ok(Launch { grid, kernel: Box::new(kernel) })
+    Ok(Launch::new(grid, kernel))
 }
 
 /// Runs a pass on the host. Sums do not depend on the number of threads.
-pub(crate) fn pass_on_host<T: Real, P: Pass, S: Summation>(
-    operands: PassOperands<'_, '_, T, P, HostMemory>,
-) -> Result<(), Error> {
+fn pass_on_host<T: Real, P: Pass, S: Summation>(operands: PassOperands<'_, T, P, HostMemory>) -> Result<(), Error> {
     let length = operands.check()?;
     let PassOperands { coefficients: slots, scalars, read, written, partial_sums, .. } = operands;
     if scalars[STATUS as usize] != 0.0 {

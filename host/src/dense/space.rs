@@ -5,10 +5,10 @@ use std::marker::PhantomData;
 use gpu_kernels::dense::passes::{MOST_COEFFICIENTS, Pass};
 use gpu_kernels::dense::program::Step;
 
-use super::columns::{CombineOperands, GramOperands};
+use super::columns::{Combination, CombineOperands, GramOperands, GramProduct};
 use super::parts::{Columns, ColumnsMut, Part, PartMut};
-use super::passes::PassOperands;
-use super::sums::{PartialSums, SumOperands};
+use super::passes::{PassOperands, PassOver};
+use super::sums::{FinishPass, PartialSums, SumOperands};
 use crate::error::{Error, check_length};
 use crate::executor::Executor;
 use crate::memory::{Buffer, Memory};
@@ -31,32 +31,32 @@ pub struct Program<M: Memory> {
 }
 
 /// Scalars in an executor's memory, and the operations on vectors that go with them.
-pub struct Space<'e, E: Executor> {
-    executor: &'e E,
+pub struct Space<E: Executor> {
+    executor: E,
     scalars: Vector<f64, E>,
     partial_sums: PartialSums<E::Memory>,
     /// See [`bytes_moved`](Self::bytes_moved).
     bytes_moved: u64,
 }
 
-impl<'e, E: Executor> Space<'e, E> {
+impl<E: Executor> Space<E> {
     /// A space with so many slots, the [constant ones](FIRST_SLOT) among them, and room for `sums` sums of one pass or
     /// products of one [`gram`](Self::gram), at least 4. Takes 8 bytes for each slot, and for each sum and block of the
     /// device's largest grid.
     ///
     /// # Errors
     /// When memory runs out.
-    pub fn new(executor: &'e E, slots: u32, sums: usize) -> Result<Self, Error> {
+    pub fn new(executor: &E, slots: u32, sums: usize) -> Result<Self, Error> {
         let blocks = executor.device().grid(u64::MAX).blocks.max(1) as usize;
         let length = sums.max(gpu_kernels::dense::passes::MOST_SUMS).saturating_mul(blocks);
         let partial_sums = PartialSums { values: executor.zeros(length)?, sums: 0, blocks: 0 };
         let scalars = executor.upload(constants(slots))?;
-        Ok(Self { executor, scalars, partial_sums, bytes_moved: 0 })
+        Ok(Self { executor: executor.clone(), scalars, partial_sums, bytes_moved: 0 })
     }
 
     /// The executor.
-    pub fn executor(&self) -> &'e E {
-        self.executor
+    pub fn executor(&self) -> &E {
+        &self.executor
     }
 
     /// Number of slots.
@@ -133,7 +133,7 @@ impl<'e, E: Executor> Space<'e, E> {
         _pass: P,
         coefficients: [u32; C],
         read: [Part<'v, T, E::Memory>; R],
-        mut written: [PartMut<'v, T, E::Memory>; W],
+        written: [PartMut<'v, T, E::Memory>; W],
     ) -> Result<(), Error> {
         const {
             assert!(C == P::COEFFICIENTS, "the pass has another number of coefficients");
@@ -145,7 +145,8 @@ impl<'e, E: Executor> Space<'e, E> {
         self.bytes_moved += bytes::<T>(vectors.chain(again));
         let mut slots = [0; MOST_COEFFICIENTS];
         slots[..C].copy_from_slice(&coefficients);
-        self.executor.pass(PassOperands::<T, P, _> {
+        let mut written: [PartMut<'_, T, E::Memory>; W] = written;
+        self.executor.run::<PassOver<T, P>>(PassOperands {
             coefficients: slots,
             scalars: &self.scalars,
             read: &read,
@@ -163,7 +164,12 @@ impl<'e, E: Executor> Space<'e, E> {
     /// When the columns' lengths differ, there are more products than the space has room for, or the device fails.
     pub fn gram<T: Real>(&mut self, x: Columns<'_, T, E::Memory>, y: Columns<'_, T, E::Memory>) -> Result<(), Error> {
         self.bytes_moved += bytes::<T>([x.part.len(), y.part.len()]);
-        self.executor.gram(GramOperands { x, y, scalars: &self.scalars, partial_sums: &mut self.partial_sums })
+        self.executor.run::<GramProduct<T>>(GramOperands {
+            x,
+            y,
+            scalars: &self.scalars,
+            partial_sums: &mut self.partial_sums,
+        })
     }
 
     /// Queues Y ← α X C + β Y for blocks of columns; with β = 0, Y is overwritten and never read. Coefficient i, j of C
@@ -182,7 +188,7 @@ impl<'e, E: Executor> Space<'e, E> {
     ) -> Result<(), Error> {
         let again = if beta == T::ZERO { 0 } else { y.part.len() };
         self.bytes_moved += bytes::<T>([x.part.len(), y.part.len(), again]);
-        self.executor.combine(CombineOperands { alpha, x, coefficients, scalars: &self.scalars, beta, y })
+        self.executor.run::<Combination<T>>(CombineOperands { alpha, x, coefficients, scalars: &self.scalars, beta, y })
     }
 
     /// Queues the end of the sums of the last pass or [`gram`](Self::gram): the first goes to slot `target`, the others
@@ -191,7 +197,7 @@ impl<'e, E: Executor> Space<'e, E> {
     /// # Errors
     /// When there is no such slot, or the device fails.
     pub fn finish(&mut self, target: u32, program: &Program<E::Memory>) -> Result<(), Error> {
-        self.executor.finish_sums(SumOperands {
+        self.executor.run::<FinishPass>(SumOperands {
             partial_sums: Some(&self.partial_sums),
             target,
             program: &program.words,
@@ -205,7 +211,7 @@ impl<'e, E: Executor> Space<'e, E> {
     /// # Errors
     /// When the device fails.
     pub fn run(&mut self, program: &Program<E::Memory>) -> Result<(), Error> {
-        self.executor.finish_sums(SumOperands {
+        self.executor.run::<FinishPass>(SumOperands {
             partial_sums: None,
             target: 0,
             program: &program.words,

@@ -4,10 +4,11 @@ use cuda_std::launch::{Grid, Launch};
 use gpu_kernels::dense::program::{STATUS, WORDS, run};
 use gpu_kernels::dense::sums::FinishSums;
 
+use crate::device::Device;
 use crate::error::{Error, check_length};
+use crate::executor::operation::{Arithmetic, KernelExecutor, Operation};
 use crate::memory::{Buffer, HostMemory, Memory};
 use crate::real::Real;
-use crate::spmv::Device;
 use crate::verify::Accumulator;
 
 /// What the blocks of a pass left of its sums.
@@ -44,8 +45,27 @@ impl PartialSums<HostMemory> {
     }
 }
 
-/// The operands of [`Executor::finish_sums`](crate::executor::Executor::finish_sums).
-pub struct SumOperands<'a, M: Memory> {
+/// Adds up what a pass left of its sums, and runs a program on the scalars.
+pub(super) struct FinishPass;
+
+impl Operation for FinishPass {
+    type Operands<'a, M: Memory> = SumOperands<'a, M>;
+    type Output<M: Memory> = ();
+
+    fn by_kernels<K: KernelExecutor>(executor: &K, operands: SumOperands<'_, K::Memory>) -> Result<(), Error> {
+        let launch = launch(operands, executor.device())?;
+        // SAFETY: the slots were checked, the arrays are borrowed, the scalars exclusively, and a program keeps to the
+        // slots that it was checked for.
+        unsafe { executor.launch(&launch) }
+    }
+
+    fn on_host(_: Arithmetic, operands: SumOperands<'_, HostMemory>) -> Result<(), Error> {
+        finish_on_host(operands)
+    }
+}
+
+/// The operands of [`FinishPass`].
+pub(super) struct SumOperands<'a, M: Memory> {
     /// What the last pass left; `None` if the program is all that is to be done.
     pub(super) partial_sums: Option<&'a PartialSums<M>>,
     /// The slot of the first sum.
@@ -73,7 +93,7 @@ impl<M: Memory> SumOperands<'_, M> {
 }
 
 /// The launch that adds up sums and runs a program.
-pub(crate) fn sum_launch<M: Memory>(operands: SumOperands<'_, M>, device: &Device) -> Result<Launch, Error> {
+fn launch<M: Memory>(operands: SumOperands<'_, M>, device: &Device) -> Result<Launch, Error> {
     operands.check()?;
     let sums = operands.sums() as u32;
     // Nothing to add up is work for one warp.
@@ -93,11 +113,11 @@ pub(crate) fn sum_launch<M: Memory>(operands: SumOperands<'_, M>, device: &Devic
         scalars: scalars.global_mut(),
     };
     let grid = Grid { blocks: 1, threads_per_block: warps * 32, shared_bytes: warps * 8 };
-    Ok(Launch { grid, kernel: Box::new(kernel) })
+    Ok(Launch::new(grid, kernel))
 }
 
 /// Adds up sums and runs a program on the host.
-pub(crate) fn sum_on_host(operands: SumOperands<'_, HostMemory>) -> Result<(), Error> {
+fn finish_on_host(operands: SumOperands<'_, HostMemory>) -> Result<(), Error> {
     operands.check()?;
     let SumOperands { partial_sums, target, program, scalars, .. } = operands;
     if scalars[STATUS as usize] != 0.0 {
@@ -181,3 +201,20 @@ impl Summation for Compensated {
         T::from_f64(self.0.combine(alpha.to_f64(), beta.to_f64(), y.to_f64()).value())
     }
 }
+
+/// Does something on the host with the [`Summation`] of an [`Arithmetic`], as type `$S`.
+macro_rules! with_summation {
+    ($arithmetic:expr, $S:ident => $result:expr) => {
+        match $arithmetic {
+            $crate::executor::operation::Arithmetic::Parallel => {
+                type $S = $crate::dense::Plain;
+                $result
+            }
+            $crate::executor::operation::Arithmetic::Compensated => {
+                type $S = $crate::dense::Compensated;
+                $result
+            }
+        }
+    };
+}
+pub(crate) use with_summation;

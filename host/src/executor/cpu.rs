@@ -1,18 +1,14 @@
 //! All cores of the host, through rayon.
 
-use super::{Executor, dense_on_host, host_memory};
-use crate::dense;
+use super::host_memory::host_memory;
+use super::operation::{Arithmetic, Executor, Operation};
+use crate::device::{Device, Tuning};
 use crate::error::Error;
-use crate::format::{Csr, FillLimit, Format, Matrix};
-use crate::memory::{Element, HostMemory};
-use crate::real::Real;
-use crate::spmv::{
-    Device, MultivectorOperands, Operands, Tuning, Workspace, multiply_multivector_on_cpu, multiply_on_cpu,
-    multiply_transposed_on_cpu,
-};
+use crate::memory::HostMemory;
 
 /// The executor that runs on rayon's threads: the pool it is called from, or the global one. Its results do
 /// not depend on how many they are.
+#[derive(Clone)]
 pub struct Cpu {
     device: Device,
 }
@@ -42,46 +38,12 @@ impl Default for Cpu {
     }
 }
 
-// SAFETY: arrays are vectors, moved and cloned; matrices are converted by their own methods.
+// SAFETY: arrays are vectors, moved and cloned, and the operation is the one asked for.
 unsafe impl Executor for Cpu {
     host_memory!();
-    dense_on_host!(Plain);
 
-    fn multiply<T: Real>(
-        &self,
-        matrix: &Matrix<T>,
-        format: Format,
-        operands: Operands<'_, T, HostMemory>,
-        _workspace: &mut Workspace<T, HostMemory>,
-    ) -> Result<(), Error> {
-        multiply_on_cpu(matrix, format, operands)
-    }
-
-    fn multiply_multivector<T: Real>(
-        &self,
-        matrix: &Matrix<T>,
-        format: Format,
-        operands: MultivectorOperands<'_, T, HostMemory>,
-        _workspace: &mut Workspace<T, HostMemory>,
-    ) -> Result<(), Error> {
-        multiply_multivector_on_cpu(matrix, format, operands)
-    }
-
-    fn multiply_transposed<T: Real>(
-        &self,
-        matrix: &Matrix<T>,
-        format: Format,
-        operands: Operands<'_, T, HostMemory>,
-    ) -> Result<(), Error> {
-        multiply_transposed_on_cpu(matrix, format, operands)
-    }
-
-    fn convert<T: Real>(&self, matrix: Csr<T>, format: Format, limit: FillLimit) -> Result<Matrix<T>, Error> {
-        Matrix::try_from_csr(matrix, format, limit)
-    }
-
-    fn to_csr<T: Real>(&self, matrix: Matrix<T>) -> Result<Csr<T>, Error> {
-        Ok(matrix.into_csr())
+    fn run<O: Operation>(&self, operands: O::Operands<'_, HostMemory>) -> Result<O::Output<HostMemory>, Error> {
+        O::on_host(Arithmetic::Parallel, operands)
     }
 }
 

@@ -2,27 +2,24 @@
 
 use std::collections::BTreeMap;
 use std::mem;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use cuda_std::launch::Launch;
+use cuda_std::launch::{Entry, Launch};
 use warp_emulator::{Emulator, MAXIMUM_SHARED_BYTES};
 
-use super::{Executor, KernelExecutor, host_memory, multiply_by_kernels};
-use crate::dense;
+use super::host_memory::host_memory;
+use super::operation::{Executor, KernelExecutor, Operation};
+use crate::device::{Device, Tuning};
 use crate::error::Error;
-use crate::format::{Csr, FillLimit, Format, Matrix};
 use crate::memory::{Element, HostMemory};
-use crate::real::Real;
-use crate::spmv::{
-    Device, MultivectorOperands, Operands, Tuning, Workspace, launches, multivector_launches, transposed_launches,
-};
 
 /// The executor that runs the same launches as a GPU, lane by lane on one thread, and checks every access and
 /// every meeting of lanes: [`warp_emulator`] says what for. Its times say nothing about a GPU.
+#[derive(Clone)]
 pub struct Emulated {
-    device: Device,
+    device: Arc<Device>,
     emulator: Emulator,
-    launched: Mutex<BTreeMap<String, u64>>,
+    launched: Arc<Mutex<BTreeMap<Entry, u64>>>,
 }
 
 impl Emulated {
@@ -36,34 +33,40 @@ impl Emulated {
     pub fn with_size(seed: u64, multiprocessors: u32, threads_per_multiprocessor: u32, tuning: Tuning) -> Self {
         let name = name(seed);
         Self {
-            device: Device {
+            device: Arc::new(Device {
                 name,
                 cache_bytes: None,
                 multiprocessors,
                 threads_per_multiprocessor,
                 shared_bytes: Some(MAXIMUM_SHARED_BYTES),
                 tuning,
-            },
+            }),
             emulator: Emulator::new(seed),
-            launched: Mutex::default(),
+            launched: Arc::default(),
         }
     }
 
     /// The same with blocks that may have so many bytes of shared memory.
     pub fn with_shared_bytes(mut self, bytes: u32) -> Self {
-        self.device.shared_bytes = Some(bytes);
+        Arc::make_mut(&mut self.device).shared_bytes = Some(bytes);
         self
     }
 
-    /// Draws the order of warps and blocks from another seed: faster than a new emulator.
+    /// Draws the order of warps and blocks from another seed: faster than a new emulator. Clones, and plans that were made
+    /// before, keep theirs.
     pub fn set_seed(&mut self, seed: u64) {
-        self.device.name = name(seed);
+        Arc::make_mut(&mut self.device).name = name(seed);
         self.emulator.set_seed(seed);
     }
 
-    /// How often each kernel has run, by the name of its entry point, since this was asked for last.
+    /// How often each kernel has run, by the name of its entry point, since this was asked for last. Clones count together.
     pub fn take_launched(&self) -> BTreeMap<String, u64> {
-        mem::take(&mut *self.launched.lock().unwrap_or_else(PoisonError::into_inner))
+        mem::take(&mut *self.launched()).into_iter().map(|(entry, count)| (entry.to_string(), count)).collect()
+    }
+
+    // Counts are whole between any two calls.
+    fn launched(&self) -> MutexGuard<'_, BTreeMap<Entry, u64>> {
+        self.launched.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -73,11 +76,11 @@ fn name(seed: u64) -> String {
 
 impl KernelExecutor for Emulated {
     unsafe fn launch(&self, launch: &Launch) -> Result<(), Error> {
-        let Launch { grid, kernel } = launch;
-        let entry = kernel.entry();
-        // SAFETY: the caller's promise.
-        self.emulator.run(&entry, *grid, &|| unsafe { kernel.run() })?;
-        *self.launched.lock().unwrap_or_else(PoisonError::into_inner).entry(entry).or_default() += 1;
+        let Launch { grid, call } = launch;
+        let entry = call.entry();
+        // SAFETY: the caller's promise; all arrays are in the host's memory, as this executor's are.
+        self.emulator.run(&entry.to_string(), *grid, &|| unsafe { call.run() })?;
+        *self.launched().entry(entry).or_default() += 1;
         Ok(())
     }
 
@@ -88,8 +91,11 @@ impl KernelExecutor for Emulated {
     }
 }
 
-// SAFETY: arrays are vectors, moved and cloned; conversions are by kernels that are tested to keep each entry.
+// SAFETY: arrays are vectors, moved and cloned, and the operation is the one asked for.
 unsafe impl Executor for Emulated {
     host_memory!();
-    multiply_by_kernels!();
+
+    fn run<O: Operation>(&self, operands: O::Operands<'_, HostMemory>) -> Result<O::Output<HostMemory>, Error> {
+        O::by_kernels(self, operands)
+    }
 }

@@ -37,7 +37,7 @@ storage! {
 
 impl<T: Real, M: Memory> Csr<T, M> {
     /// Copies the arrays within their memory.
-    pub(crate) fn duplicate<E: Executor<Memory = M>>(&self, executor: &E) -> Result<Self, Error> {
+    pub fn duplicate<E: Executor<Memory = M>>(&self, executor: &E) -> Result<Self, Error> {
         Ok(Self {
             rows: self.rows,
             columns: self.columns,

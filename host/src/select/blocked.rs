@@ -7,8 +7,9 @@
 use super::analysis::Analysis;
 use super::calibration::Calibration;
 use super::least_squares::fit;
+use crate::device::{KernelResources, Tuning};
 use crate::format::{BlockSize, PartitionRows};
-use crate::spmv::{KernelResources, Tuning, bellpack_entry};
+use crate::spmv::bellpack_entry;
 
 /// What a multiprocessor has (Table 3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -13,12 +13,13 @@ use super::machine::Machine;
 use super::time;
 use super::traffic::Traffic;
 use super::work::{Terms, Work};
+use crate::device::{Device, KernelResources};
 use crate::error::Error;
 use crate::executor::Executor;
 use crate::format::{BlockSize, Format};
 use crate::io::replace_file;
 use crate::real::Real;
-use crate::spmv::{Device, KernelResources, bellpack_entry};
+use crate::spmv::bellpack_entry;
 
 /// The version of the files; it grows when a number changes its meaning.
 const SCHEMA: u32 = 2;

@@ -11,9 +11,9 @@ use super::machine::Machine;
 use super::store::{Outcomes, Store};
 use super::traffic::{Traffic, panels};
 use super::work::Work;
+use crate::device::Device;
 use crate::error::Error;
 use crate::format::{FillLimit, Format};
-use crate::spmv::Device;
 
 /// What a format is chosen for.
 #[derive(Clone, Debug)]

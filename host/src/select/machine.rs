@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::spmv::Device;
+use crate::device::Device;
 
 /// Bytes of the largest cache, where a device does not tell.
 const ASSUMED_CACHE_BYTES: u64 = 32 << 20;

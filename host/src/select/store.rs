@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use super::analysis::Analysis;
 use super::calibration::{Calibration, model_of};
 use super::sample::scramble;
+use crate::device::Device;
 use crate::error::Error;
 use crate::format::Format;
 use crate::io::replace_file;
-use crate::spmv::Device;
 
 /// The folder in the user's data folder.
 const FOLDER: &str = "warp-spmv";

@@ -151,10 +151,10 @@ impl<T: Real, E: Executor> Run<'_, T, E> {
             };
             let first = self.watch.iterations;
             iteration.start(&mut self.problem)?;
-            let executor = self.problem.space.executor();
+            let executor = self.problem.space.executor().clone();
             let mut repeated =
                 AtWork { iteration: &mut *iteration, problem: &mut self.problem, counter: &mut self.counter };
-            ended = self.watch.go_on(executor, &mut repeated)?;
+            ended = self.watch.go_on(&executor, &mut repeated)?;
             let scalars = self.problem.space.scalars()?;
             let in_the_midst = scalars[STATUS as usize] != 0.0;
             let scalars: Vec<_> = (0..).zip(scalars).filter(|&(slot, _)| slot != STATUS).collect();
@@ -191,7 +191,7 @@ struct AtWork<'w, 'a, T: Real, E: Executor, I> {
 }
 
 impl<T: Real, E: Executor, I: Iteration<T, E>> Repeated<E> for AtWork<'_, '_, T, E, I> {
-    fn space(&self) -> &Space<'_, E> {
+    fn space(&self) -> &Space<E> {
         &self.problem.space
     }
 

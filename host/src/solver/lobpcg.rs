@@ -164,7 +164,7 @@ fn largest(norms: &[f64]) -> f64 {
 
 /// The vectors at work. The basis has the blocks X, the last directions P, and the preconditioned residuals W.
 struct Search<'a, T: Real, E: Executor> {
-    space: Space<'a, E>,
+    space: Space<E>,
     nothing: Program<E::Memory>,
     operator: &'a mut dyn Operator<T, E>,
     preconditioner: Option<&'a mut dyn Operator<T, E>>,
@@ -180,7 +180,7 @@ struct Search<'a, T: Real, E: Executor> {
 
 /// Copies columns.
 fn copy<'v, T: Real, E: Executor>(
-    space: &mut Space<'_, E>,
+    space: &mut Space<E>,
     from: Part<'v, T, E::Memory>,
     to: PartMut<'v, T, E::Memory>,
 ) -> Result<(), Error> {
@@ -189,7 +189,7 @@ fn copy<'v, T: Real, E: Executor>(
 
 /// Y ← A X, with one vector at a time if the operator cannot do more.
 fn apply<T: Real, E: Executor>(
-    space: &mut Space<'_, E>,
+    space: &mut Space<E>,
     operator: &mut dyn Operator<T, E>,
     [x, y]: &mut [Vector<T, E>; 2],
     from: &Multicolumn<T, E::Memory>,

@@ -100,7 +100,7 @@ pub struct Problem<'a, T: Real, E: Executor> {
     /// b − A x when the method starts; its own afterwards.
     pub residual: Vector<T, E>,
     /// The scalars, and the operations on vectors.
-    pub space: Space<'a, E>,
+    pub space: Space<E>,
     /// Where the history begins, and its length.
     pub(super) ring: (u32, u32),
     pub(super) norm: Program<E::Memory>,
@@ -162,7 +162,7 @@ pub(super) fn preconditioned<'v, T: Real, E: Executor>(
 
 /// The norm of a vector; `program` is its square root in [`SCRATCH`].
 pub(super) fn norm<T: Real, E: Executor>(
-    space: &mut Space<'_, E>,
+    space: &mut Space<E>,
     program: &Program<E::Memory>,
     vector: Part<'_, T, E::Memory>,
 ) -> Result<f64, Error> {

@@ -95,7 +95,7 @@ impl<T: Real, E: Executor, O: Operator<T, E> + ?Sized> Operator<T, E> for &mut O
 }
 
 /// A matrix in any format on any executor.
-impl<T: Real, E: Executor> Operator<T, E> for Plan<'_, T, E> {
+impl<T: Real, E: Executor> Operator<T, E> for Plan<T, E> {
     fn rows(&self) -> usize {
         self.matrix().rows()
     }

@@ -43,10 +43,9 @@ const RING: u32 = CHANGE + 5;
 /// # Ok(())
 /// # }
 /// ```
-pub struct Pagerank<'e, T: Real, E: Executor> {
-    executor: &'e E,
+pub struct Pagerank<T: Real, E: Executor> {
     /// Pᵀ: column i has the shares of vertex i's rank that go along its edges.
-    transitions: Plan<'e, T, E>,
+    transitions: Plan<T, E>,
     /// 1 for vertices without edges.
     dangling: Vec<bool>,
 }
@@ -64,14 +63,14 @@ pub struct PagerankReport {
     pub elapsed: Duration,
 }
 
-impl<'e, T: Real, E: Executor> Pagerank<'e, T, E> {
+impl<T: Real, E: Executor> Pagerank<T, E> {
     /// Makes the transition matrix of a graph with an edge from vertex i to vertex j, of weight a, for each entry i, j, a
     /// of `graph`; edges that are stored more than once count as often. O(rows + nnz).
     ///
     /// # Errors
     /// When the matrix is not square, a weight is negative or not finite, a row's weights overflow, the matrix does not
     /// fit the format, memory runs out, or the device fails.
-    pub fn new(executor: &'e E, graph: &Csr<T>, format: Format) -> Result<Self, Error> {
+    pub fn new(executor: &E, graph: &Csr<T>, format: Format) -> Result<Self, Error> {
         check_length("a row of the graph", graph.columns(), graph.rows())?;
         let mut totals = Vec::with_capacity(graph.rows());
         for row in 0..graph.rows() {
@@ -97,7 +96,6 @@ impl<'e, T: Real, E: Executor> Pagerank<'e, T, E> {
         }
         let transitions = Csr::try_new(columns, rows, offsets, sources, values)?;
         Ok(Self {
-            executor,
             transitions: Plan::new(executor, transitions, format)?,
             dangling: totals.iter().map(|&total| total == 0.0).collect(),
         })
@@ -132,7 +130,7 @@ impl<'e, T: Real, E: Executor> Pagerank<'e, T, E> {
         let damping = T::from_f64(damping);
         let shared = 1.0 - damping.to_f64() * (1.0 - of_dangling.sum::<f64>());
         let ring = (RING, Watch::ring_length(options, 1));
-        let mut space = Space::new(self.executor, RING.saturating_add(ring.1), 3)?;
+        let mut space = Space::new(self.transitions.executor(), RING.saturating_add(ring.1), 3)?;
         space.set(&[
             (TOLERANCE, options.relative_tolerance.max(options.absolute_tolerance)),
             (LIMIT, options.iteration_limit.into()),
@@ -149,18 +147,19 @@ impl<'e, T: Real, E: Executor> Pagerank<'e, T, E> {
         ]
         .concat();
         let dangling = self.dangling.iter().map(|&is| if is { T::ONE } else { T::ZERO }).collect();
+        let executor = self.transitions.executor().clone();
         let mut ranking = Ranking {
             transitions: &mut self.transitions,
             damping,
-            x: self.executor.upload(v.clone())?,
-            y: self.executor.zeros(v.len())?,
-            v: self.executor.upload(v)?,
-            dangling: self.executor.upload(dangling)?,
+            x: executor.upload(v.clone())?,
+            y: executor.zeros(v.len())?,
+            v: executor.upload(v)?,
+            dangling: executor.upload(dangling)?,
             next: space.program(&next)?,
             space,
         };
         let mut watch = Watch::new(*options, callback, ring, 1);
-        let outcome = watch.go_on(self.executor, &mut ranking)?.unwrap_or(Outcome::Converged);
+        let outcome = watch.go_on(&executor, &mut ranking)?.unwrap_or(Outcome::Converged);
         let Watch { iterations, history, begin, .. } = watch;
         Ok((ranking.x, PagerankReport { outcome, iterations, history, elapsed: begin.elapsed() }))
     }
@@ -186,19 +185,19 @@ impl<'e, T: Real, E: Executor> Pagerank<'e, T, E> {
     }
 }
 
-struct Ranking<'a, 'e, T: Real, E: Executor> {
-    transitions: &'a mut Plan<'e, T, E>,
+struct Ranking<'a, T: Real, E: Executor> {
+    transitions: &'a mut Plan<T, E>,
     damping: T,
     x: Vector<T, E>,
     y: Vector<T, E>,
     v: Vector<T, E>,
     dangling: Vector<T, E>,
     next: Program<E::Memory>,
-    space: Space<'e, E>,
+    space: Space<E>,
 }
 
-impl<T: Real, E: Executor> Repeated<E> for Ranking<'_, '_, T, E> {
-    fn space(&self) -> &Space<'_, E> {
+impl<T: Real, E: Executor> Repeated<E> for Ranking<'_, T, E> {
+    fn space(&self) -> &Space<E> {
         &self.space
     }
 

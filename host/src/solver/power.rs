@@ -113,13 +113,13 @@ struct Power<'a, T: Real, E: Executor> {
     x: &'a mut Vector<T, E>,
     /// A x; at the beginning, what x is to be.
     product: Vector<T, E>,
-    space: Space<'a, E>,
+    space: Space<E>,
     scaling: Program<E::Memory>,
     checked: Program<E::Memory>,
 }
 
 impl<T: Real, E: Executor> Repeated<E> for Power<'_, T, E> {
-    fn space(&self) -> &Space<'_, E> {
+    fn space(&self) -> &Space<E> {
         &self.space
     }
 

@@ -10,7 +10,7 @@ use super::options::Options;
 use super::report::{Outcome, Progress, Report};
 use super::watch::{Callback, NO_NUMBER};
 use super::work::Work;
-use crate::dense::{Fill, MixedOperands, ONE, Part, Scaled, Space, Step, ZERO};
+use crate::dense::{Fill, MixedOperands, MixedUpdate, ONE, Part, Scaled, Space, Step, ZERO};
 use crate::error::{Error, check_length};
 use crate::executor::Executor;
 use crate::memory::Buffer;
@@ -152,14 +152,19 @@ impl<'a, T: Real, S: Real, E: Executor> Refinement<'a, T, S, E> {
 
             // Of norm 1, so that nothing is too small or too large for the other precision.
             let operands = MixedOperands { alpha: 1.0 / now, x: &residual, beta: 0.0, y: &mut scaled };
-            self.executor.axpby_mixed(operands)?;
+            self.executor.run::<MixedUpdate<_, _>>(operands)?;
             space.pass(Fill, [ZERO], [], [&mut correction])?;
             let inner = self.correct(method, (&scaled, &mut correction), (now, tolerance), &report, begin)?;
             report.iterations += inner.iterations;
             report.history.extend(inner.history[1..].iter().map(|norm| norm * now));
             ended = (inner.outcome != Outcome::Converged).then_some(inner.outcome);
             if inner.residual_norm.is_finite() {
-                self.executor.axpby_mixed(MixedOperands { alpha: now, x: &correction, beta: 1.0, y: &mut *x })?;
+                self.executor.run::<MixedUpdate<_, _>>(MixedOperands {
+                    alpha: now,
+                    x: &correction,
+                    beta: 1.0,
+                    y: &mut *x,
+                })?;
             }
         }
     }

@@ -8,7 +8,7 @@ use super::options::Options;
 use super::report::{Outcome, Progress};
 use crate::dense::{ITERATION, STATUS, Space, Step};
 use crate::error::Error;
-use crate::executor::{Executor, Recording};
+use crate::executor::Executor;
 
 /// The share of the smallest norm that a new one must be below to be progress.
 const PROGRESS: f64 = 0.999;
@@ -25,7 +25,7 @@ const MOST_BETWEEN_LOOKS: u32 = 4096;
 /// Something that iterates in the memory of an executor.
 pub(super) trait Repeated<E: Executor> {
     /// Where its scalars are.
-    fn space(&self) -> &Space<'_, E>;
+    fn space(&self) -> &Space<E>;
 
     /// Why it can break down, in the order of [`breakdown_code`](super::breakdown_code).
     fn breakdowns(&self) -> &'static [&'static str];
@@ -79,7 +79,7 @@ impl<'a> Watch<'a> {
         executor: &E,
         work: &mut impl Repeated<E>,
     ) -> Result<Option<Outcome>, Error> {
-        let mut recording = Recording::default();
+        let mut recording = E::Recording::default();
         loop {
             let left = u64::from(self.options.iteration_limit).saturating_sub(self.iterations as u64);
             if left == 0 {

@@ -1,6 +1,6 @@
 //! BCSR: several lanes a block row.
 
-use cuda_std::launch::{Kernel, Launch};
+use cuda_std::launch::{Call, Launch};
 use gpu_kernels::bcsr;
 
 use super::{Device, Operands};
@@ -20,7 +20,7 @@ pub(crate) fn lanes_for(blocks: usize, block_rows: usize) -> u32 {
 pub(super) fn bcsr<T: Real, M: Memory>(matrix: &Bcsr<T, M>, operands: Operands<'_, T, M>, device: &Device) -> Launch {
     let lanes = lanes_for(matrix.blocks(), matrix.block_rows());
     let grid = device.uneven_grid(matrix.block_rows() as u64 * u64::from(lanes));
-    Launch { grid, kernel: matrix.block_size().visit(Launcher { matrix, operands, lanes }) }
+    Launch { grid, call: matrix.block_size().visit(Launcher { matrix, operands, lanes }) }
 }
 
 struct Launcher<'a, T: Real, M: Memory> {
@@ -30,9 +30,9 @@ struct Launcher<'a, T: Real, M: Memory> {
 }
 
 impl<T: Real, M: Memory> Launcher<'_, T, M> {
-    fn kernel<const SIZE: u32, const LANES: u32>(self) -> Box<dyn Kernel> {
+    fn kernel<const SIZE: u32, const LANES: u32>(self) -> Call {
         let Self { matrix, operands, .. } = self;
-        Box::new(bcsr::Bcsr::<T, SIZE, LANES> {
+        Call::new(bcsr::Bcsr::<T, SIZE, LANES> {
             rows: matrix.rows() as u32,
             last_column: matrix.columns().saturating_sub(1) as u32,
             block_offsets: matrix.block_offsets().global(),
@@ -47,9 +47,9 @@ impl<T: Real, M: Memory> Launcher<'_, T, M> {
 }
 
 impl<T: Real, M: Memory> BlockVisitor for Launcher<'_, T, M> {
-    type Output = Box<dyn Kernel>;
+    type Output = Call;
 
-    fn visit<const SIZE: u32, const R: usize, const C: usize>(self) -> Box<dyn Kernel> {
+    fn visit<const SIZE: u32, const R: usize, const C: usize>(self) -> Call {
         match self.lanes {
             2 => self.kernel::<SIZE, 2>(),
             8 => self.kernel::<SIZE, 8>(),

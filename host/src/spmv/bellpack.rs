@@ -1,6 +1,6 @@
 //! BELLPACK: one thread a block row.
 
-use cuda_std::launch::{Kernel, Launch};
+use cuda_std::launch::{Call, Launch};
 use gpu_kernels::bellpack;
 use gpu_kernels::ell::PADDING;
 use rayon::prelude::*;
@@ -17,7 +17,7 @@ pub(super) fn bellpack<T: Real, M: Memory>(
     device: &Device,
 ) -> Launch {
     let grid = device.uneven_grid(matrix.block_rows().len() as u64);
-    Launch { grid, kernel: matrix.block_size().visit(Launcher { matrix, operands }) }
+    Launch { grid, call: matrix.block_size().visit(Launcher { matrix, operands }) }
 }
 
 /// The kernel's entry point for blocks of this size, and values of `value_bytes`.
@@ -31,11 +31,11 @@ struct Launcher<'a, T: Real, M: Memory> {
 }
 
 impl<T: Real, M: Memory> BlockVisitor for Launcher<'_, T, M> {
-    type Output = Box<dyn Kernel>;
+    type Output = Call;
 
-    fn visit<const SIZE: u32, const R: usize, const C: usize>(self) -> Box<dyn Kernel> {
+    fn visit<const SIZE: u32, const R: usize, const C: usize>(self) -> Call {
         let Self { matrix, operands } = self;
-        Box::new(bellpack::Bellpack::<T, SIZE> {
+        Call::new(bellpack::Bellpack::<T, SIZE> {
             rows: matrix.rows() as u32,
             last_column: matrix.columns().saturating_sub(1) as u32,
             partition_rows: matrix.partition_rows() as u32,
@@ -113,7 +113,7 @@ mod tests {
             let (x, mut y) = (vec![T::ONE], vec![T::ONE]);
             let operands = Operands { alpha: T::ONE, x: &x, beta: T::ZERO, y: &mut y };
             let launch = super::bellpack(&bellpack.unwrap(), operands, Emulated::new(1).device());
-            assert_eq!(launch.kernel.entry(), entry(size, size_of::<T>()));
+            assert_eq!(launch.call.entry().to_string(), entry(size, size_of::<T>()));
         }
     }
 

@@ -1,12 +1,13 @@
 //! CMRS: one warp a strip of rows, with partial sums in shared memory.
 
 use cuda_std::Global;
-use cuda_std::launch::{Grid, Kernel, Launch};
+use cuda_std::launch::{Call, Grid, Launch};
 use gpu_kernels::Offset;
 use gpu_kernels::cmrs::{self, BUFFERS, LARGEST_HEIGHT, PADDED_HEIGHT, PADDING, column_of, row_in_strip};
 use rayon::prelude::*;
 
-use super::{ALWAYS_SHARED_BYTES, Device, HostOperands, Operands, update};
+use super::{Device, HostOperands, Operands, update};
+use crate::device::ALWAYS_SHARED_BYTES;
 use crate::format::{Cmrs, CmrsPadded, Offsets};
 use crate::memory::{Buffer, Memory};
 use crate::real::Real;
@@ -33,9 +34,9 @@ pub(super) fn cmrs<T: Real, M: Memory>(matrix: &Cmrs<T, M>, operands: Operands<'
         strip_offsets: Global<O>,
         matrix: &Cmrs<T, M>,
         operands: Operands<'_, T, M>,
-    ) -> Box<dyn Kernel> {
+    ) -> Call {
         let aligned = matrix.nnz() >= ALIGNED_FROM_MEAN * matrix.rows();
-        Box::new(cmrs::Cmrs::<T, O, LANES> {
+        Call::new(cmrs::Cmrs::<T, O, LANES> {
             rows: matrix.rows() as u32,
             height: matrix.height() as u32,
             alignment: if aligned { WARP_LANES as u32 } else { 1 },
@@ -52,7 +53,7 @@ pub(super) fn cmrs<T: Real, M: Memory>(matrix: &Cmrs<T, M>, operands: Operands<'
         strip_offsets: Global<O>,
         matrix: &Cmrs<T, M>,
         operands: Operands<'_, T, M>,
-    ) -> Box<dyn Kernel> {
+    ) -> Call {
         match matrix.height() {
             ..=2 => with_lanes::<T, O, M, 16>(strip_offsets, matrix, operands),
             3..=4 => with_lanes::<T, O, M, 8>(strip_offsets, matrix, operands),
@@ -62,11 +63,11 @@ pub(super) fn cmrs<T: Real, M: Memory>(matrix: &Cmrs<T, M>, operands: Operands<'
     }
     let strips = matrix.rows().div_ceil(matrix.height());
     let grid = grid(device, strips, matrix.height() * WARP_LANES * size_of::<T>());
-    let kernel = match matrix.strip_offsets() {
+    let call = match matrix.strip_offsets() {
         Offsets::Narrow(offsets) => kernel(offsets.global(), matrix, operands),
         Offsets::Wide(offsets) => kernel(offsets.global(), matrix, operands),
     };
-    Launch { grid, kernel }
+    Launch { grid, call }
 }
 
 pub(super) fn padded<T: Real, M: Memory>(
@@ -78,8 +79,8 @@ pub(super) fn padded<T: Real, M: Memory>(
         strip_offsets: Global<O>,
         matrix: &CmrsPadded<T, M>,
         operands: Operands<'_, T, M>,
-    ) -> Box<dyn Kernel> {
-        Box::new(cmrs::CmrsPadded {
+    ) -> Call {
+        Call::new(cmrs::CmrsPadded {
             rows: matrix.rows() as u32,
             strip_offsets,
             words: matrix.words().global(),
@@ -92,11 +93,11 @@ pub(super) fn padded<T: Real, M: Memory>(
     }
     let strips = matrix.rows().div_ceil(PADDED_HEIGHT as usize);
     let grid = grid(device, strips, (PADDED_HEIGHT * BUFFERS) as usize * size_of::<T>());
-    let kernel = match matrix.strip_offsets() {
+    let call = match matrix.strip_offsets() {
         Offsets::Narrow(offsets) => kernel(offsets.global(), matrix, operands),
         Offsets::Wide(offsets) => kernel(offsets.global(), matrix, operands),
     };
-    Launch { grid, kernel }
+    Launch { grid, call }
 }
 
 /// A row's entries are spread evenly over its partial sums; then a lane adds up four of them, and two lanes meet.
@@ -141,7 +142,7 @@ pub(super) fn multiply_padded_on_cpu<T: Real>(matrix: &CmrsPadded<T>, operands: 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::spmv::Tuning;
+    use crate::device::Tuning;
 
     fn device(threads_per_block: u32) -> Device {
         let tuning = Tuning { threads_per_block, waves: 1 };

@@ -58,10 +58,7 @@ pub(super) fn add_product<T: Real, M: Memory>(
         carry_rows: workspace.carry_rows.global_mut(),
         carry_values: workspace.carry_values.global_mut(),
     };
-    [
-        Launch { grid: intervals.grid(device), kernel: Box::new(kernel) },
-        intervals.carries(alpha, y.global_mut(), workspace, device),
-    ]
+    [Launch::new(intervals.grid(device), kernel), intervals.carries(alpha, y.global_mut(), workspace, device)]
 }
 
 pub(super) fn atomic<T: Real, M: Memory>(
@@ -83,10 +80,7 @@ pub(super) fn atomic<T: Real, M: Memory>(
         x: x.global(),
         y: y.global_mut(),
     };
-    vec![
-        scale(matrix.rows(), beta, y.global_mut(), device),
-        Launch { grid: intervals.grid(device), kernel: Box::new(kernel) },
-    ]
+    vec![scale(matrix.rows(), beta, y.global_mut(), device), Launch::new(intervals.grid(device), kernel)]
 }
 
 /// Warps for each one that a multiprocessor works on at once: many hide the latency of memory, few meet in fewer

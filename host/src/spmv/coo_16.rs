@@ -69,7 +69,7 @@ pub(super) fn coo_16<T: Real, M: Memory>(
         // Few blocks fit beside each other, because each has a panel of x: so they are large.
         let threads_per_block = (3 * device.tuning.threads_per_block).min(1024);
         let grid = Grid { blocks, threads_per_block, shared_bytes };
-        launches.push(Launch { grid, kernel: Box::new(kernel) });
+        launches.push(Launch::new(grid, kernel));
     }
     let panel_slots = matrix.panel_slots() as u32;
     let kernel = Coo16Sums {
@@ -94,7 +94,7 @@ pub(super) fn coo_16<T: Real, M: Memory>(
         threads_per_block: SUM_THREADS,
         shared_bytes: sums_shared_bytes::<T>(warps, panel_slots),
     };
-    launches.push(Launch { grid, kernel: Box::new(kernel) });
+    launches.push(Launch::new(grid, kernel));
     let kernel = CooCarries {
         intervals: row_panels as u32,
         carry_rows: matrix.panel_rows().global(),
@@ -102,7 +102,7 @@ pub(super) fn coo_16<T: Real, M: Memory>(
         alpha,
         y: y.global_mut(),
     };
-    launches.push(Launch { grid: device.grid_of(row_panels as u64 * 32), kernel: Box::new(kernel) });
+    launches.push(Launch::new(device.grid_of(row_panels as u64 * 32), kernel));
     launches
 }
 

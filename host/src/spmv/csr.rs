@@ -1,6 +1,6 @@
 //! CSR: one thread or several lanes a row.
 
-use cuda_std::launch::{Kernel, Launch};
+use cuda_std::launch::{Call, Launch};
 use cuda_std::{Global, GlobalMut};
 use gpu_kernels::Offset;
 use gpu_kernels::csr::{CsrScalar, CsrVector};
@@ -11,17 +11,17 @@ use crate::memory::{Buffer, Memory};
 use crate::real::Real;
 
 pub(super) fn scalar<T: Real, M: Memory>(matrix: &Csr<T, M>, operands: Operands<'_, T, M>, device: &Device) -> Launch {
-    fn kernel<T: Real, O: Offset>(row_offsets: Global<O>, arguments: Arguments<T>) -> Box<dyn Kernel> {
+    fn kernel<T: Real, O: Offset>(row_offsets: Global<O>, arguments: Arguments<T>) -> Call {
         let Arguments { rows, column_indices, values, alpha, x, beta, y } = arguments;
-        Box::new(CsrScalar { rows, row_offsets, column_indices, values, alpha, x, beta, y })
+        Call::new(CsrScalar { rows, row_offsets, column_indices, values, alpha, x, beta, y })
     }
     let grid = device.uneven_grid(matrix.rows() as u64);
     let arguments = Arguments::new(matrix, operands);
-    let kernel = match matrix.row_offsets() {
+    let call = match matrix.row_offsets() {
         Offsets::Narrow(offsets) => kernel(offsets.global(), arguments),
         Offsets::Wide(offsets) => kernel(offsets.global(), arguments),
     };
-    Launch { grid, kernel }
+    Launch { grid, call }
 }
 
 pub(super) fn vector<T: Real, M: Memory>(
@@ -30,14 +30,11 @@ pub(super) fn vector<T: Real, M: Memory>(
     operands: Operands<'_, T, M>,
     device: &Device,
 ) -> Launch {
-    fn kernel<T: Real, O: Offset, const LANES: u32>(
-        row_offsets: Global<O>,
-        arguments: Arguments<T>,
-    ) -> Box<dyn Kernel> {
+    fn kernel<T: Real, O: Offset, const LANES: u32>(row_offsets: Global<O>, arguments: Arguments<T>) -> Call {
         let Arguments { rows, column_indices, values, alpha, x, beta, y } = arguments;
-        Box::new(CsrVector::<T, O, LANES> { rows, row_offsets, column_indices, values, alpha, x, beta, y })
+        Call::new(CsrVector::<T, O, LANES> { rows, row_offsets, column_indices, values, alpha, x, beta, y })
     }
-    fn with_lanes<T: Real, O: Offset>(lanes: u32, offsets: Global<O>, arguments: Arguments<T>) -> Box<dyn Kernel> {
+    fn with_lanes<T: Real, O: Offset>(lanes: u32, offsets: Global<O>, arguments: Arguments<T>) -> Call {
         match lanes {
             2 => kernel::<T, O, 2>(offsets, arguments),
             4 => kernel::<T, O, 4>(offsets, arguments),
@@ -49,11 +46,11 @@ pub(super) fn vector<T: Real, M: Memory>(
     let lanes = lanes.count().unwrap_or_else(|| lanes_for(matrix.rows(), matrix.nnz()));
     let grid = device.uneven_grid(matrix.rows() as u64 * u64::from(lanes));
     let arguments = Arguments::new(matrix, operands);
-    let kernel = match matrix.row_offsets() {
+    let call = match matrix.row_offsets() {
         Offsets::Narrow(offsets) => with_lanes(lanes, offsets.global(), arguments),
         Offsets::Wide(offsets) => with_lanes(lanes, offsets.global(), arguments),
     };
-    Launch { grid, kernel }
+    Launch { grid, call }
 }
 
 /// What both kernels take, but for the row offsets.

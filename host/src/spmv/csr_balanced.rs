@@ -14,11 +14,11 @@ use crate::real::Real;
 /// Makes the same kernel for whichever width the row offsets have.
 macro_rules! with_offsets {
     ($matrix:expr, $offsets:ident => $kernel:expr) => {{
-        let kernel: Box<dyn ::cuda_std::launch::Kernel> = match $matrix.row_offsets() {
-            Offsets::Narrow($offsets) => Box::new($kernel),
-            Offsets::Wide($offsets) => Box::new($kernel),
+        let call: ::cuda_std::launch::Call = match $matrix.row_offsets() {
+            Offsets::Narrow($offsets) => ::cuda_std::launch::Call::new($kernel),
+            Offsets::Wide($offsets) => ::cuda_std::launch::Call::new($kernel),
         };
-        kernel
+        call
     }};
 }
 pub(super) use with_offsets;
@@ -36,7 +36,7 @@ pub(super) fn load_balanced<T: Real, M: Memory>(
 ) -> Vec<Launch> {
     let Operands { alpha, x, beta, y } = operands;
     let intervals = load_balanced_intervals(matrix, device);
-    let kernel = with_offsets!(matrix, offsets => CsrLoadBalanced {
+    let call = with_offsets!(matrix, offsets => CsrLoadBalanced {
         rows: matrix.rows() as u32,
         nnz: matrix.nnz() as u64,
         interval: intervals.length,
@@ -51,7 +51,7 @@ pub(super) fn load_balanced<T: Real, M: Memory>(
     });
     vec![
         scale(matrix.rows(), beta, y.global_mut(), device),
-        Launch { grid: intervals.grid(device), kernel },
+        Launch { grid: intervals.grid(device), call },
         intervals.carries(alpha, y.global_mut(), workspace, device),
     ]
 }
@@ -71,7 +71,7 @@ pub(super) fn merge_path<T: Real, M: Memory>(
     let intervals = merge_path_intervals(matrix, device);
     let mut grid = intervals.grid(device);
     grid.shared_bytes = grid.threads_per_block.div_ceil(WARP_LANES as u32) * csr_merge_path::shared_bytes::<T>();
-    let kernel = with_offsets!(matrix, offsets => CsrMergePath {
+    let call = with_offsets!(matrix, offsets => CsrMergePath {
         rows: matrix.rows() as u32,
         nnz: matrix.nnz() as u64,
         interval: intervals.length,
@@ -85,7 +85,7 @@ pub(super) fn merge_path<T: Real, M: Memory>(
         carry_rows: workspace.carry_rows.global_mut(),
         carry_values: workspace.carry_values.global_mut(),
     });
-    vec![Launch { grid, kernel }, intervals.carries(alpha, y.global_mut(), workspace, device)]
+    vec![Launch { grid, call }, intervals.carries(alpha, y.global_mut(), workspace, device)]
 }
 
 /// Threads of the block that has a tile: more than for other kernels, because rows of a tile share elements of x, but
@@ -110,17 +110,17 @@ pub(super) fn tiled<T: Real, M: Memory>(
     let tiles = tiles(matrix, device);
     let mut launches = Vec::with_capacity(3);
     if !workspace.carry_rows_known {
-        let kernel = with_offsets!(matrix, offsets => CsrTileRows {
+        let call = with_offsets!(matrix, offsets => CsrTileRows {
             rows: matrix.rows() as u32,
             tiles: tiles.count as u32,
             tile_items: tiles.length as u32,
             row_offsets: offsets.global(),
             carry_rows: workspace.carry_rows.global_mut(),
         });
-        launches.push(Launch { grid: device.grid_of(tiles.count), kernel });
+        launches.push(Launch { grid: device.grid_of(tiles.count), call });
         workspace.carry_rows_known = true;
     }
-    let kernel = with_offsets!(matrix, offsets => CsrTiled {
+    let call = with_offsets!(matrix, offsets => CsrTiled {
         rows: matrix.rows() as u32,
         nnz: matrix.nnz() as u64,
         row_offsets: offsets.global(),
@@ -135,7 +135,7 @@ pub(super) fn tiled<T: Real, M: Memory>(
     });
     let threads_per_block = tile_threads(device);
     let shared_bytes = csr_tiled::shared_bytes::<T>(threads_per_block);
-    launches.push(Launch { grid: Grid { blocks: tiles.count as u32, threads_per_block, shared_bytes }, kernel });
+    launches.push(Launch { grid: Grid { blocks: tiles.count as u32, threads_per_block, shared_bytes }, call });
     launches.push(tiles.carries(alpha, y.global_mut(), workspace, device));
     launches
 }

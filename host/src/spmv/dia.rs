@@ -24,5 +24,5 @@ pub(super) fn dia<T: Real, M: Memory>(matrix: &Dia<T, M>, operands: Operands<'_,
     };
     let shared_bytes = diagonals.min(OFFSETS_AT_ONCE) * size_of::<i32>() as u32;
     let grid = Grid { shared_bytes, ..device.uneven_grid(matrix.rows().div_ceil(ROWS) as u64) };
-    Launch { grid, kernel: Box::new(kernel) }
+    Launch::new(grid, kernel)
 }

@@ -33,7 +33,7 @@ pub(super) fn ell<T: Real, M: Memory>(matrix: &Ell<T, M>, operands: Operands<'_,
         beta: operands.beta,
         y: operands.y.global_mut(),
     };
-    Launch { grid: device.grid(matrix.rows() as u64), kernel: Box::new(kernel) }
+    Launch::new(device.grid(matrix.rows() as u64), kernel)
 }
 
 pub(super) fn subwarp<T: Real, M: Memory>(matrix: &Ell<T, M>, operands: Operands<'_, T, M>, device: &Device) -> Launch {
@@ -58,7 +58,7 @@ pub(super) fn subwarp<T: Real, M: Memory>(matrix: &Ell<T, M>, operands: Operands
     let threads = matrix.rows() as u64 * u64::from(threads_per_row);
     let shared_bytes = threads_per_block * size_of::<T>() as u32;
     let grid = Grid { shared_bytes, ..device.grid_of_blocks(threads, threads_per_block) };
-    Launch { grid, kernel: Box::new(kernel) }
+    Launch::new(grid, kernel)
 }
 
 /// How many threads share a row (Anzt et al. 2020, Alg. 4): one in a matrix with far more rows than places in a

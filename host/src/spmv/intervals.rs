@@ -51,14 +51,14 @@ impl Intervals {
             alpha,
             y,
         };
-        Launch { grid: self.grid(device), kernel: Box::new(kernel) }
+        Launch::new(self.grid(device), kernel)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::spmv::Tuning;
+    use crate::device::Tuning;
 
     #[test]
     fn intervals_cover_all_items_once() {

@@ -18,14 +18,16 @@ mod intervals;
 mod lanes;
 mod multivector;
 mod on_cpu;
+mod product;
+mod reference;
 mod sell_16;
 mod sell_p;
 mod transposed;
-mod tuning;
 
 use cuda_std::launch::Launch;
 use gpu_kernels::vector::Scale;
 
+use crate::device::Device;
 use crate::error::{Error, check_length};
 use crate::format::{Format, Matrix};
 use crate::memory::{Buffer, HostMemory, Memory};
@@ -36,11 +38,11 @@ pub(crate) use bellpack::entry as bellpack_entry;
 pub use csr::lanes_for;
 pub(crate) use ell::threads_per_row as ell_threads_per_row;
 pub(crate) use intervals::Intervals;
+pub(crate) use multivector::multivector_carries;
 pub use multivector::{Layout, Multivector, MultivectorOperands};
-pub(crate) use multivector::{multiply_multivector_on_cpu, multivector_carries, multivector_launches, no_multivectors};
-pub(crate) use transposed::{multiply_transposed_on_cpu, not_transposed, transposed_launches};
-pub(crate) use tuning::ALWAYS_SHARED_BYTES;
-pub use tuning::{Device, KernelResources, Tuning};
+use multivector::{multiply_multivector_on_cpu, multivector_launches};
+pub(crate) use product::{MultivectorProduct, Product, ProductOperands, TransposedProduct};
+use transposed::{multiply_transposed_on_cpu, transposed_launches};
 
 /// The operands of y ← α A x + β y. With β = 0, y is overwritten and never read.
 pub struct Operands<'a, T: Real, M: Memory> {
@@ -234,7 +236,7 @@ fn not_stored_as(format: Format) -> Error {
 /// A launch for y ← β y.
 fn scale<T: Real>(count: usize, beta: T, y: cuda_std::GlobalMut<T>, device: &Device) -> Launch {
     let count = count as u64;
-    Launch { grid: device.grid(count), kernel: Box::new(Scale { count, beta, y }) }
+    Launch::new(device.grid(count), Scale { count, beta, y })
 }
 
 /// α sum + β y, without reading y where β is 0.

@@ -1,6 +1,6 @@
 //! Several right-hand sides at once: Y ← α A X + β Y.
 
-use cuda_std::launch::{Kernel, Launch};
+use cuda_std::launch::{Call, Launch};
 use cuda_std::{Global, GlobalMut};
 use gpu_kernels::multivector::{
     BcsrMultivector, CooMultivectorCarries, CooMultivectorIntervals, CsrMultivector, SellPMultivector, Tile,
@@ -167,7 +167,7 @@ struct Arguments<T> {
 
 fn csr<T: Real, M: Memory>(matrix: &Csr<T, M>, arguments: Arguments<T>, device: &Device) -> Launch {
     let Arguments { rows, tile, alpha, x, beta, y } = arguments;
-    let kernel = with_offsets!(matrix, offsets => CsrMultivector {
+    let call = with_offsets!(matrix, offsets => CsrMultivector {
         rows,
         tile,
         row_offsets: offsets.global(),
@@ -178,7 +178,7 @@ fn csr<T: Real, M: Memory>(matrix: &Csr<T, M>, arguments: Arguments<T>, device: 
         beta,
         y,
     });
-    Launch { grid: device.grid(u64::from(rows) * u64::from(tile.lanes)), kernel }
+    Launch { grid: device.grid(u64::from(rows) * u64::from(tile.lanes)), call }
 }
 
 fn sell_p<T: Real, M: Memory>(matrix: &SellP<T, M>, arguments: Arguments<T>, device: &Device) -> Launch {
@@ -197,18 +197,18 @@ fn sell_p<T: Real, M: Memory>(matrix: &SellP<T, M>, arguments: Arguments<T>, dev
         beta,
         y,
     };
-    Launch { grid: device.grid(u64::from(rows) * u64::from(tile.lanes)), kernel: Box::new(kernel) }
+    Launch::new(device.grid(u64::from(rows) * u64::from(tile.lanes)), kernel)
 }
 
 fn bcsr<T: Real, M: Memory>(matrix: &Bcsr<T, M>, arguments: Arguments<T>, device: &Device) -> Launch {
     struct Launcher<'a, T: Real, M: Memory>(&'a Bcsr<T, M>, Arguments<T>);
 
     impl<T: Real, M: Memory> BlockVisitor for Launcher<'_, T, M> {
-        type Output = Box<dyn Kernel>;
+        type Output = Call;
 
-        fn visit<const SIZE: u32, const R: usize, const C: usize>(self) -> Box<dyn Kernel> {
+        fn visit<const SIZE: u32, const R: usize, const C: usize>(self) -> Call {
             let Self(matrix, Arguments { rows, tile, alpha, x, beta, y }) = self;
-            Box::new(BcsrMultivector::<T, SIZE> {
+            Call::new(BcsrMultivector::<T, SIZE> {
                 rows,
                 tile,
                 last_column: matrix.columns().saturating_sub(1) as u32,
@@ -223,7 +223,7 @@ fn bcsr<T: Real, M: Memory>(matrix: &Bcsr<T, M>, arguments: Arguments<T>, device
         }
     }
     let grid = device.grid(matrix.block_rows() as u64 * u64::from(arguments.tile.lanes));
-    Launch { grid, kernel: matrix.block_size().visit(Launcher(matrix, arguments)) }
+    Launch { grid, call: matrix.block_size().visit(Launcher(matrix, arguments)) }
 }
 
 /// An interval for each group of lanes that the device holds at a time.
@@ -262,7 +262,7 @@ fn coo<T: Real, M: Memory>(
         alpha,
         y,
     };
-    [Launch { grid, kernel: Box::new(entries) }, Launch { grid, kernel: Box::new(carries) }]
+    [Launch::new(grid, entries), Launch::new(grid, carries)]
 }
 
 /// Multiplies `matrix` with several vectors on the CPU, in parallel.

@@ -33,7 +33,7 @@ pub(super) fn sell_16<T: Real, M: Memory>(
     };
     let lanes = matrix.rows().div_ceil(SLICE_ROWS) * LANES;
     // A warp for each slice: as persistent warps they would end at different times, and those of the last blocks alone.
-    Launch { grid: device.grid_of(lanes as u64), kernel: Box::new(kernel) }
+    Launch::new(device.grid_of(lanes as u64), kernel)
 }
 
 pub(super) fn multiply_on_cpu<T: Real>(matrix: &Sell16<T>, operands: HostOperands<'_, T>) {

@@ -1,6 +1,6 @@
 //! SELL-P: one thread a row.
 
-use cuda_std::launch::{Kernel, Launch};
+use cuda_std::launch::{Call, Launch};
 use gpu_kernels::ell::PADDING;
 use gpu_kernels::sell_p::{self, SellPSorted};
 use rayon::prelude::*;
@@ -29,17 +29,17 @@ pub(super) fn sell_p<T: Real, M: Memory>(
     let Operands { alpha, x, beta, y } = operands;
     let (x, y) = (x.global(), y.global_mut());
     let work = matrix.rows() as u64;
-    let (grid, kernel): (_, Box<dyn Kernel>) = if matrix.row_indices().is_empty() {
+    let (grid, call): (_, Call) = if matrix.row_indices().is_empty() {
         let kernel = sell_p::SellP { rows, slice_size, slice_begins, column_indices, values, alpha, x, beta, y };
-        (device.grid(work), Box::new(kernel))
+        (device.grid(work), Call::new(kernel))
     } else {
         let row_indices = matrix.row_indices().global();
         let kernel =
             SellPSorted { rows, slice_size, slice_begins, row_indices, column_indices, values, alpha, x, beta, y };
         // Within a window of rows the first slices have more work than the last.
-        (device.uneven_grid(work), Box::new(kernel))
+        (device.uneven_grid(work), Call::new(kernel))
     };
-    Launch { grid, kernel }
+    Launch { grid, call }
 }
 
 /// A thread takes whole slices, and whole windows of sorted rows, whose results lie within one part of y.

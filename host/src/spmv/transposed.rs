@@ -64,7 +64,7 @@ fn csr<T: Real, M: Memory>(
     device: &Device,
 ) -> Launch {
     let lanes = lanes_for(matrix.rows(), matrix.nnz());
-    let kernel = with_offsets!(matrix, offsets => CsrTransposed {
+    let call = with_offsets!(matrix, offsets => CsrTransposed {
         rows: matrix.rows() as u32,
         lanes,
         row_offsets: offsets.global(),
@@ -74,7 +74,7 @@ fn csr<T: Real, M: Memory>(
         x: x.global(),
         y: y.global_mut(),
     });
-    Launch { grid: device.grid(matrix.rows() as u64 * u64::from(lanes)), kernel }
+    Launch { grid: device.grid(matrix.rows() as u64 * u64::from(lanes)), call }
 }
 
 fn coo<T: Real, M: Memory>(
@@ -94,7 +94,7 @@ fn coo<T: Real, M: Memory>(
         x: x.global(),
         y: y.global_mut(),
     };
-    Launch { grid: device.grid(nnz), kernel: Box::new(kernel) }
+    Launch::new(device.grid(nnz), kernel)
 }
 
 /// Multiplies the transpose of `matrix` on the CPU, in parallel.

@@ -88,7 +88,7 @@ mod tests {
 
     use super::*;
 
-    impl Prepared<f64, Cpu> for Plan<'_, f64, Cpu> {
+    impl Prepared<f64, Cpu> for Plan<f64, Cpu> {
         fn strategy(&self) -> String {
             "our own".into()
         }

@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use super::{Inverse, Recipe};
-use crate::dense::{BlockDiagonal, BlockDiagonalOperands, Space};
+use crate::dense::{BlockDiagonal, BlockDiagonalOperands, BlockDiagonalProduct, Space};
 use crate::error::Error;
 use crate::executor::Executor;
 use crate::format::Csr;
@@ -14,11 +14,7 @@ use crate::real::Real;
 struct BlockJacobi<T: Real, E: Executor>(BlockDiagonal<T, E::Memory>);
 
 /// Inverts the blocks on the host, in parallel, in 64 bits: O(nnz + rows · size²), and `size` values for each row.
-pub(super) fn recipe<'e, T: Real, E: Executor>(
-    executor: &'e E,
-    matrix: &Csr<T>,
-    size: usize,
-) -> Result<Recipe<'e, T, E>, Error> {
+pub(super) fn recipe<T: Real, E: Executor>(executor: &E, matrix: &Csr<T>, size: usize) -> Result<Recipe<T, E>, Error> {
     let blocks = matrix.rows().div_ceil(size);
     let bytes = blocks as u128 * (size * size * size_of::<T>()) as u128;
     let places = blocks.checked_mul(size * size).ok_or(Error::OutOfMemory { what: "the inverse blocks", bytes })?;
@@ -85,7 +81,7 @@ fn two_rows(matrix: &mut [Vec<f64>], read: usize, changed: usize) -> (&[f64], &m
 }
 
 impl<T: Real, E: Executor> Inverse<T, E> for BlockJacobi<T, E> {
-    fn apply(&mut self, space: &mut Space<'_, E>, r: &Vector<T, E>, z: &mut Vector<T, E>) -> Result<(), Error> {
-        space.executor().multiply_block_diagonal(BlockDiagonalOperands { matrix: &self.0, x: r, y: z })
+    fn apply(&mut self, space: &mut Space<E>, r: &Vector<T, E>, z: &mut Vector<T, E>) -> Result<(), Error> {
+        space.executor().run::<BlockDiagonalProduct<T>>(BlockDiagonalOperands { matrix: &self.0, x: r, y: z })
     }
 }

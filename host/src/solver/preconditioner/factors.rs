@@ -8,7 +8,7 @@ use crate::executor::Executor;
 use crate::format::{Csr, Offsets};
 use crate::plan::{Plan, Vector};
 use crate::real::Real;
-use crate::triangular::{Side, Triangular, TriangularOperands};
+use crate::triangular::{Side, Triangular, TriangularOperands, TriangularSolve};
 
 /// A triangular factor on the host.
 pub(super) struct Factor<T: Real> {
@@ -20,13 +20,13 @@ pub(super) struct Factor<T: Real> {
 }
 
 /// The factors where they are solved with. Takes the factors, and 1 vector, with sweeps 5.
-pub(super) fn inverse<'e, T: Real, E: Executor>(
-    executor: &'e E,
+pub(super) fn inverse<T: Real, E: Executor>(
+    executor: &E,
     lower: Factor<T>,
     upper: Factor<T>,
     solver: TriangularSolver,
     options: PreconditionerOptions,
-) -> Result<Box<dyn Inverse<T, E> + 'e>, Error> {
+) -> Result<Box<dyn Inverse<T, E> + Send>, Error> {
     let between = executor.zeros(lower.inverse_diagonal.len())?;
     Ok(match solver {
         TriangularSolver::Levels => {
@@ -50,32 +50,32 @@ struct Factors<F, V> {
 }
 
 impl<T: Real, E: Executor, F: Inverse<T, E>> Inverse<T, E> for Factors<F, Vector<T, E>> {
-    fn apply(&mut self, space: &mut Space<'_, E>, r: &Vector<T, E>, z: &mut Vector<T, E>) -> Result<(), Error> {
+    fn apply(&mut self, space: &mut Space<E>, r: &Vector<T, E>, z: &mut Vector<T, E>) -> Result<(), Error> {
         self.lower.apply(space, r, &mut self.between)?;
         self.upper.apply(space, &self.between, z)
     }
 }
 
 impl<T: Real, E: Executor> Inverse<T, E> for Triangular<T, E::Memory> {
-    fn apply(&mut self, space: &mut Space<'_, E>, r: &Vector<T, E>, z: &mut Vector<T, E>) -> Result<(), Error> {
-        space.executor().solve_triangular(TriangularOperands { matrix: self, b: r, x: z })
+    fn apply(&mut self, space: &mut Space<E>, r: &Vector<T, E>, z: &mut Vector<T, E>) -> Result<(), Error> {
+        space.executor().run::<TriangularSolve<T>>(TriangularOperands { matrix: self, b: r, x: z })
     }
 }
 
 /// A factor D + N that is solved with by Jacobi's method: x ← D⁻¹ b − D⁻¹ N x, from x = D⁻¹ b on.
-struct Sweeps<'e, T: Real, E: Executor> {
+struct Sweeps<T: Real, E: Executor> {
     sweeps: u32,
     inverse_diagonal: Vector<T, E>,
     /// D⁻¹ N.
-    scaled: Plan<'e, T, E>,
+    scaled: Plan<T, E>,
     /// D⁻¹ b.
     begin: Vector<T, E>,
     /// −D⁻¹ N x.
     product: Vector<T, E>,
 }
 
-impl<'e, T: Real, E: Executor> Sweeps<'e, T, E> {
-    fn new(executor: &'e E, factor: Factor<T>, sweeps: u32, options: PreconditionerOptions) -> Result<Self, Error> {
+impl<T: Real, E: Executor> Sweeps<T, E> {
+    fn new(executor: &E, factor: Factor<T>, sweeps: u32, options: PreconditionerOptions) -> Result<Self, Error> {
         let scaled = scaled_rows(factor.beside_diagonal, &factor.inverse_diagonal)?;
         Ok(Self {
             sweeps,
@@ -87,8 +87,8 @@ impl<'e, T: Real, E: Executor> Sweeps<'e, T, E> {
     }
 }
 
-impl<T: Real, E: Executor> Inverse<T, E> for Sweeps<'_, T, E> {
-    fn apply(&mut self, space: &mut Space<'_, E>, r: &Vector<T, E>, z: &mut Vector<T, E>) -> Result<(), Error> {
+impl<T: Real, E: Executor> Inverse<T, E> for Sweeps<T, E> {
+    fn apply(&mut self, space: &mut Space<E>, r: &Vector<T, E>, z: &mut Vector<T, E>) -> Result<(), Error> {
         let Self { sweeps, inverse_diagonal, scaled, begin, product } = self;
         space.pass(Multiplied, [ONE], [inverse_diagonal, r], [begin])?;
         space.pass(Scaled, [ONE], [begin], [z])?;

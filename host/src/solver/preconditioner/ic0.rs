@@ -9,12 +9,12 @@ use crate::real::Real;
 use crate::triangular::Side;
 
 /// Factorises on the host and moves the factors, L and Lᵀ, to the executor.
-pub(super) fn recipe<'e, T: Real, E: Executor>(
-    executor: &'e E,
+pub(super) fn recipe<T: Real, E: Executor>(
+    executor: &E,
     matrix: &Csr<T>,
     solver: TriangularSolver,
     options: PreconditionerOptions,
-) -> Result<Recipe<'e, T, E>, Error> {
+) -> Result<Recipe<T, E>, Error> {
     let lower = factorize(matrix, options)?;
     let upper = Factor {
         side: Side::Upper,

@@ -12,13 +12,13 @@ use crate::real::Real;
 struct Jacobi<T: Real, E: Executor>(Vector<T, E>);
 
 /// O(nnz); a vector in the executor's memory.
-pub(super) fn recipe<'e, T: Real, E: Executor>(executor: &'e E, matrix: &Csr<T>) -> Result<Recipe<'e, T, E>, Error> {
+pub(super) fn recipe<T: Real, E: Executor>(executor: &E, matrix: &Csr<T>) -> Result<Recipe<T, E>, Error> {
     let inverse = Jacobi(executor.upload(inverse_diagonal("Jacobi", matrix)?)?);
     Ok(Recipe { inverse: Box::new(inverse), symmetric: true, scalars: vec![] })
 }
 
 impl<T: Real, E: Executor> Inverse<T, E> for Jacobi<T, E> {
-    fn apply(&mut self, space: &mut Space<'_, E>, r: &Vector<T, E>, z: &mut Vector<T, E>) -> Result<(), Error> {
+    fn apply(&mut self, space: &mut Space<E>, r: &Vector<T, E>, z: &mut Vector<T, E>) -> Result<(), Error> {
         space.pass(Multiplied, [ONE], [&self.0, r], [z])
     }
 }

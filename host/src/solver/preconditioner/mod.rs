@@ -60,37 +60,37 @@ impl Default for PreconditionerOptions {
 }
 
 /// An approximation of the inverse of a matrix, as an [`Operator`]: the same bits every time on the same device.
-pub struct Preconditioner<'e, T: Real, E: Executor> {
+pub struct Preconditioner<T: Real, E: Executor> {
     rows: usize,
     symmetric: bool,
-    space: Space<'e, E>,
+    space: Space<E>,
     /// M x, where it is to be added to something.
     product: Vector<T, E>,
-    inverse: Box<dyn Inverse<T, E> + 'e>,
+    inverse: Box<dyn Inverse<T, E> + Send>,
 }
 
 /// What a preconditioner does.
 trait Inverse<T: Real, E: Executor> {
     /// z ← M r. The space has the scalars of the [`Recipe`].
-    fn apply(&mut self, space: &mut Space<'_, E>, r: &Vector<T, E>, z: &mut Vector<T, E>) -> Result<(), Error>;
+    fn apply(&mut self, space: &mut Space<E>, r: &Vector<T, E>, z: &mut Vector<T, E>) -> Result<(), Error>;
 }
 
 /// What a file of this folder makes of a matrix.
-struct Recipe<'e, T: Real, E: Executor> {
-    inverse: Box<dyn Inverse<T, E> + 'e>,
+struct Recipe<T: Real, E: Executor> {
+    inverse: Box<dyn Inverse<T, E> + Send>,
     /// Whether M is symmetric whatever A is.
     symmetric: bool,
     /// Scalars, from [`FIRST_SLOT`] on.
     scalars: Vec<f64>,
 }
 
-impl<'e, T: Real, E: Executor> Preconditioner<'e, T, E> {
+impl<T: Real, E: Executor> Preconditioner<T, E> {
     /// The preconditioner of this name for a square matrix, with the default options.
     ///
     /// # Errors
     /// When the matrix is not square, has a pivot that nothing can be divided by, a number in the name means nothing, or
     /// memory runs out.
-    pub fn new(executor: &'e E, matrix: &Csr<T>, name: PreconditionerName) -> Result<Self, Error> {
+    pub fn new(executor: &E, matrix: &Csr<T>, name: PreconditionerName) -> Result<Self, Error> {
         Self::with_options(executor, matrix, name, PreconditionerOptions::default())
     }
 
@@ -99,7 +99,7 @@ impl<'e, T: Real, E: Executor> Preconditioner<'e, T, E> {
     /// # Errors
     /// As for [`new`](Self::new), and when an option means nothing.
     pub fn with_options(
-        executor: &'e E,
+        executor: &E,
         matrix: &Csr<T>,
         name: PreconditionerName,
         options: PreconditionerOptions,
@@ -126,7 +126,7 @@ impl<'e, T: Real, E: Executor> Preconditioner<'e, T, E> {
     }
 }
 
-impl<T: Real, E: Executor> Operator<T, E> for Preconditioner<'_, T, E> {
+impl<T: Real, E: Executor> Operator<T, E> for Preconditioner<T, E> {
     fn rows(&self) -> usize {
         self.rows
     }

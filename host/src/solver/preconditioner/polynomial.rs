@@ -18,10 +18,10 @@ const NEUMANN_STEP: f64 = 1.5;
 /// The largest over the smallest eigenvalue of the interval on which Chebyshev's polynomial is small.
 const INTERVAL_RATIO: f64 = 30.0;
 
-struct Polynomial<'e, T: Real, E: Executor> {
+struct Polynomial<T: Real, E: Executor> {
     inverse_diagonal: Vector<T, E>,
     /// B.
-    scaled: Plan<'e, T, E>,
+    scaled: Plan<T, E>,
     /// Products with B.
     degree: u32,
     /// The residual.
@@ -31,24 +31,24 @@ struct Polynomial<'e, T: Real, E: Executor> {
 }
 
 /// The factors of all steps are the same: a = 1.5/λ, b = 0.
-pub(super) fn neumann<'e, T: Real, E: Executor>(
-    executor: &'e E,
+pub(super) fn neumann<T: Real, E: Executor>(
+    executor: &E,
     matrix: &Csr<T>,
     degree: u32,
     options: PreconditionerOptions,
-) -> Result<Recipe<'e, T, E>, Error> {
+) -> Result<Recipe<T, E>, Error> {
     recipe(executor, matrix, "Neumann polynomial", degree, options, |largest| {
         [NEUMANN_STEP / largest, 0.0].repeat(degree as usize + 1)
     })
 }
 
 /// The factors of Chebyshev's iteration (Saad 2003, algorithm 12.1) for the interval from λ / 30 to λ.
-pub(super) fn chebyshev<'e, T: Real, E: Executor>(
-    executor: &'e E,
+pub(super) fn chebyshev<T: Real, E: Executor>(
+    executor: &E,
     matrix: &Csr<T>,
     degree: u32,
     options: PreconditionerOptions,
-) -> Result<Recipe<'e, T, E>, Error> {
+) -> Result<Recipe<T, E>, Error> {
     recipe(executor, matrix, "Chebyshev polynomial", degree, options, |largest| {
         let smallest = largest / INTERVAL_RATIO;
         let (center, half_width) = ((largest + smallest) / 2.0, (largest - smallest) / 2.0);
@@ -65,14 +65,14 @@ pub(super) fn chebyshev<'e, T: Real, E: Executor>(
 
 /// O(nnz) for each of the bound's steps; the matrix in its format, and 3 vectors. `factors` makes a and b of each step from
 /// a bound of the eigenvalues.
-fn recipe<'e, T: Real, E: Executor>(
-    executor: &'e E,
+fn recipe<T: Real, E: Executor>(
+    executor: &E,
     matrix: &Csr<T>,
     operation: &'static str,
     degree: u32,
     options: PreconditionerOptions,
     factors: impl FnOnce(f64) -> Vec<f64>,
-) -> Result<Recipe<'e, T, E>, Error> {
+) -> Result<Recipe<T, E>, Error> {
     let inverse_diagonal = inverse_diagonal(operation, matrix)?;
     let scaled = scaled_rows(matrix.clone(), &inverse_diagonal)?;
     let largest = options.bound.largest_eigenvalue(&scaled)?;
@@ -97,8 +97,8 @@ pub(super) fn scaled_rows<T: Real>(matrix: Csr<T>, factors: &[T]) -> Result<Csr<
     Csr::try_new(rows, columns, offsets, column_indices, values)
 }
 
-impl<T: Real, E: Executor> Inverse<T, E> for Polynomial<'_, T, E> {
-    fn apply(&mut self, space: &mut Space<'_, E>, r: &Vector<T, E>, z: &mut Vector<T, E>) -> Result<(), Error> {
+impl<T: Real, E: Executor> Inverse<T, E> for Polynomial<T, E> {
+    fn apply(&mut self, space: &mut Space<E>, r: &Vector<T, E>, z: &mut Vector<T, E>) -> Result<(), Error> {
         let Self { inverse_diagonal, scaled, degree, w, d } = self;
         space.pass(Multiplied, [ONE], [inverse_diagonal, r], [w])?;
         space.pass(ScaledTwice, [FIRST_SLOT], [w], [d, z])?;

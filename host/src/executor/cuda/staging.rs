@@ -10,7 +10,7 @@ use cust::stream::Stream;
 use cust::sys::{CUdeviceptr, cuMemcpyDtoHAsync_v2, cuMemcpyHtoDAsync_v2};
 use rayon::prelude::*;
 
-use super::cuda::{cuda, driver};
+use super::driver::{cuda, driver};
 use crate::error::Error;
 
 /// Bytes from which on an array goes this way.

@@ -16,8 +16,7 @@ use cust::sys::{
 /// the driver's own memory and back takes a tenth of a millisecond, or a whole one for a gigabyte.
 ///
 /// Memory is given and taken back in the order of a stream. What is freed may be given again at once: its next user comes
-/// later on the stream. If there are other executors of the GPU, whose streams have an order of their own, freeing waits
-/// for all of them.
+/// later on the stream. Only what is queued on that stream uses the memory, so freeing waits for nothing.
 pub(super) struct Pool {
     /// None where the driver has no pools for the device: then each array comes from the driver.
     handle: Option<Handle>,
@@ -92,6 +91,11 @@ impl Pool {
         Self { handle, device, stream }
     }
 
+    /// The number of the device.
+    pub fn device(&self) -> i32 {
+        self.device
+    }
+
     pub fn stream(&self) -> &Stream {
         &self.stream
     }
@@ -156,18 +160,15 @@ impl Pool {
     /// Takes memory back. Where the context is broken, it is gone with it.
     ///
     /// # Safety
-    /// It was allocated here and not freed since; the context is the current one; what uses it is queued on the streams of
-    /// executors, or is done.
+    /// It was allocated here and not freed since; the context is the current one; what uses it is queued on this pool's
+    /// stream, or is done.
     pub unsafe fn free(&self, address: CUdeviceptr) {
-        // SAFETY: by the caller's promise; work on other streams is waited for.
+        // SAFETY: by the caller's promise; without a pool, the driver waits for all that is queued.
         unsafe {
-            if self.handle.is_none() {
-                cuMemFree_v2(address);
-                return;
-            }
-            let is_other = |known: &&Known| known.device == self.device && known.stream != self.stream.as_inner();
-            all().iter().filter(is_other).for_each(Known::wait);
-            cuMemFreeAsync(address, self.stream.as_inner());
+            match self.handle {
+                Some(_) => cuMemFreeAsync(address, self.stream.as_inner()),
+                None => cuMemFree_v2(address),
+            };
         }
     }
 }
@@ -177,7 +178,7 @@ impl Drop for Pool {
     fn drop(&mut self) {
         let mut all = all();
         if let Some(place) = all.iter().position(|known| known.stream == self.stream.as_inner()) {
-            // What this executor has queued may use arrays of others, and has still to free its own.
+            // What is queued has still to free its arrays.
             all.swap_remove(place).wait();
         }
         if let Some(Handle(pool)) = self.handle {

@@ -1,7 +1,6 @@
 //! Launches that are recorded as a CUDA graph and repeated.
 
 use std::ptr::null_mut;
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::ThreadId;
 
@@ -12,7 +11,8 @@ use cust::sys::{
     cuGraphInstantiateWithFlags, cuGraphLaunch, cuStreamBeginCapture_v2, cuStreamEndCapture,
 };
 
-use super::cuda::{Cuda, Owner, driver};
+use super::driver::driver;
+use super::owner::Owner;
 use crate::error::Error;
 
 /// The stream of an executor that launches are recorded on: by one thread at a time. Other threads go on launching.
@@ -84,13 +84,14 @@ fn destroy(graph: CUgraph) {
 
 /// What is kept of work that is repeated.
 #[derive(Default)]
-pub(super) enum CudaRecording {
+pub enum CudaRecording {
     /// Nothing: the work was not done yet, so its kernels may have to be compiled, which cannot be recorded.
     #[default]
     Empty,
     /// Nothing yet: the work was done once.
     Known,
     /// Its launches.
+    #[expect(private_interfaces, reason = "nobody outside makes one")]
     Recorded(Graph),
     /// It cannot be recorded.
     Refused,
@@ -101,7 +102,8 @@ pub(super) struct Graph {
     executable: CUgraphExec,
     /// The executor's: the graph launches its kernels.
     owner: Arc<Owner>,
-    /// Arrays that had been freed when the graph was recorded: since the next one, it may use what is no more.
+    /// The number of the owner's arrays that had been freed when the graph was recorded. When another one is freed, the graph
+    /// may be using it; it uses no arrays of others, for launches refuse them.
     freed: u64,
 }
 
@@ -119,10 +121,10 @@ impl Drop for Graph {
 
 impl Graph {
     /// Records what the work launches, without doing it. `None` if that is not possible.
-    fn record(gpu: &Cuda, work: &mut dyn FnMut() -> Result<(), Error>) -> Option<Self> {
-        gpu.enter().ok()?;
-        let freed = gpu.owner.meter.freed.load(Ordering::Relaxed);
-        let mut capture = gpu.recorder.begin()?;
+    fn record(recorder: &Recorder, owner: &Arc<Owner>, work: &mut dyn FnMut() -> Result<(), Error>) -> Option<Self> {
+        owner.enter().ok()?;
+        let freed = owner.meter.freed();
+        let mut capture = recorder.begin()?;
         let done = work();
         let graph = capture.end();
         drop(capture);
@@ -133,37 +135,42 @@ impl Graph {
             result == CUresult::CUDA_SUCCESS
         };
         destroy(graph);
-        let graph = instantiated.then(|| Self { executable, owner: gpu.owner.clone(), freed })?;
-        graph.is_valid(gpu).then_some(graph)
+        let graph = instantiated.then(|| Self { executable, owner: owner.clone(), freed })?;
+        graph.is_valid(owner).then_some(graph)
     }
 
     /// Whether everything that the graph uses is still there.
-    fn is_valid(&self, gpu: &Cuda) -> bool {
-        Arc::ptr_eq(&self.owner, &gpu.owner) && self.freed == gpu.owner.meter.freed.load(Ordering::Relaxed)
+    fn is_valid(&self, owner: &Arc<Owner>) -> bool {
+        Arc::ptr_eq(&self.owner, owner) && self.freed == owner.meter.freed()
     }
 
-    fn launch(&self, gpu: &Cuda) -> Result<(), Error> {
-        gpu.enter()?;
+    fn launch(&self) -> Result<(), Error> {
+        self.owner.enter()?;
         // SAFETY: the graph's kernels are this executor's, and its arrays are there, because none was freed since: see
         // `is_valid`. A recorded launch kept its kernel's promises, and launches on one stream come one after the other.
-        let result = unsafe { cuGraphLaunch(self.executable, gpu.stream().as_inner()) };
+        let result = unsafe { cuGraphLaunch(self.executable, self.owner.stream().as_inner()) };
         driver(result, "launching a recording")
     }
 }
 
 impl CudaRecording {
     /// Does the work once, or launches what is recorded of it.
-    pub(super) fn play(&mut self, gpu: &Cuda, work: &mut dyn FnMut() -> Result<(), Error>) -> Result<(), Error> {
+    pub(super) fn play(
+        &mut self,
+        recorder: &Recorder,
+        owner: &Arc<Owner>,
+        work: &mut dyn FnMut() -> Result<(), Error>,
+    ) -> Result<(), Error> {
         match self {
-            Self::Recorded(graph) if graph.is_valid(gpu) && !gpu.recorder.is_recording() => graph.launch(gpu),
+            Self::Recorded(graph) if graph.is_valid(owner) && !recorder.is_recording() => graph.launch(),
             Self::Empty => {
                 *self = Self::Known;
                 work()
             }
-            Self::Known | Self::Recorded(_) => match Graph::record(gpu, work) {
+            Self::Known | Self::Recorded(_) => match Graph::record(recorder, owner, work) {
                 Some(graph) => {
                     *self = Self::Recorded(graph);
-                    self.play(gpu, work)
+                    self.play(recorder, owner, work)
                 }
                 None => {
                     *self = Self::Refused;

@@ -1,0 +1,144 @@
+//! The kernels of a device, each compiled by the driver when it is used first.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry as Slot;
+
+use cuda_std::launch::{Entry, Grid};
+use cust::function::FunctionAttribute;
+use cust::module::Module;
+use cust::sys::{
+    CUfunction, CUfunction_attribute, CUresult, cuFuncSetAttribute, cuOccupancyMaxActiveBlocksPerMultiprocessor,
+};
+
+use super::driver::{cuda, driver};
+use super::ptx::Ptx;
+use crate::device::{ALWAYS_SHARED_BYTES, KernelResources};
+use crate::error::Error;
+
+/// Bytes of shared memory that the driver takes for itself in each block.
+pub(super) const RESERVED_SHARED_BYTES: u32 = 1024;
+
+/// The kernels that were used.
+pub(super) struct Kernels {
+    ptx: Ptx,
+    /// Shared memory of a multiprocessor.
+    shared_bytes: u32,
+    loaded: HashMap<Entry, LoadedKernel>,
+    /// The one that was launched last.
+    last: Option<Entry>,
+}
+
+/// A kernel that the driver has compiled.
+struct LoadedKernel {
+    /// Where the function is: it must stay.
+    _module: Module,
+    function: CUfunction,
+    /// The most shared memory that a block may have.
+    allowed_bytes: u32,
+    /// The shared memory of the blocks that it was launched in last, for which it leaves the rest to the cache.
+    shared_bytes: u32,
+}
+
+// SAFETY: a function can be launched from any thread.
+unsafe impl Send for LoadedKernel {}
+
+impl Kernels {
+    /// The kernels of this PTX, for a GPU whose multiprocessors have this many bytes of shared memory.
+    pub fn new(ptx: Ptx, shared_bytes: u32) -> Self {
+        Self { ptx, shared_bytes, loaded: HashMap::new(), last: None }
+    }
+
+    /// The same GPU with other PTX.
+    pub fn with_ptx(&self, text: String) -> Self {
+        Self::new(Ptx::new(text), self.shared_bytes)
+    }
+
+    /// The kernel that was launched last.
+    pub fn last(&self) -> Option<Entry> {
+        self.last
+    }
+
+    /// The function of an entry point that is launched next, in the current context.
+    pub fn function(&mut self, entry: Entry, grid: Grid) -> Result<CUfunction, Error> {
+        self.last = Some(entry);
+        let kernel = match self.loaded.entry(entry) {
+            Slot::Occupied(slot) => slot.into_mut(),
+            Slot::Vacant(slot) => slot.insert(LoadedKernel::new(&self.ptx, &entry.to_string())?),
+        };
+        // Launched before in such blocks, as almost always.
+        if grid.shared_bytes != kernel.shared_bytes {
+            kernel.make_ready(&entry.to_string(), grid, self.shared_bytes)?;
+        }
+        Ok(kernel.function)
+    }
+
+    /// What a kernel takes of a multiprocessor.
+    pub fn resources(&self, entry: &str) -> Option<KernelResources> {
+        let module = load(&self.ptx, entry).ok()?;
+        let function = module.get_function(entry).ok()?;
+        let attribute = |which| u32::try_from(function.get_attribute(which).ok()?).ok();
+        Some(KernelResources {
+            registers: attribute(FunctionAttribute::NumRegisters)?,
+            shared_bytes: attribute(FunctionAttribute::SharedMemorySizeBytes)?,
+            most_threads: attribute(FunctionAttribute::MaxThreadsPerBlock)?,
+        })
+    }
+}
+
+impl LoadedKernel {
+    fn new(ptx: &Ptx, entry: &str) -> Result<Self, Error> {
+        let module = load(ptx, entry)?;
+        let function = module.get_function(entry).map_err(cuda(entry))?.to_raw();
+        Ok(Self { _module: module, function, allowed_bytes: ALWAYS_SHARED_BYTES, shared_bytes: 0 })
+    }
+
+    /// Asks for blocks with the shared memory of this grid.
+    fn make_ready(&mut self, entry: &str, grid: Grid, of_multiprocessor: u32) -> Result<(), Error> {
+        // Never less than before: another thread may be about to launch larger blocks.
+        if grid.shared_bytes > self.allowed_bytes {
+            self.allow_shared(entry, grid)?;
+            self.allowed_bytes = grid.shared_bytes;
+        }
+        self.leave_cache(entry, grid, of_multiprocessor)?;
+        self.shared_bytes = grid.shared_bytes;
+        Ok(())
+    }
+
+    fn allow_shared(&self, entry: &str, grid: Grid) -> Result<(), Error> {
+        let attribute = CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+        // SAFETY: the function is loaded, in the current context.
+        match unsafe { cuFuncSetAttribute(self.function, attribute, grid.shared_bytes as i32) } {
+            CUresult::CUDA_ERROR_INVALID_VALUE => {
+                let bytes = grid.shared_bytes;
+                let reason = format!("a block needs {bytes} bytes of shared memory, more than this GPU has");
+                Err(Error::Cuda { what: entry.into(), reason })
+            }
+            result => driver(result, entry),
+        }
+    }
+
+    /// Asks for no more shared memory on a multiprocessor than the blocks take that fit for other reasons: the rest of
+    /// that memory is the L1 cache. The driver by itself may reserve twice as much.
+    fn leave_cache(&self, entry: &str, grid: Grid, of_multiprocessor: u32) -> Result<(), Error> {
+        let mut blocks = 0;
+        let (threads, bytes) = (grid.threads_per_block as i32, grid.shared_bytes as usize);
+        let attribute = CUfunction_attribute::CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT;
+        // How many blocks fit is counted with what was asked for last, and that may have been for smaller ones.
+        // SAFETY: the function is loaded, in the current context.
+        driver(unsafe { cuFuncSetAttribute(self.function, attribute, 100) }, entry)?;
+        // SAFETY: the same, and `blocks` is written before the call returns.
+        let result = unsafe { cuOccupancyMaxActiveBlocksPerMultiprocessor(&mut blocks, self.function, threads, bytes) };
+        driver(result, entry)?;
+        let needed = blocks as u32 * (grid.shared_bytes + RESERVED_SHARED_BYTES);
+        // Rounded down: there are few sizes to choose from, and the driver takes the next larger one.
+        let percent = (100 * needed / of_multiprocessor).min(100);
+        // SAFETY: the function is loaded, in the current context.
+        driver(unsafe { cuFuncSetAttribute(self.function, attribute, percent as i32) }, entry)
+    }
+}
+
+/// A module with this entry point, compiled by the driver.
+fn load(ptx: &Ptx, entry: &str) -> Result<Module, Error> {
+    let missing = || Error::Cuda { what: entry.into(), reason: "there is no such kernel".into() };
+    Module::from_ptx(ptx.module(entry).ok_or_else(missing)?, &[]).map_err(cuda(entry))
+}

@@ -1,0 +1,463 @@
+//! NVIDIA GPUs, through the CUDA driver.
+
+mod buffer;
+mod driver;
+mod kernels;
+mod owner;
+mod pool;
+mod ptx;
+mod recording;
+mod staging;
+
+use std::ffi::c_void;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use cuda_std::launch::{Launch, Place};
+use cust::context::Context;
+use cust::device::DeviceAttribute;
+use cust::error::CudaError;
+use cust::event::{Event, EventFlags};
+use cust::stream::{Stream, StreamFlags, StreamWaitEventFlags};
+use cust::sys::{cuLaunchKernel, cuMemcpyDtoDAsync_v2, cuMemcpyDtoH_v2, cuMemcpyHtoDAsync_v2, cuMemsetD8Async};
+
+pub use buffer::{CudaBuffer, CudaMemory};
+use driver::{cuda, driver};
+use kernels::{Kernels, RESERVED_SHARED_BYTES};
+pub use owner::MemoryUse;
+use owner::Owner;
+use pool::Pool;
+use ptx::for_device;
+use recording::{CudaRecording, Recorder};
+use staging::{DOWNLOADING, Staging, UPLOADING, WORTHWHILE};
+
+use super::operation::{Executor, KernelExecutor, Operation};
+use crate::device::{Device, KernelResources, Tuning};
+use crate::error::{Error, check_length};
+use crate::memory::{Buffer, Element};
+
+/// The executor that runs on an NVIDIA GPU.
+///
+/// Work is queued on a stream and runs in order. Clones are handles of the same executor: they share its stream, its memory
+/// and its kernels, each with its own [`Tuning`]. Each call of [`new`](Self::new) makes an executor with a stream of its own.
+///
+/// It works in the device's primary context, which it shares with CUDA's runtime and with other executors, and which
+/// each call makes the calling thread's current one. Arrays keep the context alive, so they may outlive the executor.
+/// An array belongs to the executor that made it: every other one refuses it with [`Error::Foreign`], and takes a copy
+/// with [`copy_of`](Self::copy_of).
+///
+/// Memory of arrays that are dropped is kept for later ones, as long as it and the arrays there are have at most half of the
+/// GPU's memory: see [`with_kept_memory`](Self::with_kept_memory). It is given back when an array would not fit otherwise,
+/// by [`release_memory`](Self::release_memory), and when the executor and its arrays are dropped.
+///
+/// From the first copy of 4 MB or more on it keeps 24 MB of page-locked memory of the host, through which such copies go.
+///
+/// A kernel that fails, or a device that is lost, breaks the context: from then on every call of every executor of that
+/// device is an error, and so is a new executor. When all executors and arrays of the device have been dropped, the
+/// context is gone, and a new executor begins anew if the driver allows it.
+#[derive(Clone)]
+pub struct Cuda {
+    device: Arc<Device>,
+    // Fields are dropped in this order: the context last.
+    kernels: Arc<Loaded>,
+    shared: Arc<Shared>,
+    owner: Arc<Owner>,
+}
+
+/// What all handles of an executor share, besides its memory.
+struct Shared {
+    recorder: Recorder,
+    /// Made when a long array is copied for the first time.
+    staging: Mutex<Option<Staging>>,
+}
+
+/// The kernels, and the context that they are freed in.
+struct Loaded {
+    kernels: Mutex<Kernels>,
+    owner: Arc<Owner>,
+}
+
+impl Drop for Loaded {
+    fn drop(&mut self) {
+        // Modules are freed in the context that is current. Where it cannot be had, they are gone with it.
+        let _ = self.owner.enter();
+    }
+}
+
+impl Cuda {
+    /// The GPU of this number, counted from 0 as CUDA does.
+    ///
+    /// # Errors
+    /// When there is no such GPU, or it is too old for the kernels.
+    pub fn new(number: u32) -> Result<Self, Error> {
+        let unavailable = |reason: String| Error::Unavailable { executor: "cuda", reason };
+        let failed = |what: &'static str| {
+            move |error: CudaError| Error::Unavailable { executor: "cuda", reason: format!("{what}: {error:?}") }
+        };
+        cust::init(cust::CudaFlags::empty()).map_err(failed("the driver did not start"))?;
+        let count = cust::device::Device::num_devices().map_err(failed("no device was found"))?;
+        if number >= count {
+            return Err(unavailable(format!("device {number} was asked for, and there are {count}")));
+        }
+        let gpu = cust::device::Device::get_device(number).map_err(failed("the device was not found"))?;
+        let attribute = |which| gpu.get_attribute(which).map(|value| value as u32).map_err(failed("the device"));
+        let name = gpu.name().map_err(failed("the device's name"))?;
+        let (major, minor) =
+            (attribute(DeviceAttribute::ComputeCapabilityMajor)?, attribute(DeviceAttribute::ComputeCapabilityMinor)?);
+        let ptx = for_device(&name, major, minor).map_err(unavailable)?;
+        let context = Context::new(gpu).map_err(failed("no context"))?;
+        let stream = Stream::new(StreamFlags::NON_BLOCKING, None).map_err(failed("no stream"))?;
+        let driver = cust::CudaApiVersion::get().map_err(failed("the driver's version"))?;
+        let shared_bytes = attribute(DeviceAttribute::MaxSharedMemoryPerMultiprocessor)?;
+        let device = Device {
+            name: format!("{name}, driver for CUDA {}.{}", driver.major(), driver.minor()),
+            cache_bytes: Some(attribute(DeviceAttribute::L2CacheSize)?.into()),
+            multiprocessors: attribute(DeviceAttribute::MultiprocessorCount)?,
+            threads_per_multiprocessor: attribute(DeviceAttribute::MaxThreadsPerMultiprocessor)?,
+            shared_bytes: Some(shared_bytes.saturating_sub(RESERVED_SHARED_BYTES)),
+            tuning: Tuning::default(),
+        };
+        let recorder = Recorder::new().map_err(failed("no stream"))?;
+        let pool = Pool::new(gpu.as_raw(), stream);
+        let bytes = gpu.total_memory().map_err(failed("the device's memory"))?;
+        pool.keep(bytes as u64 / 2);
+        let owner = Arc::new(Owner::new(pool, context));
+        let kernels = Mutex::new(Kernels::new(ptx, shared_bytes));
+        Ok(Self {
+            device: Arc::new(device),
+            kernels: Arc::new(Loaded { kernels, owner: owner.clone() }),
+            shared: Arc::new(Shared { recorder, staging: Mutex::default() }),
+            owner,
+        })
+    }
+
+    /// The same, which keeps memory of arrays that were dropped for later ones as long as both have at most so many bytes;
+    /// what is beyond goes back to the driver when a call next waits for the GPU. With 0, nothing is kept beyond that.
+    ///
+    /// A kept array is made in microseconds. One from the driver takes 0.1 ms, or 1 ms for a gigabyte, and so do
+    /// conversions for each array of their workspace.
+    pub fn with_kept_memory(self, bytes: u64) -> Self {
+        self.owner.pool.keep(bytes);
+        self
+    }
+
+    /// The same with other sizes of grids.
+    pub fn with_tuning(mut self, tuning: Tuning) -> Self {
+        Arc::make_mut(&mut self.device).tuning = tuning;
+        self
+    }
+
+    /// The same with kernels from this PTX instead of those that the library has, for comparing variants of a kernel.
+    ///
+    /// # Safety
+    /// The entry points have the parameters of those that the library has, and keep to the same arrays.
+    pub unsafe fn with_ptx(mut self, text: String) -> Self {
+        let kernels = Mutex::new(self.kernels().with_ptx(text));
+        self.kernels = Arc::new(Loaded { kernels, owner: self.owner.clone() });
+        self
+    }
+
+    fn enter(&self) -> Result<(), Error> {
+        self.owner.enter()
+    }
+
+    // A thread that panicked with the lock left whole kernels behind.
+    fn kernels(&self) -> MutexGuard<'_, Kernels> {
+        self.kernels.kernels.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The stream that this thread's launches are queued on: while it records, what is not recorded is an error.
+    fn launch_stream(&self) -> &Stream {
+        let recorder = &self.shared.recorder;
+        if recorder.is_recording() { recorder.stream() } else { self.stream() }
+    }
+
+    /// The stream that everything is queued on.
+    fn stream(&self) -> &Stream {
+        self.owner.stream()
+    }
+
+    /// Says no to what cannot be recorded while this thread records.
+    fn refuse_recording(&self, what: &str) -> Result<(), Error> {
+        if self.shared.recorder.is_recording() {
+            return Err(Error::Cuda { what: what.into(), reason: "this cannot be part of a recording".into() });
+        }
+        Ok(())
+    }
+
+    /// Says no to an array of another executor: its own may still be filling it, or free it too early.
+    fn refuse_foreign<T: Element>(&self, array: &CudaBuffer<T>, what: &'static str) -> Result<(), Error> {
+        if Arc::ptr_eq(array.owner(), &self.owner) { Ok(()) } else { Err(Error::Foreign { what: what.into() }) }
+    }
+
+    /// An array of no particular content.
+    fn allocate<T: Element>(&self, length: usize) -> Result<CudaBuffer<T>, Error> {
+        self.refuse_recording("allocating on the GPU")?;
+        self.enter()?;
+        CudaBuffer::new(&self.owner, length)
+    }
+
+    /// Bytes of all arrays of this executor that there are now, and the most that there were at a time since
+    /// [`reset_peak`](Self::reset_peak). What the driver takes besides is not counted.
+    pub fn memory_use(&self) -> MemoryUse {
+        self.owner.meter.read()
+    }
+
+    /// Begins to look for the peak of memory anew.
+    pub fn reset_peak(&self) {
+        self.owner.meter.reset_peak();
+    }
+
+    /// Bytes of the GPU's memory that arrays could have: what nobody uses, neither this process nor another, and what this
+    /// executor and others keep for them. What was dropped is counted, for the call waits for what is queued.
+    ///
+    /// # Errors
+    /// When the device fails.
+    pub fn free_memory(&self) -> Result<u64, Error> {
+        self.synchronize()?;
+        let (free, _) = cust::memory::mem_get_info().map_err(cuda("asking for the free memory"))?;
+        Ok(free as u64 + self.kept_memory())
+    }
+
+    /// Bytes that this executor, and others of this GPU, keep for later arrays.
+    pub fn kept_memory(&self) -> u64 {
+        self.owner.pool.kept()
+    }
+
+    /// Gives memory that is kept for later arrays back to the driver, for other libraries and processes. It is that of all
+    /// executors of this GPU, and the call waits for what they have queued.
+    ///
+    /// # Errors
+    /// When the device fails.
+    pub fn release_memory(&self) -> Result<(), Error> {
+        self.enter()?;
+        self.owner.pool.release();
+        self.synchronize()
+    }
+
+    /// Copies so many bytes through page-locked memory by `copy`. Says `None` where they are too few, another thread is
+    /// at it, or there is no such memory: then the driver has its own way.
+    fn staged(&self, bytes: usize, copy: impl FnOnce(&mut Staging) -> Result<(), Error>) -> Option<Result<(), Error>> {
+        if bytes < WORTHWHILE {
+            return None;
+        }
+        let mut staging = self.shared.staging.try_lock().ok()?;
+        if staging.is_none() {
+            *staging = Staging::new().ok();
+        }
+        staging.as_mut().map(copy)
+    }
+
+    /// An error of waiting for the device: what failed is what was queued before.
+    fn waiting(&self, error: CudaError) -> Error {
+        let what = match self.kernels().last() {
+            None => "waiting for copies".to_owned(),
+            Some(last) => format!("waiting for the kernels up to {last}"),
+        };
+        cuda(&what)(error)
+    }
+}
+
+impl KernelExecutor for Cuda {
+    unsafe fn launch(&self, launch: &Launch) -> Result<(), Error> {
+        let Launch { grid, call } = launch;
+        if grid.blocks == 0 {
+            return Ok(());
+        }
+        let entry = call.entry();
+        let mut arguments = call.arguments();
+        let own = |place: &Place| matches!(place, Place::Nowhere) || *place == Place::Device(self.owner.id);
+        if !arguments.places().iter().all(own) {
+            return Err(Error::Foreign { what: entry.to_string() });
+        }
+        self.enter()?;
+        let function = self.kernels().function(entry, *grid)?;
+        // SAFETY: the arguments are the kernel's own, by `Kernel`, and its module is loaded as long as this executor
+        // exists; its arrays are in this executor's memory, and the rest is the caller's promise.
+        let result = unsafe {
+            cuLaunchKernel(
+                function,
+                grid.blocks,
+                1,
+                1,
+                grid.threads_per_block,
+                1,
+                1,
+                grid.shared_bytes,
+                self.launch_stream().as_inner(),
+                arguments.addresses().as_mut_ptr(),
+                std::ptr::null_mut(),
+            )
+        };
+        if result == cust::sys::CUresult::CUDA_SUCCESS { Ok(()) } else { driver(result, &entry.to_string()) }
+    }
+
+    fn unwritten<T: Element>(&self, length: usize) -> Result<CudaBuffer<T>, Error> {
+        self.allocate(length)
+    }
+}
+
+impl Cuda {
+    /// The stream that multiplications are queued on, a `CUstream`, for libraries that work on the same arrays. This
+    /// GPU's primary context is the calling thread's current one afterwards. The stream lives as long as this
+    /// executor.
+    ///
+    /// # Errors
+    /// When the device fails.
+    pub fn enter_stream(&self) -> Result<*mut c_void, Error> {
+        self.enter()?;
+        Ok(self.stream().as_inner().cast())
+    }
+
+    /// Queues a copy from one array to another of the same length.
+    ///
+    /// # Errors
+    /// When an array is another executor's, the lengths differ, or the device fails.
+    pub fn copy<T: Element>(&self, from: &CudaBuffer<T>, to: &mut CudaBuffer<T>) -> Result<(), Error> {
+        self.refuse_foreign(from, "the array copied from")?;
+        self.refuse_foreign(to, "the array copied to")?;
+        check_length("the array copied to", to.len(), from.len())?;
+        if from.is_empty() {
+            return Ok(());
+        }
+        self.enter()?;
+        // SAFETY: both arrays are in this executor's memory.
+        unsafe { copy_on(self.launch_stream(), from, to) }
+    }
+
+    /// A copy, in this executor's memory, of an array of another executor of the same GPU. It is queued behind what the
+    /// other one has queued so far, and what the other one queues from now on comes after it: neither waits on the host.
+    ///
+    /// # Errors
+    /// When the array is on another GPU, memory runs out, or the device fails.
+    pub fn copy_of<T: Element>(&self, array: &CudaBuffer<T>) -> Result<CudaBuffer<T>, Error> {
+        let theirs = array.owner();
+        if theirs.pool.device() != self.owner.pool.device() {
+            return Err(Error::Foreign { what: "a copy of an array on another GPU".into() });
+        }
+        let mut copy = self.allocate(array.len())?;
+        if array.is_empty() {
+            return Ok(copy);
+        }
+        let event = || Event::new(EventFlags::DISABLE_TIMING).map_err(cuda("making an event"));
+        let (filled, copied) = (event()?, event()?);
+        filled.record(theirs.stream()).map_err(cuda("recording an event"))?;
+        self.stream().wait_event(filled, StreamWaitEventFlags::DEFAULT).map_err(cuda("waiting for an event"))?;
+        // SAFETY: both arrays are on this GPU; the copy comes after what fills the array, and what the array's executor
+        // queues later, freeing it above all, after the copy.
+        unsafe { copy_on(self.stream(), array, &mut copy) }?;
+        copied.record(self.stream()).map_err(cuda("recording an event"))?;
+        theirs.stream().wait_event(copied, StreamWaitEventFlags::DEFAULT).map_err(cuda("waiting for an event"))?;
+        Ok(copy)
+    }
+}
+
+/// Queues a copy between arrays of the same length on the stream's GPU, in the current context.
+///
+/// # Safety
+/// What is queued on other streams leaves both arrays alone until the copy is done.
+unsafe fn copy_on<T: Element>(stream: &Stream, from: &CudaBuffer<T>, to: &mut CudaBuffer<T>) -> Result<(), Error> {
+    // SAFETY: both arrays have this many bytes; the rest is the caller's promise.
+    let result =
+        unsafe { cuMemcpyDtoDAsync_v2(to.address(), from.address(), from.bytes() as usize, stream.as_inner()) };
+    driver(result, "copying on the GPU")
+}
+
+// SAFETY: arrays are copied byte by byte, in the order of the stream, and the operation is the one asked for.
+unsafe impl Executor for Cuda {
+    type Memory = CudaMemory;
+    type Recording = CudaRecording;
+
+    fn device(&self) -> &Device {
+        &self.device
+    }
+
+    fn kernel_resources(&self, entry: &str) -> Option<KernelResources> {
+        self.enter().ok()?;
+        self.kernels().resources(entry)
+    }
+
+    fn upload<T: Element>(&self, array: Vec<T>) -> Result<CudaBuffer<T>, Error> {
+        let buffer = self.allocate(array.len())?;
+        if array.is_empty() {
+            return Ok(buffer);
+        }
+        // On the stream, so that it comes before the kernels that are launched later.
+        let (bytes, address): (&[u8], _) = (bytemuck::cast_slice(&array), buffer.address());
+        // SAFETY: the lengths agree, and what is freed is used again after the copy.
+        match self.staged(bytes.len(), |staging| unsafe { staging.upload(bytes, address, self.stream()) }) {
+            Some(done) => done?,
+            None => {
+                let (from, stream) = (bytes.as_ptr().cast(), self.stream().as_inner());
+                // SAFETY: as before, and `array` lives until the copy is done, by the last line.
+                driver(unsafe { cuMemcpyHtoDAsync_v2(address, from, bytes.len(), stream) }, UPLOADING)?;
+                self.synchronize()?;
+            }
+        }
+        Ok(buffer)
+    }
+
+    fn zeros<T: Element>(&self, length: usize) -> Result<CudaBuffer<T>, Error> {
+        let buffer = self.allocate(length)?;
+        if !buffer.is_empty() {
+            let (bytes, stream) = (buffer.bytes() as usize, self.stream().as_inner());
+            // SAFETY: the array has so many bytes, and kernels that are launched later come after.
+            driver(unsafe { cuMemsetD8Async(buffer.address(), 0, bytes, stream) }, "filling an array with zeros")?;
+        }
+        Ok(buffer)
+    }
+
+    fn download<T: Element>(&self, array: &CudaBuffer<T>) -> Result<Vec<T>, Error> {
+        self.refuse_foreign(array, "the array copied to the host")?;
+        self.synchronize()?;
+        let mut copy = crate::memory::zeros(array.len())?;
+        let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut copy);
+        if bytes.is_empty() {
+            return Ok(copy);
+        }
+        let length = bytes.len();
+        // SAFETY: the lengths agree.
+        match self.staged(length, |staging| unsafe { staging.download(array.address(), bytes, self.stream()) }) {
+            Some(done) => done?,
+            // SAFETY: as before.
+            None => driver(unsafe { cuMemcpyDtoH_v2(copy.as_mut_ptr().cast(), array.address(), length) }, DOWNLOADING)?,
+        }
+        Ok(copy)
+    }
+
+    fn duplicate<T: Element>(&self, array: &CudaBuffer<T>) -> Result<CudaBuffer<T>, Error> {
+        let mut copy = self.allocate(array.len())?;
+        self.copy(array, &mut copy)?;
+        Ok(copy)
+    }
+
+    fn run<O: Operation>(&self, operands: O::Operands<'_, CudaMemory>) -> Result<O::Output<CudaMemory>, Error> {
+        O::by_kernels(self, operands)
+    }
+
+    fn repeat(
+        &self,
+        recording: &mut CudaRecording,
+        times: usize,
+        work: &mut dyn FnMut() -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        (0..times).try_for_each(|_| recording.play(&self.shared.recorder, &self.owner, work))
+    }
+
+    fn synchronize(&self) -> Result<(), Error> {
+        self.refuse_recording("waiting for the kernels")?;
+        self.enter()?;
+        self.stream().synchronize().map_err(|error| self.waiting(error))
+    }
+
+    fn time(&self, work: &mut dyn FnMut() -> Result<(), Error>) -> Result<Duration, Error> {
+        self.enter()?;
+        let event = || Event::new(EventFlags::DEFAULT).map_err(cuda("making an event"));
+        let (start, stop) = (event()?, event()?);
+        start.record(self.stream()).map_err(cuda("recording an event"))?;
+        work()?;
+        stop.record(self.stream()).map_err(cuda("recording an event"))?;
+        stop.synchronize().map_err(|error| self.waiting(error))?;
+        stop.elapsed(&start).map_err(cuda("reading a time"))
+    }
+}

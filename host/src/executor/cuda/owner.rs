@@ -1,0 +1,93 @@
+//! What all handles of an executor share with its arrays and recordings.
+
+use std::num::NonZeroU64;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use cust::context::{Context, CurrentContext};
+use cust::stream::Stream;
+
+use super::driver::cuda;
+use super::pool::Pool;
+use crate::error::Error;
+
+/// The memory of an executor, its stream and its context.
+pub(super) struct Owner {
+    /// Tells the arrays of this executor from those of others: no other owner in this process ever has it.
+    pub id: NonZeroU64,
+    pub meter: Meter,
+    // Dropped before the context.
+    pub pool: Pool,
+    context: Context,
+}
+
+/// The number of owners made so far.
+static OWNERS: AtomicU64 = AtomicU64::new(0);
+
+impl Owner {
+    pub fn new(pool: Pool, context: Context) -> Self {
+        // Saturating is out of reach: making one takes microseconds.
+        let id = NonZeroU64::MIN.saturating_add(OWNERS.fetch_add(1, Ordering::Relaxed));
+        Self { id, meter: Meter::default(), pool, context }
+    }
+
+    /// Makes this GPU the calling thread's current one: another executor may have changed it.
+    pub fn enter(&self) -> Result<(), Error> {
+        CurrentContext::set_current(&self.context).map_err(cuda("setting the context"))
+    }
+
+    /// The stream that everything is queued on.
+    pub fn stream(&self) -> &Stream {
+        self.pool.stream()
+    }
+}
+
+impl Drop for Owner {
+    fn drop(&mut self) {
+        // Streams and pools are freed in the context that is current. Where it cannot be had, they are gone with it.
+        let _ = self.enter();
+    }
+}
+
+/// Bytes of arrays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemoryUse {
+    /// Now.
+    pub now: u64,
+    /// The most at a time.
+    pub peak: u64,
+}
+
+/// Counts the bytes of an executor's arrays.
+#[derive(Default)]
+pub(super) struct Meter {
+    now: AtomicU64,
+    peak: AtomicU64,
+    /// The number of arrays that were freed: what was recorded before may use one of them.
+    freed: AtomicU64,
+}
+
+impl Meter {
+    pub fn add(&self, bytes: u64) {
+        let now = self.now.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        self.peak.fetch_max(now, Ordering::Relaxed);
+    }
+
+    pub fn remove(&self, bytes: u64) {
+        self.now.fetch_sub(bytes, Ordering::Relaxed);
+        self.freed.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub fn freed(&self) -> u64 {
+        self.freed.load(Ordering::Relaxed)
+    }
+
+    pub fn read(&self) -> MemoryUse {
+        let [now, peak] = [&self.now, &self.peak].map(|bytes| bytes.load(Ordering::Relaxed));
+        MemoryUse { now, peak }
+    }
+
+    /// Begins to look for the peak anew.
+    pub fn reset_peak(&self) {
+        self.peak.store(self.now.load(Ordering::Relaxed), Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,55 @@
+//! Ways of whole matrices into an executor's memory, and out of it.
+
+use super::operation::Executor;
+use crate::error::Error;
+use crate::format::{Csr, Matrix};
+use crate::memory::{Element, HostMemory, Memory, Transfer};
+use crate::real::Real;
+
+/// The way into an executor's memory.
+struct Upload<'e, E>(&'e E);
+
+impl<E: Executor> Transfer<HostMemory, E::Memory> for Upload<'_, E> {
+    fn transfer<T: Element>(&self, array: Vec<T>) -> Result<<E::Memory as Memory>::Buffer<T>, Error> {
+        self.0.upload(array)
+    }
+}
+
+/// The way out of an executor's memory.
+struct Download<'e, E>(&'e E);
+
+impl<E: Executor> Transfer<E::Memory, HostMemory> for Download<'_, E> {
+    fn transfer<T: Element>(&self, array: <E::Memory as Memory>::Buffer<T>) -> Result<Vec<T>, Error> {
+        self.0.download(&array)
+    }
+}
+
+impl<T: Real> Csr<T> {
+    /// Moves the matrix into an executor's memory, array by array.
+    ///
+    /// # Errors
+    /// When memory runs out.
+    pub fn upload<E: Executor>(self, executor: &E) -> Result<Csr<T, E::Memory>, Error> {
+        self.transfer(&Upload(executor))
+    }
+}
+
+impl<T: Real> Matrix<T> {
+    /// Moves the matrix into an executor's memory, array by array.
+    ///
+    /// # Errors
+    /// When memory runs out.
+    pub fn upload<E: Executor>(self, executor: &E) -> Result<Matrix<T, E::Memory>, Error> {
+        self.transfer(&Upload(executor))
+    }
+}
+
+impl<T: Real, M: Memory> Matrix<T, M> {
+    /// Moves the matrix from an executor's memory to the host.
+    ///
+    /// # Errors
+    /// When the matrix is not in the executor's memory, memory runs out, or the device fails.
+    pub fn download<E: Executor<Memory = M>>(self, executor: &E) -> Result<Matrix<T>, Error> {
+        self.transfer(&Download(executor))
+    }
+}

@@ -1,0 +1,60 @@
+//! Products in twice the working precision, one entry after the other, in any format.
+
+use super::{MultivectorOperands, Operands};
+use crate::error::Error;
+use crate::format::Matrix;
+use crate::memory::HostMemory;
+use crate::real::Real;
+use crate::verify::Accumulator;
+
+/// y ← α A x + β y.
+pub(super) fn multiply<T: Real>(matrix: &Matrix<T>, operands: Operands<'_, T, HostMemory>) -> Result<(), Error> {
+    operands.check(matrix.rows(), matrix.columns())?;
+    multiply_entries(operands, |add| {
+        matrix.for_each_entry(|row, column, value| add(row, column as usize, value));
+    });
+    Ok(())
+}
+
+/// Y ← α A X + β Y for several vectors.
+pub(super) fn multiply_multivector<T: Real>(
+    matrix: &Matrix<T>,
+    operands: MultivectorOperands<'_, T, HostMemory>,
+) -> Result<(), Error> {
+    operands.check(matrix.rows(), matrix.columns())?;
+    let MultivectorOperands { shape, alpha, x, beta, y } = operands;
+    for vector in 0..shape.vectors {
+        let x = (0..matrix.columns()).map(|column| x[shape.place(matrix.columns(), column, vector)]).collect();
+        let mut result = (0..matrix.rows()).map(|row| y[shape.place(matrix.rows(), row, vector)]).collect();
+        multiply(matrix, Operands { alpha, x: &x, beta, y: &mut result })?;
+        for (row, result) in result.into_iter().enumerate() {
+            y[shape.place(matrix.rows(), row, vector)] = result;
+        }
+    }
+    Ok(())
+}
+
+/// y ← α Aᵀ x + β y.
+pub(super) fn multiply_transposed<T: Real>(
+    matrix: &Matrix<T>,
+    operands: Operands<'_, T, HostMemory>,
+) -> Result<(), Error> {
+    operands.check(matrix.columns(), matrix.rows())?;
+    multiply_entries(operands, |add| {
+        matrix.for_each_entry(|row, column, value| add(column as usize, row, value));
+    });
+    Ok(())
+}
+
+/// y ← α A x + β y for the matrix whose entries `for_each` hands over, as row, column and value.
+fn multiply_entries<T: Real>(
+    operands: Operands<'_, T, HostMemory>,
+    for_each: impl FnOnce(&mut dyn FnMut(usize, usize, T)),
+) {
+    let Operands { alpha, x, beta, y } = operands;
+    let mut rows = vec![Accumulator::default(); y.len()];
+    for_each(&mut |row, column, value| rows[row].add_product(value.to_f64(), x[column].to_f64()));
+    for (y, row) in y.iter_mut().zip(rows) {
+        *y = T::from_f64(row.combine(alpha.to_f64(), beta.to_f64(), y.to_f64()).value());
+    }
+}
