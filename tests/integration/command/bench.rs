@@ -5,12 +5,12 @@ use std::fs;
 use serde_json::Value;
 use warp_spmv::Format;
 
-use crate::{Folder, SMALL, spmv};
+use crate::command::{Folder, SMALL, spmv};
 
 /// What the tests measure, as short as it can be.
 const SHORT: &[&str] = &["bench", "--executor", "cpu", "--repeat", "2"];
 
-fn bench(arguments: &[&str]) -> crate::Outcome {
+fn bench(arguments: &[&str]) -> crate::command::Outcome {
     spmv(SHORT.iter().chain(arguments))
 }
 

@@ -1,6 +1,6 @@
 //! Input that is refused: one line that says what and where, exit code 2, nothing printed, nothing written.
 
-use crate::{Folder, SMALL, spmv};
+use crate::command::{Folder, SMALL, spmv};
 
 const BANNER: &str = "%%MatrixMarket matrix coordinate real general\n";
 

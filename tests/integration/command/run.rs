@@ -2,7 +2,7 @@
 
 use warp_spmv::Format;
 
-use crate::{Folder, SMALL, spmv};
+use crate::command::{Folder, SMALL, spmv};
 
 /// Every format, on every executor that needs no GPU, in both precisions.
 #[test]

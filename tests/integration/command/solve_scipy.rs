@@ -2,8 +2,8 @@
 
 use warp_spmv::solver::MethodName;
 
+use crate::command::{Folder, spmv};
 use crate::scipy::{has_scipy, script};
-use crate::{Folder, spmv};
 
 /// Points in each direction.
 const SIDE: usize = 12;
@@ -59,7 +59,7 @@ fn the_same_solutions_as_scipy() {
             let arguments = ["--method", method.name(), "--tolerance", "1e-10", "--executor", executor];
             let files = ["solve", &npz, "--rhs", &b_path, "--out", &x_path];
             spmv(files.iter().chain(&arguments)).succeeded();
-            let other_side = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/command/solve_scipy.py");
+            let other_side = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/integration/command/solve_scipy.py");
             script([other_side, function, &npz, &b_path, &x_path]);
         }
     }

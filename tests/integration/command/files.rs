@@ -3,7 +3,7 @@
 use warp_spmv::Csr;
 use warp_spmv::io::{Field, MatrixMarketOptions, write, write_matrix_market};
 
-use crate::{Folder, SMALL, spmv};
+use crate::command::{Folder, SMALL, spmv};
 
 /// The matrix of [`SMALL`].
 fn small() -> Csr<f64> {

@@ -5,7 +5,7 @@ use warp_spmv::executor::{Cpu, Emulated, Executor, Reference};
 use warp_spmv::spmv::Tuning;
 use warp_spmv::{Csr, Format, Plan, PlanOptions, Real};
 
-use crate::executors::any_matrix;
+use crate::behaviour::executors::any_matrix;
 use crate::scenarios::transposed::{check_transposed, check_transposed_special_values, multiply_transposed};
 use crate::scenarios::{Numbers, matrices};
 

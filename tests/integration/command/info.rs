@@ -1,6 +1,6 @@
 //! `warp-spmv info` on good input.
 
-use crate::{Folder, SMALL, spmv};
+use crate::command::{Folder, SMALL, spmv};
 
 #[test]
 fn the_report_for_people() {

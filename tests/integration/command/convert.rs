@@ -3,7 +3,7 @@
 use warp_spmv::io::{read_container, read_container_matrix, write};
 use warp_spmv::{Csr, Format};
 
-use crate::{Folder, SMALL, spmv};
+use crate::command::{Folder, SMALL, spmv};
 
 /// 5 x 6 entries, an empty row and a stored zero among them.
 const UNEVEN: &str = "%%MatrixMarket matrix coordinate real general\n5 6 9\n1 1 1\n1 4 2\n2 2 3\n3 1 4\n3 3 0\n5 1 5\n\
@@ -154,7 +154,7 @@ mod processes {
     use std::time::{Duration, Instant};
 
     use super::*;
-    use crate::{Outcome, command};
+    use crate::command::{Outcome, command};
 
     /// A pipe as input, and one as output.
     #[test]

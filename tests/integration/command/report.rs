@@ -1,6 +1,6 @@
 //! `warp-spmv report`: the page, the figures and the table of results.
 
-use crate::{Folder, spmv};
+use crate::command::{Folder, spmv};
 
 /// A format and a peer on one matrix.
 const RESULTS: &str = r#"[{"schema": 1, "filename": "a<b>.mtx", "family": "stencil", "rows": 10, "cols": 10, "nonzeros": 50,

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::{Outcome, command, spmv};
+use crate::command::{Outcome, command, spmv};
 
 const COMMANDS: [&[&str]; 9] = [
     &["--help"],

@@ -5,7 +5,7 @@ use warp_spmv::io::{read_vector, write_vector};
 use warp_spmv::solver::MethodName;
 use warp_spmv::solver::preconditioner::PreconditionerName;
 
-use crate::{Folder, Outcome, SMALL, spmv};
+use crate::command::{Folder, Outcome, SMALL, spmv};
 
 /// Symmetric positive definite; the inverse is [3 -1; -1 4] / 11.
 const DEFINITE: &str = "%%MatrixMarket matrix coordinate real symmetric\n2 2 3\n1 1 4\n2 1 1\n2 2 3\n";

@@ -5,7 +5,7 @@ use warp_spmv::executor::{Cpu, Emulated, Executor, Reference};
 use warp_spmv::spmv::{Layout, Multivector, Tuning};
 use warp_spmv::{Csr, Format, Plan, Real};
 
-use crate::executors::any_matrix;
+use crate::behaviour::executors::any_matrix;
 use crate::scenarios::multivector::{
     VECTORS, Vectors, check_multivector, check_multivector_special_values, multiply_vectors,
 };

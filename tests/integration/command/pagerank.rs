@@ -3,8 +3,8 @@
 use serde_json::Value;
 use warp_spmv::io::read_vector;
 
+use crate::command::{Folder, Outcome, SMALL, spmv};
 use crate::scipy::{has_scipy, script};
-use crate::{Folder, Outcome, SMALL, spmv};
 
 /// 1 → 2, 1 → 3, 2 → 3, 3 → 1; 4 → 3; 5 has no edges.
 const GRAPH: &str = "%%MatrixMarket matrix coordinate pattern general\n5 5 5\n1 2\n1 3\n2 3\n3 1\n4 3\n";
@@ -141,7 +141,7 @@ fn the_same_ranks_as_by_numpy() {
         for (executor, damping) in [("cpu", "0.85"), ("emulated", "0.5")] {
             let arguments = ["--damping", damping, "--tolerance", "1e-12", "--unweighted", "--executor", executor];
             pagerank(&[&[&*npz, "--out", &out], &arguments[..]].concat()).succeeded();
-            let other_side = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/command/pagerank_numpy.py");
+            let other_side = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/integration/command/pagerank_numpy.py");
             script([other_side, &npz, damping, &out]);
         }
     }

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use warp_spmv::Format;
 
-use crate::{Folder, SMALL, spmv};
+use crate::command::{Folder, SMALL, spmv};
 
 fn names() -> Vec<&'static str> {
     Format::ALL.iter().map(|format| format.name()).collect()

@@ -1,6 +1,6 @@
 //! The choice of a format: `run --format auto`, `info --explain` and `tune`.
 
-use crate::{Folder, command, spmv};
+use crate::command::{Folder, command, spmv};
 
 #[test]
 fn auto_says_what_it_chose_and_why() {
@@ -24,7 +24,7 @@ fn measured_formats_are_remembered() {
     let run = |arguments: &[&str]| {
         let all = ["run", "stencil:5:20", "--executor", "cpu", "--format", "auto", "--json"];
         let mut command = command(all.iter().chain(arguments));
-        crate::Outcome::from(command.env("XDG_DATA_HOME", data.path("data")).output().unwrap()).record()
+        crate::command::Outcome::from(command.env("XDG_DATA_HOME", data.path("data")).output().unwrap()).record()
     };
     let count = |record: &serde_json::Value| {
         let candidates = record["choice"]["candidates"].as_array().unwrap();

@@ -10,8 +10,6 @@ mod pagerank;
 mod report;
 mod run;
 mod run_all;
-#[path = "../scipy/mod.rs"]
-mod scipy;
 mod solve;
 mod solve_scipy;
 mod streams;
