@@ -1,12 +1,11 @@
 //! The Rutherford-Boeing reader.
 
-mod common;
-
 use std::path::Path;
 
-use common::{Folder, assert_same};
 use host::io::{Field, FileKind, Header, ReadOptions, Symmetry, parse, read_rutherford_boeing};
 use host::{Csr, Error};
+
+use crate::common::{self, Folder, assert_same};
 
 /// A file of a type, numbers of rows, columns and entries, and formats of pointers, indices and values.
 fn file(kind: &str, sizes: [u64; 3], formats: [&str; 3], body: &str) -> String {

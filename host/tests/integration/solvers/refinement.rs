@@ -7,9 +7,9 @@ use warp_spmv::executor::{Cpu, Emulated, Reference};
 use warp_spmv::solver::{Cg, Options, Outcome, PipelinedCg, Progress, Refinement, Solver};
 use warp_spmv::{Csr, Format, Plan};
 
-use crate::scenarios::Numbers;
-use crate::scenarios::preconditioner::{check_refinement, refine, refinement_options};
-use crate::scenarios::solver::{diagonal, laplacian, relative_residual};
+use super::scenarios::Numbers;
+use super::scenarios::preconditioner::{check_refinement, refine, refinement_options};
+use super::scenarios::solver::{diagonal, laplacian, relative_residual};
 
 #[test]
 fn every_executor_refines() {

@@ -1,12 +1,11 @@
 //! Containers.
 
-mod common;
-
 use std::path::Path;
 
-use common::{Folder, assert_same, check_error, matrices, matrix, seal};
 use host::io::{FileKind, ReadOptions, parse, read, read_container, write_container};
 use host::{Csr, Error, Real};
+
+use crate::common::{Folder, assert_same, check_error, matrices, matrix, seal};
 
 fn round_trips<T: Real>() {
     let folder = Folder::new();

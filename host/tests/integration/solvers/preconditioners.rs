@@ -5,9 +5,9 @@ use warp_spmv::solver::preconditioner::{Preconditioner, PreconditionerName, Prec
 use warp_spmv::solver::{Cg, Operator, Outcome, PipelinedCg};
 use warp_spmv::{Csr, Real};
 
-use crate::scenarios::Numbers;
-use crate::scenarios::preconditioner::{check_preconditioned, check_preconditioners, dominant, names, solve_with};
-use crate::scenarios::solver::laplacian;
+use super::scenarios::Numbers;
+use super::scenarios::preconditioner::{check_preconditioned, check_preconditioners, dominant, names, solve_with};
+use super::scenarios::solver::laplacian;
 
 fn check_all<T: Real, E: Executor>(executor: &E) {
     assert!(check_preconditioners::<T, E>(executor) > 100);

@@ -1,13 +1,11 @@
 //! Dense vectors and solvers, without a GPU.
 
-// As the GPU program, which shares the scenarios, names it.
-extern crate host as warp_spmv;
-
 mod dense;
 mod eigen;
+mod methods;
 mod preconditioners;
 mod refinement;
-#[path = "../../../tests/solvers"]
+#[path = "../../../../tests/solvers"]
 mod scenarios {
     pub mod dense;
     pub mod eigen;
@@ -19,4 +17,3 @@ mod scenarios {
 
     pub use numbers::Numbers;
 }
-mod solvers;

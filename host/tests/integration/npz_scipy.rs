@@ -1,19 +1,16 @@
 //! Archives from SciPy and for SciPy.
 
-mod common;
-#[path = "../../tests/scipy/mod.rs"]
-mod scipy;
-
 use std::path::Path;
 
-use common::{Folder, assert_same, matrices};
 use host::io::{ReadOptions, read_npz, write_npz};
 use host::{Csr, Real};
-use scipy::has_scipy;
+
+use crate::common::{Folder, assert_same, matrices};
+use crate::scipy::{self, has_scipy};
 
 /// Runs the script that is the other side of this test.
 fn script(task: &str, folder: &Folder) {
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/npz_scipy.py");
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/integration/npz_scipy.py");
     scipy::script([script, task, folder.0.path().to_str().unwrap()]);
 }
 

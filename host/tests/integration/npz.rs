@@ -1,15 +1,14 @@
 //! SciPy's archives, without SciPy: `npz_scipy.rs` is with it.
 
-mod common;
-
 use std::io::{Cursor, Write};
 use std::path::Path;
 
-use common::{Folder, assert_same, check_error, matrices};
 use host::io::{Field, FileKind, Loaded, ReadOptions, parse, read, read_npz, write_npz};
 use host::{Csr, Error, Real};
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipArchive, ZipWriter};
+
+use crate::common::{Folder, assert_same, check_error, matrices};
 
 fn round_trips<T: Real>() {
     let folder = Folder::new();

@@ -1,12 +1,11 @@
 //! The one entry point for files of all kinds.
 
-mod common;
-
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use common::{Folder, assert_same, check_error, matrix};
 use host::io::{FileKind, ReadOptions, parse, read, write};
+
+use crate::common::{Folder, assert_same, check_error, matrix};
 
 #[test]
 fn what_is_written_by_name_is_read_by_contents() {

@@ -11,8 +11,8 @@ use warp_spmv::solver::{
 };
 use warp_spmv::{Csr, Format, Plan, Real};
 
-use crate::scenarios::Numbers;
-use crate::scenarios::solver::{
+use super::scenarios::Numbers;
+use super::scenarios::solver::{
     Family, check_chebyshev, check_family, check_interval, check_report, convection, diagonal, indefinite, laplacian,
     options, relative_residual, solve,
 };

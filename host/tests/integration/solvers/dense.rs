@@ -6,8 +6,8 @@ use warp_spmv::dense::{Dot, FIRST_SLOT, Multicolumn, Space};
 use warp_spmv::executor::{Cpu, Emulated, Executor, Reference};
 use warp_spmv::spmv::Tuning;
 
-use crate::scenarios::Numbers;
-use crate::scenarios::dense::{check_columns, check_lengths, check_passes, check_programs, check_stop, check_sum};
+use super::scenarios::Numbers;
+use super::scenarios::dense::{check_columns, check_lengths, check_passes, check_programs, check_stop, check_sum};
 
 fn check_all<T: Real, E: Executor>(executor: &E) {
     check_passes::<T, E>(executor);

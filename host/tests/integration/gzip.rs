@@ -1,16 +1,15 @@
 //! Compressed texts.
 
-mod common;
-
 use std::io::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use common::{Folder, assert_same, check_error};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use host::Error;
 use host::io::{FileKind, ReadOptions, parse, parse_matrix_market, read, read_matrix_market, read_matrix_market_with};
 use host::io::{read_vector, write_vector};
+
+use crate::common::{Folder, assert_same, check_error};
 
 fn compressed(text: &[u8]) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::default());

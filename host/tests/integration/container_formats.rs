@@ -1,8 +1,5 @@
 //! Containers of every storage format.
 
-mod common;
-
-use common::{Folder, assert_same, check_error, matrices, matrix, seal};
 use gpu_kernels::absent::Absent;
 use host::executor::{Emulated, Executor};
 use host::format::{BlockSize, CmrsPadded, FillLimit, HybSplit, Matrix, StripHeight};
@@ -12,6 +9,8 @@ use host::io::{
 };
 use host::verify::{exact, verify};
 use host::{Csr, Error, Format, Plan, Real};
+
+use crate::common::{Folder, assert_same, check_error, matrices, matrix, seal};
 
 /// A format for each way to store a matrix.
 fn formats() -> Vec<Format> {

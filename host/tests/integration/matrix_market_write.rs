@@ -1,12 +1,11 @@
 //! The Matrix Market writer.
 
-mod common;
-
 use std::fs;
 
-use common::{Folder, assert_same, check_error, matrices, matrix};
 use host::io::{Field, MatrixMarketOptions, Symmetry, read_matrix_market, write_matrix_market};
 use host::{Csr, Real};
+
+use crate::common::{Folder, assert_same, check_error, matrices, matrix};
 
 fn options(field: Field, symmetry: Symmetry) -> MatrixMarketOptions {
     MatrixMarketOptions { field, symmetry }

@@ -10,11 +10,11 @@ use warp_spmv::solver::{
 };
 use warp_spmv::{Csr, Format, Plan, Real};
 
-use crate::scenarios::Numbers;
-use crate::scenarios::eigen::{
+use super::scenarios::Numbers;
+use super::scenarios::eigen::{
     check_block_cg, check_lobpcg, check_pagerank, check_power, eigenpairs, graph, solve_block,
 };
-use crate::scenarios::solver::{check_report, diagonal, laplacian, options};
+use super::scenarios::solver::{check_report, diagonal, laplacian, options};
 
 fn check_all<T: Real, E: Executor>(executor: &E) {
     check_block_cg::<T, E>(executor);
