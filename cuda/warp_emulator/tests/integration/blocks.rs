@@ -1,11 +1,10 @@
 //! Block barriers and shared memory.
 
-mod common;
-
-use common::results;
 use warp_emulator::{
     Emulator, Grid, MAXIMUM_SHARED_BYTES, block_barrier, position, shared_read, shared_size, shared_write,
 };
+
+use crate::common::{self, results};
 
 fn store(index: u32, value: u64) {
     shared_write(index * 8, &value.to_ne_bytes());

@@ -1,11 +1,10 @@
 //! Each collective against a plain formula, for many masks, widths and seeds.
 
-mod common;
-
-use common::{block_of, results};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use warp_emulator::{Emulator, Grid, Shuffle, Vote, match_any, position, shuffle, vote, warp_barrier};
+
+use crate::common::{self, block_of, results};
 
 const FULL: u32 = u32::MAX;
 const WIDTHS: [u32; 6] = [1, 2, 4, 8, 16, 32];

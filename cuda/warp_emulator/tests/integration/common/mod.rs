@@ -1,8 +1,5 @@
 //! What the tests of several files need.
 
-// Each test file uses a part of it.
-#![allow(dead_code)]
-
 use std::cell::RefCell;
 
 use warp_emulator::{Emulator, Fault, Grid, position};

@@ -1,18 +1,17 @@
 //! The order in which lanes, warps and blocks run, and runs on several threads.
 
-mod common;
-
 use std::cell::{Cell, RefCell};
 use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 
-use common::{block_of, fault, results, thread_in_grid};
 use warp_emulator::{
     Emulator, FaultKind, Grid, Shuffle, Statistics, Vote, block_barrier, interleave, out_of_bounds, position, shuffle,
     vote, warp_barrier,
 };
+
+use crate::common::{block_of, fault, results, thread_in_grid};
 
 const GRID: Grid = Grid { blocks: 6, threads_per_block: 48, shared_bytes: 0 };
 

@@ -1,15 +1,14 @@
 //! Each rule broken on purpose: the fault must name the rule, the lane and the line, whatever the seed.
 
-mod common;
-
 use std::cell::{Cell, RefCell};
 use std::panic::resume_unwind;
 
-use common::{block_of, fault, results};
 use warp_emulator::{
     Emulator, Fault, FaultKind, Grid, Shuffle, Vote, block_barrier, interleave, match_any, misaligned, out_of_bounds,
     position, shared_read, shared_write, shuffle, vote, warp_barrier,
 };
+
+use crate::common::{block_of, fault, results};
 
 const FULL: u32 = u32::MAX;
 const GRID: Grid = Grid { blocks: 5, threads_per_block: 96, shared_bytes: 64 };
@@ -28,7 +27,7 @@ fn check(fault: &Fault, line: u32, lane: u32, kind: FaultKind) {
     assert_eq!(fault.kind, kind);
     assert_eq!((fault.block, fault.warp, fault.lane), (Some(3), Some(1), Some(lane)));
     let location = fault.location.expect("a place in the source");
-    assert!(location.file().ends_with("tests/faults.rs"));
+    assert!(location.file().ends_with("tests/integration/faults.rs"));
     assert_eq!(location.line(), line);
     assert!(!fault.to_string().contains('\n'));
 }
