@@ -6,7 +6,7 @@ use lab::Error;
 use lab::record::Entry;
 use lab::report::Report;
 
-use crate::records::plausible;
+use crate::report::records::plausible;
 
 const NAMES: [&str; 6] = ["gflops", "profile", "speedup", "roofline", "conversion", "row-lengths"];
 

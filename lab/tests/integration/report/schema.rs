@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::records::plausible;
+use crate::report::records::plausible;
 
-const DOCUMENT: &str = include_str!("../../../docs/results-schema.md");
+const DOCUMENT: &str = include_str!("../../../../docs/results-schema.md");
 
 /// The fields of a record with the places of maps and arrays left out, such as "spmv.*.cold.time".
 fn fields(value: &Value, path: &str, found: &mut BTreeSet<String>) {

@@ -3,7 +3,7 @@
 use lab::record::Entry;
 use lab::report::{import, read};
 
-use crate::records::plausible;
+use crate::report::records::plausible;
 
 /// Why a file of this text is refused, without the folder's name.
 #[track_caller]

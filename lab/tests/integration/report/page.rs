@@ -5,8 +5,8 @@ use lab::report::Report;
 use lab::statistics::{performance_profiles, speed_ups};
 use serde_json::json;
 
-use crate::browser::Browser;
-use crate::records::plausible;
+use crate::report::browser::Browser;
+use crate::report::records::plausible;
 
 /// The page of these entries in a browser, and the folder that it lies in.
 fn open(entries: Vec<Entry>) -> Option<(Browser, tempfile::TempDir)> {
