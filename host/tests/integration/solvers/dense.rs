@@ -1,0 +1,113 @@
+//! Dense vectors on every executor that needs no GPU.
+
+use proptest::prelude::*;
+use warp_spmv::Real;
+use warp_spmv::dense::{Dot, FIRST_SLOT, Multicolumn, Space};
+use warp_spmv::device::Tuning;
+use warp_spmv::executor::{Cpu, Emulated, Executor, Reference};
+
+use super::scenarios::Numbers;
+use super::scenarios::dense::{check_columns, check_lengths, check_passes, check_programs, check_stop, check_sum};
+
+fn check_all<T: Real, E: Executor>(executor: &E) {
+    check_passes::<T, E>(executor);
+    check_columns::<T, E>(executor);
+    check_stop::<T, E>(executor);
+    check_lengths::<T, E>(executor);
+    check_programs(executor);
+}
+
+#[test]
+fn the_reference_is_right_with_dense_vectors() {
+    check_all::<f32, _>(&Reference::new());
+    check_all::<f64, _>(&Reference::new());
+}
+
+#[test]
+fn the_cpu_is_right_with_dense_vectors() {
+    check_all::<f32, _>(&Cpu::new());
+    check_all::<f64, _>(&Cpu::new());
+}
+
+#[test]
+fn the_emulator_is_right_with_dense_vectors_in_float32() {
+    check_all::<f32, _>(&Emulated::new(1));
+}
+
+#[test]
+fn the_emulator_is_right_with_dense_vectors_in_float64() {
+    check_all::<f64, _>(&Emulated::new(2));
+}
+
+#[test]
+fn the_emulator_is_right_with_dense_vectors_on_other_grids() {
+    for (multiprocessors, threads, threads_per_block) in [(1, 32, 32), (3, 96, 32), (40, 256, 128)] {
+        let tuning = Tuning { threads_per_block, waves: 1 };
+        check_all::<f64, _>(&Emulated::with_size(5, multiprocessors, threads, tuning));
+    }
+}
+
+/// x · y and the products of two blocks.
+fn sums<E: Executor>(executor: &E, x: &[f64], y: &[f64]) -> Vec<f64> {
+    let mut space = Space::new(executor, FIRST_SLOT + 7, 6).unwrap();
+    let nothing = space.program(&[]).unwrap();
+    let block = |array: &[f64], columns: usize| {
+        let rows = array.len() / columns;
+        Multicolumn::from_array(executor.upload(array[..rows * columns].to_vec()).unwrap(), rows, columns).unwrap()
+    };
+    let (x, y) = (block(x, 1), block(y, 1));
+    space.pass(Dot, [], [x.array(), y.array()], []).unwrap();
+    space.finish(FIRST_SLOT, &nothing).unwrap();
+    let columns = |block_of: &Multicolumn<f64, E::Memory>, columns: usize| {
+        let rows = x.rows() / 6;
+        block(&executor.download(block_of.array()).unwrap()[..rows * columns], columns)
+    };
+    space.gram(columns(&x, 3).all(), columns(&y, 2).all()).unwrap();
+    space.finish(FIRST_SLOT + 1, &nothing).unwrap();
+    space.scalars().unwrap().split_off(FIRST_SLOT as usize)
+}
+
+#[test]
+fn sums_do_not_depend_on_the_number_of_threads() {
+    let mut numbers = Numbers::new(3);
+    let (x, y) = (numbers.vector(60_000), numbers.vector(60_000));
+    let with_threads = |threads| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| sums(&Cpu::new(), &x, &y))
+    };
+    let one = with_threads(1);
+    assert!((2..6).all(|threads| with_threads(threads) == one));
+}
+
+#[test]
+fn sums_do_not_depend_on_the_schedule() {
+    let mut numbers = Numbers::new(4);
+    let (x, y) = (numbers.vector(3000), numbers.vector(3000));
+    let one = sums(&Emulated::new(0), &x, &y);
+    assert!((1..6).all(|seed| sums(&Emulated::new(seed), &x, &y) == one));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_dot_product_is_right_on_any_grid(
+        length in 0usize..700,
+        seed in 0u64..100,
+        multiprocessors in 1u32..6,
+        warps in 1u32..9,
+        warps_per_block in 1u32..5,
+    ) {
+        let tuning = Tuning { threads_per_block: 32 * warps_per_block, waves: 1 };
+        let executor = Emulated::with_size(seed, multiprocessors, 32 * warps, tuning);
+        let mut numbers = Numbers::new(seed);
+        let (x, y) = (numbers.vector::<f64>(length), numbers.vector::<f64>(length));
+        let computed = sums(&executor, &x, &y);
+        check_sum(computed[0], x.iter().copied().zip(y.iter().copied()), "x · y");
+        let rows = length / 6;
+        for (i, j) in [(0, 0), (2, 0), (1, 1), (2, 1)] {
+            let (x, y) = (&x[i * rows..][..rows], &y[j * rows..][..rows]);
+            check_sum(computed[1 + i + 3 * j], x.iter().copied().zip(y.iter().copied()), "XᵀY");
+        }
+    }
+}

@@ -1,0 +1,19 @@
+//! Dense vectors and solvers, without a GPU.
+
+mod dense;
+mod eigen;
+mod methods;
+mod preconditioners;
+mod refinement;
+#[path = "../../../../tests/solvers"]
+mod scenarios {
+    pub mod dense;
+    pub mod eigen;
+    #[allow(dead_code, reason = "other tests take the rest")]
+    #[path = "../scenarios/numbers.rs"]
+    mod numbers;
+    pub mod preconditioner;
+    pub mod solver;
+
+    pub use numbers::Numbers;
+}

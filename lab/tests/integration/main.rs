@@ -1,0 +1,3 @@
+//! The tests in one program, so the library is linked once.
+
+mod report;

@@ -1,0 +1,13 @@
+//! What formats and executors do, without a GPU.
+
+mod conversion_memory;
+mod conversions;
+mod executors;
+mod formats;
+mod multivectors;
+mod panels;
+mod random;
+mod schedules;
+mod select;
+mod threads;
+mod transposed;

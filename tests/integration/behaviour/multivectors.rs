@@ -1,0 +1,178 @@
+//! Several vectors at once on every executor that needs no GPU, against the exact result.
+
+use proptest::prelude::*;
+use warp_spmv::device::Tuning;
+use warp_spmv::executor::{Cpu, Emulated, Executor, Reference};
+use warp_spmv::spmv::{Layout, Multivector};
+use warp_spmv::{Csr, Format, Plan, Real};
+
+use crate::behaviour::executors::any_matrix;
+use crate::scenarios::multivector::{
+    VECTORS, Vectors, check_multivector, check_multivector_special_values, multiply_vectors,
+};
+use crate::scenarios::{Numbers, matrices, multiply};
+
+/// One format for each storage format that has a kernel: strategies share it.
+fn storages() -> impl Iterator<Item = Format> {
+    let first = |format: &Format| {
+        let same = Format::ALL.iter().find(|other| other.storage() == format.storage());
+        same == Some(format)
+    };
+    Format::ALL.iter().copied().filter(first).filter(|format| format.multiplies_multivectors())
+}
+
+/// A few vectors with every matrix, and every number of them with one that has short, long and empty rows.
+fn check_all<T: Real, E: Executor>(executor: &E) {
+    for format in storages() {
+        let mut checked = 0;
+        for (name, matrix) in matrices::<T>() {
+            let small = matrix.rows() + matrix.columns() + matrix.nnz() < 3000;
+            for &vectors in if small { &[3, 33][..] } else { &[5] } {
+                checked += usize::from(check_multivector(executor, &name, &matrix, format, vectors).is_some());
+            }
+        }
+        // Padding refuses some.
+        assert!(checked > 30, "{format}: only {checked} were checked");
+        let pareto = "pareto:rows=150,k=1.2,base=2".parse::<warp_spmv::synthetic::Generator>().unwrap();
+        let matrix = pareto.generate::<T>().unwrap();
+        for &vectors in VECTORS {
+            assert!(check_multivector(executor, "pareto", &matrix, format, vectors).is_some(), "{format}");
+        }
+        check_multivector_special_values::<T, E>(executor, format);
+    }
+}
+
+#[test]
+fn the_cpu_multiplies_several_vectors_right() {
+    check_all::<f32, _>(&Cpu::new());
+    check_all::<f64, _>(&Cpu::new());
+}
+
+#[test]
+fn the_reference_multiplies_several_vectors_right_in_any_format() {
+    check_all::<f32, _>(&Reference::new());
+    let stencil = "stencil:5:9x7".parse::<warp_spmv::synthetic::Generator>().unwrap().generate::<f64>().unwrap();
+    for &format in Format::ALL {
+        assert!(check_multivector(&Reference::new(), "stencil", &stencil, format, 3).is_some(), "{format}");
+    }
+}
+
+#[test]
+fn the_emulator_multiplies_several_vectors_right_in_float32() {
+    check_all::<f32, _>(&Emulated::new(1));
+}
+
+#[test]
+fn the_emulator_multiplies_several_vectors_right_in_float64() {
+    check_all::<f64, _>(&Emulated::new(2));
+}
+
+/// Larger and smaller grids than the default one cut the work elsewhere.
+#[test]
+fn several_vectors_are_multiplied_right_on_other_grids() {
+    for (seed, multiprocessors, threads, threads_per_block, waves) in
+        [(3, 1, 32, 32, 1), (4, 3, 64, 32, 2), (5, 4, 1024, 256, 64)]
+    {
+        let executor = Emulated::with_size(seed, multiprocessors, threads, Tuning { threads_per_block, waves });
+        for format in storages() {
+            for (name, matrix) in matrices::<f64>().into_iter().filter(|(_, matrix)| matrix.nnz() < 1500) {
+                check_multivector(&executor, &name, &matrix, format, 6);
+            }
+        }
+    }
+}
+
+/// The label is true: a format either multiplies several vectors or says that it does not.
+#[test]
+fn formats_without_a_kernel_say_so() {
+    fn check<E: Executor>(executor: &E) {
+        let stencil = "stencil:5:9x7".parse::<warp_spmv::synthetic::Generator>().unwrap().generate::<f64>().unwrap();
+        for &format in Format::ALL {
+            let checked = check_multivector(executor, "stencil", &stencil, format, 3).is_some();
+            assert_eq!(checked, format.multiplies_multivectors(), "{format}");
+        }
+    }
+    check(&Cpu::new());
+    check(&Emulated::new(0));
+}
+
+/// The result depends neither on the order of warps and blocks nor on the number of threads.
+#[test]
+fn several_vectors_give_the_same_bits_every_time() {
+    let pareto = "pareto:rows=300,k=1.2,base=30".parse::<warp_spmv::synthetic::Generator>().unwrap();
+    let matrix = pareto.generate::<f64>().unwrap();
+    let x = Numbers::new(5).vector(matrix.columns() * 7);
+    let y = vec![0.0; matrix.rows() * 7];
+    for layout in [Layout::RowMajor, Layout::ColumnMajor] {
+        let shape = Multivector { vectors: 7, layout };
+        let vectors = Vectors { shape, factors: (1.0, 0.0), x: &x, y: &y };
+        for format in storages() {
+            let emulated = |seed| multiply_vectors(&Emulated::new(seed), &matrix, format, &vectors).unwrap();
+            let first = emulated(0);
+            assert!((1..6).all(|seed| emulated(seed) == first), "{format}");
+            let cpu = |threads| {
+                let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+                pool.install(|| multiply_vectors(&Cpu::new(), &matrix, format, &vectors).unwrap())
+            };
+            let first = cpu(1);
+            assert!(cpu(2) == first && cpu(7) == first, "{format}");
+        }
+    }
+}
+
+/// Room for the carries of many vectors is made on the way, and serves one vector as well.
+#[test]
+fn a_plan_takes_one_vector_and_several_by_turns() {
+    let pareto = "pareto:rows=300,k=1.2,base=30".parse::<warp_spmv::synthetic::Generator>().unwrap();
+    let matrix = pareto.generate::<f64>().unwrap();
+    let executor = Emulated::new(0);
+    let x: Vec<f64> = Numbers::new(5).vector(matrix.columns() * 40);
+    for format in [Format::CsrLoadBalanced, Format::Coo] {
+        let zeros = vec![0.0; matrix.rows()];
+        let one = multiply(&executor, &matrix, format, (1.0, 0.0), &x[..matrix.columns()], &zeros).unwrap().unwrap();
+        let mut plan = Plan::new(&executor, matrix.clone(), format).unwrap();
+        for vectors in [1, 40, 2] {
+            let shape = Multivector { vectors, layout: Layout::ColumnMajor };
+            let x = x[..matrix.columns() * vectors].to_vec();
+            plan.apply_multivector(shape, 1.0, &x, 0.0, &mut vec![0.0; matrix.rows() * vectors]).unwrap();
+            let mut y = zeros.clone();
+            plan.apply(1.0, &x[..matrix.columns()].to_vec(), 0.0, &mut y).unwrap();
+            assert_eq!(y, one, "{format}");
+        }
+    }
+}
+
+#[test]
+fn several_vectors_that_do_not_fit_are_refused() {
+    fn check<E: Executor>(executor: &E) {
+        let matrix = Csr::try_from_triplets(2, 3, &[0, 1], &[2, 0], &[1.0, 2.0]).unwrap();
+        let shape = Multivector { vectors: 4, layout: Layout::RowMajor };
+        let mut plan = Plan::new(executor, matrix, Format::CsrScalar).unwrap();
+        let mut refused = |shape, x, y| {
+            let upload = |length| executor.upload(vec![0.0; length]).unwrap();
+            plan.apply_multivector(shape, 1.0, &upload(x), 0.0, &mut upload(y)).unwrap_err().to_string()
+        };
+        assert_eq!(refused(shape, 11, 8), "X has length 11, expected 12");
+        assert_eq!(refused(shape, 12, 9), "Y has length 9, expected 8");
+        let endless = Multivector { vectors: usize::MAX, ..shape };
+        assert_eq!(
+            refused(endless, 12, 8),
+            format!("number of vectors is {}, and the limit is 2147483647", usize::MAX)
+        );
+    }
+    check(&Reference::new());
+    check(&Cpu::new());
+    check(&Emulated::new(0));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 30, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_matrix_is_multiplied_with_several_vectors(matrix in any_matrix(), seed in 0u64..1000, vectors in 0usize..40) {
+        for format in storages() {
+            check_multivector(&Cpu::new(), "random", &matrix, format, vectors);
+            check_multivector(&Emulated::new(seed), "random", &matrix.cast::<f32>(), format, vectors);
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! `warp-spmv bench`.
+
+use std::fs;
+
+use serde_json::Value;
+use warp_spmv::Format;
+
+use crate::command::{Folder, SMALL, spmv};
+
+/// What the tests measure, as short as it can be.
+const SHORT: &[&str] = &["bench", "--executor", "cpu", "--repeat", "2"];
+
+fn bench(arguments: &[&str]) -> crate::command::Outcome {
+    spmv(SHORT.iter().chain(arguments))
+}
+
+fn results_in(folder: &Folder) -> String {
+    folder.path("results.json").into_os_string().into_string().unwrap()
+}
+
+fn read(path: &str) -> Value {
+    serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
+}
+
+#[test]
+fn results_have_all_that_is_asked_for() {
+    let folder = Folder::new();
+    let out = results_in(&folder);
+    let matrices = ["--matrix", "stencil:5:20", "--matrix", "uniform:rows=9000,per-row=4"];
+    let told = bench(&[&matrices[..], &["--format", "dia", "--format", "coo", "--samples", "--out", &out]].concat());
+    let told = told.succeeded();
+    assert_eq!(told.lines().count(), 4, "{told}");
+    assert!(told.lines().all(|line| line.contains("GFLOP/s")) && told.contains("[100 %, 0 s left]"), "{told}");
+
+    let entries = read(&out);
+    let found: Vec<_> =
+        entries.as_array().unwrap().iter().map(|entry| (&entry["filename"], &entry["env"]["precision"])).collect();
+    let expected = [
+        ("stencil:5:20", "float64"),
+        ("stencil:5:20", "float32"),
+        ("uniform:rows=9000,per-row=4", "float64"),
+        ("uniform:rows=9000,per-row=4", "float32"),
+    ];
+    assert!(
+        found
+            .iter()
+            .zip(expected)
+            .all(|(&(name, precision), expected)| (name, precision) == (&expected.0.into(), &expected.1.into())),
+        "{found:?}"
+    );
+    for entry in entries.as_array().unwrap() {
+        assert_eq!((&entry["rows"], &entry["schema"]), (&entry["cols"], &1.into()));
+        assert_eq!(entry["env"]["executor"], "cpu");
+        assert!(entry["ceilings"]["copy_gbps"].as_f64().unwrap() > 0.0);
+        let runs = entry["spmv"].as_object().unwrap();
+        for name in ["dia", "coo", "csr-vector"] {
+            let run = &runs[name];
+            if name == "dia" && entry["family"] == "irregular" {
+                assert!(run["completed"] == false && run["refused"] == true, "{run}");
+                assert!(run["error"].as_str().unwrap().contains("DIA would take"), "{run}");
+                continue;
+            }
+            assert!(run["completed"] == true && run["repetitions"] == 2, "{run}");
+            assert_eq!(run["samples"].as_array().unwrap().len(), 2);
+            assert!(run["eta"].as_f64().unwrap() > 0.0 && run["error_of_bound"].as_f64().unwrap() <= 1.0, "{run}");
+            // The program counts what its allocator gives out.
+            assert_eq!(run["conversion"]["peak_bytes"].as_u64().is_some(), name != "csr-vector", "{run}");
+        }
+        assert!(runs.contains_key(entry["optimal"]["spmv"].as_str().unwrap()));
+    }
+}
+
+#[test]
+fn an_interrupted_run_goes_on_where_it_was() {
+    let folder = Folder::new();
+    let out = results_in(&folder);
+    let first = ["--matrix", "stencil:5:20", "--format", "coo", "--out", &out];
+    bench(&first).succeeded();
+    let old = read(&out);
+
+    // Neither lost nor measured again.
+    let error = bench(&first);
+    assert_eq!(error.code, Some(2));
+    assert!(
+        error.stderr.ends_with("results.json exists: --resume goes on with it, or give another --out\n"),
+        "{}",
+        error.stderr
+    );
+    assert_eq!(read(&out), old);
+    assert_eq!(bench(&[&first[..], &["--resume"]].concat()).succeeded(), "");
+    assert_eq!(read(&out), old);
+
+    // What is new is added.
+    let small = folder.file("small.mtx", SMALL);
+    let more = ["--matrix", "stencil:5:20", "--matrix", &small, "--format", "coo", "--out", &out, "--resume"];
+    assert_eq!(bench(&more).succeeded().lines().count(), 2);
+    let entries = read(&out);
+    assert_eq!(entries.as_array().unwrap()[..2], old.as_array().unwrap()[..]);
+    assert_eq!(entries.as_array().unwrap().len(), 4);
+
+    // An entry that lacks a format is measured anew.
+    let more = ["--matrix", "stencil:5:20", "--precision", "float32", "--format", "ell", "--out", &out, "--resume"];
+    assert_eq!(bench(&more).succeeded().lines().count(), 1);
+    let entries = read(&out);
+    assert_eq!(entries.as_array().unwrap().len(), 4);
+    let of_new: Vec<_> = entries[3]["spmv"].as_object().unwrap().keys().collect();
+    assert_eq!(of_new, ["coo", "csr-vector", "ell"]);
+}
+
+#[test]
+fn a_figure_is_drawn_from_what_is_measured() {
+    let folder = Folder::new();
+    let out = results_in(&folder);
+    let formats = ["--format", "csr-scalar", "--format", "csr-vector-32"];
+    let matrix = ["--matrix", "stencil:5:20", "--precision", "float32", "--out", &out];
+    bench(&[&formats[..], &matrix].concat()).succeeded();
+    // The figure's own matrices take too long here.
+    let experiment: lab::figures::Experiment = "bg-10".parse().unwrap();
+    let entry = read(&out)[0].clone();
+    let entries = (experiment.matrices)().into_iter().map(|text| {
+        let mut entry = entry.clone();
+        entry["filename"] = text.into();
+        entry
+    });
+    fs::write(&out, Value::from_iter(entries).to_string()).unwrap();
+
+    let told = bench(&["--figure", "bg-10", "--out", &out, "--resume"]).succeeded();
+    let beside = folder.path("bg-10.svg");
+    assert_eq!(told, format!("{}\n", beside.display()));
+    let svg = fs::read_to_string(&beside).unwrap();
+    assert!(svg.contains("Bell &amp; Garland 2009, Fig. 10") && svg.contains("csr-vector-32"), "{svg}");
+    assert_eq!(folder.names(), ["bg-10.svg", "results.json"]);
+
+    let plots = folder.path("plots").into_os_string().into_string().unwrap();
+    let told = bench(&["--figure", "bg-10", "--out", &out, "--resume", "--svg", &plots, "--json"]).succeeded();
+    assert!(told.starts_with('[') && told.lines().count() == 1, "{told}");
+    assert_eq!(fs::read_to_string(folder.path("plots/bg-10.svg")).unwrap(), svg);
+    let again = folder.path("again").into_os_string().into_string().unwrap();
+    spmv(["report", &out, "--figure", "bg-10", "--figure", "bg-8", "--svg", &again]).succeeded();
+    assert_eq!(fs::read_to_string(folder.path("again/bg-10.svg")).unwrap(), svg);
+    assert!(fs::read_to_string(folder.path("again/bg-8.svg")).unwrap().contains("no data"));
+}
+
+#[test]
+fn the_help_has_a_line_for_each_figure() {
+    let help = spmv(["bench", "--help"]).succeeded();
+    for experiment in lab::figures::FIGURES {
+        let name = format!("- {}:", experiment.name);
+        let line = help.lines().find(|line| line.trim().starts_with(&name)).unwrap_or_else(|| panic!("{name} {help}"));
+        assert!(line.contains(experiment.source), "{line}");
+    }
+}
+
+#[test]
+fn results_of_another_device_are_not_mixed_in() {
+    let folder = Folder::new();
+    let out = results_in(&folder);
+    bench(&["--matrix", "stencil:5:20", "--format", "coo", "--out", &out]).succeeded();
+    let text = fs::read_to_string(&out).unwrap();
+    let device = read(&out)[0]["env"]["device"].as_str().unwrap().to_owned();
+    fs::write(&out, text.replace(&device, "another")).unwrap();
+    let error = bench(&["--matrix", "stencil:5:30", "--format", "coo", "--out", &out, "--resume"]);
+    assert_eq!(error.code, Some(2));
+    assert!(error.stderr.contains("are of another, and this is"), "{}", error.stderr);
+}
+
+#[test]
+fn a_matrix_that_cannot_be_had_is_recorded_and_the_others_go_on() {
+    let folder = Folder::new();
+    let out = results_in(&folder);
+    let broken = folder.file("broken.mtx", "%%MatrixMarket matrix coordinate real general\n2 2 1\n3 1 1.0\n");
+    let matrices = ["--matrix", &broken, "--matrix", "stencil:5:20", "--precision", "float64"];
+    let outcome = bench(&[&matrices[..], &["--format", "coo", "--out", &out]].concat());
+    assert_eq!(outcome.code, Some(2));
+    assert!(
+        outcome.stderr.contains("broken.mtx:3: ") && outcome.stderr.contains("error: failed: "),
+        "{}",
+        outcome.stderr
+    );
+    let entries = read(&out);
+    assert!(entries[0]["error"].as_str().unwrap().contains("broken.mtx:3: "));
+    assert_eq!(entries[1]["spmv"]["coo"]["completed"], true);
+}
+
+#[test]
+fn all_formats_as_json() {
+    let folder = Folder::new();
+    let small = folder.file("small.mtx", SMALL);
+    let outcome = bench(&["--matrix", &small, "--format", "all", "--precision", "float32", "--json"]);
+    let entries: Value = serde_json::from_str(&outcome.succeeded()).unwrap();
+    assert_eq!(entries[0]["spmv"].as_object().unwrap().len(), Format::ALL.len());
+}
+
+#[test]
+fn bad_arguments_are_refused_before_anything_is_measured() {
+    for (arguments, says) in [
+        (&["--matrix", "no-such-file.mtx"] as &[&str], "no-such-file.mtx: No such file"),
+        (&["--matrix", "stencil:6:10"], "stencil"),
+        (&["--suite", "huge"], "invalid value 'huge'"),
+        (&["--suite", "quick", "--matrix", "stencil:5:20"], "cannot be used with"),
+        (&["--figure", "bg-99"], "invalid value 'bg-99'"),
+        (&["--figure", "bg-8", "--format", "coo"], "cannot be used with"),
+        (&["--figure", "bg-8", "--matrix", "stencil:5:20"], "cannot be used with"),
+        (&["--figure", "bg-8", "--svg", "no-such-folder/figures"], "no-such-folder: No such file"),
+        (&["--svg", "figures"], "--figure <NAME>"),
+        (&["--resume"], "--out <FILE>"),
+        (&["--seconds", "0"], "a number above 0 is expected"),
+        (&["--out", "no-such-folder/results.json"], "no-such-folder: No such file"),
+    ] {
+        let outcome = bench(arguments);
+        assert_eq!((outcome.code, &*outcome.stdout), (Some(2), ""), "{arguments:?}");
+        assert!(outcome.stderr.contains(says) && outcome.stderr.lines().count() == 1, "{}", outcome.stderr);
+    }
+}

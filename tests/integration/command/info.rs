@@ -1,0 +1,119 @@
+//! `warp-spmv info` on good input.
+
+use crate::command::{Folder, SMALL, spmv};
+
+#[test]
+fn the_report_for_people() {
+    let report = spmv(["info", "stencil:27:16"]).succeeded();
+    let beginning = "\
+matrix      stencil:27:16x16x16
+shape       4,096 rows, 4,096 columns, 97,336 stored entries
+density     5.802e-3
+values      real, general
+bandwidth   273 below the diagonal, 273 above
+
+entries in a row
+  minimum             8    mean               23.76
+  median             27    deviation           4.77
+  90 %               27    empty rows             0
+  99 %               27    maximum               27
+
+  entries   rows
+     8-15    176  ###
+    16-31  3,920  ##############################################################
+
+storage                    float64     x CSR       float32     x CSR
+CSR                       1.13 MiB      1.00    776.44 KiB      1.00
+";
+    assert!(report.starts_with(beginning), "{report}");
+    assert!(report.contains("\nELL                       1.27 MiB      1.12    864.00 KiB      1.11\n"), "{report}");
+    assert!(report.lines().all(|line| line.chars().count() <= 80), "{report}");
+}
+
+#[test]
+fn a_json_record_has_every_field() {
+    let folder = Folder::new();
+    let path = folder.file("small.mtx", SMALL.replace("real", "integer").replace("0.5", "5"));
+    let record = spmv(["info", &path, "--json"]).record();
+    assert_eq!(record["version"], env!("CARGO_PKG_VERSION"));
+    assert_eq!(record["matrix"]["name"], path);
+    let [rows, columns, nonzeros] = ["rows", "columns", "nonzeros"].map(|size| &record["matrix"][size]);
+    assert_eq!([rows, columns, nonzeros], [2, 3, 3]);
+    assert_eq!(record["density"], 0.5);
+    assert_eq!((&record["field"], &record["symmetry"]), (&"integer".into(), &"general".into()));
+    assert_eq!([&record["bandwidth"]["below"], &record["bandwidth"]["above"]], [1, 1]);
+    let lengths = &record["row_lengths"];
+    let [minimum, median, maximum] = ["minimum", "median", "maximum"].map(|which| &lengths[which]);
+    assert_eq!([minimum, median, maximum], [1, 1, 2]);
+    assert_eq!([&lengths["mean"], &lengths["standard_deviation"]], [1.5, 0.5]);
+    assert_eq!([&lengths["quantile_90"], &lengths["quantile_99"], &lengths["empty_rows"]], [2, 2, 0]);
+    let last = &lengths["histogram"][2];
+    assert_eq!([&last["from"], &last["to"], &last["rows"]], [2, 3, 1]);
+
+    let csr = &record["storage"][0];
+    assert_eq!((&csr["storage"], &csr["formats"][0]), (&"CSR".into(), &"csr-scalar".into()));
+    assert_eq!([&csr["float64"]["bytes"], &csr["float32"]["bytes"]], [3 * 12 + 3 * 4, 3 * 8 + 3 * 4]);
+    assert_eq!(csr["float64"]["times_csr"], 1.0);
+}
+
+#[test]
+fn symmetric_files_are_completed() {
+    let folder = Folder::new();
+    let path = folder.file("s.mtx", "%%MatrixMarket matrix coordinate pattern symmetric\n3 3 2\n1 1\n3 1\n");
+    let record = spmv(["info", &path, "--json"]).record();
+    assert_eq!((&record["field"], &record["symmetry"]), (&"pattern".into(), &"symmetric".into()));
+    assert_eq!(record["matrix"]["nonzeros"], 3);
+    assert_eq!(record["row_lengths"]["empty_rows"], 1);
+}
+
+#[test]
+fn matrices_without_rows() {
+    let folder = Folder::new();
+    let path = folder.file("empty.mtx", "%%MatrixMarket matrix coordinate real general\n0 7 0\n");
+    let record = spmv(["info", &path, "--json"]).record();
+    assert!(record["density"].is_null() && record["row_lengths"]["mean"].is_null(), "{record}");
+    assert!(spmv(["info", &path]).succeeded().contains("minimum             -"));
+}
+
+/// What `info` says would be refused is refused by `run`, and nothing else is.
+#[test]
+fn refusals_are_foretold() {
+    let folder = Folder::new();
+    let dense_row = |rows: usize| {
+        let entries: String = (1..=1000).map(|column| format!("1 {column} 1\n")).collect();
+        let sizes = format!("{rows} 1000 1000");
+        folder.file(format!("{rows}.mtx"), format!("%%MatrixMarket matrix coordinate real general\n{sizes}\n{entries}"))
+    };
+    // More than ten times CSR, below and above the size from which that matters.
+    for (matrix, ell_is_refused) in [
+        ("stencil:5:20".into(), [false; 2]),
+        (dense_row(60), [false; 2]),
+        (dense_row(100), [true, false]),
+        (dense_row(200), [true; 2]),
+    ] {
+        let record = spmv(["info", &matrix, "--json"]).record();
+        let mut any_is_refused = false;
+        for storage in record["storage"].as_array().unwrap() {
+            for (precision, ell_is_refused) in ["float64", "float32"].into_iter().zip(ell_is_refused) {
+                let refused = storage[precision]["refused"].as_bool().unwrap();
+                any_is_refused |= refused;
+                match storage["storage"].as_str().unwrap() {
+                    "ELL" => assert_eq!(refused, ell_is_refused, "{matrix}: {storage}"),
+                    // No padding, whatever the rows.
+                    "CSR" | "COO" => assert!(!refused, "{matrix}: {storage}"),
+                    _ => {}
+                }
+                let format = storage["formats"][0].as_str().unwrap();
+                let arguments =
+                    ["run", &matrix, "--executor", "reference", "--precision", precision, "--format", format, "--json"];
+                if refused {
+                    let message = spmv(arguments).refused();
+                    assert!(message.contains(" would take ") && message.contains("times the CSR"), "{message}");
+                } else {
+                    assert_eq!(spmv(arguments).record()["bytes"], storage[precision]["bytes"]);
+                }
+            }
+        }
+        assert_eq!(spmv(["info", &matrix]).succeeded().contains("* out of proportion"), any_is_refused);
+    }
+}

@@ -1,0 +1,112 @@
+//! The command `warp-spmv` as a user runs it.
+
+mod bad_input;
+mod bench;
+mod choose;
+mod convert;
+mod files;
+mod info;
+mod pagerank;
+mod report;
+mod run;
+mod run_all;
+mod solve;
+mod solve_scipy;
+mod streams;
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// The command with its arguments.
+fn command<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_warp-spmv"));
+    command.args(arguments);
+    // What this user's runs remember is nothing for tests.
+    command.env("XDG_DATA_HOME", env!("CARGO_TARGET_TMPDIR"));
+    command
+}
+
+/// What came of running the command.
+#[derive(Debug)]
+struct Outcome {
+    code: Option<i32>,
+    stdout: String,
+    stderr: String,
+}
+
+impl From<Output> for Outcome {
+    fn from(output: Output) -> Self {
+        Self {
+            code: output.status.code(),
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+}
+
+/// Runs the command.
+fn spmv<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Outcome {
+    command(arguments).output().unwrap().into()
+}
+
+impl Outcome {
+    /// What it printed, when all went well and without a word on standard error.
+    #[track_caller]
+    fn succeeded(self) -> String {
+        assert_eq!((self.code, &*self.stderr), (Some(0), ""), "{}", self.stdout);
+        self.stdout
+    }
+
+    /// The one JSON record it printed.
+    #[track_caller]
+    fn record(self) -> Value {
+        let stdout = self.succeeded();
+        assert!(stdout.ends_with("}\n") && stdout.lines().count() == 1, "{stdout}");
+        serde_json::from_str(&stdout).unwrap()
+    }
+
+    /// The one line it wrote about its failure, when it printed nothing else.
+    #[track_caller]
+    fn refused(self) -> String {
+        assert_eq!((self.code, &*self.stdout), (Some(2), ""), "{}", self.stderr);
+        assert_eq!(self.stderr.lines().count(), 1, "{}", self.stderr);
+        assert!(!self.stderr.trim_end_matches('\n').contains(char::is_control), "{:?}", self.stderr);
+        let message = self.stderr.strip_prefix("warp-spmv: error: ").unwrap_or_else(|| panic!("{}", self.stderr));
+        message.strip_suffix('\n').unwrap().to_owned()
+    }
+}
+
+/// A folder with files that the test may fill.
+struct Folder(TempDir);
+
+impl Folder {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn path(&self, name: impl AsRef<Path>) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// Writes a file and answers with its path.
+    fn file(&self, name: impl AsRef<Path>, contents: impl AsRef<[u8]>) -> String {
+        let path = self.path(name);
+        std::fs::write(&path, contents).unwrap();
+        path.into_os_string().into_string().unwrap()
+    }
+
+    /// The names of the files, sorted.
+    fn names(&self) -> Vec<String> {
+        let entries = self.0.path().read_dir().unwrap();
+        let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+}
+
+/// A matrix of 2 x 3 as a file.
+const SMALL: &str = "%%MatrixMarket matrix coordinate real general\n% a comment\n2 3 3\n1 1 4\n2 3 0.5\n2 1 -1\n";

@@ -1,0 +1,86 @@
+//! `warp-spmv report`: the page, the figures and the table of results.
+
+use crate::command::{Folder, spmv};
+
+/// A format and a peer on one matrix.
+const RESULTS: &str = r#"[{"schema": 1, "filename": "a<b>.mtx", "family": "stencil", "rows": 10, "cols": 10, "nonzeros": 50,
+    "row_lengths": {"shortest": 5, "longest": 5, "mean": 5, "deviation": 0, "histogram": [0, 0, 0, 10]},
+    "spmv": {
+        "ell": {"completed": true, "time": 1e-6, "library": "warp-spmv", "eta": 0.9},
+        "dia": {"completed": false, "error": "too much padding", "refused": true, "library": "warp-spmv"},
+        "peer-csr": {"completed": true, "time": 2e-6, "library": "peer 1.0"}},
+    "env": {"executor": "cuda", "precision": "float64"}}]"#;
+
+const GINKGO: &str = r#"[
+    {"filename": "x/a<b>.mtx", "problem": {"rows": 10, "cols": 10, "nonzeros": 50}, "spmv": {"csr": {"time": 5e-7}}},
+    {"filename": "unknown.mtx", "problem": {"rows": 1, "cols": 1, "nonzeros": 1}, "spmv": {}}]"#;
+
+#[test]
+fn a_page_and_all_figures() {
+    let folder = Folder::new();
+    let results = folder.file("results.json", RESULTS);
+    let [page, figures] = ["report.html", "figures"].map(|name| folder.path(name));
+    let [page, figures] = [&page, &figures].map(|path| path.to_str().unwrap());
+    let said = spmv(["report", &results, "-o", page, "--svg", figures]).succeeded();
+    let counts = "1 entries, 2 formats, 1 peers";
+    assert_eq!(said, format!("{page}: {counts}\n{figures}: {counts}\n"));
+    assert_eq!(folder.names(), ["figures", "report.html", "results.json"]);
+    let written = std::fs::read_to_string(page).unwrap();
+    assert!(written.starts_with("<!DOCTYPE html>") && written.contains("a\\u003cb>.mtx"));
+    let files = std::fs::read_dir(figures).unwrap().map(|file| file.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<_> = files.collect();
+    names.sort();
+    let expected = ["conversion", "gflops", "profile", "roofline", "row-lengths", "speedup"];
+    assert_eq!(names, expected.map(|name| format!("{name}.svg")));
+    // Again, in the place of the old one.
+    spmv(["report", &results, &results, "-o", page, "--svg", figures]).succeeded();
+}
+
+#[test]
+fn a_table() {
+    let folder = Folder::new();
+    let results = folder.file("results.json", RESULTS);
+    let table = spmv(["report", &results, "--table"]).succeeded();
+    let line = "| cuda | stencil | float64 | 1 | ell | 2.00 | 2.00, a&lt;b>.mtx | 0.90 | 0.90, a&lt;b>.mtx |";
+    assert_eq!(table.lines().last(), Some(line));
+    // A faster peer, from another program's file; its entry of another matrix is left out, and that is said.
+    let ginkgo = folder.file("ginkgo.json", GINKGO);
+    let outcome = spmv(["report", &results, "--import", &format!("ginkgo={ginkgo}"), "--table"]);
+    assert!(outcome.stdout.contains("| ell | 0.50 | 0.50, "), "{}", outcome.stdout);
+    let said = format!("warp-spmv: {ginkgo}: 1 of 2 entries left out: nothing here was measured so\n");
+    assert_eq!((outcome.code, outcome.stderr), (Some(0), said));
+}
+
+#[test]
+fn what_is_refused() {
+    let folder = Folder::new();
+    let results = folder.file("results.json", RESULTS);
+    let cut = folder.file("cut.json", &RESULTS[..70]);
+    let page = folder.path("report.html").into_os_string().into_string().unwrap();
+    let nowhere = folder.path("no/report.html").into_os_string().into_string().unwrap();
+    let missing = folder.path("missing.json").into_os_string().into_string().unwrap();
+    let import = format!("ginkgo={missing}");
+    for (arguments, says) in [
+        (vec![&*results], "required arguments were not provided"),
+        (vec![&missing, "-o", &page], "missing.json: No such file or directory"),
+        (vec![&cut, "-o", &page], "cut.json:1:70: EOF while parsing"),
+        // The folder is looked for before the file is read.
+        (vec![&missing, "-o", &nowhere], "no: No such file or directory"),
+        (vec![&missing, "--svg", &nowhere], "no: No such file or directory"),
+        (vec![&results, "--svg", &results], "results.json: "),
+        (vec![&results, "-o", &results], "results.json: is read, so the page cannot be written there"),
+        (
+            vec![&results, "-o", &page, "--format", "csr"],
+            "there is no format 'csr' in the results; expected one of ell",
+        ),
+        (vec![&results, "-o", &page, "--matrix", "b"], "there is no matrix with row lengths 'b'"),
+        (vec![&results, "-o", &page, "--import", "ginkgo"], "expected NAME=FILE"),
+        (vec![&results, "-o", &page, "--import", &import], "missing.json: No such file or directory"),
+        (vec![&results, "-o", &page, "--import", "warp-spmv=results.json"], "results.json: No such file"),
+    ] {
+        let message = spmv(["report"].into_iter().chain(arguments.iter().copied())).refused();
+        assert!(message.contains(says), "{arguments:?}: {message}");
+    }
+    assert_eq!(folder.names(), ["cut.json", "results.json"]);
+    assert_eq!(std::fs::read_to_string(&results).unwrap(), RESULTS);
+}

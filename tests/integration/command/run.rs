@@ -1,0 +1,221 @@
+//! `warp-spmv run` on good input.
+
+use warp_spmv::Format;
+
+use crate::command::{Folder, SMALL, spmv};
+
+/// Every format, on every executor that needs no GPU, in both precisions.
+#[test]
+fn every_format_on_every_executor() {
+    let generator: warp_spmv::synthetic::Generator = "stencil:7:5x6x4".parse().unwrap();
+    let matrix = generator.generate::<f64>().unwrap();
+    for named in Format::ALL {
+        // The record has the strategy that an automatic one stands for.
+        let (format, resolved) = (named.name(), named.resolve(&matrix).name());
+        for (executor, precision) in
+            [("reference", "float64"), ("cpu", "float32"), ("cpu", "float64"), ("emulated", "float32")]
+        {
+            let record = spmv([
+                "run",
+                "stencil:7:5x6x4",
+                "--format",
+                format,
+                "--executor",
+                executor,
+                "--precision",
+                precision,
+                "--repeat",
+                "2",
+                "--json",
+            ])
+            .record();
+            assert_eq!(record["format"], resolved);
+            assert_eq!(record["executor"], executor);
+            assert_eq!(record["precision"], precision);
+            assert_eq!(record["verification"]["passed"], true, "{record}");
+            assert_eq!(record["times"]["multiply"]["repeats"], 2);
+        }
+    }
+}
+
+#[test]
+fn a_json_record_has_every_field() {
+    let record = spmv(["run", "stencil:27:16", "--executor", "cpu", "--json"]).record();
+    assert_eq!(record["version"], env!("CARGO_PKG_VERSION"));
+    assert_eq!(record["matrix"]["name"], "stencil:27:16x16x16");
+    assert_eq!([&record["matrix"]["rows"], &record["matrix"]["columns"]], [4096, 4096]);
+    let nonzeros = 46u64.pow(3);
+    assert_eq!(record["matrix"]["nonzeros"], nonzeros);
+    assert_eq!((&record["format"], &record["precision"]), (&"csr-vector".into(), &"float64".into()));
+    assert!(record["device"].as_str().unwrap().contains("thread"));
+    let bytes = nonzeros * 12 + 4097 * 4;
+    assert_eq!(record["bytes"], bytes);
+    assert_eq!((&record["alpha"], &record["beta"]), (&1.0.into(), &0.0.into()));
+
+    let times = &record["times"];
+    assert_eq!(times["source"], "generate");
+    assert!(["load", "convert", "upload"].iter().all(|step| times[step].as_f64().unwrap() > 0.0), "{times}");
+    let [minimum, median, maximum] =
+        ["minimum", "median", "maximum"].map(|which| times["multiply"][which].as_f64().unwrap());
+    assert!(0.0 < minimum && minimum <= median && median <= maximum, "{times}");
+    assert_eq!(times["multiply"]["repeats"], 50);
+    let near = |field: &str, expected: f64| {
+        let found = record[field].as_f64().unwrap();
+        assert!((found / expected - 1.0).abs() < 1e-9, "{field}: {found}, expected {expected}");
+    };
+    near("gflops", 2.0 * nonzeros as f64 / median / 1e9);
+    near("gbps", (bytes + 8 * (4096 + 4096)) as f64 / median / 1e9);
+
+    let verification = &record["verification"];
+    assert_eq!((&verification["passed"], &verification["wrong"]), (&true.into(), &0.into()));
+    assert!((0.0..=1.0).contains(&verification["worst"].as_f64().unwrap()));
+    assert!(verification["worst_row"].as_u64().unwrap() < 4096);
+    // Were x zero, this would be too.
+    assert!((1e-18..1e-14).contains(&verification["relative_error"].as_f64().unwrap()), "{verification}");
+    assert!(record["output"].is_null());
+    assert_eq!(record["environment"]["system"], std::env::consts::OS);
+    assert!(record["environment"]["threads"].as_u64().unwrap() > 0);
+}
+
+/// Without being told, the command takes a GPU where it can and says so where it could but there is none.
+#[test]
+fn the_default_executor() {
+    let outcome = spmv(["run", "stencil:5:10", "--json"]);
+    let record: serde_json::Value = serde_json::from_str(&outcome.stdout).unwrap();
+    assert_eq!((outcome.code, &record["verification"]["passed"]), (Some(0), &true.into()));
+    if cfg!(feature = "cuda") && record["executor"] == "cpu" {
+        let note = &outcome.stderr;
+        assert!(note.starts_with("warp-spmv: no GPU: ") && note.ends_with(", running on the CPU\n"), "{note}");
+        assert_eq!(note.lines().count(), 1);
+    } else {
+        assert_eq!(record["executor"], if cfg!(feature = "cuda") { "cuda" } else { "cpu" });
+        assert_eq!(outcome.stderr, "");
+    }
+}
+
+#[test]
+fn repeats_by_default() {
+    for (executor, repeats) in [("reference", 1), ("emulated", 1), ("cpu", 50)] {
+        let record = spmv(["run", "stencil:5:6", "--executor", executor, "--json"]).record();
+        assert_eq!(record["times"]["multiply"]["repeats"], repeats, "{executor}");
+    }
+}
+
+#[test]
+fn the_report_for_people() {
+    let report = spmv(["run", "stencil:5:30", "--executor", "cpu", "--format", "ell"]).succeeded();
+    for line in [
+        "matrix        stencil:5:30x30\n",
+        "shape         900 rows, 900 columns, 4,380 stored entries\n",
+        "format        ell, float64, 54.38 KiB\n",
+        "executor      cpu, ",
+        "generate      ",
+        "convert       ",
+        "upload        ",
+        "multiply      ",
+        " median of 50, ",
+        " GFLOP/s, ",
+        "verification  passed, largest error 0.",
+    ] {
+        assert!(report.contains(line), "{line:?} in {report}");
+    }
+    let emulated = spmv(["run", "stencil:5:5", "--executor", "emulated"]).succeeded();
+    assert!(emulated.contains("timed once, which says nothing about a GPU\n"), "{emulated}");
+}
+
+#[test]
+fn y_is_written_as_a_file() {
+    let folder = Folder::new();
+    let matrix = folder.file("small.mtx", SMALL);
+    let x = folder.file("x.mtx", "%%MatrixMarket matrix array real general\n3 1\n1\n2\n3\n");
+    let output = folder.path("y.mtx");
+    let output = output.to_str().unwrap();
+    for (executor, alpha, expected) in
+        [("cpu", "1", "4.0\n0.5\n"), ("reference", "-2", "-8.0\n-1.0\n"), ("emulated", "0.5", "2.0\n0.25\n")]
+    {
+        let arguments =
+            ["run", &matrix, "--x", &x, "--executor", executor, "--alpha", alpha, "--output", output, "--json"];
+        assert_eq!(spmv(arguments).record()["output"], output);
+        let header = "%%MatrixMarket matrix array real general\n2 1\n";
+        assert_eq!(std::fs::read_to_string(output).unwrap(), format!("{header}{expected}"));
+    }
+    assert_eq!(folder.names(), ["small.mtx", "x.mtx", "y.mtx"]);
+    assert!(
+        spmv(["run", &matrix, "--executor", "cpu", "--output", output])
+            .succeeded()
+            .ends_with(&format!("output        {output}\n"))
+    );
+}
+
+/// The timed repeats begin anew each time, so that a β above 1 does not make y overflow; and the first answer is
+/// the one that is written, so that the number of repeats does not show.
+#[test]
+fn beta_starts_from_a_fixed_y() {
+    let folder = Folder::new();
+    let matrix = folder.file("small.mtx", SMALL);
+    let written = |repeats: &str| {
+        let output = folder.path("y.mtx");
+        let name = output.to_str().unwrap();
+        let arguments =
+            ["run", &matrix, "--executor", "cpu", "--beta", "1e30", "--repeat", repeats, "--output", name, "--json"];
+        assert_eq!(spmv(arguments).record()["beta"], 1e30);
+        std::fs::read_to_string(output).unwrap()
+    };
+    let once = written("1");
+    assert_eq!(once, written("60"));
+    assert!(once.lines().skip(2).all(|value| (1e26..1e30).contains(&value.parse::<f64>().unwrap().abs())), "{once}");
+}
+
+#[test]
+fn matrices_without_entries_rows_or_columns() {
+    let folder = Folder::new();
+    for sizes in ["0 0 0", "0 5 0", "5 0 0", "3 4 0"] {
+        let matrix = folder.file("empty.mtx", format!("%%MatrixMarket matrix coordinate real general\n{sizes}\n"));
+        for format in ["csr-scalar", "csr-vector", "ell", "coo"] {
+            for executor in ["reference", "cpu", "emulated"] {
+                let arguments = ["run", &matrix, "--format", format, "--executor", executor, "--json"];
+                let record = spmv(arguments).record();
+                assert_eq!(record["verification"]["passed"], true, "{sizes} {format} {executor}");
+            }
+            assert!(spmv(["run", &matrix, "--executor", "cpu", "--format", format]).succeeded().contains("passed"));
+        }
+    }
+}
+
+/// Infinity and NaN are values like others: 0 · ∞ is NaN, and the answer is right when it says so.
+#[test]
+fn values_that_are_not_finite() {
+    let folder = Folder::new();
+    let banner = "%%MatrixMarket matrix coordinate real general\n";
+    let matrix = folder.file("special.mtx", format!("{banner}3 2 3\n1 1 0\n2 1 2\n3 2 1\n"));
+    let x = folder.file("x.mtx", "%%MatrixMarket matrix array real general\n2 1\ninf\n-1\n");
+    let output = folder.path("y.mtx");
+    for executor in ["reference", "cpu", "emulated"] {
+        let name = output.to_str().unwrap();
+        spmv(["run", &matrix, "--x", &x, "--executor", executor, "--output", name]).succeeded();
+        let written = std::fs::read_to_string(&output).unwrap();
+        assert!(written.ends_with("3 1\nNaN\ninf\n-1.0\n"), "{written}");
+    }
+}
+
+#[test]
+fn a_name_that_is_no_unicode_or_steers_the_terminal() {
+    let folder = Folder::new();
+    let matrix = folder.file("a\x1b[31m\nb.mtx", SMALL);
+    let report = spmv(["run", &matrix, "--executor", "cpu"]).succeeded();
+    assert!(report.contains("a\\u{1b}[31m\\nb.mtx\n"), "{report}");
+    assert_eq!(spmv(["run", &matrix, "--executor", "cpu", "--json"]).record()["matrix"]["name"], matrix);
+
+    #[cfg(target_os = "linux")]
+    {
+        use std::ffi::OsStr;
+        use std::os::unix::ffi::OsStrExt;
+        let path = folder.path(OsStr::from_bytes(b"\xff:3.mtx"));
+        std::fs::write(&path, SMALL).unwrap();
+        assert!(
+            spmv([OsStr::new("run"), path.as_os_str(), OsStr::new("--executor=cpu")])
+                .succeeded()
+                .contains("\u{fffd}:3.mtx\n")
+        );
+    }
+}

@@ -1,0 +1,18 @@
+//! The tests that share a process: one program, so the library is linked once. `memory`, which counts allocations, and
+//! `gpu` are programs of their own; they and the tests of `host` share `scenarios`, `scipy` and `solvers`.
+
+mod behaviour;
+mod command;
+#[path = "../scenarios/mod.rs"]
+mod scenarios;
+#[path = "../scipy/mod.rs"]
+mod scipy;
+#[path = "../solvers"]
+#[allow(dead_code, reason = "the tests of `host` take the rest")]
+mod solvers {
+    pub mod dense;
+    pub mod preconditioner;
+    pub mod solver;
+
+    use super::scenarios::Numbers;
+}
