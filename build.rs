@@ -16,7 +16,7 @@ fn embed_kernels() -> Result<(), Box<dyn std::error::Error>> {
         .arch("sm_75")
         .arch("sm_90")
         .copy_to("../gpu-kernels/ptx")
-        .regenerate_command("CUDA_BUILDER_PTX=regenerate cargo build -p host --features cuda")
+        .regenerate_command("CUDA_BUILDER_PTX=regenerate cargo build -p warp-spmv-host --features cuda")
         .build()?;
     let mut list = String::from("pub static EMBEDDED: &[(u32, &str)] = &[\n");
     for file in files {
