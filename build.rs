@@ -1,31 +1,36 @@
-//! Build script of the package `host`: with the feature `cuda`, it takes the PTX of `gpu-kernels` into the library.
+//! With the feature `cuda`, checks that the PTX in `gpu-kernels/ptx` is that of the kernels' sources, and makes it anew
+//! where `CUDA_BUILDER_PTX=regenerate` asks for that. The library takes it from the package of the kernels.
 
 fn main() {
-    println!("cargo::rerun-if-changed=../build.rs");
+    println!("cargo::rerun-if-changed=build.rs");
     #[cfg(feature = "cuda")]
-    if let Err(message) = embed_kernels() {
+    if let Err(message) = check_kernels() {
         eprintln!("{message}");
         std::process::exit(1);
     }
 }
 
-/// Writes `ptx.rs` to `OUT_DIR`, which lists the PTX by compute capability, from the lowest on.
 #[cfg(feature = "cuda")]
-fn embed_kernels() -> Result<(), Box<dyn std::error::Error>> {
-    let files = cuda_builder::CudaBuilder::new("../gpu-kernels")
+fn check_kernels() -> Result<(), Box<dyn std::error::Error>> {
+    use cuda_builder::{CudaBuilder, Policy};
+
+    // As a dependency from a registry, this package has no sources of kernels beside it.
+    if !std::path::Path::new("gpu-kernels/Cargo.toml").exists() {
+        return Ok(());
+    }
+    let mut builder = CudaBuilder::new("gpu-kernels")
         .arch("sm_75")
         .arch("sm_90")
-        .copy_to("../gpu-kernels/ptx")
-        .regenerate_command("CUDA_BUILDER_PTX=regenerate cargo build -p host --features cuda")
-        .build()?;
-    let mut list = String::from("pub static EMBEDDED: &[(u32, &str)] = &[\n");
-    for file in files {
-        let capability = file.header.architecture.compute_capability();
-        let path = file.path.to_str().ok_or_else(|| format!("{}: the path is not Unicode", file.path.display()))?;
-        list.push_str(&format!("    ({capability}, include_str!({path:?})),\n"));
+        .copy_to("gpu-kernels/ptx")
+        .regenerate_command("CUDA_BUILDER_PTX=regenerate cargo build --features cuda");
+    if std::env::var_os("CUDA_BUILDER_PTX").is_none_or(|value| value.is_empty()) {
+        // PTX in this script's OUT_DIR would get into no library.
+        builder = builder.policy(Policy::Committed);
     }
-    list.push_str("];\n");
-    let list_path = std::path::Path::new(&std::env::var("OUT_DIR")?).join("ptx.rs");
-    std::fs::write(&list_path, list).map_err(|error| format!("{}: {error}", list_path.display()))?;
+    if builder.build()?.iter().any(|file| file.written) {
+        return Err("The kernels were compiled anew, and their PTX is in gpu-kernels/ptx. \
+                    Run the same command again, for this build may have taken the old PTX."
+            .into());
+    }
     Ok(())
 }

@@ -37,8 +37,8 @@ git ls-files -z --cached --others --exclude-standard | tar -c --null --files-fro
 
 compile() {
     local name=$1 log=$folder/$1.log made
-    if ! (cd "$copy" && CARGO_TARGET_DIR=$folder/build cargo run --quiet -p cuda_builder --example compile_kernels -- \
-        gpu-kernels "$folder/build/ptx" "$architecture") >"$log" 2>&1; then
+    if ! (cd "$copy" && CARGO_TARGET_DIR=$folder/build cargo run --quiet -p warp-spmv-cuda-builder \
+        --example compile_kernels -- gpu-kernels "$folder/build/ptx" "$architecture") >"$log" 2>&1; then
         cat "$log" >&2
         echo "$0: $name does not compile" >&2
         return 1

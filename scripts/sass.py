@@ -90,7 +90,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--architecture", default="sm_90")
     root = pathlib.Path(__file__).resolve().parent.parent
-    parser.add_argument("--ptx", default=str(root / "gpu-kernels/ptx/gpu-kernels.sm_90.ptx"))
+    parser.add_argument("--ptx", default=str(root / "gpu-kernels/ptx/warp-spmv-kernels.sm_90.ptx"))
     parser.add_argument("expressions", nargs="*", metavar="REGEX")
     arguments = parser.parse_args()
     try:

@@ -47,6 +47,7 @@
 //! ```
 //!
 //! On a GPU (with the feature `cuda`) it is `Cuda::new(0)?` instead of `Cpu::new()`; the rest stays.
+//! Without the default feature `command`, only the library is built.
 
 #[doc(inline)]
 pub use host::*;

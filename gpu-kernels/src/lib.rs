@@ -1,9 +1,10 @@
 //! The SpMV kernels, one file a format, those of the conversions between formats, and those
 //! of dense vectors that solvers need.
 //!
-//! Each kernel is compiled to PTX for the GPU and as plain Rust for the warp emulator. There is no `cfg` here:
-//! `cuda_std` knows where it runs. The kernels of the formats compute y ← α A x + β y, some for several x or for Aᵀ; with β = 0 they
-//! never read y.
+//! Each kernel is compiled to PTX for the GPU and as plain Rust for the warp emulator. No kernel has a `cfg`:
+//! `cuda_std` knows where it runs. With the feature `ptx` the crate holds that PTX as text.
+//!
+//! The kernels of the formats compute y ← α A x + β y, some for several x or for Aᵀ; with β = 0 they never read y.
 #![no_std]
 // The contract of a kernel is its Safety section, and its whole body relies on it.
 #![allow(unsafe_op_in_unsafe_fn)]
@@ -27,6 +28,8 @@ pub mod dia;
 pub mod ell;
 mod entries;
 pub mod multivector;
+#[cfg(feature = "ptx")]
+pub mod ptx;
 mod reduction;
 pub mod scan;
 mod search;

@@ -2,9 +2,11 @@
 //! `gpu` are programs of their own; they and the tests of `host` share `scenarios`, `scipy` and `solvers`.
 
 mod behaviour;
+#[cfg(feature = "command")]
 mod command;
 #[path = "../scenarios/mod.rs"]
 mod scenarios;
+#[cfg(feature = "command")]
 #[path = "../scipy/mod.rs"]
 mod scipy;
 #[path = "../solvers"]

@@ -1,5 +1,5 @@
 //! Compiles a kernel crate to PTX outside of a build script, to look at it:
-//! `cargo run -p cuda_builder --example compile_kernels -- gpu-kernels target/ptx sm_75 sm_90`
+//! `cargo run -p warp-spmv-cuda-builder --example compile_kernels -- gpu-kernels target/ptx sm_75 sm_90`
 
 use std::process::ExitCode;
 

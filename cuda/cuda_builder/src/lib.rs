@@ -220,11 +220,11 @@ impl CudaBuilder {
             return Ok(requests.into_iter().filter_map(|request| request.found.ok()).collect());
         }
         if policy == Policy::Committed {
-            return Err(self.stale(
-                &requests,
-                &kernel_crate,
-                "compiling it is ruled out by CUDA_BUILDER_PTX=committed",
-            ));
+            let reason = match self.policy {
+                Some(_) => "this build takes committed PTX alone",
+                None => "compiling it is ruled out by CUDA_BUILDER_PTX=committed",
+            };
+            return Err(self.stale(&requests, &kernel_crate, reason));
         }
         let choice = self.compiler.clone().map_or_else(CompilerChoice::from_environment, Ok)?;
         let to_compile: Vec<_> = requests.iter().filter(|r| !usable(r)).map(|r| &r.architecture).collect();
@@ -272,8 +272,8 @@ impl CudaBuilder {
             }
             _ => out_dir.join(request.file_name),
         };
-        ptx::write(&path, &format!("{header}{body}"))?;
-        Ok(PtxFile { path, origin: Origin::Compiled, header })
+        let written = ptx::write(&path, &format!("{header}{body}"))?;
+        Ok(PtxFile { path, origin: Origin::Compiled, written, header })
     }
 
     fn build_folder(&self) -> Result<PathBuf, Error> {

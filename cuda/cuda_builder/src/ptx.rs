@@ -12,6 +12,8 @@ pub struct PtxFile {
     pub path: PathBuf,
     /// Whether it was there or was made now.
     pub origin: Origin,
+    /// Whether this call wrote it. What was made now is not written over the same text.
+    pub written: bool,
     /// What its first lines say.
     pub header: Header,
 }
@@ -99,7 +101,7 @@ pub fn read_committed(path: &Path, source_hash: &str) -> Result<PtxFile, Stalene
     if !has_kernel(&text) {
         return Err(Staleness::NoKernel);
     }
-    Ok(PtxFile { path: path.to_owned(), origin: Origin::Committed, header })
+    Ok(PtxFile { path: path.to_owned(), origin: Origin::Committed, written: false, header })
 }
 
 /// Whether there is a kernel in the PTX that a host can launch.
@@ -107,10 +109,10 @@ pub fn has_kernel(ptx: &str) -> bool {
     ptx.lines().any(|line| line.starts_with(".visible .entry"))
 }
 
-/// Writes the file as a whole or not at all, and leaves it alone if it has that text already.
-pub fn write(path: &Path, text: &str) -> Result<(), Error> {
+/// Writes the file as a whole or not at all, and leaves it alone if it has that text already. Returns whether it wrote.
+pub fn write(path: &Path, text: &str) -> Result<bool, Error> {
     if std::fs::read(path).is_ok_and(|old| old == text.as_bytes()) {
-        return Ok(());
+        return Ok(false);
     }
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder).map_err(Error::file(folder))?;
@@ -121,7 +123,7 @@ pub fn write(path: &Path, text: &str) -> Result<(), Error> {
         // Best effort: the error that counts is the first.
         let _ = std::fs::remove_file(&temporary);
     }
-    written.map_err(Error::file(path))
+    written.map(|()| true).map_err(Error::file(path))
 }
 
 #[cfg(test)]
@@ -163,9 +165,11 @@ mod tests {
         let hash = header().source_hash;
         assert!(matches!(read_committed(&path, &hash), Err(Staleness::Missing)));
 
-        write(&path, &format!("{}.visible .entry k() {{ ret; }}\n", header())).unwrap();
+        let text = format!("{}.visible .entry k() {{ ret; }}\n", header());
+        assert!(write(&path, &text).unwrap(), "a file that was not there is not written");
+        assert!(!write(&path, &text).unwrap(), "the same text is written again");
         let file = read_committed(&path, &hash).unwrap();
-        assert_eq!((file.origin, file.header), (Origin::Committed, header()));
+        assert_eq!((file.origin, file.written, file.header), (Origin::Committed, false, header()));
         assert!(matches!(read_committed(&path, "other"), Err(Staleness::OtherSources { .. })));
         assert_eq!(std::fs::read_dir(path.parent().unwrap()).unwrap().count(), 1, "a temporary file is left");
 

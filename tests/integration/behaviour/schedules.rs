@@ -32,7 +32,7 @@ const UNLIMITED: FillLimit = FillLimit { times_csr: f64::INFINITY };
 
 /// The entry points of all kernels that a GPU gets.
 fn entry_points() -> BTreeSet<String> {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/gpu-kernels/ptx/gpu-kernels.sm_75.ptx");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/gpu-kernels/ptx/warp-spmv-kernels.sm_75.ptx");
     let ptx = std::fs::read_to_string(path).unwrap();
     let entries = ptx.lines().filter_map(|line| line.strip_prefix(".visible .entry ")?.split('(').next());
     entries.map(str::to_owned).collect()

@@ -14,6 +14,7 @@ fn committed_ptx_is_written_used_and_found_stale() {
     let sample = Sample::new();
     let Some(compiled) = compile(sample.builder(Policy::Regenerate)) else { return };
     let compiled = compiled.unwrap();
+    assert!(compiled.written);
     assert_eq!((compiled.origin, compiled.path), (Origin::Compiled, sample.path(COMMITTED).canonicalize().unwrap()));
 
     let text = std::fs::read_to_string(sample.path(COMMITTED)).unwrap();

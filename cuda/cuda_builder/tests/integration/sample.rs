@@ -1,5 +1,6 @@
 //! A small workspace of kernels, written to a temporary folder: a kernel crate, the crate it is written against, a
-//! procedural macro, and an emulator that is no part of the device build.
+//! procedural macro, and an emulator that is no part of the device build. The first two have libraries of other names
+//! than their packages.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -16,12 +17,13 @@ const FILES: [(&str, &str); 10] = [
     (
         "kernels/Cargo.toml",
         "[package]\nname = 'sample-kernels'\nversion = '0.1.0'\nedition.workspace = true\n\
-         [dependencies]\ndevice = { path = '../device' }\n[dev-dependencies]\nemulator = { path = '../emulator' }\n",
+         [lib]\nname = 'kernels'\n\
+         [dependencies]\ndevice = { package = 'sample-device', path = '../device' }\n[dev-dependencies]\nemulator = { path = '../emulator' }\n",
     ),
     ("kernels/src/lib.rs", KERNEL),
     (
         "device/Cargo.toml",
-        "[package]\nname = 'device'\nversion = '0.1.0'\nedition = '2024'\n\
+        "[package]\nname = 'sample-device'\nversion = '0.1.0'\nedition = '2024'\n[lib]\nname = 'device'\n\
          [dependencies]\nmacros = { path = '../macros' }\n\
          [target.'cfg(not(target_arch = \"nvptx64\"))'.dependencies]\nemulator = { path = '../emulator' }\n",
     ),
@@ -47,11 +49,6 @@ const FILES: [(&str, &str); 10] = [
 const LOCK: &str = r#"version = 4
 
 [[package]]
-name = "device"
-version = "0.1.0"
-dependencies = ["emulator", "macros"]
-
-[[package]]
 name = "emulator"
 version = "0.1.0"
 
@@ -60,9 +57,14 @@ name = "macros"
 version = "0.1.0"
 
 [[package]]
+name = "sample-device"
+version = "0.1.0"
+dependencies = ["emulator", "macros"]
+
+[[package]]
 name = "sample-kernels"
 version = "0.1.0"
-dependencies = ["device", "emulator"]
+dependencies = ["emulator", "sample-device"]
 "#;
 
 /// A kernel whose PTX holds the name of its own source file.

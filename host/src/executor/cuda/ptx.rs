@@ -4,10 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// Compute capability (major · 10 + minor) and text, oldest first.
-mod embedded {
-    include!(concat!(env!("OUT_DIR"), "/ptx.rs"));
-}
+use gpu_kernels::ptx::MODULES;
 
 /// What an entry point begins with; it ends with a brace at the beginning of a line.
 const ENTRY: &str = ".visible .entry ";
@@ -18,8 +15,8 @@ const ENTRY: &str = ".visible .entry ";
 /// What the device lacks, if there is none.
 pub(super) fn for_device(name: &str, major: u32, minor: u32) -> Result<Ptx, String> {
     let fits = |&&(needed, _): &&(u32, &str)| needed <= major * 10 + minor;
-    let Some((_, text)) = embedded::EMBEDDED.iter().rev().find(fits) else {
-        let (oldest, _) = embedded::EMBEDDED[0];
+    let Some((_, text)) = MODULES.iter().rev().find(fits) else {
+        let (oldest, _) = MODULES[0];
         let needed = format!("{}.{}", oldest / 10, oldest % 10);
         return Err(format!("{name} has compute capability {major}.{minor}, the kernels need {needed}"));
     };
@@ -65,7 +62,7 @@ mod tests {
 
     #[test]
     fn every_entry_point_is_found_alone() {
-        for (_, text) in embedded::EMBEDDED {
+        for (_, text) in MODULES {
             let ptx = Ptx::new(*text);
             assert_eq!(ptx.entries.len(), text.matches(ENTRY).count());
             for entry in ptx.entries.keys() {

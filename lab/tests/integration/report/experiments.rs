@@ -119,3 +119,12 @@ fn without_data_they_say_so() {
         }
     }
 }
+
+#[test]
+fn every_experiment_is_documented() {
+    let documentation = include_str!("../../../../docs/figures.md");
+    let headings: Vec<_> = documentation.lines().filter_map(|line| line.strip_prefix("## ")).collect();
+    let expected: Vec<_> = FIGURES.iter().map(|experiment| experiment.name).collect();
+    let documented: Vec<_> = headings.into_iter().filter(|heading| !heading.contains(' ')).collect();
+    assert_eq!(documented, expected);
+}
