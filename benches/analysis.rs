@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use warp_spmv::executor::Cpu;
-use warp_spmv::format::Lanes;
 use warp_spmv::select::Analysis;
 use warp_spmv::synthetic::Generator;
 use warp_spmv::{Csr, Format, Plan};
@@ -30,7 +29,7 @@ fn analysis(criterion: &mut Criterion) {
         let mut group = criterion.benchmark_group(*text);
         group.throughput(Throughput::Elements(matrix.nnz() as u64)).warm_up_time(Duration::from_secs(1));
         let analysis = best(&mut group, "analysis", || Analysis::new(&matrix));
-        let unit = Format::CsrVector(Lanes::Automatic);
+        let unit = Format::CSR_VECTOR;
         let mut plan = Plan::new(&cpu, matrix.clone(), unit).unwrap();
         let (x, mut y) = (vec![1.0; matrix.columns()], vec![f64::NAN; matrix.rows()]);
         let multiplication = best(&mut group, unit.name(), || plan.apply(1.0, &x, 0.0, &mut y).unwrap());

@@ -10,27 +10,19 @@ use std::time::{Duration, Instant};
 use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use warp_spmv::executor::Cpu;
-use warp_spmv::format::{BlockSize, FillLimit, HybSplit, Lanes, StripHeight};
+use warp_spmv::format::FillLimit;
 use warp_spmv::synthetic::Generator;
 use warp_spmv::{Format, Plan};
 
 const MATRICES: &[&str] = &["stencil:27:50", "pareto:rows=40000,k=1.5", "elasticity:width=20"];
 
-/// One for each storage.
-const FORMATS: &[Format] = &[
-    Format::Dia,
-    Format::Ell,
-    Format::SellP,
-    Format::SellPSorted,
-    Format::Sell16,
-    Format::Bcsr(BlockSize::B3x3),
-    Format::Bellpack(BlockSize::B3x3),
-    Format::Coo,
-    Format::Coo16,
-    Format::Hyb(HybSplit::SmallestStorage),
-    Format::Cmrs(StripHeight::Automatic),
-    Format::CmrsPadded,
-];
+/// One format for each storage but CSR.
+fn formats() -> Vec<Format> {
+    let mut formats = Format::STANDARD.to_vec();
+    formats.dedup_by_key(|format| format.storage());
+    formats.retain(|format| format.storage() != Format::CSR_SCALAR.storage());
+    formats
+}
 
 fn cpu(criterion: &mut Criterion) {
     let cpu = Cpu::new();
@@ -39,12 +31,12 @@ fn cpu(criterion: &mut Criterion) {
         let mut group = Group { group: criterion.benchmark_group(*text), best: BTreeMap::new() };
         group.group.throughput(Throughput::Elements(matrix.nnz() as u64)).warm_up_time(Duration::from_secs(1));
 
-        let unit = Format::CsrVector(Lanes::Automatic);
+        let unit = Format::CSR_VECTOR;
         let mut plan = Plan::new(&cpu, matrix.clone(), unit).unwrap();
         let (x, mut y) = (vec![1.0; matrix.columns()], vec![f64::NAN; matrix.rows()]);
         group.time(unit.name(), || (), |()| plan.apply(1.0, &x, 0.0, &mut y).unwrap());
 
-        for &format in FORMATS {
+        for format in formats() {
             let convert = |matrix: warp_spmv::Csr<f64>| matrix.convert(&cpu, format, FillLimit::default());
             // What a matrix does not suit is left out.
             if convert(matrix.clone()).is_err() {

@@ -14,7 +14,7 @@ use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use lab::peers::WithPeers;
 use warp_spmv::executor::Cpu;
-use warp_spmv::format::{BlockSize, Lanes};
+use warp_spmv::format::BlockSize;
 use warp_spmv::synthetic::Generator;
 use warp_spmv::{Csr, Format, Plan, Real};
 
@@ -27,14 +27,8 @@ const MATRICES: &[&str] = &[
 ];
 
 /// On the CPU, formats that share their storage are multiplied alike. What a matrix does not suit is left out.
-const FORMATS: &[Format] = &[
-    Format::CsrVector(Lanes::Automatic),
-    Format::Dia,
-    Format::Ell,
-    Format::SellP,
-    Format::Bcsr(BlockSize::B3x3),
-    Format::Coo,
-];
+const FORMATS: &[Format] =
+    &[Format::CSR_VECTOR, Format::Dia, Format::ELL, Format::SELL_P, Format::Bcsr(BlockSize::B3x3), Format::COO];
 
 fn cpu(criterion: &mut Criterion) {
     for text in MATRICES {

@@ -15,14 +15,14 @@
 //! let x: Vec<f64> = (0..matrix.columns()).map(|column| (column as f64).sin()).collect();
 //!
 //! let cpu = Cpu::new();
-//! let mut plan = Plan::new(&cpu, matrix.clone(), Format::Ell)?;
+//! let mut plan = Plan::new(&cpu, matrix.clone(), Format::ELL)?;
 //! let mut y = cpu.upload(vec![0.0; matrix.rows()])?;
 //! plan.apply(1.0, &cpu.upload(x.clone())?, 0.0, &mut y)?;
 //!
 //! // Compare with the answer in twice the precision, row by row.
 //! let y = cpu.download(&y)?;
 //! let expected = exact(&matrix, 1.0, &x, 0.0, &y)?;
-//! assert!(verify(&y, &expected, Format::Ell)?.passed());
+//! assert!(verify(&y, &expected, Format::ELL)?.passed());
 //! # Ok(())
 //! # }
 //! ```

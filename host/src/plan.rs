@@ -3,12 +3,12 @@
 use crate::error::Error;
 use crate::executor::Executor;
 use crate::format::{Csr, FillLimit, Format, Matrix};
-use crate::memory::{Buffer, Memory};
+use crate::memory::Memory;
 use crate::real::Real;
 use crate::select::{Analysis, Choice, Selection, choose};
 use crate::spmv::{
-    Multivector, MultivectorOperands, MultivectorProduct, Operands, Product, ProductOperands, TransposedProduct,
-    Workspace, carries, multivector_carries, products,
+    Multivector, MultivectorOperands, MultivectorProduct, Operands, Product, ProductOperands, Reservation,
+    TransposedProduct, Workspace,
 };
 
 /// A vector in the memory of executor `E`.
@@ -48,7 +48,7 @@ const REPETITIONS: usize = 7;
 /// impl Heat {
 ///     fn new(matrix: Csr<f64>, temperatures: Vec<f64>) -> Result<Self, Error> {
 ///         let changes = vec![0.0; temperatures.len()];
-///         Ok(Self { plan: Plan::new(&Cpu::new(), matrix, Format::Coo)?, temperatures, changes })
+///         Ok(Self { plan: Plan::new(&Cpu::new(), matrix, Format::COO)?, temperatures, changes })
 ///     }
 ///
 ///     fn step(&mut self) -> Result<(), Error> {
@@ -65,7 +65,7 @@ const REPETITIONS: usize = 7;
 /// # fn main() -> Result<(), host::Error> {
 /// # let cpu = Cpu::new();
 /// # let matrix = Csr::try_from_triplets(1, 1, &[0], &[0], &[1.0])?;
-/// let mut plan = Plan::new(&cpu, matrix, Format::Coo)?;
+/// let mut plan = Plan::new(&cpu, matrix, Format::COO)?;
 /// let (x, mut y) = (vec![2.0], vec![0.0]);
 /// let matrix = plan.into_matrix();
 /// plan.apply(1.0, &x, 0.0, &mut y)?; // The matrix is elsewhere.
@@ -223,14 +223,6 @@ impl<T: Real, E: Executor> Plan<T, E> {
         beta: T,
         y: &mut Vector<T, E>,
     ) -> Result<(), Error> {
-        let (rows, values) = multivector_carries(&self.matrix, self.executor.device());
-        if self.workspace.carry_rows.len() < rows {
-            self.workspace.carry_rows = self.executor.zeros(rows)?;
-        }
-        if self.workspace.carry_values.len() < values {
-            self.workspace.carry_values = self.executor.zeros(values)?;
-        }
-        self.workspace.carry_rows_known = false;
         let operands = MultivectorOperands { shape, alpha, x, beta, y };
         let (matrix, format, workspace) = (&self.matrix, self.format, &mut self.workspace);
         self.executor.run::<MultivectorProduct<T>>(ProductOperands { matrix, format, operands, workspace })
@@ -300,18 +292,15 @@ fn measure<T: Real, E: Executor>(
     Ok(times[REPETITIONS / 2].max(f64::MIN_POSITIVE))
 }
 
+/// Room for what a format needs besides the matrix.
 fn workspace<T: Real, E: Executor>(
     executor: &E,
     matrix: &Matrix<T, E::Memory>,
     format: Format,
 ) -> Result<Workspace<T, E::Memory>, Error> {
-    if format == Format::Auto {
-        return Err(format.stands_for_others());
-    }
-    let products = executor.zeros(products(matrix, format, executor.device())?)?;
-    let carries = carries(matrix, format, executor.device());
-    let (carry_rows, carry_values) = (executor.zeros(carries)?, executor.zeros(carries)?);
-    Ok(Workspace { carry_rows, carry_values, products, carry_rows_known: false })
+    let mut workspace = Workspace::new(executor)?;
+    executor.run::<Reservation<T>>((matrix, format, &mut workspace))?;
+    Ok(workspace)
 }
 
 fn not_reproducible(format: Format) -> Error {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::{Instant, SystemTime};
 
 use host::executor::Executor;
-use host::format::{BlockSize, FillLimit, HybSplit, Lanes, Matrix, StripHeight};
+use host::format::{FillLimit, Matrix};
 use host::select::{Analysis, Machine};
 use host::verify::{Exact, exact, verify};
 use host::{Csr, Error, Format, Plan, Real, Vector};
@@ -18,36 +18,16 @@ use crate::timing::{self, Effort};
 use crate::vectors::random_vector;
 
 /// The format that others are compared with; it is always measured.
-pub const UNIT: Format = Format::CsrVector(Lanes::Automatic);
+pub const UNIT: Format = Format::CSR_VECTOR;
 
 /// The seed of x.
 const SEED: u64 = 1;
 
-/// The formats that are measured unless others are asked for: one for each way to store a matrix and to multiply it,
-/// without all block sizes, strip heights and splits.
-pub const STANDARD: &[Format] = &[
-    UNIT,
-    Format::CsrScalar,
-    Format::CsrLoadBalanced,
-    Format::CsrMergePath,
-    Format::CsrTiled,
-    Format::Dia,
-    Format::Ell,
-    Format::SellP,
-    Format::SellPSorted,
-    Format::Sell16,
-    Format::Bcsr(BlockSize::B2x2),
-    Format::Bcsr(BlockSize::B3x3),
-    Format::Bcsr(BlockSize::B6x6),
-    Format::Bellpack(BlockSize::B3x3),
-    Format::Bellpack(BlockSize::B6x6),
-    Format::Coo,
-    Format::CooAtomic,
-    Format::Coo16,
-    Format::Hyb(HybSplit::SmallestStorage),
-    Format::Cmrs(StripHeight::Automatic),
-    Format::CmrsPadded,
-];
+/// The formats that are measured unless others are asked for: [`UNIT`], and the others of [`Format::STANDARD`].
+pub fn standard() -> Vec<Format> {
+    let others = Format::STANDARD.iter().copied().filter(|&format| format != UNIT);
+    [UNIT].into_iter().chain(others).collect()
+}
 
 /// Seconds of making a matrix ready for a peer that are not spent twice.
 const LONG: f64 = 1.0;
@@ -481,7 +461,7 @@ mod tests {
 
     #[test]
     fn a_format_that_does_not_fit_is_recorded_and_the_others_go_on() {
-        let formats = [Format::Dia, Format::Coo, Format::CsrAutomatic];
+        let formats = [Format::Dia, Format::COO, Format::CSR_AUTOMATIC];
         let entry = entry(&Emulated::new(0), "uniform:rows=300,per-row=5", &formats, false);
         let dia = &entry.spmv["dia"];
         assert!(!dia.completed && dia.error.as_ref().unwrap().contains("DIA would take"), "{dia:?}");

@@ -147,7 +147,7 @@ impl<'a> Blocked<'a> {
 fn timed(entry: &Entry) -> impl Iterator<Item = (Format, &Run, f64)> {
     let own = entry.spmv.iter().filter(|(_, run)| !run.is_peer());
     own.filter_map(|(name, run)| {
-        let format = name.parse().ok().filter(|&format| format != Format::CsrAutomatic)?;
+        let format = name.parse().ok().filter(|&format| format != Format::CSR_AUTOMATIC)?;
         Some((format, run, run.seconds()?))
     })
 }
@@ -200,7 +200,7 @@ impl Accuracy {
             ("auto, 3 measured", best_of(3)),
             ("the least bytes", least_bytes),
             ("csr-vector", seconds(unit)),
-            ("csr-automatic (Anzt et al. 2020, Algorithm 2)", seconds(analysis.resolve(Format::CsrAutomatic))),
+            ("csr-automatic (Anzt et al. 2020, Algorithm 2)", seconds(analysis.resolve(Format::CSR_AUTOMATIC))),
             ("hyb-bell-garland (Bell & Garland 2009, §3.5)", hyb),
             ("bellpack by its model (Choi, Singh & Vuduc 2010, §6)", bellpack),
             ("bellpack of the best size", best_bellpack),

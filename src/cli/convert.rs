@@ -48,17 +48,17 @@ fn format_parser() -> impl TypedValueParser<Value = Format> {
     let csr = PossibleValue::new(CSR);
     let names = Format::ALL.iter().enumerate().map(|(place, format)| {
         // Of formats that share their storage, the help shows the first.
-        let shown = Format::ALL[..place].iter().chain([&Format::CsrScalar]).all(|f| f.storage() != format.storage());
+        let shown = Format::ALL[..place].iter().chain([&Format::CSR_SCALAR]).all(|f| f.storage() != format.storage());
         PossibleValue::new(format.name()).hide(!shown)
     });
     PossibleValuesParser::new(std::iter::once(csr).chain(names))
-        .try_map(|name| if name == CSR { Ok(Format::CsrScalar) } else { name.parse() })
+        .try_map(|name| if name == CSR { Ok(Format::CSR_SCALAR) } else { name.parse() })
 }
 
 pub fn convert(arguments: &Arguments) -> Result<(), Error> {
     let kind = FileKind::of_name(&arguments.output)?;
-    let format = arguments.format.unwrap_or(Format::CsrScalar);
-    if kind != FileKind::Container && format.storage() != Format::CsrScalar.storage() {
+    let format = arguments.format.unwrap_or(Format::CSR_SCALAR);
+    if kind != FileKind::Container && format.storage() != Format::CSR_SCALAR.storage() {
         let reason =
             format!("--format {format} needs a file whose name ends in .wspmv: only that has a storage format");
         return Err(Error::Usage(reason));

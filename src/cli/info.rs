@@ -202,7 +202,7 @@ impl Size {
     /// The size with values of `V`.
     fn new<V: Real>(format: Format, matrix: &Csr<f64>) -> Self {
         let bytes = format.bytes::<_, V>(matrix);
-        let csr = Format::CsrScalar.bytes::<_, V>(matrix);
+        let csr = Format::CSR_SCALAR.bytes::<_, V>(matrix);
         let refused = !FillLimit::default().allows(bytes, csr);
         Self { bytes, times_csr: bytes as f64 / csr as f64, refused }
     }

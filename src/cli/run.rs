@@ -8,7 +8,7 @@ use clap::ValueEnum;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use lab::vectors::random_vector;
 use warp_spmv::executor::{Executor, ExecutorName, Visitor};
-use warp_spmv::format::{FillLimit, Lanes, Matrix};
+use warp_spmv::format::{FillLimit, Matrix};
 use warp_spmv::io::write_vector;
 use warp_spmv::verify::{Exact, Verification, exact, verify};
 use warp_spmv::{Csr, Format, Plan, Real, Vector};
@@ -30,7 +30,7 @@ Examples:
   warp-spmv run pareto:rows=1000,k=2 --executor emulated --json";
 
 /// The format that is taken unless another is asked for, and whose time conversions are compared with.
-pub const DEFAULT_FORMAT: Format = Format::CsrVector(Lanes::Automatic);
+pub const DEFAULT_FORMAT: Format = Format::CSR_VECTOR;
 
 /// Untimed multiplications before the timed ones.
 const WARM_UPS: usize = 5;

@@ -29,7 +29,7 @@ fn multiply<E: Executor>(executor: &E) -> Result<Vec<f64>, Error> {
     let matrix = matrix();
     let x = executor.upload(vec![1.0; matrix.columns()])?;
     let mut y = executor.zeros(matrix.rows())?;
-    Plan::new(executor, matrix, Format::CsrVector(warp_spmv::format::Lanes::Automatic))?.apply(1.0, &x, 0.0, &mut y)?;
+    Plan::new(executor, matrix, Format::CSR_VECTOR)?.apply(1.0, &x, 0.0, &mut y)?;
     executor.download(&y)
 }
 
@@ -129,7 +129,7 @@ fn drop_while_used_by(own: &Cuda, executor: &Cuda) {
     let matrix: Csr<f64> = "stencil:5:1500x1500".parse::<Generator>().unwrap().generate().unwrap();
     let (rows, columns) = (matrix.rows(), matrix.columns());
     let row_sum = |row: usize| matrix.row(row).map(|(_, value)| value).sum::<f64>();
-    let mut plan = Plan::new(executor, matrix.clone(), Format::CsrMergePath).unwrap();
+    let mut plan = Plan::new(executor, matrix.clone(), Format::CSR_MERGE_PATH).unwrap();
     let mut sums: Vec<_> = (0..3).map(|_| executor.zeros(rows).unwrap()).collect();
     for number in 1..=20 {
         let y = &mut sums[number % 3];
@@ -171,10 +171,10 @@ fn check_arrays_of_others(gpu: &Cuda) {
     let foreign = |result: Result<(), Error>| matches!(result, Err(Error::Foreign { .. }));
     let csr = || matrix().upload(&other).unwrap();
     assert!(foreign(
-        Plan::from_converted(gpu, Matrix::Csr(csr()), Format::CsrScalar)
+        Plan::from_converted(gpu, Matrix::Csr(csr()), Format::CSR_SCALAR)
             .and_then(|mut plan| { plan.apply(1.0, &mine, 0.0, &mut y) })
     ));
-    assert!(foreign(csr().convert(gpu, Format::SellP, FillLimit::default()).map(drop)));
+    assert!(foreign(csr().convert(gpu, Format::SELL_P, FillLimit::default()).map(drop)));
     assert!(foreign(csr().duplicate(gpu).map(drop)));
     assert!(foreign(gpu.download(&theirs).map(drop)));
     assert!(foreign(gpu.duplicate(&theirs).map(drop)));
@@ -215,7 +215,7 @@ fn fail_in_a_kernel() {
     let array = gpu.upload(vec![1.0f64; 100]).unwrap();
     let x = gpu.upload(vec![1.0; matrix().columns()]).unwrap();
     let mut y = gpu.zeros(matrix().rows()).unwrap();
-    let mut plan = Plan::new(&gpu, matrix(), Format::SellP).unwrap();
+    let mut plan = Plan::new(&gpu, matrix(), Format::SELL_P).unwrap();
     let Place::Device(owner) = array.global().place() else { panic!("the array is on the GPU") };
     let nothing = GlobalMut::from_device(1 << 46, 1 << 20, owner);
     let kernel = Scale { count: 1 << 20, beta: 2.0f64, y: nothing };

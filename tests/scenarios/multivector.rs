@@ -64,7 +64,7 @@ fn check_vectors<T: Real, E: Executor>(
         let (x, y) = (vector_of(x, matrix.columns()), vector_of(y, matrix.rows()));
         let exact = exact(matrix, alpha, &x, beta, &y).unwrap();
         // Whatever the format, a lane or a thread has one chain for each row.
-        let result = verify(&vector_of(&computed, matrix.rows()), &exact, Format::CsrScalar).unwrap();
+        let result = verify(&vector_of(&computed, matrix.rows()), &exact, Format::CSR_SCALAR).unwrap();
         assert!(
             result.passed(),
             "{name}, {format}, {}, {shape:?}, vector {vector}, β {beta}: {result:?}",

@@ -237,7 +237,7 @@ fn check_one<T: Real, E: Executor>(
         let verification = match operation {
             0 => verify(&computed, &expected, plan.format()),
             // Several vectors have one chain of additions for each element.
-            1 => verify(&computed, &expected, Format::CsrScalar),
+            1 => verify(&computed, &expected, Format::CSR_SCALAR),
             _ => verify_transposed(&computed, &expected),
         }
         .map_err(failed)?;

@@ -3,7 +3,6 @@
 use std::thread;
 
 use warp_spmv::executor::Executor;
-use warp_spmv::format::HybSplit;
 use warp_spmv::synthetic::Generator;
 use warp_spmv::{Csr, Format, Plan};
 
@@ -12,24 +11,21 @@ use super::Numbers;
 /// Threads that multiply at the same time.
 pub const THREADS: usize = 16;
 
-const FORMATS: &[Format] = &[
-    Format::CsrScalar,
-    Format::CsrLoadBalanced,
-    Format::SellP,
-    Format::Sell16,
-    Format::Coo,
-    Format::Coo16,
-    Format::Hyb(HybSplit::Automatic),
-    Format::CmrsPadded,
-];
+/// One format for each storage without blocks or diagonals, and one that shares out the entries of CSR.
+fn formats() -> Vec<Format> {
+    let mut formats: Vec<_> = Format::STANDARD.iter().copied().filter(|format| !format.sums_duplicates()).collect();
+    formats.dedup_by_key(|format| format.storage());
+    formats.push(Format::CSR_LOAD_BALANCED);
+    formats
+}
 
 /// Makes plans on an executor and multiplies with them `times` times; gives the bits of the results, each of which is
 /// that of its first time.
 fn multiply<E: Executor>(executor: &E, matrix: &Csr<f64>, times: usize) -> Vec<Vec<u64>> {
     let x = executor.upload(Numbers::new(31).vector(matrix.columns())).unwrap();
-    FORMATS
-        .iter()
-        .map(|&format| {
+    formats()
+        .into_iter()
+        .map(|format| {
             let mut plan = Plan::new(executor, matrix.clone(), format).unwrap();
             let mut once = || {
                 let mut y = executor.zeros(matrix.rows()).unwrap();
@@ -59,7 +55,7 @@ pub fn check_threads<E: Executor>(make: impl Fn() -> E + Sync, times: usize) {
     });
     // One plan that threads take by turns, as only a lock lets them.
     let x = shared.upload(Numbers::new(31).vector(matrix.columns())).unwrap();
-    let plan = std::sync::Mutex::new(Plan::new(&shared, matrix.clone(), FORMATS[0]).unwrap());
+    let plan = std::sync::Mutex::new(Plan::new(&shared, matrix.clone(), formats()[0]).unwrap());
     let results: Vec<_> = thread::scope(|scope| {
         let threads: Vec<_> = (0..THREADS)
             .map(|_| {

@@ -20,7 +20,7 @@ pub fn solve_block<T: Real, E: Executor>(
     options: Options,
 ) -> (Report, Vec<T>) {
     let plan =
-        |matrix: &Csr<T>| Columnwise::new(Plan::new(executor, matrix.clone(), Format::CsrScalar).unwrap(), columns);
+        |matrix: &Csr<T>| Columnwise::new(Plan::new(executor, matrix.clone(), Format::CSR_SCALAR).unwrap(), columns);
     let (mut operator, mut preconditioner) = (plan(matrix), preconditioner.map(plan));
     let (b, mut x) = (executor.upload(b.to_vec()).unwrap(), executor.zeros(b.len()).unwrap());
     let solver = Solver::new(executor, &mut operator).options(options);
@@ -62,7 +62,7 @@ pub fn eigenpairs<T: Real, E: Executor>(
     pairs: usize,
     single: bool,
 ) -> (EigenReport, Vec<T>) {
-    let (rows, format) = (matrix.rows(), Format::CsrScalar);
+    let (rows, format) = (matrix.rows(), Format::CSR_SCALAR);
     let mut plan = Plan::new(executor, matrix.clone(), format).unwrap();
     let mut preconditioner = preconditioner.map(|matrix| Plan::new(executor, matrix.clone(), format).unwrap());
     let preconditioner = preconditioner.as_mut().map(|plan| plan as &mut dyn Operator<T, E>);
@@ -120,7 +120,7 @@ pub fn check_power<T: Real, E: Executor>(executor: &E) {
     let dominant = |sign: f64| diagonal::<T>(&[1.0, -0.5, 3.0 * sign, 2.0, 0.0, 1.5]);
     for (matrix, expected) in [(dominant(1.0), 3.0), (dominant(-1.0), -3.0)] {
         for begin in [vec![T::ZERO; 6], vec![T::ONE; 6]] {
-            let mut plan = Plan::new(executor, matrix.clone(), Format::CsrScalar).unwrap();
+            let mut plan = Plan::new(executor, matrix.clone(), Format::CSR_SCALAR).unwrap();
             let mut x = executor.upload(begin).unwrap();
             let options = options::<T>();
             let report = power_iteration(executor, &mut plan, &mut x, &options, None).unwrap();
@@ -179,7 +179,7 @@ pub fn check_pagerank<T: Real, E: Executor>(executor: &E) {
     let options =
         Options { relative_tolerance: if T::PRECISION == "float32" { 1e-6 } else { 1e-12 }, ..Options::default() };
     let weights: Vec<T> = (0..150).map(|vertex| T::from_f64((vertex % 5) as f64)).collect();
-    for format in [Format::CsrScalar, Format::SellP, Format::Coo] {
+    for format in [Format::CSR_SCALAR, Format::SELL_P, Format::COO] {
         let mut pagerank = Pagerank::new(executor, &graph, format).unwrap();
         for (damping, personalization) in [(0.85, None), (0.85, Some(&weights[..])), (0.5, None), (0.0, None)] {
             let place = format!("{format}, {}, damping {damping}", T::PRECISION);

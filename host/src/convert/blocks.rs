@@ -20,7 +20,7 @@ const WORD_BITS: usize = u32::BITS as usize;
 const LONGEST_ROW: u32 = 1024;
 
 /// The blocks of a matrix with sorted rows.
-pub(super) struct Blocks<'a, T: Real, K: KernelExecutor> {
+pub(crate) struct Blocks<'a, T: Real, K: KernelExecutor> {
     executor: &'a K,
     matrix: &'a Csr<T, K::Memory>,
     size: BlockSize,
@@ -161,7 +161,7 @@ impl<K: KernelExecutor> Marks<K> {
 }
 
 /// How the rows of all blocks are shared out, each in one or more parts.
-pub(super) struct Items<K: KernelExecutor> {
+pub(crate) struct Items<K: KernelExecutor> {
     /// Where those of each block row begin.
     pub offsets: Array<K, u32>,
     /// Their number.

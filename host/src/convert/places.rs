@@ -7,7 +7,7 @@ use crate::error::Error;
 use crate::executor::KernelExecutor;
 
 /// How many places the warps of one launch have filled: an element for each warp.
-pub(super) struct Filled<'e, K: KernelExecutor> {
+pub(crate) struct Filled<'e, K: KernelExecutor> {
     executor: &'e K,
     /// What each warp writes its count to.
     pub counts: Array<K, u32>,

@@ -9,7 +9,7 @@ use crate::memory::Buffer;
 
 /// The number at `place`, counted from 0, of all numbers in order: the largest if there are not so many, and 0 if there
 /// is none. Each pass over the numbers leaves a 32nd of the range; takes 128 bytes for each warp.
-pub(super) fn number_at<K: KernelExecutor>(executor: &K, numbers: &Array<K, u32>, place: usize) -> Result<u32, Error> {
+pub(crate) fn number_at<K: KernelExecutor>(executor: &K, numbers: &Array<K, u32>, place: usize) -> Result<u32, Error> {
     let Some(last) = numbers.len().checked_sub(1) else { return Ok(0) };
     let mut place = place.min(last);
     let bits = u32::BITS - largest(executor, numbers)?.leading_zeros();

@@ -11,7 +11,7 @@ use crate::memory::Buffer;
 use crate::real::Real;
 
 /// Where the rows are.
-pub(super) struct Slices<'a, K: KernelExecutor> {
+pub(crate) struct Slices<'a, K: KernelExecutor> {
     pub rows: usize,
     /// Rows of a slice.
     pub size: usize,
@@ -24,7 +24,7 @@ pub(super) struct Slices<'a, K: KernelExecutor> {
 }
 
 /// The column and the value of each place.
-pub(super) struct Places<T: Real, K: KernelExecutor> {
+pub(crate) struct Places<T: Real, K: KernelExecutor> {
     pub column_indices: Array<K, u32>,
     pub values: Array<K, T>,
 }

@@ -14,7 +14,7 @@ use crate::spmv::Intervals;
 
 /// The same matrix with its rows sorted. Where they are already, nothing is done but to look; else it takes a second
 /// copy of the entries, and passes over those of rows of n entries log2(n / 32) + 1 times.
-pub(super) fn sorted<T: Real, K: KernelExecutor>(
+pub(crate) fn sorted<T: Real, K: KernelExecutor>(
     executor: &K,
     matrix: Csr<T, K::Memory>,
 ) -> Result<Csr<T, K::Memory>, Error> {

@@ -9,7 +9,7 @@ macro_rules! each_width {
         }
     };
 }
-pub(super) use each_width;
+pub(crate) use each_width;
 
 /// Makes offsets of the same width: the expression gives the new array.
 macro_rules! same_width {
@@ -20,4 +20,4 @@ macro_rules! same_width {
         }
     };
 }
-pub(super) use same_width;
+pub(crate) use same_width;

@@ -74,6 +74,12 @@ impl Parameter for BlockSize {
     }
 }
 
+/// The size of blocks that a file holds.
+pub(super) fn block_size(rows: usize, columns: usize) -> Result<BlockSize, String> {
+    BlockSize::from_sides(rows, columns)
+        .ok_or_else(|| format!("blocks of {rows} x {columns}, which is no size of them"))
+}
+
 impl BlockSize {
     /// The size with so many rows and columns, if it is one.
     pub fn from_sides(rows: usize, columns: usize) -> Option<Self> {

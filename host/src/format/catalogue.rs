@@ -1,264 +1,119 @@
-//! Every format that there is, by name.
+//! Every format by name, and what each says of itself.
 
 use std::fmt;
 use std::str::FromStr;
 
-use super::{BlockSize, Csr, HybSplit, Slicing, StripHeight};
-use super::{bcsr, bellpack, cmrs, cmrs_padded, coo, coo_16, dia, ell, hyb, sell_16, sell_p};
+use cuda_std::launch::Launch;
+
+use super::formats::{formats, strategy_of, with_strategy, with_strategy_and_matrix};
+use super::strategy::Strategy;
+use super::{
+    BlockSize, CooStrategy, Csr, CsrStrategy, EllStrategy, FillLimit, HybSplit, Matrix, SellPStrategy, StripHeight,
+};
+use crate::device::Device;
 use crate::error::Error;
+use crate::executor::operation::KernelExecutor;
+use crate::memory::{HostMemory, Memory};
 use crate::real::Real;
+use crate::select::analysis::Analysis;
+use crate::select::costs::{Costs, Exclusion, Shape, Stored};
+use crate::select::machine::Machine;
+use crate::spmv::multivector::Tiles;
+use crate::spmv::{HostOperands, Room, Vectors};
 
-/// How a matrix is stored and multiplied: a storage format with the strategy that its kernel follows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Format {
-    /// CSR, one thread a row.
-    CsrScalar,
-    /// CSR, several lanes a row.
-    CsrVector(Lanes),
-    /// CSR, equal shares of the entries for all warps.
-    CsrLoadBalanced,
-    /// CSR, equal shares of rows and entries for all warps.
-    CsrMergePath,
-    /// CSR, equal tiles of rows and entries for all blocks, several lanes a row.
-    CsrTiled,
-    /// CSR, one thread a row or load-balanced, as [`resolve`](Format::resolve) decides.
-    CsrAutomatic,
-    /// Diagonals, one thread a row.
-    Dia,
-    /// ELLPACK, one thread a row.
-    Ell,
-    /// ELLPACK, several threads a row where rows are few and long.
-    EllSubwarp,
-    /// Sliced ELLPACK, [`Slicing::UNSORTED`], one thread a row.
-    SellP,
-    /// Sliced ELLPACK, [`Slicing::SORTED`], one thread a row.
-    SellPSorted,
-    /// Sliced ELLPACK whose columns are 16-bit offsets, one warp a slice of 64 rows.
-    Sell16,
-    /// CSR of dense blocks, several lanes a block row.
-    Bcsr(BlockSize),
-    /// Sorted and partitioned ELLPACK of dense blocks, one thread a block row.
-    Bellpack(BlockSize),
-    /// Coordinates, segmented reduction.
-    Coo,
-    /// Coordinates, segmented reduction with atomic additions. Not [reproducible](Format::reproducible).
-    CooAtomic,
-    /// Coordinates of 16 bits in tiles, all products before the sums: for large matrices whose columns have no order. Where
-    /// there are many columns, a block needs 96 KB of shared memory: compute capability 8.0 has them, 7.5 does not.
-    Coo16,
-    /// ELLPACK for the first entries of each row, coordinates for the rest.
-    Hyb(HybSplit),
-    /// Compressed multirow storage, one warp a strip of rows; the entries of a strip are sorted by column.
-    Cmrs(StripHeight),
-    /// Compressed multirow storage with padding, for a kernel with fewer partial sums.
-    CmrsPadded,
-    /// Whichever of the others is the fastest for a matrix on a device, as [`select`](crate::select) finds out. A
-    /// [`Plan`](crate::Plan) takes it, and is one of those then.
-    Auto,
+/// Makes a list of all formats of the strategies' lists of a name, storage after storage.
+macro_rules! list_formats {
+    ($LIST:ident, $OF_STRATEGY:ident, [$($(#[$condition:meta])* $Name:ident $(($payload:ident))? = $module:ident,)*]) => {
+        const $LIST: &[Format] = {
+            const LENGTH: usize = {
+                let mut length = 0;
+                $($(#[$condition])* {
+                    length += super::$module::Strategy::$OF_STRATEGY.len();
+                })*
+                length
+            };
+            let mut list = [Format::Auto; LENGTH];
+            let mut next = 0;
+            $($(#[$condition])* {
+                let strategies = super::$module::Strategy::$OF_STRATEGY;
+                let mut place = 0;
+                while place < strategies.len() {
+                    list[next] = Format::$Name $(({ let $payload = strategies[place].0; $payload }))?;
+                    place += 1;
+                    next += 1;
+                }
+            })*
+            &{ list }
+        };
+    };
 }
 
-/// How many lanes of a warp work on one row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Lanes {
-    /// Chosen from the mean row length.
-    Automatic,
-    /// 2 lanes.
-    L2,
-    /// 4 lanes.
-    L4,
-    /// 8 lanes.
-    L8,
-    /// 16 lanes.
-    L16,
-    /// The whole warp.
-    L32,
+macro_rules! define_format {
+    ([$($(#[$condition:meta])* $Name:ident $(($payload:ident: $Payload:ty))? = $module:ident $about:literal,)*]) => {
+        /// How a matrix is stored and multiplied: a storage, and with it a strategy or parameters where there are several.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        pub enum Format {
+            $(#[doc = $about] $(#[$condition])* $Name $(($Payload))?,)*
+            /// Whichever of the others is the fastest for a matrix on a device, as [`select`](crate::select) finds out. A
+            /// [`Plan`](crate::Plan) takes it, and is one of those then.
+            Auto,
+        }
+
+        list_formats!(ALL_FORMATS, ALL, [$($(#[$condition])* $Name $(($payload))? = $module,)*]);
+        list_formats!(STANDARD_FORMATS, STANDARD, [$($(#[$condition])* $Name $(($payload))? = $module,)*]);
+    };
 }
 
-/// With more rows than this, [`Format::CsrAutomatic`] is load-balanced (Anzt et al. 2020, Algorithm 2).
-const BALANCED_ROWS: usize = 1_000_000;
-
-/// With a row of more entries than this, [`Format::CsrAutomatic`] is load-balanced.
-const BALANCED_ROW_LENGTH: usize = 64;
+formats!([define_format] {});
 
 impl Format {
-    /// Every format but [`Auto`](Self::Auto), which is none of its own. What is not here, no test and no command sees.
-    pub const ALL: &[Self] = &[
-        Self::CsrScalar,
-        Self::CsrVector(Lanes::Automatic),
-        Self::CsrVector(Lanes::L2),
-        Self::CsrVector(Lanes::L4),
-        Self::CsrVector(Lanes::L8),
-        Self::CsrVector(Lanes::L16),
-        Self::CsrVector(Lanes::L32),
-        Self::CsrLoadBalanced,
-        Self::CsrMergePath,
-        Self::CsrTiled,
-        Self::CsrAutomatic,
-        Self::Dia,
-        Self::Ell,
-        Self::EllSubwarp,
-        Self::SellP,
-        Self::SellPSorted,
-        Self::Sell16,
-        Self::Bcsr(BlockSize::B1x2),
-        Self::Bcsr(BlockSize::B2x2),
-        Self::Bcsr(BlockSize::B2x3),
-        Self::Bcsr(BlockSize::B3x2),
-        Self::Bcsr(BlockSize::B3x3),
-        Self::Bcsr(BlockSize::B3x4),
-        Self::Bcsr(BlockSize::B4x4),
-        Self::Bcsr(BlockSize::B5x5),
-        Self::Bcsr(BlockSize::B6x6),
-        Self::Bcsr(BlockSize::B7x7),
-        Self::Bcsr(BlockSize::B8x8),
-        Self::Bellpack(BlockSize::B1x2),
-        Self::Bellpack(BlockSize::B2x2),
-        Self::Bellpack(BlockSize::B2x3),
-        Self::Bellpack(BlockSize::B3x2),
-        Self::Bellpack(BlockSize::B3x3),
-        Self::Bellpack(BlockSize::B3x4),
-        Self::Bellpack(BlockSize::B4x4),
-        Self::Bellpack(BlockSize::B5x5),
-        Self::Bellpack(BlockSize::B6x6),
-        Self::Bellpack(BlockSize::B7x7),
-        Self::Bellpack(BlockSize::B8x8),
-        Self::Coo,
-        Self::CooAtomic,
-        Self::Coo16,
-        Self::Hyb(HybSplit::SmallestStorage),
-        Self::Hyb(HybSplit::BellGarland),
-        Self::Hyb(HybSplit::COLUMN_LIMIT),
-        Self::Hyb(HybSplit::IMBALANCE_LIMIT),
-        Self::Hyb(HybSplit::IMBALANCE_BOUNDED),
-        Self::Hyb(HybSplit::Automatic),
-        Self::Cmrs(StripHeight::Automatic),
-        Self::Cmrs(StripHeight::H4),
-        Self::Cmrs(StripHeight::H6),
-        Self::Cmrs(StripHeight::H8),
-        Self::Cmrs(StripHeight::H12),
-        Self::Cmrs(StripHeight::H16),
-        Self::CmrsPadded,
-    ];
+    /// Every format but [`Auto`](Self::Auto), which is none of its own, with its strategies and parameters that have names.
+    pub const ALL: &[Self] = ALL_FORMATS;
+
+    /// Formats that stand for all where trying all would take too long: each way to store a matrix and to multiply it,
+    /// without all block sizes, strip heights and splits.
+    pub const STANDARD: &[Self] = STANDARD_FORMATS;
 
     /// The name, as [`FromStr`] takes it; parameters that a name does not tell are the default ones there.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::CsrScalar => "csr-scalar",
-            Self::CsrVector(Lanes::Automatic) => "csr-vector",
-            Self::CsrVector(Lanes::L2) => "csr-vector-2",
-            Self::CsrVector(Lanes::L4) => "csr-vector-4",
-            Self::CsrVector(Lanes::L8) => "csr-vector-8",
-            Self::CsrVector(Lanes::L16) => "csr-vector-16",
-            Self::CsrVector(Lanes::L32) => "csr-vector-32",
-            Self::CsrLoadBalanced => "csr-load-balanced",
-            Self::CsrMergePath => "csr-merge-path",
-            Self::CsrTiled => "csr-tiled",
-            Self::CsrAutomatic => "csr-automatic",
-            Self::Dia => "dia",
-            Self::Ell => "ell",
-            Self::EllSubwarp => "ell-subwarp",
-            Self::SellP => "sell-p",
-            Self::SellPSorted => "sell-p-sorted",
-            Self::Sell16 => "sell-16",
-            Self::Bcsr(size) => size.names().bcsr,
-            Self::Bellpack(size) => size.names().bellpack,
-            Self::Coo => "coo",
-            Self::CooAtomic => "coo-atomic",
-            Self::Coo16 => "coo-16",
-            Self::Hyb(HybSplit::SmallestStorage) => "hyb",
-            Self::Hyb(HybSplit::BellGarland) => "hyb-bell-garland",
-            Self::Hyb(HybSplit::ColumnLimit(_)) => "hyb-column-limit",
-            Self::Hyb(HybSplit::ImbalanceLimit(_)) => "hyb-imbalance-limit",
-            Self::Hyb(HybSplit::ImbalanceBounded { .. }) => "hyb-imbalance-bounded",
-            Self::Hyb(HybSplit::Automatic) => "hyb-automatic",
-            Self::Cmrs(StripHeight::Automatic) => "cmrs",
-            Self::Cmrs(StripHeight::H4) => "cmrs-4",
-            Self::Cmrs(StripHeight::H6) => "cmrs-6",
-            Self::Cmrs(StripHeight::H8) => "cmrs-8",
-            Self::Cmrs(StripHeight::H12) => "cmrs-12",
-            Self::Cmrs(StripHeight::H16) => "cmrs-16",
-            Self::CmrsPadded => "cmrs-padded",
-            Self::Auto => "auto",
-        }
+        with_strategy!(self, strategy => strategy.name(), auto => "auto")
     }
 
     /// The name of the storage format alone: formats that share it share their arrays.
     pub fn storage(self) -> &'static str {
-        match self {
-            Self::CsrScalar
-            | Self::CsrVector(_)
-            | Self::CsrLoadBalanced
-            | Self::CsrMergePath
-            | Self::CsrTiled
-            | Self::CsrAutomatic => "CSR",
-            Self::Dia => "DIA",
-            Self::Ell | Self::EllSubwarp => "ELL",
-            Self::SellP => "SELL-P",
-            Self::SellPSorted => "SELL-P, sorted",
-            Self::Sell16 => "SELL-16",
-            Self::Bcsr(size) => size.names().bcsr_storage,
-            Self::Bellpack(size) => size.names().bellpack_storage,
-            Self::Coo | Self::CooAtomic => "COO",
-            Self::Coo16 => "COO-16",
-            Self::Hyb(HybSplit::SmallestStorage) => "HYB",
-            Self::Hyb(HybSplit::BellGarland) => "HYB, Bell-Garland",
-            Self::Hyb(HybSplit::ColumnLimit(_)) => "HYB, column limit",
-            Self::Hyb(HybSplit::ImbalanceLimit(_)) => "HYB, imbalance limit",
-            Self::Hyb(HybSplit::ImbalanceBounded { .. }) => "HYB, imbalance-bounded",
-            Self::Hyb(HybSplit::Automatic) => "HYB, automatic",
-            Self::Cmrs(StripHeight::Automatic) => "CMRS",
-            Self::Cmrs(StripHeight::H4) => "CMRS, 4 rows",
-            Self::Cmrs(StripHeight::H6) => "CMRS, 6 rows",
-            Self::Cmrs(StripHeight::H8) => "CMRS, 8 rows",
-            Self::Cmrs(StripHeight::H12) => "CMRS, 12 rows",
-            Self::Cmrs(StripHeight::H16) => "CMRS, 16 rows",
-            Self::CmrsPadded => "CMRS, padded",
-            Self::Auto => "any",
-        }
+        with_strategy!(self, strategy => strategy.storage(), auto => "any")
     }
 
     /// Whether a place of the format stands for a row and a column, so that it can hold one entry only: the conversion
     /// then sums duplicates in their order, and what comes back has sorted rows.
     pub fn sums_duplicates(self) -> bool {
-        matches!(self, Self::Dia | Self::Bcsr(_) | Self::Bellpack(_))
+        with_strategy!(self, strategy => strategy.sums_duplicates(), auto => false)
     }
 
     /// Whether the entries of a row come back to CSR sorted by column, and those of one column in the order that they
     /// had. With any other format they keep the order of CSR.
     pub fn sorts_rows(self) -> bool {
-        self.sums_duplicates() || matches!(self, Self::Cmrs(_) | Self::Coo16)
+        with_strategy!(self, strategy => strategy.sorts_rows(), auto => false)
     }
 
     /// Whether the same call gives the same bits every time on the same device, on every executor.
     pub fn reproducible(self) -> bool {
         // The tests hold every format to its label, under many schedules of the emulator.
-        !matches!(self, Self::CooAtomic)
+        with_strategy!(self, strategy => strategy.reproducible(), auto => true)
     }
 
     /// Whether [`Plan::apply_multivector`](crate::Plan::apply_multivector) works in this format, on every executor: in
     /// all of CSR, COO, SELL-P and BCSR. The reference executor does it in any format. The result has the same bits
     /// every time.
     pub fn multiplies_multivectors(self) -> bool {
-        self.multiplies_transposed() || matches!(self, Self::SellP | Self::SellPSorted | Self::Bcsr(_))
+        with_strategy!(self, strategy => strategy.multiplies_multivectors(), auto => false)
     }
 
     /// Whether [`Plan::apply_transposed`](crate::Plan::apply_transposed) works in this format, on every executor: in
     /// all of CSR and COO. The reference executor does it in any format.
     pub fn multiplies_transposed(self) -> bool {
-        match self {
-            Self::CsrScalar
-            | Self::CsrVector(_)
-            | Self::CsrLoadBalanced
-            | Self::CsrMergePath
-            | Self::CsrTiled
-            | Self::CsrAutomatic => true,
-            Self::Coo | Self::CooAtomic => true,
-            Self::Dia | Self::Ell | Self::EllSubwarp | Self::SellP | Self::SellPSorted | Self::Sell16 => false,
-            Self::Coo16 | Self::Bcsr(_) | Self::Bellpack(_) | Self::Hyb(_) => false,
-            Self::Cmrs(_) | Self::CmrsPadded => false,
-            // Not whatever is chosen.
-            Self::Auto => false,
-        }
+        with_strategy!(self, strategy => strategy.multiplies_transposed(), auto => false)
     }
 
     /// Whether [`Plan::apply_transposed`](crate::Plan::apply_transposed) gives the same bits every time on the same
@@ -268,21 +123,26 @@ impl Format {
         !self.multiplies_transposed()
     }
 
-    /// The format that this one stands for with `matrix`: [`CsrAutomatic`](Self::CsrAutomatic) is
-    /// [`CsrLoadBalanced`](Self::CsrLoadBalanced) for more than 10^6 rows or a row of more than 64 entries, otherwise
-    /// [`CsrScalar`](Self::CsrScalar) (Anzt et al. 2020, Algorithm 2); any other format is itself, and so is
+    /// The format that this one stands for with `matrix`: [`CSR_AUTOMATIC`](Self::CSR_AUTOMATIC) is
+    /// [`CSR_LOAD_BALANCED`](Self::CSR_LOAD_BALANCED) for more than 10^6 rows or a row of more than 64 entries, otherwise
+    /// [`CSR_SCALAR`](Self::CSR_SCALAR) (Anzt et al. 2020, Algorithm 2); any other format is itself, and so is
     /// [`Auto`](Self::Auto), which depends on the device. O(rows).
     pub fn resolve<T: Real>(self, matrix: &Csr<T>) -> Self {
         self.resolved_by(matrix.rows(), || matrix.longest_row())
     }
 
-    /// [`resolve`](Self::resolve) from what it depends on.
-    pub(crate) fn resolved_by(self, rows: usize, longest_row: impl FnOnce() -> usize) -> Self {
-        match self {
-            Self::CsrAutomatic if rows > BALANCED_ROWS || longest_row() > BALANCED_ROW_LENGTH => Self::CsrLoadBalanced,
-            Self::CsrAutomatic => Self::CsrScalar,
-            format => format,
-        }
+    /// Bytes that the arrays of `matrix` take in this format with values of `V`; of [`Auto`](Self::Auto) those of CSR,
+    /// which it starts from. Nothing is converted. O(rows), but for DIA O(nnz + rows + columns), with blocks
+    /// O(nnz log(longest row)), and for SELL-16 up to 64 nnz.
+    pub fn bytes<T: Real, V: Real>(self, matrix: &Csr<T>) -> u128 {
+        with_strategy!(self, strategy => strategy.bytes::<T, V>(matrix), auto => matrix.bytes_with::<V>())
+    }
+
+    /// The longest chain of additions that any product of a row of `length` entries goes through, on any executor:
+    /// the k of the error bound γ_k, before the roundings of the product itself, of α and of β.
+    pub fn longest_chain(self, length: usize) -> usize {
+        // Auto is any of those that it stands for.
+        with_strategy!(self, strategy => strategy.longest_chain(length), auto => length)
     }
 
     /// That this format is none of its own, where one is needed.
@@ -290,36 +150,206 @@ impl Format {
         Error::structure(self.storage(), format!("{self} stands for other formats, and none was chosen"))
     }
 
-    /// Bytes that the arrays of `matrix` take in this format with values of `V`; of [`Auto`](Self::Auto) those of CSR,
-    /// which it starts from. Nothing is converted. O(rows), but for DIA O(nnz + rows + columns), with blocks
-    /// O(nnz log(longest row)), and for SELL-16 up to 64 nnz.
-    pub fn bytes<T: Real, V: Real>(self, matrix: &Csr<T>) -> u128 {
+    /// That a matrix is stored for another format.
+    fn not_stored_so(self) -> Error {
         match self {
-            Self::CsrScalar
-            | Self::CsrVector(_)
-            | Self::CsrLoadBalanced
-            | Self::CsrMergePath
-            | Self::CsrTiled
-            | Self::CsrAutomatic
-            | Self::Auto => matrix.bytes_with::<V>(),
-            Self::Dia => dia::predicted_bytes::<T, V>(matrix),
-            Self::Ell | Self::EllSubwarp => ell::ell_bytes::<V>(matrix.rows(), matrix.longest_row()),
-            Self::SellP => sell_p::predicted_bytes::<T, V>(matrix, Slicing::UNSORTED),
-            Self::SellPSorted => sell_p::predicted_bytes::<T, V>(matrix, Slicing::SORTED),
-            Self::Sell16 => sell_16::predicted_bytes::<T, V>(matrix),
-            Self::Bcsr(size) => bcsr::bcsr_bytes::<T, V>(matrix, size),
-            Self::Bellpack(size) => bellpack::bellpack_bytes::<T, V>(matrix, size),
-            Self::Coo | Self::CooAtomic => coo::coo_bytes::<V>(matrix.nnz()),
-            Self::Coo16 => coo_16::predicted_bytes::<T, V>(matrix),
-            Self::Hyb(split) => hyb::hyb_bytes::<T, V>(matrix, split),
-            Self::Cmrs(height) => {
-                let height = height.rows::<V>(matrix.rows(), matrix.nnz());
-                cmrs::cmrs_bytes::<V>(matrix.rows(), matrix.nnz(), height)
-            }
-            Self::CmrsPadded => cmrs_padded::padded_bytes::<T, V>(matrix),
+            Self::Auto => self.stands_for_others(),
+            _ => Error::structure(self.storage(), format!("the matrix is not stored as {self} needs it")),
         }
     }
+
+    /// Checks that a matrix is stored for this format.
+    pub(crate) fn check_fits<T: Real, M: Memory>(self, matrix: &Matrix<T, M>) -> Result<(), Error> {
+        let fits = with_strategy_and_matrix!(
+            self, matrix, (strategy, matrix) => strategy.fits(matrix), otherwise => false);
+        if fits { Ok(()) } else { Err(self.not_stored_so()) }
+    }
+
+    /// Checks that this format multiplies several vectors.
+    pub(crate) fn check_multivectors(self) -> Result<(), Error> {
+        if self.multiplies_multivectors() {
+            return Ok(());
+        }
+        Err(with_strategy!(
+            self, strategy => strategy.multiplies_no_multivectors(), auto => self.stands_for_others()))
+    }
 }
+
+/// What operations need of a format; see [`Strategy`].
+impl Format {
+    /// A matrix in CSR, converted to this format on the host.
+    pub(super) fn convert<T: Real>(self, matrix: Csr<T>, limit: FillLimit) -> Result<Matrix<T>, Error> {
+        with_strategy!(
+            self,
+            strategy => Ok(strategy.convert(matrix, limit)?.into()),
+            auto => Err(self.stands_for_others())
+        )
+    }
+
+    /// A matrix in CSR, converted to this format by kernels.
+    pub(crate) fn convert_by_kernels<T: Real, K: KernelExecutor>(
+        self,
+        executor: &K,
+        matrix: Csr<T, K::Memory>,
+        limit: FillLimit,
+    ) -> Result<Matrix<T, K::Memory>, Error> {
+        with_strategy!(
+            self,
+            strategy => Ok(strategy.convert_by_kernels(executor, matrix, limit)?.into()),
+            auto => Err(self.stands_for_others())
+        )
+    }
+
+    /// Whether a matrix is stored as this format would store it.
+    pub(super) fn is_chosen_for<T: Real>(self, matrix: &Matrix<T, HostMemory>) -> bool {
+        with_strategy_and_matrix!(
+            self, matrix, (strategy, matrix) => strategy.is_chosen_for(matrix), otherwise => false)
+    }
+
+    /// The launches of y ← α A x + β y, and the room that they need.
+    pub(crate) fn launches<T: Real, M: Memory>(
+        self,
+        matrix: &Matrix<T, M>,
+        vectors: Vectors<T>,
+        room: &mut Room<'_, T, M>,
+        device: &Device,
+    ) -> Result<Vec<Launch>, Error> {
+        self.check_fits(matrix)?;
+        with_strategy_and_matrix!(
+            self, matrix, (strategy, matrix) => strategy.launches(matrix, vectors, room, device),
+            otherwise => Err(self.not_stored_so()))
+    }
+
+    /// y ← α A x + β y on the CPU.
+    pub(crate) fn multiply_on_cpu<T: Real>(
+        self,
+        matrix: &Matrix<T>,
+        operands: HostOperands<'_, T>,
+    ) -> Result<(), Error> {
+        self.check_fits(matrix)?;
+        with_strategy_and_matrix!(
+            self, matrix, (strategy, matrix) => {
+                strategy.multiply_on_cpu(matrix, operands);
+                Ok(())
+            },
+            otherwise => Err(self.not_stored_so()))
+    }
+
+    /// The launches of Y ← α A X + β Y, and the room that they need.
+    pub(crate) fn multivector_launches<T: Real, M: Memory>(
+        self,
+        matrix: &Matrix<T, M>,
+        tiles: &Tiles<T>,
+        room: &mut Room<'_, T, M>,
+        device: &Device,
+    ) -> Result<Vec<Launch>, Error> {
+        self.check_fits(matrix)?;
+        with_strategy_and_matrix!(
+            self, matrix, (strategy, matrix) => strategy.multivector_launches(matrix, tiles, room, device),
+            otherwise => Err(self.not_stored_so()))
+    }
+
+    /// Y ← α A X + β Y on the CPU, for vectors in row-major layout.
+    pub(crate) fn multiply_rows_on_cpu<T: Real>(
+        self,
+        matrix: &Matrix<T>,
+        vectors: usize,
+        operands: HostOperands<'_, T>,
+    ) -> Result<(), Error> {
+        self.check_fits(matrix)?;
+        with_strategy_and_matrix!(
+            self, matrix, (strategy, matrix) => strategy.multiply_rows_on_cpu(matrix, vectors, operands),
+            otherwise => Err(self.not_stored_so()))
+    }
+
+    /// The launches of y ← α Aᵀ x + β y.
+    pub(crate) fn transposed_launches<T: Real, M: Memory>(
+        self,
+        matrix: &Matrix<T, M>,
+        vectors: Vectors<T>,
+        device: &Device,
+    ) -> Result<Vec<Launch>, Error> {
+        self.check_fits(matrix)?;
+        with_strategy_and_matrix!(
+            self, matrix, (strategy, matrix) => strategy.transposed_launches(matrix, vectors, device),
+            otherwise => Err(self.not_stored_so()))
+    }
+
+    /// y ← α Aᵀ x + β y on the CPU.
+    pub(crate) fn multiply_transposed_on_cpu<T: Real>(
+        self,
+        matrix: &Matrix<T>,
+        operands: HostOperands<'_, T>,
+    ) -> Result<(), Error> {
+        self.check_fits(matrix)?;
+        with_strategy_and_matrix!(
+            self, matrix, (strategy, matrix) => strategy.multiply_transposed_on_cpu(matrix, operands),
+            otherwise => Err(self.not_stored_so()))
+    }
+}
+
+/// What the choice of a format knows of each; see [`Costs`]. `Auto` counts as CSR that chooses by itself.
+impl Format {
+    pub(crate) fn stored<V: Real>(self, analysis: &Analysis) -> Stored {
+        with_strategy!(self, strategy => strategy.stored::<V>(analysis),
+            auto => Self::CSR_AUTOMATIC.stored::<V>(analysis))
+    }
+
+    pub(crate) fn sectors<V: Real>(self, analysis: &Analysis) -> f64 {
+        with_strategy!(self, strategy => strategy.sectors::<V>(analysis),
+            auto => Self::CSR_AUTOMATIC.sectors::<V>(analysis))
+    }
+
+    pub(crate) fn streams_x(self) -> bool {
+        with_strategy!(self, strategy => strategy.streams_x(), auto => Self::CSR_AUTOMATIC.streams_x())
+    }
+
+    pub(crate) fn beyond<V: Real>(self, analysis: &Analysis) -> usize {
+        with_strategy!(self, strategy => strategy.beyond::<V>(analysis),
+            auto => Self::CSR_AUTOMATIC.beyond::<V>(analysis))
+    }
+
+    pub(crate) fn shape<V: Real>(self, analysis: &Analysis, machine: &Machine) -> Shape {
+        with_strategy!(self, strategy => strategy.shape::<V>(analysis, machine),
+            auto => Self::CSR_AUTOMATIC.shape::<V>(analysis, machine))
+    }
+
+    pub(crate) fn launches_of_product(self, beyond: f64) -> f64 {
+        with_strategy!(self, strategy => strategy.launches_of_product(beyond),
+            auto => Self::CSR_AUTOMATIC.launches_of_product(beyond))
+    }
+
+    pub(crate) fn kernel_name(self, analysis: &Analysis, machine: &Machine, beyond: f64) -> &'static str {
+        with_strategy!(self, strategy => strategy.kernel(analysis, machine, beyond), auto => self.name())
+    }
+
+    pub(crate) fn conversion_kind(self) -> &'static str {
+        with_strategy!(self, strategy => strategy.conversion_kind(), auto => self.name())
+    }
+
+    pub(crate) fn exclusion<V: Real>(self, analysis: &Analysis, machine: &Machine) -> Option<Exclusion> {
+        with_strategy!(self, strategy => strategy.exclusion::<V>(analysis, machine), auto => None)
+    }
+}
+
+macro_rules! define_resolution {
+    ([$($(#[$condition:meta])* $Name:ident $(($payload:ident: $Payload:ty))? = $module:ident $about:literal,)*]) => {
+        impl Format {
+            /// [`resolve`](Self::resolve) from what it depends on.
+            pub(crate) fn resolved_by(self, rows: usize, longest_row: impl FnOnce() -> usize) -> Self {
+                match self {
+                    $($(#[$condition])* Self::$Name $(($payload))? => {
+                        let resolved = strategy_of!($module $($payload)?).resolved_by(rows, longest_row);
+                        let _ = resolved;
+                        Self::$Name $(({ let $payload = resolved.0; $payload }))?
+                    })*
+                    Self::Auto => self,
+                }
+            }
+        }
+    };
+}
+formats!([define_resolution] {});
 
 impl fmt::Display for Format {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

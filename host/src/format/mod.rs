@@ -1,32 +1,35 @@
-//! The storage formats: their arrays, their invariants, and the ways from and to CSR.
+//! The storage formats: their arrays, their invariants, the ways from and to CSR, and how they are multiplied.
 //!
-//! A format is one file here, one in `spmv`, and one name in the `catalogue`.
-#![forbid(unsafe_code)]
+//! A format is a folder here and a line in `formats`, the list.
+#![deny(unsafe_code)]
 
 mod assembly;
-mod bcsr;
-mod bellpack;
-mod block;
+pub mod bcsr;
+pub mod bellpack;
+pub(crate) mod block;
 mod catalogue;
 mod check;
-mod cmrs;
-pub mod cmrs_model;
-mod cmrs_padded;
-mod coo;
-mod coo_16;
-mod csr;
-mod dia;
+pub mod cmrs;
+pub mod cmrs_padded;
+pub mod coo;
+pub mod coo_16;
+pub(crate) mod csr;
+pub mod dia;
 mod diagonals;
-mod ell;
+pub mod ell;
 mod fill;
-mod hyb;
+mod formats;
+pub mod hyb;
 mod matrix;
 mod offsets;
-mod rows;
-mod sell_16;
-mod sell_p;
-mod storage;
+pub(crate) mod rows;
+pub mod sell_16;
+pub mod sell_p;
+pub(crate) mod storage;
+pub(crate) mod strategy;
 mod transpose;
+#[cfg(feature = "test-format")]
+pub(crate) mod twin;
 
 pub(crate) use assembly::{Part, RowCounts, SortedAssembly};
 pub use bcsr::Bcsr;
@@ -35,21 +38,21 @@ pub use bellpack::{Bellpack, PartitionRows};
 pub(crate) use bellpack::{TOTAL_WIDTH, bellpack_bytes_of};
 pub use block::{BlockSize, fill_ratios};
 pub(crate) use block::{BlockVisitor, block_columns, block_columns_of, rows_of_block};
-pub use catalogue::{Format, Lanes};
+pub use catalogue::Format;
 pub(crate) use check::check_indices;
 pub use cmrs::{Cmrs, StripHeight, StripOrder};
-pub(crate) use cmrs::{check_columns, check_height, cmrs_bytes};
+pub(crate) use cmrs::{check_columns, check_height};
 pub use cmrs_padded::CmrsPadded;
 pub(crate) use cmrs_padded::{padded_bytes_of_places, padded_strip_steps};
-pub use coo::Coo;
 pub(crate) use coo::coo_bytes;
+pub use coo::{Coo, CooStrategy};
 pub use coo_16::{Coo16, Panels};
 pub(crate) use coo_16::{check_entries, coo_16_bytes, half_words, slots_of, tile_count};
-pub use csr::Csr;
+pub use csr::{Csr, CsrStrategy, Lanes};
 pub use dia::Dia;
 pub(crate) use dia::{dia_bytes, dia_stride};
 pub(crate) use diagonals::occupied_diagonals;
-pub use ell::Ell;
+pub use ell::{Ell, EllStrategy};
 pub(crate) use ell::{ell_bytes, ell_stride};
 pub use fill::FillLimit;
 pub(crate) use hyb::RowLengths;
@@ -58,9 +61,9 @@ pub use matrix::Matrix;
 pub use offsets::Offsets;
 pub use rows::parallel_rows;
 pub use sell_16::Sell16;
-pub(crate) use sell_16::{ROWS as SLICE_ROWS, check_row_length, sell_16_bytes, sell_16_width};
+pub use sell_16::widening::Widening;
 pub(crate) use sell_p::sell_p_bytes;
-pub use sell_p::{SellP, Slicing};
+pub use sell_p::{SellP, SellPStrategy, Slicing};
 pub(crate) use storage::ArrayVisitor;
 
 use crate::error::Error;

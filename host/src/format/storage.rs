@@ -1,6 +1,8 @@
 //! What all storage formats have in common: a shape, parameters, and arrays in some memory.
 
+use super::Offsets;
 use crate::memory::{Element, Memory};
+use crate::real::Real;
 
 /// Something to do with each array of a matrix.
 pub(crate) trait ArrayVisitor<'a, M: Memory> {
@@ -12,6 +14,33 @@ pub(crate) trait ArrayVisitor<'a, M: Memory> {
 
     /// Takes an array.
     fn visit<E: Element>(&mut self, name: &'static str, array: &'a M::Buffer<E>);
+}
+
+/// Where the arrays of a matrix come from, such as a file. The messages of its errors are sentences.
+pub(crate) trait ArraySource<T: Real> {
+    /// What is taken from now on belongs to this part of the matrix, which is a matrix too.
+    fn part(&mut self, name: &'static str);
+
+    /// The parameters, of which there are exactly `COUNT`.
+    fn parameters<const COUNT: usize>(&mut self) -> Result<[u64; COUNT], String>;
+
+    /// An array.
+    fn elements<E: Element>(&mut self, name: &'static str) -> Result<Vec<E>, String>;
+
+    /// Offsets of either width.
+    fn offsets(&mut self, name: &'static str) -> Result<Offsets, String>;
+
+    /// The values.
+    fn values(&mut self) -> Result<Vec<T>, String>;
+
+    /// The parameters as numbers of another type.
+    fn sizes<N: TryFrom<u64> + Copy + Default, const COUNT: usize>(&mut self) -> Result<[N; COUNT], String> {
+        let mut sizes = [N::default(); COUNT];
+        for (size, number) in sizes.iter_mut().zip(self.parameters::<COUNT>()?) {
+            *size = number.try_into().map_err(|_| format!("a parameter is {number}, which is too large"))?;
+        }
+        Ok(sizes)
+    }
 }
 
 /// A parameter of a format.

@@ -6,8 +6,7 @@ use super::fill::{BlockFill, fills};
 use super::lengths::{Lengths, RowSums, pass};
 use super::locality::Locality;
 use super::sample::{Sampling, places};
-use super::widening::Widening;
-use crate::format::{BlockSize, Csr, dia_bytes, occupied_diagonals};
+use crate::format::{BlockSize, Csr, Widening, dia_bytes, occupied_diagonals};
 use crate::real::Real;
 
 /// Times the bytes of CSR from which on DIA is out of the question: it saves column indices, which are half of them at

@@ -8,8 +8,8 @@ use super::analysis::Analysis;
 use super::calibration::Calibration;
 use super::least_squares::fit;
 use crate::device::{KernelResources, Tuning};
+use crate::format::bellpack::product::entry;
 use crate::format::{BlockSize, PartitionRows};
-use crate::spmv::bellpack_entry;
 
 /// What a multiprocessor has (Table 3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,7 +90,7 @@ impl Launch {
         let threads = Tuning::default().threads_per_block;
         let block_rows = analysis.rows.div_ceil(size.rows());
         let values = analysis.fill(size)?.padded_blocks(PartitionRows::default().get()) / block_rows.max(1) as f64;
-        let resources = calibration.kernel_resources(&bellpack_entry(size, analysis.value_bytes))?;
+        let resources = calibration.kernel_resources(&entry(size, analysis.value_bytes))?;
         Some(Self {
             blocks: block_rows.div_ceil(threads as usize) as u64,
             resident: Needs::of_kernel(&resources, threads).resident_blocks(of),
@@ -258,7 +258,7 @@ mod tests {
         let calibration = Calibration::shipped(&device);
         for &size in BlockSize::ALL {
             for value_bytes in [4, 8] {
-                let resources = calibration.kernel_resources(&bellpack_entry(size, value_bytes)).unwrap();
+                let resources = calibration.kernel_resources(&entry(size, value_bytes)).unwrap();
                 assert!((16..=255).contains(&resources.registers), "{size:?}: {resources:?}");
                 assert!(resources.most_threads >= Tuning::default().threads_per_block, "{size:?}: {resources:?}");
             }

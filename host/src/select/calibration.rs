@@ -16,10 +16,10 @@ use super::work::{Terms, Work};
 use crate::device::{Device, KernelResources};
 use crate::error::Error;
 use crate::executor::Executor;
+use crate::format::bellpack::product::entry;
 use crate::format::{BlockSize, Format};
 use crate::io::replace_file;
 use crate::real::Real;
-use crate::spmv::bellpack_entry;
 
 /// The version of the files; it grows when a number changes its meaning.
 const SCHEMA: u32 = 2;
@@ -113,7 +113,8 @@ impl Calibration {
             if let Some(seconds) = conversion.filter(|&seconds| seconds > 0.0) {
                 let of_precision = conversions.entry(precision).or_default();
                 let terms = conversion_terms(analysis, &work.traffic, machine);
-                of_precision.entry(kind(format).to_owned()).or_default().push(terms.map(|term| term / seconds));
+                let of_kind = of_precision.entry(format.conversion_kind().to_owned()).or_default();
+                of_kind.push(terms.map(|term| term / seconds));
             }
         }
         let (mut other, mut fitted) = (BTreeMap::new(), BTreeMap::new());
@@ -136,7 +137,7 @@ impl Calibration {
 
     /// Asks what the kernels that [`Launch`](super::Launch) knows take of a multiprocessor.
     pub fn ask<E: Executor>(&mut self, executor: &E) {
-        let kernels = BlockSize::ALL.iter().flat_map(|&size| [4, 8].map(|bytes| bellpack_entry(size, bytes)));
+        let kernels = BlockSize::ALL.iter().flat_map(|&size| [4, 8].map(|bytes| entry(size, bytes)));
         let known = kernels.filter_map(|entry| executor.kernel_resources(&entry).map(|resources| (entry, resources)));
         self.resources.extend(known);
     }
@@ -217,11 +218,11 @@ impl Calibration {
 
     /// Seconds that it takes to get from CSR to `format`.
     pub fn conversion_seconds(&self, analysis: &Analysis, format: Format, traffic: &Traffic, machine: &Machine) -> f64 {
-        if format.storage() == Format::CsrScalar.storage() {
+        if format.storage() == Format::CSR_SCALAR.storage() {
             return 0.0;
         }
         let terms = conversion_terms(analysis, traffic, machine);
-        match self.conversions.get(precision(analysis)).and_then(|kinds| kinds.get(kind(format))) {
+        match self.conversions.get(precision(analysis)).and_then(|kinds| kinds.get(format.conversion_kind())) {
             Some(seconds) => dot(seconds, &terms),
             None => self.unknown_conversion_seconds(analysis, &terms),
         }
@@ -262,7 +263,7 @@ fn dot<const N: usize>(left: &[f64; N], right: &[f64; N]) -> f64 {
 }
 
 fn conversion_terms(analysis: &Analysis, traffic: &Traffic, machine: &Machine) -> [f64; CONVERSION_TERMS] {
-    let csr = Traffic::new(analysis, Format::CsrScalar, machine).stored;
+    let csr = Traffic::new(analysis, Format::CSR_SCALAR, machine).stored;
     [1.0, csr as f64, traffic.stored as f64]
 }
 
@@ -274,19 +275,6 @@ fn is_time(seconds: f64) -> bool {
 /// "float32" or "float64".
 fn precision(analysis: &Analysis) -> &'static str {
     if analysis.value_bytes == size_of::<f32>() { f32::PRECISION } else { f64::PRECISION }
-}
-
-/// Formats whose conversions do the same: those whose names begin alike, up to a size.
-fn kind(format: Format) -> &'static str {
-    match format {
-        Format::Bcsr(_) => "bcsr",
-        Format::Bellpack(_) => "bellpack",
-        Format::Hyb(_) => "hyb",
-        Format::Cmrs(_) => "cmrs",
-        Format::EllSubwarp => Format::Ell.name(),
-        Format::CooAtomic => Format::Coo.name(),
-        format => format.name(),
-    }
 }
 
 /// The model of a device: its name without its software.

@@ -7,9 +7,10 @@ use serde::Serialize;
 
 use super::analysis::Analysis;
 use super::calibration::Calibration;
+use super::exclusion::Exclusion;
 use super::machine::Machine;
 use super::store::{Outcomes, Store};
-use super::traffic::{Traffic, panels};
+use super::traffic::Traffic;
 use super::work::Work;
 use crate::device::Device;
 use crate::error::Error;
@@ -64,24 +65,6 @@ pub struct Candidate {
     pub measured: Option<f64>,
     /// Why it cannot be chosen.
     pub excluded: Option<Exclusion>,
-}
-
-/// Why a format cannot be chosen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Exclusion {
-    /// It does not give the same bits every time.
-    NotReproducible,
-    /// It has too much padding.
-    Fill,
-    /// It does not fit into the budget.
-    Memory,
-    /// It cannot index so many columns.
-    TooLarge,
-    /// Its blocks need more shared memory than they may have.
-    SharedMemory,
-    /// It failed when it was tried.
-    Failed,
 }
 
 /// Which format was chosen, and why.
@@ -147,21 +130,18 @@ pub fn choose_with(
     measured: &Outcomes,
     selection: &Selection,
 ) -> Result<Choice, Error> {
-    let csr = Traffic::new(analysis, Format::CsrScalar, machine).stored;
+    let csr = Traffic::new(analysis, Format::CSR_SCALAR, machine).stored;
     let among = if selection.among.is_empty() { Format::ALL } else { &selection.among };
     // What stands for others is never chosen: those are there themselves.
     let concrete = among.iter().copied().filter(|&format| analysis.resolve(format) == format);
     let candidate = |format: Format| {
-        let too_large = matches!(format, Format::Cmrs(_) | Format::CmrsPadded)
-            && analysis.columns >= gpu_kernels::cmrs::MOST_COLUMNS as usize;
         let work = Work::new(analysis, format, machine);
-        let excluded = exclusion(format, &work.traffic, csr, selection);
-        let excluded = if too_large { Some(Exclusion::TooLarge) } else { excluded };
-        let needs = if format == Format::Coo16 { shared_bytes(analysis) } else { 0 };
-        let excluded = match machine.shared_bytes {
-            Some(most) if needs > most => Some(Exclusion::SharedMemory),
-            _ => excluded,
+        let impossible = if analysis.value_bytes == size_of::<f32>() {
+            format.exclusion::<f32>(analysis, machine)
+        } else {
+            format.exclusion::<f64>(analysis, machine)
         };
+        let excluded = impossible.or_else(|| exclusion(format, &work.traffic, csr, selection));
         Candidate {
             format,
             traffic: work.traffic,
@@ -179,21 +159,11 @@ pub fn choose_with(
     Ok(choice)
 }
 
-/// Bytes of shared memory that a block of COO-16 needs.
-fn shared_bytes(analysis: &Analysis) -> u32 {
-    match analysis.value_bytes {
-        4 => panels::<f32>(analysis).0.shared_bytes::<f32>(analysis.columns),
-        _ => panels::<f64>(analysis).0.shared_bytes::<f64>(analysis.columns),
-    }
-}
-
 fn exclusion(format: Format, traffic: &Traffic, csr: u128, selection: &Selection) -> Option<Exclusion> {
     let over_budget = selection.memory_budget.is_some_and(|budget| traffic.stored > budget.into());
-    // A number of diagonals that is not exact is more than the limit allows.
-    let unknown = format == Format::Dia && !traffic.exact;
     if selection.reproducible && !format.reproducible() {
         Some(Exclusion::NotReproducible)
-    } else if unknown || !selection.fill_limit.allows(traffic.stored, csr) {
+    } else if !selection.fill_limit.allows(traffic.stored, csr) {
         Some(Exclusion::Fill)
     } else {
         over_budget.then_some(Exclusion::Memory)
@@ -250,19 +220,6 @@ impl Choice {
             }
         }
         self.decide(selection)
-    }
-}
-
-impl Display for Exclusion {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::NotReproducible => "not the same bits every time",
-            Self::Fill => "too much padding",
-            Self::Memory => "does not fit into the budget",
-            Self::TooLarge => "too many columns",
-            Self::SharedMemory => "too much shared memory",
-            Self::Failed => "failed when it was tried",
-        })
     }
 }
 

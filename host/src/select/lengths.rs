@@ -17,7 +17,7 @@ const WARP_LANES: usize = 32;
 pub(super) const LANES: [usize; 6] = [1, 2, 4, 8, 16, 32];
 
 /// Heights that strips of CMRS may have.
-pub(super) const HEIGHTS: [usize; 7] = [1, 2, 4, 6, 8, 12, 16];
+pub(crate) const HEIGHTS: [usize; 7] = [1, 2, 4, 6, 8, 12, 16];
 
 /// Rows of a strip of padded CMRS.
 const PADDED_HEIGHT: usize = gpu_kernels::cmrs::PADDED_HEIGHT as usize;
@@ -272,7 +272,7 @@ impl Tally {
 }
 
 /// Looks at all row offsets once, in parallel.
-pub(super) fn pass<T: Real>(matrix: &Csr<T>) -> (Lengths, RowSums) {
+pub(crate) fn pass<T: Real>(matrix: &Csr<T>) -> (Lengths, RowSums) {
     let rows = matrix.rows();
     let chunks = (0..rows.div_ceil(ROWS_AT_ONCE)).into_par_iter().with_min_len(8);
     let add =

@@ -6,27 +6,29 @@
 //! multiplications in the least time. [`Plan::automatic`](crate::Plan::automatic) does all of this.
 #![forbid(unsafe_code)]
 
-mod analysis;
+pub(crate) mod analysis;
 mod blocked;
 mod calibration;
 mod choice;
+pub(crate) mod costs;
+mod exclusion;
 mod fill;
 mod fit;
 mod least_squares;
-mod lengths;
-mod locality;
-mod machine;
-mod sample;
+pub(crate) mod lengths;
+pub(crate) mod locality;
+pub(crate) mod machine;
+pub(crate) mod sample;
 mod store;
 mod time;
 mod traffic;
-mod widening;
 mod work;
 
 pub use analysis::{Analysis, Diagonals};
 pub use blocked::{BlockedModel, Launch, Multiprocessor, Needs};
 pub use calibration::{Calibration, Measurement};
-pub use choice::{Candidate, Choice, Exclusion, Selection, choose, choose_with};
+pub use choice::{Candidate, Choice, Selection, choose, choose_with};
+pub use exclusion::Exclusion;
 pub use fill::BlockFill;
 pub use lengths::{Lengths, RowSums};
 pub use locality::{Locality, SECTOR_BYTES};
@@ -34,5 +36,6 @@ pub use machine::Machine;
 pub use sample::Sampling;
 pub use store::{Outcomes, Store};
 pub use traffic::Traffic;
-pub use widening::Widening;
 pub use work::{TERMS, Terms, Work};
+
+pub use crate::format::Widening;

@@ -24,7 +24,7 @@ const MOST_PARTS: usize = 1 << 12;
 
 /// Some of `parts` parts of a matrix with so many entries on the whole: one at random in each of as many ranges of the
 /// same size. Ascending, and all different.
-pub(super) fn sample(parts: usize, entries: usize, sampling: Sampling) -> impl Iterator<Item = usize> + Clone {
+pub(crate) fn sample(parts: usize, entries: usize, sampling: Sampling) -> impl Iterator<Item = usize> + Clone {
     let wanted = match sampling {
         Sampling::Everything => parts,
         Sampling::Part => {

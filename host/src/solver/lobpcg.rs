@@ -38,7 +38,7 @@ use crate::real::Real;
 /// let values: Vec<f64> = entries.iter().map(|&(.., value)| value).collect();
 ///
 /// let cpu = Cpu::new();
-/// let mut plan = Plan::new(&cpu, Csr::try_from_triplets(60, 60, &rows, &columns, &values)?, Format::SellP)?;
+/// let mut plan = Plan::new(&cpu, Csr::try_from_triplets(60, 60, &rows, &columns, &values)?, Format::SELL_P)?;
 /// let mut x = Multicolumn::zeros(&cpu, 60, 10)?;
 /// let method = Lobpcg { end: SpectrumEnd::Smallest, options: Options::default() };
 /// let report = method.solve(&cpu, &mut plan, None, &mut x, None)?;

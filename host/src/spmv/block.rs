@@ -5,20 +5,20 @@ use gpu_kernels::block::word_length;
 use crate::real::Real;
 
 /// The most blocks of a group.
-pub(super) const GROUP: usize = 32;
+pub(crate) const GROUP: usize = 32;
 
 /// The sums of a group: for each row of a block, those of all blocks.
-pub(super) type GroupSums<T, const R: usize> = [[T; GROUP]; R];
+pub(crate) type GroupSums<T, const R: usize> = [[T; GROUP]; R];
 
 /// Values of one word of these blocks.
-pub(super) const fn values_per_word<T, const R: usize, const C: usize>() -> usize {
+pub(crate) const fn values_per_word<T, const R: usize, const C: usize>() -> usize {
     word_length::<T>((R * C) as u32) as usize
 }
 
 /// Adds to `sums` the products of blocks with x. `words` has for each word of a block that word of all blocks. No
 /// block waits for another one, so the compiler can take several at a time.
 #[inline]
-pub(super) fn add_group<'a, T: Real, const R: usize, const C: usize>(
+pub(crate) fn add_group<'a, T: Real, const R: usize, const C: usize>(
     sums: &mut GroupSums<T, R>,
     first_columns: &[u32],
     words: impl Iterator<Item = &'a [T]>,

@@ -5,11 +5,11 @@ use cuda_std::GlobalMut;
 use cuda_std::launch::{Grid, Launch};
 use gpu_kernels::coo::CooCarries;
 
-use super::{Device, Workspace};
-use crate::memory::{Buffer, Memory};
+use super::Carries;
+use crate::device::Device;
 use crate::real::Real;
 
-pub(super) const WARP_LANES: u64 = 32;
+pub(crate) const WARP_LANES: u64 = 32;
 
 /// How items are shared out among warps.
 pub(crate) struct Intervals {
@@ -37,17 +37,11 @@ impl Intervals {
     }
 
     /// A launch that adds α times the carries of all intervals to y.
-    pub fn carries<T: Real, M: Memory>(
-        &self,
-        alpha: T,
-        y: GlobalMut<T>,
-        workspace: &Workspace<T, M>,
-        device: &Device,
-    ) -> Launch {
+    pub fn carries<T: Real>(&self, alpha: T, y: GlobalMut<T>, carries: Carries<T>, device: &Device) -> Launch {
         let kernel = CooCarries {
             intervals: self.count as u32,
-            carry_rows: workspace.carry_rows.global(),
-            carry_values: workspace.carry_values.global(),
+            carry_rows: carries.rows,
+            carry_values: carries.values,
             alpha,
             y,
         };

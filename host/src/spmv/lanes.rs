@@ -4,10 +4,10 @@ use super::on_cpu::is_padding;
 use crate::real::Real;
 
 /// Numbers side by side.
-pub(super) const LANES: usize = 4;
+pub(crate) const LANES: usize = 4;
 
 /// Four numbers. All methods are to be inlined always, into functions that are compiled for their instructions.
-pub(super) trait Lanes<T: Real>: Copy {
+pub(crate) trait Lanes<T: Real>: Copy {
     /// These numbers.
     fn new(numbers: [T; LANES]) -> Self;
 

@@ -7,13 +7,14 @@ use gpu_kernels::multivector::{
 };
 use rayon::prelude::*;
 
-use super::coo::{Piece, pieces, runs};
-use super::csr_balanced::with_offsets;
 use super::intervals::Intervals;
-use super::{Device, HostOperands, Workspace, multiply_vector_on_cpu, not_stored_as, scale, update};
+use super::{Carries, HostOperands, Room, Vectors, update};
+use crate::device::Device;
 use crate::error::{Error, check_length};
-use crate::format::{Bcsr, BlockVisitor, Coo, Csr, Format, Matrix, Offsets, SellP};
-use crate::memory::{Buffer, HostMemory, Memory};
+use crate::format::coo::product::{Piece, pieces, runs};
+use crate::format::csr::balanced::with_offsets;
+use crate::format::{Bcsr, BlockVisitor, Coo, Csr, SellP};
+use crate::memory::{Buffer, Memory};
 use crate::real::Real;
 
 /// The most vectors that one launch multiplies; more take several, each of which reads the matrix.
@@ -79,7 +80,7 @@ impl Multivector {
 }
 
 /// The operands of Y ← α A X + β Y. With β = 0, Y is overwritten and never read.
-pub struct MultivectorOperands<'a, T: Real, M: Memory> {
+pub(crate) struct MultivectorOperands<'a, T: Real, M: Memory> {
     /// The number of vectors in X and in Y, and their layout.
     pub shape: Multivector,
     /// The factor of A X.
@@ -105,54 +106,71 @@ impl<T: Real, M: Memory> MultivectorOperands<'_, T, M> {
     }
 }
 
-/// The error of a format that has no kernel for several vectors.
-pub(crate) fn no_multivectors(format: Format) -> Error {
-    Error::Unsupported { format: format.name(), operation: "several right-hand sides" }
+/// Several vectors, cut into what one launch multiplies.
+pub(crate) struct Tiles<T> {
+    rows: u32,
+    tiles: Vec<Tile>,
+    vectors: Vectors<T>,
+    /// Elements of Y.
+    elements: usize,
 }
 
-fn check_format(format: Format) -> Result<(), Error> {
-    if format.multiplies_multivectors() { Ok(()) } else { Err(no_multivectors(format)) }
-}
-
-/// Numbers of carry rows and of carry values that a [`Workspace`] must hold to multiply any number of vectors.
-pub(crate) fn multivector_carries<T: Real, M: Memory>(matrix: &Matrix<T, M>, device: &Device) -> (usize, usize) {
-    let Matrix::Coo(matrix) = matrix else { return (0, 0) };
-    let (mut rows, mut values) = (0, 0);
-    for lanes in [1, 2, 4, 8, 16, 32] {
-        let count = intervals(matrix, lanes, device).count;
-        rows = rows.max(count as usize);
-        values = values.max((count * u64::from(lanes)) as usize);
+impl<T: Real> Tiles<T> {
+    /// The tiles of X and Y for a matrix of this shape.
+    ///
+    /// # Errors
+    /// When X or Y does not fit.
+    pub fn new<M: Memory>(operands: MultivectorOperands<'_, T, M>, rows: usize, columns: usize) -> Result<Self, Error> {
+        operands.check(rows, columns)?;
+        let MultivectorOperands { shape, alpha, x, beta, y } = operands;
+        let (elements, vectors) = (y.len(), Vectors { alpha, x: x.global(), beta, y: y.global_mut() });
+        Ok(Self { rows: rows as u32, tiles: shape.tiles(rows, columns).collect(), vectors, elements })
     }
-    (rows, values)
+
+    fn arguments(&self) -> impl Iterator<Item = Arguments<T>> {
+        let &Self { rows, vectors: Vectors { alpha, x, beta, y }, .. } = self;
+        self.tiles.iter().map(move |&tile| Arguments { rows, tile, alpha, x, beta, y })
+    }
 }
 
-/// The launches that multiply `matrix` with several vectors, in order.
+/// The launches for a matrix in CSR.
+pub(crate) fn csr_launches<T: Real, M: Memory>(matrix: &Csr<T, M>, tiles: &Tiles<T>, device: &Device) -> Vec<Launch> {
+    tiles.arguments().map(|arguments| csr(matrix, arguments, device)).collect()
+}
+
+/// The launches for a matrix in SELL-P.
+pub(crate) fn sell_p_launches<T: Real, M: Memory>(
+    matrix: &SellP<T, M>,
+    tiles: &Tiles<T>,
+    device: &Device,
+) -> Vec<Launch> {
+    tiles.arguments().map(|arguments| sell_p(matrix, arguments, device)).collect()
+}
+
+/// The launches for a matrix in BCSR.
+pub(crate) fn bcsr_launches<T: Real, M: Memory>(matrix: &Bcsr<T, M>, tiles: &Tiles<T>, device: &Device) -> Vec<Launch> {
+    tiles.arguments().map(|arguments| bcsr(matrix, arguments, device)).collect()
+}
+
+/// The launches for a matrix in COO.
 ///
 /// # Errors
-/// When an operand does not fit, or the format has no kernel for it.
-pub(crate) fn multivector_launches<T: Real, M: Memory>(
-    matrix: &Matrix<T, M>,
-    format: Format,
-    operands: MultivectorOperands<'_, T, M>,
-    workspace: &mut Workspace<T, M>,
+/// When memory runs out.
+pub(crate) fn coo_launches<T: Real, M: Memory>(
+    matrix: &Coo<T, M>,
+    tiles: &Tiles<T>,
+    room: &mut Room<'_, T, M>,
     device: &Device,
 ) -> Result<Vec<Launch>, Error> {
-    check_format(format)?;
-    let (rows, columns) = (matrix.rows(), matrix.columns());
-    operands.check(rows, columns)?;
-    let MultivectorOperands { shape, alpha, x, beta, y } = operands;
-    let (x, y_length, y) = (x.global(), y.len(), y.global_mut());
-    let tiles = shape.tiles(rows, columns).map(|tile| Arguments { rows: rows as u32, tile, alpha, x, beta, y });
-    Ok(match matrix {
-        Matrix::Csr(matrix) => tiles.map(|arguments| csr(matrix, arguments, device)).collect(),
-        Matrix::SellP(matrix) => tiles.map(|arguments| sell_p(matrix, arguments, device)).collect(),
-        Matrix::Bcsr(matrix) => tiles.map(|arguments| bcsr(matrix, arguments, device)).collect(),
-        Matrix::Coo(matrix) => {
-            let tiles = tiles.flat_map(|arguments| coo(matrix, arguments, workspace, device));
-            [scale(y_length, beta, y, device)].into_iter().chain(tiles).collect()
-        }
-        _ => return Err(not_stored_as(format)),
-    })
+    // For tiles of every size at once, because asking for more would give back what a launch before still needs.
+    let sizes =
+        tiles.tiles.iter().map(|tile| (intervals(matrix, tile.lanes, device).count as usize, tile.lanes as usize));
+    let rows = sizes.clone().map(|(count, _)| count).max().unwrap_or(0);
+    let values = sizes.map(|(count, lanes)| count * lanes).max().unwrap_or(0);
+    let carries = room.wide_carries(rows, values)?;
+    let mut launches = vec![tiles.vectors.scale(tiles.elements, device)];
+    launches.extend(tiles.arguments().flat_map(|arguments| coo(matrix, arguments, carries, device)));
+    Ok(launches)
 }
 
 /// What kernels take besides the matrix.
@@ -235,7 +253,7 @@ fn intervals<T: Real, M: Memory>(matrix: &Coo<T, M>, lanes: u32, device: &Device
 fn coo<T: Real, M: Memory>(
     matrix: &Coo<T, M>,
     arguments: Arguments<T>,
-    workspace: &mut Workspace<T, M>,
+    carries: Carries<T>,
     device: &Device,
 ) -> [Launch; 2] {
     let Arguments { tile, alpha, x, y, .. } = arguments;
@@ -251,61 +269,35 @@ fn coo<T: Real, M: Memory>(
         alpha,
         x,
         y,
-        carry_rows: workspace.carry_rows.global_mut(),
-        carry_values: workspace.carry_values.global_mut(),
+        carry_rows: carries.rows_mut,
+        carry_values: carries.values_mut,
     };
     let carries = CooMultivectorCarries {
         intervals: intervals.count as u32,
         tile,
-        carry_rows: workspace.carry_rows.global(),
-        carry_values: workspace.carry_values.global(),
+        carry_rows: carries.rows,
+        carry_values: carries.values,
         alpha,
         y,
     };
     [Launch::new(grid, entries), Launch::new(grid, carries)]
 }
 
-/// Multiplies `matrix` with several vectors on the CPU, in parallel.
-///
-/// # Errors
-/// When an operand does not fit, or the format has no way to do it.
-pub(crate) fn multiply_multivector_on_cpu<T: Real>(
-    matrix: &Matrix<T>,
-    format: Format,
-    operands: MultivectorOperands<'_, T, HostMemory>,
-) -> Result<(), Error> {
-    check_format(format)?;
-    let (rows, columns) = (matrix.rows(), matrix.columns());
-    operands.check(rows, columns)?;
-    let MultivectorOperands { shape, alpha, x, beta, y } = operands;
-    if y.is_empty() {
-        return Ok(());
-    }
-    if shape.layout == Layout::ColumnMajor {
-        // One vector after the other: reading along a vector is worth more than reading the matrix once.
-        return y.chunks_mut(rows).enumerate().try_for_each(|(vector, y)| {
-            let x = &x[vector * columns..][..columns];
-            multiply_vector_on_cpu(matrix, format, HostOperands { alpha, x, beta, y })
-        });
-    }
-    let operands = HostOperands { alpha, x, beta, y };
-    match matrix {
-        Matrix::Csr(matrix) => {
-            multiply_rows(shape.vectors, operands, ROWS_AT_ONCE, |row| (row, matrix.row(row)));
-        }
-        Matrix::SellP(matrix) => {
-            // Whole windows of sorted rows, whose results lie within one part of Y.
-            let rows_at_once = ROWS_AT_ONCE.next_multiple_of(matrix.slicing().sigma as usize);
-            let row_at = |position| (matrix.row_at(position), matrix.entries_at(position));
-            multiply_rows(shape.vectors, operands, rows_at_once, row_at);
-        }
-        Matrix::Bcsr(matrix) => {
-            multiply_rows(shape.vectors, operands, ROWS_AT_ONCE, |row| (row, matrix.row(row)));
-        }
-        Matrix::Coo(matrix) => multiply_coo(matrix, shape.vectors, operands),
-        _ => return Err(not_stored_as(format)),
-    }
-    Ok(())
+/// Multiplies a matrix in CSR with several vectors in row-major layout on the CPU, in parallel.
+pub(crate) fn multiply_csr_on_cpu<T: Real>(matrix: &Csr<T>, vectors: usize, operands: HostOperands<'_, T>) {
+    multiply_rows(vectors, operands, ROWS_AT_ONCE, |row| (row, matrix.row(row)));
+}
+
+/// Multiplies a matrix in SELL-P with several vectors in row-major layout on the CPU, in parallel.
+pub(crate) fn multiply_sell_p_on_cpu<T: Real>(matrix: &SellP<T>, vectors: usize, operands: HostOperands<'_, T>) {
+    // Whole windows of sorted rows, whose results lie within one part of Y.
+    let rows_at_once = ROWS_AT_ONCE.next_multiple_of(matrix.slicing().sigma as usize);
+    multiply_rows(vectors, operands, rows_at_once, |position| (matrix.row_at(position), matrix.entries_at(position)));
+}
+
+/// Multiplies a matrix in BCSR with several vectors in row-major layout on the CPU, in parallel.
+pub(crate) fn multiply_bcsr_on_cpu<T: Real>(matrix: &Bcsr<T>, vectors: usize, operands: HostOperands<'_, T>) {
+    multiply_rows(vectors, operands, ROWS_AT_ONCE, |row| (row, matrix.row(row)));
 }
 
 /// Multiplies rows that are stored in any order, in parallel: `row_at` gives the row at a position, and its entries.
@@ -326,7 +318,8 @@ fn multiply_rows<T: Real, I: Iterator<Item = (u32, T)>>(
     });
 }
 
-fn multiply_coo<T: Real>(matrix: &Coo<T>, vectors: usize, operands: HostOperands<'_, T>) {
+/// Multiplies a matrix in COO with several vectors in row-major layout on the CPU, in parallel.
+pub(crate) fn multiply_coo_on_cpu<T: Real>(matrix: &Coo<T>, vectors: usize, operands: HostOperands<'_, T>) {
     let HostOperands { alpha, x, beta, y } = operands;
     pieces(matrix, y, vectors).into_par_iter().for_each(|Piece { first_row, entries, y }| {
         for y in y.iter_mut() {

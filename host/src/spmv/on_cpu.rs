@@ -8,16 +8,16 @@ use crate::real::Real;
 const SMALLER: usize = if cfg!(miri) { 1 << 8 } else { 1 };
 
 /// The most work of a matrix that is not shared at all, in entries: some 80 µs. To wake another thread takes up to half of it.
-pub(super) const WORK_ALONE: usize = (1 << 18) / SMALLER;
+pub(crate) const WORK_ALONE: usize = (1 << 18) / SMALLER;
 
 /// The most work that is not shared any further, once it is: some 20 µs.
-pub(super) const WORK_AT_ONCE: usize = (1 << 16) / SMALLER;
+pub(crate) const WORK_AT_ONCE: usize = (1 << 16) / SMALLER;
 
 /// Bytes of a matrix from which on it does not stay in the caches, so that reading ahead is worth its instructions.
-pub(super) const READ_AHEAD_FROM: u128 = 16 << 20;
+pub(crate) const READ_AHEAD_FROM: u128 = 16 << 20;
 
 /// Something to do for some rows, compiled for several kinds of processors: with the same result on all of them.
-pub(super) trait RowsVisitor<T>: Sync {
+pub(crate) trait RowsVisitor<T>: Sync {
     /// Whether vectors of AVX2 make it faster.
     const USES_AVX2: bool;
 
@@ -27,7 +27,7 @@ pub(super) trait RowsVisitor<T>: Sync {
 }
 
 /// Visits all rows, `rows_at_once` at a time: in parallel, where `work`, in entries, is enough for that.
-pub(super) fn share_out<T: Send>(y: &mut [T], rows_at_once: usize, work: usize, visitor: &impl RowsVisitor<T>) {
+pub(crate) fn share_out<T: Send>(y: &mut [T], rows_at_once: usize, work: usize, visitor: &impl RowsVisitor<T>) {
     let pieces = y.len().div_ceil(rows_at_once);
     if work <= WORK_ALONE || rayon::current_num_threads() == 1 {
         y.chunks_mut(rows_at_once).enumerate().for_each(|(piece, y)| visit(visitor, piece * rows_at_once, y));
@@ -57,7 +57,7 @@ fn visit<T, V: RowsVisitor<T>>(visitor: &V, first_row: usize, y: &mut [T]) {
 /// Whether this is the mark of a place without an entry. Vectors are compared bit by bit in one instruction, and no
 /// entry has all bits of the mark.
 #[inline(always)]
-pub(super) fn is_padding<T: Real>(value: T) -> bool {
+pub(crate) fn is_padding<T: Real>(value: T) -> bool {
     if size_of::<T>() == 8 {
         bytemuck::cast::<T, u64>(value) == u64::MAX
     } else {
@@ -67,7 +67,7 @@ pub(super) fn is_padding<T: Real>(value: T) -> bool {
 
 /// Asks for the cache line at an address, which need not be that of anything: for all caches.
 #[inline(always)]
-pub(super) fn prefetch<T>(_address: *const T) {
+pub(crate) fn prefetch<T>(_address: *const T) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: every such processor has the instruction, and it does not fault.
     unsafe {
@@ -78,7 +78,7 @@ pub(super) fn prefetch<T>(_address: *const T) {
 
 /// The same for all caches but the first, which has fewer lines on their way at a time.
 #[inline(always)]
-pub(super) fn prefetch_to_second_cache<T>(_address: *const T) {
+pub(crate) fn prefetch_to_second_cache<T>(_address: *const T) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: every such processor has the instruction, and it does not fault.
     unsafe {

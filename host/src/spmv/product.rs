@@ -2,11 +2,8 @@
 
 use std::marker::PhantomData;
 
-use super::multivector::MultivectorOperands;
-use super::{
-    Operands, Workspace, launches, multiply_multivector_on_cpu, multiply_on_cpu, multiply_transposed_on_cpu,
-    multivector_launches, reference, transposed_launches,
-};
+use super::multivector::{Layout, MultivectorOperands, Tiles};
+use super::{HostOperands, Operands, Room, Vectors, Workspace, reference};
 use crate::error::Error;
 use crate::executor::operation::{Arithmetic, KernelExecutor, Operation};
 use crate::format::{Format, Matrix};
@@ -30,18 +27,45 @@ impl<T: Real> Operation for Product<T> {
 
     fn by_kernels<K: KernelExecutor>(executor: &K, operands: Self::Operands<'_, K::Memory>) -> Result<(), Error> {
         let ProductOperands { matrix, format, operands, workspace } = operands;
-        let launches = launches(matrix, format, operands, workspace, executor.device())?;
-        // SAFETY: the matrix keeps its invariants, `launches` checked the vectors, and all arrays are borrowed, y and the
-        // workspace exclusively.
-        unsafe { executor.launch_all(&launches) }
+        operands.check(matrix.rows(), matrix.columns())?;
+        let mut room = Room::new(workspace, executor);
+        let launches = format.launches(matrix, operands.vectors(), &mut room, executor.device())?;
+        // SAFETY: the matrix keeps its invariants, the vectors fit it, and all arrays are borrowed, y and the workspace
+        // exclusively.
+        unsafe { executor.launch_all(&launches) }?;
+        workspace.used = true;
+        Ok(())
     }
 
     fn on_host(arithmetic: Arithmetic, operands: Self::Operands<'_, HostMemory>) -> Result<(), Error> {
         let ProductOperands { matrix, format, operands, .. } = operands;
         match arithmetic {
-            Arithmetic::Parallel => multiply_on_cpu(matrix, format, operands),
+            Arithmetic::Parallel => {
+                operands.check(matrix.rows(), matrix.columns())?;
+                format.multiply_on_cpu(matrix, operands.on_host())
+            }
             Arithmetic::Compensated => reference::multiply(matrix, operands),
         }
+    }
+}
+
+/// Makes the room that [`Product`] needs, so that a product allocates nothing.
+pub(crate) struct Reservation<T>(PhantomData<T>);
+
+impl<T: Real> Operation for Reservation<T> {
+    type Operands<'a, M: Memory> = (&'a Matrix<T, M>, Format, &'a mut Workspace<T, M>);
+    type Output<M: Memory> = ();
+
+    fn by_kernels<K: KernelExecutor>(executor: &K, operands: Self::Operands<'_, K::Memory>) -> Result<(), Error> {
+        let (matrix, format, workspace) = operands;
+        let mut room = Room::new(workspace, executor);
+        // Described, and not run.
+        format.launches(matrix, Vectors::nothing(), &mut room, executor.device()).map(drop)
+    }
+
+    fn on_host(_: Arithmetic, operands: Self::Operands<'_, HostMemory>) -> Result<(), Error> {
+        let (matrix, format, _) = operands;
+        format.check_fits(matrix)
     }
 }
 
@@ -54,7 +78,11 @@ impl<T: Real> Operation for MultivectorProduct<T> {
 
     fn by_kernels<K: KernelExecutor>(executor: &K, operands: Self::Operands<'_, K::Memory>) -> Result<(), Error> {
         let ProductOperands { matrix, format, operands, workspace } = operands;
-        let launches = multivector_launches(matrix, format, operands, workspace, executor.device())?;
+        // The workspace is another product's afterwards.
+        workspace.used = false;
+        let tiles = Tiles::new(operands, matrix.rows(), matrix.columns())?;
+        let mut room = Room::new(workspace, executor);
+        let launches = format.multivector_launches(matrix, &tiles, &mut room, executor.device())?;
         // SAFETY: as in `Product`.
         unsafe { executor.launch_all(&launches) }
     }
@@ -77,7 +105,8 @@ impl<T: Real> Operation for TransposedProduct<T> {
 
     fn by_kernels<K: KernelExecutor>(executor: &K, operands: Self::Operands<'_, K::Memory>) -> Result<(), Error> {
         let (matrix, format, operands) = operands;
-        let launches = transposed_launches(matrix, format, operands, executor.device())?;
+        operands.check(matrix.columns(), matrix.rows())?;
+        let launches = format.transposed_launches(matrix, operands.vectors(), executor.device())?;
         // SAFETY: as in `Product`.
         unsafe { executor.launch_all(&launches) }
     }
@@ -85,8 +114,34 @@ impl<T: Real> Operation for TransposedProduct<T> {
     fn on_host(arithmetic: Arithmetic, operands: Self::Operands<'_, HostMemory>) -> Result<(), Error> {
         let (matrix, format, operands) = operands;
         match arithmetic {
-            Arithmetic::Parallel => multiply_transposed_on_cpu(matrix, format, operands),
+            Arithmetic::Parallel => {
+                operands.check(matrix.columns(), matrix.rows())?;
+                format.multiply_transposed_on_cpu(matrix, operands.on_host())
+            }
             Arithmetic::Compensated => reference::multiply_transposed(matrix, operands),
         }
+    }
+}
+
+/// Y ← α A X + β Y on the CPU, in parallel.
+fn multiply_multivector_on_cpu<T: Real>(
+    matrix: &Matrix<T>,
+    format: Format,
+    operands: MultivectorOperands<'_, T, HostMemory>,
+) -> Result<(), Error> {
+    format.check_multivectors()?;
+    let (rows, columns) = (matrix.rows(), matrix.columns());
+    operands.check(rows, columns)?;
+    let MultivectorOperands { shape, alpha, x, beta, y } = operands;
+    if y.is_empty() {
+        return Ok(());
+    }
+    match shape.layout {
+        Layout::RowMajor => format.multiply_rows_on_cpu(matrix, shape.vectors, HostOperands { alpha, x, beta, y }),
+        // One vector after the other: reading along a vector is worth more than reading the matrix once.
+        Layout::ColumnMajor => y.chunks_mut(rows).enumerate().try_for_each(|(vector, y)| {
+            let x = &x[vector * columns..][..columns];
+            format.multiply_on_cpu(matrix, HostOperands { alpha, x, beta, y })
+        }),
     }
 }

@@ -8,7 +8,7 @@ use crate::real::Real;
 use crate::verify::Accumulator;
 
 /// y ← α A x + β y.
-pub(super) fn multiply<T: Real>(matrix: &Matrix<T>, operands: Operands<'_, T, HostMemory>) -> Result<(), Error> {
+pub(crate) fn multiply<T: Real>(matrix: &Matrix<T>, operands: Operands<'_, T, HostMemory>) -> Result<(), Error> {
     operands.check(matrix.rows(), matrix.columns())?;
     multiply_entries(operands, |add| {
         matrix.for_each_entry(|row, column, value| add(row, column as usize, value));
@@ -17,7 +17,7 @@ pub(super) fn multiply<T: Real>(matrix: &Matrix<T>, operands: Operands<'_, T, Ho
 }
 
 /// Y ← α A X + β Y for several vectors.
-pub(super) fn multiply_multivector<T: Real>(
+pub(crate) fn multiply_multivector<T: Real>(
     matrix: &Matrix<T>,
     operands: MultivectorOperands<'_, T, HostMemory>,
 ) -> Result<(), Error> {
@@ -35,7 +35,7 @@ pub(super) fn multiply_multivector<T: Real>(
 }
 
 /// y ← α Aᵀ x + β y.
-pub(super) fn multiply_transposed<T: Real>(
+pub(crate) fn multiply_transposed<T: Real>(
     matrix: &Matrix<T>,
     operands: Operands<'_, T, HostMemory>,
 ) -> Result<(), Error> {

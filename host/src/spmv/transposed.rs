@@ -6,11 +6,13 @@ use cuda_std::launch::Launch;
 use gpu_kernels::transposed::{CooTransposed, CsrTransposed};
 use rayon::prelude::*;
 
-use super::csr_balanced::with_offsets;
-use super::{Device, Operands, lanes_for, not_stored_as, scale, update};
+use super::{HostOperands, Vectors, update};
+use crate::device::Device;
 use crate::error::Error;
-use crate::format::{Coo, Csr, Format, Matrix, Offsets};
-use crate::memory::{Buffer, HostMemory, Memory, zeros};
+use crate::format::csr::balanced::with_offsets;
+use crate::format::csr::product::lanes_for;
+use crate::format::{Coo, Csr, Offsets};
+use crate::memory::{Buffer, Memory, zeros};
 use crate::real::Real;
 
 /// The most parts that the entries are cut into for the CPU's threads.
@@ -19,51 +21,14 @@ const MOST_PARTS: usize = 64;
 /// Elements of y that a CPU thread adds up at a time.
 const COLUMNS_AT_ONCE: usize = 1024;
 
-/// The error of a format that has no kernel for the transposed matrix.
-pub(crate) fn not_transposed(format: Format) -> Error {
-    Error::Unsupported { format: format.name(), operation: "the transposed matrix" }
-}
-
-/// Checks the format, and x of an element for each row and y of one for each column.
-fn check<T: Real, M: Memory>(
-    matrix: &Matrix<T, M>,
-    format: Format,
-    operands: &Operands<'_, T, M>,
-) -> Result<(), Error> {
-    if !format.multiplies_transposed() {
-        return Err(not_transposed(format));
-    }
-    operands.check(matrix.columns(), matrix.rows())
-}
-
-/// The launches that multiply the transpose of `matrix`, in order.
-///
-/// # Errors
-/// When a vector does not fit, or the format has no kernel for it.
-pub(crate) fn transposed_launches<T: Real, M: Memory>(
-    matrix: &Matrix<T, M>,
-    format: Format,
-    operands: Operands<'_, T, M>,
-    device: &Device,
-) -> Result<Vec<Launch>, Error> {
-    check(matrix, format, &operands)?;
-    let Operands { alpha, x, beta, y } = operands;
-    let add_product = match matrix {
-        Matrix::Csr(matrix) => csr(matrix, alpha, x, y, device),
-        Matrix::Coo(matrix) => coo(matrix, alpha, x, y, device),
-        _ => return Err(not_stored_as(format)),
-    };
-    Ok(vec![scale(matrix.columns(), beta, y.global_mut(), device), add_product])
-}
-
-fn csr<T: Real, M: Memory>(
+/// The launches for a matrix in CSR.
+pub(crate) fn csr_launches<T: Real, M: Memory>(
     matrix: &Csr<T, M>,
-    alpha: T,
-    x: &M::Buffer<T>,
-    y: &mut M::Buffer<T>,
+    vectors: Vectors<T>,
     device: &Device,
-) -> Launch {
+) -> Vec<Launch> {
     let lanes = lanes_for(matrix.rows(), matrix.nnz());
+    let Vectors { alpha, x, y, .. } = vectors;
     let call = with_offsets!(matrix, offsets => CsrTransposed {
         rows: matrix.rows() as u32,
         lanes,
@@ -71,54 +36,65 @@ fn csr<T: Real, M: Memory>(
         column_indices: matrix.column_indices().global(),
         values: matrix.values().global(),
         alpha,
-        x: x.global(),
-        y: y.global_mut(),
+        x,
+        y,
     });
-    Launch { grid: device.grid(matrix.rows() as u64 * u64::from(lanes)), call }
+    let grid = device.grid(matrix.rows() as u64 * u64::from(lanes));
+    vec![vectors.scale(matrix.columns(), device), Launch { grid, call }]
 }
 
-fn coo<T: Real, M: Memory>(
+/// The launches for a matrix in COO.
+pub(crate) fn coo_launches<T: Real, M: Memory>(
     matrix: &Coo<T, M>,
-    alpha: T,
-    x: &M::Buffer<T>,
-    y: &mut M::Buffer<T>,
+    vectors: Vectors<T>,
     device: &Device,
-) -> Launch {
+) -> Vec<Launch> {
     let nnz = matrix.nnz() as u64;
+    let Vectors { alpha, x, y, .. } = vectors;
     let kernel = CooTransposed {
         nnz,
         row_indices: matrix.row_indices().global(),
         column_indices: matrix.column_indices().global(),
         values: matrix.values().global(),
         alpha,
-        x: x.global(),
-        y: y.global_mut(),
+        x,
+        y,
     };
-    Launch::new(device.grid(nnz), kernel)
+    vec![vectors.scale(matrix.columns(), device), Launch::new(device.grid(nnz), kernel)]
 }
 
-/// Multiplies the transpose of `matrix` on the CPU, in parallel.
+/// Multiplies the transpose of a matrix in CSR on the CPU, in parallel.
+///
+/// # Errors
+/// When memory runs out.
+pub(crate) fn multiply_csr_on_cpu<T: Real>(matrix: &Csr<T>, operands: HostOperands<'_, T>) -> Result<(), Error> {
+    let x = operands.x;
+    multiply_on_cpu(matrix.nnz(), matrix.columns(), operands, |part, parts| csr_sums(matrix, part, parts, x))
+}
+
+/// Multiplies the transpose of a matrix in COO on the CPU, in parallel.
+///
+/// # Errors
+/// When memory runs out.
+pub(crate) fn multiply_coo_on_cpu<T: Real>(matrix: &Coo<T>, operands: HostOperands<'_, T>) -> Result<(), Error> {
+    let x = operands.x;
+    multiply_on_cpu(matrix.nnz(), matrix.columns(), operands, |part, parts| coo_sums(matrix, part, parts, x))
+}
+
+/// Multiplies a transpose on the CPU, in parallel, by the sums of parts of the entries.
 ///
 /// The entries are cut into parts, which depend on the matrix alone, so the number of threads does not change a bit.
 /// Each part has its own sums, from its first column to its last one; then these are added up, column by column. There
 /// are at most as many sums as entries, or as columns if those are more: O(nnz + columns) memory and work.
-///
-/// # Errors
-/// When a vector does not fit, the format has no way to do it, or memory runs out.
-pub(crate) fn multiply_transposed_on_cpu<T: Real>(
-    matrix: &Matrix<T>,
-    format: Format,
-    operands: Operands<'_, T, HostMemory>,
+fn multiply_on_cpu<T: Real>(
+    nnz: usize,
+    columns: usize,
+    operands: HostOperands<'_, T>,
+    sums: impl Fn(usize, usize) -> Result<Sums<T>, Error> + Sync,
 ) -> Result<(), Error> {
-    check(matrix, format, &operands)?;
-    let Operands { alpha, x, beta, y } = operands;
-    let parts = (matrix.nnz() / matrix.columns().max(1)).clamp(1, MOST_PARTS);
-    let sums: Result<Vec<_>, Error> = match matrix {
-        Matrix::Csr(matrix) => (0..parts).into_par_iter().map(|part| csr_sums(matrix, part, parts, x)).collect(),
-        Matrix::Coo(matrix) => (0..parts).into_par_iter().map(|part| coo_sums(matrix, part, parts, x)).collect(),
-        _ => return Err(not_stored_as(format)),
-    };
-    let sums = sums?;
+    let HostOperands { alpha, beta, y, .. } = operands;
+    let parts = (nnz / columns.max(1)).clamp(1, MOST_PARTS);
+    let sums = (0..parts).into_par_iter().map(|part| sums(part, parts)).collect::<Result<Vec<_>, Error>>()?;
     y.par_chunks_mut(COLUMNS_AT_ONCE).enumerate().for_each(|(chunk, y)| {
         let first = chunk * COLUMNS_AT_ONCE;
         let mut totals = [T::ZERO; COLUMNS_AT_ONCE];

@@ -1,7 +1,7 @@
 //! All experiments.
 
 use host::Format;
-use host::format::{BlockSize, HybSplit, Lanes, StripHeight};
+use host::format::{BlockSize, CsrStrategy, HybSplit, Lanes, StripHeight};
 
 use super::{Choice, Curve, Experiment, Plot, Quantity, Scale, Series, X, matrices};
 
@@ -9,25 +9,25 @@ const BOTH: &[&str] = &["float32", "float64"];
 const SINGLE: &[&str] = &["float32"];
 const DOUBLE: &[&str] = &["float64"];
 
-const COO: Series = Series::of("coo", &[Format::Coo]);
-const SCALAR: Series = Series::of("csr-scalar", &[Format::CsrScalar]);
+const COO: Series = Series::of("coo", &[Format::COO]);
+const SCALAR: Series = Series::of("csr-scalar", &[Format::CSR_SCALAR]);
 /// Today's, which takes fewer lanes for short rows.
-const VECTOR: Series = Series::of("csr-vector", &[Format::CsrVector(Lanes::Automatic)]);
+const VECTOR: Series = Series::of("csr-vector", &[Format::CSR_VECTOR]);
 /// The papers', with a whole warp for every row.
-const WARP: Series = Series::of("csr-vector-32", &[Format::CsrVector(Lanes::L32)]);
-const BALANCED: Series = Series::of("csr-load-balanced", &[Format::CsrLoadBalanced]);
+const WARP: Series = Series::of("csr-vector-32", &[Format::Csr(CsrStrategy::Vector(Lanes::L32))]);
+const BALANCED: Series = Series::of("csr-load-balanced", &[Format::CSR_LOAD_BALANCED]);
 const DIA: Series = Series::of("dia", &[Format::Dia]);
-const ELL: Series = Series::of("ell", &[Format::Ell]);
+const ELL: Series = Series::of("ell", &[Format::ELL]);
 /// With Bell & Garland's own rule for the split.
 const HYB: Series = Series::of("hyb-bell-garland", &[Format::Hyb(HybSplit::BellGarland)]);
 
 /// What Bell & Garland 2009 have, for the best of it.
 const BELL_GARLAND: &[Format] = &[
-    Format::Coo,
-    Format::CsrScalar,
-    Format::CsrVector(Lanes::L32),
+    Format::COO,
+    Format::CSR_SCALAR,
+    Format::Csr(CsrStrategy::Vector(Lanes::L32)),
     Format::Dia,
-    Format::Ell,
+    Format::ELL,
     Format::Hyb(HybSplit::BellGarland),
 ];
 
@@ -36,11 +36,11 @@ const CMRS: Format = Format::Cmrs(StripHeight::Automatic);
 const BESIDE_CMRS: Series = Series::with_peers(
     "best of the others",
     &[
-        Format::CsrVector(Lanes::L32),
-        Format::CsrScalar,
+        Format::Csr(CsrStrategy::Vector(Lanes::L32)),
+        Format::CSR_SCALAR,
         Format::Hyb(HybSplit::SmallestStorage),
-        Format::CsrVector(Lanes::Automatic),
-        Format::CsrLoadBalanced,
+        Format::CSR_VECTOR,
+        Format::CSR_LOAD_BALANCED,
     ],
     &["cusparse-csr-1", "cusparse-csr-2"],
 );
@@ -74,11 +74,11 @@ const CUSPARSE_CSR_1: Series = Series::with_peers("cusparse-csr-1", &[], &["cusp
 const CUSPARSE_CSR_2: Series = Series::with_peers("cusparse-csr-2", &[], &["cusparse-csr-2"]);
 const CUSPARSE_SELL: Series = Series::with_peers("cusparse-sell", &[], &["cusparse-sell"]);
 /// What is nearest to Ginkgo's.
-const GINKGO_COO: Series = Series::of("coo-atomic", &[Format::CooAtomic]);
-const GINKGO_CSR: Series = Series::of("csr-automatic", &[Format::CsrAutomatic]);
-const GINKGO_ELL: Series = Series::of("ell-subwarp", &[Format::EllSubwarp]);
+const GINKGO_COO: Series = Series::of("coo-atomic", &[Format::COO_ATOMIC]);
+const GINKGO_CSR: Series = Series::of("csr-automatic", &[Format::CSR_AUTOMATIC]);
+const GINKGO_ELL: Series = Series::of("ell-subwarp", &[Format::ELL_SUBWARP]);
 const GINKGO_HYB: Series = Series::of("hyb", &[Format::Hyb(HybSplit::SmallestStorage)]);
-const SELL_P: Series = Series::of("sell-p", &[Format::SellP]);
+const SELL_P: Series = Series::of("sell-p", &[Format::SELL_P]);
 
 /// Profiles leave out smaller matrices (Anzt et al. 2020, §5.2).
 const PROFILE: Plot = Plot::Profile { least_nonzeros: 100_000 };

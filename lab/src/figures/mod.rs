@@ -396,12 +396,12 @@ mod tests {
     #[test]
     fn a_series_is_the_best_of_its_formats() {
         let entry = entry("float64", &[("coo", 2e-6, 100), ("ell", 1e-6, 300), ("dia", 4e-6, 50)]);
-        let formats = &[Format::Coo, Format::Ell, Format::CooAtomic];
+        let formats = &[Format::COO, Format::ELL, Format::COO_ATOMIC];
         let fastest = Series::of("fastest", formats);
         let smallest = Series { choice: Choice::Smallest, ..fastest };
         assert_eq!(fastest.run(&entry).unwrap().time, Some(1e-6));
         assert_eq!(smallest.run(&entry).unwrap().time, Some(2e-6));
-        assert_eq!(Series::of("none", &[Format::CooAtomic]).run(&entry), None);
+        assert_eq!(Series::of("none", &[Format::COO_ATOMIC]).run(&entry), None);
         assert_eq!(Series::with_peers("peer", &[], &["dia"]).run(&entry).unwrap().time, Some(4e-6));
     }
 
@@ -410,7 +410,7 @@ mod tests {
         let double = entry("float64", &[("coo", 2e-6, 100), ("ell", 1e-6, 300)]);
         let single = entry("float32", &[("coo", 1e-6, 60)]);
         let all = [double.clone(), single.clone()];
-        let [coo, ell] = [Series::of("coo", &[Format::Coo]), Series::of("ell", &[Format::Ell])];
+        let [coo, ell] = [Series::of("coo", &[Format::COO]), Series::of("ell", &[Format::ELL])];
         let near = |quantity: Quantity, series: &Series, entry: &Entry, expected: f64| {
             let number = quantity.of(series, entry, &all).unwrap();
             assert!((number / expected - 1.0).abs() < 1e-12, "{quantity:?}: {number}");
@@ -418,7 +418,7 @@ mod tests {
         near(Quantity::Gflops, &coo, &double, 10.0);
         near(Quantity::Microseconds, &coo, &double, 2.0);
         near(Quantity::OfFloat32, &coo, &double, 0.5);
-        near(Quantity::SpeedUpOf(Format::Ell), &coo, &double, 2.0);
+        near(Quantity::SpeedUpOf(Format::ELL), &coo, &double, 2.0);
         near(Quantity::UncachedGbps, &coo, &double, (1_000_000.0 + 8.0 * 8_000.0) / 2e-6 / 1e9);
         near(Quantity::UncachedGbps, &coo, &single, (1_000_000.0 + 4.0 * 8_000.0) / 1e-6 / 1e9);
         assert_eq!(Quantity::OfFloat32.of(&ell, &double, &all), None);

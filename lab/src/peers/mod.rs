@@ -25,7 +25,7 @@ pub use conjugate_gradients::{Solved, Stop, conjugate_gradients};
 
 /// The format whose error bound holds for every peer in [`host::verify::verify`]: nothing is known of their order of
 /// additions, and no order has a longer chain than one sum over the row.
-pub const BOUND: Format = Format::CsrScalar;
+pub const BOUND: Format = Format::CSR_SCALAR;
 
 /// The libraries that there are peers of, as the peers' names begin.
 pub const LIBRARIES: &[&str] = &["cusparse", "faer", "sprs"];

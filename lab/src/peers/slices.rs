@@ -1,7 +1,7 @@
 //! The arrays of cuSPARSE's sliced ELLPACK: those of SELL-P without sorting, with other offsets.
 
-use host::convert::sell_p;
 use host::executor::KernelExecutor;
+use host::format::sell_p;
 use host::format::{FillLimit, SellP, Slicing};
 use host::{Csr, Error, Real};
 

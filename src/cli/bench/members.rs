@@ -2,7 +2,7 @@
 
 use clap::ValueEnum;
 use lab::figures;
-use lab::measure::{Chosen, STANDARD};
+use lab::measure::{Chosen, standard};
 use lab::suite::{self, Suite};
 use warp_spmv::Format;
 
@@ -43,7 +43,7 @@ pub fn members(arguments: &Arguments) -> Result<Vec<Matrix>, Error> {
     for asked in &arguments.format {
         match asked {
             Formats::One(format) => formats.push(*format),
-            Formats::Standard => formats.extend(STANDARD),
+            Formats::Standard => formats.extend(standard()),
             Formats::All => formats.extend(Format::ALL),
         }
     }

@@ -2,10 +2,11 @@
 
 use crate::scenarios::{check_conversion, check_converted_product, matrices};
 use proptest::prelude::*;
-use warp_spmv::convert;
 use warp_spmv::device::Tuning;
 use warp_spmv::executor::{Cpu, Emulated, Executor, Reference};
-use warp_spmv::format::{BlockSize, Cmrs, FillLimit, Matrix, Panels, SellP, Slicing, StripOrder};
+use warp_spmv::format::{
+    BlockSize, Cmrs, FillLimit, Matrix, Panels, SellP, Slicing, StripOrder, cmrs, cmrs_padded, coo_16, sell_p,
+};
 use warp_spmv::{Csr, Error, Format, Real};
 
 const UNLIMITED: FillLimit = FillLimit { times_csr: f64::INFINITY };
@@ -78,9 +79,9 @@ fn sell_p_is_converted_with_any_slicing() {
         for (slice_size, stride_factor, sigma) in [(1, 1, 1), (3, 2, 9), (5, 4, 1), (64, 1, 64), (40, 3, 4000)] {
             let slicing = Slicing { slice_size, stride_factor, sigma };
             let expected = SellP::try_from_csr(&matrix, slicing, UNLIMITED).unwrap();
-            let converted = convert::sell_p::from_csr(&executor, &matrix, slicing, UNLIMITED).unwrap();
+            let converted = sell_p::from_csr(&executor, &matrix, slicing, UNLIMITED).unwrap();
             assert!(converted == expected, "{name}, {slicing:?}");
-            assert!(convert::sell_p::into_csr(&executor, converted).unwrap() == matrix, "{name}, {slicing:?}");
+            assert!(sell_p::into_csr(&executor, converted).unwrap() == matrix, "{name}, {slicing:?}");
         }
     }
 }
@@ -92,9 +93,9 @@ fn cmrs_is_converted_with_any_height_and_order() {
         for height in [1, 5, 16] {
             for order in [StripOrder::ByRow, StripOrder::ByColumn] {
                 let expected = Cmrs::try_with_height(matrix.clone(), height, order).unwrap();
-                let converted = convert::cmrs::with_height(&executor, matrix.clone(), height, order).unwrap();
+                let converted = cmrs::with_height(&executor, matrix.clone(), height, order).unwrap();
                 assert!(converted == expected, "{name}, {height} rows, {order:?}");
-                let back = convert::cmrs::into_csr(&executor, converted).unwrap();
+                let back = cmrs::into_csr(&executor, converted).unwrap();
                 assert!(back == expected.into_csr(), "{name}, {height} rows, {order:?}");
             }
         }
@@ -109,20 +110,20 @@ fn conversions_refuse_what_the_host_refuses() {
     let refused = |error: Result<(), Error>, message: &str| assert_eq!(error.unwrap_err().to_string(), message);
     let order = StripOrder::ByRow;
     let message = "number of columns of a CMRS matrix is 268435457, and the limit is 268435456";
-    refused(convert::cmrs::with_height(&executor, matrix(), 4, order).map(|_| ()), message);
+    refused(cmrs::with_height(&executor, matrix(), 4, order).map(|_| ()), message);
     let message = "CMRS matrix: strips of 17 rows, expected 1 to 16";
-    refused(convert::cmrs::with_height(&executor, matrix(), 17, order).map(|_| ()), message);
+    refused(cmrs::with_height(&executor, matrix(), 17, order).map(|_| ()), message);
     let message = "number of columns of a CMRS matrix is 268435457, and the limit is 268435455";
-    refused(convert::cmrs_padded::from_csr(&executor, &matrix(), UNLIMITED).map(|_| ()), message);
+    refused(cmrs_padded::from_csr(&executor, &matrix(), UNLIMITED).map(|_| ()), message);
     let message = "COO-16 matrix: panels of 1025 slots, expected 1 to 1024";
     let panels = Panels { columns: 8, slots: 1025 };
-    refused(convert::coo_16::with_panels(&executor, matrix(), panels, UNLIMITED).map(|_| ()), message);
+    refused(coo_16::with_panels(&executor, matrix(), panels, UNLIMITED).map(|_| ()), message);
     let slicing = Slicing { slice_size: 64, stride_factor: 1, sigma: 96 };
     let message = "SELL-P matrix: sigma is 96, neither 1 nor a multiple of 64 rows";
-    refused(convert::sell_p::from_csr(&executor, &matrix(), slicing, UNLIMITED).map(|_| ()), message);
+    refused(sell_p::from_csr(&executor, &matrix(), slicing, UNLIMITED).map(|_| ()), message);
     let slicing = Slicing { stride_factor: u32::MAX, ..Slicing::UNSORTED };
     let message = "number of places of a row is 4294967296, and the limit is 4294967295";
-    refused(convert::sell_p::from_csr(&executor, &matrix(), slicing, UNLIMITED).map(|_| ()), message);
+    refused(sell_p::from_csr(&executor, &matrix(), slicing, UNLIMITED).map(|_| ()), message);
     // Nearly all of it padding, in all formats that have some.
     let lengths = (0..70_000).map(|row| if row == 69_000 { 9000 } else { 0 });
     let offsets: Vec<u32> = std::iter::once(0)

@@ -108,14 +108,14 @@ fn automatic_csr_follows_the_rows() {
         Csr::try_new(rows, 1, offsets, vec![0; longest], vec![1.0; longest]).unwrap()
     };
     for (rows, longest, expected) in [
-        (0, 0, Format::CsrScalar),
-        (10, 64, Format::CsrScalar),
-        (10, 65, Format::CsrLoadBalanced),
-        (1_000_000, 1, Format::CsrScalar),
-        (1_000_001, 1, Format::CsrLoadBalanced),
+        (0, 0, Format::CSR_SCALAR),
+        (10, 64, Format::CSR_SCALAR),
+        (10, 65, Format::CSR_LOAD_BALANCED),
+        (1_000_000, 1, Format::CSR_SCALAR),
+        (1_000_001, 1, Format::CSR_LOAD_BALANCED),
     ] {
         let cpu = Cpu::new();
-        let plan = Plan::new(&cpu, with_rows(rows, longest), Format::CsrAutomatic).unwrap();
+        let plan = Plan::new(&cpu, with_rows(rows, longest), Format::CSR_AUTOMATIC).unwrap();
         assert_eq!(plan.format(), expected, "{rows} rows, the longest of {longest}");
     }
 }
@@ -129,7 +129,7 @@ fn emulated_jumps_over_long_runs_of_empty_rows() {
     let values = vec![1.5; columns.len()];
     let matrix = Csr::try_from_triplets(rows as usize, columns.len(), &row_indices, &columns, &values).unwrap();
     for format in
-        [Format::CsrLoadBalanced, Format::CsrMergePath, Format::CsrTiled, Format::Hyb(HybSplit::ColumnLimit(1))]
+        [Format::CSR_LOAD_BALANCED, Format::CSR_MERGE_PATH, Format::CSR_TILED, Format::Hyb(HybSplit::ColumnLimit(1))]
     {
         check(
             &Emulated::with_size(3, 1, 64, Tuning { threads_per_block: 64, waves: 1 }),

@@ -3,9 +3,9 @@
 use crate::scenarios::random::emulators;
 use crate::scenarios::{Numbers, as_stored, matrices, with_rows};
 use warp_spmv::executor::{Cpu, Emulated, Executor};
-use warp_spmv::format::{Coo16, FillLimit, Matrix, Panels};
+use warp_spmv::format::{Coo16, FillLimit, Matrix, Panels, coo_16};
 use warp_spmv::verify::{exact, verify};
-use warp_spmv::{Csr, Format, Plan, Real, convert};
+use warp_spmv::{Csr, Format, Plan, Real};
 
 const UNLIMITED: FillLimit = FillLimit { times_csr: f64::INFINITY };
 
@@ -25,11 +25,11 @@ fn kernels_convert_as_the_host_does() {
     for (name, matrix) in matrices::<f64>() {
         for panels in panels(&matrix) {
             let expected = Coo16::try_with_panels(matrix.clone(), panels, UNLIMITED).unwrap();
-            let converted = convert::coo_16::with_panels(&executor, matrix.clone(), panels, UNLIMITED).unwrap();
+            let converted = coo_16::with_panels(&executor, matrix.clone(), panels, UNLIMITED).unwrap();
             assert!(converted == expected, "{name}, {panels:?}");
             let stored = as_stored(&matrix, Format::Coo16);
             assert!(expected.to_csr() == stored, "{name}, {panels:?}: back on the host");
-            let back = convert::coo_16::into_csr(&executor, converted).unwrap();
+            let back = coo_16::into_csr(&executor, converted).unwrap();
             assert!(back == stored, "{name}, {panels:?}: back");
         }
     }

@@ -10,14 +10,14 @@ use warp_spmv::dense::{MixedOperands, MixedUpdate};
 use warp_spmv::executor::{Emulated, Executor, KernelExecutor};
 use warp_spmv::format::{
     Bcsr, BlockSize, Cmrs, CmrsPadded, Coo16, FillLimit, Matrix, Offsets, Panels, SellP, Slicing, StripHeight,
-    StripOrder,
+    StripOrder, bcsr, cmrs, coo_16, sell_p,
 };
 use warp_spmv::memory::Buffer;
 use warp_spmv::solver::preconditioner::Preconditioner;
 use warp_spmv::solver::{Cg, Operator, Outcome};
 use warp_spmv::spmv::{Layout, Multivector};
 use warp_spmv::verify::{exact, verify};
-use warp_spmv::{Csr, Format, Plan, PlanOptions, Real, convert};
+use warp_spmv::{Csr, Format, Plan, PlanOptions, Real};
 
 use crate::scenarios::conformance::conformance;
 use crate::scenarios::random::emulators;
@@ -48,7 +48,7 @@ fn is_of_huge_matrices(entry: &str) -> bool {
         "csr_from_dia_",
         "csr_from_later_",
         "csr_from_padded_",
-        "csr_from_sell_16_",
+        "csr_from_sell_",
         "csr_from_sliced_",
         "padded_from_csr_",
         "strip_offsets_",
@@ -108,7 +108,7 @@ fn multiply_all<T: Real>(executor: &Emulated, matrix: &Csr<T>) -> Results {
             let (x, mut result) = (y[..matrix.rows()].to_vec(), x[..matrix.columns()].to_vec());
             let expected = exact(&matrix.transposed(), alpha, &x, beta, &result).unwrap();
             plan.apply_transposed(alpha, &x, beta, &mut result).unwrap_or_else(|e| panic!("{format}: {e}"));
-            assert!(verify(&result, &expected, Format::CsrScalar).unwrap().passed(), "{format}, transposed");
+            assert!(verify(&result, &expected, Format::CSR_SCALAR).unwrap().passed(), "{format}, transposed");
         }
         let back = plan.into_matrix().into_csr_on(executor).unwrap_or_else(|e| panic!("{format}: {e}"));
         let mut stored = as_stored(matrix, format);
@@ -126,15 +126,15 @@ fn multiply_all<T: Real>(executor: &Emulated, matrix: &Csr<T>) -> Results {
 /// Conversions with parameters that no format of the catalogue has.
 fn convert_otherwise<T: Real>(executor: &Emulated, matrix: &Csr<T>) {
     for order in [StripOrder::ByRow, StripOrder::ByColumn] {
-        let converted = convert::cmrs::with_height(executor, matrix.clone(), 5, order).unwrap();
-        let back = convert::cmrs::into_csr(executor, converted).unwrap();
+        let converted = cmrs::with_height(executor, matrix.clone(), 5, order).unwrap();
+        let back = cmrs::into_csr(executor, converted).unwrap();
         assert_eq!(back.nnz(), matrix.nnz());
     }
     let slicing = Slicing { slice_size: 5, stride_factor: 4, sigma: 40 };
-    let converted = convert::sell_p::from_csr(executor, matrix, slicing, UNLIMITED).unwrap();
+    let converted = sell_p::from_csr(executor, matrix, slicing, UNLIMITED).unwrap();
     assert!(converted == SellP::try_from_csr(matrix, slicing, UNLIMITED).unwrap());
     let panels = Panels { columns: 7, slots: 3 };
-    let converted = convert::coo_16::with_panels(executor, matrix.clone(), panels, UNLIMITED).unwrap();
+    let converted = coo_16::with_panels(executor, matrix.clone(), panels, UNLIMITED).unwrap();
     assert!(converted == Coo16::try_with_panels(matrix.clone(), panels, UNLIMITED).unwrap());
 }
 
@@ -143,7 +143,7 @@ fn convert_long_row<T: Real>(executor: &Emulated) {
     let matrix = with_rows::<T>(3000, &[1100, 3], &mut Numbers::new(27));
     let expected = Bcsr::try_from_csr(&matrix, BlockSize::B2x3, UNLIMITED).unwrap();
     for matrix in [with_wide_offsets(&matrix), matrix] {
-        assert!(convert::bcsr::from_csr(executor, matrix, BlockSize::B2x3, UNLIMITED).unwrap() == expected);
+        assert!(bcsr::from_csr(executor, matrix, BlockSize::B2x3, UNLIMITED).unwrap() == expected);
     }
 }
 

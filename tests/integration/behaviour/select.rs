@@ -150,12 +150,12 @@ fn auto_is_a_format_like_others() {
     let plan = Plan::with_options(&cpu, matrix.clone(), Format::Auto, options).unwrap();
     assert_ne!(plan.format(), Format::Auto);
     assert!(plan.explain().is_some());
-    assert!(Plan::new(&cpu, matrix.clone(), Format::Coo).unwrap().explain().is_none());
+    assert!(Plan::new(&cpu, matrix.clone(), Format::COO).unwrap().explain().is_none());
     // Where one of its own is needed, it is refused.
     let message = "any matrix: auto stands for other formats, and none was chosen";
     let error = Matrix::try_from_csr(matrix.clone(), Format::Auto, FillLimit::default()).map(|_| ()).unwrap_err();
     assert_eq!(error.to_string(), message);
-    let mut plan = Plan::new(&cpu, matrix, Format::CsrScalar).unwrap();
+    let mut plan = Plan::new(&cpu, matrix, Format::CSR_SCALAR).unwrap();
     assert!(plan.set_format(Format::Auto).is_err());
 }
 
@@ -170,22 +170,22 @@ fn the_choice_keeps_to_what_is_asked() {
         candidate.unwrap_or_else(|| panic!("{format} was not considered")).excluded
     };
     let choice = chosen(&selection()).unwrap();
-    assert_eq!(excluded(&choice, Format::CooAtomic), Some(Exclusion::NotReproducible));
-    assert_eq!(excluded(&choice, Format::Ell), Some(Exclusion::Fill));
-    assert_eq!(excluded(&choice, Format::CsrScalar), None);
+    assert_eq!(excluded(&choice, Format::COO_ATOMIC), Some(Exclusion::NotReproducible));
+    assert_eq!(excluded(&choice, Format::ELL), Some(Exclusion::Fill));
+    assert_eq!(excluded(&choice, Format::CSR_SCALAR), None);
     let choice = chosen(&Selection { reproducible: false, ..selection() }).unwrap();
-    assert_eq!(excluded(&choice, Format::CooAtomic), None);
+    assert_eq!(excluded(&choice, Format::COO_ATOMIC), None);
     // Just enough for CSR, which is the smallest here.
     let csr = matrix.bytes() as u64;
     let choice = chosen(&Selection { memory_budget: Some(csr), ..selection() }).unwrap();
     assert!(choice.candidates.iter().all(|it| it.excluded.is_some() || it.traffic.stored <= csr.into()));
-    assert_eq!(excluded(&choice, Format::Coo), Some(Exclusion::Memory));
+    assert_eq!(excluded(&choice, Format::COO), Some(Exclusion::Memory));
     let error = chosen(&Selection { memory_budget: Some(10), ..selection() }).unwrap_err();
     assert!(matches!(error, Error::NoFormat { budget: Some(10), .. }), "{error}");
     assert!(error.to_string().ends_with("bytes, and the budget is 10"), "{error}");
     // For one multiplication no conversion is worth while.
     let choice = chosen(&Selection { multiplications: Some(1), ..selection() }).unwrap();
-    assert_eq!(choice.format.storage(), Format::CsrScalar.storage());
+    assert_eq!(choice.format.storage(), Format::CSR_SCALAR.storage());
     // A GPU of compute capability 7.5 has too little shared memory for large panels.
     let wide = Analysis::new(&generated::<f64>("uniform:rows=90000,per-row=1"));
     for (shared_bytes, expected) in [(64 << 10, Some(Exclusion::SharedMemory)), (99 << 10, None)] {
@@ -197,8 +197,8 @@ fn the_choice_keeps_to_what_is_asked() {
         assert_eq!(excluded(&choice, Format::Coo16), expected);
     }
     // Of two formats, one of them.
-    let choice = chosen(&Selection { among: vec![Format::Coo, Format::CsrAutomatic], ..selection() }).unwrap();
-    assert_eq!((choice.format, choice.candidates.len()), (Format::Coo, 1));
+    let choice = chosen(&Selection { among: vec![Format::COO, Format::CSR_AUTOMATIC], ..selection() }).unwrap();
+    assert_eq!((choice.format, choice.candidates.len()), (Format::COO, 1));
 }
 
 #[test]

@@ -2,8 +2,7 @@
 
 use warp_spmv::executor::{Cpu, Emulated, Reference};
 use warp_spmv::format::Matrix;
-use warp_spmv::spmv::Workspace;
-use warp_spmv::{Csr, Error, HostMemory, Plan};
+use warp_spmv::{Csr, Error, Plan};
 
 use crate::scenarios::threads::check_threads;
 
@@ -17,7 +16,6 @@ fn threads_share_and_move_everything() {
     shared_and_moved::<Emulated>();
     shared_and_moved::<Csr<f32>>();
     shared_and_moved::<Matrix<f64>>();
-    shared_and_moved::<Workspace<f64, HostMemory>>();
     shared_and_moved::<Plan<f32, Cpu>>();
     shared_and_moved::<Plan<f64, Emulated>>();
     shared_and_moved::<Error>();

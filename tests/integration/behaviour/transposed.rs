@@ -9,7 +9,7 @@ use crate::behaviour::executors::any_matrix;
 use crate::scenarios::transposed::{check_transposed, check_transposed_special_values, multiply_transposed};
 use crate::scenarios::{Numbers, matrices};
 
-const STORAGES: [Format; 2] = [Format::CsrScalar, Format::Coo];
+const STORAGES: [Format; 2] = [Format::CSR_SCALAR, Format::COO];
 
 fn check_all<T: Real, E: Executor>(executor: &E) {
     for format in STORAGES {
@@ -50,7 +50,7 @@ fn the_emulator_adds_atomically_as_a_gpu() {
         let matrix = Csr::try_new(1, 1, vec![0u32, 1], vec![0], vec![T::from_f64(value)]).unwrap();
         let x = executor.upload(vec![T::from_f64(x)]).unwrap();
         let mut y = executor.zeros(1).unwrap();
-        let mut plan = Plan::new(&executor, matrix, Format::CooAtomic).unwrap();
+        let mut plan = Plan::new(&executor, matrix, Format::COO_ATOMIC).unwrap();
         plan.apply(T::from_f64(1.0), &x, T::from_f64(0.0), &mut y).unwrap();
         executor.download(&y).unwrap()[0].to_f64()
     }

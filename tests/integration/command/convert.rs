@@ -170,7 +170,7 @@ mod processes {
         std::io::copy(&mut &input, &mut writer).unwrap();
         drop(writer);
         assert!(process.wait_with_output().unwrap().status.success());
-        assert!(read_container_matrix::<f64>(&output).unwrap().is_stored_as(Format::Coo));
+        assert!(read_container_matrix::<f64>(&output).unwrap().is_stored_as(Format::COO));
 
         let pipe = folder.name("pipe.mtx");
         assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());

@@ -1,10 +1,9 @@
 //! Containers: a matrix in its storage format, array by array, ready to be mapped. `docs/container.md` describes
 //! them byte by byte.
 //!
-//! `layout` is the header and the table of sections, `sections` the arrays, `formats` which of them a format has.
+//! `layout` is the header and the table of sections, `sections` the arrays; which of them a format has is among its own files.
 #![forbid(unsafe_code)]
 
-mod formats;
 mod layout;
 mod sections;
 
@@ -19,10 +18,12 @@ use super::contents::Contents;
 use super::header::{Field, Header, Symmetry};
 use super::replace::replace_file;
 use crate::error::Error;
+use crate::format::strategy::Storage;
 use crate::format::{Csr, Matrix};
+use crate::memory::HostMemory;
 use crate::real::Real;
 use layout::{Layout, padding};
-use sections::Section;
+use sections::{Section, Sections};
 
 pub(super) use layout::is_container;
 
@@ -48,7 +49,7 @@ struct Summary {
 pub fn write_container<T: Real>(path: impl AsRef<Path>, matrix: &Csr<T>) -> Result<(), Error> {
     let (rows, columns, stored) = (matrix.rows(), matrix.columns(), matrix.nnz());
     let summary = Summary { rows, columns, stored, values: T::TYPE, offset_width: matrix.row_offsets().width() };
-    write(path.as_ref(), formats::CSR, &summary, &sections::of_csr(matrix))
+    write(path.as_ref(), CSR, &summary, &sections::of_csr(matrix))
 }
 
 /// Writes a matrix as a container, in the storage format that it has. As [`write_container`].
@@ -57,7 +58,7 @@ pub fn write_container<T: Real>(path: impl AsRef<Path>, matrix: &Csr<T>) -> Resu
 /// As [`write_container`].
 pub fn write_container_matrix<T: Real>(path: impl AsRef<Path>, matrix: &Matrix<T>) -> Result<(), Error> {
     let (rows, columns, stored) = (matrix.rows(), matrix.columns(), matrix.nnz());
-    let (name, offset_width) = formats::name_and_offset_width(matrix);
+    let (name, offset_width) = (matrix.container_name(), matrix.offset_width());
     let summary = Summary { rows, columns, stored, values: T::TYPE, offset_width };
     write(path.as_ref(), name, &summary, &sections::of_matrix(matrix))
 }
@@ -111,11 +112,11 @@ pub(super) fn parse<T: Real>(
     let read = || {
         let layout = Layout::parse(bytes)?;
         let Summary { rows, columns, stored, values, .. } = layout.summary;
-        let as_it_is = values == T::TYPE || layout.format() == formats::CSR;
+        let as_it_is = values == T::TYPE || layout.format() == CSR;
         let matrix = match values {
-            ElementType::Float32 | ElementType::Float64 if as_it_is => formats::read(&layout, bytes)?,
-            ElementType::Float32 => round(formats::read::<f32>(&layout, bytes)?)?,
-            ElementType::Float64 => round(formats::read::<f64>(&layout, bytes)?)?,
+            ElementType::Float32 | ElementType::Float64 if as_it_is => read_matrix(&layout, bytes)?,
+            ElementType::Float32 => round(read_matrix::<f32>(&layout, bytes)?)?,
+            ElementType::Float64 => round(read_matrix::<f64>(&layout, bytes)?)?,
             values => return Err(format!("values of type {}, expected float32 or float64", values.name())),
         };
         let (field, symmetry, entries) = (Field::Real, Symmetry::General, stored as u64);
@@ -133,4 +134,19 @@ fn round<U: Real, T: Real>(matrix: Matrix<U>) -> Result<Matrix<T>, String> {
         None => Ok(Matrix::Csr(matrix.cast())),
         Some(value) => Err(format!("a value is {value}, expected a number in the range of {}", T::PRECISION)),
     }
+}
+
+/// The name of CSR, which all values are read from in any precision.
+const CSR: &str = <Csr<f64> as Storage<f64, HostMemory>>::CONTAINER_NAME;
+
+/// The matrix that a file with this layout holds, every invariant checked.
+fn read_matrix<T: Real>(layout: &Layout, bytes: &[u8]) -> Result<Matrix<T>, String> {
+    let Summary { rows, columns, stored, .. } = layout.summary;
+    let mut sections = Sections::new(layout.format(), layout.summary, layout.arrays(bytes)?);
+    let matrix = Matrix::read(layout.format(), rows, columns, &mut sections)?;
+    sections.finish()?;
+    if matrix.nnz() != stored {
+        return Err(format!("the header says {stored} entries, the arrays have {}", matrix.nnz()));
+    }
+    Ok(matrix)
 }

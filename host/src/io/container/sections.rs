@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use super::Summary;
+use crate::format::storage::ArraySource;
 use crate::format::{ArrayVisitor, Csr, Matrix, Offsets};
 use crate::io::binary::{Array, ElementType, little_endian};
 use crate::memory::{Element, HostMemory};
@@ -75,11 +76,6 @@ impl<'a> Sections<'a> {
         Self { format, summary, arrays, part: "", offsets: None }
     }
 
-    /// From here on the sections of a part are meant; `name` ends with a dot.
-    pub fn part(&mut self, name: &'static str) {
-        self.part = name;
-    }
-
     /// The array of a name, which should be of one of these types.
     fn take(&mut self, name: &str, types: &[ElementType]) -> Result<Array<'a>, String> {
         let name = format!("{}{name}", self.part);
@@ -90,34 +86,6 @@ impl<'a> Sections<'a> {
         }
         let types: Vec<_> = types.iter().map(|element| element.name()).collect();
         Err(format!("section '{name}' is of type {}, expected {}", array.element.name(), types.join(" or ")))
-    }
-
-    /// The parameters.
-    pub fn parameters<const N: usize>(&mut self) -> Result<[u64; N], String> {
-        let numbers = self.elements(PARAMETERS)?;
-        let found = numbers.len();
-        numbers.try_into().map_err(|_| format!("section '{}{PARAMETERS}' has {found} numbers, expected {N}", self.part))
-    }
-
-    /// An array of this type.
-    pub fn elements<E: Element>(&mut self, name: &str) -> Result<Vec<E>, String> {
-        self.take(name, &[E::TYPE])?.exact()
-    }
-
-    /// The values, which are of the type that the header says.
-    pub fn values<T: Real>(&mut self) -> Result<Vec<T>, String> {
-        self.take("values", &[self.summary.values])?.values()
-    }
-
-    /// The offsets, of as many bytes as the header says.
-    pub fn offsets(&mut self, name: &str) -> Result<Offsets, String> {
-        let array = self.take(name, &[ElementType::Uint32, ElementType::Uint64])?;
-        self.offsets = Some(array.name);
-        let (found, expected) = (array.element.width(), self.summary.offset_width);
-        if found != expected {
-            return Err(format!("the header says offsets of {expected} bytes, section '{name}' has {found}"));
-        }
-        array.offsets()
     }
 
     /// Checks that nothing is left.
@@ -131,5 +99,39 @@ impl<'a> Sections<'a> {
             return Err(format!("the header says offsets of {width} bytes, and the format {format} has none"));
         }
         Ok(())
+    }
+}
+
+impl<T: Real> ArraySource<T> for Sections<'_> {
+    fn part(&mut self, name: &'static str) {
+        self.part = name;
+    }
+
+    /// The parameters.
+    fn parameters<const N: usize>(&mut self) -> Result<[u64; N], String> {
+        let numbers = ArraySource::<T>::elements(self, PARAMETERS)?;
+        let found = numbers.len();
+        numbers.try_into().map_err(|_| format!("section '{}{PARAMETERS}' has {found} numbers, expected {N}", self.part))
+    }
+
+    /// An array of this type.
+    fn elements<E: Element>(&mut self, name: &'static str) -> Result<Vec<E>, String> {
+        self.take(name, &[E::TYPE])?.exact()
+    }
+
+    /// The values, which are of the type that the header says.
+    fn values(&mut self) -> Result<Vec<T>, String> {
+        self.take("values", &[self.summary.values])?.values()
+    }
+
+    /// The offsets, of as many bytes as the header says.
+    fn offsets(&mut self, name: &'static str) -> Result<Offsets, String> {
+        let array = self.take(name, &[ElementType::Uint32, ElementType::Uint64])?;
+        self.offsets = Some(array.name);
+        let (found, expected) = (array.element.width(), self.summary.offset_width);
+        if found != expected {
+            return Err(format!("the header says offsets of {expected} bytes, section '{name}' has {found}"));
+        }
+        array.offsets()
     }
 }

@@ -69,13 +69,13 @@ fn limits_end_the_search_for_eigenvalues_where_they_say() {
         report
     };
     let power = |options| {
-        let mut plan = Plan::new(&cpu, matrix.clone(), Format::CsrScalar).unwrap();
+        let mut plan = Plan::new(&cpu, matrix.clone(), Format::CSR_SCALAR).unwrap();
         power_iteration(&cpu, &mut plan, &mut vec![0.0; 108], &options, None).unwrap()
     };
     let graph = graph::<f64>(150);
     let pagerank = |options| {
         let (_, report) =
-            Pagerank::new(&cpu, &graph, Format::CsrScalar).unwrap().rank(0.99, None, &options, None).unwrap();
+            Pagerank::new(&cpu, &graph, Format::CSR_SCALAR).unwrap().rank(0.99, None, &options, None).unwrap();
         (report.outcome, report.iterations, report.history.len())
     };
     let ends = |EigenReport { outcome, iterations, history, .. }| (outcome, iterations, history.len());
@@ -102,14 +102,14 @@ fn a_callback_can_stop_the_search_for_eigenvalues() {
         heard.push(progress.iteration);
         if progress.iteration == 3 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
-    let mut plan = Plan::new(&cpu, laplacian::<f64>(&[12, 9]), Format::CsrScalar).unwrap();
+    let mut plan = Plan::new(&cpu, laplacian::<f64>(&[12, 9]), Format::CSR_SCALAR).unwrap();
     let report = power_iteration(&cpu, &mut plan, &mut vec![0.0; 108], &options, Some(&mut callback)).unwrap();
     assert_eq!((report.outcome, report.iterations), (Outcome::Stopped, 3));
     let mut x = Multicolumn::zeros(&cpu, 108, 2).unwrap();
     let method = Lobpcg { end: SpectrumEnd::Largest, options };
     let report = method.solve(&cpu, &mut plan, None, &mut x, Some(&mut callback)).unwrap();
     assert_eq!((report.outcome, report.iterations), (Outcome::Stopped, 3));
-    let mut pagerank = Pagerank::new(&cpu, &graph::<f64>(150), Format::CsrScalar).unwrap();
+    let mut pagerank = Pagerank::new(&cpu, &graph::<f64>(150), Format::CSR_SCALAR).unwrap();
     let (_, report) = pagerank.rank(0.85, None, &options, Some(&mut callback)).unwrap();
     assert_eq!((report.outcome, report.iterations), (Outcome::Stopped, 3));
     assert_eq!(heard, [1, 2, 3].repeat(3));
@@ -119,19 +119,19 @@ fn a_callback_can_stop_the_search_for_eigenvalues() {
 fn eigenvalues_of_what_has_none_to_find() {
     let cpu = Cpu::new();
     // A x = 0 from the first iteration on.
-    let mut zero = Plan::new(&cpu, diagonal::<f64>(&[0.0; 4]), Format::CsrScalar).unwrap();
+    let mut zero = Plan::new(&cpu, diagonal::<f64>(&[0.0; 4]), Format::CSR_SCALAR).unwrap();
     let mut x = vec![3.0, 0.0, 4.0, 0.0];
     let report = power_iteration(&cpu, &mut zero, &mut x, &options::<f64>(), None).unwrap();
     assert_eq!((report.outcome, report.iterations, &report.eigenvalues[..]), (Outcome::Converged, 1, &[0.0][..]));
     assert!((x[0] - 0.6f64).abs() < 1e-15 && (x[2] - 0.8f64).abs() < 1e-15);
     // Eigenvalues i and −i.
     let rotation = Csr::<f64>::try_from_triplets(2, 2, &[0, 1], &[1, 0], &[1.0, -1.0]).unwrap();
-    let mut rotation = Plan::new(&cpu, rotation, Format::CsrScalar).unwrap();
+    let mut rotation = Plan::new(&cpu, rotation, Format::CSR_SCALAR).unwrap();
     let options = Options { stagnation_window: Some(5), ..options::<f64>() };
     let report = power_iteration(&cpu, &mut rotation, &mut vec![1.0, 0.0], &options, None).unwrap();
     assert_eq!((report.outcome, report.eigenvalues[0]), (Outcome::Stagnated, 0.0));
     let not_finite = "a number that is not finite: in b, x or A, or because of an overflow";
-    let mut special = Plan::new(&cpu, diagonal::<f64>(&[1.0, f64::NAN, 2.0]), Format::CsrScalar).unwrap();
+    let mut special = Plan::new(&cpu, diagonal::<f64>(&[1.0, f64::NAN, 2.0]), Format::CSR_SCALAR).unwrap();
     let report = power_iteration(&cpu, &mut special, &mut vec![0.0; 3], &options, None).unwrap();
     assert_eq!(report.outcome, Outcome::Breakdown(not_finite));
     let method = Lobpcg { end: SpectrumEnd::Largest, options };
@@ -146,7 +146,7 @@ fn pagerank_of_special_graphs() {
         let (rows, columns): (Vec<_>, Vec<_>) = edges.iter().copied().unzip();
         let graph = Csr::try_from_triplets(vertices, vertices, &rows, &columns, &vec![1.0; edges.len()]).unwrap();
         let (ranks, report) =
-            Pagerank::new(&cpu, &graph, Format::CsrScalar).unwrap().rank(0.85, None, &options::<f64>(), None).unwrap();
+            Pagerank::new(&cpu, &graph, Format::CSR_SCALAR).unwrap().rank(0.85, None, &options::<f64>(), None).unwrap();
         assert_eq!(report.outcome, Outcome::Converged);
         ranks
     };
@@ -162,7 +162,7 @@ fn pagerank_of_special_graphs() {
 #[test]
 fn bad_calls_for_eigenvalues_are_errors() {
     let cpu = Cpu::new();
-    let mut plan = Plan::new(&cpu, laplacian::<f64>(&[12]), Format::CsrScalar).unwrap();
+    let mut plan = Plan::new(&cpu, laplacian::<f64>(&[12]), Format::CSR_SCALAR).unwrap();
     let method = Lobpcg { end: SpectrumEnd::Largest, options: options::<f64>() };
     for (rows, pairs, message) in [
         (11, 2, "a column of X has length 11, expected 12"),
@@ -185,10 +185,10 @@ fn bad_calls_for_eigenvalues_are_errors() {
     }
     let graph = |weight| Csr::<f64>::try_from_triplets(2, 2, &[1], &[0], &[weight]).unwrap();
     for weight in [-1.0, f64::INFINITY] {
-        let error = Pagerank::new(&cpu, &graph(weight), Format::CsrScalar).map(|_| ()).unwrap_err().to_string();
+        let error = Pagerank::new(&cpu, &graph(weight), Format::CSR_SCALAR).map(|_| ()).unwrap_err().to_string();
         assert_eq!(error, format!("CSR matrix: row 1, column 0: weight {weight} is not finite and 0 or more"));
     }
-    let mut pagerank = Pagerank::new(&cpu, &graph(1.0), Format::CsrScalar).unwrap();
+    let mut pagerank = Pagerank::new(&cpu, &graph(1.0), Format::CSR_SCALAR).unwrap();
     for (damping, personalization, message) in [
         (1.0, None, "the damping is 1, expected from 0 to below 1"),
         (f64::NAN, None, "the damping is NaN, expected from 0 to below 1"),
@@ -208,6 +208,6 @@ fn bad_calls_for_eigenvalues_are_errors() {
         assert_eq!(error.to_string(), message);
     }
     let wide = Csr::<f64>::try_from_triplets(2, 3, &[], &[], &[]).unwrap();
-    let error = Pagerank::new(&cpu, &wide, Format::CsrScalar).map(|_| ()).unwrap_err().to_string();
+    let error = Pagerank::new(&cpu, &wide, Format::CSR_SCALAR).map(|_| ()).unwrap_err().to_string();
     assert_eq!(error, "a row of the graph has length 3, expected 2");
 }

@@ -9,8 +9,8 @@ use std::rc::Rc;
 
 use cudarc::cusparse::sys;
 use cudarc::cusparse::sys::cusparseSpMVAlg_t as Algorithm;
-use host::convert::coo;
 use host::executor::{Cuda, CudaBuffer, CudaMemory, Executor};
+use host::format::coo;
 use host::format::{Offsets, SellP};
 use host::memory::{Buffer, Element};
 use host::{Csr, Error, Real};
@@ -151,7 +151,7 @@ fn csr<T: Real>(cuda: &Cuda, matrix: &Csr<T, CudaMemory>) -> Result<Stored, Erro
 
 /// Columns and values of the matrix itself, and the row of each entry.
 fn coo<T: Real>(cuda: &Cuda, matrix: &Csr<T, CudaMemory>) -> Result<Stored, Error> {
-    let row_indices = coo::row_indices(cuda, matrix)?;
+    let row_indices = coo::row_indices_by_kernels(cuda, matrix)?;
     // SAFETY: the arrays have an element for each entry; the matrix is borrowed while it is multiplied, and the rows
     // are kept.
     let descriptor = unsafe {

@@ -1,0 +1,191 @@
+//! Blocked compressed sparse rows (Choi, Singh & Vuduc 2010, §4).
+
+#[allow(unsafe_code, reason = "it launches kernels")]
+pub(crate) mod by_kernels;
+mod costs;
+#[allow(unsafe_code, reason = "each use says why it holds")]
+mod cpu;
+pub(crate) mod product;
+pub(crate) mod strategy;
+
+use gpu_kernels::bcsr::GROUP_BLOCKS;
+use gpu_kernels::block::word_length;
+use rayon::prelude::*;
+
+use crate::error::{Error, check_length};
+use crate::format::block::{BlockSize, StoredBlock, Writer, block_row_lengths, check_blocks, entries_of_row, pieces};
+use crate::format::check::{check_offsets, count_parts};
+use crate::format::rows::collect_rows;
+use crate::format::storage::storage;
+use crate::format::{Csr, FillLimit, Offsets, check_shape};
+use crate::memory::{Buffer, Memory};
+use crate::real::Real;
+
+pub use by_kernels::{from_csr, into_csr};
+pub(crate) use strategy::Strategy;
+
+/// Block rows that one thread converts at a time.
+const BLOCK_ROWS_AT_ONCE: usize = 256;
+
+const GROUP: usize = GROUP_BLOCKS as usize;
+
+storage! {
+    /// A sparse matrix in blocked compressed sparse row format: every block of the given size that has an entry, block
+    /// row after block row, and where each block row begins. At the edges blocks reach over the matrix.
+    ///
+    /// A block's places are numbered column by column, and cut into words of as many values as one load of 16 bytes
+    /// brings, as far as that number divides the block (§4.2). Of each 32 blocks of a block row, and of those that are
+    /// left at its end, the first words come first, then the second words, and so on (§4.4). So neighbouring threads
+    /// read neighbouring words, each word is aligned for its load, and no block is padding (which §4.3 spends for
+    /// alignment). A place without an entry holds a mark; a stored zero is an entry. Entries of a row are in the order
+    /// of their columns, and those that were stored more than once are added up.
+    pub struct Bcsr {
+        parameters {
+            /// The size of the blocks.
+            block_size: BlockSize,
+        }
+        offsets {}
+        arrays {
+            /// Where each block row begins, counted in blocks.
+            block_offsets: u32,
+            /// The first column of each block.
+            first_columns: u32,
+            /// The values of the blocks, word by word.
+            values: T,
+        }
+    }
+}
+
+impl<T: Real, M: Memory> Bcsr<T, M> {
+    /// Number of block rows.
+    pub fn block_rows(&self) -> usize {
+        self.rows.div_ceil(self.block_size.rows())
+    }
+
+    /// Number of blocks.
+    pub fn blocks(&self) -> usize {
+        self.first_columns.len()
+    }
+}
+
+/// Bytes that the BCSR arrays of `matrix` take with values of `V`. Counts its blocks.
+pub(super) fn bcsr_bytes<T: Real, V>(matrix: &Csr<T>, size: BlockSize) -> u128 {
+    let lengths = block_row_lengths(matrix, size);
+    bcsr_bytes_of::<V>(size, lengths.len(), total(&lengths))
+}
+
+/// Bytes of the arrays for so many block rows and blocks.
+pub(crate) fn bcsr_bytes_of<V>(size: BlockSize, block_rows: usize, blocks: usize) -> u128 {
+    blocks as u128 * size.bytes::<V>() + 4 * (block_rows as u128 + 1)
+}
+
+fn total(lengths: &[u32]) -> usize {
+    lengths.iter().map(|&length| length as usize).sum()
+}
+
+impl<T: Real> Bcsr<T> {
+    /// A matrix from its arrays. In parallel, O(stored values).
+    ///
+    /// # Errors
+    /// When an array has not the length that the others and the shape ask for, there are 2^32 blocks or nearly so, the
+    /// blocks of a block row are not in order, or a block begins where none can, has no entry, an entry outside the
+    /// matrix, or padding that is not the mark.
+    pub fn try_new(
+        rows: usize,
+        columns: usize,
+        block_size: BlockSize,
+        block_offsets: Vec<u32>,
+        first_columns: Vec<u32>,
+        values: Vec<T>,
+    ) -> Result<Self, Error> {
+        check_shape(rows, columns)?;
+        let block_rows = rows.div_ceil(block_size.rows());
+        check_offsets("BCSR", "block row", &block_offsets, block_rows, first_columns.len())?;
+        let block_offsets = Offsets::from(block_offsets).narrow("number of blocks", first_columns.len() as u64)?;
+        check_length("values", values.len(), first_columns.len() * block_size.places())?;
+        let mut matrix = Self { rows, columns, stored: 0, block_size, block_offsets, first_columns, values };
+        matrix.stored = count_parts("BCSR", block_rows, |block_row| {
+            check_blocks([rows, columns], block_size, block_row, matrix.block_row(block_row), &matrix.values)
+        })?;
+        Ok(matrix)
+    }
+
+    /// The same matrix as `matrix`, in BCSR with blocks of `size`. O(nnz log(longest row)), in parallel.
+    ///
+    /// # Errors
+    /// When the arrays would be larger than `limit` allows, there are 2^32 blocks or nearly so, or the arrays cannot
+    /// be allocated.
+    pub fn try_from_csr(matrix: &Csr<T>, size: BlockSize, limit: FillLimit) -> Result<Self, Error> {
+        let lengths = block_row_lengths(matrix, size);
+        let blocks = total(&lengths);
+        let bytes = bcsr_bytes_of::<T>(size, lengths.len(), blocks);
+        limit.check(size.names().bcsr_storage, bytes, matrix.bytes())?;
+        let offsets = Offsets::from_lengths(lengths.iter().map(|&length| length as usize));
+        let block_offsets = offsets.narrow("number of blocks", blocks as u64)?;
+        let mut first_columns = Vec::new();
+        let mut values = Vec::new();
+        let out_of_memory = |_| Error::OutOfMemory { what: "a BCSR matrix", bytes };
+        first_columns.try_reserve_exact(blocks).map_err(out_of_memory)?;
+        values.try_reserve_exact(blocks * size.places()).map_err(out_of_memory)?;
+        first_columns.resize(blocks, 0);
+        values.resize(blocks * size.places(), T::ABSENT);
+
+        let lengths_of_pieces = lengths.chunks(BLOCK_ROWS_AT_ONCE);
+        let blocks_of_pieces = lengths_of_pieces.clone().map(total);
+        let stored = pieces(blocks_of_pieces, size.places(), &mut first_columns, &mut values)
+            .into_par_iter()
+            .zip(lengths.par_chunks(BLOCK_ROWS_AT_ONCE))
+            .enumerate()
+            .map(|(piece, ((first_columns, values), lengths))| {
+                let mut writer = Writer::new(matrix, size);
+                let mut begin = 0;
+                let mut stored = 0;
+                for (number, &length) in lengths.iter().enumerate() {
+                    let blocks = begin..begin + length as usize;
+                    begin = blocks.end;
+                    stored += writer.write(piece * BLOCK_ROWS_AT_ONCE + number, values, |block, first_column| {
+                        first_columns[blocks.start + block] = first_column;
+                        locate::<T>(size, &blocks, block, first_column)
+                    });
+                }
+                stored
+            })
+            .sum();
+        let (rows, columns) = (matrix.rows(), matrix.columns());
+        Ok(Self { rows, columns, stored, block_size: size, block_offsets, first_columns, values })
+    }
+
+    /// The blocks of a block row.
+    fn block_row(&self, block_row: usize) -> impl Iterator<Item = StoredBlock> + '_ {
+        let blocks = self.block_offsets[block_row] as usize..self.block_offsets[block_row + 1] as usize;
+        let first_columns = &self.first_columns[blocks.clone()];
+        let size = self.block_size;
+        first_columns
+            .iter()
+            .enumerate()
+            .map(move |(number, &first_column)| locate::<T>(size, &blocks, number, first_column))
+    }
+
+    /// The entries of a row, as column and value, by column.
+    pub fn row(&self, row: usize) -> impl Iterator<Item = (u32, T)> + '_ {
+        let (block_row, row_in_block) = (row / self.block_size.rows(), row % self.block_size.rows());
+        entries_of_row(self.block_row(block_row), self.block_size, row_in_block, &self.values)
+    }
+
+    /// The same matrix in CSR. O(stored values), in parallel.
+    pub fn to_csr(&self) -> Csr<T> {
+        collect_rows(self.rows, self.columns, |row| self.row(row))
+    }
+}
+
+/// Where block `number` of a block row is stored that has these blocks.
+#[inline]
+fn locate<T>(size: BlockSize, blocks: &std::ops::Range<usize>, number: usize, first_column: u32) -> StoredBlock {
+    let word_length = word_length::<T>(size.places() as u32) as usize;
+    let group = number / GROUP * GROUP;
+    StoredBlock {
+        first_column,
+        start: (blocks.start + group) * size.places() + (number - group) * word_length,
+        distance: GROUP.min(blocks.len() - group) * word_length,
+    }
+}

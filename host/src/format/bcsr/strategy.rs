@@ -1,0 +1,147 @@
+//! BCSR: several lanes a block row.
+
+use cuda_std::launch::Launch;
+
+use super::product;
+use super::{bcsr_bytes, cpu};
+use crate::device::Device;
+use crate::error::Error;
+use crate::executor::operation::KernelExecutor;
+use crate::format::block::block_size;
+use crate::format::storage::ArraySource;
+use crate::format::strategy::{self, HostStorage, Storage};
+use crate::format::{Bcsr, BlockSize, Csr, FillLimit};
+use crate::memory::Memory;
+use crate::real::Real;
+use crate::spmv::multivector::{self, Tiles};
+use crate::spmv::{HostOperands, Room, Vectors};
+
+/// BCSR: several lanes a block row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Strategy(pub BlockSize);
+
+impl strategy::Strategy for Strategy {
+    type Matrix<T: Real, M: Memory> = Bcsr<T, M>;
+
+    const ALL: &'static [Self] = {
+        const SIZES: [Strategy; BlockSize::ALL.len()] = {
+            let mut all = [Strategy(BlockSize::ALL[0]); BlockSize::ALL.len()];
+            let mut place = 0;
+            while place < all.len() {
+                all[place] = Strategy(BlockSize::ALL[place]);
+                place += 1;
+            }
+            all
+        };
+        &SIZES
+    };
+
+    const STANDARD: &'static [Self] = &[Self(BlockSize::B2x2), Self(BlockSize::B3x3), Self(BlockSize::B6x6)];
+
+    fn name(self) -> &'static str {
+        self.0.names().bcsr
+    }
+
+    fn storage(self) -> &'static str {
+        self.0.names().bcsr_storage
+    }
+
+    fn sums_duplicates(self) -> bool {
+        true
+    }
+
+    fn multiplies_multivectors(self) -> bool {
+        true
+    }
+
+    fn longest_chain(self, length: usize) -> usize {
+        // One chain on the CPU. Duplicates that are summed beforehand are links of it as well.
+        length
+    }
+
+    fn bytes<T: Real, V: Real>(self, matrix: &Csr<T>) -> u128 {
+        bcsr_bytes::<T, V>(matrix, self.0)
+    }
+
+    fn convert<T: Real>(self, matrix: Csr<T>, limit: FillLimit) -> Result<Bcsr<T>, Error> {
+        Bcsr::try_from_csr(&matrix, self.0, limit)
+    }
+
+    fn convert_by_kernels<T: Real, K: KernelExecutor>(
+        self,
+        executor: &K,
+        matrix: Csr<T, K::Memory>,
+        limit: FillLimit,
+    ) -> Result<Bcsr<T, K::Memory>, Error> {
+        super::by_kernels::from_csr(executor, matrix, self.0, limit)
+    }
+
+    fn fits<T: Real, M: Memory>(self, matrix: &Bcsr<T, M>) -> bool {
+        matrix.block_size() == self.0
+    }
+
+    fn launches<T: Real, M: Memory>(
+        self,
+        matrix: &Bcsr<T, M>,
+        vectors: Vectors<T>,
+        _: &mut Room<'_, T, M>,
+        device: &Device,
+    ) -> Result<Vec<Launch>, Error> {
+        Ok(vec![product::bcsr(matrix, vectors, device)])
+    }
+
+    fn multiply_on_cpu<T: Real>(self, matrix: &Bcsr<T>, operands: HostOperands<'_, T>) {
+        cpu::multiply_on_cpu(matrix, operands);
+    }
+
+    fn multivector_launches<T: Real, M: Memory>(
+        self,
+        matrix: &Bcsr<T, M>,
+        tiles: &Tiles<T>,
+        _: &mut Room<'_, T, M>,
+        device: &Device,
+    ) -> Result<Vec<Launch>, Error> {
+        Ok(multivector::bcsr_launches(matrix, tiles, device))
+    }
+
+    fn multiply_rows_on_cpu<T: Real>(
+        self,
+        matrix: &Bcsr<T>,
+        vectors: usize,
+        operands: HostOperands<'_, T>,
+    ) -> Result<(), Error> {
+        multivector::multiply_bcsr_on_cpu(matrix, vectors, operands);
+        Ok(())
+    }
+}
+
+impl<T: Real, M: Memory> Storage<T, M> for Bcsr<T, M> {
+    const CONTAINER_NAME: &'static str = "BCSR";
+
+    fn bytes_moved(&self) -> u128 {
+        self.bytes()
+    }
+
+    fn into_csr_by_kernels<K: KernelExecutor<Memory = M>>(self, executor: &K) -> Result<Csr<T, M>, Error> {
+        super::by_kernels::into_csr(executor, self)
+    }
+}
+
+impl<T: Real> HostStorage<T> for Bcsr<T> {
+    fn for_each_entry(&self, visit: &mut dyn FnMut(usize, u32, T)) {
+        for row in 0..self.rows() {
+            self.row(row).for_each(|(column, value)| visit(row, column, value));
+        }
+    }
+
+    fn into_csr(self) -> Csr<T> {
+        self.to_csr()
+    }
+
+    fn read<S: ArraySource<T>>(rows: usize, columns: usize, source: &mut S) -> Result<Self, String> {
+        let [height, width] = source.sizes()?;
+        let size = block_size(height, width)?;
+        let (offsets, first_columns) = (source.elements("block_offsets")?, source.elements("first_columns")?);
+        Self::try_new(rows, columns, size, offsets, first_columns, source.values()?).map_err(|error| error.to_string())
+    }
+}

@@ -1,0 +1,195 @@
+//! CSR to BELLPACK and back.
+
+use gpu_kernels::convert::bellpack::{BellpackCounts, BellpackFromCsr, BellpackParts, BellpackWidths, CsrFromBellpack};
+
+use crate::convert::blocks::{Blocks, Items};
+use crate::convert::places::Filled;
+use crate::convert::primitives::{Array, Scan, launch, one_number};
+use crate::convert::radix::{Sorted, sorted_by};
+use crate::convert::sort::sorted;
+use crate::convert::width::{each_width, same_width};
+use crate::error::Error;
+use crate::executor::KernelExecutor;
+use crate::format::{Bellpack, BlockSize, Csr, FillLimit, PartitionRows, TOTAL_WIDTH, bellpack_bytes_of};
+use crate::memory::Buffer;
+use crate::real::Real;
+
+/// The same matrix as `matrix`, in BELLPACK with blocks of `size`. Takes 4 bytes for each block and 24 for each block row;
+/// where a row has more than 1024 entries, half a byte for each entry; and, where rows are not sorted, a second copy of the
+/// entries.
+///
+/// # Errors
+/// When the arrays would be larger than `limit` allows, the partitions together are 2^32 blocks wide or nearly so,
+/// memory runs out, or the device fails.
+pub fn from_csr<T: Real, K: KernelExecutor>(
+    executor: &K,
+    matrix: Csr<T, K::Memory>,
+    size: BlockSize,
+    partition_rows: PartitionRows,
+    limit: FillLimit,
+) -> Result<Bellpack<T, K::Memory>, Error> {
+    let partition_rows = partition_rows.get();
+    let matrix = sorted(executor, matrix)?;
+    let (rows, columns) = (matrix.rows(), matrix.columns());
+    let found = Blocks::new(executor, &matrix, size)?;
+    let lengths = found.lengths()?;
+    let scan = Scan::new(executor, &lengths)?;
+    let (begins, total) = (scan.offsets_of(1)?, scan.total());
+    let Sorted { rows: block_rows, keys: lengths } = sorted_by(executor, lengths)?;
+    let (widths, last_width) = widths(executor, &lengths, partition_rows)?;
+    let scan = Scan::new(executor, &widths)?;
+    let total_width = scan.total();
+    let missing = (block_rows.len().next_multiple_of(partition_rows) - block_rows.len()) as u128;
+    let padded = u128::from(total_width) * partition_rows as u128 - u128::from(last_width) * missing;
+    let bytes = bellpack_bytes_of::<T>(size, block_rows.len(), partition_rows, padded);
+    limit.check(size.names().bellpack_storage, bytes, matrix.bytes())?;
+    let partition_offsets = scan.offsets(1)?.narrow(TOTAL_WIDTH, total_width)?;
+    drop(widths);
+    // More than memory has bytes cannot be allocated, so nothing is lost here.
+    let blocks = usize::try_from(padded).unwrap_or(usize::MAX);
+    let mut first_columns = executor.unwritten(blocks)?;
+    let mut values = executor.unwritten(blocks.saturating_mul(size.places()))?;
+    let listed_columns = found.first_columns(&begins, total)?;
+    let grid = executor.device().grid(total_width * partition_rows as u64);
+    let mut filled = Filled::new(executor, grid)?;
+    each_width!(matrix.row_offsets(), row_offsets => {
+        let kernel = BellpackFromCsr {
+            rows: rows as u32,
+            row_offsets: row_offsets.global(),
+            column_indices: matrix.column_indices().global(),
+            entries: matrix.values().global(),
+            height: size.rows() as u32,
+            width: size.columns() as u32,
+            begins: begins.global(),
+            listed_columns: listed_columns.global(),
+            lengths: lengths.global(),
+            partition_rows: partition_rows as u32,
+            partition_offsets: partition_offsets.global(),
+            block_rows: block_rows.global(),
+            first_columns: first_columns.global_mut(),
+            values: values.global_mut(),
+            counts: filled.counts.global_mut(),
+        };
+        // SAFETY: the matrix is valid and sorted, the blocks are all that it has, the partitions have room for them,
+        // and there is a count for each warp.
+        unsafe { launch(executor, grid, kernel) }
+    })?;
+    let stored = filled.total()?;
+    Ok(Bellpack {
+        rows,
+        columns,
+        stored,
+        block_size: size,
+        partition_rows,
+        partition_offsets,
+        block_rows,
+        first_columns,
+        values,
+    })
+}
+
+/// The width of each partition, and of the last one; 0 if there is none.
+fn widths<K: KernelExecutor>(
+    executor: &K,
+    lengths: &Array<K, u32>,
+    partition_rows: usize,
+) -> Result<(Array<K, u32>, u32), Error> {
+    let partitions = lengths.len().div_ceil(partition_rows);
+    let mut widths = executor.unwritten(partitions)?;
+    let mut last_width = executor.zeros(1)?;
+    let kernel = BellpackWidths {
+        block_rows: lengths.len() as u32,
+        partition_rows: partition_rows as u32,
+        lengths: lengths.global(),
+        widths: widths.global_mut(),
+        last_width: last_width.global_mut(),
+    };
+    // SAFETY: there is a width for each partition, and no thread if there is none.
+    unsafe { launch(executor, executor.device().grid(partitions as u64), kernel) }?;
+    Ok((widths, one_number(executor, &last_width)?))
+}
+
+/// The same matrix in CSR. Takes 8 bytes (12 from 2^32 entries on, or nearly so) for each row and each 32 blocks that are
+/// stored of it, and 12 bytes for each block row.
+///
+/// # Errors
+/// When memory runs out, or the device fails.
+pub fn into_csr<T: Real, K: KernelExecutor>(
+    executor: &K,
+    matrix: Bellpack<T, K::Memory>,
+) -> Result<Csr<T, K::Memory>, Error> {
+    let Bellpack {
+        rows,
+        columns,
+        stored,
+        block_size: size,
+        partition_rows,
+        partition_offsets,
+        block_rows,
+        first_columns,
+        values,
+    } = matrix;
+    let [kernel_rows, height, width] = [rows, size.rows(), size.columns()].map(|number| number as u32);
+    let partition_rows = partition_rows as u32;
+    let mut positions = executor.unwritten(block_rows.len())?;
+    let mut parts = executor.unwritten(block_rows.len())?;
+    let kernel = BellpackParts {
+        stored_rows: block_rows.len() as u32,
+        partition_rows,
+        partition_offsets: partition_offsets.global(),
+        block_rows: block_rows.global(),
+        positions: positions.global_mut(),
+        parts: parts.global_mut(),
+    };
+    // SAFETY: the matrix is valid, and there is an element for each block row.
+    unsafe { launch(executor, executor.device().grid(block_rows.len() as u64), kernel) }?;
+    let items = Items::new(executor, &parts, size)?;
+    drop(parts);
+    let grid = items.intervals.grid(executor.device());
+    let mut counts = executor.unwritten(items.count as usize)?;
+    let kernel = BellpackCounts {
+        rows: kernel_rows,
+        height,
+        width,
+        items: items.count,
+        interval: items.intervals.length,
+        item_offsets: items.offsets.global(),
+        partition_rows,
+        partition_offsets: partition_offsets.global(),
+        positions: positions.global(),
+        first_columns: first_columns.global(),
+        values: values.global(),
+        counts: counts.global_mut(),
+    };
+    // SAFETY: the matrix is valid, and there is a count for each item.
+    unsafe { launch(executor, grid, kernel) }?;
+    let begins = Scan::new(executor, &counts)?.offsets(1)?;
+    drop(counts);
+    let mut column_indices = executor.unwritten(stored)?;
+    let mut entries = executor.unwritten(stored)?;
+    let row_offsets = same_width!(&begins, begins => {
+        // Zeros, because without rows no thread writes the only offset.
+        let mut row_offsets = executor.zeros(rows + 1)?;
+        let kernel = CsrFromBellpack {
+            rows: kernel_rows,
+            height,
+            width,
+            items: items.count,
+            interval: items.intervals.length,
+            item_offsets: items.offsets.global(),
+            partition_rows,
+            partition_offsets: partition_offsets.global(),
+            positions: positions.global(),
+            first_columns: first_columns.global(),
+            values: values.global(),
+            begins: begins.global(),
+            row_offsets: row_offsets.global_mut(),
+            column_indices: column_indices.global_mut(),
+            entries: entries.global_mut(),
+        };
+        // SAFETY: as before; the matrix says how many entries it has.
+        unsafe { launch(executor, grid, kernel) }?;
+        row_offsets
+    });
+    Ok(Csr { rows, columns, stored, row_offsets, column_indices, values: entries })
+}

@@ -1,0 +1,35 @@
+//! What BELLPACK costs.
+
+use super::strategy::Strategy;
+use super::{PartitionRows, bellpack_bytes_of};
+use crate::format::bcsr::bcsr_bytes_of;
+use crate::real::Real;
+use crate::select::analysis::Analysis;
+use crate::select::costs::{Costs, Shape, Stored, apart, block_sectors, blocks, scattered};
+use crate::select::machine::Machine;
+
+impl Costs for Strategy {
+    fn stored<V: Real>(self, analysis: &Analysis) -> Stored {
+        let Self(size) = self;
+        let (blocks, exact) = blocks(analysis, size);
+        let [block_rows, partition] = [analysis.rows.div_ceil(size.rows()), PartitionRows::default().get()];
+        let padded = analysis.fill(size).map_or(analysis.nnz, |fill| fill.padded_blocks(partition).round() as usize);
+        let stored = bellpack_bytes_of::<V>(size, block_rows, partition, padded as u128);
+        // The padding is not read.
+        let read = bcsr_bytes_of::<V>(size, block_rows, blocks);
+        Stored { stored, read, exact }
+    }
+
+    fn sectors<V: Real>(self, analysis: &Analysis) -> f64 {
+        block_sectors::<V>(analysis, self.0, |sectors| apart(analysis, sectors))
+    }
+
+    fn shape<V: Real>(self, analysis: &Analysis, _machine: &Machine) -> Shape {
+        let Self(size) = self;
+        Shape { scattered: scattered(analysis, size.rows()), ..Shape::of_blocks(analysis, size, 1) }
+    }
+
+    fn conversion_kind(self) -> &'static str {
+        "bellpack"
+    }
+}

@@ -1,0 +1,346 @@
+//! Blocked ELLPACK (Choi, Singh & Vuduc 2010, §5).
+
+#[allow(unsafe_code, reason = "it launches kernels")]
+pub(crate) mod by_kernels;
+mod costs;
+pub(crate) mod product;
+pub(crate) mod strategy;
+
+use gpu_kernels::block::word_length;
+use gpu_kernels::ell::PADDING;
+use rayon::prelude::*;
+
+use crate::error::{Error, check_length};
+use crate::format::block::{BlockSize, StoredBlock, Writer, block_row_lengths, check_blocks, entries_of_row, pieces};
+use crate::format::check::{check_offsets, check_permutation, count_parts};
+use crate::format::rows::collect_rows;
+use crate::format::storage::{same_bits, storage};
+use crate::format::{Csr, FillLimit, Offsets, check_shape};
+use crate::real::Real;
+
+pub use by_kernels::{from_csr, into_csr};
+pub(crate) use strategy::Strategy;
+
+/// Block rows of a partition: the paper's R.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PartitionRows {
+    /// 32
+    R32,
+    /// 64
+    R64,
+    /// 128
+    R128,
+    /// 256
+    R256,
+}
+
+impl PartitionRows {
+    /// The sizes that the paper tries (§6.6).
+    pub const ALL: &[Self] = &[Self::R32, Self::R64, Self::R128, Self::R256];
+
+    /// The size with so many block rows, if it is one.
+    pub fn from_rows(rows: usize) -> Option<Self> {
+        Self::ALL.iter().copied().find(|size| size.get() == rows)
+    }
+
+    /// The number.
+    pub const fn get(self) -> usize {
+        match self {
+            Self::R32 => 32,
+            Self::R64 => 64,
+            Self::R128 => 128,
+            Self::R256 => 256,
+        }
+    }
+}
+
+/// What the arrays of BELLPACK cannot index beyond.
+pub(crate) const TOTAL_WIDTH: &str = "number of blocks across all partitions";
+
+impl Default for PartitionRows {
+    /// The smallest, for the least padding. In the paper R is also the size of a thread block; here it is not, so
+    /// there is nothing to gain from a larger one.
+    fn default() -> Self {
+        Self::R32
+    }
+}
+
+storage! {
+    /// A sparse matrix in blocked ELLPACK format: the block rows sorted by their number of blocks, the longest first,
+    /// and cut into partitions of [`partition_rows`](Self::partition_rows) block rows, each of which is as wide as its
+    /// first one. Within a partition the first blocks of all block rows come first, then the second ones, and so on; of
+    /// these, the first words (as in BCSR) come first, then the second ones. The last partition has only the block rows
+    /// that are left.
+    ///
+    /// A block row's blocks come before its padding. A place without an entry holds a mark; a stored zero is an entry.
+    /// Entries of a row are in the order of their columns, and those that were stored more than once are added up.
+    pub struct Bellpack {
+        parameters {
+            /// The size of the blocks.
+            block_size: BlockSize,
+            /// Block rows of each partition but the last.
+            partition_rows: usize,
+        }
+        offsets {}
+        arrays {
+            /// Where each partition begins, counted in blocks of one of its block rows.
+            partition_offsets: u32,
+            /// Which block row each one is, in the order in which they are stored.
+            block_rows: u32,
+            /// The first column of each block; [`PADDING`] where there is no block.
+            first_columns: u32,
+            /// The values of the blocks, word by word.
+            values: T,
+        }
+    }
+}
+
+/// Bytes that the BELLPACK arrays of `matrix` take with values of `V` and the default partitions. Counts its blocks.
+pub(super) fn bellpack_bytes<T: Real, V>(matrix: &Csr<T>, size: BlockSize) -> u128 {
+    let mut lengths = block_row_lengths(matrix, size);
+    lengths.par_sort_unstable_by(|a, b| b.cmp(a));
+    let partition_rows = PartitionRows::default().get();
+    bellpack_bytes_of::<V>(size, lengths.len(), partition_rows, padded_blocks(&lengths, partition_rows))
+}
+
+/// Bytes of the arrays for so many block rows, and blocks with padding.
+pub(crate) fn bellpack_bytes_of<V>(size: BlockSize, block_rows: usize, partition_rows: usize, blocks: u128) -> u128 {
+    let partitions = block_rows.div_ceil(partition_rows);
+    blocks * size.bytes::<V>() + 4 * (partitions as u128 + 1 + block_rows as u128)
+}
+
+/// Blocks with padding, where block rows have these lengths, the longest first.
+fn padded_blocks(lengths: &[u32], partition_rows: usize) -> u128 {
+    lengths.chunks(partition_rows).map(|lengths| u128::from(lengths[0]) * lengths.len() as u128).sum()
+}
+
+impl<T: Real> Bellpack<T> {
+    /// A matrix from its arrays. In parallel, O(stored values).
+    ///
+    /// # Errors
+    /// When an array has not the length that the others and the shape ask for, `block_rows` is no permutation, block
+    /// rows are not sorted, a partition is not as wide as its first block row, the blocks of a block row are not in
+    /// order, a block begins where none can, has no entry or one outside the matrix, or padding is not the mark.
+    #[allow(clippy::too_many_arguments)]
+    pub fn try_new(
+        rows: usize,
+        columns: usize,
+        block_size: BlockSize,
+        partition_rows: PartitionRows,
+        partition_offsets: Vec<u32>,
+        block_rows: Vec<u32>,
+        first_columns: Vec<u32>,
+        values: Vec<T>,
+    ) -> Result<Self, Error> {
+        check_shape(rows, columns)?;
+        let partition_rows = partition_rows.get();
+        check_length("block_rows", block_rows.len(), rows.div_ceil(block_size.rows()))?;
+        check_permutation("block row", &block_rows, 0).map_err(|reason| Error::structure("BELLPACK", reason))?;
+        let partitions = block_rows.len().div_ceil(partition_rows);
+        let width = partition_offsets.last().map_or(0, |&end| end as usize);
+        check_offsets("BELLPACK", "partition", &partition_offsets, partitions, width)?;
+        let partition_offsets = Offsets::from(partition_offsets).narrow(TOTAL_WIDTH, width as u64)?;
+        // All partitions have as many block rows, but for the last.
+        let missing = partitions * partition_rows - block_rows.len();
+        let last_width = partition_offsets.iter().rev().nth(1).map_or(0, |&begin| width - begin as usize);
+        check_length("first_columns", first_columns.len(), width * partition_rows - last_width * missing)?;
+        check_length("values", values.len(), first_columns.len() * block_size.places())?;
+        let stored = 0;
+        let mut matrix = Self {
+            rows,
+            columns,
+            stored,
+            block_size,
+            partition_rows,
+            partition_offsets,
+            block_rows,
+            first_columns,
+            values,
+        };
+        matrix.stored = count_parts("BELLPACK", matrix.block_rows.len(), |stored_row| matrix.check_row(stored_row))?;
+        Ok(matrix)
+    }
+
+    /// Checks the block row that is stored at this place, and gives its number of entries.
+    fn check_row(&self, stored_row: usize) -> Result<usize, String> {
+        let block_row = self.block_rows[stored_row] as usize;
+        let length = self.stored_row(stored_row).count();
+        let places = self.row_of_blocks(stored_row);
+        if stored_row.is_multiple_of(self.partition_rows) && length < places.width {
+            return Err(format!("block row {block_row} is the first of {} blocks, and has {length}", places.width));
+        }
+        if stored_row > 0 && length > self.stored_row(stored_row - 1).count() {
+            return Err(format!("block row {block_row} has {length} blocks, more than the one stored before it"));
+        }
+        for step in length..places.width {
+            let first_column = self.first_columns[places.block(step)];
+            if first_column != PADDING {
+                return Err(format!("block {step} of block row {block_row} comes after padding"));
+            }
+            let padding = places.locate::<T>(self.block_size, step, first_column);
+            let word_length = word_length::<T>(self.block_size.places() as u32) as usize;
+            let mut values = (0..self.block_size.places()).map(|place| self.values[padding.index(place, word_length)]);
+            if values.any(|value| !same_bits(&[value], &[T::ABSENT])) {
+                return Err(format!("block {step} of block row {block_row} is padding, and has a value"));
+            }
+        }
+        let shape = [self.rows, self.columns];
+        check_blocks(shape, self.block_size, block_row, self.stored_row(stored_row), &self.values)
+    }
+
+    /// The same matrix as `matrix`, in BELLPACK with blocks of `size`. O(nnz log(longest row) + block rows
+    /// log(block rows)), in parallel.
+    ///
+    /// # Errors
+    /// When the arrays would be larger than `limit` allows, the partitions together are 2^32 blocks wide or nearly so, or the
+    /// arrays cannot be allocated.
+    pub fn try_from_csr(
+        matrix: &Csr<T>,
+        size: BlockSize,
+        partition_rows: PartitionRows,
+        limit: FillLimit,
+    ) -> Result<Self, Error> {
+        let partition_rows = partition_rows.get();
+        let lengths = block_row_lengths(matrix, size);
+        let mut block_rows: Vec<u32> = (0..lengths.len() as u32).collect();
+        block_rows.par_sort_by_key(|&block_row| std::cmp::Reverse(lengths[block_row as usize]));
+        let sorted_lengths: Vec<u32> = block_rows.iter().map(|&block_row| lengths[block_row as usize]).collect();
+        let padded = padded_blocks(&sorted_lengths, partition_rows);
+        let bytes = bellpack_bytes_of::<T>(size, lengths.len(), partition_rows, padded);
+        limit.check(size.names().bellpack_storage, bytes, matrix.bytes())?;
+        let widths = sorted_lengths.chunks(partition_rows).map(|lengths| lengths[0] as usize);
+        let total_width = widths.clone().sum::<usize>() as u64;
+        let partition_offsets = Offsets::from_lengths(widths).narrow(TOTAL_WIDTH, total_width)?;
+
+        let mut first_columns = Vec::new();
+        let mut values = Vec::new();
+        let out_of_memory = |_| Error::OutOfMemory { what: "a BELLPACK matrix", bytes };
+        // More than memory has bytes cannot be reserved, so nothing is lost here.
+        let blocks = usize::try_from(padded).unwrap_or(usize::MAX);
+        first_columns.try_reserve_exact(blocks).map_err(out_of_memory)?;
+        values.try_reserve_exact(blocks.saturating_mul(size.places())).map_err(out_of_memory)?;
+        first_columns.resize(blocks, PADDING);
+        values.resize(blocks * size.places(), T::ABSENT);
+
+        let blocks_of_partitions =
+            sorted_lengths.chunks(partition_rows).map(|lengths| lengths[0] as usize * lengths.len());
+        let stored = pieces(blocks_of_partitions, size.places(), &mut first_columns, &mut values)
+            .into_par_iter()
+            .zip(block_rows.par_chunks(partition_rows))
+            .map(|((first_columns, values), block_rows)| {
+                let mut writer = Writer::new(matrix, size);
+                let lanes = block_rows.len();
+                let write = |(lane, &block_row): (usize, &u32)| {
+                    let places = RowOfBlocks { first_block: 0, width: first_columns.len() / lanes, lane, lanes };
+                    writer.write(block_row as usize, values, |step, first_column| {
+                        first_columns[places.block(step)] = first_column;
+                        places.locate::<T>(size, step, first_column)
+                    })
+                };
+                block_rows.iter().enumerate().map(write).sum::<usize>()
+            })
+            .sum();
+        let (rows, columns) = (matrix.rows(), matrix.columns());
+        Ok(Self {
+            rows,
+            columns,
+            stored,
+            block_size: size,
+            partition_rows,
+            partition_offsets,
+            block_rows,
+            first_columns,
+            values,
+        })
+    }
+
+    /// The blocks of a partition, step by step: of each step the first columns and the values.
+    pub(crate) fn steps(&self, partition: usize) -> impl Iterator<Item = (&[u32], &[T])> {
+        let first_row = partition * self.partition_rows;
+        let lanes = self.partition_rows.min(self.block_rows.len() - first_row);
+        let begin = self.partition_offsets[partition] as usize;
+        let width = self.partition_offsets[partition + 1] as usize - begin;
+        let first_block = begin * self.partition_rows;
+        let blocks = first_block..first_block + width * lanes;
+        let places = self.block_size.places();
+        let values = &self.values[blocks.start * places..blocks.end * places];
+        self.first_columns[blocks].chunks_exact(lanes).zip(values.chunks_exact(lanes * places))
+    }
+
+    /// Where the blocks of the block row are that is stored at this place.
+    fn row_of_blocks(&self, stored_row: usize) -> RowOfBlocks {
+        let partition = stored_row / self.partition_rows;
+        let first_row = partition * self.partition_rows;
+        let begin = self.partition_offsets[partition] as usize;
+        RowOfBlocks {
+            first_block: begin * self.partition_rows,
+            width: self.partition_offsets[partition + 1] as usize - begin,
+            lane: stored_row - first_row,
+            lanes: self.partition_rows.min(self.block_rows.len() - first_row),
+        }
+    }
+
+    /// The blocks of the block row that is stored at this place.
+    fn stored_row(&self, stored_row: usize) -> impl Iterator<Item = StoredBlock> + '_ {
+        let places = self.row_of_blocks(stored_row);
+        (0..places.width)
+            .map(move |step| (step, self.first_columns[places.block(step)]))
+            .take_while(|&(_, first_column)| first_column != PADDING)
+            .map(move |(step, first_column)| places.locate::<T>(self.block_size, step, first_column))
+    }
+
+    /// Calls `visit` with row, column and value of each entry; a row's entries by column, the rows in the order in
+    /// which they are stored.
+    pub(super) fn for_each_entry(&self, mut visit: impl FnMut(usize, u32, T)) {
+        for (stored_row, &block_row) in self.block_rows.iter().enumerate() {
+            let first_row = block_row as usize * self.block_size.rows();
+            for row in first_row..self.rows.min(first_row + self.block_size.rows()) {
+                entries_of_row(self.stored_row(stored_row), self.block_size, row - first_row, &self.values)
+                    .for_each(|(column, value)| visit(row, column, value));
+            }
+        }
+    }
+
+    /// The same matrix in CSR. O(stored values), in parallel.
+    pub fn to_csr(&self) -> Csr<T> {
+        let mut places = vec![0; self.block_rows.len()];
+        for (stored_row, &block_row) in self.block_rows.iter().enumerate() {
+            places[block_row as usize] = stored_row;
+        }
+        collect_rows(self.rows, self.columns, |row| {
+            let (block_row, row_in_block) = (row / self.block_size.rows(), row % self.block_size.rows());
+            entries_of_row(self.stored_row(places[block_row]), self.block_size, row_in_block, &self.values)
+        })
+    }
+}
+
+/// Where the blocks of a block row are: number `lane` of the `lanes` block rows of a partition, whose blocks begin at
+/// `first_block`.
+#[derive(Clone, Copy)]
+struct RowOfBlocks {
+    first_block: usize,
+    /// Blocks of the block row, padding included.
+    width: usize,
+    lane: usize,
+    lanes: usize,
+}
+
+impl RowOfBlocks {
+    /// The number of block `step`.
+    #[inline]
+    fn block(self, step: usize) -> usize {
+        self.first_block + step * self.lanes + self.lane
+    }
+
+    /// Where block `step` is stored.
+    #[inline]
+    fn locate<T>(self, size: BlockSize, step: usize, first_column: u32) -> StoredBlock {
+        let Self { first_block, lane, lanes, .. } = self;
+        let word_length = word_length::<T>(size.places() as u32) as usize;
+        StoredBlock {
+            first_column,
+            start: (first_block + step * lanes) * size.places() + lane * word_length,
+            distance: lanes * word_length,
+        }
+    }
+}

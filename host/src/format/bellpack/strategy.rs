@@ -1,0 +1,130 @@
+//! BELLPACK: one thread a block row.
+
+use cuda_std::launch::Launch;
+
+use super::product;
+use super::{PartitionRows, bellpack_bytes};
+use crate::device::Device;
+use crate::error::Error;
+use crate::executor::operation::KernelExecutor;
+use crate::format::block::block_size;
+use crate::format::storage::ArraySource;
+use crate::format::strategy::{self, HostStorage, Storage};
+use crate::format::{Bellpack, BlockSize, Csr, FillLimit};
+use crate::memory::{Buffer, Memory};
+use crate::real::Real;
+use crate::spmv::{HostOperands, Room, Vectors};
+
+/// BELLPACK: one thread a block row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Strategy(pub BlockSize);
+
+impl strategy::Strategy for Strategy {
+    type Matrix<T: Real, M: Memory> = Bellpack<T, M>;
+
+    const ALL: &'static [Self] = {
+        const SIZES: [Strategy; BlockSize::ALL.len()] = {
+            let mut all = [Strategy(BlockSize::ALL[0]); BlockSize::ALL.len()];
+            let mut place = 0;
+            while place < all.len() {
+                all[place] = Strategy(BlockSize::ALL[place]);
+                place += 1;
+            }
+            all
+        };
+        &SIZES
+    };
+
+    const STANDARD: &'static [Self] = &[Self(BlockSize::B3x3), Self(BlockSize::B6x6)];
+
+    fn name(self) -> &'static str {
+        self.0.names().bellpack
+    }
+
+    fn storage(self) -> &'static str {
+        self.0.names().bellpack_storage
+    }
+
+    fn sums_duplicates(self) -> bool {
+        true
+    }
+
+    fn longest_chain(self, length: usize) -> usize {
+        // One chain on the CPU. Duplicates that are summed beforehand are links of it as well.
+        length
+    }
+
+    fn bytes<T: Real, V: Real>(self, matrix: &Csr<T>) -> u128 {
+        bellpack_bytes::<T, V>(matrix, self.0)
+    }
+
+    fn convert<T: Real>(self, matrix: Csr<T>, limit: FillLimit) -> Result<Bellpack<T>, Error> {
+        Bellpack::try_from_csr(&matrix, self.0, PartitionRows::default(), limit)
+    }
+
+    fn convert_by_kernels<T: Real, K: KernelExecutor>(
+        self,
+        executor: &K,
+        matrix: Csr<T, K::Memory>,
+        limit: FillLimit,
+    ) -> Result<Bellpack<T, K::Memory>, Error> {
+        super::by_kernels::from_csr(executor, matrix, self.0, PartitionRows::default(), limit)
+    }
+
+    fn fits<T: Real, M: Memory>(self, matrix: &Bellpack<T, M>) -> bool {
+        matrix.block_size() == self.0
+    }
+
+    fn is_chosen_for<T: Real>(self, matrix: &Bellpack<T>) -> bool {
+        matrix.block_size() == self.0 && matrix.partition_rows() == PartitionRows::default().get()
+    }
+
+    fn launches<T: Real, M: Memory>(
+        self,
+        matrix: &Bellpack<T, M>,
+        vectors: Vectors<T>,
+        _: &mut Room<'_, T, M>,
+        device: &Device,
+    ) -> Result<Vec<Launch>, Error> {
+        Ok(vec![product::bellpack(matrix, vectors, device)])
+    }
+
+    fn multiply_on_cpu<T: Real>(self, matrix: &Bellpack<T>, operands: HostOperands<'_, T>) {
+        product::multiply_on_cpu(matrix, operands);
+    }
+}
+
+impl<T: Real, M: Memory> Storage<T, M> for Bellpack<T, M> {
+    const CONTAINER_NAME: &'static str = "BELLPACK";
+
+    fn bytes_moved(&self) -> u128 {
+        // One offset for each block row, as of BCSR, and no padding.
+        let blocks = self.first_columns().len() as u128;
+        self.block_size().bytes::<T>() * blocks + 4 * (self.block_rows().len() as u128 + 1)
+    }
+
+    fn into_csr_by_kernels<K: KernelExecutor<Memory = M>>(self, executor: &K) -> Result<Csr<T, M>, Error> {
+        super::by_kernels::into_csr(executor, self)
+    }
+}
+
+impl<T: Real> HostStorage<T> for Bellpack<T> {
+    fn for_each_entry(&self, visit: &mut dyn FnMut(usize, u32, T)) {
+        self.for_each_entry(visit);
+    }
+
+    fn into_csr(self) -> Csr<T> {
+        self.to_csr()
+    }
+
+    fn read<S: ArraySource<T>>(rows: usize, columns: usize, source: &mut S) -> Result<Self, String> {
+        let [height, width, partition] = source.sizes()?;
+        let size = block_size(height, width)?;
+        let partition_rows = PartitionRows::from_rows(partition)
+            .ok_or_else(|| format!("partitions of {partition} block rows, expected 32, 64, 128 or 256"))?;
+        let (offsets, block_rows) = (source.elements("partition_offsets")?, source.elements("block_rows")?);
+        let (first_columns, values) = (source.elements("first_columns")?, source.values()?);
+        Self::try_new(rows, columns, size, partition_rows, offsets, block_rows, first_columns, values)
+            .map_err(|error| error.to_string())
+    }
+}

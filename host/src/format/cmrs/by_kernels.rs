@@ -1,0 +1,211 @@
+//! CSR to CMRS and back.
+
+use gpu_kernels::Offset;
+use gpu_kernels::cmrs::MOST_COLUMNS;
+use gpu_kernels::convert::cmrs::{CmrsByColumn, CmrsRowLengths, CmrsWords, CsrFromCmrs, StripOffsets};
+
+use crate::convert::primitives::{Array, Scan, launch};
+use crate::convert::sort::sorted;
+use crate::convert::width::each_width;
+use crate::error::Error;
+use crate::executor::KernelExecutor;
+use crate::format::{Cmrs, Csr, Offsets, StripHeight, StripOrder, check_columns, check_height};
+use crate::memory::{Buffer, Element};
+use crate::real::Real;
+use crate::spmv::Intervals;
+
+/// The same matrix as `matrix`, in CMRS. In the order by row, columns and values are taken over and nothing is
+/// allocated but the strips' offsets. In that by column it takes a second copy of the entries, and what sorting takes
+/// if the rows are not sorted.
+///
+/// # Errors
+/// When there are more than 2^28 columns ([`MOST_COLUMNS`]), memory runs out, or the device fails.
+pub fn from_csr<T: Real, K: KernelExecutor>(
+    executor: &K,
+    matrix: Csr<T, K::Memory>,
+    height: StripHeight,
+    order: StripOrder,
+) -> Result<Cmrs<T, K::Memory>, Error> {
+    let height = height.rows::<T>(matrix.rows(), matrix.nnz());
+    with_height(executor, matrix, height, order)
+}
+
+/// [`from_csr`] with strips of any height from 1 to 16 rows.
+///
+/// # Errors
+/// When the height is another, and as above.
+pub fn with_height<T: Real, K: KernelExecutor>(
+    executor: &K,
+    matrix: Csr<T, K::Memory>,
+    height: usize,
+    order: StripOrder,
+) -> Result<Cmrs<T, K::Memory>, Error> {
+    check_height(height)?;
+    check_columns(matrix.columns(), MOST_COLUMNS)?;
+    let matrix = match order {
+        StripOrder::ByColumn => by_column(executor, sorted(executor, matrix)?, height)?,
+        StripOrder::ByRow => by_row(executor, matrix, height)?,
+    };
+    let Csr { rows, columns, stored, row_offsets, column_indices: words, values } = matrix;
+    let strip_offsets = match Offsets::width_for(stored as u128) {
+        4 => Offsets::Narrow(begins_of_strips(executor, rows, height, &row_offsets)?),
+        _ => Offsets::Wide(begins_of_strips(executor, rows, height, &row_offsets)?),
+    };
+    Ok(Cmrs { rows, columns, stored, height, strip_offsets, words, values })
+}
+
+/// The same matrix with words in place of its columns.
+fn by_row<T: Real, K: KernelExecutor>(
+    executor: &K,
+    mut matrix: Csr<T, K::Memory>,
+    height: usize,
+) -> Result<Csr<T, K::Memory>, Error> {
+    let intervals = Intervals::new(matrix.stored as u64, executor.device());
+    each_width!(&matrix.row_offsets, offsets => {
+        let kernel = CmrsWords {
+            rows: matrix.rows as u32,
+            nnz: matrix.stored as u64,
+            interval: intervals.length,
+            height: height as u32,
+            row_offsets: offsets.global(),
+            words: matrix.column_indices.global_mut(),
+        };
+        // SAFETY: the matrix is valid, the columns and the height were checked, and there is a warp for each interval.
+        unsafe { launch(executor, intervals.grid(executor.device()), kernel) }
+    })?;
+    Ok(matrix)
+}
+
+/// The same matrix, whose rows are sorted, with words in place of its columns and each strip ordered by column.
+fn by_column<T: Real, K: KernelExecutor>(
+    executor: &K,
+    matrix: Csr<T, K::Memory>,
+    height: usize,
+) -> Result<Csr<T, K::Memory>, Error> {
+    let Csr { rows, columns, stored, row_offsets, column_indices, values } = matrix;
+    let mut words = executor.unwritten(stored)?;
+    let mut new_values = executor.unwritten(stored)?;
+    let intervals = Intervals::new(stored as u64, executor.device());
+    each_width!(&row_offsets, offsets => {
+        let kernel = CmrsByColumn {
+            rows: rows as u32,
+            nnz: stored as u64,
+            interval: intervals.length,
+            height: height as u32,
+            row_offsets: offsets.global(),
+            column_indices: column_indices.global(),
+            values: values.global(),
+            words: words.global_mut(),
+            new_values: new_values.global_mut(),
+        };
+        // SAFETY: as in `by_row`; the rows are sorted, by the caller, and the new arrays as long as the old ones.
+        unsafe { launch(executor, intervals.grid(executor.device()), kernel) }
+    })?;
+    Ok(Csr { rows, columns, stored, row_offsets, column_indices: words, values: new_values })
+}
+
+/// Where each strip begins. The offsets must fit.
+fn begins_of_strips<K: KernelExecutor, P: Offset + Element>(
+    executor: &K,
+    rows: usize,
+    height: usize,
+    row_offsets: &Offsets<K::Memory>,
+) -> Result<Array<K, P>, Error> {
+    let strips = rows.div_ceil(height);
+    let mut strip_offsets = executor.unwritten(strips + 1)?;
+    each_width!(row_offsets, offsets => {
+        let kernel = StripOffsets {
+            rows: rows as u32,
+            strips: strips as u32,
+            height: height as u32,
+            row_offsets: offsets.global(),
+            strip_offsets: strip_offsets.global_mut(),
+        };
+        // SAFETY: the arrays are as long as the kernel asks for, and the height was checked.
+        unsafe { launch(executor, executor.device().grid(strips as u64 + 1), kernel) }
+    })?;
+    Ok(strip_offsets)
+}
+
+/// The same matrix in CSR; the entries of a row are in the order that the strip has them. It takes a second copy of the
+/// entries, and before that 4 bytes a row.
+///
+/// # Errors
+/// When memory runs out, or the device fails.
+pub fn into_csr<T: Real, K: KernelExecutor>(
+    executor: &K,
+    matrix: Cmrs<T, K::Memory>,
+) -> Result<Csr<T, K::Memory>, Error> {
+    let (rows, columns, stored) = (matrix.rows, matrix.columns, matrix.stored);
+    // As many bits for the rows as for the strips: both have offsets into the same number of entries.
+    let (row_offsets, column_indices, values) = match &matrix.strip_offsets {
+        Offsets::Narrow(strips) => {
+            let (offsets, columns, values) = row_by_row(executor, &matrix, strips)?;
+            (Offsets::Narrow(offsets), columns, values)
+        }
+        Offsets::Wide(strips) => {
+            let (offsets, columns, values) = row_by_row(executor, &matrix, strips)?;
+            (Offsets::Wide(offsets), columns, values)
+        }
+    };
+    Ok(Csr { rows, columns, stored, row_offsets, column_indices, values })
+}
+
+/// Row offsets, columns and values in CSR.
+type Arrays<K, T, O> = (Array<K, O>, Array<K, u32>, Array<K, T>);
+
+fn row_by_row<T: Real, K: KernelExecutor, O: Offset + Element>(
+    executor: &K,
+    matrix: &Cmrs<T, K::Memory>,
+    strip_offsets: &Array<K, O>,
+) -> Result<Arrays<K, T, O>, Error> {
+    let (rows, height) = (matrix.rows as u32, matrix.height as u32);
+    let grid = executor.device().grid(32 * matrix.rows.div_ceil(matrix.height) as u64);
+    let mut lengths = executor.unwritten(matrix.rows)?;
+    let kernel = CmrsRowLengths {
+        rows,
+        height,
+        strip_offsets: strip_offsets.global(),
+        words: matrix.words.global(),
+        lengths: lengths.global_mut(),
+    };
+    // SAFETY: the matrix is valid, and there is a length for each row.
+    unsafe { launch(executor, grid, kernel) }?;
+    let row_offsets = Scan::new(executor, &lengths)?.offsets_of(1)?;
+    drop(lengths);
+    let mut column_indices = executor.unwritten(matrix.stored)?;
+    let mut values = executor.unwritten(matrix.stored)?;
+    let kernel = CsrFromCmrs {
+        rows,
+        height,
+        strip_offsets: strip_offsets.global(),
+        words: matrix.words.global(),
+        values: matrix.values.global(),
+        row_offsets: row_offsets.global(),
+        column_indices: column_indices.global_mut(),
+        new_values: values.global_mut(),
+    };
+    // SAFETY: as before, and the rows have room for their entries.
+    unsafe { launch(executor, grid, kernel) }?;
+    Ok((row_offsets, column_indices, values))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::executor::Emulated;
+
+    /// A matrix that needs them would have 2^32 places.
+    #[test]
+    fn strips_may_have_wide_offsets() {
+        let offsets = Offsets::from_lengths((0..90).map(|row| row * 7 % 40));
+        let stored = offsets.get(90);
+        let columns = (0..stored as u32).map(|entry| entry * 7 % 50).collect();
+        let values = (0..stored).map(|entry| entry as f64).collect();
+        let csr = Csr::<f64>::try_new(90, 50, offsets, columns, values).unwrap();
+        let mut matrix = Cmrs::try_with_height(csr.clone(), 5, StripOrder::ByRow).unwrap();
+        let strips = matrix.strip_offsets.len();
+        matrix.strip_offsets = Offsets::Wide((0..strips).map(|strip| matrix.strip_offsets.get(strip) as u64).collect());
+        assert!(into_csr(&Emulated::new(1), matrix).unwrap() == csr);
+    }
+}

@@ -1,0 +1,52 @@
+//! What CMRS costs.
+
+use gpu_kernels::cmrs::MOST_COLUMNS;
+
+use super::cmrs_bytes;
+use super::strategy::Strategy;
+use crate::real::Real;
+use crate::select::analysis::Analysis;
+use crate::select::costs::{Costs, Exclusion, Shape, Stored, WARP_LANES, flat_sectors};
+use crate::select::lengths::HEIGHTS;
+use crate::select::machine::Machine;
+
+impl Costs for Strategy {
+    fn stored<V: Real>(self, analysis: &Analysis) -> Stored {
+        Stored::all(cmrs_bytes::<V>(analysis.rows, analysis.nnz, self.height::<V>(analysis)))
+    }
+
+    fn sectors<V: Real>(self, analysis: &Analysis) -> f64 {
+        flat_sectors(analysis)
+    }
+
+    fn shape<V: Real>(self, analysis: &Analysis, _machine: &Machine) -> Shape {
+        let height = self.height::<V>(analysis);
+        let strips = analysis.rows.div_ceil(height).max(1) as f64;
+        Shape::of_strips(analysis, strips, strip_steps(analysis, height), WARP_LANES)
+    }
+
+    fn kernel(self, _analysis: &Analysis, _machine: &Machine, _beyond: f64) -> &'static str {
+        "cmrs"
+    }
+
+    fn conversion_kind(self) -> &'static str {
+        "cmrs"
+    }
+
+    fn exclusion<V: Real>(self, analysis: &Analysis, _machine: &Machine) -> Option<Exclusion> {
+        (analysis.columns >= MOST_COLUMNS as usize).then_some(Exclusion::TooLarge)
+    }
+}
+
+impl Strategy {
+    /// Rows of a strip.
+    fn height<V: Real>(self, analysis: &Analysis) -> usize {
+        self.0.rows::<V>(analysis.rows, analysis.nnz)
+    }
+}
+
+/// Steps of all strips of so many rows.
+fn strip_steps(analysis: &Analysis, height: usize) -> usize {
+    let place = HEIGHTS.iter().position(|&known| known == height);
+    place.map_or(analysis.nnz.div_ceil(32), |place| analysis.sums.strip_steps[place])
+}

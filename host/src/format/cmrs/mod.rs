@@ -1,0 +1,385 @@
+//! Compressed multirow storage (Koza et al. 2014, §3 and §4).
+
+#[allow(unsafe_code, reason = "it launches kernels")]
+pub(crate) mod by_kernels;
+mod costs;
+pub mod model;
+pub(crate) mod product;
+pub(crate) mod strategy;
+
+use gpu_kernels::cmrs::{LARGEST_HEIGHT, MOST_COLUMNS, column_of, pack, row_in_strip};
+use rayon::prelude::*;
+
+use crate::error::{Error, check_length};
+use crate::format::check::count_parts;
+use crate::format::storage::storage;
+use crate::format::{Csr, Offsets, check_shape, parallel_rows};
+use crate::real::Real;
+use model::overhead;
+
+pub use by_kernels::{from_csr, into_csr, with_height};
+pub(crate) use strategy::Strategy;
+
+/// Rows that one thread handles at a time in conversions, about; whole strips.
+const ROWS_AT_ONCE: usize = 4096;
+
+/// How many rows a strip has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum StripHeight {
+    /// As many as it takes to keep a warp busy, by the paper's traffic model (eq. 5.1): the least power of two for
+    /// which a warp moves at most 1.1 times the bytes that it needs. At most [`LARGEST_HEIGHT`]
+    /// rows of 4-byte values and half as many of 8-byte ones, because the partial sums limit how many warps a GPU
+    /// holds (§6.3).
+    #[default]
+    Automatic,
+    /// 4 rows: best for 8-byte values on a K20M (§6.3).
+    H4,
+    /// 6 rows: best for 4-byte values on a K20M.
+    H6,
+    /// 8 rows: best for 8-byte values on a GTX 480.
+    H8,
+    /// 12 rows: best for 4-byte values on a GTX 480.
+    H12,
+    /// 16 rows, the most that 4 bits can count.
+    H16,
+}
+
+/// Bytes that a warp moves over bytes that it needs, at most, in strips of automatic height.
+pub const LARGEST_OVERHEAD: f64 = 1.1;
+
+/// Bytes of partial sums for each thread, at most, in strips of automatic height: every GPU since Turing holds all
+/// its threads with that many.
+const PARTIAL_SUM_BYTES: usize = 64;
+
+impl StripHeight {
+    /// The number of rows, for a matrix of so many rows and entries with values of `T`.
+    pub fn rows<T>(self, rows: usize, nnz: usize) -> usize {
+        match self {
+            Self::Automatic => {
+                let highest = (PARTIAL_SUM_BYTES / size_of::<T>()).clamp(1, LARGEST_HEIGHT as usize);
+                let mean = nnz as f64 / rows as f64;
+                let width = size_of::<T>();
+                let fits = |height: &usize| overhead(*height, mean, 32 * width, width) <= LARGEST_OVERHEAD;
+                (0..).map(|power| 1 << power).take_while(|&height| height < highest).find(fits).unwrap_or(highest)
+            }
+            Self::H4 => 4,
+            Self::H6 => 6,
+            Self::H8 => 8,
+            Self::H12 => 12,
+            Self::H16 => 16,
+        }
+    }
+}
+
+/// How the entries of a strip are ordered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum StripOrder {
+    /// By column, and those of one column by row, so that lanes read neighbouring elements of x: what the paper
+    /// recommends (§6.3). An order that a row had before is lost.
+    #[default]
+    ByColumn,
+    /// Row after row, as CSR has them.
+    ByRow,
+}
+
+storage! {
+    /// A sparse matrix in compressed multirow storage: strips of a few neighbouring rows each, whose entries lie
+    /// together. A word for each entry holds its column and its row in the strip. A strip's entries may be in any
+    /// order, but those of one row and column keep theirs.
+    pub struct Cmrs {
+        parameters {
+            /// Rows of a strip; the last strip may have fewer.
+            height: usize,
+        }
+        offsets {
+            /// Where each strip begins.
+            strip_offsets,
+        }
+        arrays {
+            /// Column and row in the strip of each entry, packed by [`pack`].
+            words: u32,
+            /// The value of each entry.
+            values: T,
+        }
+    }
+}
+
+/// Bytes that the CMRS arrays take. Cannot overflow.
+pub(crate) fn cmrs_bytes<T>(rows: usize, nnz: usize, height: usize) -> u128 {
+    let offsets = (rows.div_ceil(height) as u128 + 1) * Offsets::width_for(nnz as u128) as u128;
+    nnz as u128 * (4 + size_of::<T>() as u128) + offsets
+}
+
+/// Whether an entry with this word can be in a strip of so many rows.
+pub(super) fn fits(word: u32, height: usize, columns: usize) -> bool {
+    (row_in_strip(word) as usize) < height && (column_of(word) as usize) < columns
+}
+
+/// What is said where it cannot.
+pub(super) fn misplaced(strip: usize, place: usize, word: u32, height: usize, columns: usize) -> String {
+    let (row, column) = (row_in_strip(word), column_of(word));
+    format!("word {place} is of row {row} of the {height} of strip {strip}, and of column {column} of {columns}")
+}
+
+/// Checks that the words have bits enough for the columns.
+pub(crate) fn check_columns(columns: usize, limit: u32) -> Result<(), Error> {
+    if columns > limit as usize {
+        let what = "number of columns of a CMRS matrix";
+        return Err(Error::TooLarge { what, value: columns as u128, limit: limit.into() });
+    }
+    Ok(())
+}
+
+/// Checks that the words have bits enough for the rows of a strip.
+pub(crate) fn check_height(height: usize) -> Result<(), Error> {
+    if !(1..=LARGEST_HEIGHT as usize).contains(&height) {
+        let reason = format!("strips of {height} rows, expected 1 to {LARGEST_HEIGHT}");
+        return Err(Error::structure("CMRS", reason));
+    }
+    Ok(())
+}
+
+impl<T: Real> Cmrs<T> {
+    /// A matrix from its arrays. In parallel, O(rows + nnz).
+    ///
+    /// # Errors
+    /// When strips have not 1 to 16 rows, there are more than 2^28 columns, the arrays contradict each other or the
+    /// shape, or an entry is in a row or a column that is not there.
+    pub fn try_new(
+        rows: usize,
+        columns: usize,
+        height: usize,
+        strip_offsets: impl Into<Offsets>,
+        words: Vec<u32>,
+        values: Vec<T>,
+    ) -> Result<Self, Error> {
+        let strip_offsets = strip_offsets.into();
+        check_shape(rows, columns)?;
+        check_height(height)?;
+        check_columns(columns, MOST_COLUMNS)?;
+        check_length("values", values.len(), words.len())?;
+        let strips = rows.div_ceil(height);
+        strip_offsets.check("CMRS", "strip", strips, words.len())?;
+        let stored = count_parts("CMRS", strips, |strip| {
+            let height = height.min(rows - strip * height);
+            let range = strip_offsets.get(strip)..strip_offsets.get(strip + 1);
+            match words[range.clone()].iter().position(|&word| !fits(word, height, columns)) {
+                None => Ok(range.len()),
+                Some(place) => Err(misplaced(strip, range.start + place, words[range.start + place], height, columns)),
+            }
+        })?;
+        Ok(Self { rows, columns, stored, height, strip_offsets, words, values })
+    }
+
+    /// The same matrix as `matrix`, in CMRS. Columns and values are taken over and changed in place. In parallel,
+    /// O(rows + nnz), and O(nnz log(largest strip)) for the order by column.
+    ///
+    /// # Errors
+    /// When there are more than 2^28 columns ([`MOST_COLUMNS`]).
+    pub fn try_from_csr(matrix: Csr<T>, height: StripHeight, order: StripOrder) -> Result<Self, Error> {
+        let height = height.rows::<T>(matrix.rows(), matrix.nnz());
+        Self::try_with_height(matrix, height, order)
+    }
+
+    /// [`try_from_csr`](Self::try_from_csr) with strips of any height from 1 to 16 rows ([`LARGEST_HEIGHT`]).
+    ///
+    /// # Errors
+    /// When the height is another, and as above.
+    pub fn try_with_height(matrix: Csr<T>, height: usize, order: StripOrder) -> Result<Self, Error> {
+        check_height(height)?;
+        check_columns(matrix.columns(), MOST_COLUMNS)?;
+        let (rows, columns, stored) = (matrix.rows(), matrix.columns(), matrix.nnz());
+        let (row_offsets, mut words, mut values) = matrix.into_parts();
+        parallel_rows(&row_offsets, rows_at_once(height), &mut words, &mut values, &|rows, words, values| {
+            let base = row_offsets.get(rows.start);
+            let mut scratch = Vec::new();
+            for first_row in rows.clone().step_by(height) {
+                let strip = first_row..rows.end.min(first_row + height);
+                for row in strip.clone() {
+                    for word in &mut words[row_offsets.get(row) - base..row_offsets.get(row + 1) - base] {
+                        *word = pack((row - first_row) as u32, *word);
+                    }
+                }
+                if order == StripOrder::ByColumn {
+                    let range = row_offsets.get(strip.start) - base..row_offsets.get(strip.end) - base;
+                    sort_words(&mut words[range.clone()], &mut values[range], &mut scratch);
+                }
+            }
+        });
+        let strips = (0..rows.div_ceil(height)).map(|strip| strip * height);
+        let lengths = strips.map(|row| row_offsets.get(rows.min(row + height)) - row_offsets.get(row));
+        let strip_offsets = Offsets::from_lengths(lengths);
+        Ok(Self { rows, columns, stored, height, strip_offsets, words, values })
+    }
+
+    /// Calls `visit` with row, column and value of each entry, in the order in which they are stored.
+    pub(super) fn for_each_entry(&self, mut visit: impl FnMut(usize, u32, T)) {
+        for strip in 0..self.strip_offsets.len() - 1 {
+            let range = self.strip_offsets.get(strip)..self.strip_offsets.get(strip + 1);
+            for (&word, &value) in self.words[range.clone()].iter().zip(&self.values[range]) {
+                visit(strip * self.height + row_in_strip(word) as usize, column_of(word), value);
+            }
+        }
+    }
+
+    /// The same matrix in CSR. Words and values are taken over and changed in place; in parallel, O(rows + nnz). The
+    /// entries of a row are in the order that the strip has them: after [`StripOrder::ByRow`] in the one that they
+    /// once had, after [`StripOrder::ByColumn`] as after [`Csr::sort_rows`].
+    pub fn into_csr(mut self) -> Csr<T> {
+        let (rows, height) = (self.rows, self.height);
+        let row_offsets = count_rows(rows, height, |strip| {
+            self.words[self.strip_offsets.get(strip)..self.strip_offsets.get(strip + 1)].iter().copied()
+        });
+        let chunk = rows_at_once(height);
+        parallel_rows(&row_offsets, chunk, &mut self.words, &mut self.values, &|rows, words, values| {
+            let base = row_offsets.get(rows.start);
+            let mut scratch: Vec<(u32, T)> = Vec::new();
+            for first_row in rows.clone().step_by(height) {
+                let strip = first_row..rows.end.min(first_row + height);
+                let range = row_offsets.get(strip.start) - base..row_offsets.get(strip.end) - base;
+                scratch.clear();
+                scratch.extend(words[range.clone()].iter().copied().zip(values[range].iter().copied()));
+                let mut next = [0; LARGEST_HEIGHT as usize];
+                for (next, row) in next.iter_mut().zip(strip) {
+                    *next = row_offsets.get(row) - base;
+                }
+                for &(word, value) in &scratch {
+                    let next = &mut next[row_in_strip(word) as usize];
+                    words[*next] = column_of(word);
+                    values[*next] = value;
+                    *next += 1;
+                }
+            }
+        });
+        Csr::from_valid(rows, self.columns, row_offsets, self.words, self.values)
+    }
+}
+
+/// Row offsets of strips, from the words of each strip's entries. In parallel.
+pub(super) fn count_rows<W: Iterator<Item = u32>>(
+    rows: usize,
+    height: usize,
+    words: impl Fn(usize) -> W + Sync,
+) -> Offsets {
+    let mut lengths = vec![0usize; rows];
+    lengths.par_chunks_mut(height).with_min_len(ROWS_AT_ONCE / height).enumerate().for_each(|(strip, lengths)| {
+        for word in words(strip) {
+            lengths[row_in_strip(word) as usize] += 1;
+        }
+    });
+    Offsets::from_lengths(lengths.into_iter())
+}
+
+/// Whole strips of that height, together about as many rows as one thread handles at a time.
+fn rows_at_once(height: usize) -> usize {
+    ROWS_AT_ONCE / height * height
+}
+
+/// Sorts the entries of a strip by column and row; those of one place keep their order.
+fn sort_words<T: Real>(words: &mut [u32], values: &mut [T], scratch: &mut Vec<(u32, T)>) {
+    if words.is_sorted() {
+        return;
+    }
+    scratch.clear();
+    scratch.extend(words.iter().copied().zip(values.iter().copied()));
+    // A word orders by column first. A stable sort makes use of the rows' own order.
+    scratch.sort_by_key(|&(word, _)| word);
+    for ((word, value), &sorted) in words.iter_mut().zip(values).zip(&*scratch) {
+        (*word, *value) = sorted;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The matrix of eq. 2.1.
+    fn example() -> Csr<f64> {
+        let columns = vec![0, 3, 1, 4, 2, 4, 2, 3, 4, 4];
+        let values = (1..=10).map(f64::from).collect();
+        Csr::try_new(5, 5, vec![0u32, 2, 4, 6, 9, 10], columns, values).unwrap()
+    }
+
+    #[test]
+    fn the_papers_example() {
+        for (order, values, columns, rows) in [
+            (
+                StripOrder::ByRow,
+                [1., 2., 3., 4., 5., 6., 7., 8., 9., 10.],
+                [0, 3, 1, 4, 2, 4, 2, 3, 4, 4],
+                [0, 0, 1, 1, 0, 0, 1, 1, 1, 0],
+            ),
+            (
+                StripOrder::ByColumn,
+                [1., 3., 2., 4., 5., 7., 8., 6., 9., 10.],
+                [0, 1, 3, 4, 2, 2, 3, 4, 4, 4],
+                [0, 1, 0, 1, 0, 1, 1, 0, 1, 0],
+            ),
+        ] {
+            let matrix = Cmrs::try_with_height(example(), 2, order).unwrap();
+            assert_eq!(matrix.strip_offsets(), &Offsets::from(vec![0u32, 4, 9, 10]));
+            assert_eq!(*matrix.values(), values);
+            assert!(matrix.words().iter().map(|&word| column_of(word)).eq(columns));
+            assert!(matrix.words().iter().map(|&word| row_in_strip(word)).eq(rows));
+            assert_eq!(matrix.into_csr(), example());
+        }
+    }
+
+    #[test]
+    fn the_buffers_of_csr_are_taken_over() {
+        let matrix = example();
+        let arrays = (matrix.column_indices().as_ptr(), matrix.values().as_ptr());
+        let matrix = Cmrs::try_from_csr(matrix, StripHeight::Automatic, StripOrder::ByColumn).unwrap();
+        assert_eq!((matrix.words().as_ptr(), matrix.values().as_ptr()), arrays);
+        let matrix = matrix.into_csr();
+        assert_eq!((matrix.column_indices().as_ptr(), matrix.values().as_ptr()), arrays);
+    }
+
+    #[test]
+    fn strips_keep_or_sort_the_order_within_rows() {
+        // Columns in no order, and one of them twice.
+        let matrix =
+            || Csr::try_new(3, 9, vec![0u32, 4, 4, 6], vec![7, 2, 7, 0, 8, 1], vec![1., 2., 3., 4., 5., 6.]).unwrap();
+        let mut sorted = matrix();
+        sorted.sort_rows();
+        for height in (1..=16).step_by(if cfg!(miri) { 5 } else { 1 }) {
+            let back = |order| Cmrs::try_with_height(matrix(), height, order).unwrap().into_csr();
+            assert_eq!(back(StripOrder::ByRow), matrix());
+            assert_eq!(back(StripOrder::ByColumn), sorted);
+        }
+    }
+
+    #[test]
+    fn strips_have_one_to_sixteen_rows() {
+        for height in [0, 17] {
+            let error = Cmrs::try_with_height(example(), height, StripOrder::ByRow).map(|_| ()).unwrap_err();
+            assert_eq!(error.to_string(), format!("CMRS matrix: strips of {height} rows, expected 1 to 16"));
+        }
+    }
+
+    #[test]
+    fn columns_must_fit_28_bits() {
+        let matrix = |columns| Csr::try_new(1, columns, vec![0u32, 1], vec![columns as u32 - 1], vec![1.0f32]).unwrap();
+        let convert = |columns| Cmrs::try_from_csr(matrix(columns), StripHeight::H16, StripOrder::ByColumn);
+        assert_eq!(convert(1 << 28).unwrap().into_csr(), matrix(1 << 28));
+        let error = convert((1 << 28) + 1).map(|_| ()).unwrap_err().to_string();
+        assert_eq!(error, "number of columns of a CMRS matrix is 268435457, and the limit is 268435456");
+    }
+
+    #[test]
+    fn shorter_rows_make_higher_strips() {
+        for (rows, nnz, single, double) in [
+            (0, 0, 16, 8),
+            (10, 0, 16, 8),
+            (10, 20, 16, 8),
+            (10, 270, 16, 8),
+            (10, 400, 8, 8),
+            (10, 800, 4, 4),
+            (10, 1600, 2, 2),
+            (10, 3110, 1, 1),
+        ] {
+            let height = StripHeight::Automatic;
+            assert_eq!((height.rows::<f32>(rows, nnz), height.rows::<f64>(rows, nnz)), (single, double), "{nnz}");
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! CMRS: one warp a strip of rows, with partial sums in shared memory.
+
+use cuda_std::Global;
+use cuda_std::launch::{Call, Grid, Launch};
+use gpu_kernels::Offset;
+use gpu_kernels::cmrs::{self, LARGEST_HEIGHT, column_of, row_in_strip};
+use rayon::prelude::*;
+
+use crate::device::ALWAYS_SHARED_BYTES;
+use crate::device::Device;
+use crate::format::{Cmrs, Offsets};
+use crate::memory::{Buffer, Memory};
+use crate::real::Real;
+use crate::spmv::{HostOperands, Vectors, update};
+
+pub(crate) const WARP_LANES: usize = 32;
+
+/// Mean row length from which on strips are read from whole cache lines on (§6.3).
+const ALIGNED_FROM_MEAN: usize = 32;
+
+/// Strips that a CPU thread takes at a time, at least.
+pub(crate) const STRIPS_AT_ONCE: usize = 64;
+
+/// A grid for strips of unequal length, with a warp for each and this many bytes of shared memory for each warp:
+/// blocks are of the usual size, or as large as [`ALWAYS_SHARED_BYTES`] allow.
+pub(crate) fn grid(device: &Device, strips: usize, bytes_per_warp: usize) -> Grid {
+    let usual = device.tuning.threads_per_block as usize / WARP_LANES;
+    let warps = usual.min(ALWAYS_SHARED_BYTES as usize / bytes_per_warp);
+    let grid = device.uneven_grid_of_blocks((strips * WARP_LANES) as u64, (warps * WARP_LANES) as u32);
+    Grid { shared_bytes: (warps * bytes_per_warp) as u32, ..grid }
+}
+
+pub(crate) fn cmrs<T: Real, M: Memory>(matrix: &Cmrs<T, M>, vectors: Vectors<T>, device: &Device) -> Launch {
+    fn with_lanes<T: Real, O: Offset, M: Memory, const LANES: u32>(
+        strip_offsets: Global<O>,
+        matrix: &Cmrs<T, M>,
+        vectors: Vectors<T>,
+    ) -> Call {
+        let aligned = matrix.nnz() >= ALIGNED_FROM_MEAN * matrix.rows();
+        Call::new(cmrs::Cmrs::<T, O, LANES> {
+            rows: matrix.rows() as u32,
+            height: matrix.height() as u32,
+            alignment: if aligned { WARP_LANES as u32 } else { 1 },
+            strip_offsets,
+            words: matrix.words().global(),
+            values: matrix.values().global(),
+            alpha: vectors.alpha,
+            x: vectors.x,
+            beta: vectors.beta,
+            y: vectors.y,
+        })
+    }
+    fn kernel<T: Real, O: Offset, M: Memory>(
+        strip_offsets: Global<O>,
+        matrix: &Cmrs<T, M>,
+        vectors: Vectors<T>,
+    ) -> Call {
+        match matrix.height() {
+            ..=2 => with_lanes::<T, O, M, 16>(strip_offsets, matrix, vectors),
+            3..=4 => with_lanes::<T, O, M, 8>(strip_offsets, matrix, vectors),
+            5..=8 => with_lanes::<T, O, M, 4>(strip_offsets, matrix, vectors),
+            _ => with_lanes::<T, O, M, 2>(strip_offsets, matrix, vectors),
+        }
+    }
+    let strips = matrix.rows().div_ceil(matrix.height());
+    let grid = grid(device, strips, matrix.height() * WARP_LANES * size_of::<T>());
+    let call = match matrix.strip_offsets() {
+        Offsets::Narrow(offsets) => kernel(offsets.global(), matrix, vectors),
+        Offsets::Wide(offsets) => kernel(offsets.global(), matrix, vectors),
+    };
+    Launch { grid, call }
+}
+
+pub(crate) fn multiply_on_cpu<T: Real>(matrix: &Cmrs<T>, operands: HostOperands<'_, T>) {
+    let HostOperands { alpha, x, beta, y } = operands;
+    let strips = y.par_chunks_mut(matrix.height()).with_min_len(STRIPS_AT_ONCE).enumerate();
+    strips.for_each(|(strip, y)| {
+        let range = matrix.strip_offsets().get(strip)..matrix.strip_offsets().get(strip + 1);
+        let mut sums = [T::ZERO; LARGEST_HEIGHT as usize];
+        for (&word, &value) in matrix.words()[range.clone()].iter().zip(&matrix.values()[range]) {
+            let sum = &mut sums[row_in_strip(word) as usize];
+            *sum = *sum + value * x[column_of(word) as usize];
+        }
+        for (y, &sum) in y.iter_mut().zip(&sums) {
+            update(y, alpha, sum, beta);
+        }
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::device::Tuning;
+
+    fn device(threads_per_block: u32) -> Device {
+        let tuning = Tuning { threads_per_block, waves: 1 };
+        Device {
+            name: String::new(),
+            cache_bytes: None,
+            multiprocessors: 100,
+            threads_per_multiprocessor: 2048,
+            shared_bytes: None,
+            tuning,
+        }
+    }
+
+    #[test]
+    fn blocks_fit_the_shared_memory() {
+        for (threads_per_block, height, width, expected) in
+            [(256, 16, 8, 256), (1024, 16, 8, 384), (1024, 16, 4, 768), (1024, 8, 4, 1024), (32, 16, 8, 32)]
+        {
+            let grid = grid(&device(threads_per_block), 1_000_000, height * 32 * width);
+            assert_eq!(grid.threads_per_block, expected);
+            assert_eq!(grid.shared_bytes as usize, height * width * expected as usize);
+            assert_eq!(grid.blocks, (16 * 2048u32 * 100).div_ceil(expected));
+        }
+        assert_eq!(grid(&device(256), 0, 1024).blocks, 0);
+        assert_eq!(grid(&device(256), 9, 1024).blocks, 2);
+    }
+}

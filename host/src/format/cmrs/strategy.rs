@@ -1,0 +1,133 @@
+//! CMRS: one warp a strip of rows.
+
+use cuda_std::launch::Launch;
+
+use super::product;
+use super::{StripHeight, StripOrder, cmrs_bytes};
+use crate::device::Device;
+use crate::error::Error;
+use crate::executor::operation::KernelExecutor;
+use crate::format::storage::ArraySource;
+use crate::format::strategy::{self, HostStorage, Storage};
+use crate::format::{Cmrs, Csr, FillLimit};
+use crate::memory::Memory;
+use crate::real::Real;
+use crate::spmv::{HostOperands, Room, Vectors};
+
+/// CMRS: one warp a strip of rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Strategy(pub StripHeight);
+
+impl strategy::Strategy for Strategy {
+    type Matrix<T: Real, M: Memory> = Cmrs<T, M>;
+
+    const ALL: &'static [Self] = &[
+        Self(StripHeight::Automatic),
+        Self(StripHeight::H4),
+        Self(StripHeight::H6),
+        Self(StripHeight::H8),
+        Self(StripHeight::H12),
+        Self(StripHeight::H16),
+    ];
+
+    const STANDARD: &'static [Self] = &[Self(StripHeight::Automatic)];
+
+    fn name(self) -> &'static str {
+        match self.0 {
+            StripHeight::Automatic => "cmrs",
+            StripHeight::H4 => "cmrs-4",
+            StripHeight::H6 => "cmrs-6",
+            StripHeight::H8 => "cmrs-8",
+            StripHeight::H12 => "cmrs-12",
+            StripHeight::H16 => "cmrs-16",
+        }
+    }
+
+    fn storage(self) -> &'static str {
+        match self.0 {
+            StripHeight::Automatic => "CMRS",
+            StripHeight::H4 => "CMRS, 4 rows",
+            StripHeight::H6 => "CMRS, 6 rows",
+            StripHeight::H8 => "CMRS, 8 rows",
+            StripHeight::H12 => "CMRS, 12 rows",
+            StripHeight::H16 => "CMRS, 16 rows",
+        }
+    }
+
+    fn sorts_rows(self) -> bool {
+        true
+    }
+
+    fn longest_chain(self, length: usize) -> usize {
+        // All entries of a row may fall to one lane.
+        length
+    }
+
+    fn bytes<T: Real, V: Real>(self, matrix: &Csr<T>) -> u128 {
+        let height = self.0.rows::<V>(matrix.rows(), matrix.nnz());
+        cmrs_bytes::<V>(matrix.rows(), matrix.nnz(), height)
+    }
+
+    fn convert<T: Real>(self, matrix: Csr<T>, _: FillLimit) -> Result<Cmrs<T>, Error> {
+        Cmrs::try_from_csr(matrix, self.0, StripOrder::default())
+    }
+
+    fn convert_by_kernels<T: Real, K: KernelExecutor>(
+        self,
+        executor: &K,
+        matrix: Csr<T, K::Memory>,
+        _: FillLimit,
+    ) -> Result<Cmrs<T, K::Memory>, Error> {
+        super::by_kernels::from_csr(executor, matrix, self.0, StripOrder::default())
+    }
+
+    fn is_chosen_for<T: Real>(self, matrix: &Cmrs<T>) -> bool {
+        matrix.height() == self.0.rows::<T>(matrix.rows(), matrix.nnz())
+    }
+
+    fn launches<T: Real, M: Memory>(
+        self,
+        matrix: &Cmrs<T, M>,
+        vectors: Vectors<T>,
+        _: &mut Room<'_, T, M>,
+        device: &Device,
+    ) -> Result<Vec<Launch>, Error> {
+        Ok(vec![product::cmrs(matrix, vectors, device)])
+    }
+
+    fn multiply_on_cpu<T: Real>(self, matrix: &Cmrs<T>, operands: HostOperands<'_, T>) {
+        product::multiply_on_cpu(matrix, operands);
+    }
+}
+
+impl<T: Real, M: Memory> Storage<T, M> for Cmrs<T, M> {
+    const CONTAINER_NAME: &'static str = "CMRS";
+
+    fn offset_width(&self) -> usize {
+        self.strip_offsets().width()
+    }
+
+    fn bytes_moved(&self) -> u128 {
+        self.bytes()
+    }
+
+    fn into_csr_by_kernels<K: KernelExecutor<Memory = M>>(self, executor: &K) -> Result<Csr<T, M>, Error> {
+        super::by_kernels::into_csr(executor, self)
+    }
+}
+
+impl<T: Real> HostStorage<T> for Cmrs<T> {
+    fn for_each_entry(&self, visit: &mut dyn FnMut(usize, u32, T)) {
+        self.for_each_entry(visit);
+    }
+
+    fn into_csr(self) -> Csr<T> {
+        Cmrs::into_csr(self)
+    }
+
+    fn read<S: ArraySource<T>>(rows: usize, columns: usize, source: &mut S) -> Result<Self, String> {
+        let [height] = source.sizes()?;
+        let (offsets, words) = (source.offsets("strip_offsets")?, source.elements("words")?);
+        Self::try_new(rows, columns, height, offsets, words, source.values()?).map_err(|error| error.to_string())
+    }
+}

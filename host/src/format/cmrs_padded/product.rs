@@ -1,0 +1,75 @@
+//! Padded CMRS: one warp a strip of rows, with fewer partial sums in shared memory.
+
+use cuda_std::Global;
+use cuda_std::launch::{Call, Launch};
+use gpu_kernels::Offset;
+use gpu_kernels::cmrs::{self, BUFFERS, PADDED_HEIGHT, PADDING, column_of, row_in_strip};
+use rayon::prelude::*;
+
+use crate::device::Device;
+use crate::format::cmrs::product::{STRIPS_AT_ONCE, grid};
+use crate::format::{CmrsPadded, Offsets};
+use crate::memory::{Buffer, Memory};
+use crate::real::Real;
+use crate::spmv::{HostOperands, Vectors, update};
+
+pub(crate) fn padded<T: Real, M: Memory>(matrix: &CmrsPadded<T, M>, vectors: Vectors<T>, device: &Device) -> Launch {
+    fn kernel<T: Real, O: Offset, M: Memory>(
+        strip_offsets: Global<O>,
+        matrix: &CmrsPadded<T, M>,
+        vectors: Vectors<T>,
+    ) -> Call {
+        Call::new(cmrs::CmrsPadded {
+            rows: matrix.rows() as u32,
+            strip_offsets,
+            words: matrix.words().global(),
+            values: matrix.values().global(),
+            alpha: vectors.alpha,
+            x: vectors.x,
+            beta: vectors.beta,
+            y: vectors.y,
+        })
+    }
+    let strips = matrix.rows().div_ceil(PADDED_HEIGHT as usize);
+    let grid = grid(device, strips, (PADDED_HEIGHT * BUFFERS) as usize * size_of::<T>());
+    let call = match matrix.strip_offsets() {
+        Offsets::Narrow(offsets) => kernel(offsets.global(), matrix, vectors),
+        Offsets::Wide(offsets) => kernel(offsets.global(), matrix, vectors),
+    };
+    Launch { grid, call }
+}
+
+/// A row's entries are spread evenly over its partial sums; then a lane adds up four of them, and two lanes meet.
+pub(crate) fn longest_padded_chain(length: usize) -> usize {
+    (length.div_ceil(BUFFERS as usize) + 4).min(length)
+}
+
+pub(crate) fn multiply_padded_on_cpu<T: Real>(matrix: &CmrsPadded<T>, operands: HostOperands<'_, T>) {
+    let HostOperands { alpha, x, beta, y } = operands;
+    let strips = y.par_chunks_mut(PADDED_HEIGHT as usize).with_min_len(STRIPS_AT_ONCE).enumerate();
+    strips.for_each(|(strip, y)| {
+        let range = matrix.strip_offsets().get(strip)..matrix.strip_offsets().get(strip + 1);
+        let mut sums = [[T::ZERO; BUFFERS as usize]; PADDED_HEIGHT as usize];
+        for (place, (&word, &value)) in matrix.words()[range.clone()].iter().zip(&matrix.values()[range]).enumerate() {
+            if word != PADDING {
+                let sum = &mut sums[row_in_strip(word) as usize][place % BUFFERS as usize];
+                *sum = *sum + value * x[column_of(word) as usize];
+            }
+        }
+        for (y, [a, b, c, d, e, f, g, h]) in y.iter_mut().zip(sums) {
+            update(y, alpha, ((a + b) + (c + d)) + ((e + f) + (g + h)), beta);
+        }
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chains_are_shared_out_evenly() {
+        for (length, chain) in [(0, 0), (1, 1), (5, 5), (8, 5), (16, 6), (100, 17)] {
+            assert_eq!(longest_padded_chain(length), chain);
+        }
+    }
+}

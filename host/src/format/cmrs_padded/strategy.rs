@@ -1,0 +1,101 @@
+//! Padded CMRS: one warp a strip of rows.
+
+use cuda_std::launch::Launch;
+
+use super::padded_bytes;
+use super::product;
+use crate::device::Device;
+use crate::error::Error;
+use crate::executor::operation::KernelExecutor;
+use crate::format::storage::ArraySource;
+use crate::format::strategy::{self, HostStorage, Storage};
+use crate::format::{CmrsPadded, Csr, FillLimit};
+use crate::memory::Memory;
+use crate::real::Real;
+use crate::spmv::{HostOperands, Room, Vectors};
+
+/// Padded CMRS: one warp a strip of rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Strategy;
+
+impl strategy::Strategy for Strategy {
+    type Matrix<T: Real, M: Memory> = CmrsPadded<T, M>;
+
+    const ALL: &'static [Self] = &[Self];
+
+    const STANDARD: &'static [Self] = Self::ALL;
+
+    fn name(self) -> &'static str {
+        "cmrs-padded"
+    }
+
+    fn storage(self) -> &'static str {
+        "CMRS, padded"
+    }
+
+    fn longest_chain(self, length: usize) -> usize {
+        product::longest_padded_chain(length)
+    }
+
+    fn bytes<T: Real, V: Real>(self, matrix: &Csr<T>) -> u128 {
+        padded_bytes::<T, V>(matrix)
+    }
+
+    fn convert<T: Real>(self, matrix: Csr<T>, limit: FillLimit) -> Result<CmrsPadded<T>, Error> {
+        CmrsPadded::try_from_csr(&matrix, limit)
+    }
+
+    fn convert_by_kernels<T: Real, K: KernelExecutor>(
+        self,
+        executor: &K,
+        matrix: Csr<T, K::Memory>,
+        limit: FillLimit,
+    ) -> Result<CmrsPadded<T, K::Memory>, Error> {
+        super::by_kernels::from_csr(executor, &matrix, limit)
+    }
+
+    fn launches<T: Real, M: Memory>(
+        self,
+        matrix: &CmrsPadded<T, M>,
+        vectors: Vectors<T>,
+        _: &mut Room<'_, T, M>,
+        device: &Device,
+    ) -> Result<Vec<Launch>, Error> {
+        Ok(vec![product::padded(matrix, vectors, device)])
+    }
+
+    fn multiply_on_cpu<T: Real>(self, matrix: &CmrsPadded<T>, operands: HostOperands<'_, T>) {
+        product::multiply_padded_on_cpu(matrix, operands);
+    }
+}
+
+impl<T: Real, M: Memory> Storage<T, M> for CmrsPadded<T, M> {
+    const CONTAINER_NAME: &'static str = "CMRS-padded";
+
+    fn offset_width(&self) -> usize {
+        self.strip_offsets().width()
+    }
+
+    fn bytes_moved(&self) -> u128 {
+        self.bytes()
+    }
+
+    fn into_csr_by_kernels<K: KernelExecutor<Memory = M>>(self, executor: &K) -> Result<Csr<T, M>, Error> {
+        super::by_kernels::into_csr(executor, self)
+    }
+}
+
+impl<T: Real> HostStorage<T> for CmrsPadded<T> {
+    fn for_each_entry(&self, visit: &mut dyn FnMut(usize, u32, T)) {
+        self.for_each_entry(visit);
+    }
+
+    fn into_csr(self) -> Csr<T> {
+        self.to_csr()
+    }
+
+    fn read<S: ArraySource<T>>(rows: usize, columns: usize, source: &mut S) -> Result<Self, String> {
+        let (offsets, words) = (source.offsets("strip_offsets")?, source.elements("words")?);
+        Self::try_new(rows, columns, offsets, words, source.values()?).map_err(|error| error.to_string())
+    }
+}

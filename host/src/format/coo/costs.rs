@@ -1,0 +1,35 @@
+//! What COO costs.
+
+use super::coo_bytes;
+use super::strategy::{CooStrategy, Strategy};
+use crate::format::strategy::Strategy as _;
+use crate::real::Real;
+use crate::select::analysis::Analysis;
+use crate::select::costs::{Costs, Shape, Stored, flat_sectors};
+use crate::select::machine::Machine;
+
+impl Costs for Strategy {
+    fn stored<V: Real>(self, analysis: &Analysis) -> Stored {
+        Stored::all(coo_bytes::<V>(analysis.nnz))
+    }
+
+    fn sectors<V: Real>(self, analysis: &Analysis) -> f64 {
+        flat_sectors(analysis)
+    }
+
+    fn shape<V: Real>(self, analysis: &Analysis, machine: &Machine) -> Shape {
+        // y is scaled before.
+        Shape { writes: 2.0, ..Shape::shared(analysis, machine) }
+    }
+
+    fn launches_of_product(self, _beyond: f64) -> f64 {
+        match self.0 {
+            CooStrategy::Segmented => 3.0,
+            CooStrategy::Atomic => 2.0,
+        }
+    }
+
+    fn conversion_kind(self) -> &'static str {
+        Self(CooStrategy::Segmented).name()
+    }
+}

@@ -1,0 +1,113 @@
+//! Coordinate format (Bell & Garland 2009, §3.4).
+
+#[allow(unsafe_code, reason = "it launches kernels")]
+pub(crate) mod by_kernels;
+mod costs;
+pub(crate) mod product;
+pub(crate) mod strategy;
+
+use rayon::prelude::*;
+
+use crate::error::{Error, check_length};
+use crate::format::check::check_indices;
+use crate::format::rows::{ROWS_AT_ONCE, parallel_rows, row_indices, row_lengths};
+use crate::format::storage::storage;
+use crate::format::{Csr, Offsets, check_shape};
+use crate::memory::zeros;
+use crate::real::Real;
+
+pub use by_kernels::{from_csr, into_csr, row_indices as row_indices_by_kernels};
+pub use strategy::CooStrategy;
+pub(crate) use strategy::Strategy;
+
+storage! {
+    /// A sparse matrix in coordinate format: row, column and value of each entry, the rows in order.
+    ///
+    /// Within a row entries may be in any order, and an entry may be stored more than once: the values add up.
+    pub struct Coo {
+        parameters {}
+        offsets {}
+        arrays {
+            /// The row of each entry, never decreasing.
+            row_indices: u32,
+            /// The column of each entry.
+            column_indices: u32,
+            /// The value of each entry.
+            values: T,
+        }
+    }
+}
+
+/// Bytes that the COO arrays of `nnz` entries take.
+pub(crate) fn coo_bytes<T>(nnz: usize) -> u128 {
+    nnz as u128 * (8 + size_of::<T>() as u128)
+}
+
+impl<T: Real> Coo<T> {
+    /// A matrix from its arrays. In parallel, O(nnz). For entries whose rows are not in order, see
+    /// [`Csr::try_from_triplets`].
+    ///
+    /// # Errors
+    /// When the arrays differ in length, an index is not below the shape's, or the rows are not in order.
+    pub fn try_new(
+        rows: usize,
+        columns: usize,
+        row_indices: Vec<u32>,
+        column_indices: Vec<u32>,
+        values: Vec<T>,
+    ) -> Result<Self, Error> {
+        check_shape(rows, columns)?;
+        check_length("column_indices", column_indices.len(), row_indices.len())?;
+        check_length("values", values.len(), row_indices.len())?;
+        if let Some(entry) = row_indices.par_windows(2).position_first(|pair| pair[1] < pair[0]) {
+            return Err(Error::structure(
+                "COO",
+                format!("entry {} is in a row before that of entry {entry}", entry + 1),
+            ));
+        }
+        if let Some(&row) = row_indices.last().filter(|&&row| row as usize >= rows) {
+            return Err(Error::structure("COO", format!("the last entry is in row {row} of {rows}")));
+        }
+        check_indices("COO", "column", columns, &column_indices)?;
+        Ok(Self { rows, columns, stored: values.len(), row_indices, column_indices, values })
+    }
+
+    /// The entries of each row of `matrix` after its first `skipped`. In parallel.
+    pub(super) fn of_later_entries(matrix: &Csr<T>, skipped: usize) -> Result<Self, Error> {
+        let offsets = Offsets::from_lengths(matrix.row_lengths().map(|length| length.saturating_sub(skipped)));
+        let stored = offsets.get(matrix.rows());
+        let row_indices = row_indices(&offsets)?;
+        let mut column_indices = zeros(stored)?;
+        let mut values = zeros(stored)?;
+        parallel_rows(&offsets, ROWS_AT_ONCE, &mut column_indices, &mut values, &|rows, columns, values| {
+            let places = columns.iter_mut().zip(values);
+            let entries = rows.flat_map(|row| matrix.row(row).skip(skipped));
+            places.zip(entries).for_each(|((column, value), entry)| (*column, *value) = entry);
+        });
+        Ok(Self { rows: matrix.rows(), columns: matrix.columns(), stored, row_indices, column_indices, values })
+    }
+
+    /// Calls `visit` with row, column and value of each entry.
+    pub(super) fn for_each_entry(&self, visit: &mut (impl FnMut(usize, u32, T) + ?Sized)) {
+        for ((&row, &column), &value) in self.row_indices.iter().zip(&self.column_indices).zip(&self.values) {
+            visit(row as usize, column, value);
+        }
+    }
+
+    /// The same matrix in CSR. Columns and values are taken over; O(rows + nnz), in parallel.
+    pub fn into_csr(self) -> Csr<T> {
+        let offsets = Offsets::from_lengths(row_lengths(self.rows, &self.row_indices).into_iter());
+        Csr::from_valid(self.rows, self.columns, offsets, self.column_indices, self.values)
+    }
+
+    /// The same matrix as `matrix`. Columns and values are taken over; O(nnz), in parallel.
+    ///
+    /// # Errors
+    /// When memory runs out.
+    pub fn try_from_csr(matrix: Csr<T>) -> Result<Self, Error> {
+        let (rows, columns) = (matrix.rows(), matrix.columns());
+        let (offsets, column_indices, values) = matrix.into_parts();
+        let row_indices = row_indices(&offsets)?;
+        Ok(Self { rows, columns, stored: values.len(), row_indices, column_indices, values })
+    }
+}

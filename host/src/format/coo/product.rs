@@ -1,0 +1,156 @@
+//! COO: segmented reduction over intervals of entries, then the carries; or with atomic additions.
+
+use std::ops::Range;
+
+use cuda_std::launch::Launch;
+use gpu_kernels::coo::{CooAtomic, CooIntervals};
+use rayon::prelude::*;
+
+use crate::device::Device;
+use crate::error::Error;
+use crate::format::Coo;
+use crate::memory::{Buffer, Memory};
+use crate::real::Real;
+use crate::spmv::intervals::Intervals;
+use crate::spmv::{HostOperands, Room, Vectors};
+
+/// Entries that a CPU thread takes at a time, rounded up to whole rows. It decides where sums are cut, so it
+/// does not depend on the number of threads.
+const ENTRIES_AT_ONCE: usize = 1 << 16;
+
+/// Warps that a multiprocessor works on in the same cycle, one for each of its schedulers.
+const WARPS_AT_ONCE: u64 = 4;
+
+pub(crate) fn coo<T: Real, M: Memory>(
+    matrix: &Coo<T, M>,
+    vectors: Vectors<T>,
+    room: &mut Room<'_, T, M>,
+    device: &Device,
+) -> Result<Vec<Launch>, Error> {
+    let mut launches = vec![vectors.scale(matrix.rows(), device)];
+    launches.extend(add_product(matrix, vectors, room, device)?);
+    Ok(launches)
+}
+
+/// Launches for y ← y + α A x.
+pub(crate) fn add_product<T: Real, M: Memory>(
+    matrix: &Coo<T, M>,
+    vectors: Vectors<T>,
+    room: &mut Room<'_, T, M>,
+    device: &Device,
+) -> Result<[Launch; 2], Error> {
+    let Vectors { alpha, x, y, .. } = vectors;
+    let intervals = Intervals::new(matrix.nnz() as u64, device);
+    let carries = room.carries(intervals.count as usize)?;
+    let kernel = CooIntervals {
+        nnz: matrix.nnz() as u64,
+        interval: intervals.length,
+        row_indices: matrix.row_indices().global(),
+        column_indices: matrix.column_indices().global(),
+        values: matrix.values().global(),
+        alpha,
+        x,
+        y,
+        carry_rows: carries.rows_mut,
+        carry_values: carries.values_mut,
+    };
+    Ok([Launch::new(intervals.grid(device), kernel), intervals.carries(alpha, y, carries, device)])
+}
+
+pub(crate) fn atomic<T: Real, M: Memory>(matrix: &Coo<T, M>, vectors: Vectors<T>, device: &Device) -> Vec<Launch> {
+    let Vectors { alpha, x, y, .. } = vectors;
+    let nnz = matrix.nnz() as u64;
+    let warps = u64::from(device.multiprocessors) * WARPS_AT_ONCE * oversubscription(nnz);
+    let intervals = Intervals::among(nnz, warps);
+    let kernel = CooAtomic {
+        nnz,
+        interval: intervals.length,
+        row_indices: matrix.row_indices().global(),
+        column_indices: matrix.column_indices().global(),
+        values: matrix.values().global(),
+        alpha,
+        x,
+        y,
+    };
+    vec![vectors.scale(matrix.rows(), device), Launch::new(intervals.grid(device), kernel)]
+}
+
+/// Warps for each one that a multiprocessor works on at once: many hide the latency of memory, few meet in fewer
+/// rows (Anzt et al. 2020, §3.2).
+fn oversubscription(nnz: u64) -> u64 {
+    match nnz {
+        0..200_000 => 8,
+        200_000..2_000_000 => 32,
+        2_000_000.. => 128,
+    }
+}
+
+/// Within an interval a product goes through a tree over 32 lanes and then from step to step; what crosses
+/// intervals, or comes on top of the ELL part, adds one more sum each. Every one of these additions joins sums of
+/// different entries, so the row's length bounds their number, in whatever order atomic ones come.
+pub(crate) fn longest_chain(length: usize) -> usize {
+    length
+}
+
+pub(crate) fn multiply_on_cpu<T: Real>(matrix: &Coo<T>, operands: HostOperands<'_, T>) {
+    let HostOperands { alpha, x, beta, y } = operands;
+    pieces(matrix, y, 1).into_par_iter().for_each(|Piece { first_row, entries, y }| {
+        for y in y.iter_mut() {
+            *y = if beta == T::ZERO { T::ZERO } else { beta * *y };
+        }
+        for (row, products) in runs(matrix, entries) {
+            let sum = products.fold(T::ZERO, |sum, (column, value)| sum + value * x[column as usize]);
+            let y = &mut y[row - first_row];
+            *y = *y + alpha * sum;
+        }
+    });
+}
+
+/// The rows among some entries, each with its columns and values.
+pub(crate) fn runs<T: Real>(
+    matrix: &Coo<T>,
+    entries: Range<usize>,
+) -> impl Iterator<Item = (usize, impl Iterator<Item = (u32, T)> + Clone)> {
+    let mut begin = entries.start;
+    matrix.row_indices()[entries].chunk_by(|a, b| a == b).map(move |run| {
+        let range = begin..begin + run.len();
+        begin = range.end;
+        let columns = matrix.column_indices()[range.clone()].iter().copied();
+        (run[0] as usize, columns.zip(matrix.values()[range].iter().copied()))
+    })
+}
+
+/// Some whole rows: their entries, and their part of y.
+pub(crate) struct Piece<'a, T> {
+    pub first_row: usize,
+    pub entries: Range<usize>,
+    pub y: &'a mut [T],
+}
+
+/// Cuts the matrix and y into pieces; y has `width` elements for each row.
+pub(crate) fn pieces<'a, T: Real>(matrix: &Coo<T>, mut y: &'a mut [T], width: usize) -> Vec<Piece<'a, T>> {
+    let rows = matrix.row_indices();
+    let mut pieces = Vec::new();
+    let (mut entry, mut first_row) = (0, 0);
+    while first_row < matrix.rows() {
+        let next = rows.len().min(entry + ENTRIES_AT_ONCE);
+        // The row that is cut goes to this piece whole.
+        let end = next + rows[next..].iter().take_while(|&&row| next > 0 && row == rows[next - 1]).count();
+        let end_row = rows.get(end).map_or(matrix.rows(), |&row| row as usize);
+        let (own, rest) = std::mem::take(&mut y).split_at_mut((end_row - first_row) * width);
+        pieces.push(Piece { first_row, entries: entry..end, y: own });
+        (entry, first_row, y) = (end, end_row, rest);
+    }
+    pieces
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn oversubscription_is_the_papers() {
+        let at = [0, 199_999, 200_000, 1_999_999, 2_000_000, u64::MAX];
+        assert_eq!(at.map(oversubscription), [8, 8, 32, 32, 128, 128]);
+    }
+}

@@ -1,0 +1,166 @@
+//! COO: how the sums of a row come together.
+
+use cuda_std::launch::Launch;
+
+use super::coo_bytes;
+use super::product;
+use crate::device::Device;
+use crate::error::Error;
+use crate::executor::operation::KernelExecutor;
+use crate::format::storage::ArraySource;
+use crate::format::strategy::{self, HostStorage, Storage};
+use crate::format::{Coo, Csr, FillLimit, Format};
+use crate::memory::Memory;
+use crate::real::Real;
+use crate::spmv::multivector::{self, Tiles};
+use crate::spmv::transposed;
+use crate::spmv::{HostOperands, Room, Vectors};
+
+/// How the sums of a row of COO come together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum CooStrategy {
+    /// By a segmented reduction, and carries between warps.
+    Segmented,
+    /// By a segmented reduction, and atomic additions between warps. Not [reproducible](Format::reproducible).
+    Atomic,
+}
+
+impl Format {
+    /// Coordinates, segmented reduction.
+    pub const COO: Self = Self::Coo(CooStrategy::Segmented);
+    /// Coordinates, segmented reduction with atomic additions. Not [reproducible](Self::reproducible).
+    pub const COO_ATOMIC: Self = Self::Coo(CooStrategy::Atomic);
+}
+
+/// COO: how the sums of a row come together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Strategy(pub CooStrategy);
+
+impl strategy::Strategy for Strategy {
+    type Matrix<T: Real, M: Memory> = Coo<T, M>;
+
+    const ALL: &'static [Self] = &[Self(CooStrategy::Segmented), Self(CooStrategy::Atomic)];
+
+    const STANDARD: &'static [Self] = Self::ALL;
+
+    fn name(self) -> &'static str {
+        match self.0 {
+            CooStrategy::Segmented => "coo",
+            CooStrategy::Atomic => "coo-atomic",
+        }
+    }
+
+    fn storage(self) -> &'static str {
+        "COO"
+    }
+
+    fn reproducible(self) -> bool {
+        self.0 != CooStrategy::Atomic
+    }
+
+    fn multiplies_multivectors(self) -> bool {
+        true
+    }
+
+    fn multiplies_transposed(self) -> bool {
+        true
+    }
+
+    fn longest_chain(self, length: usize) -> usize {
+        product::longest_chain(length)
+    }
+
+    fn bytes<T: Real, V: Real>(self, matrix: &Csr<T>) -> u128 {
+        coo_bytes::<V>(matrix.nnz())
+    }
+
+    fn convert<T: Real>(self, matrix: Csr<T>, _: FillLimit) -> Result<Coo<T>, Error> {
+        Coo::try_from_csr(matrix)
+    }
+
+    fn convert_by_kernels<T: Real, K: KernelExecutor>(
+        self,
+        executor: &K,
+        matrix: Csr<T, K::Memory>,
+        _: FillLimit,
+    ) -> Result<Coo<T, K::Memory>, Error> {
+        super::by_kernels::from_csr(executor, matrix)
+    }
+
+    fn launches<T: Real, M: Memory>(
+        self,
+        matrix: &Coo<T, M>,
+        vectors: Vectors<T>,
+        room: &mut Room<'_, T, M>,
+        device: &Device,
+    ) -> Result<Vec<Launch>, Error> {
+        match self.0 {
+            CooStrategy::Segmented => product::coo(matrix, vectors, room, device),
+            CooStrategy::Atomic => Ok(product::atomic(matrix, vectors, device)),
+        }
+    }
+
+    fn multiply_on_cpu<T: Real>(self, matrix: &Coo<T>, operands: HostOperands<'_, T>) {
+        product::multiply_on_cpu(matrix, operands);
+    }
+
+    fn multivector_launches<T: Real, M: Memory>(
+        self,
+        matrix: &Coo<T, M>,
+        tiles: &Tiles<T>,
+        room: &mut Room<'_, T, M>,
+        device: &Device,
+    ) -> Result<Vec<Launch>, Error> {
+        multivector::coo_launches(matrix, tiles, room, device)
+    }
+
+    fn multiply_rows_on_cpu<T: Real>(
+        self,
+        matrix: &Coo<T>,
+        vectors: usize,
+        operands: HostOperands<'_, T>,
+    ) -> Result<(), Error> {
+        multivector::multiply_coo_on_cpu(matrix, vectors, operands);
+        Ok(())
+    }
+
+    fn transposed_launches<T: Real, M: Memory>(
+        self,
+        matrix: &Coo<T, M>,
+        vectors: Vectors<T>,
+        device: &Device,
+    ) -> Result<Vec<Launch>, Error> {
+        Ok(transposed::coo_launches(matrix, vectors, device))
+    }
+
+    fn multiply_transposed_on_cpu<T: Real>(self, matrix: &Coo<T>, operands: HostOperands<'_, T>) -> Result<(), Error> {
+        transposed::multiply_coo_on_cpu(matrix, operands)
+    }
+}
+
+impl<T: Real, M: Memory> Storage<T, M> for Coo<T, M> {
+    const CONTAINER_NAME: &'static str = "COO";
+
+    fn bytes_moved(&self) -> u128 {
+        self.bytes()
+    }
+
+    fn into_csr_by_kernels<K: KernelExecutor<Memory = M>>(self, executor: &K) -> Result<Csr<T, M>, Error> {
+        super::by_kernels::into_csr(executor, self)
+    }
+}
+
+impl<T: Real> HostStorage<T> for Coo<T> {
+    fn for_each_entry(&self, visit: &mut dyn FnMut(usize, u32, T)) {
+        Coo::for_each_entry(self, visit);
+    }
+
+    fn into_csr(self) -> Csr<T> {
+        Coo::into_csr(self)
+    }
+
+    fn read<S: ArraySource<T>>(rows: usize, columns: usize, source: &mut S) -> Result<Self, String> {
+        let (row_indices, column_indices) = (source.elements("row_indices")?, source.elements("column_indices")?);
+        Self::try_new(rows, columns, row_indices, column_indices, source.values()?).map_err(|error| error.to_string())
+    }
+}

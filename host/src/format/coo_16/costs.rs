@@ -1,0 +1,55 @@
+//! What COO-16 costs.
+
+use super::strategy::Strategy;
+use super::{Panels, coo_16_bytes};
+use crate::real::Real;
+use crate::select::analysis::Analysis;
+use crate::select::costs::{Costs, Exclusion, Shape, Stored, WARP_LANES};
+use crate::select::locality::SECTOR_BYTES;
+use crate::select::machine::Machine;
+
+impl Costs for Strategy {
+    fn stored<V: Real>(self, analysis: &Analysis) -> Stored {
+        let &Analysis { rows, columns, nnz, .. } = analysis;
+        let (panels, slots) = panels::<V>(analysis);
+        let stored = coo_16_bytes::<V>(rows, columns, nnz, slots, panels);
+        // What is written is read again: the products.
+        Stored { stored, read: stored + 2 * (nnz * size_of::<V>()) as u128, exact: true }
+    }
+
+    fn sectors<V: Real>(self, analysis: &Analysis) -> f64 {
+        (analysis.columns * size_of::<V>()) as f64 / SECTOR_BYTES as f64
+    }
+
+    /// Panel by panel.
+    fn streams_x(self) -> bool {
+        true
+    }
+
+    fn shape<V: Real>(self, analysis: &Analysis, machine: &Machine) -> Shape {
+        let nnz = analysis.nnz as f64;
+        let (panels, slots) = panels::<V>(analysis);
+        let (row_panels, column_panels) = panels.count(analysis.rows, analysis.columns, slots);
+        let tiles = (row_panels * column_panels) as f64;
+        let mean = nnz / WARP_LANES / row_panels.max(1) as f64;
+        // A tile's products and slots begin and end within a sector of each.
+        let scattered = tiles.min(nnz) * (2 * SECTOR_BYTES) as f64;
+        let threads = row_panels as f64 * WARP_LANES;
+        Shape { ends: tiles, threads, mean, scattered, ..Shape::shared(analysis, machine) }
+    }
+
+    fn launches_of_product(self, _beyond: f64) -> f64 {
+        3.0
+    }
+
+    fn exclusion<V: Real>(self, analysis: &Analysis, machine: &Machine) -> Option<Exclusion> {
+        let needs = panels::<V>(analysis).0.shared_bytes::<V>(analysis.columns);
+        machine.shared_bytes.is_some_and(|most| needs > most).then_some(Exclusion::SharedMemory)
+    }
+}
+
+/// The panels, and the slots of all rows.
+fn panels<V: Real>(analysis: &Analysis) -> (Panels, usize) {
+    let slots = analysis.lengths.slots();
+    (Panels::chosen::<V>(analysis.columns, slots), slots)
+}

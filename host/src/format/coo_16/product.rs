@@ -1,0 +1,147 @@
+//! COO-16: all products, then the sums of each row panel, then the carries.
+
+use cuda_std::launch::{Grid, Launch};
+use gpu_kernels::coo::CooCarries;
+use gpu_kernels::coo_16::{Coo16Products, Coo16Sums, first_block, sums_shared_bytes};
+use rayon::prelude::*;
+
+use crate::device::Device;
+use crate::error::Error;
+use crate::format::Coo16;
+use crate::memory::{Buffer, Memory};
+use crate::real::Real;
+use crate::spmv::{HostOperands, Room, Vectors, update};
+
+/// The most entries that a block multiplies: then reading its panel of x is little beside them.
+const MOST_ENTRIES: u64 = 1 << 16;
+
+/// Blocks that a multiprocessor has one after the other, for equal work on all.
+const BLOCKS_AFTER_EACH_OTHER: u64 = 8;
+
+/// Threads of a block that adds up: its warps have nothing in common.
+const SUM_THREADS: u32 = 128;
+
+/// Checks that a block may have as much shared memory as a column panel needs.
+fn check_shared<T: Real, M: Memory>(matrix: &Coo16<T, M>, device: &Device) -> Result<(), Error> {
+    let needed = matrix.panels().shared_bytes::<T>(matrix.columns());
+    match device.shared_bytes {
+        Some(most) if needed > most => {
+            let what = "number of bytes of shared memory of a block, as COO-16 needs them,";
+            Err(Error::TooLarge { what, value: needed.into(), limit: most.into() })
+        }
+        _ => Ok(()),
+    }
+}
+
+pub(crate) fn coo_16<T: Real, M: Memory>(
+    matrix: &Coo16<T, M>,
+    vectors: Vectors<T>,
+    room: &mut Room<'_, T, M>,
+    device: &Device,
+) -> Result<Vec<Launch>, Error> {
+    let Vectors { alpha, x, beta, y } = vectors;
+    check_shared(matrix, device)?;
+    let (row_panels, column_panels) = matrix.panel_counts();
+    let carries = room.wide_carries(0, row_panels)?;
+    let (products_mut, products) = room.products(matrix.nnz())?;
+    let (nnz, column_panels) = (matrix.nnz() as u32, column_panels as u32);
+    let mut launches = Vec::with_capacity(3);
+    if nnz > 0 {
+        let shared = u64::from(device.multiprocessors) * BLOCKS_AFTER_EACH_OTHER;
+        let least = (2 * matrix.panel_columns() as u64).min(MOST_ENTRIES);
+        let block_entries = (u64::from(nnz) / shared).clamp(least, MOST_ENTRIES).next_multiple_of(64) as u32;
+        let kernel = Coo16Products {
+            columns: matrix.columns() as u32,
+            nnz,
+            panel_columns: matrix.panel_columns() as u32,
+            column_panels,
+            block_entries,
+            tile_begins: matrix.tile_begins().global(),
+            column_offsets: matrix.column_offsets().global(),
+            values: matrix.values().global(),
+            x,
+            products: products_mut,
+        };
+        let shared_bytes = matrix.panels().shared_bytes::<T>(matrix.columns());
+        let blocks = first_block(nnz, column_panels, block_entries);
+        // Few blocks fit beside each other, because each has a panel of x: so they are large.
+        let threads_per_block = (3 * device.tuning.threads_per_block).min(1024);
+        let grid = Grid { blocks, threads_per_block, shared_bytes };
+        launches.push(Launch::new(grid, kernel));
+    }
+    let panel_slots = matrix.panel_slots() as u32;
+    let kernel = Coo16Sums {
+        rows: matrix.rows() as u32,
+        panel_slots,
+        row_panels: row_panels as u32,
+        column_panels,
+        slot_begins: matrix.slot_begins().global(),
+        panel_rows: matrix.panel_rows().global(),
+        tile_begins: matrix.tile_begins().global(),
+        tile_words: matrix.tile_words().global(),
+        slot_offsets: matrix.slot_offsets().global(),
+        products,
+        alpha,
+        beta,
+        y,
+        carry_values: carries.values_mut,
+    };
+    let warps = SUM_THREADS / 32;
+    let grid = Grid {
+        blocks: (row_panels as u32).div_ceil(warps),
+        threads_per_block: SUM_THREADS,
+        shared_bytes: sums_shared_bytes::<T>(warps, panel_slots),
+    };
+    launches.push(Launch::new(grid, kernel));
+    let kernel = CooCarries {
+        intervals: row_panels as u32,
+        carry_rows: matrix.panel_rows().global(),
+        carry_values: carries.values,
+        alpha,
+        y,
+    };
+    launches.push(Launch::new(device.grid_of(row_panels as u64 * 32), kernel));
+    Ok(launches)
+}
+
+pub(crate) fn multiply_on_cpu<T: Real>(matrix: &Coo16<T>, operands: HostOperands<'_, T>) {
+    let HostOperands { alpha, x, beta, y } = operands;
+    let (row_panels, column_panels) = matrix.panel_counts();
+    let mut parts = Vec::with_capacity(row_panels);
+    let (mut first_row, mut left) = (0, &mut y[..]);
+    for panel in 0..row_panels {
+        let end_row = if panel + 1 < row_panels { matrix.panel_rows()[panel] as usize } else { matrix.rows() };
+        let (own, rest) = std::mem::take(&mut left).split_at_mut(end_row - first_row);
+        left = rest;
+        parts.push((first_row, own));
+        first_row = end_row;
+    }
+    let carries: Vec<_> = parts
+        .into_par_iter()
+        .enumerate()
+        .map(|(panel, (first_row, y))| {
+            let mut sums = vec![T::ZERO; matrix.panel_slots()];
+            for column_panel in 0..column_panels {
+                for entry in matrix.tile(panel, column_panel).places() {
+                    let sum = &mut sums[matrix.slot(entry)];
+                    *sum = *sum + matrix.values()[entry] * x[matrix.column(column_panel, entry) as usize];
+                }
+            }
+            let begin = panel * matrix.panel_slots();
+            let sum_of = |row: usize| {
+                let slots = matrix.slots_of_row(row);
+                let own = slots.start.max(begin)..slots.end.min(begin + sums.len());
+                own.fold(T::ZERO, |sum, slot| sum + sums[slot - begin])
+            };
+            let end_row = first_row + y.len();
+            for (row, y) in (first_row..).zip(y) {
+                update(y, alpha, sum_of(row), beta);
+            }
+            if panel + 1 < row_panels { sum_of(end_row) } else { T::ZERO }
+        })
+        .collect();
+    for (&row, carry) in matrix.panel_rows().iter().zip(carries) {
+        let y = &mut y[row as usize];
+        *y = *y + alpha * carry;
+    }
+}

@@ -1,0 +1,154 @@
+//! CSR with equal shares of the work for all warps: by entries, or by entries and rows.
+
+use cuda_std::launch::{Grid, Launch};
+use gpu_kernels::csr_load_balanced::CsrLoadBalanced;
+use gpu_kernels::csr_merge_path::{self, CsrMergePath};
+use gpu_kernels::csr_tiled::{self, CsrTileRows, CsrTiled};
+
+use crate::device::Device;
+use crate::error::Error;
+use crate::format::Csr;
+use crate::memory::{Buffer, Memory};
+use crate::real::Real;
+use crate::spmv::intervals::{Intervals, WARP_LANES};
+use crate::spmv::{Room, Vectors};
+
+/// Makes the same kernel for whichever width the row offsets have.
+macro_rules! with_offsets {
+    ($matrix:expr, $offsets:ident => $kernel:expr) => {{
+        let call: ::cuda_std::launch::Call = match $matrix.row_offsets() {
+            $crate::format::Offsets::Narrow($offsets) => ::cuda_std::launch::Call::new($kernel),
+            $crate::format::Offsets::Wide($offsets) => ::cuda_std::launch::Call::new($kernel),
+        };
+        call
+    }};
+}
+pub(crate) use with_offsets;
+
+pub(crate) fn load_balanced<T: Real, M: Memory>(
+    matrix: &Csr<T, M>,
+    vectors: Vectors<T>,
+    room: &mut Room<'_, T, M>,
+    device: &Device,
+) -> Result<Vec<Launch>, Error> {
+    let Vectors { alpha, x, y, .. } = vectors;
+    let intervals = Intervals::new(matrix.nnz() as u64, device);
+    let carries = room.carries(intervals.count as usize)?;
+    let call = with_offsets!(matrix, offsets => CsrLoadBalanced {
+        rows: matrix.rows() as u32,
+        nnz: matrix.nnz() as u64,
+        interval: intervals.length,
+        row_offsets: offsets.global(),
+        column_indices: matrix.column_indices().global(),
+        values: matrix.values().global(),
+        alpha,
+        x,
+        y,
+        carry_rows: carries.rows_mut,
+        carry_values: carries.values_mut,
+    });
+    Ok(vec![
+        vectors.scale(matrix.rows(), device),
+        Launch { grid: intervals.grid(device), call },
+        intervals.carries(alpha, y, carries, device),
+    ])
+}
+
+pub(crate) fn merge_path<T: Real, M: Memory>(
+    matrix: &Csr<T, M>,
+    vectors: Vectors<T>,
+    room: &mut Room<'_, T, M>,
+    device: &Device,
+) -> Result<Vec<Launch>, Error> {
+    let Vectors { alpha, x, beta, y } = vectors;
+    let intervals = Intervals::new(matrix.rows() as u64 + matrix.nnz() as u64, device);
+    let carries = room.carries(intervals.count as usize)?;
+    let mut grid = intervals.grid(device);
+    grid.shared_bytes = grid.threads_per_block.div_ceil(WARP_LANES as u32) * csr_merge_path::shared_bytes::<T>();
+    let call = with_offsets!(matrix, offsets => CsrMergePath {
+        rows: matrix.rows() as u32,
+        nnz: matrix.nnz() as u64,
+        interval: intervals.length,
+        row_offsets: offsets.global(),
+        column_indices: matrix.column_indices().global(),
+        values: matrix.values().global(),
+        alpha,
+        x,
+        beta,
+        y,
+        carry_rows: carries.rows_mut,
+        carry_values: carries.values_mut,
+    });
+    Ok(vec![Launch { grid, call }, intervals.carries(alpha, y, carries, device)])
+}
+
+/// Threads of the block that has a tile: more than for other kernels, because rows of a tile share elements of x, but
+/// so many only that shared memory suffices on every device.
+fn tile_threads(device: &Device) -> u32 {
+    (2 * device.tuning.threads_per_block).min(512)
+}
+
+/// The tiles of [`tiled`].
+pub(crate) fn tiles<T: Real, M: Memory>(matrix: &Csr<T, M>, device: &Device) -> Intervals {
+    let length = u64::from(csr_tiled::tile_items(tile_threads(device)));
+    Intervals { length, count: (matrix.rows() as u64 + matrix.nnz() as u64).div_ceil(length) }
+}
+
+pub(crate) fn tiled<T: Real, M: Memory>(
+    matrix: &Csr<T, M>,
+    vectors: Vectors<T>,
+    room: &mut Room<'_, T, M>,
+    device: &Device,
+) -> Result<Vec<Launch>, Error> {
+    let Vectors { alpha, x, beta, y } = vectors;
+    let tiles = tiles(matrix, device);
+    let carries = room.carries(tiles.count as usize)?;
+    let mut launches = Vec::with_capacity(3);
+    if !carries.rows_known {
+        let call = with_offsets!(matrix, offsets => CsrTileRows {
+            rows: matrix.rows() as u32,
+            tiles: tiles.count as u32,
+            tile_items: tiles.length as u32,
+            row_offsets: offsets.global(),
+            carry_rows: carries.rows_mut,
+        });
+        launches.push(Launch { grid: device.grid_of(tiles.count), call });
+    }
+    let call = with_offsets!(matrix, offsets => CsrTiled {
+        rows: matrix.rows() as u32,
+        nnz: matrix.nnz() as u64,
+        row_offsets: offsets.global(),
+        column_indices: matrix.column_indices().global(),
+        values: matrix.values().global(),
+        alpha,
+        x,
+        beta,
+        y,
+        carry_rows: carries.rows,
+        carry_values: carries.values_mut,
+    });
+    let threads_per_block = tile_threads(device);
+    let shared_bytes = csr_tiled::shared_bytes::<T>(threads_per_block);
+    launches.push(Launch { grid: Grid { blocks: tiles.count as u32, threads_per_block, shared_bytes }, call });
+    launches.push(tiles.carries(alpha, y, carries, device));
+    Ok(launches)
+}
+
+/// All kernels take at most 12 additions for every 224 entries of a row and one for every 32 intervals that it
+/// spans, and some 30 more for the trees and what is cut at both ends. The CPU has shorter ones, as for all of CSR.
+pub(crate) fn longest_chain(length: usize) -> usize {
+    (length.div_ceil(4) + 32).min(length)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_chain_is_never_longer_than_the_row() {
+        for length in 0..1000 {
+            assert!(longest_chain(length) <= length);
+        }
+        assert_eq!(longest_chain(1000), 282);
+    }
+}

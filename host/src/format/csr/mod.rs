@@ -1,0 +1,248 @@
+//! Compressed sparse rows (Bell & Garland 2009, §3.3).
+
+pub(crate) mod balanced;
+mod costs;
+#[allow(unsafe_code, reason = "each use says why it holds")]
+mod cpu;
+pub(crate) mod product;
+pub(crate) mod strategy;
+
+use rayon::prelude::*;
+
+use crate::error::{Error, check_length};
+use crate::executor::Executor;
+use crate::format::assembly::RowCounts;
+use crate::format::check::check_indices;
+use crate::format::rows::parallel_rows;
+use crate::format::storage::storage;
+use crate::format::{Offsets, check_shape};
+use crate::memory::Memory;
+use crate::real::Real;
+
+pub(crate) use strategy::Strategy;
+pub use strategy::{CsrStrategy, Lanes};
+
+/// Rows that one thread handles at a time in parallel conversions.
+const ROWS_AT_ONCE: usize = 4096;
+
+storage! {
+    /// A sparse matrix in compressed sparse row format: the entries row after row, and where each row begins.
+    ///
+    /// Entries of a row may be in any order, and an entry may be stored more than once: the values add up.
+    /// A stored zero is an entry.
+    pub struct Csr {
+        parameters {}
+        offsets {
+            /// Where each row begins.
+            row_offsets,
+        }
+        arrays {
+            /// The column of each entry.
+            column_indices: u32,
+            /// The value of each entry.
+            values: T,
+        }
+    }
+}
+
+impl<T: Real, M: Memory> Csr<T, M> {
+    /// Copies the arrays within their memory.
+    pub fn duplicate<E: Executor<Memory = M>>(&self, executor: &E) -> Result<Self, Error> {
+        Ok(Self {
+            rows: self.rows,
+            columns: self.columns,
+            stored: self.stored,
+            row_offsets: self.row_offsets.duplicate(executor)?,
+            column_indices: executor.duplicate(&self.column_indices)?,
+            values: executor.duplicate(&self.values)?,
+        })
+    }
+
+    /// Bytes of the arrays if the values were of type `V`.
+    pub(super) fn bytes_with<V>(&self) -> u128 {
+        self.row_offsets.bytes() + self.stored as u128 * (4 + size_of::<V>() as u128)
+    }
+}
+
+impl<T: Real> Csr<T> {
+    /// A matrix from its arrays. In parallel, O(rows + nnz).
+    ///
+    /// # Errors
+    /// When the arrays contradict each other or the shape, or a column index is not below `columns`.
+    pub fn try_new(
+        rows: usize,
+        columns: usize,
+        row_offsets: impl Into<Offsets>,
+        column_indices: Vec<u32>,
+        values: Vec<T>,
+    ) -> Result<Self, Error> {
+        let row_offsets = row_offsets.into();
+        check_shape(rows, columns)?;
+        check_length("values", values.len(), column_indices.len())?;
+        row_offsets.check("CSR", "row", rows, values.len())?;
+        check_indices("CSR", "column", columns, &column_indices)?;
+        Ok(Self { rows, columns, stored: values.len(), row_offsets, column_indices, values })
+    }
+
+    /// A matrix from arrays that another format vouches for.
+    pub(super) fn from_valid(
+        rows: usize,
+        columns: usize,
+        row_offsets: Offsets,
+        column_indices: Vec<u32>,
+        values: Vec<T>,
+    ) -> Self {
+        Self { rows, columns, stored: values.len(), row_offsets, column_indices, values }
+    }
+
+    /// A matrix from entries in any order: sorts them by row and column and sums duplicates, in the order in
+    /// which they were given. In parallel, O(rows + nnz log(longest row)); takes the memory of the matrix, and
+    /// that of its longest rows twice.
+    ///
+    /// # Errors
+    /// When an index is not below the shape's, or the three arrays differ in length.
+    pub fn try_from_triplets(
+        rows: usize,
+        columns: usize,
+        row_indices: &[u32],
+        column_indices: &[u32],
+        values: &[T],
+    ) -> Result<Self, Error> {
+        check_shape(rows, columns)?;
+        check_length("column_indices", column_indices.len(), row_indices.len())?;
+        check_length("values", values.len(), row_indices.len())?;
+        check_indices("triplet", "row", rows, row_indices)?;
+        check_indices("triplet", "column", columns, column_indices)?;
+        let mut counts = RowCounts::new(rows, columns, row_indices.len() as u128)?;
+        counts.add(&[row_indices]);
+        let mut assembly = counts.into_assembly()?;
+        assembly.place(&[(row_indices, column_indices, values)])?;
+        assembly.finish()
+    }
+
+    /// Sorts each row by column; entries of one column keep their order. In parallel.
+    pub fn sort_rows(&mut self) {
+        parallel_rows(
+            &self.row_offsets,
+            ROWS_AT_ONCE,
+            &mut self.column_indices,
+            &mut self.values,
+            &|rows, columns, values| {
+                let base = self.row_offsets.get(rows.start);
+                let mut scratch: Vec<(u32, T)> = Vec::new();
+                for row in rows {
+                    let range = self.row_offsets.get(row) - base..self.row_offsets.get(row + 1) - base;
+                    let (columns, values) = (&mut columns[range.clone()], &mut values[range]);
+                    if columns.is_sorted() {
+                        continue;
+                    }
+                    scratch.clear();
+                    scratch.extend(columns.iter().copied().zip(values.iter().copied()));
+                    scratch.sort_by_key(|&(column, _)| column);
+                    for (place, &(column, value)) in scratch.iter().enumerate() {
+                        columns[place] = column;
+                        values[place] = value;
+                    }
+                }
+            },
+        );
+    }
+
+    /// Adds up neighbouring entries of one row and column, so that after [`sort_rows`](Self::sort_rows) no
+    /// entry is stored twice. In place, O(nnz).
+    pub fn sum_duplicates(&mut self) {
+        let duplicate = |row| {
+            let columns = &self.column_indices[self.range(row)];
+            columns.windows(2).any(|pair| pair[0] == pair[1])
+        };
+        if !(0..self.rows).into_par_iter().any(duplicate) {
+            return;
+        }
+        let (mut kept, mut end) = (0, 0);
+        for row in 0..self.rows {
+            let begin = kept;
+            for entry in end..self.row_offsets.get(row + 1) {
+                let (column, value) = (self.column_indices[entry], self.values[entry]);
+                if kept > begin && self.column_indices[kept - 1] == column {
+                    self.values[kept - 1] = self.values[kept - 1] + value;
+                } else {
+                    self.column_indices[kept] = column;
+                    self.values[kept] = value;
+                    kept += 1;
+                }
+            }
+            end = self.row_offsets.replace(row + 1, kept);
+        }
+        self.column_indices.truncate(kept);
+        self.values.truncate(kept);
+        self.stored = kept;
+        self.row_offsets.narrow_if_short();
+    }
+
+    /// Where the entries of a row are in the arrays.
+    ///
+    /// # Panics
+    /// When `row` is not below [`rows`](Self::rows).
+    #[inline]
+    pub fn range(&self, row: usize) -> std::ops::Range<usize> {
+        self.row_offsets.get(row)..self.row_offsets.get(row + 1)
+    }
+
+    /// The row that holds an entry, given by its place in the arrays. O(log rows).
+    pub(crate) fn row_of(&self, entry: usize) -> usize {
+        let (mut low, mut high) = (0, self.rows);
+        while high - low > 1 {
+            let middle = low.midpoint(high);
+            if self.row_offsets.get(middle) <= entry { low = middle } else { high = middle }
+        }
+        low
+    }
+
+    /// Number of entries of each row.
+    pub fn row_lengths(&self) -> impl ExactSizeIterator<Item = usize> + Clone + '_ {
+        (0..self.rows).map(|row| self.range(row).len())
+    }
+
+    /// The entries of a row, as column and value.
+    ///
+    /// # Panics
+    /// When `row` is not below [`rows`](Self::rows).
+    pub fn row(&self, row: usize) -> impl ExactSizeIterator<Item = (u32, T)> + '_ {
+        let range = self.range(row);
+        self.column_indices[range.clone()].iter().copied().zip(self.values[range].iter().copied())
+    }
+
+    /// Number of entries of the longest row; 0 when there is no row.
+    pub fn longest_row(&self) -> usize {
+        self.row_lengths().max().unwrap_or(0)
+    }
+
+    /// The same matrix with values of another type, rounded to the nearest.
+    pub fn cast<U: Real>(&self) -> Csr<U> {
+        Csr {
+            rows: self.rows,
+            columns: self.columns,
+            stored: self.stored,
+            row_offsets: self.row_offsets.clone(),
+            column_indices: self.column_indices.clone(),
+            values: self.values.iter().map(|value| U::from_f64(value.to_f64())).collect(),
+        }
+    }
+
+    /// The arrays: row offsets, column indices, values.
+    pub fn into_parts(self) -> (Offsets, Vec<u32>, Vec<T>) {
+        (self.row_offsets, self.column_indices, self.values)
+    }
+}
+
+impl<T: Real> std::fmt::Debug for Csr<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Csr")
+            .field("rows", &self.rows)
+            .field("columns", &self.columns)
+            .field("row_offsets", &self.row_offsets)
+            .field("column_indices", &self.column_indices)
+            .field("values", &self.values)
+            .finish()
+    }
+}

@@ -1,0 +1,253 @@
+//! CSR: how its rows are shared out.
+
+use cuda_std::launch::Launch;
+
+use super::product;
+use super::{balanced, cpu};
+use crate::device::Device;
+use crate::error::Error;
+use crate::executor::operation::KernelExecutor;
+use crate::format::storage::ArraySource;
+use crate::format::strategy::{self, HostStorage, Storage};
+use crate::format::{Csr, FillLimit, Format};
+use crate::memory::Memory;
+use crate::real::Real;
+use crate::spmv::multivector::{self, Tiles};
+use crate::spmv::transposed;
+use crate::spmv::{HostOperands, Room, Vectors};
+
+/// How the rows of CSR are shared out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum CsrStrategy {
+    /// One thread a row.
+    Scalar,
+    /// Several lanes a row.
+    Vector(Lanes),
+    /// Equal shares of the entries for all warps.
+    LoadBalanced,
+    /// Equal shares of rows and entries for all warps.
+    MergePath,
+    /// Equal tiles of rows and entries for all blocks, several lanes a row.
+    Tiled,
+    /// One thread a row or load-balanced, as [`Format::resolve`] decides.
+    Automatic,
+}
+
+/// How many lanes of a warp work on one row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Lanes {
+    /// Chosen from the mean row length.
+    Automatic,
+    /// 2 lanes.
+    L2,
+    /// 4 lanes.
+    L4,
+    /// 8 lanes.
+    L8,
+    /// 16 lanes.
+    L16,
+    /// The whole warp.
+    L32,
+}
+
+impl Format {
+    /// CSR, one thread a row.
+    pub const CSR_SCALAR: Self = Self::Csr(CsrStrategy::Scalar);
+    /// CSR, several lanes a row: as many as its mean length suggests.
+    pub const CSR_VECTOR: Self = Self::Csr(CsrStrategy::Vector(Lanes::Automatic));
+    /// CSR, equal shares of the entries for all warps.
+    pub const CSR_LOAD_BALANCED: Self = Self::Csr(CsrStrategy::LoadBalanced);
+    /// CSR, equal shares of rows and entries for all warps.
+    pub const CSR_MERGE_PATH: Self = Self::Csr(CsrStrategy::MergePath);
+    /// CSR, equal tiles of rows and entries for all blocks, several lanes a row.
+    pub const CSR_TILED: Self = Self::Csr(CsrStrategy::Tiled);
+    /// CSR, one thread a row or load-balanced, as [`resolve`](Self::resolve) decides.
+    pub const CSR_AUTOMATIC: Self = Self::Csr(CsrStrategy::Automatic);
+}
+
+/// With more rows than this, [`CsrStrategy::Automatic`] is load-balanced (Anzt et al. 2020, Algorithm 2).
+const BALANCED_ROWS: usize = 1_000_000;
+
+/// With a row of more entries than this, [`CsrStrategy::Automatic`] is load-balanced.
+const BALANCED_ROW_LENGTH: usize = 64;
+
+/// CSR: how its rows are shared out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Strategy(pub CsrStrategy);
+
+impl strategy::Strategy for Strategy {
+    type Matrix<T: Real, M: Memory> = Csr<T, M>;
+
+    const ALL: &'static [Self] = &[
+        Self(CsrStrategy::Scalar),
+        Self(CsrStrategy::Vector(Lanes::Automatic)),
+        Self(CsrStrategy::Vector(Lanes::L2)),
+        Self(CsrStrategy::Vector(Lanes::L4)),
+        Self(CsrStrategy::Vector(Lanes::L8)),
+        Self(CsrStrategy::Vector(Lanes::L16)),
+        Self(CsrStrategy::Vector(Lanes::L32)),
+        Self(CsrStrategy::LoadBalanced),
+        Self(CsrStrategy::MergePath),
+        Self(CsrStrategy::Tiled),
+        Self(CsrStrategy::Automatic),
+    ];
+
+    const STANDARD: &'static [Self] = &[
+        Self(CsrStrategy::Vector(Lanes::Automatic)),
+        Self(CsrStrategy::Scalar),
+        Self(CsrStrategy::LoadBalanced),
+        Self(CsrStrategy::MergePath),
+        Self(CsrStrategy::Tiled),
+    ];
+
+    fn name(self) -> &'static str {
+        match self.0 {
+            CsrStrategy::Scalar => "csr-scalar",
+            CsrStrategy::Vector(Lanes::Automatic) => "csr-vector",
+            CsrStrategy::Vector(Lanes::L2) => "csr-vector-2",
+            CsrStrategy::Vector(Lanes::L4) => "csr-vector-4",
+            CsrStrategy::Vector(Lanes::L8) => "csr-vector-8",
+            CsrStrategy::Vector(Lanes::L16) => "csr-vector-16",
+            CsrStrategy::Vector(Lanes::L32) => "csr-vector-32",
+            CsrStrategy::LoadBalanced => "csr-load-balanced",
+            CsrStrategy::MergePath => "csr-merge-path",
+            CsrStrategy::Tiled => "csr-tiled",
+            CsrStrategy::Automatic => "csr-automatic",
+        }
+    }
+
+    fn storage(self) -> &'static str {
+        "CSR"
+    }
+
+    fn multiplies_multivectors(self) -> bool {
+        true
+    }
+
+    fn multiplies_transposed(self) -> bool {
+        true
+    }
+
+    fn resolved_by(self, rows: usize, longest_row: impl FnOnce() -> usize) -> Self {
+        Self(match self.0 {
+            CsrStrategy::Automatic if rows > BALANCED_ROWS || longest_row() > BALANCED_ROW_LENGTH => {
+                CsrStrategy::LoadBalanced
+            }
+            CsrStrategy::Automatic => CsrStrategy::Scalar,
+            strategy => strategy,
+        })
+    }
+
+    fn longest_chain(self, length: usize) -> usize {
+        match self.0 {
+            // One chain, or on the CPU at least; Automatic is any of those that it stands for.
+            CsrStrategy::Scalar | CsrStrategy::Automatic => length,
+            CsrStrategy::Vector(lanes) => product::longest_chain(lanes, length),
+            CsrStrategy::LoadBalanced | CsrStrategy::MergePath | CsrStrategy::Tiled => balanced::longest_chain(length),
+        }
+    }
+
+    fn bytes<T: Real, V: Real>(self, matrix: &Csr<T>) -> u128 {
+        matrix.bytes_with::<V>()
+    }
+
+    fn convert<T: Real>(self, matrix: Csr<T>, _: FillLimit) -> Result<Csr<T>, Error> {
+        Ok(matrix)
+    }
+
+    fn convert_by_kernels<T: Real, K: KernelExecutor>(
+        self,
+        _: &K,
+        matrix: Csr<T, K::Memory>,
+        _: FillLimit,
+    ) -> Result<Csr<T, K::Memory>, Error> {
+        Ok(matrix)
+    }
+
+    fn launches<T: Real, M: Memory>(
+        self,
+        matrix: &Csr<T, M>,
+        vectors: Vectors<T>,
+        room: &mut Room<'_, T, M>,
+        device: &Device,
+    ) -> Result<Vec<Launch>, Error> {
+        match self.0 {
+            CsrStrategy::Scalar => Ok(vec![product::scalar(matrix, vectors, device)]),
+            CsrStrategy::Vector(lanes) => Ok(vec![product::vector(matrix, lanes, vectors, device)]),
+            CsrStrategy::LoadBalanced => balanced::load_balanced(matrix, vectors, room, device),
+            CsrStrategy::MergePath => balanced::merge_path(matrix, vectors, room, device),
+            CsrStrategy::Tiled => balanced::tiled(matrix, vectors, room, device),
+            CsrStrategy::Automatic => Err(Format::CSR_AUTOMATIC.stands_for_others()),
+        }
+    }
+
+    fn multiply_on_cpu<T: Real>(self, matrix: &Csr<T>, operands: HostOperands<'_, T>) {
+        cpu::multiply_on_cpu(matrix, operands);
+    }
+
+    fn multivector_launches<T: Real, M: Memory>(
+        self,
+        matrix: &Csr<T, M>,
+        tiles: &Tiles<T>,
+        _: &mut Room<'_, T, M>,
+        device: &Device,
+    ) -> Result<Vec<Launch>, Error> {
+        Ok(multivector::csr_launches(matrix, tiles, device))
+    }
+
+    fn multiply_rows_on_cpu<T: Real>(
+        self,
+        matrix: &Csr<T>,
+        vectors: usize,
+        operands: HostOperands<'_, T>,
+    ) -> Result<(), Error> {
+        multivector::multiply_csr_on_cpu(matrix, vectors, operands);
+        Ok(())
+    }
+
+    fn transposed_launches<T: Real, M: Memory>(
+        self,
+        matrix: &Csr<T, M>,
+        vectors: Vectors<T>,
+        device: &Device,
+    ) -> Result<Vec<Launch>, Error> {
+        Ok(transposed::csr_launches(matrix, vectors, device))
+    }
+
+    fn multiply_transposed_on_cpu<T: Real>(self, matrix: &Csr<T>, operands: HostOperands<'_, T>) -> Result<(), Error> {
+        transposed::multiply_csr_on_cpu(matrix, operands)
+    }
+}
+
+impl<T: Real, M: Memory> Storage<T, M> for Csr<T, M> {
+    const CONTAINER_NAME: &'static str = "CSR";
+
+    fn offset_width(&self) -> usize {
+        self.row_offsets().width()
+    }
+
+    fn bytes_moved(&self) -> u128 {
+        self.bytes()
+    }
+
+    fn into_csr_by_kernels<K: KernelExecutor<Memory = M>>(self, _: &K) -> Result<Csr<T, M>, Error> {
+        Ok(self)
+    }
+}
+
+impl<T: Real> HostStorage<T> for Csr<T> {
+    fn for_each_entry(&self, visit: &mut dyn FnMut(usize, u32, T)) {
+        for row in 0..self.rows() {
+            self.row(row).for_each(|(column, value)| visit(row, column, value));
+        }
+    }
+
+    fn into_csr(self) -> Csr<T> {
+        self
+    }
+
+    fn read<S: ArraySource<T>>(rows: usize, columns: usize, source: &mut S) -> Result<Self, String> {
+        let (offsets, columns_of_entries) = (source.offsets("row_offsets")?, source.elements("column_indices")?);
+        Self::try_new(rows, columns, offsets, columns_of_entries, source.values()?).map_err(|error| error.to_string())
+    }
+}

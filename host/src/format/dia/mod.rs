@@ -1,0 +1,232 @@
+//! The diagonal format (Bell & Garland 2009, §3.1).
+
+#[allow(unsafe_code, reason = "it launches kernels")]
+pub(crate) mod by_kernels;
+mod costs;
+#[allow(unsafe_code, reason = "each use says why it holds")]
+mod cpu;
+pub(crate) mod product;
+pub(crate) mod strategy;
+
+use rayon::prelude::*;
+
+use crate::error::{Error, check_length};
+use crate::format::check::count_parts;
+use crate::format::diagonals::occupied_diagonals;
+use crate::format::rows::collect_rows;
+use crate::format::storage::{same_bits, storage};
+use crate::format::{Csr, FillLimit, check_shape};
+use crate::real::Real;
+
+pub use by_kernels::{from_csr, into_csr};
+pub(crate) use strategy::Strategy;
+
+/// The stride is a multiple of this, so that each diagonal begins aligned for full cache lines.
+const STRIDE_MULTIPLE: usize = 32;
+
+/// Rows that one thread converts at a time.
+const ROWS_AT_ONCE: usize = 4096;
+
+storage! {
+    /// A sparse matrix in diagonal format: each diagonal that holds an entry is stored whole, with a place for every
+    /// row, [`stride`](Self::stride) places from one diagonal to the next. There are no row or column indices.
+    ///
+    /// A place that holds no entry, inside the matrix or outside, holds
+    /// [`ABSENT`](gpu_kernels::absent::Absent::ABSENT), a NaN with all bits set; so a stored zero stays an entry.
+    /// An entry with just those bits becomes another NaN. A place holds one entry, so duplicates are summed by the
+    /// conversion, and a row's entries are in the order of their columns.
+    pub struct Dia {
+        parameters {
+            /// Places from one diagonal to the next: the number of rows, rounded up.
+            stride: usize,
+            /// Number of stored diagonals.
+            diagonals: usize,
+        }
+        offsets {}
+        arrays {
+            /// Column minus row of each diagonal, ascending.
+            offsets: i32,
+            /// The value of each place, or the mark for padding; by row within a diagonal.
+            values: T,
+        }
+    }
+}
+
+/// Places from one diagonal to the next, for so many rows.
+pub(crate) fn dia_stride(rows: usize) -> usize {
+    rows.next_multiple_of(STRIDE_MULTIPLE)
+}
+
+/// Bytes that the DIA arrays take for so many rows and diagonals. Cannot overflow.
+pub(crate) fn dia_bytes<T>(rows: usize, diagonals: usize) -> u128 {
+    let places = dia_stride(rows) as u128 * diagonals as u128;
+    places * size_of::<T>() as u128 + diagonals as u128 * 4
+}
+
+/// Bytes that the DIA arrays of `matrix` take with values of `V`. O(nnz + rows + columns).
+pub(super) fn predicted_bytes<T: Real, V>(matrix: &Csr<T>) -> u128 {
+    dia_bytes::<V>(matrix.rows(), occupied_diagonals(matrix).len())
+}
+
+impl<T: Real> Dia<T> {
+    /// A matrix from its arrays. In parallel over the diagonals, O(rows · diagonals).
+    ///
+    /// # Errors
+    /// When the stride is not the number of rows rounded up to 32, there are not `stride` values for each offset, the
+    /// offsets do not ascend, a diagonal has no entry or one outside the matrix, or padding is not the mark.
+    pub fn try_new(
+        rows: usize,
+        columns: usize,
+        stride: usize,
+        offsets: Vec<i32>,
+        values: Vec<T>,
+    ) -> Result<Self, Error> {
+        check_shape(rows, columns)?;
+        let fail = |reason| Err(Error::structure("DIA", reason));
+        let expected = rows.next_multiple_of(STRIDE_MULTIPLE);
+        if stride != expected {
+            return fail(format!("a stride of {stride} for {rows} rows, expected {expected}"));
+        }
+        let diagonals = offsets.len();
+        check_length("values", values.len(), stride.saturating_mul(diagonals))?;
+        if let Some(place) = offsets.par_windows(2).position_first(|pair| pair[1] <= pair[0]) {
+            return fail(format!("offset {} of the diagonals is not above the one before it", place + 1));
+        }
+        let stored = count_parts("DIA", diagonals, |diagonal| {
+            let offset = i64::from(offsets[diagonal]);
+            let inside = (-offset).max(0)..(columns as i64 - offset).min(rows as i64);
+            let mut entries = 0;
+            for (row, value) in (0..).zip(&values[diagonal * stride..][..stride]) {
+                if !value.is_absent() && !inside.contains(&row) {
+                    return Err(format!("row {row} of diagonal {offset} is outside the matrix, and has a value"));
+                }
+                if value.is_absent() && !same_bits(&[*value], &[T::ABSENT]) {
+                    return Err(format!("row {row} of diagonal {offset} is a NaN that is kept for the mark"));
+                }
+                entries += usize::from(!value.is_absent());
+            }
+            if entries == 0 { Err(format!("diagonal {offset} has no entry")) } else { Ok(entries) }
+        })?;
+        Ok(Self { rows, columns, stored, stride, diagonals, offsets, values })
+    }
+
+    /// The same matrix as `matrix`, in DIA. Duplicates are summed, in their order. In parallel, O(nnz log(diagonals)
+    /// + rows · diagonals), but O(nnz + rows · diagonals) where rows are sorted and neighbours alike.
+    ///
+    /// # Errors
+    /// When the arrays would be larger than `limit` allows, or cannot be allocated; they are not allocated then.
+    pub fn try_from_csr(matrix: &Csr<T>, limit: FillLimit) -> Result<Self, Error> {
+        let rows = matrix.rows();
+        let offsets = occupied_diagonals(matrix);
+        let bytes = dia_bytes::<T>(rows, offsets.len());
+        limit.check("DIA", bytes, matrix.bytes())?;
+        let out_of_memory = || Error::OutOfMemory { what: "a DIA matrix", bytes };
+        let stride = dia_stride(rows);
+        let places = stride.checked_mul(offsets.len()).ok_or_else(out_of_memory)?;
+        let mut values = Vec::new();
+        values.try_reserve_exact(places).map_err(|_| out_of_memory())?;
+        values.resize(places, T::ABSENT);
+        let chunks = split_by_rows(&mut values, stride, rows);
+        let stored = chunks.into_par_iter().enumerate().map(|(chunk, mut diagonals)| {
+            let first_row = chunk * ROWS_AT_ONCE;
+            (first_row..rows.min(first_row + ROWS_AT_ONCE))
+                .map(|row| fill_row(matrix, row, &offsets, row - first_row, &mut diagonals))
+                .sum::<usize>()
+        });
+        let stored = stored.sum();
+        Ok(Self { rows, columns: matrix.columns(), stored, stride, diagonals: offsets.len(), offsets, values })
+    }
+
+    /// The entries of a row, as column and value, in the order of their columns.
+    ///
+    /// # Panics
+    /// When `row` is not below [`rows`](Self::rows) and there are diagonals.
+    pub fn row(&self, row: usize) -> impl Iterator<Item = (u32, T)> + '_ {
+        let places = self.offsets.iter().enumerate();
+        places
+            .map(move |(diagonal, &offset)| (offset, self.values[diagonal * self.stride + row]))
+            .filter(|(_, value)| !value.is_absent())
+            // An entry lies inside the matrix, so this does not wrap.
+            .map(move |(offset, value)| ((row as u32).wrapping_add_signed(offset), value))
+    }
+
+    /// The same matrix in CSR. In parallel, O(rows · diagonals).
+    pub fn to_csr(&self) -> Csr<T> {
+        collect_rows(self.rows, self.columns, |row| self.row(row))
+    }
+}
+
+/// For each [`ROWS_AT_ONCE`] rows, their places on each diagonal.
+fn split_by_rows<T>(values: &mut [T], stride: usize, rows: usize) -> Vec<Vec<&mut [T]>> {
+    let mut chunks: Vec<_> = (0..rows.div_ceil(ROWS_AT_ONCE)).map(|_| Vec::new()).collect();
+    for diagonal in values.chunks_mut(stride.max(1)) {
+        for (chunk, part) in chunks.iter_mut().zip(diagonal.chunks_mut(ROWS_AT_ONCE)) {
+            chunk.push(part);
+        }
+    }
+    chunks
+}
+
+/// Writes the entries of a row to their diagonals, at `place`, and gives the number of places that it fills.
+fn fill_row<T: Real>(matrix: &Csr<T>, row: usize, offsets: &[i32], place: usize, diagonals: &mut [&mut [T]]) -> usize {
+    let mut filled = 0;
+    let mut expected = 0;
+    for (column, value) in matrix.row(row) {
+        let offset = column as i32 - row as i32;
+        // In a sorted row the next entry is most often on the next diagonal.
+        let diagonal = match offsets.get(expected) {
+            Some(&next) if next == offset => expected,
+            _ => offsets.partition_point(|&known| known < offset),
+        };
+        let old = &mut diagonals[diagonal][place];
+        filled += usize::from(old.is_absent());
+        *old = if old.is_absent() { value.present() } else { (*old + value).present() };
+        expected = diagonal + 1;
+    }
+    filled
+}
+
+#[cfg(test)]
+mod tests {
+    use gpu_kernels::absent::Absent;
+
+    use super::*;
+
+    #[test]
+    fn diagonals_are_stored_by_row_with_padding_marked() {
+        let matrix =
+            Csr::try_from_triplets(3, 4, &[0, 0, 1, 2, 2], &[0, 3, 1, 0, 2], &[1.0, 2.0, 3.0, 4.0, 0.0]).unwrap();
+        let dia = Dia::try_from_csr(&matrix, FillLimit::default()).unwrap();
+        assert_eq!(dia.offsets(), &[-2, 0, 3]);
+        assert_eq!((dia.stride(), dia.nnz(), dia.bytes()), (32, 5, 3 * 32 * 8 + 3 * 4));
+        let stored = |place: usize| Some(dia.values()[place]).filter(|value| !value.is_absent());
+        let places = |diagonal: usize| [0, 1, 2].map(|row| stored(32 * diagonal + row));
+        assert_eq!(places(0), [None, None, Some(4.0)]);
+        assert_eq!(places(1), [Some(1.0), Some(3.0), Some(0.0)]);
+        assert_eq!(places(2), [Some(2.0), None, None]);
+        assert!((0..3).all(|diagonal| (3..32).all(|row| stored(32 * diagonal + row).is_none())));
+    }
+
+    #[test]
+    fn duplicates_are_summed_in_their_order() {
+        // 2^60 + 1 rounds to 2^60, so the other order would give 1.
+        let large = (1u64 << 60) as f64;
+        let matrix = Csr::try_new(1, 3, vec![0u32, 4], vec![2, 0, 2, 2], vec![1.0, 5.0, large, -large]).unwrap();
+        let dia = Dia::try_from_csr(&matrix, FillLimit::default()).unwrap();
+        assert_eq!((dia.nnz(), dia.row(0).collect::<Vec<_>>()), (2, vec![(0, 5.0), (2, 0.0)]));
+    }
+
+    #[test]
+    fn a_nan_with_the_bits_of_the_mark_stays_an_entry() {
+        fn check<T: Real>() {
+            let matrix = Csr::try_new(2, 2, vec![0u32, 1, 3], vec![1, 0, 0], vec![T::ABSENT; 3]).unwrap();
+            let dia = Dia::try_from_csr(&matrix, FillLimit::default()).unwrap();
+            assert_eq!(dia.nnz(), 2);
+            let back = dia.to_csr();
+            assert_eq!(back.column_indices(), &[1, 0]);
+            assert!(back.values().iter().all(|value| value.to_f64().is_nan() && !value.is_absent()));
+        }
+        check::<f32>();
+        check::<f64>();
+    }
+}

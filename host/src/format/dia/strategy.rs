@@ -1,0 +1,110 @@
+//! DIA: one thread a row.
+
+use cuda_std::launch::Launch;
+
+use super::cpu;
+use super::predicted_bytes;
+use super::product;
+use crate::device::Device;
+use crate::error::Error;
+use crate::executor::operation::KernelExecutor;
+use crate::format::storage::ArraySource;
+use crate::format::strategy::{self, HostStorage, Storage};
+use crate::format::{Csr, Dia, FillLimit};
+use crate::memory::Memory;
+use crate::real::Real;
+use crate::spmv::{HostOperands, Room, Vectors};
+
+/// DIA: one thread a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Strategy;
+
+impl strategy::Strategy for Strategy {
+    type Matrix<T: Real, M: Memory> = Dia<T, M>;
+
+    const ALL: &'static [Self] = &[Self];
+
+    const STANDARD: &'static [Self] = Self::ALL;
+
+    fn name(self) -> &'static str {
+        "dia"
+    }
+
+    fn storage(self) -> &'static str {
+        "DIA"
+    }
+
+    fn sums_duplicates(self) -> bool {
+        true
+    }
+
+    fn longest_chain(self, length: usize) -> usize {
+        // One chain. Duplicates that are summed beforehand are links of it as well.
+        length
+    }
+
+    fn bytes<T: Real, V: Real>(self, matrix: &Csr<T>) -> u128 {
+        predicted_bytes::<T, V>(matrix)
+    }
+
+    fn convert<T: Real>(self, matrix: Csr<T>, limit: FillLimit) -> Result<Dia<T>, Error> {
+        Dia::try_from_csr(&matrix, limit)
+    }
+
+    fn convert_by_kernels<T: Real, K: KernelExecutor>(
+        self,
+        executor: &K,
+        matrix: Csr<T, K::Memory>,
+        limit: FillLimit,
+    ) -> Result<Dia<T, K::Memory>, Error> {
+        super::by_kernels::from_csr(executor, matrix, limit)
+    }
+
+    fn launches<T: Real, M: Memory>(
+        self,
+        matrix: &Dia<T, M>,
+        vectors: Vectors<T>,
+        _: &mut Room<'_, T, M>,
+        device: &Device,
+    ) -> Result<Vec<Launch>, Error> {
+        Ok(vec![product::dia(matrix, vectors, device)])
+    }
+
+    fn multiply_on_cpu<T: Real>(self, matrix: &Dia<T>, operands: HostOperands<'_, T>) {
+        cpu::multiply_on_cpu(matrix, operands);
+    }
+}
+
+impl<T: Real, M: Memory> Storage<T, M> for Dia<T, M> {
+    const CONTAINER_NAME: &'static str = "DIA";
+
+    fn bytes_moved(&self) -> u128 {
+        // The values of the rows alone, without the places that round the stride up and without the offsets.
+        size_of::<T>() as u128 * self.diagonals() as u128 * self.rows() as u128
+    }
+
+    fn into_csr_by_kernels<K: KernelExecutor<Memory = M>>(self, executor: &K) -> Result<Csr<T, M>, Error> {
+        super::by_kernels::into_csr(executor, self)
+    }
+}
+
+impl<T: Real> HostStorage<T> for Dia<T> {
+    fn for_each_entry(&self, visit: &mut dyn FnMut(usize, u32, T)) {
+        for row in 0..self.rows() {
+            self.row(row).for_each(|(column, value)| visit(row, column, value));
+        }
+    }
+
+    fn into_csr(self) -> Csr<T> {
+        self.to_csr()
+    }
+
+    fn read<S: ArraySource<T>>(rows: usize, columns: usize, source: &mut S) -> Result<Self, String> {
+        let [stride, diagonals] = source.sizes()?;
+        let offsets: Vec<i32> = source.elements("offsets")?;
+        if offsets.len() != diagonals {
+            return Err(format!("{} offsets for {diagonals} diagonals", offsets.len()));
+        }
+        Self::try_new(rows, columns, stride, offsets, source.values()?).map_err(|error| error.to_string())
+    }
+}

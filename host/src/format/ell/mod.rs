@@ -1,0 +1,152 @@
+//! ELLPACK (Bell & Garland 2009, §3.2).
+
+#[allow(unsafe_code, reason = "it launches kernels")]
+pub(crate) mod by_kernels;
+mod costs;
+pub(crate) mod product;
+pub(crate) mod strategy;
+
+use gpu_kernels::ell::PADDING;
+use rayon::prelude::*;
+
+use crate::error::{Error, check_length};
+use crate::format::check::{Places, count_parts};
+use crate::format::rows::{ROWS_AT_ONCE, collect_rows};
+use crate::format::storage::storage;
+use crate::format::{Csr, FillLimit, check_shape};
+use crate::real::Real;
+
+pub use by_kernels::{from_csr, into_csr};
+pub use strategy::EllStrategy;
+pub(crate) use strategy::Strategy;
+
+/// The stride is a multiple of this, so that each column of places begins aligned for full cache lines.
+const STRIDE_MULTIPLE: usize = 32;
+
+storage! {
+    /// A sparse matrix in ELLPACK format: every row has as many places as the longest one has entries. The first
+    /// places of all rows come first, then the second ones, and so on; from one place of a row to its next there
+    /// are [`stride`](Self::stride) places. A row's entries come before its padding, in the order that CSR has
+    /// them.
+    pub struct Ell {
+        parameters {
+            /// Places from one entry of a row to its next: the number of rows, rounded up.
+            stride: usize,
+            /// Places of a row: entries of the longest one.
+            width: usize,
+        }
+        offsets {}
+        arrays {
+            /// The column of each place; [`PADDING`] where there is no entry.
+            column_indices: u32,
+            /// The value of each place; 0 where there is no entry.
+            values: T,
+        }
+    }
+}
+
+/// The stride of a matrix with so many rows.
+pub(crate) fn ell_stride(rows: usize) -> usize {
+    rows.next_multiple_of(STRIDE_MULTIPLE)
+}
+
+/// Bytes that the ELL arrays take for so many rows, the longest of so many entries. Cannot overflow.
+pub(crate) fn ell_bytes<T>(rows: usize, longest_row: usize) -> u128 {
+    ell_stride(rows) as u128 * longest_row as u128 * (4 + size_of::<T>() as u128)
+}
+
+impl<T: Real> Ell<T> {
+    /// A matrix from its arrays. In parallel, O(places).
+    ///
+    /// # Errors
+    /// When the stride is not the number of rows rounded up to 32, an array has not `stride` · `width` elements, no
+    /// row has `width` entries, a column index is not below `columns`, an entry comes after padding, or padding has a
+    /// value.
+    pub fn try_new(
+        rows: usize,
+        columns: usize,
+        stride: usize,
+        width: usize,
+        column_indices: Vec<u32>,
+        values: Vec<T>,
+    ) -> Result<Self, Error> {
+        check_shape(rows, columns)?;
+        let fail = |reason| Err(Error::structure("ELL", reason));
+        let expected = rows.next_multiple_of(STRIDE_MULTIPLE);
+        if stride != expected {
+            return fail(format!("a stride of {stride} for {rows} rows, expected {expected}"));
+        }
+        let length = stride.saturating_mul(width);
+        check_length("column_indices", column_indices.len(), length)?;
+        check_length("values", values.len(), length)?;
+        let (row, first_row) = ("row", 0);
+        let places = Places { row, first_row, rows, columns, stride, column_indices: &column_indices, values: &values };
+        let stored = count_parts("ELL", stride.div_ceil(ROWS_AT_ONCE), |chunk| {
+            let first = chunk * ROWS_AT_ONCE;
+            places.check(first..stride.min(first + ROWS_AT_ONCE))
+        })?;
+        if width > 0 && (rows == 0 || !places.reach(width - 1)) {
+            return fail(format!("{width} places for each row, and no row has so many entries"));
+        }
+        Ok(Self { rows, columns, stored, stride, width, column_indices, values })
+    }
+
+    /// The same matrix as `matrix`, in ELL. O(rows · longest row), in parallel.
+    ///
+    /// # Errors
+    /// When the arrays would be larger than `limit` allows, or cannot be allocated; nothing is allocated then.
+    pub fn try_from_csr(matrix: &Csr<T>, limit: FillLimit) -> Result<Self, Error> {
+        let width = matrix.longest_row();
+        limit.check("ELL", ell_bytes::<T>(matrix.rows(), width), matrix.bytes())?;
+        Self::of_first_entries(matrix, width)
+    }
+
+    /// The first `width` entries of each row of `matrix`.
+    pub(super) fn of_first_entries(matrix: &Csr<T>, width: usize) -> Result<Self, Error> {
+        let rows = matrix.rows();
+        let bytes = ell_bytes::<T>(rows, width);
+        let stride = ell_stride(rows);
+        let places = stride * width;
+        let mut column_indices = Vec::new();
+        let mut values = Vec::new();
+        let out_of_memory = |_| Error::OutOfMemory { what: "an ELL matrix", bytes };
+        column_indices.try_reserve_exact(places).map_err(out_of_memory)?;
+        values.try_reserve_exact(places).map_err(out_of_memory)?;
+        column_indices.resize(places, PADDING);
+        values.resize(places, T::ZERO);
+        if places > 0 {
+            let columns_of_places = column_indices.par_chunks_mut(stride).zip(values.par_chunks_mut(stride));
+            columns_of_places.enumerate().for_each(|(place, (column_indices, values))| {
+                for row in 0..rows {
+                    let range = matrix.range(row);
+                    if place < range.len() {
+                        column_indices[row] = matrix.column_indices()[range.start + place];
+                        values[row] = matrix.values()[range.start + place];
+                    }
+                }
+            });
+        }
+        let stored = matrix.row_lengths().map(|length| length.min(width)).sum();
+        Ok(Self { rows, columns: matrix.columns(), stored, stride, width, column_indices, values })
+    }
+
+    /// The entries of a row, as column and value.
+    pub fn row(&self, row: usize) -> impl Iterator<Item = (u32, T)> + '_ {
+        (0..self.width)
+            .map(move |place| place * self.stride + row)
+            .map(|place| (self.column_indices[place], self.values[place]))
+            .take_while(|&(column, _)| column != PADDING)
+    }
+
+    /// Calls `visit` with row, column and value of each entry, row by row.
+    pub(super) fn for_each_entry(&self, visit: &mut (impl FnMut(usize, u32, T) + ?Sized)) {
+        for row in 0..self.rows {
+            self.row(row).for_each(|(column, value)| visit(row, column, value));
+        }
+    }
+
+    /// The same matrix in CSR. In parallel, O(rows · width).
+    pub fn to_csr(&self) -> Csr<T> {
+        collect_rows(self.rows, self.columns, |row| self.row(row))
+    }
+}

@@ -1,0 +1,156 @@
+//! ELL: one thread a row, or several.
+
+use cuda_std::launch::{Grid, Launch};
+use gpu_kernels::ell::{self, EllSubwarp, PADDING};
+use rayon::prelude::*;
+
+use crate::device::Device;
+use crate::format::Ell;
+use crate::memory::{Buffer, Memory};
+use crate::real::Real;
+use crate::spmv::{HostOperands, Vectors, update};
+
+/// Rows that a CPU thread takes at a time: their sums stay in the L1 cache while it goes from place to place.
+const ROWS_AT_ONCE: usize = 1024;
+
+/// Lanes of a warp.
+const WARP_LANES: u32 = 32;
+
+/// Most threads of a block on any GPU, and so the most that can share a row.
+const LARGEST_BLOCK: u32 = 1024;
+
+/// Rows that a block has at least, if it can: four-byte indices of so many rows fill a sector of 32 bytes.
+const ROWS_OF_A_SECTOR: u32 = 8;
+
+pub(crate) fn ell<T: Real, M: Memory>(matrix: &Ell<T, M>, vectors: Vectors<T>, device: &Device) -> Launch {
+    let kernel = ell::Ell {
+        rows: matrix.rows() as u32,
+        stride: matrix.stride() as u32,
+        width: matrix.width() as u32,
+        column_indices: matrix.column_indices().global(),
+        values: matrix.values().global(),
+        alpha: vectors.alpha,
+        x: vectors.x,
+        beta: vectors.beta,
+        y: vectors.y,
+    };
+    Launch::new(device.grid(matrix.rows() as u64), kernel)
+}
+
+pub(crate) fn subwarp<T: Real, M: Memory>(matrix: &Ell<T, M>, vectors: Vectors<T>, device: &Device) -> Launch {
+    let warps = device.resident_threads() / u64::from(WARP_LANES);
+    let threads_per_row = threads_per_row(matrix.rows(), matrix.width(), warps);
+    if threads_per_row == 1 {
+        return ell(matrix, vectors, device);
+    }
+    let threads_per_block = block_of_rows(threads_per_row, device.tuning.threads_per_block);
+    let kernel = EllSubwarp {
+        rows: matrix.rows() as u32,
+        threads_per_row,
+        stride: matrix.stride() as u32,
+        width: matrix.width() as u32,
+        column_indices: matrix.column_indices().global(),
+        values: matrix.values().global(),
+        alpha: vectors.alpha,
+        x: vectors.x,
+        beta: vectors.beta,
+        y: vectors.y,
+    };
+    let threads = matrix.rows() as u64 * u64::from(threads_per_row);
+    let shared_bytes = threads_per_block * size_of::<T>() as u32;
+    let grid = Grid { shared_bytes, ..device.grid_of_blocks(threads, threads_per_block) };
+    Launch::new(grid, kernel)
+}
+
+/// How many threads share a row (Anzt et al. 2020, Alg. 4): one in a matrix with far more rows than places in a
+/// row; else as many as a row has places, up to a warp; and then several warps, as long as rows have work and the
+/// GPU has warps for them. A block can hold that many threads.
+pub(crate) fn threads_per_row(rows: usize, width: usize, warps: u64) -> u32 {
+    if width as u128 * 100 <= rows as u128 {
+        return 1;
+    }
+    // At most a warp, so this does not wrap.
+    let subwarp = width.min(WARP_LANES as usize).next_power_of_two() as u32;
+    if subwarp < WARP_LANES {
+        return subwarp;
+    }
+    let warps_of_work = width as u64 / u64::from(WARP_LANES);
+    let warps_per_row = warps_of_work.min(warps / rows as u64).clamp(1, (LARGEST_BLOCK / WARP_LANES).into());
+    WARP_LANES * warps_per_row as u32
+}
+
+/// Threads of a block that has whole warps and whole rows: about as many as `wanted`, but enough rows for whole
+/// sectors.
+fn block_of_rows(threads_per_row: u32, wanted: u32) -> u32 {
+    let enough = ROWS_OF_A_SECTOR.min(LARGEST_BLOCK / threads_per_row);
+    // Whole warps: either a row has them, or the rows' number is a multiple of 8 and a row has 4 threads or more, or
+    // the wanted number is kept.
+    (wanted / threads_per_row).max(enough) * threads_per_row
+}
+
+pub(crate) fn multiply_on_cpu<T: Real>(matrix: &Ell<T>, operands: HostOperands<'_, T>) {
+    let HostOperands { alpha, x, beta, y } = operands;
+    y.par_chunks_mut(ROWS_AT_ONCE).enumerate().for_each(|(chunk, y)| {
+        let mut sums = [T::ZERO; ROWS_AT_ONCE];
+        for place in 0..matrix.width() {
+            let first = place * matrix.stride() + chunk * ROWS_AT_ONCE;
+            let places = first..first + y.len();
+            let columns = &matrix.column_indices()[places.clone()];
+            let values = &matrix.values()[places];
+            for ((sum, &column), &value) in sums.iter_mut().zip(columns).zip(values) {
+                if column != PADDING {
+                    *sum = *sum + value * x[column as usize];
+                }
+            }
+        }
+        for (y, &sum) in y.iter_mut().zip(&sums) {
+            update(y, alpha, sum, beta);
+        }
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_of_a_row_follow_its_length() {
+        let h200 = 132 * 64;
+        for (rows, width, threads) in [
+            (0, 0, 1),
+            (5, 0, 1),
+            (5, 1, 1),
+            (100, 1, 1),
+            (199, 2, 2),
+            (200, 2, 1),
+            (299, 3, 4),
+            (600, 16, 16),
+            (600, 17, 32),
+            // Warps for each row, but no more than it has work for, and than there are.
+            (600, 64, 64),
+            (600, 10_000, 14 * 32),
+            (1000, 10_000, 8 * 32),
+            (100_000, 10_000, 32),
+            (3199, 32, 32),
+            (3200, 32, 1),
+            // A block has 32 warps.
+            (1, 1 << 40, 1024),
+        ] {
+            assert_eq!(threads_per_row(rows, width, h200), threads, "{rows} rows of {width}");
+        }
+    }
+
+    #[test]
+    fn blocks_have_whole_warps_and_whole_rows() {
+        for wanted in (32..=1024).step_by(32) {
+            for threads_per_row in [2, 4, 8, 16].into_iter().chain((32..=1024).step_by(32)) {
+                let block = block_of_rows(threads_per_row, wanted);
+                assert!(block.is_multiple_of(32) && block.is_multiple_of(threads_per_row), "{threads_per_row}");
+                assert!((1..=1024).contains(&block), "{threads_per_row}, {wanted}");
+            }
+        }
+        assert_eq!(block_of_rows(96, 256), 768);
+        assert_eq!(block_of_rows(1024, 256), 1024);
+        assert_eq!(block_of_rows(2, 256), 256);
+    }
+}

@@ -1,0 +1,120 @@
+//! ELL: one thread a row, or several.
+
+use cuda_std::launch::Launch;
+
+use super::ell_bytes;
+use super::product;
+use crate::device::Device;
+use crate::error::Error;
+use crate::executor::operation::KernelExecutor;
+use crate::format::storage::ArraySource;
+use crate::format::strategy::{self, HostStorage, Storage};
+use crate::format::{Csr, Ell, FillLimit, Format};
+use crate::memory::Memory;
+use crate::real::Real;
+use crate::spmv::{HostOperands, Room, Vectors};
+
+/// How many threads a row of ELL has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum EllStrategy {
+    /// One.
+    Row,
+    /// Several where rows are few and long.
+    Subwarp,
+}
+
+impl Format {
+    /// ELLPACK, one thread a row.
+    pub const ELL: Self = Self::Ell(EllStrategy::Row);
+    /// ELLPACK, several threads a row where rows are few and long.
+    pub const ELL_SUBWARP: Self = Self::Ell(EllStrategy::Subwarp);
+}
+
+/// ELL: one thread a row, or several.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Strategy(pub EllStrategy);
+
+impl strategy::Strategy for Strategy {
+    type Matrix<T: Real, M: Memory> = Ell<T, M>;
+
+    const ALL: &'static [Self] = &[Self(EllStrategy::Row), Self(EllStrategy::Subwarp)];
+
+    const STANDARD: &'static [Self] = &[Self(EllStrategy::Row)];
+
+    fn name(self) -> &'static str {
+        match self.0 {
+            EllStrategy::Row => "ell",
+            EllStrategy::Subwarp => "ell-subwarp",
+        }
+    }
+
+    fn storage(self) -> &'static str {
+        "ELL"
+    }
+
+    fn longest_chain(self, length: usize) -> usize {
+        length
+    }
+
+    fn bytes<T: Real, V: Real>(self, matrix: &Csr<T>) -> u128 {
+        ell_bytes::<V>(matrix.rows(), matrix.longest_row())
+    }
+
+    fn convert<T: Real>(self, matrix: Csr<T>, limit: FillLimit) -> Result<Ell<T>, Error> {
+        Ell::try_from_csr(&matrix, limit)
+    }
+
+    fn convert_by_kernels<T: Real, K: KernelExecutor>(
+        self,
+        executor: &K,
+        matrix: Csr<T, K::Memory>,
+        limit: FillLimit,
+    ) -> Result<Ell<T, K::Memory>, Error> {
+        super::by_kernels::from_csr(executor, &matrix, limit)
+    }
+
+    fn launches<T: Real, M: Memory>(
+        self,
+        matrix: &Ell<T, M>,
+        vectors: Vectors<T>,
+        _: &mut Room<'_, T, M>,
+        device: &Device,
+    ) -> Result<Vec<Launch>, Error> {
+        Ok(vec![match self.0 {
+            EllStrategy::Row => product::ell(matrix, vectors, device),
+            EllStrategy::Subwarp => product::subwarp(matrix, vectors, device),
+        }])
+    }
+
+    fn multiply_on_cpu<T: Real>(self, matrix: &Ell<T>, operands: HostOperands<'_, T>) {
+        product::multiply_on_cpu(matrix, operands);
+    }
+}
+
+impl<T: Real, M: Memory> Storage<T, M> for Ell<T, M> {
+    const CONTAINER_NAME: &'static str = "ELL";
+
+    fn bytes_moved(&self) -> u128 {
+        self.bytes()
+    }
+
+    fn into_csr_by_kernels<K: KernelExecutor<Memory = M>>(self, executor: &K) -> Result<Csr<T, M>, Error> {
+        super::by_kernels::into_csr(executor, self)
+    }
+}
+
+impl<T: Real> HostStorage<T> for Ell<T> {
+    fn for_each_entry(&self, visit: &mut dyn FnMut(usize, u32, T)) {
+        Ell::for_each_entry(self, visit);
+    }
+
+    fn into_csr(self) -> Csr<T> {
+        self.to_csr()
+    }
+
+    fn read<S: ArraySource<T>>(rows: usize, columns: usize, source: &mut S) -> Result<Self, String> {
+        let [stride, width] = source.sizes()?;
+        Self::try_new(rows, columns, stride, width, source.elements("column_indices")?, source.values()?)
+            .map_err(|error| error.to_string())
+    }
+}

@@ -1,0 +1,423 @@
+//! Hybrid of ELLPACK and coordinates (Bell & Garland 2009, §3.5; Anzt et al. 2020, §4).
+
+#[allow(unsafe_code, reason = "it launches kernels")]
+pub(crate) mod by_kernels;
+mod costs;
+pub(crate) mod product;
+pub(crate) mod strategy;
+
+use std::convert::Infallible;
+use std::num::NonZeroU32;
+
+use gpu_kernels::ell::PADDING;
+use rayon::prelude::*;
+
+use crate::error::Error;
+use crate::format::coo::coo_bytes;
+use crate::format::ell::ell_bytes;
+use crate::format::rows::{collect_rows, row_lengths};
+use crate::format::storage::ArrayVisitor;
+use crate::format::{Coo, Csr, Ell, FillLimit, Offsets};
+use crate::memory::{HostMemory, Memory, Transfer};
+use crate::real::Real;
+
+pub use by_kernels::{from_csr, into_csr};
+pub(crate) use strategy::Strategy;
+
+/// Bytes of a column or row index.
+const INDEX_BYTES: usize = 4;
+
+/// With fewer rows than this of at least K entries, a K-th column of places is not worth it (Bell & Garland 2009,
+/// §3.5).
+const BELL_GARLAND_LEAST_ROWS: usize = 4096;
+
+/// How many entries of a row go to the ELL part of a [`Hyb`] matrix, at most; the rest goes to the COO part.
+///
+/// Q(x) is the quantile function of the row lengths: the shortest length that is longer than or equal to more than
+/// the part x of all rows (Anzt et al. 2020, eq. 6). Q(1) is the longest row.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum HybSplit {
+    /// Q(p / (v + 2 p)) for values of v bytes and indices of p bytes, which makes the arrays the smallest: Q(1/4) for
+    /// `f64`, Q(1/3) for `f32`.
+    #[default]
+    SmallestStorage,
+    /// The largest number of entries that at least max(4096, a third) of the rows have.
+    BellGarland,
+    /// The same number for every matrix.
+    ColumnLimit(u32),
+    /// Q(x).
+    ImbalanceLimit(Fraction),
+    /// Q(x), but at most a given part of the number of rows, so that the ELL part of a matrix with few rows stays
+    /// narrow.
+    ImbalanceBounded {
+        /// x.
+        quantile: Fraction,
+        /// The part of the number of rows.
+        part_of_rows: Fraction,
+    },
+    /// [`ImbalanceBounded`](Self::ImbalanceBounded) with Q(1/3) and a thousandth of the rows.
+    Automatic,
+}
+
+impl HybSplit {
+    /// [`ColumnLimit`](Self::ColumnLimit) of 16 entries.
+    pub const COLUMN_LIMIT: Self = Self::ColumnLimit(16);
+    /// [`ImbalanceLimit`](Self::ImbalanceLimit) of Q(4/5), Ginkgo's default.
+    pub const IMBALANCE_LIMIT: Self = Self::ImbalanceLimit(Fraction::new(4, NonZeroU32::new(5).unwrap()));
+    /// [`ImbalanceBounded`](Self::ImbalanceBounded) with Q(4/5) and a ten-thousandth of the rows, Ginkgo's default.
+    pub const IMBALANCE_BOUNDED: Self = Self::ImbalanceBounded {
+        quantile: Fraction::new(4, NonZeroU32::new(5).unwrap()),
+        part_of_rows: Fraction::new(1, NonZeroU32::new(10_000).unwrap()),
+    };
+
+    /// Places of a row in the ELL part of `matrix` if values were of type `V`. Takes O(rows) time on average, by
+    /// selection, and a copy of the row lengths.
+    pub fn width<T: Real, V: Real>(self, matrix: &Csr<T>) -> usize {
+        let Ok(width) = self.width_of::<V, _>(matrix);
+        width
+    }
+
+    /// [`width`](Self::width) from what it depends on.
+    pub(crate) fn width_of<V: Real, L: RowLengths>(self, lengths: &L) -> Result<usize, L::Error> {
+        let rows = lengths.rows();
+        Ok(match self {
+            Self::SmallestStorage => {
+                let numerator = INDEX_BYTES as u32;
+                let denominator = NonZeroU32::MIN.saturating_add((size_of::<V>() + 2 * INDEX_BYTES - 1) as u32);
+                lengths.in_order(Fraction::new(numerator, denominator).of(rows))?
+            }
+            Self::BellGarland => match rows.checked_sub(BELL_GARLAND_LEAST_ROWS.max(rows.div_ceil(3))) {
+                Some(shorter) => lengths.in_order(shorter)?,
+                None => 0,
+            },
+            Self::ColumnLimit(limit) => lengths.longest()?.min(limit as usize),
+            Self::ImbalanceLimit(quantile) => lengths.in_order(quantile.of(rows))?,
+            Self::ImbalanceBounded { quantile, part_of_rows } => {
+                lengths.in_order(quantile.of(rows))?.min(part_of_rows.of(rows))
+            }
+            Self::Automatic => {
+                let quantile = Fraction::new(1, NonZeroU32::new(3).unwrap());
+                let part_of_rows = Fraction::new(1, NonZeroU32::new(1000).unwrap());
+                Self::ImbalanceBounded { quantile, part_of_rows }.width_of::<V, L>(lengths)?
+            }
+        })
+    }
+}
+
+/// What the rules for the split ask about the lengths of the rows, wherever those are.
+pub(crate) trait RowLengths {
+    /// Why there may be no answer.
+    type Error;
+
+    /// Number of rows.
+    fn rows(&self) -> usize;
+
+    /// The length of the longest row; 0 if there is none.
+    fn longest(&self) -> Result<usize, Self::Error>;
+
+    /// The length of the row that would be number `place`, counted from 0, if the rows were sorted by length; of the
+    /// longest one if there are not so many, and 0 if there is none.
+    fn in_order(&self, place: usize) -> Result<usize, Self::Error>;
+}
+
+impl<T: Real> RowLengths for Csr<T> {
+    type Error = Infallible;
+
+    fn rows(&self) -> usize {
+        self.rows
+    }
+
+    fn longest(&self) -> Result<usize, Infallible> {
+        Ok(self.longest_row())
+    }
+
+    fn in_order(&self, place: usize) -> Result<usize, Infallible> {
+        self.row_lengths().collect::<Vec<_>>().in_order(place)
+    }
+}
+
+impl RowLengths for Vec<usize> {
+    type Error = Infallible;
+
+    fn rows(&self) -> usize {
+        self.len()
+    }
+
+    fn longest(&self) -> Result<usize, Infallible> {
+        Ok(self.iter().copied().max().unwrap_or(0))
+    }
+
+    fn in_order(&self, place: usize) -> Result<usize, Infallible> {
+        let mut lengths = self.clone();
+        let Some(last) = lengths.len().checked_sub(1) else { return Ok(0) };
+        Ok(*lengths.select_nth_unstable(place.min(last)).1)
+    }
+}
+
+/// A part of a whole, exact, so that it selects the same row on every machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Fraction {
+    numerator: u32,
+    denominator: NonZeroU32,
+}
+
+impl Fraction {
+    /// `numerator` / `denominator`.
+    pub const fn new(numerator: u32, denominator: NonZeroU32) -> Self {
+        Self { numerator, denominator }
+    }
+
+    /// This part of `count`, rounded down; all of it where the fraction is larger than 1.
+    fn of(self, count: usize) -> usize {
+        let part = count as u128 * u128::from(self.numerator) / u128::from(self.denominator.get());
+        part.min(count as u128) as usize
+    }
+}
+
+/// A sparse matrix in hybrid format: the first entries of each row in ELL, up to the same number for all, and the
+/// rest in COO. A row's entries keep the order that CSR has them in.
+pub struct Hyb<T: Real, M: Memory = HostMemory> {
+    pub(crate) ell: Ell<T, M>,
+    pub(crate) coo: Coo<T, M>,
+}
+
+impl<T: Real, M: Memory> Hyb<T, M> {
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.ell.rows()
+    }
+
+    /// Number of columns of the matrix.
+    pub fn columns(&self) -> usize {
+        self.ell.columns()
+    }
+
+    /// Number of stored entries, padding not counted.
+    pub fn nnz(&self) -> usize {
+        self.ell.nnz() + self.coo.nnz()
+    }
+
+    /// The part with the first entries of each row.
+    pub fn ell(&self) -> &Ell<T, M> {
+        &self.ell
+    }
+
+    /// The part with the other entries. It has the same shape.
+    pub fn coo(&self) -> &Coo<T, M> {
+        &self.coo
+    }
+
+    /// Places for entries, padding included.
+    pub(crate) fn places(&self) -> usize {
+        self.ell.places() + self.coo.places()
+    }
+
+    /// Bytes of the arrays.
+    pub fn bytes(&self) -> u128 {
+        self.ell.bytes() + self.coo.bytes()
+    }
+
+    /// Shows the parameters and every array of both parts to a visitor, those of the ELL part first.
+    pub(crate) fn for_each_array<'a>(&'a self, visitor: &mut impl ArrayVisitor<'a, M>) {
+        visitor.part("ell");
+        self.ell.for_each_array(visitor);
+        visitor.part("coo");
+        self.coo.for_each_array(visitor);
+    }
+
+    /// Moves the arrays to another memory.
+    pub(crate) fn transfer<N: Memory>(self, to: &impl Transfer<M, N>) -> Result<Hyb<T, N>, Error> {
+        Ok(Hyb { ell: self.ell.transfer(to)?, coo: self.coo.transfer(to)? })
+    }
+}
+
+impl<T: Real> Clone for Hyb<T> {
+    fn clone(&self) -> Self {
+        Self { ell: self.ell.clone(), coo: self.coo.clone() }
+    }
+}
+
+impl<T: Real> PartialEq for Hyb<T> {
+    /// Whether shapes, parameters and the bits of every array are the same.
+    fn eq(&self, other: &Self) -> bool {
+        self.ell == other.ell && self.coo == other.coo
+    }
+}
+
+/// Bytes that the HYB arrays of `matrix` take with values of type `V`. Cannot overflow.
+pub(super) fn hyb_bytes<T: Real, V: Real>(matrix: &Csr<T>, split: HybSplit) -> u128 {
+    bytes_with_width::<T, V>(matrix, split.width::<T, V>(matrix))
+}
+
+fn bytes_with_width<T: Real, V>(matrix: &Csr<T>, width: usize) -> u128 {
+    let beyond = matrix.row_lengths().map(|length| length.saturating_sub(width)).sum();
+    ell_bytes::<V>(matrix.rows(), width) + coo_bytes::<V>(beyond)
+}
+
+impl<T: Real> Hyb<T> {
+    /// A matrix from its two parts. In parallel, O(entries of the COO part).
+    ///
+    /// # Errors
+    /// When the parts have different shapes, or one row has entries in the COO part though it has padding in the ELL
+    /// part.
+    pub fn try_new(ell: Ell<T>, coo: Coo<T>) -> Result<Self, Error> {
+        let fail = |reason| Err(Error::structure("HYB", reason));
+        let [rows, columns] = [ell.rows(), ell.columns()];
+        if [rows, columns] != [coo.rows(), coo.columns()] {
+            return fail(format!("parts of {rows} x {columns} and of {} x {}", coo.rows(), coo.columns()));
+        }
+        if let Some(last) = ell.width().checked_sub(1) {
+            let last_columns = &ell.column_indices()[last * ell.stride()..];
+            let padded = |&row: &u32| last_columns[row as usize] == PADDING;
+            if let Some(entry) = coo.row_indices().par_iter().position_first(padded) {
+                let row = coo.row_indices()[entry];
+                return fail(format!("entry {entry} of the COO part is in row {row}, whose ELL part is not full"));
+            }
+        }
+        Ok(Self { ell, coo })
+    }
+
+    /// The same matrix as `matrix`, in HYB. O(rows · width + nnz).
+    ///
+    /// # Errors
+    /// When the arrays would be larger than `limit` allows, or cannot be allocated.
+    pub fn try_from_csr(matrix: &Csr<T>, split: HybSplit, limit: FillLimit) -> Result<Self, Error> {
+        let width = split.width::<T, T>(matrix);
+        limit.check("HYB", bytes_with_width::<T, T>(matrix, width), matrix.bytes())?;
+        Ok(Self { ell: Ell::of_first_entries(matrix, width)?, coo: Coo::of_later_entries(matrix, width)? })
+    }
+
+    /// Whether `split` would cut the rows where they are. O(rows · width + nnz).
+    pub(super) fn is_split_by(&self, split: HybSplit) -> bool {
+        let mut lengths = vec![0; self.rows()];
+        self.for_each_entry(&mut |row, _, _| lengths[row] += 1);
+        let Ok(width) = split.width_of::<T, _>(&lengths);
+        width == self.ell.width()
+    }
+
+    /// Calls `visit` with row, column and value of each entry; a row's entries in the order that CSR has them.
+    pub(super) fn for_each_entry(&self, visit: &mut (impl FnMut(usize, u32, T) + ?Sized)) {
+        self.ell.for_each_entry(visit);
+        self.coo.for_each_entry(visit);
+    }
+
+    /// The same matrix in CSR. O(rows · width + nnz), in parallel; besides the two matrices it takes an offset a row.
+    pub fn into_csr(self) -> Csr<T> {
+        let Self { ell, coo } = &self;
+        let offsets = Offsets::from_lengths(row_lengths(coo.rows(), coo.row_indices()).into_iter());
+        collect_rows(ell.rows(), ell.columns(), |row| {
+            let later = offsets.get(row)..offsets.get(row + 1);
+            let entries = coo.column_indices()[later.clone()].iter().zip(&coo.values()[later]);
+            ell.row(row).chain(entries.map(|(&column, &value)| (column, value)))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format::Offsets;
+
+    /// A matrix with rows of the given lengths.
+    fn with_lengths(lengths: &[usize]) -> Csr<f64> {
+        let offsets = Offsets::from_lengths(lengths.iter().copied());
+        let stored = offsets.get(lengths.len());
+        Csr::try_new(lengths.len(), 1, offsets, vec![0; stored], vec![1.0; stored]).unwrap()
+    }
+
+    fn fraction(numerator: u32, denominator: u32) -> Fraction {
+        Fraction::new(numerator, NonZeroU32::new(denominator).unwrap())
+    }
+
+    fn width(lengths: &[usize], split: HybSplit) -> usize {
+        split.width::<f64, f64>(&with_lengths(lengths))
+    }
+
+    #[test]
+    fn quantiles_are_those_of_the_definition() {
+        let lengths = [5, 1, 9, 1, 3, 0, 7];
+        for numerator in 0..=14 {
+            // min { t : x < part of the rows that are not longer than t }, with x = numerator / 14.
+            let not_longer = |t| 2 * lengths.iter().filter(|&&length| length <= t).count() as u32;
+            let expected = (0..=9).find(|&t| numerator < not_longer(t)).unwrap_or(9);
+            assert_eq!(width(&lengths, HybSplit::ImbalanceLimit(fraction(numerator, 14))), expected, "{numerator}");
+        }
+        assert_eq!(width(&lengths, HybSplit::ImbalanceLimit(fraction(3, 2))), 9);
+        assert_eq!(width(&[], HybSplit::IMBALANCE_LIMIT), 0);
+    }
+
+    #[test]
+    fn the_default_is_the_smallest_of_all_widths() {
+        for lengths in [&[5, 1, 9, 1, 3, 0, 7, 2][..], &[4; 20], &[0; 9], &[1, 1, 1, 50], &[], &[3, 4, 4, 5, 6, 30, 31]]
+        {
+            let matrix = with_lengths(lengths);
+            // Strides are rounded up; the rule is about rows and their places alone.
+            let bytes = |width: usize, value: usize| {
+                let beyond: usize = lengths.iter().map(|length| length.saturating_sub(width)).sum();
+                lengths.len() * width * (value + 4) + beyond * (value + 8)
+            };
+            let smallest = |value| (0..=60).map(|width| bytes(width, value)).min().unwrap();
+            let chosen = HybSplit::SmallestStorage.width::<f64, f64>(&matrix);
+            assert_eq!(bytes(chosen, 8), smallest(8), "{lengths:?}");
+            let chosen = HybSplit::SmallestStorage.width::<f64, f32>(&matrix);
+            assert_eq!(bytes(chosen, 4), smallest(4), "{lengths:?}");
+        }
+        let quarter = HybSplit::ImbalanceLimit(fraction(1, 4));
+        let lengths: Vec<usize> = (0..100).collect();
+        assert_eq!((width(&lengths, HybSplit::SmallestStorage), width(&lengths, quarter)), (25, 25));
+        assert_eq!(HybSplit::SmallestStorage.width::<f64, f32>(&with_lengths(&lengths)), 33);
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "30,000 rows")]
+    fn bell_and_garland_count_rows() {
+        let with = |long, rows| {
+            let lengths: Vec<usize> = (0..rows).map(|row| if row < long { 7 } else { 2 }).collect();
+            width(&lengths, HybSplit::BellGarland)
+        };
+        // Below 4096 rows nothing is worth a column of places.
+        assert_eq!(with(4095, 4095), 0);
+        assert_eq!(with(4096, 4096), 7);
+        assert_eq!(with(4095, 4096), 2);
+        // From 3 * 4096 rows on, a third of the rows counts, rounded up.
+        assert_eq!((with(4096, 12_288), with(4096, 12_289), with(4097, 12_289)), (7, 2, 7));
+        assert_eq!((with(9999, 30_000), with(10_000, 30_000)), (2, 7));
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "30,000 rows")]
+    fn limits_bound_the_width() {
+        let lengths = [&[3; 3000][..], &[40; 1000]].concat();
+        assert_eq!(width(&lengths, HybSplit::COLUMN_LIMIT), 16);
+        assert_eq!(width(&[3, 2], HybSplit::COLUMN_LIMIT), 3);
+        assert_eq!(width(&lengths, HybSplit::ColumnLimit(0)), 0);
+        assert_eq!(width(&lengths, HybSplit::IMBALANCE_LIMIT), 40);
+        // A ten-thousandth of 4000 rows is none.
+        assert_eq!(width(&lengths, HybSplit::IMBALANCE_BOUNDED), 0);
+        assert_eq!(width(&[5; 30_000], HybSplit::IMBALANCE_BOUNDED), 3);
+        assert_eq!(width(&lengths, HybSplit::Automatic), 3);
+        assert_eq!(width(&[9; 4000], HybSplit::Automatic), 4);
+    }
+
+    #[test]
+    fn rows_are_cut_at_the_width() {
+        let columns = vec![4, 0, 2, 1, 3, 3];
+        let matrix = Csr::try_new(3, 5, vec![0u32, 4, 5, 6], columns, vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0]).unwrap();
+        let hyb = Hyb::try_from_csr(&matrix, HybSplit::ColumnLimit(2), FillLimit::default()).unwrap();
+        assert_eq!((hyb.ell().width(), hyb.ell().nnz(), hyb.nnz()), (2, 4, 6));
+        assert!(hyb.ell().row(0).eq([(4, 1.0), (0, 2.0)]));
+        assert_eq!((&hyb.coo().row_indices()[..], &hyb.coo().column_indices()[..]), (&[0, 0][..], &[2, 1][..]));
+        assert_eq!(hyb.into_csr(), matrix);
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "100,000 rows")]
+    fn padding_beyond_the_limit_is_refused() {
+        let lengths = [&[0; 100_000][..], &[1000; 1]].concat();
+        let matrix = with_lengths(&lengths);
+        let all_in_ell = HybSplit::ImbalanceLimit(fraction(1, 1));
+        let error = Hyb::try_from_csr(&matrix, all_in_ell, FillLimit::default()).map(|_| ()).unwrap_err();
+        let predicted = hyb_bytes::<f64, f64>(&matrix, all_in_ell);
+        assert!(matches!(error, Error::Fill { format: "HYB", predicted: p, .. } if p == predicted), "{error}");
+    }
+}

@@ -1,0 +1,30 @@
+//! HYB: the ELL part, then the COO part on top of it.
+
+use cuda_std::launch::Launch;
+
+use crate::device::Device;
+use crate::error::Error;
+use crate::format::Hyb;
+use crate::format::{coo, ell};
+use crate::memory::Memory;
+use crate::real::Real;
+use crate::spmv::{HostOperands, Room, Vectors};
+
+pub(crate) fn hyb<T: Real, M: Memory>(
+    matrix: &Hyb<T, M>,
+    vectors: Vectors<T>,
+    room: &mut Room<'_, T, M>,
+    device: &Device,
+) -> Result<Vec<Launch>, Error> {
+    let mut launches = vec![ell::product::ell(matrix.ell(), vectors, device)];
+    launches.extend(coo::product::add_product(matrix.coo(), vectors, room, device)?);
+    Ok(launches)
+}
+
+pub(crate) fn multiply_on_cpu<T: Real>(matrix: &Hyb<T>, operands: HostOperands<'_, T>) {
+    let HostOperands { alpha, x, beta, y } = operands;
+    ell::product::multiply_on_cpu(matrix.ell(), HostOperands { alpha, x, beta, y: &mut *y });
+    if matrix.coo().nnz() > 0 {
+        coo::product::multiply_on_cpu(matrix.coo(), HostOperands { alpha, x, beta: T::ONE, y });
+    }
+}

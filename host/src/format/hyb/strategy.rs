@@ -1,0 +1,125 @@
+//! HYB: the ELL part, then the COO part on top of it.
+
+use cuda_std::launch::Launch;
+
+use super::product;
+use super::{HybSplit, hyb_bytes};
+use crate::device::Device;
+use crate::error::Error;
+use crate::executor::operation::KernelExecutor;
+use crate::format::storage::ArraySource;
+use crate::format::strategy::{self, HostStorage, Storage};
+use crate::format::{Coo, Csr, Ell, FillLimit, Hyb};
+use crate::memory::Memory;
+use crate::real::Real;
+use crate::spmv::{HostOperands, Room, Vectors};
+
+/// HYB: the ELL part, then the COO part on top of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Strategy(pub HybSplit);
+
+impl strategy::Strategy for Strategy {
+    type Matrix<T: Real, M: Memory> = Hyb<T, M>;
+
+    const ALL: &'static [Self] = &[
+        Self(HybSplit::SmallestStorage),
+        Self(HybSplit::BellGarland),
+        Self(HybSplit::COLUMN_LIMIT),
+        Self(HybSplit::IMBALANCE_LIMIT),
+        Self(HybSplit::IMBALANCE_BOUNDED),
+        Self(HybSplit::Automatic),
+    ];
+
+    const STANDARD: &'static [Self] = &[Self(HybSplit::SmallestStorage)];
+
+    fn name(self) -> &'static str {
+        match self.0 {
+            HybSplit::SmallestStorage => "hyb",
+            HybSplit::BellGarland => "hyb-bell-garland",
+            HybSplit::ColumnLimit(_) => "hyb-column-limit",
+            HybSplit::ImbalanceLimit(_) => "hyb-imbalance-limit",
+            HybSplit::ImbalanceBounded { .. } => "hyb-imbalance-bounded",
+            HybSplit::Automatic => "hyb-automatic",
+        }
+    }
+
+    fn storage(self) -> &'static str {
+        match self.0 {
+            HybSplit::SmallestStorage => "HYB",
+            HybSplit::BellGarland => "HYB, Bell-Garland",
+            HybSplit::ColumnLimit(_) => "HYB, column limit",
+            HybSplit::ImbalanceLimit(_) => "HYB, imbalance limit",
+            HybSplit::ImbalanceBounded { .. } => "HYB, imbalance-bounded",
+            HybSplit::Automatic => "HYB, automatic",
+        }
+    }
+
+    fn longest_chain(self, length: usize) -> usize {
+        crate::format::coo::product::longest_chain(length)
+    }
+
+    fn bytes<T: Real, V: Real>(self, matrix: &Csr<T>) -> u128 {
+        hyb_bytes::<T, V>(matrix, self.0)
+    }
+
+    fn convert<T: Real>(self, matrix: Csr<T>, limit: FillLimit) -> Result<Hyb<T>, Error> {
+        Hyb::try_from_csr(&matrix, self.0, limit)
+    }
+
+    fn convert_by_kernels<T: Real, K: KernelExecutor>(
+        self,
+        executor: &K,
+        matrix: Csr<T, K::Memory>,
+        limit: FillLimit,
+    ) -> Result<Hyb<T, K::Memory>, Error> {
+        super::by_kernels::from_csr(executor, &matrix, self.0, limit)
+    }
+
+    fn is_chosen_for<T: Real>(self, matrix: &Hyb<T>) -> bool {
+        matrix.is_split_by(self.0)
+    }
+
+    fn launches<T: Real, M: Memory>(
+        self,
+        matrix: &Hyb<T, M>,
+        vectors: Vectors<T>,
+        room: &mut Room<'_, T, M>,
+        device: &Device,
+    ) -> Result<Vec<Launch>, Error> {
+        product::hyb(matrix, vectors, room, device)
+    }
+
+    fn multiply_on_cpu<T: Real>(self, matrix: &Hyb<T>, operands: HostOperands<'_, T>) {
+        product::multiply_on_cpu(matrix, operands);
+    }
+}
+
+impl<T: Real, M: Memory> Storage<T, M> for Hyb<T, M> {
+    const CONTAINER_NAME: &'static str = "HYB";
+
+    fn bytes_moved(&self) -> u128 {
+        self.bytes()
+    }
+
+    fn into_csr_by_kernels<K: KernelExecutor<Memory = M>>(self, executor: &K) -> Result<Csr<T, M>, Error> {
+        super::by_kernels::into_csr(executor, self)
+    }
+}
+
+impl<T: Real> HostStorage<T> for Hyb<T> {
+    fn for_each_entry(&self, visit: &mut dyn FnMut(usize, u32, T)) {
+        Hyb::for_each_entry(self, visit);
+    }
+
+    fn into_csr(self) -> Csr<T> {
+        Hyb::into_csr(self)
+    }
+
+    fn read<S: ArraySource<T>>(rows: usize, columns: usize, source: &mut S) -> Result<Self, String> {
+        source.part("ell.");
+        let ell = <Ell<T> as HostStorage<T>>::read(rows, columns, source)?;
+        source.part("coo.");
+        let coo = <Coo<T> as HostStorage<T>>::read(rows, columns, source)?;
+        Self::try_new(ell, coo).map_err(|error| error.to_string())
+    }
+}

@@ -1,0 +1,365 @@
+//! Sliced ELLPACK with columns of 16 bits: what a place takes is a value and two bytes.
+
+#[allow(unsafe_code, reason = "it launches kernels")]
+pub(crate) mod by_kernels;
+mod costs;
+pub(crate) mod product;
+pub(crate) mod strategy;
+pub(crate) mod widening;
+
+use std::array::from_fn;
+use std::ops::Range;
+
+use gpu_kernels::sell_16::{NO_ENTRY, SLICE_ROWS};
+use rayon::prelude::*;
+
+use crate::error::{Error, check_length};
+use crate::format::check::{check_offsets, count_parts};
+use crate::format::rows::collect_rows;
+use crate::format::storage::{same_bits, storage};
+use crate::format::{Csr, FillLimit, check_shape};
+use crate::real::Real;
+
+pub use by_kernels::{from_csr, into_csr};
+pub(crate) use strategy::Strategy;
+
+/// Rows of a slice.
+pub(crate) const ROWS: usize = SLICE_ROWS as usize;
+
+/// Words of a column of places, each with the offsets of two rows.
+const WORDS: usize = ROWS / 2;
+
+/// The most entries of a row: 64 such rows have less than 2^32.
+const LONGEST_ROW: usize = u32::MAX as usize / ROWS;
+
+storage! {
+    /// A sparse matrix in SELL-16 format: slices of 64 rows each, in ELLPACK of their own width, where a place has the
+    /// 16-bit offset of its column from the smallest column at the same place of any row of the slice. A row's entries
+    /// are in the order that CSR has them; where the next columns of the rows are 65,535 apart or more, those that are
+    /// too far from the smallest wait for the next place, and have padding. So any place may be padding.
+    ///
+    /// Of a column of places, the word and the two values of lane l are those of the slice's rows l and l + 32.
+    pub struct Sell16 {
+        parameters {}
+        offsets {}
+        arrays {
+            /// The widths of all slices before each slice, added up, and the sum of all: slices + 1 numbers.
+            slice_begins: u64,
+            /// The smallest column of the entries of each column of places.
+            bases: u32,
+            /// Two offsets from the base for each of the 32 lanes of each column of places: that of row l in the lower half,
+            /// that of row l + 32 in the upper one; [`NO_ENTRY`] where there is no entry.
+            column_offsets: u32,
+            /// The values of the same rows, for each lane of each column of places; 0 where there is no entry.
+            values: T,
+        }
+    }
+}
+
+/// Bytes that the SELL-16 arrays take for so many rows, and so many columns of places in all slices.
+pub(crate) fn sell_16_bytes<T>(rows: usize, width: u128) -> u128 {
+    let column = 4 * (1 + WORDS) + ROWS * size_of::<T>();
+    width * column as u128 + 8 * (rows.div_ceil(ROWS) as u128 + 1)
+}
+
+/// Checks that no row is too long for a slice's width to have 32 bits.
+pub(crate) fn check_row_length(longest_row: usize) -> Result<(), Error> {
+    if longest_row > LONGEST_ROW {
+        let (value, limit) = (longest_row as u128, LONGEST_ROW as u128);
+        return Err(Error::TooLarge { what: "number of entries of a row", value, limit });
+    }
+    Ok(())
+}
+
+/// Bytes that the SELL-16 arrays of `matrix` take with values of `V`. In parallel, O(nnz) where rows go through near
+/// columns together, at most 64 times that.
+pub(super) fn predicted_bytes<T: Real, V>(matrix: &Csr<T>) -> u128 {
+    let width =
+        (0..matrix.rows().div_ceil(ROWS)).into_par_iter().map(|slice| sell_16_width(matrix, slice) as u128).sum();
+    sell_16_bytes::<V>(matrix.rows(), width)
+}
+
+/// The number of places of each row of a slice.
+pub(crate) fn sell_16_width<T: Real>(matrix: &Csr<T>, slice: usize) -> usize {
+    let mut width = 0;
+    for_each_place(matrix, slice, |_, _| width += 1);
+    width
+}
+
+/// Calls `visit` with the base of each column of places of a slice, and the entry that each row has there; none is
+/// `usize::MAX`.
+fn for_each_place<T: Real>(matrix: &Csr<T>, slice: usize, mut visit: impl FnMut(u32, &[usize; ROWS])) {
+    let first = slice * ROWS;
+    let columns = matrix.column_indices();
+    let mut rows: [Range<usize>; ROWS] =
+        from_fn(|row| if first + row < matrix.rows() { matrix.range(first + row) } else { 0..0 });
+    let column_of = |row: &Range<usize>| if row.is_empty() { u32::MAX } else { columns[row.start] };
+    let mut next = rows.each_ref().map(column_of);
+    loop {
+        let base = next.iter().copied().min().unwrap_or(u32::MAX);
+        if base == u32::MAX {
+            return;
+        }
+        let mut entries = [usize::MAX; ROWS];
+        for ((row, next), entry) in rows.iter_mut().zip(&mut next).zip(&mut entries) {
+            if *next != u32::MAX && *next - base < NO_ENTRY {
+                *entry = row.start;
+                row.start += 1;
+                *next = column_of(row);
+            }
+        }
+        visit(base, &entries);
+    }
+}
+
+/// The word and the half of it where a row of a slice has its offset; and its value has this number among those of
+/// a column of places.
+fn lane_of(row: usize) -> (usize, usize) {
+    (row % WORDS, row / WORDS)
+}
+
+impl<T: Real> Sell16<T> {
+    /// A matrix from its arrays. In parallel, O(places).
+    ///
+    /// # Errors
+    /// When an array has not the length that the others and the shape ask for, a column of places is without an entry
+    /// at its base, a column is not below `columns`, what is no row has an entry, or padding has a value.
+    pub fn try_new(
+        rows: usize,
+        columns: usize,
+        slice_begins: Vec<u64>,
+        bases: Vec<u32>,
+        column_offsets: Vec<u32>,
+        values: Vec<T>,
+    ) -> Result<Self, Error> {
+        check_shape(rows, columns)?;
+        let slices = rows.div_ceil(ROWS);
+        check_offsets("SELL-16", "slice", &slice_begins, slices, bases.len())?;
+        check_length("column_offsets", column_offsets.len(), bases.len().saturating_mul(WORDS))?;
+        check_length("values", values.len(), bases.len().saturating_mul(ROWS))?;
+        let mut matrix = Self { rows, columns, stored: 0, slice_begins, bases, column_offsets, values };
+        matrix.stored = count_parts("SELL-16", slices, |slice| {
+            let first_row = slice * ROWS;
+            let [begin, end] = [matrix.slice_begins[slice], matrix.slice_begins[slice + 1]].map(|begin| begin as usize);
+            if end - begin > u32::MAX as usize {
+                return Err(format!("slice {slice} is {} places wide, expected at most {}", end - begin, u32::MAX));
+            }
+            let mut entries = 0;
+            for place in begin..end {
+                let mut at_base = false;
+                for row in 0..ROWS {
+                    let name = || format!("place {} of row {}", place - begin, first_row + row);
+                    let (offset, value) = matrix.at(place, row);
+                    let column = u64::from(matrix.bases[place]) + u64::from(offset);
+                    if offset == NO_ENTRY {
+                        if !same_bits(&[value], &[T::ZERO]) {
+                            return Err(format!("{} has no entry but the value {value}, expected 0", name()));
+                        }
+                    } else if first_row + row >= rows {
+                        return Err(format!("{} has an entry, and there are only {rows}", name()));
+                    } else if column >= columns as u64 {
+                        return Err(format!("{} is in column {column} of {columns}", name()));
+                    } else {
+                        entries += 1;
+                        at_base |= offset == 0;
+                    }
+                }
+                if !at_base {
+                    return Err(format!("place {} of slice {slice} has no entry at its base", place - begin));
+                }
+            }
+            Ok(entries)
+        })?;
+        Ok(matrix)
+    }
+
+    /// The same matrix as `matrix`, in SELL-16. In parallel, O(places).
+    ///
+    /// # Errors
+    /// When a row has 2^26 entries or more, or when the arrays would be larger than `limit` allows or cannot be
+    /// allocated; they are not allocated then.
+    pub fn try_from_csr(matrix: &Csr<T>, limit: FillLimit) -> Result<Self, Error> {
+        check_row_length(matrix.longest_row())?;
+        let slices = matrix.rows().div_ceil(ROWS);
+        let mut slice_begins = vec![0u64; slices + 1];
+        let widths = slice_begins[1..].par_iter_mut().enumerate();
+        widths.for_each(|(slice, width)| *width = sell_16_width(matrix, slice) as u64);
+        let mut width = 0u64;
+        for end in &mut slice_begins {
+            width += *end;
+            *end = width;
+        }
+        let bytes = sell_16_bytes::<T>(matrix.rows(), width.into());
+        limit.check("SELL-16", bytes, matrix.bytes())?;
+        let out_of_memory = || Error::OutOfMemory { what: "a SELL-16 matrix", bytes };
+        let width = usize::try_from(width).ok().filter(|width| width.checked_mul(ROWS).is_some());
+        let width = width.ok_or_else(out_of_memory)?;
+        let (mut bases, mut column_offsets, mut values) = (Vec::new(), Vec::new(), Vec::new());
+        bases.try_reserve_exact(width).map_err(|_| out_of_memory())?;
+        column_offsets.try_reserve_exact(width * WORDS).map_err(|_| out_of_memory())?;
+        values.try_reserve_exact(width * ROWS).map_err(|_| out_of_memory())?;
+        bases.resize(width, 0u32);
+        column_offsets.resize(width * WORDS, 0u32);
+        values.resize(width * ROWS, T::ZERO);
+        let (mut bases_left, mut offsets_left, mut values_left) =
+            (&mut bases[..], &mut column_offsets[..], &mut values[..]);
+        let mut parts = Vec::with_capacity(slices);
+        for ends in slice_begins.windows(2) {
+            let width = (ends[1] - ends[0]) as usize;
+            let (of_slice, rest) = bases_left.split_at_mut(width);
+            bases_left = rest;
+            let (offsets_of_slice, rest) = offsets_left.split_at_mut(width * WORDS);
+            offsets_left = rest;
+            let (values_of_slice, rest) = values_left.split_at_mut(width * ROWS);
+            values_left = rest;
+            parts.push((of_slice, offsets_of_slice, values_of_slice));
+        }
+        parts.into_par_iter().enumerate().for_each(|(slice, (bases, offsets, values))| {
+            let words_and_values = offsets.chunks_exact_mut(WORDS).zip(values.chunks_exact_mut(ROWS));
+            let mut places = bases.iter_mut().zip(words_and_values);
+            for_each_place(matrix, slice, |base, entries| {
+                let Some((base_of_place, (words, values))) = places.next() else { return };
+                *base_of_place = base;
+                for (row, &entry) in entries.iter().enumerate() {
+                    let (word, half) = lane_of(row);
+                    let column = matrix.column_indices().get(entry);
+                    words[word] |= column.map_or(NO_ENTRY, |column| column - base) << (16 * half);
+                    values[2 * word + half] = matrix.values().get(entry).copied().unwrap_or(T::ZERO);
+                }
+            });
+        });
+        let (rows, columns, stored) = (matrix.rows(), matrix.columns(), matrix.nnz());
+        Ok(Self { rows, columns, stored, slice_begins, bases, column_offsets, values })
+    }
+
+    /// The offset, or [`NO_ENTRY`], and the value of a row of a slice in a column of places.
+    fn at(&self, place: usize, row: usize) -> (u32, T) {
+        let (word, half) = lane_of(row);
+        let word = place * WORDS + word;
+        (self.column_offsets[word] >> (16 * half) & NO_ENTRY, self.values[2 * word + half])
+    }
+
+    /// The columns of places of a slice.
+    pub(crate) fn places_of(&self, slice: usize) -> Range<usize> {
+        self.slice_begins[slice] as usize..self.slice_begins[slice + 1] as usize
+    }
+
+    /// The entries of a row, as column and value.
+    ///
+    /// # Panics
+    /// When `row` is not below [`rows`](Self::rows).
+    pub fn row(&self, row: usize) -> impl Iterator<Item = (u32, T)> + '_ {
+        self.places_of(row / ROWS).filter_map(move |place| {
+            let (offset, value) = self.at(place, row % ROWS);
+            (offset != NO_ENTRY).then(|| (self.bases[place] + offset, value))
+        })
+    }
+
+    /// The same matrix in CSR. In parallel, O(places).
+    pub fn to_csr(&self) -> Csr<T> {
+        collect_rows(self.rows, self.columns, |row| self.row(row))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format::Matrix;
+
+    const UNLIMITED: FillLimit = FillLimit { times_csr: f64::INFINITY };
+
+    /// A matrix with the given columns in its rows; the values tell which entry it is.
+    fn with_columns(width: usize, rows: &[&[u32]]) -> Csr<f64> {
+        let offsets = crate::format::Offsets::from_lengths(rows.iter().map(|row| row.len()));
+        let values = (1..=rows.iter().map(|row| row.len()).sum()).map(|entry: usize| entry as f64).collect();
+        Csr::try_new(rows.len(), width, offsets, rows.concat(), values).unwrap()
+    }
+
+    /// The offsets of some rows of the first slice, place by place.
+    fn offsets(matrix: &Sell16<f64>, rows: &[usize]) -> Vec<Vec<u32>> {
+        matrix.places_of(0).map(|place| rows.iter().map(|&row| matrix.at(place, row).0).collect()).collect()
+    }
+
+    #[test]
+    fn rows_whose_columns_are_near_share_a_base() {
+        let mut rows: Vec<&[u32]> = vec![&[]; 70];
+        (rows[0], rows[1], rows[33], rows[69]) = (&[5, 9], &[7], &[6, 6, 3], &[1]);
+        let matrix = with_columns(10, &rows);
+        let sell = Sell16::try_from_csr(&matrix, UNLIMITED).unwrap();
+        assert_eq!((sell.slice_begins(), sell.bases()), (&vec![0, 3, 4], &vec![5, 6, 3, 1]));
+        assert_eq!(offsets(&sell, &[0, 1, 33]), [[0, 2, 1], [3, NO_ENTRY, 0], [NO_ENTRY, NO_ENTRY, 0]]);
+        // Rows 1 and 33 share a word, and the first is in its lower half.
+        assert_eq!((sell.column_offsets()[1], &sell.values()[2..4]), (0x0001_0002, &[3.0, 4.0][..]));
+        assert_eq!(sell.bytes(), 4 * (4 + 128 + 512) + 3 * 8);
+        // Every place is there, and what a product moves are the arrays, x and y.
+        assert_eq!(sell.places(), 64 * sell.bases().len());
+        let needed = Matrix::from(sell.clone()).bytes_needed();
+        assert_eq!(needed, sell.bytes() + 8 * (70 + 10));
+        assert_eq!(sell.to_csr(), matrix);
+    }
+
+    #[test]
+    fn rows_that_are_too_far_from_the_base_wait() {
+        let far = 65_535;
+        let matrix = with_columns(300_000, &[&[0, far], &[far - 1, 2 * far], &[far, far + 1], &[200_000]]);
+        let sell = Sell16::try_from_csr(&matrix, UNLIMITED).unwrap();
+        assert_eq!(sell.bases(), &[0, far, far + 1, 200_000]);
+        let expected = [
+            [0, far - 1, NO_ENTRY, NO_ENTRY],
+            [0, NO_ENTRY, 0, NO_ENTRY],
+            [NO_ENTRY, far - 1, 0, NO_ENTRY],
+            [NO_ENTRY, NO_ENTRY, NO_ENTRY, 0],
+        ];
+        assert_eq!(offsets(&sell, &[0, 1, 2, 3]), expected);
+        assert_eq!(sell.to_csr(), matrix);
+        assert_eq!(predicted_bytes::<_, f64>(&matrix), sell.bytes());
+    }
+
+    #[test]
+    fn a_stencil_whose_planes_are_far_apart_has_no_padding_of_its_own() {
+        // Seven points on a grid of 300 x 300: some rows lack a neighbour, and wait where it would be.
+        let columns = |row: i64| -> Vec<u32> {
+            let all = [-90_000, -300, -1, 0, 1, 300, 90_000].map(|step| row + step);
+            let near = |&column: &i64| (column - row).abs() != 1 || column / 300 == row / 300;
+            all.iter().filter(|column| near(column)).map(|&column| column as u32).collect()
+        };
+        let rows: Vec<_> = (90_200..90_264).map(columns).chain((90_280..90_344).map(columns)).collect();
+        let rows: Vec<&[u32]> = rows.iter().map(|row| &row[..]).collect();
+        let sell = Sell16::try_from_csr(&with_columns(200_000, &rows), UNLIMITED).unwrap();
+        assert_eq!(sell.slice_begins(), &[0, 7, 14]);
+    }
+
+    #[test]
+    fn arrays_that_contradict_each_other_are_refused() {
+        let arrays = |bases: &[u32], change: Option<(usize, u32)>, value: f64| {
+            let mut words = vec![0xFFFF_FFFF; 32 * bases.len()];
+            words[0] = 0xFFFF_0000;
+            if let Some((word, offsets)) = change {
+                words[word] = offsets;
+            }
+            let mut values = vec![0.0; 64 * bases.len()];
+            values[1] = value;
+            Sell16::try_new(3, 10, vec![0, bases.len() as u64], bases.to_vec(), words, values)
+        };
+        assert_eq!(arrays(&[9], None, 0.0).unwrap().nnz(), 1);
+        for (matrix, message) in [
+            (arrays(&[10], None, 0.0), "place 0 of row 0 is in column 10 of 10"),
+            (arrays(&[9], Some((1, 0xFFFF_0001)), 0.0), "place 0 of row 1 is in column 10 of 10"),
+            (arrays(&[9], Some((3, 0xFFFF_0000)), 0.0), "place 0 of row 3 has an entry, and there are only 3"),
+            (arrays(&[9], Some((0, 0x0000_FFFF)), 0.0), "place 0 of row 32 has an entry, and there are only 3"),
+            (arrays(&[9], None, 2.0), "place 0 of row 32 has no entry but the value 2, expected 0"),
+            (arrays(&[8], Some((0, 0xFFFF_0001)), 0.0), "place 0 of slice 0 has no entry at its base"),
+        ] {
+            assert_eq!(matrix.map(|_| ()).unwrap_err().to_string(), format!("SELL-16 matrix: {message}"));
+        }
+        let error = Sell16::try_new(3, 10, vec![0, 1], vec![0], vec![0; 31], vec![0.0; 64]).map(|_| ()).unwrap_err();
+        assert_eq!(error.to_string(), "column_offsets has length 31, expected 32");
+    }
+
+    #[test]
+    fn a_row_of_too_many_entries_is_refused() {
+        assert!(check_row_length((1 << 26) - 1).is_ok());
+        let error = check_row_length(1 << 26).unwrap_err();
+        assert_eq!(error.to_string(), "number of entries of a row is 67108864, and the limit is 67108863");
+    }
+}

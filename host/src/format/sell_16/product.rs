@@ -1,0 +1,58 @@
+//! SELL-16: a warp a slice.
+
+use cuda_std::launch::Launch;
+use gpu_kernels::sell_16::{self, NO_ENTRY};
+use rayon::prelude::*;
+
+use super::ROWS as SLICE_ROWS;
+use crate::device::Device;
+use crate::format::Sell16;
+use crate::memory::{Buffer, Memory};
+use crate::real::Real;
+use crate::spmv::{HostOperands, Vectors, update};
+
+/// Rows whose sums and values are side by side.
+const LANES: usize = SLICE_ROWS / 2;
+
+/// Slices that a CPU thread takes at a time, at least.
+const SLICES_AT_ONCE: usize = 16;
+
+pub(crate) fn sell_16<T: Real, M: Memory>(matrix: &Sell16<T, M>, vectors: Vectors<T>, device: &Device) -> Launch {
+    let kernel = sell_16::Sell16 {
+        rows: matrix.rows() as u32,
+        slice_begins: matrix.slice_begins().global(),
+        bases: matrix.bases().global(),
+        column_offsets: matrix.column_offsets().global(),
+        values: matrix.values().global(),
+        alpha: vectors.alpha,
+        x: vectors.x,
+        beta: vectors.beta,
+        y: vectors.y,
+    };
+    let lanes = matrix.rows().div_ceil(SLICE_ROWS) * LANES;
+    // A warp for each slice: as persistent warps they would end at different times, and those of the last blocks alone.
+    Launch::new(device.grid_of(lanes as u64), kernel)
+}
+
+pub(crate) fn multiply_on_cpu<T: Real>(matrix: &Sell16<T>, operands: HostOperands<'_, T>) {
+    let HostOperands { alpha, x, beta, y } = operands;
+    y.par_chunks_mut(SLICE_ROWS).with_min_len(SLICES_AT_ONCE).enumerate().for_each(|(slice, y)| {
+        let mut sums = [[T::ZERO; 2]; LANES];
+        for place in matrix.places_of(slice) {
+            let base = matrix.bases()[place] as usize;
+            let words = &matrix.column_offsets()[place * LANES..][..LANES];
+            let values = matrix.values()[place * SLICE_ROWS..][..SLICE_ROWS].chunks_exact(2);
+            for ((sums, &word), values) in sums.iter_mut().zip(words).zip(values) {
+                for (half, sum) in sums.iter_mut().enumerate() {
+                    let offset = word >> (16 * half) & NO_ENTRY;
+                    if offset != NO_ENTRY {
+                        *sum = *sum + values[half] * x[base + offset as usize];
+                    }
+                }
+            }
+        }
+        for (row, y) in y.iter_mut().enumerate() {
+            update(y, alpha, sums[row % LANES][row / LANES], beta);
+        }
+    });
+}

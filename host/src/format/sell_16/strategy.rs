@@ -1,0 +1,100 @@
+//! SELL-16: a warp a slice.
+
+use cuda_std::launch::Launch;
+
+use super::predicted_bytes;
+use super::product;
+use crate::device::Device;
+use crate::error::Error;
+use crate::executor::operation::KernelExecutor;
+use crate::format::storage::ArraySource;
+use crate::format::strategy::{self, HostStorage, Storage};
+use crate::format::{Csr, FillLimit, Sell16};
+use crate::memory::Memory;
+use crate::real::Real;
+use crate::spmv::{HostOperands, Room, Vectors};
+
+/// SELL-16: a warp a slice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Strategy;
+
+impl strategy::Strategy for Strategy {
+    type Matrix<T: Real, M: Memory> = Sell16<T, M>;
+
+    const ALL: &'static [Self] = &[Self];
+
+    const STANDARD: &'static [Self] = Self::ALL;
+
+    fn name(self) -> &'static str {
+        "sell-16"
+    }
+
+    fn storage(self) -> &'static str {
+        "SELL-16"
+    }
+
+    fn longest_chain(self, length: usize) -> usize {
+        length
+    }
+
+    fn bytes<T: Real, V: Real>(self, matrix: &Csr<T>) -> u128 {
+        predicted_bytes::<T, V>(matrix)
+    }
+
+    fn convert<T: Real>(self, matrix: Csr<T>, limit: FillLimit) -> Result<Sell16<T>, Error> {
+        Sell16::try_from_csr(&matrix, limit)
+    }
+
+    fn convert_by_kernels<T: Real, K: KernelExecutor>(
+        self,
+        executor: &K,
+        matrix: Csr<T, K::Memory>,
+        limit: FillLimit,
+    ) -> Result<Sell16<T, K::Memory>, Error> {
+        super::by_kernels::from_csr(executor, &matrix, limit)
+    }
+
+    fn launches<T: Real, M: Memory>(
+        self,
+        matrix: &Sell16<T, M>,
+        vectors: Vectors<T>,
+        _: &mut Room<'_, T, M>,
+        device: &Device,
+    ) -> Result<Vec<Launch>, Error> {
+        Ok(vec![product::sell_16(matrix, vectors, device)])
+    }
+
+    fn multiply_on_cpu<T: Real>(self, matrix: &Sell16<T>, operands: HostOperands<'_, T>) {
+        product::multiply_on_cpu(matrix, operands);
+    }
+}
+
+impl<T: Real, M: Memory> Storage<T, M> for Sell16<T, M> {
+    const CONTAINER_NAME: &'static str = "SELL-16";
+
+    fn bytes_moved(&self) -> u128 {
+        self.bytes()
+    }
+
+    fn into_csr_by_kernels<K: KernelExecutor<Memory = M>>(self, executor: &K) -> Result<Csr<T, M>, Error> {
+        super::by_kernels::into_csr(executor, self)
+    }
+}
+
+impl<T: Real> HostStorage<T> for Sell16<T> {
+    fn for_each_entry(&self, visit: &mut dyn FnMut(usize, u32, T)) {
+        for row in 0..self.rows() {
+            self.row(row).for_each(|(column, value)| visit(row, column, value));
+        }
+    }
+
+    fn into_csr(self) -> Csr<T> {
+        self.to_csr()
+    }
+
+    fn read<S: ArraySource<T>>(rows: usize, columns: usize, source: &mut S) -> Result<Self, String> {
+        let (begins, bases) = (source.elements("slice_begins")?, source.elements("bases")?);
+        Self::try_new(rows, columns, begins, bases, source.elements("column_offsets")?, source.values()?)
+            .map_err(|error| error.to_string())
+    }
+}

@@ -1,0 +1,87 @@
+//! How much wider slices are where the entries at one place must be near each other.
+
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use super::{ROWS as SLICE_ROWS, sell_16_width};
+use crate::format::Csr;
+use crate::real::Real;
+use crate::select::sample::{Sampling, sample};
+
+/// The slices of SELL-16 against those of SELL-P with as many rows, which are as wide as their longest row.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Widening {
+    /// How many times as wide they are together; at least 1.
+    pub ratio: f64,
+    /// Whether all slices were looked at.
+    pub exact: bool,
+}
+
+impl Default for Widening {
+    /// Where nothing is known: no row shares a place with another.
+    fn default() -> Self {
+        Self { ratio: SLICE_ROWS as f64, exact: false }
+    }
+}
+
+impl Widening {
+    /// Looks at some of the slices.
+    pub(crate) fn new<T: Real>(matrix: &Csr<T>, sampling: Sampling) -> Self {
+        let slices = matrix.rows().div_ceil(SLICE_ROWS);
+        let looked_at: Vec<_> = sample(slices, matrix.nnz(), sampling).collect();
+        let widths = |&slice: &usize| {
+            let rows = slice * SLICE_ROWS..matrix.rows().min((slice + 1) * SLICE_ROWS);
+            let longest = rows.map(|row| matrix.range(row).len()).max().unwrap_or(0);
+            (sell_16_width(matrix, slice), longest)
+        };
+        let add = |left: (usize, usize), right: (usize, usize)| (left.0 + right.0, left.1 + right.1);
+        let (width, longest) = looked_at.par_iter().map(widths).reduce(Default::default, add);
+        let ratio = if longest == 0 { 1.0 } else { width as f64 / longest as f64 };
+        Self { ratio, exact: looked_at.len() == slices }
+    }
+
+    /// The width of all slices, from that of unsorted SELL-P.
+    pub(crate) fn width(self, slice_widths: usize) -> f64 {
+        self.ratio * slice_widths as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format::{FillLimit, Sell16};
+    use crate::select::lengths::pass;
+
+    /// Rows with entries at some distances from the diagonal.
+    fn with_distances(rows: usize, distances: &[usize]) -> Csr<f32> {
+        let entries = (0..rows).flat_map(|row| distances.iter().map(move |distance| (row, row * distance)));
+        let (rows_of, columns): (Vec<u32>, Vec<u32>) = entries.map(|(row, column)| (row as u32, column as u32)).unzip();
+        let values = vec![1.0; columns.len()];
+        Csr::try_from_triplets(rows, 1 << 24, &rows_of, &columns, &values).unwrap()
+    }
+
+    #[test]
+    fn the_width_of_all_slices_is_that_of_the_format() {
+        for distances in [&[1, 3][..], &[1, 1000], &[2000, 4000, 4001], &[]] {
+            let matrix = with_distances(if cfg!(miri) { 100 } else { 1000 }, distances);
+            let widening = Widening::new(&matrix, Sampling::Everything);
+            let sell = Sell16::try_from_csr(&matrix, FillLimit { times_csr: f64::INFINITY }).unwrap();
+            let (_, sums) = pass(&matrix);
+            assert!(widening.exact);
+            assert_eq!(widening.width(sums.slice_widths).round() as usize, sell.bases().len(), "{distances:?}");
+        }
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "200,000 rows")]
+    fn some_slices_stand_for_all() {
+        let matrix = with_distances(8_000, &[1, 2, 5, 2000]);
+        let widening = Widening::new(&matrix, Sampling::Part);
+        let exact = Widening::new(&matrix, Sampling::Everything);
+        assert!(exact.ratio > 1.2, "{exact:?}");
+        assert!((widening.ratio / exact.ratio - 1.0).abs() < 0.1, "{widening:?}, {exact:?}");
+        // Many rows and few of them looked at.
+        let near = with_distances(200_000, &[0]);
+        assert_eq!(Widening::new(&near, Sampling::Part), Widening { ratio: 1.0, exact: false });
+    }
+}

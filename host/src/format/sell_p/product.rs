@@ -1,0 +1,79 @@
+//! SELL-P: one thread a row.
+
+use cuda_std::launch::{Call, Launch};
+use gpu_kernels::ell::PADDING;
+use gpu_kernels::sell_p::{self, SellPSorted};
+use rayon::prelude::*;
+
+use crate::device::Device;
+use crate::format::SellP;
+use crate::memory::{Buffer, Memory};
+use crate::real::Real;
+use crate::spmv::{HostOperands, Vectors, update};
+
+/// Rows that a CPU thread takes at a time, at least.
+const ROWS_AT_ONCE: usize = 1024;
+
+/// Rows of a slice whose sums a CPU thread keeps at a time.
+const SUMS_AT_ONCE: usize = 64;
+
+pub(crate) fn sell_p<T: Real, M: Memory>(matrix: &SellP<T, M>, vectors: Vectors<T>, device: &Device) -> Launch {
+    let rows = matrix.rows() as u32;
+    let slice_size = matrix.slicing().slice_size;
+    let slice_begins = matrix.slice_begins().global();
+    let column_indices = matrix.column_indices().global();
+    let values = matrix.values().global();
+    let Vectors { alpha, x, beta, y } = vectors;
+    let work = matrix.rows() as u64;
+    let (grid, call): (_, Call) = if matrix.row_indices().is_empty() {
+        let kernel = sell_p::SellP { rows, slice_size, slice_begins, column_indices, values, alpha, x, beta, y };
+        (device.grid(work), Call::new(kernel))
+    } else {
+        let row_indices = matrix.row_indices().global();
+        let kernel =
+            SellPSorted { rows, slice_size, slice_begins, row_indices, column_indices, values, alpha, x, beta, y };
+        // Within a window of rows the first slices have more work than the last.
+        (device.uneven_grid(work), Call::new(kernel))
+    };
+    Launch { grid, call }
+}
+
+/// A thread takes whole slices, and whole windows of sorted rows, whose results lie within one part of y.
+pub(crate) fn multiply_on_cpu<T: Real>(matrix: &SellP<T>, operands: HostOperands<'_, T>) {
+    let HostOperands { alpha, x, beta, y } = operands;
+    let slice_size = matrix.slicing().slice_size as usize;
+    let window = slice_size.max(matrix.slicing().sigma as usize);
+    let rows_at_once = ROWS_AT_ONCE.next_multiple_of(window);
+    y.par_chunks_mut(rows_at_once).enumerate().for_each(|(chunk, y)| {
+        let first_row = chunk * rows_at_once;
+        let end = first_row + y.len();
+        let mut position = first_row;
+        while position < end {
+            let in_slice = slice_size - position % slice_size;
+            let mut sums = [T::ZERO; SUMS_AT_ONCE];
+            let sums = &mut sums[..in_slice.min(end - position).min(SUMS_AT_ONCE)];
+            add_places(matrix, position, x, sums);
+            for &mut sum in sums {
+                update(&mut y[matrix.row_at(position) - first_row], alpha, sum, beta);
+                position += 1;
+            }
+        }
+    });
+}
+
+/// Adds the products of neighbouring rows of one slice, from `position` on, to their sums.
+fn add_places<T: Real>(matrix: &SellP<T>, position: usize, x: &[T], sums: &mut [T]) {
+    let slice_size = matrix.slicing().slice_size as usize;
+    let slice = position / slice_size;
+    for begin in matrix.slice_begins()[slice]..matrix.slice_begins()[slice + 1] {
+        let first = begin as usize * slice_size + position % slice_size;
+        let places = first..first + sums.len();
+        let columns = &matrix.column_indices()[places.clone()];
+        let values = &matrix.values()[places];
+        for ((sum, &column), &value) in sums.iter_mut().zip(columns).zip(values) {
+            if column != PADDING {
+                *sum = *sum + value * x[column as usize];
+            }
+        }
+    }
+}

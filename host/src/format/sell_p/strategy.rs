@@ -1,0 +1,165 @@
+//! SELL-P: one thread a row.
+
+use cuda_std::launch::Launch;
+
+use super::product;
+use super::{Slicing, predicted_bytes};
+use crate::device::Device;
+use crate::error::Error;
+use crate::executor::operation::KernelExecutor;
+use crate::format::storage::ArraySource;
+use crate::format::strategy::{self, HostStorage, Storage};
+use crate::format::{Csr, FillLimit, Format, SellP};
+use crate::memory::Memory;
+use crate::real::Real;
+use crate::spmv::multivector::{self, Tiles};
+use crate::spmv::{HostOperands, Room, Vectors};
+
+/// Which rows of SELL-P share a slice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SellPStrategy {
+    /// Neighbours: [`Slicing::UNSORTED`].
+    Unsorted,
+    /// Rows of similar length: [`Slicing::SORTED`].
+    Sorted,
+}
+
+impl SellPStrategy {
+    /// The slices.
+    pub(crate) fn slicing(self) -> Slicing {
+        match self {
+            Self::Unsorted => Slicing::UNSORTED,
+            Self::Sorted => Slicing::SORTED,
+        }
+    }
+}
+
+impl Format {
+    /// Sliced ELLPACK, [`Slicing::UNSORTED`], one thread a row.
+    pub const SELL_P: Self = Self::SellP(SellPStrategy::Unsorted);
+    /// Sliced ELLPACK, [`Slicing::SORTED`], one thread a row.
+    pub const SELL_P_SORTED: Self = Self::SellP(SellPStrategy::Sorted);
+}
+
+/// SELL-P: one thread a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Strategy(pub SellPStrategy);
+
+impl strategy::Strategy for Strategy {
+    type Matrix<T: Real, M: Memory> = SellP<T, M>;
+
+    const ALL: &'static [Self] = &[Self(SellPStrategy::Unsorted), Self(SellPStrategy::Sorted)];
+
+    const STANDARD: &'static [Self] = Self::ALL;
+
+    fn name(self) -> &'static str {
+        match self.0 {
+            SellPStrategy::Unsorted => "sell-p",
+            SellPStrategy::Sorted => "sell-p-sorted",
+        }
+    }
+
+    fn storage(self) -> &'static str {
+        match self.0 {
+            SellPStrategy::Unsorted => "SELL-P",
+            SellPStrategy::Sorted => "SELL-P, sorted",
+        }
+    }
+
+    fn multiplies_multivectors(self) -> bool {
+        true
+    }
+
+    fn longest_chain(self, length: usize) -> usize {
+        length
+    }
+
+    fn bytes<T: Real, V: Real>(self, matrix: &Csr<T>) -> u128 {
+        predicted_bytes::<T, V>(matrix, self.0.slicing())
+    }
+
+    fn convert<T: Real>(self, matrix: Csr<T>, limit: FillLimit) -> Result<SellP<T>, Error> {
+        SellP::try_from_csr(&matrix, self.0.slicing(), limit)
+    }
+
+    fn convert_by_kernels<T: Real, K: KernelExecutor>(
+        self,
+        executor: &K,
+        matrix: Csr<T, K::Memory>,
+        limit: FillLimit,
+    ) -> Result<SellP<T, K::Memory>, Error> {
+        super::by_kernels::from_csr(executor, &matrix, self.0.slicing(), limit)
+    }
+
+    fn is_chosen_for<T: Real>(self, matrix: &SellP<T>) -> bool {
+        matrix.slicing() == self.0.slicing()
+    }
+
+    fn launches<T: Real, M: Memory>(
+        self,
+        matrix: &SellP<T, M>,
+        vectors: Vectors<T>,
+        _: &mut Room<'_, T, M>,
+        device: &Device,
+    ) -> Result<Vec<Launch>, Error> {
+        Ok(vec![product::sell_p(matrix, vectors, device)])
+    }
+
+    fn multiply_on_cpu<T: Real>(self, matrix: &SellP<T>, operands: HostOperands<'_, T>) {
+        product::multiply_on_cpu(matrix, operands);
+    }
+
+    fn multivector_launches<T: Real, M: Memory>(
+        self,
+        matrix: &SellP<T, M>,
+        tiles: &Tiles<T>,
+        _: &mut Room<'_, T, M>,
+        device: &Device,
+    ) -> Result<Vec<Launch>, Error> {
+        Ok(multivector::sell_p_launches(matrix, tiles, device))
+    }
+
+    fn multiply_rows_on_cpu<T: Real>(
+        self,
+        matrix: &SellP<T>,
+        vectors: usize,
+        operands: HostOperands<'_, T>,
+    ) -> Result<(), Error> {
+        multivector::multiply_sell_p_on_cpu(matrix, vectors, operands);
+        Ok(())
+    }
+}
+
+impl<T: Real, M: Memory> Storage<T, M> for SellP<T, M> {
+    const CONTAINER_NAME: &'static str = "SELL-P";
+
+    fn bytes_moved(&self) -> u128 {
+        self.bytes()
+    }
+
+    fn into_csr_by_kernels<K: KernelExecutor<Memory = M>>(self, executor: &K) -> Result<Csr<T, M>, Error> {
+        super::by_kernels::into_csr(executor, self)
+    }
+}
+
+impl<T: Real> HostStorage<T> for SellP<T> {
+    fn for_each_entry(&self, visit: &mut dyn FnMut(usize, u32, T)) {
+        for position in 0..self.rows() {
+            let row = self.row_at(position);
+            self.entries_at(position).for_each(|(column, value)| visit(row, column, value));
+        }
+    }
+
+    fn into_csr(self) -> Csr<T> {
+        self.to_csr()
+    }
+
+    fn read<S: ArraySource<T>>(rows: usize, columns: usize, source: &mut S) -> Result<Self, String> {
+        let [slice_size, stride_factor, sigma] = source.sizes()?;
+        let slicing = Slicing { slice_size, stride_factor, sigma };
+        let (begins, row_indices) = (source.elements("slice_begins")?, source.elements("row_indices")?);
+        let column_indices = source.elements("column_indices")?;
+        Self::try_new(rows, columns, slicing, begins, row_indices, column_indices, source.values()?)
+            .map_err(|error| error.to_string())
+    }
+}

@@ -1,0 +1,211 @@
+//! What a format has to say of itself. A format is a storage, which is its arrays, and a strategy, which is how they are
+//! multiplied; several strategies may share a storage.
+
+use std::fmt::Debug;
+use std::hash::Hash;
+
+use cuda_std::launch::Launch;
+
+use super::storage::ArraySource;
+use super::{Csr, FillLimit};
+use crate::device::Device;
+use crate::error::Error;
+use crate::executor::operation::KernelExecutor;
+use crate::memory::{HostMemory, Memory};
+use crate::real::Real;
+use crate::spmv::multivector::Tiles;
+use crate::spmv::{HostOperands, Room, Vectors};
+
+/// How a storage is multiplied, and with which parameters it is made.
+pub(crate) trait Strategy: Copy + Eq + Hash + Debug + 'static {
+    /// The storage.
+    type Matrix<T: Real, M: Memory>: Storage<T, M>;
+
+    /// Every strategy of the storage that has a name of its own.
+    const ALL: &'static [Self];
+
+    /// Those of them that stand for all where trying all would take too long.
+    const STANDARD: &'static [Self];
+
+    /// The name, as users write it; parameters that a name does not tell are the default ones there.
+    fn name(self) -> &'static str;
+
+    /// The name of the storage alone: strategies that share it share their arrays.
+    fn storage(self) -> &'static str;
+
+    /// Whether a place of the storage stands for a row and a column, so that it can hold one entry only: the conversion
+    /// then sums duplicates in their order.
+    fn sums_duplicates(self) -> bool {
+        false
+    }
+
+    /// Whether the entries of a row come back to CSR sorted by column.
+    fn sorts_rows(self) -> bool {
+        self.sums_duplicates()
+    }
+
+    /// Whether the same call gives the same bits every time on the same device.
+    fn reproducible(self) -> bool {
+        true
+    }
+
+    /// Whether it multiplies several vectors at once.
+    fn multiplies_multivectors(self) -> bool {
+        false
+    }
+
+    /// Whether it multiplies the transpose.
+    fn multiplies_transposed(self) -> bool {
+        false
+    }
+
+    /// The strategy that this one stands for with a matrix of this many rows and this longest row.
+    fn resolved_by(self, _rows: usize, _longest_row: impl FnOnce() -> usize) -> Self {
+        self
+    }
+
+    /// The longest chain of additions that any product of a row of `length` entries goes through, on any executor.
+    fn longest_chain(self, length: usize) -> usize;
+
+    /// Bytes that the arrays of `matrix` take with values of `V`. Nothing is converted.
+    fn bytes<T: Real, V: Real>(self, matrix: &Csr<T>) -> u128;
+
+    /// `matrix` in this storage, converted on the host.
+    ///
+    /// # Errors
+    /// When that would take more than `limit` allows, or memory runs out.
+    fn convert<T: Real>(self, matrix: Csr<T>, limit: FillLimit) -> Result<Self::Matrix<T, HostMemory>, Error>;
+
+    /// `matrix` in this storage, converted by kernels: the same arrays, bit for bit.
+    ///
+    /// # Errors
+    /// When that would take more than `limit` allows, memory runs out, or the device fails.
+    fn convert_by_kernels<T: Real, K: KernelExecutor>(
+        self,
+        executor: &K,
+        matrix: Csr<T, K::Memory>,
+        limit: FillLimit,
+    ) -> Result<Self::Matrix<T, K::Memory>, Error>;
+
+    /// Whether the matrix is stored with the parameters that this strategy multiplies with.
+    fn fits<T: Real, M: Memory>(self, _matrix: &Self::Matrix<T, M>) -> bool {
+        true
+    }
+
+    /// Whether the matrix is stored with the parameters that this strategy chooses for it.
+    fn is_chosen_for<T: Real>(self, matrix: &Self::Matrix<T, HostMemory>) -> bool {
+        self.fits(matrix)
+    }
+
+    /// The launches of y ← α A x + β y, in order. The vectors fit the matrix, and the matrix the strategy.
+    ///
+    /// # Errors
+    /// When memory runs out, or the device cannot run them.
+    fn launches<T: Real, M: Memory>(
+        self,
+        matrix: &Self::Matrix<T, M>,
+        vectors: Vectors<T>,
+        room: &mut Room<'_, T, M>,
+        device: &Device,
+    ) -> Result<Vec<Launch>, Error>;
+
+    /// y ← α A x + β y on the CPU, in parallel. The vectors fit the matrix, and the matrix the strategy.
+    fn multiply_on_cpu<T: Real>(self, matrix: &Self::Matrix<T, HostMemory>, operands: HostOperands<'_, T>);
+
+    /// The launches of Y ← α A X + β Y, in order; X and Y fit the matrix.
+    ///
+    /// # Errors
+    /// When there are none, memory runs out, or the device cannot run them.
+    fn multivector_launches<T: Real, M: Memory>(
+        self,
+        _matrix: &Self::Matrix<T, M>,
+        _tiles: &Tiles<T>,
+        _room: &mut Room<'_, T, M>,
+        _device: &Device,
+    ) -> Result<Vec<Launch>, Error> {
+        Err(self.multiplies_no_multivectors())
+    }
+
+    /// Y ← α A X + β Y on the CPU for vectors in row-major layout, in parallel; X and Y fit the matrix.
+    ///
+    /// # Errors
+    /// When the format cannot do it.
+    fn multiply_rows_on_cpu<T: Real>(
+        self,
+        _matrix: &Self::Matrix<T, HostMemory>,
+        _vectors: usize,
+        _operands: HostOperands<'_, T>,
+    ) -> Result<(), Error> {
+        Err(self.multiplies_no_multivectors())
+    }
+
+    /// The launches of y ← α Aᵀ x + β y, in order; x has an element for each row, y one for each column.
+    ///
+    /// # Errors
+    /// When there are none.
+    fn transposed_launches<T: Real, M: Memory>(
+        self,
+        _matrix: &Self::Matrix<T, M>,
+        _vectors: Vectors<T>,
+        _device: &Device,
+    ) -> Result<Vec<Launch>, Error> {
+        Err(self.multiplies_no_transpose())
+    }
+
+    /// y ← α Aᵀ x + β y on the CPU, in parallel; x has an element for each row, y one for each column.
+    ///
+    /// # Errors
+    /// When the format cannot do it, or memory runs out.
+    fn multiply_transposed_on_cpu<T: Real>(
+        self,
+        _matrix: &Self::Matrix<T, HostMemory>,
+        _operands: HostOperands<'_, T>,
+    ) -> Result<(), Error> {
+        Err(self.multiplies_no_transpose())
+    }
+
+    /// The error of a format without kernels for several vectors.
+    fn multiplies_no_multivectors(self) -> Error {
+        Error::Unsupported { format: self.name(), operation: "several right-hand sides" }
+    }
+
+    /// The error of a format without kernels for the transpose.
+    fn multiplies_no_transpose(self) -> Error {
+        Error::Unsupported { format: self.name(), operation: "the transposed matrix" }
+    }
+}
+
+/// The arrays of a format. `storage!` makes the type and its methods that treat all arrays alike.
+pub(crate) trait Storage<T: Real, M: Memory>: Sized {
+    /// The name in a container's header.
+    const CONTAINER_NAME: &'static str;
+
+    /// Bytes of an offset, where the arrays have offsets of either width; otherwise 0.
+    fn offset_width(&self) -> usize {
+        0
+    }
+
+    /// Bytes of the arrays that a product reads, and of what it writes besides y.
+    fn bytes_moved(&self) -> u128;
+
+    /// The same matrix in CSR, converted by kernels.
+    ///
+    /// # Errors
+    /// When memory runs out, or the device fails.
+    fn into_csr_by_kernels<K: KernelExecutor<Memory = M>>(self, executor: &K) -> Result<Csr<T, M>, Error>;
+}
+
+/// Arrays in the host's memory.
+pub(crate) trait HostStorage<T: Real>: Storage<T, HostMemory> {
+    /// Calls `visit` with row, column and value of each entry; a row's entries in the order that CSR gets them.
+    fn for_each_entry(&self, visit: &mut dyn FnMut(usize, u32, T));
+
+    /// The same matrix in CSR.
+    fn into_csr(self) -> Csr<T>;
+
+    /// A matrix from the arrays of a file, every invariant checked.
+    ///
+    /// # Errors
+    /// What is wrong with them, in a sentence.
+    fn read<S: ArraySource<T>>(rows: usize, columns: usize, source: &mut S) -> Result<Self, String>;
+}

@@ -1,0 +1,185 @@
+//! What a format has to say of its costs. Each says it in its own folder; what several have in common is here.
+
+use super::analysis::Analysis;
+pub(crate) use super::exclusion::Exclusion;
+use super::locality::SECTOR_BYTES;
+use super::machine::Machine;
+use crate::format::BlockSize;
+use crate::format::strategy::Strategy;
+use crate::real::Real;
+
+/// Lanes of a warp.
+pub(crate) const WARP_LANES: f64 = 32.0;
+
+/// What a multiplication takes, from the analysis of a matrix alone. `V` is the type of its values.
+pub(crate) trait Costs: Strategy {
+    /// The bytes of the arrays.
+    fn stored<V: Real>(self, analysis: &Analysis) -> Stored;
+
+    /// Sectors of x that warps ask for.
+    fn sectors<V: Real>(self, analysis: &Analysis) -> f64;
+
+    /// Whether it goes through x in order, without gathering, so that x comes from memory once.
+    fn streams_x(self) -> bool {
+        false
+    }
+
+    /// Entries in the COO part of HYB; 0 in other formats.
+    fn beyond<V: Real>(self, _analysis: &Analysis) -> usize {
+        0
+    }
+
+    /// How the kernel's work is shared out.
+    fn shape<V: Real>(self, analysis: &Analysis, machine: &Machine) -> Shape;
+
+    /// Launches of a multiplication with [`Shape::beyond`]: besides the kernel's own, one that scales y before, or that
+    /// adds carried sums after.
+    fn launches_of_product(self, _beyond: f64) -> f64 {
+        1.0
+    }
+
+    /// The kernel that runs with [`Shape::beyond`], by the name of a format.
+    fn kernel(self, _analysis: &Analysis, _machine: &Machine, _beyond: f64) -> &'static str {
+        self.name()
+    }
+
+    /// What formats share whose conversions do the same: what their names begin with.
+    fn conversion_kind(self) -> &'static str {
+        self.name()
+    }
+
+    /// Why it cannot store or multiply the matrix at all.
+    fn exclusion<V: Real>(self, _analysis: &Analysis, _machine: &Machine) -> Option<Exclusion> {
+        None
+    }
+}
+
+/// The bytes of the arrays.
+pub(crate) struct Stored {
+    pub(crate) stored: u128,
+    /// Those that are read.
+    pub(crate) read: u128,
+    pub(crate) exact: bool,
+}
+
+impl Stored {
+    /// Arrays of so many bytes, all of which are read.
+    pub(crate) fn all(stored: u128) -> Self {
+        Self { stored, read: stored, exact: true }
+    }
+}
+
+/// How a kernel's work is shared out.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Shape {
+    /// Times that y is written.
+    pub(crate) writes: f64,
+    /// Steps of all warps.
+    pub(crate) steps: f64,
+    /// Rows, or whatever has an end of its own.
+    pub(crate) ends: f64,
+    /// Steps of the longest row.
+    pub(crate) chain: f64,
+    /// Threads that there is work for.
+    pub(crate) threads: f64,
+    /// Steps of a thread.
+    pub(crate) mean: f64,
+    /// Bytes of memory around elements of y that are written out of order, or around tiles.
+    pub(crate) scattered: f64,
+    /// Entries in the COO part of HYB.
+    pub(crate) beyond: f64,
+}
+
+impl Shape {
+    /// Every row has an end of its own, and y is written once; the rest is for the format to tell.
+    pub(crate) fn of_rows(analysis: &Analysis) -> Self {
+        Self { writes: 1.0, ends: analysis.rows as f64, ..Self::default() }
+    }
+
+    /// A thread for each row, of which the longest takes `longest` steps.
+    pub(crate) fn by_thread(analysis: &Analysis, steps: f64, longest: f64) -> Self {
+        let rows = analysis.rows as f64;
+        let mean = steps * WARP_LANES / rows.max(1.0);
+        Self { steps, chain: longest, threads: rows, mean, ..Self::of_rows(analysis) }
+    }
+
+    /// Equal shares of the entries for all threads.
+    pub(crate) fn shared(analysis: &Analysis, machine: &Machine) -> Self {
+        let [nnz, resident] = [analysis.nnz as f64, machine.resident_threads as f64];
+        Self { steps: nnz / WARP_LANES, threads: resident, mean: nnz / resident, ..Self::of_rows(analysis) }
+    }
+
+    /// So many lanes for each block row.
+    pub(crate) fn of_blocks(analysis: &Analysis, size: BlockSize, lanes: u32) -> Self {
+        let (blocks, _) = blocks(analysis, size);
+        let block_rows = analysis.rows.div_ceil(size.rows());
+        let lengths = analysis.fill(size).map_or(&[][..], |fill| &fill.lengths);
+        let by_row = |&(length, rows): &(u32, f64)| f64::from(length.div_ceil(lanes)) * rows;
+        let steps: f64 = lengths.iter().map(by_row).sum();
+        let seen = lengths.first().map_or(0, |&(length, _)| length);
+        let longest = analysis.lengths.longest() as f64;
+        // The longest row may not be among those that were looked at.
+        let longest = (longest * blocks as f64 / (analysis.nnz as f64).max(1.0)).max(seen.into());
+        let lanes = f64::from(lanes);
+        Self {
+            steps: steps * lanes * size.places() as f64 / WARP_LANES,
+            ends: block_rows as f64,
+            chain: longest / lanes,
+            threads: block_rows as f64 * lanes,
+            mean: steps / block_rows.max(1) as f64,
+            ..Self::of_rows(analysis)
+        }
+    }
+
+    /// A warp for each strip of rows, which takes `at_once` entries of a row in a step.
+    pub(crate) fn of_strips(analysis: &Analysis, strips: f64, steps: usize, at_once: f64) -> Self {
+        let steps = steps as f64;
+        let mean = steps / strips;
+        let chain = (analysis.lengths.longest() as f64 / at_once).max(mean);
+        Self { steps, chain, threads: strips * WARP_LANES, mean, ..Self::of_rows(analysis) }
+    }
+}
+
+/// Sectors of x where neighbouring entries of the arrays are read together.
+pub(crate) fn flat_sectors(analysis: &Analysis) -> f64 {
+    analysis.locality.flat_sectors * analysis.nnz as f64
+}
+
+/// Sectors of x where neighbouring lanes have neighbouring rows.
+pub(crate) fn row_sectors(analysis: &Analysis) -> f64 {
+    analysis.locality.lane_sectors[0] * analysis.nnz as f64
+}
+
+/// Sectors of x for each block, times the blocks; `apart` gets the sectors of x that lanes do not share.
+pub(crate) fn block_sectors<V: Real>(analysis: &Analysis, size: BlockSize, apart: impl FnOnce(f64) -> f64) -> f64 {
+    let (blocks, _) = blocks(analysis, size);
+    let bytes = size.columns() * size_of::<V>();
+    // Lanes have block rows next to each other: what neighbouring rows share, they share as well, the less the higher
+    // blocks are.
+    let shared = apart((analysis.locality.lane_sectors[0] * size.rows() as f64).min(1.0));
+    shared * blocks as f64 * (bytes as f64 / SECTOR_BYTES as f64).max(1.0)
+}
+
+/// Blocks, and whether that is exact.
+pub(crate) fn blocks(analysis: &Analysis, size: BlockSize) -> (usize, bool) {
+    analysis.fill(size).map_or((analysis.nnz, false), |fill| (fill.blocks().round() as usize, fill.is_exact()))
+}
+
+/// The part of the rows that sorting by length moves away from their neighbours: none where 32 rows that follow each
+/// other are equally long, as in the inside of a grid, for they keep their order.
+pub(crate) fn displaced(analysis: &Analysis) -> f64 {
+    let places = 32.0 * analysis.sums.lane_steps[0] as f64;
+    if places == 0.0 { 0.0 } else { (2.0 * (1.0 - analysis.nnz as f64 / places)).clamp(0.0, 1.0) }
+}
+
+/// Sectors of x for an entry where rows are sorted: those that are moved share nothing with their new neighbours.
+pub(crate) fn apart(analysis: &Analysis, sectors: f64) -> f64 {
+    sectors + (1.0 - sectors).max(0.0) * displaced(analysis)
+}
+
+/// Bytes of memory around elements of y that are written out of order, where rows were sorted by length, so many of
+/// them together: a sector is read and written whole.
+pub(crate) fn scattered(analysis: &Analysis, together: usize) -> f64 {
+    let around = SECTOR_BYTES.saturating_sub(together * analysis.value_bytes);
+    displaced(analysis) * (analysis.rows.div_ceil(together) * around) as f64
+}

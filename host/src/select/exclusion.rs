@@ -1,0 +1,36 @@
+//! Why a format is out of the question.
+
+use std::fmt::{self, Display};
+
+use serde::Serialize;
+
+/// Why a format cannot be chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Exclusion {
+    /// It does not give the same bits every time.
+    NotReproducible,
+    /// It has too much padding.
+    Fill,
+    /// It does not fit into the budget.
+    Memory,
+    /// It cannot index so many columns.
+    TooLarge,
+    /// Its blocks need more shared memory than they may have.
+    SharedMemory,
+    /// It failed when it was tried.
+    Failed,
+}
+
+impl Display for Exclusion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NotReproducible => "not the same bits every time",
+            Self::Fill => "too much padding",
+            Self::Memory => "does not fit into the budget",
+            Self::TooLarge => "too many columns",
+            Self::SharedMemory => "too much shared memory",
+            Self::Failed => "failed when it was tried",
+        })
+    }
+}

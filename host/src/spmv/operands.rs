@@ -1,0 +1,80 @@
+//! The vectors of a product, as callers give them, as kernels take them, and as the host has them.
+
+use cuda_std::launch::Launch;
+use cuda_std::{Global, GlobalMut};
+use gpu_kernels::vector::Scale;
+
+use crate::device::Device;
+use crate::error::{Error, check_length};
+use crate::memory::{Buffer, HostMemory, Memory};
+use crate::real::Real;
+
+/// The operands of y ← α A x + β y. With β = 0, y is overwritten and never read.
+pub(crate) struct Operands<'a, T: Real, M: Memory> {
+    /// The factor of A x. Finite: the kernels that share a row among warps multiply its parts with it.
+    pub alpha: T,
+    /// The vector that is multiplied; one element for each column.
+    pub x: &'a M::Buffer<T>,
+    /// The factor of y.
+    pub beta: T,
+    /// The result; one element for each row.
+    pub y: &'a mut M::Buffer<T>,
+}
+
+impl<'a, T: Real, M: Memory> Operands<'a, T, M> {
+    /// Checks the vectors against the shape of a matrix.
+    pub fn check(&self, rows: usize, columns: usize) -> Result<(), Error> {
+        check_length("x", self.x.len(), columns)?;
+        check_length("y", self.y.len(), rows)
+    }
+
+    /// The same as kernels take them.
+    pub fn vectors(self) -> Vectors<T> {
+        let Self { alpha, x, beta, y } = self;
+        Vectors { alpha, x: x.global(), beta, y: y.global_mut() }
+    }
+}
+
+impl<'a, T: Real> Operands<'a, T, HostMemory> {
+    /// The same as slices.
+    pub fn on_host(self) -> HostOperands<'a, T> {
+        let Self { alpha, x, beta, y } = self;
+        HostOperands { alpha, x, beta, y }
+    }
+}
+
+/// [`Operands`] as kernels take them.
+#[derive(Clone, Copy)]
+pub(crate) struct Vectors<T> {
+    pub alpha: T,
+    pub x: Global<T>,
+    pub beta: T,
+    pub y: GlobalMut<T>,
+}
+
+impl<T: Real> Vectors<T> {
+    /// Vectors without elements: for launches that are described but never run.
+    pub fn nothing() -> Self {
+        Self { alpha: T::ONE, x: Global::from_slice(&[]), beta: T::ZERO, y: GlobalMut::from_slice(&mut []) }
+    }
+
+    /// A launch for y ← β y, where y has `count` elements.
+    pub fn scale(&self, count: usize, device: &Device) -> Launch {
+        let count = count as u64;
+        Launch::new(device.grid(count), Scale { count, beta: self.beta, y: self.y })
+    }
+}
+
+/// [`Operands`] in host memory, as slices.
+pub(crate) struct HostOperands<'a, T> {
+    pub alpha: T,
+    pub x: &'a [T],
+    pub beta: T,
+    pub y: &'a mut [T],
+}
+
+/// α sum + β y, without reading y where β is 0.
+#[inline]
+pub(crate) fn update<T: Real>(y: &mut T, alpha: T, sum: T, beta: T) {
+    *y = if beta == T::ZERO { alpha * sum } else { alpha * sum + beta * *y };
+}

@@ -1,0 +1,110 @@
+//! Memory that a product needs besides its operands. What describes the launches asks for it right there, so the launches
+//! and their workspace cannot disagree.
+
+use cuda_std::{Global, GlobalMut};
+
+use crate::error::Error;
+use crate::executor::operation::Executor;
+use crate::memory::{Buffer, Memory};
+use crate::real::Real;
+
+/// What a kernel needs besides its operands: the sums of rows that several warps share, and products that are added up
+/// later. Empty until a product asks for more.
+pub(crate) struct Workspace<T: Real, M: Memory> {
+    carry_rows: M::Buffer<u32>,
+    carry_values: M::Buffer<T>,
+    products: M::Buffer<T>,
+    /// Whether a product has run since the workspace was made or used for something else. Then the rows of the carries are
+    /// known to products that find them once.
+    pub used: bool,
+}
+
+impl<T: Real, M: Memory> Workspace<T, M> {
+    /// A workspace without room.
+    pub fn new<E: Executor<Memory = M>>(executor: &E) -> Result<Self, Error> {
+        let (carry_rows, carry_values) = (executor.zeros(0)?, executor.zeros(0)?);
+        Ok(Self { carry_rows, carry_values, products: executor.zeros(0)?, used: false })
+    }
+}
+
+/// A workspace, and where it gets more memory from. A product asks for each kind once: asking for more gives back what it
+/// got before.
+pub(crate) struct Room<'a, T: Real, M: Memory> {
+    workspace: &'a mut Workspace<T, M>,
+    source: &'a dyn Source<T, M>,
+}
+
+/// Where a workspace gets memory from: any executor.
+trait Source<T: Real, M: Memory> {
+    fn indices(&self, length: usize) -> Result<M::Buffer<u32>, Error>;
+    fn values(&self, length: usize) -> Result<M::Buffer<T>, Error>;
+}
+
+impl<T: Real, E: Executor> Source<T, E::Memory> for E {
+    fn indices(&self, length: usize) -> Result<<E::Memory as Memory>::Buffer<u32>, Error> {
+        self.zeros(length)
+    }
+
+    fn values(&self, length: usize) -> Result<<E::Memory as Memory>::Buffer<T>, Error> {
+        self.zeros(length)
+    }
+}
+
+/// What is left of rows that go on in another warp's share: for each share a row and a sum.
+#[derive(Clone, Copy)]
+pub(crate) struct Carries<T> {
+    pub rows: Global<u32>,
+    pub rows_mut: GlobalMut<u32>,
+    pub values: Global<T>,
+    pub values_mut: GlobalMut<T>,
+    /// Whether the rows are those that the last product with this workspace wrote.
+    pub rows_known: bool,
+}
+
+impl<'a, T: Real, M: Memory> Room<'a, T, M> {
+    /// Room in this workspace, which grows in the memory of the executor.
+    pub fn new<E: Executor<Memory = M>>(workspace: &'a mut Workspace<T, M>, executor: &'a E) -> Self {
+        Self { workspace, source: executor }
+    }
+
+    /// Room for this number of carries.
+    ///
+    /// # Errors
+    /// When memory runs out.
+    pub fn carries(&mut self, count: usize) -> Result<Carries<T>, Error> {
+        self.wide_carries(count, count)
+    }
+
+    /// Room for carries of several vectors: this number of rows, and of values in all.
+    ///
+    /// # Errors
+    /// When memory runs out.
+    pub fn wide_carries(&mut self, rows: usize, values: usize) -> Result<Carries<T>, Error> {
+        let workspace = &mut *self.workspace;
+        if workspace.carry_rows.len() < rows {
+            workspace.carry_rows = self.source.indices(rows)?;
+            workspace.used = false;
+        }
+        if workspace.carry_values.len() < values {
+            workspace.carry_values = self.source.values(values)?;
+        }
+        Ok(Carries {
+            rows: workspace.carry_rows.global(),
+            rows_mut: workspace.carry_rows.global_mut(),
+            values: workspace.carry_values.global(),
+            values_mut: workspace.carry_values.global_mut(),
+            rows_known: workspace.used,
+        })
+    }
+
+    /// Room for this number of products, to write and to read.
+    ///
+    /// # Errors
+    /// When memory runs out.
+    pub fn products(&mut self, count: usize) -> Result<(GlobalMut<T>, Global<T>), Error> {
+        if self.workspace.products.len() < count {
+            self.workspace.products = self.source.values(count)?;
+        }
+        Ok((self.workspace.products.global_mut(), self.workspace.products.global()))
+    }
+}
