@@ -50,7 +50,14 @@
 //! Without the default feature `command`, only the library is built.
 
 #[doc(inline)]
-pub use host::*;
+pub use files as io;
+#[doc(inline)]
+pub use host::{
+    Csr, Error, Format, HostMemory, Memory, Plan, PlanOptions, Real, Vector, dense, device, error, executor, format,
+    memory, plan, real, select, spmv, triangular, verify,
+};
+#[doc(inline)]
+pub use solvers as solver;
 
 /// Matrices that are generated instead of read.
 #[doc(inline)]

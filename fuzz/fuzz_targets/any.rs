@@ -1,7 +1,7 @@
 //! Bytes as they are, of whatever kind they look.
 #![no_main]
 
-use host::io::{ReadOptions, parse};
+use files::{ReadOptions, parse};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {

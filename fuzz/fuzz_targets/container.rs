@@ -3,7 +3,7 @@
 #![no_main]
 
 use host::executor::Emulated;
-use host::io::{ReadOptions, parse_matrix};
+use files::{ReadOptions, parse_matrix};
 use host::verify::{exact, verify};
 use host::{Format, Plan, Real};
 use libfuzzer_sys::fuzz_target;

@@ -1,7 +1,7 @@
 //! Compressed bytes, with the first bytes of every compressed file put before them.
 #![no_main]
 
-use host::io::{ReadOptions, parse};
+use files::{ReadOptions, parse};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {

@@ -1,7 +1,7 @@
 //! Texts of sparse matrices.
 #![no_main]
 
-use host::io::parse_matrix_market;
+use files::parse_matrix_market;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &[u8]| {

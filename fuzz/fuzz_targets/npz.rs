@@ -3,7 +3,7 @@
 
 use std::io::{Cursor, Write};
 
-use host::io::{ReadOptions, parse};
+use files::{ReadOptions, parse};
 use libfuzzer_sys::fuzz_target;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};

@@ -1,7 +1,7 @@
 //! Texts with the first lines of a Rutherford-Boeing file put before them, the numbers in them taken from the input.
 #![no_main]
 
-use host::io::{ReadOptions, parse};
+use files::{ReadOptions, parse};
 use libfuzzer_sys::fuzz_target;
 
 const TYPES: [&str; 8] = ["rua", "rsa", "rza", "pua", "psa", "iua", "isa", "rra"];

@@ -1,7 +1,7 @@
 //! Texts of vectors.
 #![no_main]
 
-use host::io::parse_vector;
+use files::parse_vector;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &[u8]| {

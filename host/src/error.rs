@@ -188,16 +188,19 @@ fn of_budget(budget: Option<u64>) -> String {
 }
 
 impl Error {
-    pub(crate) fn structure(format: &'static str, reason: impl Into<String>) -> Self {
+    #[doc(hidden)]
+    pub fn structure(format: &'static str, reason: impl Into<String>) -> Self {
         Self::Structure { format, reason: reason.into() }
     }
 
-    pub(crate) fn contents(path: &Path, reason: impl Into<String>) -> Self {
+    #[doc(hidden)]
+    pub fn contents(path: &Path, reason: impl Into<String>) -> Self {
         Self::Contents { path: path.into(), reason: reason.into() }
     }
 }
 
 /// Checks that an operand has the length that the matrix asks for.
-pub(crate) fn check_length(what: &'static str, found: usize, expected: usize) -> Result<(), Error> {
+#[doc(hidden)]
+pub fn check_length(what: &'static str, found: usize, expected: usize) -> Result<(), Error> {
     if found == expected { Ok(()) } else { Err(Error::Length { what, found, expected }) }
 }

@@ -24,12 +24,12 @@ pub mod device;
 pub mod error;
 pub mod executor;
 pub mod format;
-pub mod io;
 pub mod memory;
 pub mod plan;
 pub mod real;
+#[doc(hidden)]
+pub mod replace;
 pub mod select;
-pub mod solver;
 pub mod spmv;
 pub mod triangular;
 pub mod verify;

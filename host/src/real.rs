@@ -3,7 +3,7 @@
 use crate::memory::Element;
 
 /// A real number type that matrices and vectors hold: `f32` or `f64`.
-pub trait Real: Element + gpu_kernels::absent::Absent + crate::io::Value + std::fmt::Display + std::fmt::Debug {
+pub trait Real: Element + gpu_kernels::absent::Absent + std::fmt::Display + std::fmt::Debug {
     /// "float32" or "float64".
     const PRECISION: &'static str;
     /// Half the distance from 1 to the next larger number: the largest relative error of one rounding.
@@ -19,11 +19,6 @@ pub trait Real: Element + gpu_kernels::absent::Absent + crate::io::Value + std::
     fn from_f64(value: f64) -> Self;
     /// The same number as `f64`, exactly.
     fn to_f64(self) -> f64;
-    /// The longest beginning of a text that is a decimal number, infinity or NaN, rounded to the nearest, and
-    /// its length in bytes.
-    fn parse_prefix(text: &[u8]) -> Option<(Self, usize)>;
-    /// Appends the shortest text that reads back as the same number: `-0.0`, `inf`, `-inf` and `NaN` included.
-    fn append_to(self, text: &mut Vec<u8>);
 }
 
 impl Real for f32 {
@@ -35,14 +30,6 @@ impl Real for f32 {
 
     fn from_f64(value: f64) -> Self {
         value as f32
-    }
-
-    fn parse_prefix(text: &[u8]) -> Option<(Self, usize)> {
-        fast_float2::parse_partial(text).ok()
-    }
-
-    fn append_to(self, text: &mut Vec<u8>) {
-        text.extend_from_slice(zmij::Buffer::new().format(self).as_bytes());
     }
 
     fn to_f64(self) -> f64 {
@@ -59,14 +46,6 @@ impl Real for f64 {
 
     fn from_f64(value: f64) -> Self {
         value
-    }
-
-    fn parse_prefix(text: &[u8]) -> Option<(Self, usize)> {
-        fast_float2::parse_partial(text).ok()
-    }
-
-    fn append_to(self, text: &mut Vec<u8>) {
-        text.extend_from_slice(zmij::Buffer::new().format(self).as_bytes());
     }
 
     fn to_f64(self) -> f64 {

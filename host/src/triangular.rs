@@ -46,7 +46,8 @@ impl Side {
     }
 
     /// Solves a triangular system: calls `solve` for all rows, each after those that it can wait for.
-    pub(crate) fn in_order(self, rows: usize, mut solve: impl FnMut(usize)) {
+    #[doc(hidden)]
+    pub fn in_order(self, rows: usize, mut solve: impl FnMut(usize)) {
         match self {
             Self::Lower => (0..rows).for_each(&mut solve),
             Self::Upper => (0..rows).rev().for_each(&mut solve),

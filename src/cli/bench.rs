@@ -16,7 +16,8 @@ use lab::subject::{self, Subject, Visitor};
 use lab::suite::Suite;
 use lab::timing::Effort;
 use warp_spmv::executor::ExecutorName;
-use warp_spmv::{Csr, Format, Real};
+use warp_spmv::io::Number;
+use warp_spmv::{Csr, Format};
 
 use members::{Matrix, Wanted};
 
@@ -350,7 +351,7 @@ impl Job<'_> {
         Ok(())
     }
 
-    fn entry<T: Real, S: Subject>(
+    fn entry<T: Number, S: Subject>(
         &self,
         bench: &mut Bench<'_, S>,
         name: &str,

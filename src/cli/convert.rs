@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use warp_spmv::Format;
 use warp_spmv::format::{FillLimit, Matrix};
-use warp_spmv::io::{FileKind, write, write_container_matrix};
-use warp_spmv::{Format, Real};
+use warp_spmv::io::{FileKind, Number, write, write_container_matrix};
 
 use super::error::Error;
 use super::input::{Input, Source};
@@ -70,7 +70,7 @@ pub fn convert(arguments: &Arguments) -> Result<(), Error> {
     }
 }
 
-fn convert_in<T: Real>(arguments: &Arguments, kind: FileKind, format: Format) -> Result<(), Error> {
+fn convert_in<T: Number>(arguments: &Arguments, kind: FileKind, format: Format) -> Result<(), Error> {
     let Input { mut matrix, .. } = arguments.source.load::<T>()?;
     if arguments.sort || !matrix.is_stored_as(format) {
         let _progress = Progress::spinner(format!("converting to {format}"));

@@ -7,6 +7,7 @@ use serde::Serialize;
 use terminal_size::{Width, terminal_size_of};
 use warp_spmv::executor::{Executor, ExecutorName, Visitor};
 use warp_spmv::format::FillLimit;
+use warp_spmv::io::Number;
 use warp_spmv::select::{Analysis, Choice, Selection, choose};
 use warp_spmv::{Csr, Format, Plan, Real};
 
@@ -125,12 +126,12 @@ impl Record {
 }
 
 /// Chooses a format on an executor, and measures where that is asked for.
-struct Explain<'a, T: Real> {
+struct Explain<'a, T: Number> {
     matrix: &'a Csr<T>,
     selection: Selection,
 }
 
-impl<T: Real> Visitor for Explain<'_, T> {
+impl<T: Number> Visitor for Explain<'_, T> {
     type Output = Result<Choice, warp_spmv::Error>;
 
     fn visit<E: Executor>(self, executor: &E) -> Self::Output {
@@ -150,7 +151,7 @@ fn explain(matrix: &Csr<f64>, arguments: &Arguments) -> Result<Choice, Error> {
     }
 }
 
-fn explain_in<T: Real>(matrix: &Csr<T>, arguments: &Arguments) -> Result<Choice, Error> {
+fn explain_in<T: Number>(matrix: &Csr<T>, arguments: &Arguments) -> Result<Choice, Error> {
     let explain = || Explain { matrix, selection: arguments.choosing.selection() };
     let name =
         arguments.executor.unwrap_or(if cfg!(feature = "cuda") { ExecutorName::Cuda } else { ExecutorName::Cpu });
@@ -163,7 +164,7 @@ fn explain_in<T: Real>(matrix: &Csr<T>, arguments: &Arguments) -> Result<Choice,
 }
 
 impl Bandwidth {
-    fn new<T: Real>(matrix: &Csr<T>) -> Self {
+    fn new<T: Number>(matrix: &Csr<T>) -> Self {
         let mut bandwidth = Self::default();
         for row in 0..matrix.rows() {
             for &column in &matrix.column_indices()[matrix.range(row)] {

@@ -4,10 +4,10 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
+use warp_spmv::Csr;
 use warp_spmv::format::Matrix;
-use warp_spmv::io::{ReadOptions, read_matrix, read_vector};
+use warp_spmv::io::{Number, ReadOptions, read_matrix, read_vector};
 use warp_spmv::synthetic::Generator;
-use warp_spmv::{Csr, Real};
 
 use super::error::Error;
 use super::progress::Progress;
@@ -24,7 +24,7 @@ pub struct Source {
 }
 
 /// A matrix, with what is known of where it comes from.
-pub struct Input<T: Real> {
+pub struct Input<T: Number> {
     /// The file's name, or the generator's canonical text.
     pub name: String,
     /// The matrix, as it is stored in the file; in CSR in most files, and from generators.
@@ -77,7 +77,7 @@ impl Source {
     }
 
     /// Generates or reads a matrix that is to be square, in CSR.
-    pub fn load_square<T: Real>(&self) -> Result<(String, Csr<T>), Error> {
+    pub fn load_square<T: Number>(&self) -> Result<(String, Csr<T>), Error> {
         let Input { name, matrix, .. } = self.load()?;
         let matrix = matrix.into_csr();
         let (rows, columns) = (matrix.rows(), matrix.columns());
@@ -90,7 +90,7 @@ impl Source {
     }
 
     /// Generates or reads the matrix.
-    pub fn load<T: Real>(&self) -> Result<Input<T>, Error> {
+    pub fn load<T: Number>(&self) -> Result<Input<T>, Error> {
         if let Some(text) = self.generator() {
             let generator: Generator = text.parse()?;
             let _progress = Progress::spinner("generating the matrix");
@@ -120,7 +120,7 @@ fn explain(error: warp_spmv::Error) -> Error {
 }
 
 /// Reads a vector that goes with a matrix with this many columns.
-pub fn vector<T: Real>(path: &Path, columns: usize) -> Result<Vec<T>, Error> {
+pub fn vector<T: Number>(path: &Path, columns: usize) -> Result<Vec<T>, Error> {
     let progress = Progress::bytes("reading a vector");
     let vector: Vec<T> = read_vector(path, Some(&|done, total| progress.update(done, total)))?;
     if vector.len() != columns {

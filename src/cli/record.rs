@@ -5,10 +5,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::Serialize;
+use warp_spmv::Csr;
 use warp_spmv::executor::ExecutorName;
+use warp_spmv::io::Number;
 use warp_spmv::select::Choice;
 use warp_spmv::verify::Verification;
-use warp_spmv::{Csr, Real};
 
 use super::output::printable;
 use super::units::{self, HumanCount, duration, four_digits};
@@ -143,7 +144,7 @@ pub fn seconds<S: serde::Serializer>(time: &Duration, serializer: S) -> Result<S
 }
 
 impl Shape {
-    pub fn new<T: Real>(name: String, matrix: &Csr<T>) -> Self {
+    pub fn new<T: Number>(name: String, matrix: &Csr<T>) -> Self {
         Self { name, rows: matrix.rows(), columns: matrix.columns(), nonzeros: matrix.nnz() }
     }
 }

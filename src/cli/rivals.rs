@@ -6,8 +6,9 @@ use std::time::Duration;
 use lab::peers::{Absent, Blas, Peer, PeerError, Peers, Stop, conjugate_gradients};
 use lab::subject::Subject;
 use serde::Serialize;
+use warp_spmv::io::Number;
 use warp_spmv::verify::exact;
-use warp_spmv::{Csr, Error, Real, Vector};
+use warp_spmv::{Csr, Error, Vector};
 
 use super::output;
 use super::record::seconds;
@@ -46,7 +47,7 @@ pub struct Rival {
 
 /// Solves by every peer of the executor, one after the other. What is not there, and what does not take the matrix, is
 /// said on standard error.
-pub fn solve<T: Real, S: Subject>(executor: &S, system: &System<T>, stop: Stop) -> Result<Vec<Rival>, Error> {
+pub fn solve<T: Number, S: Subject>(executor: &S, system: &System<T>, stop: Stop) -> Result<Vec<Rival>, Error> {
     let say_absent = |Absent { library, reason }: &Absent| output::say(&format!("no {library}: {reason}"));
     let Peers { present, absent } = executor.peers::<T>();
     absent.iter().for_each(say_absent);
@@ -70,7 +71,7 @@ pub fn solve<T: Real, S: Subject>(executor: &S, system: &System<T>, stop: Stop) 
     Ok(rivals)
 }
 
-fn solve_by<T: Real, S: Subject>(
+fn solve_by<T: Number, S: Subject>(
     executor: &S,
     system: &System<T>,
     (matrix, b): (&Csr<T, S::Memory>, &Vector<T, S>),

@@ -9,7 +9,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use lab::vectors::random_vector;
 use warp_spmv::executor::{Executor, ExecutorName, Visitor};
 use warp_spmv::format::{FillLimit, Matrix};
-use warp_spmv::io::write_vector;
+use warp_spmv::io::{Number, write_vector};
 use warp_spmv::verify::{Exact, Verification, exact, verify};
 use warp_spmv::{Csr, Format, Plan, Real, Vector};
 
@@ -123,7 +123,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     }
 }
 
-fn run_in<T: Real>(arguments: &Arguments) -> Result<(), Error> {
+fn run_in<T: Number>(arguments: &Arguments) -> Result<(), Error> {
     let factors = [("alpha", arguments.alpha), ("beta", arguments.beta)];
     for (name, factor) in factors {
         if factor.is_finite() && factor.abs() > T::LARGEST {
@@ -168,13 +168,13 @@ pub struct Job<'a, T> {
 }
 
 /// A matrix in CSR, and as the file has it where that is something else.
-pub struct Loaded<T: Real> {
+pub struct Loaded<T: Number> {
     pub matrix: Csr<T>,
     pub stored: Option<Matrix<T>>,
 }
 
 /// The vectors that go with a matrix, and what should come out.
-pub struct Problem<T: Real, E: Executor> {
+pub struct Problem<T: Number, E: Executor> {
     pub shape: Shape,
     /// How long it took to get the matrix.
     pub load: Duration,
@@ -194,7 +194,7 @@ pub struct Measured<T> {
     computed: Vec<T>,
 }
 
-impl<T: Real> Visitor for Job<'_, T> {
+impl<T: Number> Visitor for Job<'_, T> {
     type Output = Result<(), Error>;
 
     fn visit<E: Executor>(self, executor: &E) -> Self::Output {
@@ -207,13 +207,13 @@ impl<T: Real> Visitor for Job<'_, T> {
 }
 
 /// A matrix on an executor, in a format.
-pub struct Prepared<T: Real, E: Executor> {
+pub struct Prepared<T: Number, E: Executor> {
     pub plan: Plan<T, E>,
     pub convert: Duration,
     pub upload: Duration,
 }
 
-impl<T: Real, E: Executor> Prepared<T, E> {
+impl<T: Number, E: Executor> Prepared<T, E> {
     /// Moves `matrix` to the executor and converts it there, or takes what is `stored` if it is stored so. This is the
     /// only place that converts.
     pub fn new(
@@ -243,7 +243,7 @@ impl<T: Real, E: Executor> Prepared<T, E> {
     }
 }
 
-impl<T: Real> Job<'_, T> {
+impl<T: Number> Job<'_, T> {
     fn problem<E: Executor>(&self, executor: &E) -> Result<(Loaded<T>, Problem<T, E>), Error> {
         let start = Instant::now();
         let Input { name, matrix, .. } = self.arguments.source.load::<T>()?;

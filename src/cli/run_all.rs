@@ -4,8 +4,9 @@ use std::fmt::{self, Display};
 use std::time::Duration;
 
 use serde::Serialize;
+use warp_spmv::Format;
 use warp_spmv::executor::{Executor, ExecutorName};
-use warp_spmv::{Format, Real};
+use warp_spmv::io::Number;
 
 use super::error::Error;
 use super::output::{self, printable};
@@ -80,7 +81,7 @@ struct Outcome {
 }
 
 /// Multiplies in every format, and prints a table or a record of all of them.
-pub fn run_all<T: Real, E: Executor>(
+pub fn run_all<T: Number, E: Executor>(
     job: &Job<'_, T>,
     executor: &E,
     mut loaded: Loaded<T>,
@@ -135,7 +136,7 @@ fn explain(error: warp_spmv::Error) -> (String, bool) {
     (error.to_string(), failed)
 }
 
-fn prepare<T: Real, E: Executor>(
+fn prepare<T: Number, E: Executor>(
     job: &Job<'_, T>,
     executor: &E,
     Loaded { matrix, stored }: &mut Loaded<T>,
@@ -149,7 +150,7 @@ fn prepare<T: Real, E: Executor>(
     Prepared::new(executor, matrix.clone(), stored, format).map_err(explain)
 }
 
-fn measure<T: Real, E: Executor>(
+fn measure<T: Number, E: Executor>(
     job: &Job<'_, T>,
     executor: &E,
     Prepared { plan, convert, .. }: &mut Prepared<T, E>,

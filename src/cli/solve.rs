@@ -12,11 +12,11 @@ use lab::subject::{self, Subject};
 use lab::timing::{self, Effort};
 use lab::vectors::random_vector;
 use warp_spmv::executor::ExecutorName;
-use warp_spmv::io::{replace_file, write_vector};
+use warp_spmv::io::{Number, replace_file, write_vector};
 use warp_spmv::solver::preconditioner::{Preconditioner, PreconditionerName};
 use warp_spmv::solver::{MethodName, Operator, Options, Outcome, Report, Solver, Work};
 use warp_spmv::verify::{exact, verify};
-use warp_spmv::{Csr, Format, Plan, Real, Vector};
+use warp_spmv::{Csr, Format, Plan, Vector};
 
 use super::error::Error;
 use super::input::{self, Source};
@@ -143,7 +143,7 @@ pub fn solve(arguments: &Arguments) -> Result<(), Error> {
     }
 }
 
-fn solve_in<T: Real>(arguments: &Arguments) -> Result<(), Error> {
+fn solve_in<T: Number>(arguments: &Arguments) -> Result<(), Error> {
     on_executor(arguments.executor, |name, note| {
         subject::with(name, Job::<T> { arguments, note, real: std::marker::PhantomData })
     })
@@ -158,7 +158,7 @@ struct Job<'a, T> {
 }
 
 /// A x = b, on the host.
-pub struct System<T: Real> {
+pub struct System<T: Number> {
     name: String,
     pub matrix: Csr<T>,
     pub b: Vec<T>,
@@ -167,7 +167,7 @@ pub struct System<T: Real> {
     known: Option<Vec<T>>,
 }
 
-impl<T: Real> System<T> {
+impl<T: Number> System<T> {
     fn load(arguments: &Arguments) -> Result<Self, Error> {
         let (name, matrix) = arguments.source.load_square::<T>()?;
         let rows = matrix.rows();
@@ -187,7 +187,7 @@ impl<T: Real> System<T> {
     }
 }
 
-impl<T: Real> subject::Visitor for Job<'_, T> {
+impl<T: Number> subject::Visitor for Job<'_, T> {
     type Output = Result<(), Error>;
 
     fn visit<S: Subject>(self, executor: &S) -> Self::Output {
@@ -294,7 +294,7 @@ impl<T: Real> subject::Visitor for Job<'_, T> {
     }
 }
 
-impl<T: Real> Job<'_, T> {
+impl<T: Number> Job<'_, T> {
     /// Solves, and shows the residual on the way.
     fn solve<S: Subject>(
         &self,
@@ -338,7 +338,7 @@ type Operators<'a, T, E> = (&'a mut Plan<T, E>, Option<&'a mut Preconditioner<T,
 const EFFORT: Effort = Effort { warm_ups: 5, repetitions: 50, seconds: 0.5 };
 
 /// Times what an iteration consists of; none where times say nothing.
-fn account<T: Real, S: Subject>(
+fn account<T: Number, S: Subject>(
     executor: &S,
     (plan, preconditioner): Operators<'_, T, S>,
     x: &Vector<T, S>,
@@ -377,7 +377,7 @@ fn draw(path: &Path, title: &str, history: &[f64], tolerance: f64) -> Result<(),
 }
 
 /// ‖found − known‖ / ‖known‖.
-fn distance<T: Real>(found: &[T], known: &[T]) -> f64 {
+fn distance<T: Number>(found: &[T], known: &[T]) -> f64 {
     let pairs = found.iter().zip(known);
     let difference = norm(pairs.map(|(found, known)| found.to_f64() - known.to_f64()));
     let size = norm(known.iter().map(|known| known.to_f64()));

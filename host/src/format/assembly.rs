@@ -13,10 +13,10 @@ use crate::real::Real;
 const MOST_PASSES: usize = 8;
 
 /// Entries in one place: their rows, their columns, their values.
-pub(crate) type Part<'a, T> = (&'a [u32], &'a [u32], &'a [T]);
+pub type Part<'a, T> = (&'a [u32], &'a [u32], &'a [T]);
 
 /// Counts the entries of each row.
-pub(crate) struct RowCounts {
+pub struct RowCounts {
     rows: usize,
     columns: usize,
     /// The count of a row is one place behind that of its number.
@@ -24,7 +24,7 @@ pub(crate) struct RowCounts {
 }
 
 /// A matrix whose entries come row after row.
-pub(crate) struct SortedAssembly<T> {
+pub struct SortedAssembly<T> {
     counts: RowCounts,
     last_row: u32,
     column_indices: Vec<u32>,
@@ -34,7 +34,7 @@ pub(crate) struct SortedAssembly<T> {
 }
 
 /// A matrix whose entries are put in their places.
-pub(crate) struct Assembly<T> {
+pub struct Assembly<T> {
     rows: usize,
     columns: usize,
     /// Where the next entry of a row goes is one place behind that of its number. When there is none left, that

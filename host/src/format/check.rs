@@ -52,7 +52,7 @@ pub(super) fn check_offsets<O: Copy + Into<u64> + Sync>(
 }
 
 /// Checks that the row or column ("row", "column") of each entry is below the number of these.
-pub(crate) fn check_indices(format: &'static str, axis: &str, limit: usize, indices: &[u32]) -> Result<(), Error> {
+pub fn check_indices(format: &'static str, axis: &str, limit: usize, indices: &[u32]) -> Result<(), Error> {
     match indices.par_iter().position_first(|&index| index as usize >= limit) {
         None => Ok(()),
         Some(entry) => {

@@ -28,7 +28,8 @@ macro_rules! define_matrix {
             ///
             /// # Errors
             /// What is wrong with them, in a sentence.
-            pub(crate) fn read<S: ArraySource<T>>(
+            #[doc(hidden)]
+            pub fn read<S: ArraySource<T>>(
                 container_name: &str,
                 rows: usize,
                 columns: usize,
@@ -91,7 +92,8 @@ impl<T: Real, M: Memory> Matrix<T, M> {
     }
 
     /// The name of the storage in a container.
-    pub(crate) fn container_name(&self) -> &'static str {
+    #[doc(hidden)]
+    pub fn container_name(&self) -> &'static str {
         fn name<T: Real, M: Memory, S: Storage<T, M>>(_: &S) -> &'static str {
             S::CONTAINER_NAME
         }
@@ -99,12 +101,14 @@ impl<T: Real, M: Memory> Matrix<T, M> {
     }
 
     /// Bytes of an offset, where the arrays have offsets of either width; otherwise 0.
-    pub(crate) fn offset_width(&self) -> usize {
+    #[doc(hidden)]
+    pub fn offset_width(&self) -> usize {
         with_storage!(self, matrix => matrix.offset_width())
     }
 
     /// Shows the parameters and every array to a visitor.
-    pub(crate) fn for_each_array<'a>(&'a self, visitor: &mut impl ArrayVisitor<'a, M>) {
+    #[doc(hidden)]
+    pub fn for_each_array<'a>(&'a self, visitor: &mut impl ArrayVisitor<'a, M>) {
         with_storage!(self, matrix => matrix.for_each_array(visitor));
     }
 

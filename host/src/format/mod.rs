@@ -31,7 +31,8 @@ mod transpose;
 #[cfg(feature = "test-format")]
 pub(crate) mod twin;
 
-pub(crate) use assembly::{Part, RowCounts, SortedAssembly};
+#[doc(hidden)]
+pub use assembly::{Part, RowCounts, SortedAssembly};
 pub use bcsr::Bcsr;
 pub(crate) use bcsr::bcsr_bytes_of;
 pub use bellpack::{Bellpack, PartitionRows};
@@ -39,7 +40,8 @@ pub(crate) use bellpack::{TOTAL_WIDTH, bellpack_bytes_of};
 pub use block::{BlockSize, fill_ratios};
 pub(crate) use block::{BlockVisitor, block_columns, block_columns_of, rows_of_block};
 pub use catalogue::Format;
-pub(crate) use check::check_indices;
+#[doc(hidden)]
+pub use check::check_indices;
 pub use cmrs::{Cmrs, StripHeight, StripOrder};
 pub(crate) use cmrs::{check_columns, check_height};
 pub use cmrs_padded::CmrsPadded;
@@ -64,7 +66,8 @@ pub use sell_16::Sell16;
 pub use sell_16::widening::Widening;
 pub(crate) use sell_p::sell_p_bytes;
 pub use sell_p::{SellP, SellPStrategy, Slicing};
-pub(crate) use storage::ArrayVisitor;
+#[doc(hidden)]
+pub use storage::{ArraySource, ArrayVisitor};
 
 use crate::error::Error;
 

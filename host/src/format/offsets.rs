@@ -135,7 +135,8 @@ impl Offsets {
     }
 
     /// Checks the invariants for `count` things, such as rows, with so many stored entries.
-    pub(crate) fn check(&self, format: &'static str, thing: &str, count: usize, stored: usize) -> Result<(), Error> {
+    #[doc(hidden)]
+    pub fn check(&self, format: &'static str, thing: &str, count: usize, stored: usize) -> Result<(), Error> {
         match self {
             Self::Narrow(offsets) => check_offsets(format, thing, offsets, count, stored),
             Self::Wide(offsets) => check_offsets(format, thing, offsets, count, stored),

@@ -5,7 +5,7 @@ use crate::memory::{Element, Memory};
 use crate::real::Real;
 
 /// Something to do with each array of a matrix.
-pub(crate) trait ArrayVisitor<'a, M: Memory> {
+pub trait ArrayVisitor<'a, M: Memory> {
     /// What follows belongs to this part of the matrix, which is a matrix too.
     fn part(&mut self, name: &'static str);
 
@@ -17,7 +17,7 @@ pub(crate) trait ArrayVisitor<'a, M: Memory> {
 }
 
 /// Where the arrays of a matrix come from, such as a file. The messages of its errors are sentences.
-pub(crate) trait ArraySource<T: Real> {
+pub trait ArraySource<T: Real> {
     /// What is taken from now on belongs to this part of the matrix, which is a matrix too.
     fn part(&mut self, name: &'static str);
 
@@ -138,7 +138,8 @@ macro_rules! storage {
             }
 
             /// Shows the parameters and every array to a visitor, in the order of the declaration.
-            pub(crate) fn for_each_array<'a>(
+            #[doc(hidden)]
+            pub fn for_each_array<'a>(
                 &'a self,
                 visitor: &mut impl crate::format::storage::ArrayVisitor<'a, M>,
             ) {

@@ -18,8 +18,8 @@ use crate::error::Error;
 use crate::executor::Executor;
 use crate::format::bellpack::product::entry;
 use crate::format::{BlockSize, Format};
-use crate::io::replace_file;
 use crate::real::Real;
+use crate::replace::replace_file;
 
 /// The version of the files; it grows when a number changes its meaning.
 const SCHEMA: u32 = 2;

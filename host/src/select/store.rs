@@ -11,7 +11,7 @@ use super::sample::scramble;
 use crate::device::Device;
 use crate::error::Error;
 use crate::format::Format;
-use crate::io::replace_file;
+use crate::replace::replace_file;
 
 /// The folder in the user's data folder.
 const FOLDER: &str = "warp-spmv";

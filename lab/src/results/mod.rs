@@ -5,7 +5,7 @@ mod read;
 use std::io::Write;
 use std::path::Path;
 
-use host::io::replace_file;
+use host::replace::replace_file;
 
 pub(crate) use read::OTHER_PREFIX;
 pub use read::read;

@@ -65,6 +65,11 @@ impl<T: Real, M: Memory> Csr<T, M> {
 }
 
 impl<T: Real> Csr<T> {
+    /// The values, to write to: any number may be in any place.
+    pub fn values_mut(&mut self) -> &mut [T] {
+        &mut self.values
+    }
+
     /// A matrix from its arrays. In parallel, O(rows + nnz).
     ///
     /// # Errors
@@ -189,7 +194,8 @@ impl<T: Real> Csr<T> {
     }
 
     /// The row that holds an entry, given by its place in the arrays. O(log rows).
-    pub(crate) fn row_of(&self, entry: usize) -> usize {
+    #[doc(hidden)]
+    pub fn row_of(&self, entry: usize) -> usize {
         let (mut low, mut high) = (0, self.rows);
         while high - low > 1 {
             let middle = low.midpoint(high);

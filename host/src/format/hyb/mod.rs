@@ -218,7 +218,8 @@ impl<T: Real, M: Memory> Hyb<T, M> {
     }
 
     /// Shows the parameters and every array of both parts to a visitor, those of the ELL part first.
-    pub(crate) fn for_each_array<'a>(&'a self, visitor: &mut impl ArrayVisitor<'a, M>) {
+    #[doc(hidden)]
+    pub fn for_each_array<'a>(&'a self, visitor: &mut impl ArrayVisitor<'a, M>) {
         visitor.part("ell");
         self.ell.for_each_array(visitor);
         visitor.part("coo");

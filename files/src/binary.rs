@@ -1,0 +1,167 @@
+//! Arrays as bytes in a file.
+#![forbid(unsafe_code)]
+
+use std::borrow::Cow;
+use std::fmt::Display;
+
+use rayon::prelude::*;
+
+use crate::number::Number;
+use host::format::Offsets;
+use host::memory::Element;
+pub(super) use host::memory::ElementType;
+
+/// Elements that one thread handles at a time.
+const CHUNK: usize = 1 << 16;
+
+/// An array of a file: whole elements of one type.
+pub(super) struct Array<'a> {
+    pub(super) name: &'a str,
+    pub(super) element: ElementType,
+    pub(super) big_endian: bool,
+    pub(super) bytes: &'a [u8],
+}
+
+/// A number that stands in a file.
+trait Scalar: Copy + Display {
+    const WIDTH: usize;
+
+    /// The number whose bytes begin a slice of at least as many.
+    fn read(bytes: &[u8], big_endian: bool) -> Self;
+}
+
+macro_rules! scalars {
+    ($($scalar:ty)*) => {$(
+        impl Scalar for $scalar {
+            const WIDTH: usize = size_of::<Self>();
+
+            fn read(bytes: &[u8], big_endian: bool) -> Self {
+                let mut own = [0; Self::WIDTH];
+                own.copy_from_slice(&bytes[..Self::WIDTH]);
+                if big_endian { Self::from_be_bytes(own) } else { Self::from_le_bytes(own) }
+            }
+        }
+    )*};
+}
+
+scalars!(i8 i16 i32 i64 u8 u16 u32 u64 f32 f64);
+
+impl Array<'_> {
+    /// Number of elements.
+    pub(super) fn len(&self) -> usize {
+        self.bytes.len() / self.element.width()
+    }
+
+    /// The elements, which are of this type: bit by bit, in parallel.
+    pub(super) fn exact<E: Element>(&self) -> Result<Vec<E>, String> {
+        if self.element != E::TYPE {
+            let (found, expected) = (self.element.name(), E::TYPE.name());
+            return Err(format!("'{}' is of type {found}, expected {expected}", self.name));
+        }
+        let mut elements = vec![E::default(); self.len()];
+        let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut elements);
+        let width = E::TYPE.width();
+        bytes.par_chunks_mut(CHUNK * width).zip(self.bytes.par_chunks(CHUNK * width)).for_each(|(to, from)| {
+            to.copy_from_slice(from);
+            if self.big_endian != cfg!(target_endian = "big") {
+                to.chunks_exact_mut(width).for_each(<[u8]>::reverse);
+            }
+        });
+        Ok(elements)
+    }
+
+    /// The elements as indices.
+    pub(super) fn indices(&self) -> Result<Vec<u32>, String> {
+        const EXPECTED: &str = "an index from 0 to 4294967295";
+        match self.element {
+            ElementType::Uint32 => self.decode(EXPECTED, |index: u32| Some(index)),
+            ElementType::Int32 => self.decode(EXPECTED, |index: i32| index.try_into().ok()),
+            ElementType::Uint64 => self.decode(EXPECTED, |index: u64| index.try_into().ok()),
+            ElementType::Int64 => self.decode(EXPECTED, |index: i64| index.try_into().ok()),
+            _ => Err(self.wrong_type()),
+        }
+    }
+
+    /// The elements as offsets.
+    pub(super) fn offsets(&self) -> Result<Offsets, String> {
+        const EXPECTED: &str = "an offset from 0 on";
+        Ok(match self.element {
+            ElementType::Uint32 => self.decode(EXPECTED, |offset: u32| Some(offset))?.into(),
+            ElementType::Int32 => self.decode(EXPECTED, |offset: i32| u32::try_from(offset).ok())?.into(),
+            ElementType::Uint64 => self.decode(EXPECTED, |offset: u64| Some(offset))?.into(),
+            ElementType::Int64 => self.decode(EXPECTED, |offset: i64| u64::try_from(offset).ok())?.into(),
+            _ => return Err(self.wrong_type()),
+        })
+    }
+
+    /// The elements as values, each rounded once to the nearest.
+    pub(super) fn values<T: Number>(&self) -> Result<Vec<T>, String> {
+        let expected = match T::PRECISION {
+            "float32" => "a number in the range of float32",
+            _ => "a number in the range of float64",
+        };
+        match self.element {
+            element if element == T::TYPE => self.exact(),
+            ElementType::Float32 => self.decode(expected, |value: f32| rounded(value.into())),
+            ElementType::Float64 => self.decode(expected, rounded),
+            ElementType::Int8 => self.decode(expected, |value: i8| rounded(value.into())),
+            ElementType::Int16 => self.decode(expected, |value: i16| rounded(value.into())),
+            ElementType::Int32 => self.decode(expected, |value: i32| rounded(value.into())),
+            ElementType::Int64 => self.decode(expected, |value: i64| rounded_integer(value)),
+            ElementType::Uint8 => self.decode(expected, |value: u8| rounded(value.into())),
+            ElementType::Uint16 => self.decode(expected, |value: u16| rounded(value.into())),
+            ElementType::Uint32 => self.decode(expected, |value: u32| rounded(value.into())),
+            ElementType::Uint64 => self.decode(expected, |value: u64| rounded_integer(value)),
+        }
+    }
+
+    fn wrong_type(&self) -> String {
+        format!("'{}' is of type {}, expected integers of 32 or 64 bits", self.name, self.element.name())
+    }
+
+    /// Converts the elements, in parallel.
+    fn decode<S: Scalar, D: Clone + Default + Send>(
+        &self,
+        expected: &str,
+        convert: impl Fn(S) -> Option<D> + Sync,
+    ) -> Result<Vec<D>, String> {
+        let mut decoded = vec![D::default(); self.bytes.len() / S::WIDTH];
+        let chunks = decoded.par_chunks_mut(CHUNK).zip(self.bytes.par_chunks(CHUNK * S::WIDTH));
+        let first_wrong = chunks
+            .enumerate()
+            .filter_map(|(chunk, (to, from))| {
+                for (place, (to, from)) in to.iter_mut().zip(from.chunks_exact(S::WIDTH)).enumerate() {
+                    match convert(S::read(from, self.big_endian)) {
+                        Some(element) => *to = element,
+                        None => return Some(chunk * CHUNK + place),
+                    }
+                }
+                None
+            })
+            .min();
+        let Some(index) = first_wrong else { return Ok(decoded) };
+        let element = S::read(&self.bytes[index * S::WIDTH..], self.big_endian);
+        Err(format!("{}[{index}] is {element}, expected {expected}", self.name))
+    }
+}
+
+/// The nearest number of a type, unless a finite one is too large for it.
+pub(super) fn rounded<T: Number>(value: f64) -> Option<T> {
+    let nearest = T::from_f64(value);
+    (value.is_infinite() || !nearest.to_f64().is_infinite()).then_some(nearest)
+}
+
+/// The nearest number of a type to an integer that `f64` need not hold.
+fn rounded_integer<T: Number>(value: impl itoa::Integer) -> Option<T> {
+    // Through the text, so that it is rounded once.
+    T::parse_prefix(itoa::Buffer::new().format(value).as_bytes()).map(|(nearest, _)| nearest)
+}
+
+/// Elements of so many bytes each, from memory, in little-endian order.
+pub(super) fn little_endian(elements: &[u8], width: usize) -> Cow<'_, [u8]> {
+    if cfg!(target_endian = "little") {
+        Cow::Borrowed(elements)
+    } else {
+        Cow::Owned(elements.chunks(width).flat_map(|element| element.iter().rev()).copied().collect())
+    }
+}

@@ -1,0 +1,150 @@
+//! Containers: a matrix in its storage format, array by array, ready to be mapped. `docs/container.md` describes
+//! them byte by byte.
+//!
+//! `layout` is the header and the table of sections, `sections` the arrays; which of them a format has is among its own files.
+#![forbid(unsafe_code)]
+
+mod layout;
+mod sections;
+
+use std::io::Write;
+use std::path::Path;
+
+use rayon::prelude::*;
+
+use super::ReadOptions;
+use super::binary::{ElementType, rounded};
+use super::contents::Contents;
+use super::header::{Field, Header, Symmetry};
+use crate::number::Number;
+use host::error::Error;
+use host::format::{Csr, Matrix};
+use host::replace::replace_file;
+use layout::{Layout, padding};
+use sections::{Section, Sections};
+
+pub(super) use layout::is_container;
+
+/// What a container says of a matrix apart from its arrays.
+#[derive(Clone, Copy)]
+struct Summary {
+    rows: usize,
+    columns: usize,
+    stored: usize,
+    /// Type of the values.
+    values: ElementType,
+    /// Bytes of an offset, 0 in a format that has none.
+    offset_width: usize,
+}
+
+/// Writes a matrix in CSR as a container. O(bytes).
+///
+/// The file appears under its name only when it is complete. On an error nothing is left behind, and a file
+/// that was there is untouched; one that is replaced hands on its permissions.
+///
+/// # Errors
+/// With what the system said; when `path` is a directory or a write-protected file.
+pub fn write_container<T: Number>(path: impl AsRef<Path>, matrix: &Csr<T>) -> Result<(), Error> {
+    let (rows, columns, stored) = (matrix.rows(), matrix.columns(), matrix.nnz());
+    let summary = Summary { rows, columns, stored, values: T::TYPE, offset_width: matrix.row_offsets().width() };
+    write(path.as_ref(), CSR, &summary, &sections::of_csr(matrix))
+}
+
+/// Writes a matrix as a container, in the storage format that it has. As [`write_container`].
+///
+/// # Errors
+/// As [`write_container`].
+pub fn write_container_matrix<T: Number>(path: impl AsRef<Path>, matrix: &Matrix<T>) -> Result<(), Error> {
+    let (rows, columns, stored) = (matrix.rows(), matrix.columns(), matrix.nnz());
+    let (name, offset_width) = (matrix.container_name(), matrix.offset_width());
+    let summary = Summary { rows, columns, stored, values: T::TYPE, offset_width };
+    write(path.as_ref(), name, &summary, &sections::of_matrix(matrix))
+}
+
+fn write(path: &Path, format: &str, summary: &Summary, sections: &[Section<'_>]) -> Result<(), Error> {
+    let layout = Layout::new(format, summary, sections);
+    replace_file(path, |file| {
+        let head = layout.to_bytes();
+        file.write_all(&head)?;
+        let mut at = head.len();
+        for section in sections {
+            file.write_all(&padding(at))?;
+            at += padding(at).len() + section.bytes.len();
+            file.write_all(&section.bytes)?;
+        }
+        Ok(())
+    })
+}
+
+/// Reads a matrix from a container of any storage format as [`read_container_matrix`] does, and converts it to CSR.
+///
+/// # Errors
+/// As [`read_container_matrix`].
+pub fn read_container<T: Number>(path: impl AsRef<Path>) -> Result<Csr<T>, Error> {
+    read_container_matrix(path).map(Matrix::into_csr)
+}
+
+/// Reads a matrix from a container, in the storage format that it has there; but in CSR where the file has values in
+/// another precision, because how a matrix is stored depends on it. They are rounded then. In parallel, O(bytes);
+/// takes the memory of the matrix, and where values are rounded that of the matrix as stored and in CSR besides.
+///
+/// The file is mapped where that is possible: do not truncate it meanwhile, because a process that reads a map behind
+/// the end of its file is ended by the system.
+///
+/// # Errors
+/// When the file cannot be read, with what the system said; when it is no container, is of a later version,
+/// holds an unknown format, is truncated or altered, or holds arrays that are no matrix, with which of these it is.
+pub fn read_container_matrix<T: Number>(path: impl AsRef<Path>) -> Result<Matrix<T>, Error> {
+    let path = path.as_ref();
+    let (matrix, _) = parse(&Contents::of(path)?, path, &ReadOptions::default())?;
+    Ok(matrix)
+}
+
+/// Reads a matrix from the bytes of a container.
+pub(super) fn parse<T: Number>(
+    bytes: &[u8],
+    name: &Path,
+    options: &ReadOptions<'_>,
+) -> Result<(Matrix<T>, Header), Error> {
+    options.report(0, bytes.len() as u64);
+    let read = || {
+        let layout = Layout::parse(bytes)?;
+        let Summary { rows, columns, stored, values, .. } = layout.summary;
+        let as_it_is = values == T::TYPE || layout.format() == CSR;
+        let matrix = match values {
+            ElementType::Float32 | ElementType::Float64 if as_it_is => read_matrix(&layout, bytes)?,
+            ElementType::Float32 => round(read_matrix::<f32>(&layout, bytes)?)?,
+            ElementType::Float64 => round(read_matrix::<f64>(&layout, bytes)?)?,
+            values => return Err(format!("values of type {}, expected float32 or float64", values.name())),
+        };
+        let (field, symmetry, entries) = (Field::Real, Symmetry::General, stored as u64);
+        Ok((matrix, Header { field, symmetry, rows, columns, entries }))
+    };
+    let matrix = read().map_err(|reason| Error::contents(name, reason))?;
+    options.report(bytes.len() as u64, bytes.len() as u64);
+    Ok(matrix)
+}
+
+/// The matrix in CSR with its values rounded, none of them beyond the range.
+fn round<U: Number, T: Number>(matrix: Matrix<U>) -> Result<Matrix<T>, String> {
+    let matrix = matrix.into_csr();
+    match matrix.values().par_iter().find_first(|value| rounded::<T>(value.to_f64()).is_none()) {
+        None => Ok(Matrix::Csr(matrix.cast())),
+        Some(value) => Err(format!("a value is {value}, expected a number in the range of {}", T::PRECISION)),
+    }
+}
+
+/// The name of CSR, which all values are read from in any precision.
+const CSR: &str = "CSR";
+
+/// The matrix that a file with this layout holds, every invariant checked.
+fn read_matrix<T: Number>(layout: &Layout, bytes: &[u8]) -> Result<Matrix<T>, String> {
+    let Summary { rows, columns, stored, .. } = layout.summary;
+    let mut sections = Sections::new(layout.format(), layout.summary, layout.arrays(bytes)?);
+    let matrix = Matrix::read(layout.format(), rows, columns, &mut sections)?;
+    sections.finish()?;
+    if matrix.nnz() != stored {
+        return Err(format!("the header says {stored} entries, the arrays have {}", matrix.nnz()));
+    }
+    Ok(matrix)
+}

@@ -1,0 +1,57 @@
+//! The bytes of a file.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::ops::Deref;
+use std::path::Path;
+
+use memmap2::Mmap;
+
+use host::error::Error;
+
+/// All bytes of a file: mapped where that is possible, copied where it is not (pipes, devices, empty files).
+pub(super) enum Contents {
+    Mapped(Mmap),
+    Copied(Vec<u8>),
+}
+
+impl Contents {
+    /// Opens and maps or reads a file.
+    pub(super) fn of(path: &Path) -> Result<Self, Error> {
+        Self::open(path).map_err(|source| Error::File { path: path.into(), source })
+    }
+
+    fn open(path: &Path) -> io::Result<Self> {
+        let mut file = File::open(path)?;
+        let metadata = file.metadata()?;
+        if metadata.is_dir() {
+            return Err(io::Error::new(io::ErrorKind::IsADirectory, "is a directory, expected a file"));
+        }
+        // Files of length 0 cannot be mapped, and some that say so (in /proc) have contents all the same.
+        if metadata.is_file() && metadata.len() > 0 {
+            // SAFETY: The map is read-only and private to this value, which keeps it alive as long as any
+            // slice of it. What the system cannot promise is that no other process writes to the file or
+            // truncates it meanwhile. A reader that meets changed bytes reads other text: it checks each
+            // byte as it uses it, indexes within the slice, and never takes the bytes for UTF-8 or for
+            // anything else with invalid values. A file that is truncated while it is read ends the process
+            // with SIGBUS, as it does for every program that maps files; the readers' documentation says so.
+            if let Ok(map) = unsafe { Mmap::map(&file) } {
+                return Ok(Self::Mapped(map));
+            }
+        }
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes)?;
+        Ok(Self::Copied(bytes))
+    }
+}
+
+impl Deref for Contents {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            Self::Mapped(map) => map,
+            Self::Copied(bytes) => bytes,
+        }
+    }
+}

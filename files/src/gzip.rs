@@ -1,0 +1,79 @@
+//! Compressed files (RFC 1952), of one member or several.
+#![forbid(unsafe_code)]
+
+use std::borrow::Cow;
+use std::io::{self, Read, Write};
+use std::path::Path;
+
+use flate2::Compression;
+use flate2::bufread::MultiGzDecoder;
+use flate2::write::GzEncoder;
+
+use super::options::ReadOptions;
+use host::error::Error;
+
+/// What every compressed file begins with.
+const MAGIC: &[u8] = &[0x1f, 0x8b];
+
+/// Bytes that are decompressed between two reports of the progress.
+const STEP: u64 = 1 << 20;
+
+/// How hard to compress: numbers get half a percent smaller at 6, the usual level, and take twice the time.
+const LEVEL: Compression = Compression::new(3);
+
+/// Whether these are the bytes of a compressed file.
+pub(super) fn is_compressed(bytes: &[u8]) -> bool {
+    bytes.starts_with(MAGIC)
+}
+
+/// The bytes as they are, or what they decompress to.
+pub(super) fn decompressed<'a>(
+    bytes: &'a [u8],
+    name: &Path,
+    options: &ReadOptions<'_>,
+) -> Result<Cow<'a, [u8]>, Error> {
+    if !is_compressed(bytes) {
+        return Ok(Cow::Borrowed(bytes));
+    }
+    let total = bytes.len() as u64;
+    let fail = |reason| Error::contents(name, format!("gzip: {reason}"));
+    let mut decoder = MultiGzDecoder::new(bytes);
+    let mut text = Vec::new();
+    while append_step(&mut decoder, &mut text, options.decompressed_limit).map_err(fail)? {
+        options.report(total - decoder.get_ref().len() as u64, total);
+    }
+    Ok(Cow::Owned(text))
+}
+
+/// Everything that a decompressor yields, up to a limit.
+pub(super) fn read_all(mut reader: impl Read, limit: u64) -> Result<Vec<u8>, String> {
+    let mut bytes = Vec::new();
+    while append_step(&mut reader, &mut bytes, limit)? {}
+    Ok(bytes)
+}
+
+/// Appends some of what a decompressor yields; whether there was any.
+fn append_step(reader: &mut impl Read, bytes: &mut Vec<u8>, limit: u64) -> Result<bool, String> {
+    // One byte more than is allowed tells whether there is more.
+    let step = STEP.min((limit - bytes.len() as u64).saturating_add(1));
+    // An eighth more at a time, where a vector by itself would take twice as much.
+    if bytes.capacity() - bytes.len() < step as usize {
+        let more = (step as usize).max(bytes.len() / 8);
+        bytes.try_reserve_exact(more).map_err(|_| format!("no memory for more than {} bytes", bytes.len()))?;
+    }
+    match reader.take(step).read_to_end(bytes) {
+        Ok(_) if bytes.len() as u64 > limit => {
+            Err(format!("decompresses to more than the {limit} bytes allowed; decompress it first, or raise the limit"))
+        }
+        Ok(read) => Ok(read > 0),
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Err("the compressed data is truncated".into()),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// Appends bytes as one compressed member.
+pub(super) fn append_member(bytes: &[u8], compressed: &mut Vec<u8>) -> io::Result<()> {
+    let mut encoder = GzEncoder::new(compressed, LEVEL);
+    encoder.write_all(bytes)?;
+    encoder.finish().map(drop)
+}

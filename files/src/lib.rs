@@ -1,0 +1,32 @@
+//! Files: matrices as Matrix Market, Rutherford-Boeing, SciPy's `.npz` and containers of our own, and vectors
+//! as Matrix Market.
+//!
+//! [`read`] tells the kind of a file by its contents, [`write()`] by its name.
+
+mod binary;
+mod container;
+mod contents;
+mod gzip;
+mod header;
+mod kind;
+mod limits;
+mod matrix_market;
+mod npz;
+mod number;
+mod options;
+mod quote;
+mod rutherford_boeing;
+
+pub use container::{read_container, read_container_matrix, write_container, write_container_matrix};
+pub use header::{Field, Header, Symmetry};
+pub use host::replace::replace_file;
+pub use kind::{FileKind, Loaded, LoadedMatrix, parse, parse_matrix, read, read_matrix, write};
+pub use matrix_market::{
+    Coordinates, Dense, MatrixMarketOptions, Value, parse_matrix_market, parse_vector, read_coordinates, read_dense,
+    read_matrix_market, read_matrix_market_with, read_vector, write_coordinates, write_dense, write_matrix_market,
+    write_vector,
+};
+pub use npz::{read_npz, write_npz};
+pub use number::Number;
+pub use options::{Progress, ReadOptions};
+pub use rutherford_boeing::read_rutherford_boeing;

@@ -1,0 +1,208 @@
+//! Sparse matrices.
+
+use super::cursor::{Cursor, Kind, Problem};
+use super::document::Document;
+use super::entries::{Contents, Entries};
+use super::header::{self, Layout};
+use super::value::Value;
+use crate::Progress;
+use crate::header::{Header, Symmetry};
+use crate::number::Number;
+use host::error::Error;
+use host::format::{Csr, Part, RowCounts, SortedAssembly};
+
+/// The entries of a sparse matrix, as row, column and value, in the order of a file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Coordinates<V> {
+    /// Number of rows.
+    pub rows: usize,
+    /// Number of columns.
+    pub columns: usize,
+    /// The row of each entry, counted from 0.
+    pub row_indices: Vec<u32>,
+    /// The column of each entry, counted from 0.
+    pub column_indices: Vec<u32>,
+    /// The value of each entry.
+    pub values: Vec<V>,
+}
+
+/// Entries of a part of a file.
+struct Triplets<V> {
+    rows: Vec<u32>,
+    columns: Vec<u32>,
+    values: Vec<V>,
+}
+
+impl<V: Send> Contents for Triplets<V> {
+    fn with_capacity(entries: usize) -> Self {
+        Self {
+            rows: Vec::with_capacity(entries),
+            columns: Vec::with_capacity(entries),
+            values: Vec::with_capacity(entries),
+        }
+    }
+
+    fn clear(&mut self) {
+        self.rows.clear();
+        self.columns.clear();
+        self.values.clear();
+    }
+}
+
+impl<V> Triplets<V> {
+    fn push(&mut self, row: u32, column: u32, value: V) {
+        self.rows.push(row);
+        self.columns.push(column);
+        self.values.push(value);
+    }
+}
+
+/// A coordinate file behind its header.
+struct Body<'a> {
+    header: Header,
+    entries: Entries<'a>,
+}
+
+/// Reads a coordinate file as a matrix: once if its entries come row after row, which is tried first; otherwise twice,
+/// to count the entries of each row and to put them in their places.
+pub(super) fn read<T: Number>(document: &Document<'_>, progress: Progress<'_>) -> Result<(Csr<T>, Header), Error> {
+    let mut body = Body::new::<T>(document, progress)?;
+    let header = body.header;
+    if let Some(matrix) = body.read_sorted()? {
+        return Ok((matrix, header));
+    }
+    body.entries.passes = 2;
+    let mut counts = RowCounts::new(header.rows, header.columns, body.most_entries())?;
+    body.count::<T>(|rows| counts.add(rows))?;
+    let mut assembly = counts.into_assembly()?;
+    body.read(1, |chunks| assembly.place(&parts(chunks)).map(|()| true))?;
+    Ok((assembly.finish()?, header))
+}
+
+/// The entries of some chunks.
+fn parts<'a, T: Number>(chunks: &[&'a Triplets<T>]) -> Vec<Part<'a, T>> {
+    chunks.iter().map(|chunk| (&*chunk.rows, &*chunk.columns, &*chunk.values)).collect()
+}
+
+/// Reads a coordinate file as it is, with the entries that its symmetry implies.
+pub(super) fn read_coordinates<V: Value>(
+    document: &Document<'_>,
+    progress: Progress<'_>,
+) -> Result<(Coordinates<V>, Header), Error> {
+    let mut body = Body::new::<V>(document, progress)?;
+    let header = body.header;
+    let mut entries = 0;
+    if header.symmetry == Symmetry::General {
+        // The header has made sure that this many fit the file.
+        entries = header.entries as usize;
+    } else {
+        body.entries.passes = 2;
+        body.count::<V>(|rows| entries += rows.iter().map(|rows| rows.len()).sum::<usize>())?;
+    }
+    let Triplets { mut rows, mut columns, mut values } = Triplets::with_capacity(entries);
+    body.read(body.entries.passes - 1, |chunks: &[&Triplets<V>]| {
+        let extend_rows = || chunks.iter().for_each(|chunk| rows.extend_from_slice(&chunk.rows));
+        let extend_columns = || chunks.iter().for_each(|chunk| columns.extend_from_slice(&chunk.columns));
+        let extend_values = || chunks.iter().for_each(|chunk| values.extend_from_slice(&chunk.values));
+        rayon::join(extend_values, || rayon::join(extend_rows, extend_columns));
+        Ok(true)
+    })?;
+    let coordinates =
+        Coordinates { rows: header.rows, columns: header.columns, row_indices: rows, column_indices: columns, values };
+    Ok((coordinates, header))
+}
+
+impl<'a> Body<'a> {
+    /// Reads the header of a document.
+    fn new<V: Value>(document: &'a Document<'_>, progress: Progress<'a>) -> Result<Self, Error> {
+        let (header, begin) = header::read(document, Layout::Coordinate)?;
+        header::check_values::<V>(document, &header)?;
+        let entries = Entries::new(document, begin, header.entries, progress);
+        Ok(Self { header, entries })
+    }
+
+    /// Entries that the matrix has at most, with those that its symmetry implies.
+    fn most_entries(&self) -> u128 {
+        u128::from(self.header.entries) * if self.header.symmetry == Symmetry::General { 1 } else { 2 }
+    }
+
+    /// The matrix, if its entries come row after row.
+    fn read_sorted<T: Number>(&self) -> Result<Option<Csr<T>>, Error> {
+        let Header { symmetry, rows, columns, entries, .. } = self.header;
+        if symmetry != Symmetry::General {
+            return Ok(None);
+        }
+        // The header has made sure that this many fit the file.
+        let mut assembly = SortedAssembly::new(rows, columns, entries as usize)?;
+        let sorted = self.read(0, |chunks| Ok(assembly.append(&parts(chunks))))?;
+        if sorted { assembly.finish().map(Some) } else { Ok(None) }
+    }
+
+    /// Goes through the rows of all entries in parallel, with those that the symmetry implies. What else is in a line
+    /// is not looked at, unless an index is wrong or entries are missing: then the first wrong line is told.
+    fn count<V: Value>(&self, mut take: impl FnMut(&[&[u32]])) -> Result<(), Error> {
+        let Header { symmetry, rows, columns, .. } = self.header;
+        let read = |cursor: &mut Cursor<'_>, indices: &mut Vec<u32>| {
+            let row = cursor.row(rows)?;
+            indices.push(row);
+            if symmetry != Symmetry::General {
+                let column = cursor.column(columns)?;
+                if row != column {
+                    indices.push(column);
+                }
+            }
+            cursor.skip_line();
+            Ok(())
+        };
+        let counted = self.entries.for_each_batch(0, read, |chunks| {
+            take(&chunks.iter().map(|chunk| &***chunk).collect::<Vec<_>>());
+            Ok(true)
+        });
+        counted.map(drop).or_else(|error| {
+            let check = |cursor: &mut Cursor<'_>, (): &mut ()| self.read_entry::<V>(cursor).map(drop);
+            self.entries.for_each_batch(0, check, |_| Ok(true))?;
+            Err(error)
+        })
+    }
+
+    /// Goes through all entries in parallel, the time with this number from 0. Those that the symmetry implies are
+    /// right behind their twins, so that the order of duplicates is that of the file. Otherwise as
+    /// [`Entries::for_each_batch`].
+    fn read<V: Value>(
+        &self,
+        pass: u64,
+        take: impl FnMut(&[&Triplets<V>]) -> Result<bool, Error>,
+    ) -> Result<bool, Error> {
+        let symmetry = self.header.symmetry;
+        let read = |cursor: &mut Cursor<'_>, triplets: &mut Triplets<V>| {
+            let (row, column, value) = self.read_entry(cursor)?;
+            triplets.push(row, column, value);
+            if symmetry != Symmetry::General && row != column {
+                triplets.push(column, row, value.twin(symmetry));
+            }
+            Ok(())
+        };
+        self.entries.for_each_batch(pass, read, take)
+    }
+
+    /// Reads an entry as its line gives it.
+    #[inline]
+    fn read_entry<V: Value>(&self, cursor: &mut Cursor<'_>) -> Result<(u32, u32, V), Problem> {
+        let Header { field, symmetry, rows, columns, .. } = self.header;
+        let at = cursor.at();
+        let row = cursor.row(rows)?;
+        let column = cursor.column(columns)?;
+        let value = V::read_value(cursor, field)?;
+        let wrong = match symmetry {
+            Symmetry::General => None,
+            Symmetry::SkewSymmetric => (row <= column).then_some(Kind::Half(symmetry)),
+            Symmetry::Hermitian if row == column && !value.is_real() => Some(Kind::Diagonal),
+            Symmetry::Symmetric | Symmetry::Hermitian => (row < column).then_some(Kind::Half(symmetry)),
+        };
+        if let Some(kind) = wrong {
+            return Err(Problem { at, kind });
+        }
+        cursor.end_line()?;
+        Ok((row, column, value))
+    }
+}

@@ -1,0 +1,59 @@
+//! A text with a name, and errors that point into it.
+
+use std::path::Path;
+
+use super::cursor::{Kind, Problem, token_at};
+use crate::header::Symmetry;
+use crate::quote::quote;
+use host::error::Error;
+
+/// A text and the name it goes by in errors.
+pub(super) struct Document<'a> {
+    pub(super) text: &'a [u8],
+    name: &'a Path,
+}
+
+impl<'a> Document<'a> {
+    pub(super) fn new(text: &'a [u8], name: &'a Path) -> Self {
+        Self { text, name }
+    }
+
+    /// An error in the line of a position. O(position): lines are counted only when one is wrong.
+    pub(super) fn error(&self, at: usize, reason: impl Into<String>) -> Error {
+        let line = 1 + self.text[..at].iter().filter(|&&byte| byte == b'\n').count() as u64;
+        Error::Parse { path: self.name.into(), line, reason: reason.into() }
+    }
+
+    /// An error in the last line.
+    pub(super) fn error_at_end(&self, reason: impl Into<String>) -> Error {
+        let end = self.text.len() - usize::from(self.text.ends_with(b"\n"));
+        self.error(end, reason)
+    }
+
+    /// The error that a problem is.
+    pub(super) fn problem(&self, problem: &Problem) -> Error {
+        let found = self.quote(problem.at);
+        let reason = match problem.kind {
+            Kind::Expected(what) => format!("expected {what}, found {found}"),
+            Kind::Beyond { axis, limit } => format!("{axis} index {found} is beyond the {limit} {axis}s of the matrix"),
+            Kind::Range(of) => format!("{found} is beyond the range of {of}"),
+            Kind::Surplus => format!("expected the end of the line, found {found}"),
+            Kind::Half(Symmetry::SkewSymmetric) => {
+                "entry on or above the diagonal: a skew-symmetric file holds only those below it".into()
+            }
+            Kind::Half(symmetry) => {
+                format!("entry above the diagonal: a {} file holds only those on and below it", symmetry.name())
+            }
+            Kind::Diagonal => "complex value on the diagonal of a hermitian matrix, expected a real one".into(),
+        };
+        self.error(problem.at, reason)
+    }
+
+    /// The token at a position as an error shows it.
+    pub(super) fn quote(&self, at: usize) -> String {
+        match token_at(self.text, at) {
+            [] => "the end of the line".into(),
+            token => quote(token),
+        }
+    }
+}

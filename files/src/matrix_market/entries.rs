@@ -1,0 +1,185 @@
+//! The lines after the size line, in parallel, some chunks at a time.
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use super::cursor::{Cursor, Problem};
+use super::document::Document;
+use crate::Progress;
+use host::error::Error;
+
+/// Bytes that one thread handles at a time, at most and, but for the last ones, at least.
+const CHUNK: (usize, usize) = (1 << 14, 1 << 18);
+
+/// Chunks that a thread handles in one batch, if they are long enough.
+const CHUNKS_PER_THREAD: usize = 4;
+
+/// A batch is this part of the text, if that is not too short for all threads.
+const BATCHES: usize = 32;
+
+/// Bytes between two reports of the progress.
+const REPORT: usize = 1 << 20;
+
+/// What entries are read into.
+pub(super) trait Contents: Send {
+    /// Contents with room for so many entries.
+    fn with_capacity(entries: usize) -> Self;
+
+    /// Forgets the entries, and keeps the room.
+    fn clear(&mut self);
+}
+
+impl<V: Send> Contents for Vec<V> {
+    fn with_capacity(entries: usize) -> Self {
+        Vec::with_capacity(entries)
+    }
+
+    fn clear(&mut self) {
+        self.clear();
+    }
+}
+
+/// For entries that are only checked.
+impl Contents for () {
+    fn with_capacity(_: usize) {}
+
+    fn clear(&mut self) {}
+}
+
+/// What a chunk of lines holds, up to the first that is wrong.
+struct Chunk<C> {
+    contents: C,
+    entries: u64,
+    problem: Option<Problem>,
+}
+
+/// The entries of a document, one a line.
+pub(super) struct Entries<'a> {
+    document: &'a Document<'a>,
+    announced: u64,
+    begin: usize,
+    /// Parts of about equal length that end where lines do.
+    chunks: Vec<Range<usize>>,
+    chunks_at_once: usize,
+    /// How often the entries are gone through, for the progress.
+    pub passes: u64,
+    progress: Progress<'a>,
+}
+
+impl<'a> Entries<'a> {
+    /// The entries that follow position `begin`, of which there should be `announced`.
+    pub fn new(document: &'a Document<'_>, begin: usize, announced: u64, progress: Progress<'a>) -> Self {
+        let threads = rayon::current_num_threads();
+        let batch = (document.text.len() - begin) / BATCHES;
+        let chunk = (batch / (threads * CHUNKS_PER_THREAD)).clamp(CHUNK.0, CHUNK.1);
+        let chunks_at_once = (batch / chunk).clamp(CHUNKS_PER_THREAD, threads * CHUNKS_PER_THREAD);
+        let chunks = split(document.text, begin, chunk);
+        Self { document, announced, begin, chunks, chunks_at_once, passes: 1, progress }
+    }
+
+    /// Goes through all entries, the time with this number from 0. `read` reads one, up to and with the end of its
+    /// line, into the contents of its chunk, in parallel; `take` gets the contents of some chunks in the order of
+    /// the file, and says whether to go on. What it gets together has no more entries than announced, none of them
+    /// behind a wrong one. Answers whether it has gone through all.
+    pub fn for_each_batch<C: Contents>(
+        &self,
+        pass: u64,
+        read: impl Fn(&mut Cursor<'_>, &mut C) -> Result<(), Problem> + Sync,
+        mut take: impl FnMut(&[&C]) -> Result<bool, Error>,
+    ) -> Result<bool, Error> {
+        let Self { document, announced, .. } = *self;
+        let total = document.text.len();
+        let mut batch: Vec<Chunk<C>> = Vec::new();
+        let (mut found, mut reported) = (0, self.begin);
+        // One chunk comes first and alone: it may be all that the caller wants to see.
+        let (first, others) = self.chunks.split_at(self.chunks.len().min(1));
+        for ranges in first.chunks(1).chain(others.chunks(self.chunks_at_once)) {
+            while batch.len() < ranges.len() {
+                // The header has made sure that this many entries fit the file.
+                let length = ranges[batch.len()].len() as u128;
+                let share = (u128::from(announced) * length).div_ceil((total - self.begin) as u128) as usize;
+                let contents = C::with_capacity(share + share / 16);
+                batch.push(Chunk { contents, entries: 0, problem: None });
+            }
+            batch.truncate(ranges.len());
+            batch.par_iter_mut().zip(ranges).for_each(|(chunk, range)| chunk.fill(document, range, &read));
+            for (chunk, range) in batch.iter().zip(ranges) {
+                if chunk.entries > announced - found {
+                    return Err(document.error(
+                        nth_entry(document, range, announced - found),
+                        format!("one entry more than the {announced} announced"),
+                    ));
+                }
+                if let Some(problem) = &chunk.problem {
+                    return Err(document.problem(problem));
+                }
+                found += chunk.entries;
+            }
+            if !take(&batch.iter().map(|chunk| &chunk.contents).collect::<Vec<_>>())? {
+                return Ok(false);
+            }
+            let done = ranges.last().map_or(total, |range| range.end);
+            if done == total || done - reported >= REPORT {
+                reported = done;
+                self.report(pass, done);
+            }
+        }
+        if found < announced {
+            return Err(document.error_at_end(format!("the file ends after {found} of {announced} entries announced")));
+        }
+        Ok(true)
+    }
+
+    /// Tells that a pass has come to a position.
+    fn report(&self, pass: u64, done: usize) {
+        if let Some(progress) = self.progress {
+            let total = self.document.text.len() as u64;
+            progress((pass * total + done as u64) / self.passes, total);
+        }
+    }
+}
+
+impl<C: Contents> Chunk<C> {
+    /// Reads the entries of some lines.
+    fn fill(
+        &mut self,
+        document: &Document<'_>,
+        bytes: &Range<usize>,
+        read: &impl Fn(&mut Cursor<'_>, &mut C) -> Result<(), Problem>,
+    ) {
+        self.contents.clear();
+        self.entries = 0;
+        let mut cursor = Cursor::new(&document.text[..bytes.end], bytes.start);
+        while cursor.skip_to_content() {
+            if let Err(problem) = read(&mut cursor, &mut self.contents) {
+                self.problem = Some(problem);
+                return;
+            }
+            self.entries += 1;
+        }
+    }
+}
+
+/// Parts of about `chunk` bytes that end where lines do.
+fn split(text: &[u8], mut begin: usize, chunk: usize) -> Vec<Range<usize>> {
+    let mut parts = Vec::with_capacity((text.len() - begin).div_ceil(chunk));
+    while begin < text.len() {
+        let mut end = Cursor::new(text, text.len().min(begin + chunk));
+        end.skip_line();
+        parts.push(begin..end.at());
+        begin = end.at();
+    }
+    parts
+}
+
+/// Where the entry with a number, from 0, begins in a chunk whose entries up to there are right.
+fn nth_entry(document: &Document<'_>, bytes: &Range<usize>, number: u64) -> usize {
+    let mut cursor = Cursor::new(&document.text[..bytes.end], bytes.start);
+    for _ in 0..number {
+        cursor.skip_to_content();
+        cursor.skip_line();
+    }
+    cursor.skip_to_content();
+    cursor.at()
+}

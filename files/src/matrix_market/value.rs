@@ -1,0 +1,93 @@
+//! What the values of a file can be read as.
+
+use num_complex::Complex;
+
+use super::cursor::{Cursor, Problem};
+use crate::header::{Field, Symmetry};
+use crate::number::Number;
+
+/// A type for the values of Matrix Market files: `f32`, `f64`, or complex numbers of either. A complex type takes
+/// files of real numbers too, a real one is refused for a file of complex ones.
+pub trait Value: Entry {}
+
+impl Value for f32 {}
+impl Value for f64 {}
+impl Value for Complex<f32> {}
+impl Value for Complex<f64> {}
+
+/// What a [`Value`] does, for this crate alone.
+pub trait Entry: Copy + Default + Send + Sync + 'static {
+    /// What a file with such values says they are.
+    const FIELD: Field;
+    /// Reads a value of a file.
+    fn read_value(cursor: &mut Cursor<'_>, field: Field) -> Result<Self, Problem>;
+
+    /// The value across the diagonal.
+    fn twin(self, symmetry: Symmetry) -> Self;
+
+    /// Whether it can be on the diagonal of a hermitian matrix.
+    fn is_real(self) -> bool;
+
+    /// Appends the shortest text that reads back as the same value.
+    fn append_value(self, text: &mut Vec<u8>);
+}
+
+macro_rules! real_entry {
+    ($type:ty) => {
+        impl Entry for $type {
+            const FIELD: Field = Field::Real;
+
+            #[inline]
+            fn read_value(cursor: &mut Cursor<'_>, field: Field) -> Result<Self, Problem> {
+                match field {
+                    Field::Integer => cursor.integer(),
+                    Field::Pattern => Ok(1.0),
+                    Field::Real | Field::Complex => cursor.real(),
+                }
+            }
+
+            fn twin(self, symmetry: Symmetry) -> Self {
+                if symmetry == Symmetry::SkewSymmetric { -self } else { self }
+            }
+
+            fn is_real(self) -> bool {
+                true
+            }
+
+            fn append_value(self, text: &mut Vec<u8>) {
+                Number::append_to(self, text);
+            }
+        }
+
+        impl Entry for Complex<$type> {
+            const FIELD: Field = Field::Complex;
+
+            fn read_value(cursor: &mut Cursor<'_>, field: Field) -> Result<Self, Problem> {
+                let re = <$type>::read_value(cursor, field)?;
+                let im = if field == Field::Complex { cursor.real()? } else { 0.0 };
+                Ok(Self { re, im })
+            }
+
+            fn twin(self, symmetry: Symmetry) -> Self {
+                match symmetry {
+                    Symmetry::SkewSymmetric => -self,
+                    Symmetry::Hermitian => self.conj(),
+                    Symmetry::General | Symmetry::Symmetric => self,
+                }
+            }
+
+            fn is_real(self) -> bool {
+                self.im == 0.0
+            }
+
+            fn append_value(self, text: &mut Vec<u8>) {
+                Number::append_to(self.re, text);
+                text.push(b' ');
+                Number::append_to(self.im, text);
+            }
+        }
+    };
+}
+
+real_entry!(f32);
+real_entry!(f64);

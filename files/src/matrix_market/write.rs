@@ -1,0 +1,241 @@
+//! Writing matrices and vectors.
+
+use std::borrow::Cow;
+use std::path::Path;
+
+use rayon::prelude::*;
+
+use super::array::Dense;
+use super::chunks::write_file;
+use super::coordinate::Coordinates;
+use super::value::Value;
+use crate::header::{Field, Symmetry};
+use crate::number::Number;
+use host::error::{Error, check_length};
+use host::format::{Csr, check_indices};
+
+/// What the banner of a file that is written should say. It is made sure that it is true.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MatrixMarketOptions {
+    /// How the values are written: as [`Real`](Field::Real) numbers, unless it is changed, as
+    /// [`Integer`](Field::Integer)s, which they then must be, or not at all, as a [`Pattern`](Field::Pattern),
+    /// when each is 1.
+    pub field: Field,
+    /// Which half is left out: none, unless it is changed.
+    pub symmetry: Symmetry,
+}
+
+/// Writes a vector as a Matrix Market `array real general` file with one column, compressed with gzip where
+/// the name ends in `.gz`. O(n).
+///
+/// Each number is the shortest text that reads back as the same bits, `-0.0` and infinities (`inf`, `-inf`)
+/// included; of a NaN only that it is one is kept (`NaN`).
+///
+/// The file appears under its name only when it is complete. On an error nothing is left behind, and a file
+/// that was there is untouched; one that is replaced hands on its permissions.
+///
+/// # Errors
+/// With what the system said; when `path` is a directory or a write-protected file.
+pub fn write_vector<V: Value>(path: impl AsRef<Path>, vector: &[V]) -> Result<(), Error> {
+    write_array(path.as_ref(), vector.len(), 1, vector)
+}
+
+/// Writes a dense matrix as a Matrix Market `array general` file of real or complex values. Numbers are written as
+/// by [`write_vector`], which also says how the file appears. O(rows · columns).
+///
+/// # Errors
+/// With what the system said; when `path` is a directory or a write-protected file; when there are not as many values
+/// as the shape says.
+pub fn write_dense<V: Value>(path: impl AsRef<Path>, matrix: &Dense<V>) -> Result<(), Error> {
+    let &Dense { rows, columns, ref values } = matrix;
+    let Some(expected) = rows.checked_mul(columns) else {
+        let (value, limit) = (rows as u128 * columns as u128, usize::MAX as u128);
+        return Err(Error::TooLarge { what: "number of values", value, limit });
+    };
+    check_length("values", values.len(), expected)?;
+    write_array(path.as_ref(), rows, columns, values)
+}
+
+fn write_array<V: Value>(path: &Path, rows: usize, columns: usize, values: &[V]) -> Result<(), Error> {
+    let first = format!("%%MatrixMarket matrix array {} general\n{rows} {columns}\n", V::FIELD.name());
+    write_file(path, &first, values.len(), |range, text| {
+        for value in &values[range] {
+            value.append_value(text);
+            text.push(b'\n');
+        }
+    })
+}
+
+/// Writes the entries of a sparse matrix as a Matrix Market `coordinate general` file, of real or complex values, in
+/// their order. Numbers are written as by [`write_vector`], which also says how the file appears. O(nnz).
+///
+/// # Errors
+/// With what the system said; when `path` is a directory or a write-protected file; when the arrays differ in length
+/// or an index is not below the shape's.
+pub fn write_coordinates<V: Value>(path: impl AsRef<Path>, entries: &Coordinates<V>) -> Result<(), Error> {
+    let Coordinates { rows, columns, row_indices, column_indices, values } = entries;
+    check_length("column_indices", column_indices.len(), row_indices.len())?;
+    check_length("values", values.len(), row_indices.len())?;
+    check_indices("COO", "row", *rows, row_indices)?;
+    check_indices("COO", "column", *columns, column_indices)?;
+    let field = V::FIELD.name();
+    let first = format!("%%MatrixMarket matrix coordinate {field} general\n{rows} {columns} {}\n", values.len());
+    write_file(path.as_ref(), &first, values.len(), |range, text| {
+        let mut number = itoa::Buffer::new();
+        for entry in range {
+            for index in [row_indices[entry], column_indices[entry]] {
+                text.extend_from_slice(number.format(index + 1).as_bytes());
+                text.push(b' ');
+            }
+            values[entry].append_value(text);
+            text.push(b'\n');
+        }
+    })
+}
+
+/// Writes a sparse matrix as a Matrix Market `coordinate` file, compressed with gzip where the name ends in
+/// `.gz`: entry by entry as they are stored. Numbers are written as by [`write_vector`], which also says how the
+/// file appears.
+///
+/// In parallel, O(rows + nnz), with the memory of a few chunks of text. With a symmetry it takes O(nnz log
+/// (longest row)), and a matrix with rows out of order or entries stored more than once is copied and put in
+/// order.
+///
+/// # Errors
+/// With what the system said; when `path` is a directory or a write-protected file; when the matrix is not what
+/// `options` say.
+///
+/// ```no_run
+/// use host::Csr;
+/// use files::{MatrixMarketOptions, Symmetry, write_matrix_market};
+///
+/// let matrix = Csr::try_from_triplets(2, 2, &[0, 0, 1], &[0, 1, 0], &[1.0, 0.1, 0.1])?;
+/// let options = MatrixMarketOptions { symmetry: Symmetry::Symmetric, ..Default::default() };
+/// write_matrix_market("small.mtx.gz", &matrix, options)?;
+/// # Ok::<(), host::Error>(())
+/// ```
+pub fn write_matrix_market<T: Number>(
+    path: impl AsRef<Path>,
+    matrix: &Csr<T>,
+    options: MatrixMarketOptions,
+) -> Result<(), Error> {
+    let (path, MatrixMarketOptions { field, symmetry }) = (path.as_ref(), options);
+    check_field(matrix, options).map_err(|reason| Error::contents(path, reason))?;
+    let matrix = match symmetry {
+        Symmetry::General => Cow::Borrowed(matrix),
+        _ => in_order(matrix),
+    };
+    let entries = match symmetry {
+        Symmetry::General => matrix.nnz(),
+        _ => half(&matrix, symmetry).map_err(|reason| Error::contents(path, reason))?,
+    };
+    let (rows, columns) = (matrix.rows(), matrix.columns());
+    let first =
+        format!("%%MatrixMarket matrix coordinate {} {}\n{rows} {columns} {entries}\n", field.name(), symmetry.name());
+    write_file(path, &first, matrix.nnz(), |range, text| {
+        let mut number = itoa::Buffer::new();
+        let mut row = matrix.row_of(range.start);
+        let mut entry = range.start;
+        while entry < range.end {
+            let end = matrix.range(row).end.min(range.end);
+            let row_number = number.format(row + 1).to_owned();
+            for (&column, &value) in matrix.column_indices()[entry..end].iter().zip(&matrix.values()[entry..end]) {
+                if symmetry != Symmetry::General && column as usize > row {
+                    continue;
+                }
+                text.extend_from_slice(row_number.as_bytes());
+                text.push(b' ');
+                text.extend_from_slice(number.format(column + 1).as_bytes());
+                match field {
+                    Field::Pattern => {}
+                    Field::Integer => {
+                        text.push(b' ');
+                        text.extend_from_slice(number.format(value.to_f64() as i64).as_bytes());
+                    }
+                    Field::Real | Field::Complex => {
+                        text.push(b' ');
+                        value.append_to(text);
+                    }
+                }
+                text.push(b'\n');
+            }
+            entry = end;
+            row += 1;
+        }
+    })
+}
+
+/// Checks that values can be written as a field says.
+fn check_field<T: Number>(matrix: &Csr<T>, options: MatrixMarketOptions) -> Result<(), String> {
+    // -0.0 is no integer: it would lose its sign.
+    let is_integer = |value: &T| {
+        let value = value.to_f64();
+        (value as i64 as f64).to_bits() == value.to_bits() && value < i64::MAX as f64
+    };
+    let is_one = |value: &T| value.to_f64() == 1.0;
+    let wrong = |fits: &(dyn Fn(&T) -> bool + Sync)| matrix.values().par_iter().find_first(|value| !fits(value));
+    if options.symmetry == Symmetry::Hermitian {
+        return Err("only a complex matrix can be hermitian".into());
+    }
+    match options.field {
+        Field::Pattern if options.symmetry == Symmetry::SkewSymmetric => {
+            Err("a pattern has no signs and cannot be skew-symmetric".into())
+        }
+        Field::Pattern => wrong(&is_one)
+            .map_or(Ok(()), |value| Err(format!("cannot be written as a pattern: a value is {value:?}, expected 1"))),
+        Field::Integer => wrong(&is_integer).map_or(Ok(()), |value| {
+            Err(format!("cannot be written as integers: a value is {value:?}, expected one of 64 bits"))
+        }),
+        Field::Complex => Err("cannot be written as complex numbers: the values are real".into()),
+        Field::Real => Ok(()),
+    }
+}
+
+/// The matrix with its rows in order and no entry stored twice.
+fn in_order<T: Number>(matrix: &Csr<T>) -> Cow<'_, Csr<T>> {
+    let ordered = |row| matrix.column_indices()[matrix.range(row)].is_sorted_by(|left, right| left < right);
+    if (0..matrix.rows()).into_par_iter().all(ordered) {
+        return Cow::Borrowed(matrix);
+    }
+    let mut matrix = matrix.clone();
+    matrix.sort_rows();
+    matrix.sum_duplicates();
+    Cow::Owned(matrix)
+}
+
+/// Number of entries that a file of this symmetry holds, when the matrix, whose rows are in order, has it.
+fn half<T: Number>(matrix: &Csr<T>, symmetry: Symmetry) -> Result<usize, String> {
+    let name = symmetry.name();
+    if matrix.rows() != matrix.columns() {
+        return Err(format!("a matrix of {} x {} cannot be {name}", matrix.rows(), matrix.columns()));
+    }
+    let mirrored = |row: usize, column: usize, value: T| {
+        let range = matrix.range(column);
+        let Ok(place) = matrix.column_indices()[range.clone()].binary_search(&(row as u32)) else { return false };
+        let twin = matrix.values()[range.start + place];
+        let twin = if symmetry == Symmetry::SkewSymmetric { -twin } else { twin };
+        let (value, twin) = (value.to_f64(), twin.to_f64());
+        // Signs and payloads of NaNs are not written.
+        value.to_bits() == twin.to_bits() || value.is_nan() && twin.is_nan()
+    };
+    let wrong = (0..matrix.rows()).into_par_iter().find_map_first(|row| {
+        let mut entries = matrix.row(row);
+        let (column, _) = entries.find(|&(column, value)| match column as usize {
+            column if column == row => symmetry == Symmetry::SkewSymmetric,
+            column => !mirrored(row, column, value),
+        })?;
+        Some((row + 1, column as usize + 1))
+    });
+    match wrong {
+        Some((row, column)) if row == column => {
+            Err(format!("not {name}: there is an entry in row {row} on the diagonal"))
+        }
+        Some((row, column)) => {
+            Err(format!("not {name}: the entry in row {row} and column {column} differs from that across the diagonal"))
+        }
+        None => Ok((0..matrix.rows())
+            .into_par_iter()
+            .map(|row| matrix.column_indices()[matrix.range(row)].partition_point(|&column| column as usize <= row))
+            .sum()),
+    }
+}

@@ -1,0 +1,139 @@
+//! Rutherford-Boeing files (Duff, Grimes & Lewis 1997), and the older Harwell-Boeing ones: compressed sparse
+//! columns in text of fixed columns.
+//!
+//! `header` is the first lines, `format` a Fortran format and a field in it, `fields` the fields of an array.
+//! Where the files leave a choice, this reader
+//! - takes real, integer and pattern matrices, assembled, of any symmetry but hermitian;
+//! - takes `E`, `D`, `F`, `G` and `I` formats with a repeat count and a scale factor, exponents without a
+//!   letter (`1.5-100`), and numbers without a point, in which the format says where it is;
+//! - takes lines that lack the blanks at their ends, LF and CRLF, and passes over what is behind the last field
+//!   of a line, as Fortran does, and over the right-hand sides of a Harwell-Boeing file;
+//! - refuses entries above the diagonal of a symmetric matrix, or on it in a skew-symmetric one;
+//! - adds up entries that are given more than once.
+#![forbid(unsafe_code)]
+
+mod fields;
+mod format;
+mod header;
+
+use std::path::Path;
+
+use super::contents::Contents;
+use super::gzip;
+use super::header::{Field, Header, Symmetry};
+use super::options::ReadOptions;
+use super::quote::quote;
+use crate::number::Number;
+use fields::{Lines, read_array};
+use format::parse_integer;
+use host::error::Error;
+use host::format::Csr;
+
+pub(super) use header::has_header;
+
+/// Reads a sparse matrix from a Rutherford-Boeing or Harwell-Boeing file, compressed with gzip or not. The values
+/// of a pattern are 1, and the other half of a symmetric or skew-symmetric matrix is filled in.
+///
+/// O(bytes + rows + nnz log(longest row)); next to the matrix it takes the memory of all
+/// entries as row, column and value, and where half of them is left out up to twice that. The file is mapped where that
+/// is possible: do not truncate it meanwhile.
+///
+/// # Errors
+/// When the file cannot be read, with what the system said; when it is not what its header says, with the first
+/// line that is wrong; when it holds complex values or elements that are not assembled.
+pub fn read_rutherford_boeing<T: Number>(path: impl AsRef<Path>, options: &ReadOptions<'_>) -> Result<Csr<T>, Error> {
+    let path = path.as_ref();
+    let contents = Contents::of(path)?;
+    let (matrix, _) = parse(&gzip::decompressed(&contents, path, options)?, path, options)?;
+    Ok(matrix)
+}
+
+/// Reads a matrix from a text.
+pub(super) fn parse<T: Number>(text: &[u8], name: &Path, options: &ReadOptions<'_>) -> Result<(Csr<T>, Header), Error> {
+    let mut lines = Lines::new(text);
+    let result = read(&mut lines, options);
+    let (matrix, header) =
+        result.map_err(|reason| Error::Parse { path: name.into(), line: lines.number().max(1), reason })?;
+    options.report(text.len() as u64, text.len() as u64);
+    Ok((matrix, header))
+}
+
+/// Reads a matrix; an error is in the line that was last read.
+fn read<T: Number>(lines: &mut Lines<'_>, options: &ReadOptions<'_>) -> Result<(Csr<T>, Header), String> {
+    let head = header::read(lines)?;
+    let (Header { field, rows, columns, entries, .. }, values_format) = (head.header, head.values);
+    let mut previous = 1;
+    let offsets: Vec<u64> =
+        read_array(lines, &head.pointers, columns as u64 + 1, "column pointers", options, |index, text| {
+            let pointer = parse_integer(text).and_then(|pointer| u64::try_from(pointer).ok());
+            let first_is_right = index > 0 || pointer == Some(1);
+            match pointer.filter(|&pointer| first_is_right && pointer >= previous && pointer - 1 <= entries) {
+                Some(pointer) => {
+                    previous = pointer;
+                    Ok(pointer - 1)
+                }
+                None if index == 0 => Err(format!("the first column begins at {}, expected 1", quote(text))),
+                None => {
+                    Err(format!("expected a column pointer from {previous} to {}, found {}", entries + 1, quote(text)))
+                }
+            }
+        })?;
+    if previous - 1 != entries {
+        return Err(format!("the last column ends before entry {previous}, expected {}", entries + 1));
+    }
+    let row_indices: Vec<u32> = read_array(lines, &head.indices, entries, "row indices", options, |_, text| {
+        let row = parse_integer(text).filter(|&row| row >= 1 && row <= rows as i64);
+        row.map(|row| (row - 1) as u32)
+            .ok_or_else(|| format!("expected a row index from 1 to {rows}, found {}", quote(text)))
+    })?;
+    let values: Vec<T> = match field {
+        Field::Pattern => vec![T::from_f64(1.0); row_indices.len()],
+        Field::Integer => read_array(lines, &values_format, entries, "values", options, |_, text| {
+            parse_integer(text)
+                .and_then(|_| values_format.parse_real(text))
+                .ok_or_else(|| format!("expected an integer of 64 bits, found {}", quote(text)))
+        })?,
+        // The header has refused complex values.
+        Field::Real | Field::Complex => read_array(lines, &values_format, entries, "values", options, |_, text| {
+            values_format.parse_real(text).ok_or_else(|| {
+                format!("expected a real number in the range of {}, found {}", T::PRECISION, quote(text))
+            })
+        })?,
+    };
+    let matrix = assemble(&head.header, &offsets, row_indices, values)?;
+    Ok((matrix, head.header))
+}
+
+/// The matrix of compressed columns, with the half that its symmetry implies.
+fn assemble<T: Number>(
+    &Header { symmetry, rows, columns, .. }: &Header,
+    offsets: &[u64],
+    mut row_indices: Vec<u32>,
+    mut values: Vec<T>,
+) -> Result<Csr<T>, String> {
+    let mut column_indices = Vec::with_capacity(row_indices.len());
+    for (column, end) in offsets[1..].iter().enumerate() {
+        column_indices.resize(*end as usize, column as u32);
+    }
+    if symmetry != Symmetry::General {
+        let skew = symmetry == Symmetry::SkewSymmetric;
+        let stored = row_indices.len();
+        for entry in 0..stored {
+            let (row, column, value) = (row_indices[entry], column_indices[entry], values[entry]);
+            if row < column || skew && row == column {
+                return Err(format!(
+                    "the entry in row {} and column {} is not in the half that a {} file holds",
+                    row + 1,
+                    column + 1,
+                    symmetry.name()
+                ));
+            }
+            if row != column {
+                row_indices.push(column);
+                column_indices.push(row);
+                values.push(if skew { -value } else { value });
+            }
+        }
+    }
+    Csr::try_from_triplets(rows, columns, &row_indices, &column_indices, &values).map_err(|error| error.to_string())
+}

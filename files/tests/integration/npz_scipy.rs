@@ -1,0 +1,75 @@
+//! Archives from SciPy and for SciPy.
+
+use std::path::Path;
+
+use files::{Number, ReadOptions, read_npz, write_npz};
+use host::Csr;
+
+use crate::common::{Folder, assert_same, matrices};
+use crate::scipy::{self, has_scipy};
+
+/// Runs the script that is the other side of this test.
+fn script(task: &str, folder: &Folder) {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/integration/npz_scipy.py");
+    scipy::script([script, task, folder.0.path().to_str().unwrap()]);
+}
+
+/// A matrix as text: the shape, then row, column and the bits of the value of each entry.
+fn to_text<T: Number>(matrix: &Csr<T>) -> String {
+    let mut text = format!("{} {}\n", matrix.rows(), matrix.columns());
+    for row in 0..matrix.rows() {
+        for (column, value) in matrix.row(row) {
+            text += &format!("{row} {column} {:016x}\n", value.to_f64().to_bits());
+        }
+    }
+    text
+}
+
+fn from_text(path: &Path) -> Csr<f64> {
+    let text = std::fs::read_to_string(path).unwrap();
+    let mut lines = text.lines().map(|line| line.split(' ').collect::<Vec<_>>());
+    let shape: Vec<usize> = lines.next().unwrap().iter().map(|word| word.parse().unwrap()).collect();
+    let (mut rows, mut columns, mut values) = (vec![], vec![], vec![]);
+    for line in lines {
+        rows.push(line[0].parse().unwrap());
+        columns.push(line[1].parse().unwrap());
+        values.push(f64::from_bits(u64::from_str_radix(line[2], 16).unwrap()));
+    }
+    Csr::try_from_triplets(shape[0], shape[1], &rows, &columns, &values).unwrap()
+}
+
+#[test]
+fn what_scipy_writes() {
+    if !has_scipy() {
+        return;
+    }
+    let folder = Folder::new();
+    script("write", &folder);
+    let archives: Vec<_> = folder.names().into_iter().filter(|name| name.ends_with(".npz")).collect();
+    assert!(archives.len() >= 60, "{archives:?}");
+    for name in archives {
+        println!("{name}");
+        let expected = from_text(&folder.path(&name.replace(".npz", ".txt")));
+        let mut found = read_npz::<f64>(folder.path(&name), &ReadOptions::default()).unwrap();
+        found.sort_rows();
+        assert_same(&found, &expected);
+    }
+}
+
+#[test]
+fn what_scipy_reads() {
+    if !has_scipy() {
+        return;
+    }
+    fn write<T: Number>(folder: &Folder) {
+        for (number, matrix) in matrices::<T>().iter().enumerate() {
+            let name = format!("{number}-{}", T::PRECISION);
+            write_npz(folder.path(&format!("{name}.npz")), matrix).unwrap();
+            folder.file(&format!("{name}.txt"), to_text(matrix));
+        }
+    }
+    let folder = Folder::new();
+    write::<f64>(&folder);
+    write::<f32>(&folder);
+    script("check", &folder);
+}

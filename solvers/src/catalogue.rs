@@ -1,0 +1,113 @@
+//! The methods by name: the one place that lists them.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::bicgstab::Bicgstab;
+use super::cg::Cg;
+use super::chebyshev::Chebyshev;
+use super::drive::Solver;
+use super::gmres::Gmres;
+use super::minres::Minres;
+use super::pipelined_cg::PipelinedCg;
+use super::report::Report;
+use host::error::Error;
+use host::executor::Executor;
+use host::plan::Vector;
+use host::real::Real;
+
+/// A method by name, with its default parameters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum MethodName {
+    /// [`Cg`].
+    Cg,
+    /// [`PipelinedCg`].
+    PipelinedCg,
+    /// [`Minres`].
+    Minres,
+    /// [`Bicgstab`].
+    Bicgstab,
+    /// [`Gmres`] with cycles of 30.
+    Gmres,
+    /// [`Chebyshev`], with the spectrum estimated in 20 steps.
+    Chebyshev,
+}
+
+/// Iterations of a cycle of GMRES, as in most libraries.
+const CYCLE: u32 = 30;
+
+/// Steps of the estimate of a spectrum.
+const SPECTRUM_STEPS: usize = 20;
+
+impl MethodName {
+    /// Every method.
+    pub const ALL: &[Self] = &[Self::Cg, Self::PipelinedCg, Self::Minres, Self::Bicgstab, Self::Gmres, Self::Chebyshev];
+
+    /// The name, as [`FromStr`] takes it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Cg => "cg",
+            Self::PipelinedCg => "pipelined-cg",
+            Self::Minres => "minres",
+            Self::Bicgstab => "bicgstab",
+            Self::Gmres => "gmres",
+            Self::Chebyshev => "chebyshev",
+        }
+    }
+
+    /// What it is, and for which matrices.
+    pub fn about(self) -> &'static str {
+        match self {
+            Self::Cg => "Conjugate gradients, for symmetric positive definite matrices",
+            Self::PipelinedCg => "The same with one reduction in an iteration: faster on a GPU for small matrices",
+            Self::Minres => "Minimal residuals, for symmetric matrices, indefinite ones too",
+            Self::Bicgstab => "Stabilized biconjugate gradients, for any matrix",
+            Self::Gmres => "Generalized minimal residuals in cycles of 30, for any matrix",
+            Self::Chebyshev => {
+                "Chebyshev's iteration, for symmetric positive definite matrices; the spectrum is estimated"
+            }
+        }
+    }
+
+    /// [`Solver::solve`] by this method.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn solve<T: Real, E: Executor>(
+        self,
+        solver: &mut Solver<'_, T, E>,
+        b: &Vector<T, E>,
+        x: &mut Vector<T, E>,
+    ) -> Result<Report, Error> {
+        match self {
+            Self::Cg => solver.solve(&Cg, b, x),
+            Self::PipelinedCg => solver.solve(&PipelinedCg, b, x),
+            Self::Minres => solver.solve(&Minres, b, x),
+            Self::Bicgstab => solver.solve(&Bicgstab, b, x),
+            Self::Gmres => solver.solve(&Gmres { cycle: CYCLE }, b, x),
+            Self::Chebyshev => {
+                let bounds = solver.estimate_spectrum(SPECTRUM_STEPS)?;
+                solver.solve(&Chebyshev { bounds }, b, x)
+            }
+        }
+    }
+}
+
+impl fmt::Display for MethodName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for MethodName {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self, Error> {
+        Self::ALL.iter().copied().find(|method| method.name() == name).ok_or_else(|| Error::Name {
+            what: "method",
+            name: name.into(),
+            expected: Self::ALL.iter().map(|method| method.name()).collect::<Vec<_>>().join(", "),
+        })
+    }
+}

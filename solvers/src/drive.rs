@@ -1,0 +1,209 @@
+//! What all methods share: limits, history, callback, outcome.
+
+use std::cell::Cell;
+
+use super::lanczos::SpectralBounds;
+use super::method::{FIRST_METHOD_SLOT, Iteration, LIMIT, Method, Problem, SCRATCH, TOLERANCE};
+use super::operator::{Operator, check_square};
+use super::options::Options;
+use super::report::{Outcome, Report};
+use super::watch::{Callback, NO_NUMBER, Repeated, Watch};
+use super::work::{Counted, Counter};
+use host::dense::{Fill, ITERATION, STATUS, Space, Step, ZERO};
+use host::error::{Error, check_length};
+use host::executor::Executor;
+use host::memory::Buffer;
+use host::plan::Vector;
+use host::real::Real;
+
+/// What a restart must at least divide the true residual norm by, or it was in vain.
+pub(super) const RESTART_GAIN: f64 = 2.0;
+
+/// Solves A x = b by any [`Method`].
+pub struct Solver<'a, T: Real, E: Executor> {
+    executor: &'a E,
+    operator: &'a mut dyn Operator<T, E>,
+    preconditioner: Option<&'a mut dyn Operator<T, E>>,
+    options: Options,
+    callback: Option<Callback<'a>>,
+}
+
+impl<'a, T: Real, E: Executor> Solver<'a, T, E> {
+    /// A solver for this A, with the default options.
+    pub fn new(executor: &'a E, operator: &'a mut dyn Operator<T, E>) -> Self {
+        Self { executor, operator, preconditioner: None, options: Options::default(), callback: None }
+    }
+
+    /// With a preconditioner: an approximation of the inverse of A.
+    pub fn preconditioner(self, preconditioner: &'a mut dyn Operator<T, E>) -> Self {
+        Self { preconditioner: Some(preconditioner), ..self }
+    }
+
+    /// With other options.
+    pub fn options(self, options: Options) -> Self {
+        Self { options, ..self }
+    }
+
+    /// With a callback that hears of each iteration, in order, whenever the host looks, and can stop the solver: at once
+    /// with a [check interval](Options::check_interval) of 1, else at the end of the interval.
+    pub fn callback(self, callback: Callback<'a>) -> Self {
+        Self { callback: Some(callback), ..self }
+    }
+
+    /// [`SpectralBounds::estimate`] for its matrix and preconditioner.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn estimate_spectrum(&mut self, steps: usize) -> Result<SpectralBounds, Error> {
+        let preconditioner = self.preconditioner.as_mut().map(|preconditioner| &mut **preconditioner as _);
+        SpectralBounds::estimate(self.executor, &mut *self.operator, preconditioner, steps)
+    }
+
+    /// Solves A x = b, from the given x on. That a method fails is no error but an [`Outcome`]; x is then what it
+    /// had come to. If b is 0, then so is x.
+    ///
+    /// # Errors
+    /// When A is not square, a vector or the preconditioner does not fit it, an option means nothing, memory runs out, or
+    /// the device fails.
+    pub fn solve<M: Method<T, E>>(
+        &mut self,
+        method: &M,
+        b: &Vector<T, E>,
+        x: &mut Vector<T, E>,
+    ) -> Result<Report, Error> {
+        self.options.check()?;
+        let rows = check_square(self.operator, self.preconditioner.as_deref())?;
+        check_length("b", b.len(), rows)?;
+        check_length("x", x.len(), rows)?;
+
+        let size = method.size(rows);
+        let ring = FIRST_METHOD_SLOT.saturating_add(size.slots);
+        let ring_length = Watch::ring_length(&self.options, size.iterations_at_once);
+        let space = Space::new(self.executor, ring.saturating_add(ring_length), size.sums)?;
+        let norm = space.program(&[Step::square_root(SCRATCH, SCRATCH)])?;
+        let [products, preconditionings] = &[Cell::new(0), Cell::new(0)];
+        let mut operator = Counted { operator: &mut *self.operator, applications: products };
+        let mut preconditioner = match &mut self.preconditioner {
+            Some(preconditioner) => Some(Counted { operator: &mut **preconditioner, applications: preconditionings }),
+            None => None,
+        };
+        let callback = self.callback.as_mut().map(|callback| &mut **callback as _);
+        let problem = Problem {
+            operator: &mut operator,
+            preconditioner: preconditioner.as_mut().map(|preconditioner| preconditioner as _),
+            right_hand_side: b,
+            solution: x,
+            residual: self.executor.zeros(rows)?,
+            space,
+            ring: (ring, ring_length),
+            norm,
+        };
+        let watch = Watch::new(self.options, callback, (ring, ring_length), size.iterations_at_once);
+        let counter = Counter::new([products, preconditionings], size.iterations_at_once);
+        Run { problem, watch, counter }.solve(method)
+    }
+}
+
+/// One system being solved.
+struct Run<'a, T: Real, E: Executor> {
+    problem: Problem<'a, T, E>,
+    watch: Watch<'a>,
+    counter: Counter<'a>,
+}
+
+impl<T: Real, E: Executor> Run<'_, T, E> {
+    fn solve<M: Method<T, E>>(mut self, method: &M) -> Result<Report, Error> {
+        let right_hand_side_norm = self.problem.right_hand_side_norm()?;
+        if right_hand_side_norm == 0.0 {
+            let Problem { space, solution, .. } = &mut self.problem;
+            space.pass(Fill, [ZERO], [], [&mut **solution])?;
+        }
+        let Options { relative_tolerance, absolute_tolerance, .. } = self.watch.options;
+        let tolerance = absolute_tolerance.max(relative_tolerance * right_hand_side_norm);
+        let mut iteration = None;
+        let (mut ended, mut before, mut starts) = (None, f64::INFINITY, 0usize);
+        let (outcome, residual_norm) = loop {
+            self.begin_at(tolerance)?;
+            let norm = self.problem.true_residual()?;
+            if starts == 0 {
+                self.watch.history.push(norm);
+            }
+            self.watch.best = (norm, self.watch.iterations);
+            let finite = norm.is_finite() && right_hand_side_norm.is_finite();
+            let at_limit = self.watch.iterations >= self.watch.options.iteration_limit as usize;
+            let outcome = match ended {
+                _ if !finite => Some(Outcome::Breakdown(NO_NUMBER)),
+                _ if norm <= tolerance => Some(Outcome::Converged),
+                None if at_limit => Some(Outcome::IterationLimit),
+                None if norm * RESTART_GAIN > before => Some(Outcome::Stagnated),
+                // Rounding may be the reason: another start tells.
+                Some(Outcome::Breakdown(_)) if !at_limit && norm * RESTART_GAIN <= before => None,
+                ended => ended,
+            };
+            if let Some(outcome) = outcome {
+                break (outcome, norm);
+            }
+            before = norm;
+            starts += 1;
+            let iteration = match &mut iteration {
+                Some(iteration) => iteration,
+                none => none.insert(method.prepare(&self.problem)?),
+            };
+            let first = self.watch.iterations;
+            iteration.start(&mut self.problem)?;
+            let executor = self.problem.space.executor().clone();
+            let mut repeated =
+                AtWork { iteration: &mut *iteration, problem: &mut self.problem, counter: &mut self.counter };
+            ended = self.watch.go_on(&executor, &mut repeated)?;
+            let scalars = self.problem.space.scalars()?;
+            let in_the_midst = scalars[STATUS as usize] != 0.0;
+            let scalars: Vec<_> = (0..).zip(scalars).filter(|&(slot, _)| slot != STATUS).collect();
+            self.problem.space.set(&scalars)?;
+            iteration.finish(&mut self.problem, self.watch.iterations - first, in_the_midst)?;
+        };
+        Ok(Report {
+            outcome,
+            iterations: self.watch.iterations,
+            residual_norm,
+            right_hand_side_norm,
+            history: self.watch.history,
+            restarts: starts.saturating_sub(1),
+            work: self.counter.work(),
+            elapsed: self.watch.begin.elapsed(),
+        })
+    }
+
+    /// Sets the scalars back, but for what the steps of [`Problem::check`] compare with.
+    fn begin_at(&mut self, tolerance: f64) -> Result<(), Error> {
+        self.problem.space.set(&[
+            (ITERATION, self.watch.iterations as f64),
+            (TOLERANCE, tolerance),
+            (LIMIT, self.watch.options.iteration_limit.into()),
+        ])
+    }
+}
+
+/// A method at work.
+struct AtWork<'w, 'a, T: Real, E: Executor, I> {
+    iteration: &'w mut I,
+    problem: &'w mut Problem<'a, T, E>,
+    counter: &'w mut Counter<'a>,
+}
+
+impl<T: Real, E: Executor, I: Iteration<T, E>> Repeated<E> for AtWork<'_, '_, T, E, I> {
+    fn space(&self) -> &Space<E> {
+        &self.problem.space
+    }
+
+    fn breakdowns(&self) -> &'static [&'static str] {
+        I::BREAKDOWNS
+    }
+
+    fn advance(&mut self) -> Result<(), Error> {
+        let before = self.counter.done(self.problem.space.bytes_moved());
+        self.iteration.advance(self.problem)?;
+        // It is the same every time.
+        self.counter.take(before, self.problem.space.bytes_moved());
+        Ok(())
+    }
+}

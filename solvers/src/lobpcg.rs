@@ -1,0 +1,294 @@
+//! Several eigenpairs at an end of the spectrum.
+
+use nalgebra::DMatrix;
+
+use super::lanczos::pseudo_random;
+use super::operator::{Operator, check_square};
+use super::options::Options;
+use super::rayleigh_ritz::{SpectrumEnd, rayleigh_ritz};
+use super::report::{EigenReport, Outcome};
+use super::watch::{Callback, NO_NUMBER, Watch};
+use host::dense::{FIRST_SLOT, Multicolumn, ONE, Part, PartMut, Program, Scaled, Space};
+use host::error::{Error, check_length};
+use host::executor::Executor;
+use host::plan::Vector;
+use host::real::Real;
+
+/// The locally optimal block preconditioned conjugate gradient method (Knyazev 2001, §4): as many eigenpairs at an end of
+/// the spectrum of a symmetric matrix as there are columns in X, at most [`Lobpcg::MOST_PAIRS`] and a third of the rows.
+/// A few columns more than wanted make the last ones converge sooner. The preconditioner is symmetric positive definite.
+///
+/// The directions are made orthogonal to the new X (Hetmaniuk & Lehoucq 2006, §4), and what is linearly dependent is left
+/// out of the small eigenproblem, which the host solves. An iteration for k pairs takes two products of the operator, for
+/// the new directions and the last ones, and one of the preconditioner with k vectors, with one at a time if they have no
+/// other, and O(rows · k²) for products and
+/// combinations of blocks. Vectors besides X: 10 k + 2.
+///
+/// ```
+/// use host::dense::Multicolumn;
+/// use host::executor::Cpu;
+/// use solvers::{Lobpcg, Options, Outcome, SpectrumEnd};
+/// use host::{Csr, Format, Plan};
+///
+/// # fn main() -> Result<(), host::Error> {
+/// // Second differences on a line of 60 points: the eigenvalues are 2 − 2 cos(k π / 61).
+/// let neighbours = (0..59).flat_map(|point| [(point, point + 1, -1.0), (point + 1, point, -1.0)]);
+/// let entries: Vec<(u32, u32, f64)> = (0..60).map(|point| (point, point, 2.0)).chain(neighbours).collect();
+/// let [rows, columns] = [0, 1].map(|side| entries.iter().map(|&(row, column, _)| [row, column][side]).collect::<Vec<_>>());
+/// let values: Vec<f64> = entries.iter().map(|&(.., value)| value).collect();
+///
+/// let cpu = Cpu::new();
+/// let mut plan = Plan::new(&cpu, Csr::try_from_triplets(60, 60, &rows, &columns, &values)?, Format::SELL_P)?;
+/// let mut x = Multicolumn::zeros(&cpu, 60, 10)?;
+/// let method = Lobpcg { end: SpectrumEnd::Smallest, options: Options::default() };
+/// let report = method.solve(&cpu, &mut plan, None, &mut x, None)?;
+/// assert_eq!(report.outcome, Outcome::Converged);
+/// for (k, eigenvalue) in (1..).zip(report.eigenvalues) {
+///     assert!((eigenvalue - (2.0 - 2.0 * (f64::from(k) * std::f64::consts::PI / 61.0).cos())).abs() < 1e-5);
+/// }
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Lobpcg {
+    /// Which eigenpairs.
+    pub end: SpectrumEnd,
+    /// When it stops. Converged when ‖A x − λ x‖ for each pair is at most the absolute tolerance, or the relative one times
+    /// the largest |λ| of all Ritz values so far, which is about ‖A‖. The host looks at each iteration.
+    pub options: Options,
+}
+
+/// Where small matrices are among the slots.
+const ARRAY: u32 = FIRST_SLOT;
+
+impl Lobpcg {
+    /// The largest number of pairs.
+    pub const MOST_PAIRS: usize = 32;
+
+    /// Finds the eigenpairs, from the columns of X on; X = 0 stands for vectors that are always the same. The columns of X
+    /// are then the eigenvectors, orthonormal.
+    ///
+    /// # Errors
+    /// When A is not square, X or the preconditioner does not fit it, X has no columns or too many, an option means
+    /// nothing, memory runs out, or the device fails.
+    pub fn solve<T: Real, E: Executor>(
+        &self,
+        executor: &E,
+        operator: &mut dyn Operator<T, E>,
+        preconditioner: Option<&mut dyn Operator<T, E>>,
+        x: &mut Multicolumn<T, E::Memory>,
+        callback: Option<Callback<'_>>,
+    ) -> Result<EigenReport, Error> {
+        self.options.check()?;
+        let (rows, pairs) = (check_square(operator, preconditioner.as_deref())?, x.columns());
+        check_length("a column of X", x.rows(), rows)?;
+        if pairs == 0 || pairs > Self::MOST_PAIRS.min(rows / 3) {
+            let expected = "from 1 to 32, and a third of the rows at most";
+            return Err(Error::Setting { what: "the number of pairs", value: pairs.to_string(), expected });
+        }
+        let sums = 9 * pairs * pairs;
+        let space = Space::new(executor, ARRAY + 2 * sums as u32, sums)?;
+        let columns = |count| Multicolumn::zeros(executor, rows, count);
+        let mut search = Search {
+            nothing: space.program(&[])?,
+            space,
+            operator,
+            preconditioner: preconditioner.map(|preconditioner| preconditioner as _),
+            pairs,
+            basis: columns(3 * pairs)?,
+            products: columns(3 * pairs)?,
+            next: columns(2 * pairs)?,
+            block: columns(pairs)?,
+            block_product: columns(pairs)?,
+            single: [executor.zeros(rows)?, executor.zeros(rows)?],
+        };
+        let mut watch = Watch::new(self.options, callback, (0, 1), 1);
+        search.begin(x)?;
+        let (outcome, eigenvalues) = self.search(&mut search, &mut watch)?;
+        // Of the products that were computed last, not combined.
+        search.multiply()?;
+        let residual_norms = search.residuals(&eigenvalues)?;
+        copy(&mut search.space, search.basis.range(0..pairs).part(), x.all_mut().part())?;
+        let Watch { iterations, history, begin, .. } = watch;
+        Ok(EigenReport { outcome, iterations, eigenvalues, residual_norms, history, elapsed: begin.elapsed() })
+    }
+
+    /// How it ends, and the eigenvalues.
+    fn search<T: Real, E: Executor>(
+        &self,
+        search: &mut Search<'_, T, E>,
+        watch: &mut Watch<'_>,
+    ) -> Result<(Outcome, Vec<f64>), Error> {
+        let mut values = vec![f64::NAN; search.pairs];
+        let mut magnitude = 0.0f64;
+        loop {
+            match search.improve(self.end)? {
+                Some((new, new_magnitude)) => (values, magnitude) = (new, magnitude.max(new_magnitude)),
+                None => return Ok((Outcome::Breakdown(DEPENDENT), values)),
+            }
+            let tolerance = self.options.absolute_tolerance.max(self.options.relative_tolerance * magnitude);
+            let mut norm = largest(&search.residuals(&values)?);
+            if norm <= tolerance {
+                // What combinations have left in the products of X must not count.
+                search.multiply()?;
+                norm = largest(&search.residuals(&values)?);
+            }
+            let stops = watch.iterations > 0 && watch.take(watch.iterations, norm, false);
+            let outcome = if !norm.is_finite() {
+                Some(Outcome::Breakdown(NO_NUMBER))
+            } else if norm <= tolerance {
+                Some(Outcome::Converged)
+            } else if watch.iterations >= self.options.iteration_limit as usize {
+                Some(Outcome::IterationLimit)
+            } else if stops {
+                Some(Outcome::Stopped)
+            } else {
+                watch.limit()
+            };
+            if let Some(outcome) = outcome {
+                return Ok((outcome, values));
+            }
+            search.expand()?;
+            watch.iterations += 1;
+        }
+    }
+}
+
+/// Why fewer directions than pairs are left.
+const DEPENDENT: &str = "the columns of X are linearly dependent, or a number is not finite";
+
+/// The largest of some norms; NaN if one is.
+fn largest(norms: &[f64]) -> f64 {
+    norms.iter().fold(0.0, |largest: f64, &norm| if norm.is_nan() || norm > largest { norm } else { largest })
+}
+
+/// The vectors at work. The basis has the blocks X, the last directions P, and the preconditioned residuals W.
+struct Search<'a, T: Real, E: Executor> {
+    space: Space<E>,
+    nothing: Program<E::Memory>,
+    operator: &'a mut dyn Operator<T, E>,
+    preconditioner: Option<&'a mut dyn Operator<T, E>>,
+    pairs: usize,
+    basis: Multicolumn<T, E::Memory>,
+    /// A times the basis.
+    products: Multicolumn<T, E::Memory>,
+    next: Multicolumn<T, E::Memory>,
+    block: Multicolumn<T, E::Memory>,
+    block_product: Multicolumn<T, E::Memory>,
+    single: [Vector<T, E>; 2],
+}
+
+/// Copies columns.
+fn copy<'v, T: Real, E: Executor>(
+    space: &mut Space<E>,
+    from: Part<'v, T, E::Memory>,
+    to: PartMut<'v, T, E::Memory>,
+) -> Result<(), Error> {
+    space.pass_over_parts(Scaled, [ONE], [from], [to])
+}
+
+/// Y ← A X, with one vector at a time if the operator cannot do more.
+fn apply<T: Real, E: Executor>(
+    space: &mut Space<E>,
+    operator: &mut dyn Operator<T, E>,
+    [x, y]: &mut [Vector<T, E>; 2],
+    from: &Multicolumn<T, E::Memory>,
+    to: &mut Multicolumn<T, E::Memory>,
+) -> Result<(), Error> {
+    match operator.apply_columns(from.columns(), T::ONE, from.array(), T::ZERO, to.array_mut()) {
+        Err(Error::Operator { .. } | Error::Unsupported { .. }) => (0..from.columns()).try_for_each(|column| {
+            copy(space, from.column(column), PartMut::whole(x))?;
+            operator.apply(T::ONE, x, T::ZERO, y)?;
+            copy(space, Part::whole(y), to.column_mut(column))
+        }),
+        done => done,
+    }
+}
+
+impl<T: Real, E: Executor> Search<'_, T, E> {
+    /// Puts X into the basis, and A X with it.
+    fn begin(&mut self, x: &Multicolumn<T, E::Memory>) -> Result<(), Error> {
+        copy(&mut self.space, x.all().part(), self.block.all_mut().part())?;
+        if largest(&self.norms_of_block()?) == 0.0 {
+            let (rows, columns) = (x.rows(), x.columns());
+            let array = self.space.executor().upload(pseudo_random(rows * columns))?;
+            self.block = Multicolumn::from_array(array, rows, columns)?;
+        }
+        copy(&mut self.space, self.block.all().part(), self.basis.range_mut(0..self.pairs).part())?;
+        self.multiply()
+    }
+
+    /// Computes A X.
+    fn multiply(&mut self) -> Result<(), Error> {
+        let Self { space, operator, pairs, basis, products, block, block_product, single, .. } = self;
+        copy(space, basis.range(0..*pairs).part(), block.all_mut().part())?;
+        apply(space, &mut **operator, single, block, block_product)?;
+        copy(space, block_product.all().part(), products.range_mut(0..*pairs).part())
+    }
+
+    /// Makes X the best in the span of the basis, and P what it took from P and W. Gives the Ritz values and the largest
+    /// magnitude of one, or `None` if the basis has not as many dimensions.
+    fn improve(&mut self, end: SpectrumEnd) -> Result<Option<(Vec<f64>, f64)>, Error> {
+        let Self { space, nothing, pairs, basis, products, next, .. } = self;
+        let (pairs, columns) = (*pairs, basis.columns());
+        let entries = columns * columns;
+        space.gram(basis.all(), basis.all())?;
+        space.finish(ARRAY, nothing)?;
+        space.gram(basis.all(), products.all())?;
+        space.finish(ARRAY + entries as u32, nothing)?;
+        let scalars = space.scalars()?;
+        let small = |first: usize| DMatrix::from_column_slice(columns, columns, &scalars[first..][..entries]);
+        let (gram, products_of_basis) = (small(ARRAY as usize), small(ARRAY as usize + entries));
+        // Between what rounding leaves of a direction and what it does to a Ritz value.
+        let least = T::UNIT_ROUNDOFF.sqrt();
+        let Some(ritz) = rayleigh_ritz(&gram, &products_of_basis, pairs, end, least) else {
+            return Ok(None);
+        };
+        let coefficients = ritz.vectors.iter().chain(ritz.directions.iter()).copied();
+        space.set(&(ARRAY..).zip(coefficients).collect::<Vec<_>>())?;
+        for blocks in [basis, products] {
+            space.combine(T::ONE, blocks.all(), ARRAY, T::ZERO, next.all_mut())?;
+            copy(space, next.all().part(), blocks.range_mut(0..2 * pairs).part())?;
+        }
+        Ok(Some((ritz.values, ritz.magnitude)))
+    }
+
+    /// Leaves A X − X Λ in the block, and gives the norms of its columns.
+    fn residuals(&mut self, values: &[f64]) -> Result<Vec<f64>, Error> {
+        let Self { space, pairs, basis, products, block, .. } = self;
+        let place = |(pair, &value): (usize, &f64)| (ARRAY + (pair * (*pairs + 1)) as u32, value);
+        space.set(&values.iter().enumerate().map(place).collect::<Vec<_>>())?;
+        copy(space, products.range(0..*pairs).part(), block.all_mut().part())?;
+        space.combine(-T::ONE, basis.range(0..*pairs), ARRAY, T::ONE, block.all_mut())?;
+        self.norms_of_block()
+    }
+
+    fn norms_of_block(&mut self) -> Result<Vec<f64>, Error> {
+        let Self { space, nothing, pairs, block, .. } = self;
+        space.gram(block.all(), block.all())?;
+        space.finish(ARRAY, nothing)?;
+        let scalars = space.scalars()?;
+        Ok((0..*pairs).map(|pair| scalars[ARRAY as usize + pair * (*pairs + 1)].sqrt()).collect())
+    }
+
+    /// Makes W of the residuals in the block: preconditioned, and orthogonal to X.
+    fn expand(&mut self) -> Result<(), Error> {
+        let Self { space, nothing, pairs, basis, products, block, block_product, single, .. } = self;
+        if let Some(preconditioner) = &mut self.preconditioner {
+            apply(space, &mut **preconditioner, single, block, block_product)?;
+            std::mem::swap(block, block_product);
+        }
+        space.gram(basis.range(0..*pairs), block.all())?;
+        space.finish(ARRAY, nothing)?;
+        space.combine(-T::ONE, basis.range(0..*pairs), ARRAY, T::ONE, block.all_mut())?;
+        apply(space, &mut *self.operator, single, block, block_product)?;
+        let last = 2 * *pairs..3 * *pairs;
+        copy(space, block.all().part(), basis.range_mut(last.clone()).part())?;
+        copy(space, block_product.all().part(), products.range_mut(last).part())?;
+        // Small differences of P and W make the next P: products that were combined would soon have lost touch.
+        let directions = *pairs..2 * *pairs;
+        copy(space, basis.range(directions.clone()).part(), block.all_mut().part())?;
+        apply(space, &mut *self.operator, single, block, block_product)?;
+        copy(space, block_product.all().part(), products.range_mut(directions).part())
+    }
+}

@@ -1,0 +1,297 @@
+//! What can be applied to a vector: matrices, closures, and compositions of them.
+
+use host::error::{Error, check_length};
+use host::executor::Executor;
+use host::plan::{Plan, Vector};
+use host::real::Real;
+use host::spmv::{Layout, Multivector};
+
+/// A linear map from vectors of [`columns`](Self::columns) elements to vectors of [`rows`](Self::rows) elements, in the
+/// memory of executor `E`.
+///
+/// Solvers apply it many times and on a GPU record that: it launches the same every time, and neither allocates nor waits.
+pub trait Operator<T: Real, E: Executor> {
+    /// Number of elements of A x.
+    fn rows(&self) -> usize;
+
+    /// Number of elements of x.
+    fn columns(&self) -> usize;
+
+    /// y ← α A x + β y; with β = 0, y is overwritten and never read.
+    ///
+    /// # Errors
+    /// When a vector does not fit, or the device fails.
+    fn apply(&mut self, alpha: T, x: &Vector<T, E>, beta: T, y: &mut Vector<T, E>) -> Result<(), Error>;
+
+    /// y ← α Aᵀ x + β y; with β = 0, y is overwritten and never read.
+    ///
+    /// # Errors
+    /// When a vector does not fit, the operator has no transpose, or the device fails.
+    fn apply_transposed(&mut self, _alpha: T, _x: &Vector<T, E>, _beta: T, _y: &mut Vector<T, E>) -> Result<(), Error> {
+        Err(Error::Operator { operation: "transposed product" })
+    }
+
+    /// Y ← α A X + β Y for so many vectors, one after the other in X and in Y; with β = 0, Y is overwritten and never
+    /// read.
+    ///
+    /// # Errors
+    /// When X or Y does not fit, the operator has no such product, or the device fails.
+    fn apply_columns(
+        &mut self,
+        _vectors: usize,
+        _alpha: T,
+        _x: &Vector<T, E>,
+        _beta: T,
+        _y: &mut Vector<T, E>,
+    ) -> Result<(), Error> {
+        Err(Error::Operator { operation: "product with several vectors" })
+    }
+}
+
+/// The number of rows of an operator that has as many columns, and of its preconditioner.
+///
+/// # Errors
+/// When they have another shape.
+pub(super) fn check_square<T: Real, E: Executor>(
+    operator: &dyn Operator<T, E>,
+    preconditioner: Option<&dyn Operator<T, E>>,
+) -> Result<usize, Error> {
+    let rows = operator.rows();
+    check_length("a row of the operator", operator.columns(), rows)?;
+    if let Some(preconditioner) = preconditioner {
+        check_length("x of the preconditioner", preconditioner.columns(), rows)?;
+        check_length("y of the preconditioner", preconditioner.rows(), rows)?;
+    }
+    Ok(rows)
+}
+
+impl<T: Real, E: Executor, O: Operator<T, E> + ?Sized> Operator<T, E> for &mut O {
+    fn rows(&self) -> usize {
+        (**self).rows()
+    }
+
+    fn columns(&self) -> usize {
+        (**self).columns()
+    }
+
+    fn apply(&mut self, alpha: T, x: &Vector<T, E>, beta: T, y: &mut Vector<T, E>) -> Result<(), Error> {
+        (**self).apply(alpha, x, beta, y)
+    }
+
+    fn apply_transposed(&mut self, alpha: T, x: &Vector<T, E>, beta: T, y: &mut Vector<T, E>) -> Result<(), Error> {
+        (**self).apply_transposed(alpha, x, beta, y)
+    }
+
+    fn apply_columns(
+        &mut self,
+        vectors: usize,
+        alpha: T,
+        x: &Vector<T, E>,
+        beta: T,
+        y: &mut Vector<T, E>,
+    ) -> Result<(), Error> {
+        (**self).apply_columns(vectors, alpha, x, beta, y)
+    }
+}
+
+/// A matrix in any format on any executor.
+impl<T: Real, E: Executor> Operator<T, E> for Plan<T, E> {
+    fn rows(&self) -> usize {
+        self.matrix().rows()
+    }
+
+    fn columns(&self) -> usize {
+        self.matrix().columns()
+    }
+
+    fn apply(&mut self, alpha: T, x: &Vector<T, E>, beta: T, y: &mut Vector<T, E>) -> Result<(), Error> {
+        Plan::apply(self, alpha, x, beta, y)
+    }
+
+    fn apply_transposed(&mut self, alpha: T, x: &Vector<T, E>, beta: T, y: &mut Vector<T, E>) -> Result<(), Error> {
+        Plan::apply_transposed(self, alpha, x, beta, y)
+    }
+
+    fn apply_columns(
+        &mut self,
+        vectors: usize,
+        alpha: T,
+        x: &Vector<T, E>,
+        beta: T,
+        y: &mut Vector<T, E>,
+    ) -> Result<(), Error> {
+        let shape = Multivector { vectors, layout: Layout::ColumnMajor };
+        self.apply_multivector(shape, alpha, x, beta, y)
+    }
+}
+
+/// A closure that does y ← α A x + β y, with the shape of A.
+pub struct Closure<F> {
+    rows: usize,
+    columns: usize,
+    apply: F,
+}
+
+impl<F> Closure<F> {
+    /// The operator; `apply` gets α, x, β and y. With β = 0 it overwrites y and does not read it.
+    pub fn new(rows: usize, columns: usize, apply: F) -> Self {
+        Self { rows, columns, apply }
+    }
+}
+
+impl<T, E, F> Operator<T, E> for Closure<F>
+where
+    T: Real,
+    E: Executor,
+    F: FnMut(T, &Vector<T, E>, T, &mut Vector<T, E>) -> Result<(), Error>,
+{
+    fn rows(&self) -> usize {
+        self.rows
+    }
+
+    fn columns(&self) -> usize {
+        self.columns
+    }
+
+    fn apply(&mut self, alpha: T, x: &Vector<T, E>, beta: T, y: &mut Vector<T, E>) -> Result<(), Error> {
+        use host::memory::Buffer;
+        check_length("x", x.len(), self.columns)?;
+        check_length("y", y.len(), self.rows)?;
+        (self.apply)(alpha, x, beta, y)
+    }
+}
+
+/// γ A.
+pub struct Scaled<T, O> {
+    factor: T,
+    operator: O,
+}
+
+impl<T, O> Scaled<T, O> {
+    /// The operator, times the factor.
+    pub fn new(factor: T, operator: O) -> Self {
+        Self { factor, operator }
+    }
+}
+
+impl<T: Real, E: Executor, O: Operator<T, E>> Operator<T, E> for Scaled<T, O> {
+    fn rows(&self) -> usize {
+        self.operator.rows()
+    }
+
+    fn columns(&self) -> usize {
+        self.operator.columns()
+    }
+
+    fn apply(&mut self, alpha: T, x: &Vector<T, E>, beta: T, y: &mut Vector<T, E>) -> Result<(), Error> {
+        self.operator.apply(alpha * self.factor, x, beta, y)
+    }
+
+    fn apply_transposed(&mut self, alpha: T, x: &Vector<T, E>, beta: T, y: &mut Vector<T, E>) -> Result<(), Error> {
+        self.operator.apply_transposed(alpha * self.factor, x, beta, y)
+    }
+
+    fn apply_columns(
+        &mut self,
+        vectors: usize,
+        alpha: T,
+        x: &Vector<T, E>,
+        beta: T,
+        y: &mut Vector<T, E>,
+    ) -> Result<(), Error> {
+        self.operator.apply_columns(vectors, alpha * self.factor, x, beta, y)
+    }
+}
+
+/// A + B.
+pub struct Sum<A, B> {
+    left: A,
+    right: B,
+}
+
+impl<A, B> Sum<A, B> {
+    /// The sum of two operators of the same shape.
+    ///
+    /// # Errors
+    /// When the shapes differ.
+    pub fn new<T: Real, E: Executor>(left: A, right: B) -> Result<Self, Error>
+    where
+        A: Operator<T, E>,
+        B: Operator<T, E>,
+    {
+        check_length("x of the right operator", right.columns(), left.columns())?;
+        check_length("y of the right operator", right.rows(), left.rows())?;
+        Ok(Self { left, right })
+    }
+}
+
+impl<T: Real, E: Executor, A: Operator<T, E>, B: Operator<T, E>> Operator<T, E> for Sum<A, B> {
+    fn rows(&self) -> usize {
+        self.left.rows()
+    }
+
+    fn columns(&self) -> usize {
+        self.left.columns()
+    }
+
+    fn apply(&mut self, alpha: T, x: &Vector<T, E>, beta: T, y: &mut Vector<T, E>) -> Result<(), Error> {
+        self.left.apply(alpha, x, beta, y)?;
+        self.right.apply(alpha, x, T::ONE, y)
+    }
+
+    fn apply_transposed(&mut self, alpha: T, x: &Vector<T, E>, beta: T, y: &mut Vector<T, E>) -> Result<(), Error> {
+        self.left.apply_transposed(alpha, x, beta, y)?;
+        self.right.apply_transposed(alpha, x, T::ONE, y)
+    }
+
+    fn apply_columns(
+        &mut self,
+        vectors: usize,
+        alpha: T,
+        x: &Vector<T, E>,
+        beta: T,
+        y: &mut Vector<T, E>,
+    ) -> Result<(), Error> {
+        self.left.apply_columns(vectors, alpha, x, beta, y)?;
+        self.right.apply_columns(vectors, alpha, x, T::ONE, y)
+    }
+}
+
+/// A B: first B, then A.
+pub struct Product<T: Real, E: Executor, A, B> {
+    left: A,
+    right: B,
+    between: Vector<T, E>,
+}
+
+impl<T: Real, E: Executor, A: Operator<T, E>, B: Operator<T, E>> Product<T, E, A, B> {
+    /// The product; it has a vector for what is between the two.
+    ///
+    /// # Errors
+    /// When the right operator's rows are not the left one's columns, or memory runs out.
+    pub fn new(executor: &E, left: A, right: B) -> Result<Self, Error> {
+        check_length("y of the right operator", right.rows(), left.columns())?;
+        let between = executor.zeros(left.columns())?;
+        Ok(Self { left, right, between })
+    }
+}
+
+impl<T: Real, E: Executor, A: Operator<T, E>, B: Operator<T, E>> Operator<T, E> for Product<T, E, A, B> {
+    fn rows(&self) -> usize {
+        self.left.rows()
+    }
+
+    fn columns(&self) -> usize {
+        self.right.columns()
+    }
+
+    fn apply(&mut self, alpha: T, x: &Vector<T, E>, beta: T, y: &mut Vector<T, E>) -> Result<(), Error> {
+        self.right.apply(T::ONE, x, T::ZERO, &mut self.between)?;
+        self.left.apply(alpha, &self.between, beta, y)
+    }
+
+    fn apply_transposed(&mut self, alpha: T, x: &Vector<T, E>, beta: T, y: &mut Vector<T, E>) -> Result<(), Error> {
+        self.left.apply_transposed(T::ONE, x, T::ZERO, &mut self.between)?;
+        self.right.apply_transposed(alpha, &self.between, beta, y)
+    }
+}

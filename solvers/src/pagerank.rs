@@ -1,0 +1,214 @@
+//! PageRank.
+
+use std::time::Duration;
+
+use super::method::{FIRST_METHOD_SLOT, LIMIT, TOLERANCE};
+use super::options::Options;
+use super::report::Outcome;
+use super::watch::{Callback, Repeated, Watch, check};
+use host::dense::{ONE, PagerankUpdate, Program, Space, Step};
+use host::error::{Error, check_length};
+use host::executor::Executor;
+use host::format::{Csr, Format};
+use host::plan::{Plan, Vector};
+use host::real::Real;
+
+/// The L1 norm of the last change, the sum of all ranks, and that of the ranks of vertices without edges.
+const CHANGE: u32 = FIRST_METHOD_SLOT;
+const TOTAL: u32 = CHANGE + 1;
+const DANGLING: u32 = CHANGE + 2;
+const DAMPING: u32 = CHANGE + 3;
+/// What all vertices share: the rest of 1.
+const SHARED: u32 = CHANGE + 4;
+const RING: u32 = CHANGE + 5;
+
+/// PageRank (Page, Brin, Motwani & Winograd 1999; Langville & Meyer 2004, §§3 and 5) of the vertices of a graph, whose
+/// transition matrix is made once and stays in the memory of an executor.
+///
+/// ```
+/// use host::executor::Cpu;
+/// use solvers::{Options, Outcome, Pagerank};
+/// use host::{Csr, Format};
+///
+/// # fn main() -> Result<(), host::Error> {
+/// let cpu = Cpu::new();
+/// // Vertices 0 and 1 point at 2, which points back at 0.
+/// let graph = Csr::try_from_triplets(3, 3, &[0, 1, 2], &[2, 2, 0], &[1.0; 3])?;
+/// let mut pagerank = Pagerank::new(&cpu, &graph, Format::CSR_AUTOMATIC)?;
+/// let (ranks, report) = pagerank.rank(0.85, None, &Options::default(), None)?;
+/// assert_eq!(report.outcome, Outcome::Converged);
+/// assert!(ranks[2] > ranks[0] && ranks[0] > ranks[1]);
+/// // Nothing points at vertex 1.
+/// assert!(f64::abs(ranks[1] - 0.15 / 3.0) < 1e-6);
+/// # Ok(())
+/// # }
+/// ```
+pub struct Pagerank<T: Real, E: Executor> {
+    /// Pᵀ: column i has the shares of vertex i's rank that go along its edges.
+    transitions: Plan<T, E>,
+    /// 1 for vertices without edges.
+    dangling: Vec<bool>,
+}
+
+/// What came of [`Pagerank::rank`].
+#[derive(Clone, Debug)]
+pub struct PagerankReport {
+    /// How it ended.
+    pub outcome: Outcome,
+    /// Iterations done.
+    pub iterations: usize,
+    /// The L1 norm of the change in each iteration.
+    pub history: Vec<f64>,
+    /// Time in all.
+    pub elapsed: Duration,
+}
+
+impl<T: Real, E: Executor> Pagerank<T, E> {
+    /// Makes the transition matrix of a graph with an edge from vertex i to vertex j, of weight a, for each entry i, j, a
+    /// of `graph`; edges that are stored more than once count as often. O(rows + nnz).
+    ///
+    /// # Errors
+    /// When the matrix is not square, a weight is negative or not finite, a row's weights overflow, the matrix does not
+    /// fit the format, memory runs out, or the device fails.
+    pub fn new(executor: &E, graph: &Csr<T>, format: Format) -> Result<Self, Error> {
+        check_length("a row of the graph", graph.columns(), graph.rows())?;
+        let mut totals = Vec::with_capacity(graph.rows());
+        for row in 0..graph.rows() {
+            let mut total = 0.0;
+            for (column, weight) in graph.row(row) {
+                let weight = weight.to_f64();
+                if !(weight >= 0.0 && weight.is_finite()) {
+                    let reason = format!("row {row}, column {column}: weight {weight} is not finite and 0 or more");
+                    return Err(Error::structure("CSR", reason));
+                }
+                total += weight;
+            }
+            if !total.is_finite() {
+                return Err(Error::structure("CSR", format!("row {row}: the sum of the weights overflows")));
+            }
+            totals.push(total);
+        }
+        let (rows, columns) = (graph.rows(), graph.columns());
+        let (offsets, sources, mut values) = graph.transposed().into_parts();
+        for (value, &source) in values.iter_mut().zip(&sources) {
+            let total = totals[source as usize];
+            *value = T::from_f64(if total == 0.0 { 0.0 } else { value.to_f64() / total });
+        }
+        let transitions = Csr::try_new(columns, rows, offsets, sources, values)?;
+        Ok(Self {
+            transitions: Plan::new(executor, transitions, format)?,
+            dangling: totals.iter().map(|&total| total == 0.0).collect(),
+        })
+    }
+
+    /// The ranks, which add up to 1: x = d Pᵀ x + (1 − d + d · the ranks of vertices without edges) v, by power iteration
+    /// from v. With damping d a vertex passes on the share d of its rank along its edges; `personalization` is v times any
+    /// factor, or the same for all.
+    ///
+    /// Converged when the ranks change by at most the larger tolerance in the L1 norm. The same call gives the same bits
+    /// every time with every format that does. An iteration takes a product with the transition matrix, and reads and
+    /// writes 6 vectors.
+    ///
+    /// # Errors
+    /// When the damping is not from 0 to below 1, the personalization has another length, is negative or not finite
+    /// anywhere, or adds up to 0, an option means nothing, memory runs out, or the device fails.
+    pub fn rank(
+        &mut self,
+        damping: f64,
+        personalization: Option<&[T]>,
+        options: &Options,
+        callback: Option<Callback<'_>>,
+    ) -> Result<(Vector<T, E>, PagerankReport), Error> {
+        options.check()?;
+        if !(0.0..1.0).contains(&damping) {
+            let value = damping.to_string();
+            return Err(Error::Setting { what: "the damping", value, expected: "from 0 to below 1" });
+        }
+        let v = self.distribution(personalization)?;
+        let of_dangling = v.iter().zip(&self.dangling).map(|(v, &is)| if is { v.to_f64() } else { 0.0 });
+        // As the product takes it.
+        let damping = T::from_f64(damping);
+        let shared = 1.0 - damping.to_f64() * (1.0 - of_dangling.sum::<f64>());
+        let ring = (RING, Watch::ring_length(options, 1));
+        let mut space = Space::new(self.transitions.executor(), RING.saturating_add(ring.1), 3)?;
+        space.set(&[
+            (TOLERANCE, options.relative_tolerance.max(options.absolute_tolerance)),
+            (LIMIT, options.iteration_limit.into()),
+            (DAMPING, damping.to_f64()),
+            (SHARED, shared),
+        ])?;
+        let next = [
+            &check(ring, CHANGE)[..],
+            &[
+                Step::subtract(TOTAL, TOTAL, DANGLING),
+                Step::copy(SHARED, ONE),
+                Step::subtract_product(SHARED, DAMPING, TOTAL),
+            ],
+        ]
+        .concat();
+        let dangling = self.dangling.iter().map(|&is| if is { T::ONE } else { T::ZERO }).collect();
+        let executor = self.transitions.executor().clone();
+        let mut ranking = Ranking {
+            transitions: &mut self.transitions,
+            damping,
+            x: executor.upload(v.clone())?,
+            y: executor.zeros(v.len())?,
+            v: executor.upload(v)?,
+            dangling: executor.upload(dangling)?,
+            next: space.program(&next)?,
+            space,
+        };
+        let mut watch = Watch::new(*options, callback, ring, 1);
+        let outcome = watch.go_on(&executor, &mut ranking)?.unwrap_or(Outcome::Converged);
+        let Watch { iterations, history, begin, .. } = watch;
+        Ok((ranking.x, PagerankReport { outcome, iterations, history, elapsed: begin.elapsed() }))
+    }
+
+    /// v, which adds up to 1.
+    fn distribution(&self, personalization: Option<&[T]>) -> Result<Vec<T>, Error> {
+        let rows = self.dangling.len();
+        let Some(weights) = personalization else {
+            return Ok(vec![T::from_f64(1.0 / rows as f64); rows]);
+        };
+        check_length("the personalization", weights.len(), rows)?;
+        let expected = "finite numbers from 0 on that do not add up to 0";
+        let refuse = |value| Err(Error::Setting { what: "the personalization", value, expected });
+        let bad = |weight: &&T| !(weight.to_f64() >= 0.0 && weight.to_f64().is_finite());
+        if let Some(weight) = weights.iter().find(bad) {
+            return refuse(weight.to_string());
+        }
+        let total: f64 = weights.iter().map(|weight| weight.to_f64()).sum();
+        if rows > 0 && (total == 0.0 || !total.is_finite()) {
+            return refuse(format!("{total} in all"));
+        }
+        Ok(weights.iter().map(|weight| T::from_f64(weight.to_f64() / total)).collect())
+    }
+}
+
+struct Ranking<'a, T: Real, E: Executor> {
+    transitions: &'a mut Plan<T, E>,
+    damping: T,
+    x: Vector<T, E>,
+    y: Vector<T, E>,
+    v: Vector<T, E>,
+    dangling: Vector<T, E>,
+    next: Program<E::Memory>,
+    space: Space<E>,
+}
+
+impl<T: Real, E: Executor> Repeated<E> for Ranking<'_, T, E> {
+    fn space(&self) -> &Space<E> {
+        &self.space
+    }
+
+    fn breakdowns(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    fn advance(&mut self) -> Result<(), Error> {
+        let Self { transitions, damping, x, y, v, dangling, next, space } = self;
+        transitions.apply(*damping, x, T::ZERO, y)?;
+        space.pass(PagerankUpdate, [SHARED], [&*v, &*dangling], [y, x])?;
+        space.finish(CHANGE, next)
+    }
+}

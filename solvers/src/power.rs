@@ -1,0 +1,139 @@
+//! Power iteration.
+
+use super::lanczos::pseudo_random;
+use super::method::{CONVERGED, FIRST_METHOD_SLOT, LIMIT, TOLERANCE};
+use super::operator::{Operator, check_square};
+use super::options::Options;
+use super::report::{EigenReport, Outcome};
+use super::watch::{Callback, Repeated, Watch, check};
+use host::dense::{Dot, DotAndSquare, EigenResidual, ONE, Program, Scaled, Space, Step};
+use host::error::{Error, check_length};
+use host::executor::Executor;
+use host::memory::Buffer;
+use host::plan::Vector;
+use host::real::Real;
+
+/// λ = x · A x, and A x · A x.
+const LAMBDA: u32 = FIRST_METHOD_SLOT;
+const SQUARE: u32 = LAMBDA + 1;
+/// 1 / ‖A x‖.
+const INVERSE: u32 = LAMBDA + 2;
+/// ‖A x − λ x‖, before the root its square, and over ‖A x‖.
+const RESIDUAL: u32 = LAMBDA + 3;
+const RELATIVE: u32 = LAMBDA + 4;
+const ABSOLUTE_TOLERANCE: u32 = LAMBDA + 5;
+const RING: u32 = LAMBDA + 6;
+
+/// The eigenpair with the eigenvalue of largest magnitude, by power iteration (Saad 2011, §4.1), from x on; x = 0 stands
+/// for a vector that is always the same. x is then the eigenvector, of length 1.
+///
+/// Converged when ‖A x − λ x‖ ≤ the relative tolerance times ‖A x‖, or the absolute one. Where several eigenvalues have the
+/// largest magnitude, such as 1 and −1, it does not converge. An iteration takes a product with the operator, and reads
+/// and writes 6 vectors. Vectors besides x: 1.
+///
+/// ```
+/// use host::executor::Cpu;
+/// use solvers::{Options, Outcome, power_iteration};
+/// use host::{Csr, Format, Plan};
+///
+/// # fn main() -> Result<(), host::Error> {
+/// let cpu = Cpu::new();
+/// // The eigenvalues are 1 and 3.
+/// let matrix = Csr::try_from_triplets(2, 2, &[0, 0, 1, 1], &[0, 1, 0, 1], &[2.0, 1.0, 1.0, 2.0])?;
+/// let mut plan = Plan::new(&cpu, matrix, Format::CSR_AUTOMATIC)?;
+/// let mut x = vec![1.0f64, 0.0];
+/// let report = power_iteration(&cpu, &mut plan, &mut x, &Options::default(), None)?;
+/// assert_eq!(report.outcome, Outcome::Converged);
+/// assert!((report.eigenvalues[0] - 3.0).abs() < 1e-5 && (x[0] - x[1]).abs() < 1e-5);
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Errors
+/// When A is not square, x does not fit it, an option means nothing, memory runs out, or the device fails.
+pub fn power_iteration<T: Real, E: Executor>(
+    executor: &E,
+    operator: &mut dyn Operator<T, E>,
+    x: &mut Vector<T, E>,
+    options: &Options,
+    callback: Option<Callback<'_>>,
+) -> Result<EigenReport, Error> {
+    options.check()?;
+    let rows = check_square(operator, None)?;
+    check_length("x", x.len(), rows)?;
+    let ring = (RING, Watch::ring_length(options, 1));
+    let mut space = Space::new(executor, RING.saturating_add(ring.1), 2)?;
+    space.set(&[
+        (TOLERANCE, options.relative_tolerance),
+        (ABSOLUTE_TOLERANCE, options.absolute_tolerance),
+        (LIMIT, options.iteration_limit.into()),
+        // Not known before the first iteration.
+        (LAMBDA, f64::NAN),
+        (RESIDUAL, f64::NAN),
+    ])?;
+    let scaling = space.program(&[Step::square_root(INVERSE, SQUARE), Step::divide_or_zero(INVERSE, ONE, INVERSE)])?;
+    let [record, finite, _, limit] = check(ring, RESIDUAL);
+    let checked = space.program(&[
+        Step::square_root(RESIDUAL, RESIDUAL),
+        record,
+        finite,
+        // If A x is 0, then so is the residual.
+        Step::multiply(RELATIVE, RESIDUAL, INVERSE),
+        Step::stop_if_at_most(CONVERGED, RELATIVE, TOLERANCE),
+        Step::stop_if_at_most(CONVERGED, RESIDUAL, ABSOLUTE_TOLERANCE),
+        limit,
+    ])?;
+    let mut product = executor.duplicate(x)?;
+    for begin in [None, Some(pseudo_random)] {
+        if let Some(vector) = begin {
+            product = executor.upload(vector(rows))?;
+        }
+        space.pass(Dot, [], [&product, &product], [])?;
+        space.finish(SQUARE, &scaling)?;
+        if space.scalars()?[SQUARE as usize] != 0.0 {
+            break;
+        }
+    }
+    let mut watch = Watch::new(*options, callback, ring, 1);
+    let mut power = Power { operator, x, product, space, scaling, checked };
+    let outcome = watch.go_on(executor, &mut power)?.unwrap_or(Outcome::Converged);
+    let scalars = power.space.scalars()?;
+    Ok(EigenReport {
+        outcome,
+        iterations: watch.iterations,
+        eigenvalues: vec![scalars[LAMBDA as usize]],
+        residual_norms: vec![scalars[RESIDUAL as usize]],
+        history: watch.history,
+        elapsed: watch.begin.elapsed(),
+    })
+}
+
+struct Power<'a, T: Real, E: Executor> {
+    operator: &'a mut dyn Operator<T, E>,
+    x: &'a mut Vector<T, E>,
+    /// A x; at the beginning, what x is to be.
+    product: Vector<T, E>,
+    space: Space<E>,
+    scaling: Program<E::Memory>,
+    checked: Program<E::Memory>,
+}
+
+impl<T: Real, E: Executor> Repeated<E> for Power<'_, T, E> {
+    fn space(&self) -> &Space<E> {
+        &self.space
+    }
+
+    fn breakdowns(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    fn advance(&mut self) -> Result<(), Error> {
+        let Self { operator, x, product, space, scaling, checked } = self;
+        space.pass(Scaled, [INVERSE], [&*product], [&mut **x])?;
+        operator.apply(T::ONE, x, T::ZERO, product)?;
+        space.pass(DotAndSquare, [], [product, x], [])?;
+        space.finish(LAMBDA, scaling)?;
+        space.pass(EigenResidual, [LAMBDA], [&*product, &**x], [])?;
+        space.finish(RESIDUAL, checked)
+    }
+}

@@ -1,0 +1,182 @@
+//! Preconditioners: operators z = M r with M ≈ A⁻¹, made from a matrix.
+//!
+//! Conjugate gradients with an incomplete Cholesky factorisation:
+//!
+//! ```
+//! use host::executor::Cpu;
+//! use solvers::preconditioner::{Preconditioner, PreconditionerName};
+//! use solvers::{Cg, Outcome, Solver};
+//! use host::{Csr, Format, Plan};
+//!
+//! # fn main() -> Result<(), host::Error> {
+//! let cpu = Cpu::new();
+//! let matrix = Csr::try_from_triplets(2, 2, &[0, 0, 1, 1], &[0, 1, 0, 1], &[4.0, 1.0, 1.0, 3.0])?;
+//! let mut preconditioner = Preconditioner::new(&cpu, &matrix, "ic0".parse::<PreconditionerName>()?)?;
+//! let mut plan = Plan::new(&cpu, matrix, Format::CSR_AUTOMATIC)?;
+//! let mut x = vec![0.0; 2];
+//! let report = Solver::new(&cpu, &mut plan).preconditioner(&mut preconditioner).solve(&Cg, &vec![1.0; 2], &mut x)?;
+//! assert_eq!((report.outcome, report.iterations), (Outcome::Converged, 1));
+//! # Ok(())
+//! # }
+//! ```
+
+mod block_jacobi;
+mod factors;
+mod ic0;
+mod ilu0;
+mod jacobi;
+mod name;
+mod polynomial;
+mod spectrum;
+
+pub use name::{PreconditionerName, TriangularSolver};
+pub use spectrum::SpectralBound;
+
+use super::operator::Operator;
+use host::dense::{Columns, ColumnsMut, FIRST_SLOT, ONE, Space};
+use host::error::{Error, check_length};
+use host::executor::Executor;
+use host::format::{Csr, Format};
+use host::memory::Buffer;
+use host::plan::Vector;
+use host::real::Real;
+
+/// What a preconditioner takes besides its name.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PreconditionerOptions {
+    /// The format of the matrices that polynomials and sweeps multiply with.
+    pub format: Format,
+    /// How the polynomials find the largest eigenvalue.
+    pub bound: SpectralBound,
+    /// Added to each diagonal element before a factorisation, with its sign, as a multiple of the largest magnitude in its
+    /// row: where it is at least the diagonal element of most rows, Manteuffel's shift (1980). At least 0.
+    pub diagonal_shift: f64,
+}
+
+impl Default for PreconditionerOptions {
+    fn default() -> Self {
+        Self { format: Format::CSR_AUTOMATIC, bound: SpectralBound::default(), diagonal_shift: 0.0 }
+    }
+}
+
+/// An approximation of the inverse of a matrix, as an [`Operator`]: the same bits every time on the same device.
+pub struct Preconditioner<T: Real, E: Executor> {
+    rows: usize,
+    symmetric: bool,
+    space: Space<E>,
+    /// M x, where it is to be added to something.
+    product: Vector<T, E>,
+    inverse: Box<dyn Inverse<T, E> + Send>,
+}
+
+/// What a preconditioner does.
+trait Inverse<T: Real, E: Executor> {
+    /// z ← M r. The space has the scalars of the [`Recipe`].
+    fn apply(&mut self, space: &mut Space<E>, r: &Vector<T, E>, z: &mut Vector<T, E>) -> Result<(), Error>;
+}
+
+/// What a file of this folder makes of a matrix.
+struct Recipe<T: Real, E: Executor> {
+    inverse: Box<dyn Inverse<T, E> + Send>,
+    /// Whether M is symmetric whatever A is.
+    symmetric: bool,
+    /// Scalars, from [`FIRST_SLOT`] on.
+    scalars: Vec<f64>,
+}
+
+impl<T: Real, E: Executor> Preconditioner<T, E> {
+    /// The preconditioner of this name for a square matrix, with the default options.
+    ///
+    /// # Errors
+    /// When the matrix is not square, has a pivot that nothing can be divided by, a number in the name means nothing, or
+    /// memory runs out.
+    pub fn new(executor: &E, matrix: &Csr<T>, name: PreconditionerName) -> Result<Self, Error> {
+        Self::with_options(executor, matrix, name, PreconditionerOptions::default())
+    }
+
+    /// [`new`](Self::new) with other options.
+    ///
+    /// # Errors
+    /// As for [`new`](Self::new), and when an option means nothing.
+    pub fn with_options(
+        executor: &E,
+        matrix: &Csr<T>,
+        name: PreconditionerName,
+        options: PreconditionerOptions,
+    ) -> Result<Self, Error> {
+        let rows = matrix.rows();
+        check_length("a row of the matrix", matrix.columns(), rows)?;
+        name.check()?;
+        // Written so that a NaN is refused.
+        if !(options.diagonal_shift >= 0.0 && options.diagonal_shift.is_finite()) {
+            let value = options.diagonal_shift.to_string();
+            return Err(Error::Setting { what: "the diagonal shift", value, expected: "0 or more" });
+        }
+        let Recipe { inverse, symmetric, scalars } = match name {
+            PreconditionerName::Jacobi => jacobi::recipe(executor, matrix),
+            PreconditionerName::BlockJacobi { size } => block_jacobi::recipe(executor, matrix, size as usize),
+            PreconditionerName::Neumann { degree } => polynomial::neumann(executor, matrix, degree, options),
+            PreconditionerName::Chebyshev { degree } => polynomial::chebyshev(executor, matrix, degree, options),
+            PreconditionerName::Ilu0(solver) => ilu0::recipe(executor, matrix, solver, options),
+            PreconditionerName::Ic0(solver) => ic0::recipe(executor, matrix, solver, options),
+        }?;
+        let mut space = Space::new(executor, FIRST_SLOT + scalars.len() as u32, 1)?;
+        space.set(&(FIRST_SLOT..).zip(scalars).collect::<Vec<_>>())?;
+        Ok(Self { rows, symmetric, space, product: executor.zeros(rows)?, inverse })
+    }
+}
+
+impl<T: Real, E: Executor> Operator<T, E> for Preconditioner<T, E> {
+    fn rows(&self) -> usize {
+        self.rows
+    }
+
+    fn columns(&self) -> usize {
+        self.rows
+    }
+
+    fn apply(&mut self, alpha: T, x: &Vector<T, E>, beta: T, y: &mut Vector<T, E>) -> Result<(), Error> {
+        check_length("x", x.len(), self.rows)?;
+        check_length("y", y.len(), self.rows)?;
+        let Self { space, product, inverse, .. } = self;
+        if (alpha, beta) == (T::ONE, T::ZERO) {
+            return inverse.apply(space, x, y);
+        }
+        inverse.apply(space, x, product)?;
+        space.combine(alpha, Columns::of(product), ONE, beta, ColumnsMut::of(y))
+    }
+
+    /// For those that are symmetric whatever A is: Jacobi, and IC(0).
+    fn apply_transposed(&mut self, alpha: T, x: &Vector<T, E>, beta: T, y: &mut Vector<T, E>) -> Result<(), Error> {
+        if self.symmetric {
+            return self.apply(alpha, x, beta, y);
+        }
+        Err(Error::Operator { operation: "transposed product" })
+    }
+}
+
+/// One over each diagonal element; entries that are stored more than once add up.
+///
+/// # Errors
+/// When there is none in a row, or it is 0 or not finite, or one over it is not finite.
+fn inverse_diagonal<T: Real>(operation: &'static str, matrix: &Csr<T>) -> Result<Vec<T>, Error> {
+    let invert = |row: usize| {
+        let on_diagonal = matrix.row(row).filter(|&(column, _)| column as usize == row);
+        // Not from -0, which an empty sum is.
+        let pivot = on_diagonal.fold(0.0, |sum, (_, value)| sum + value.to_f64());
+        reciprocal(operation, row, pivot)
+    };
+    (0..matrix.rows()).map(invert).collect()
+}
+
+/// One over a pivot.
+///
+/// # Errors
+/// When the pivot is 0 or not finite, or one over it is not finite.
+fn reciprocal<T: Real>(operation: &'static str, row: usize, pivot: f64) -> Result<T, Error> {
+    let inverse = T::from_f64(1.0 / pivot);
+    if pivot.is_finite() && inverse.to_f64().is_finite() {
+        return Ok(inverse);
+    }
+    Err(Error::Pivot { operation, row, pivot, expected: "a finite number other than 0" })
+}

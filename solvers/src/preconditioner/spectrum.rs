@@ -1,0 +1,97 @@
+//! The largest eigenvalue of a matrix, or what it is at most.
+
+use rayon::prelude::*;
+
+use host::error::Error;
+use host::format::Csr;
+use host::real::Real;
+
+/// What the estimate of power steps is multiplied with: it comes from below.
+const SAFETY: f64 = 1.1;
+
+/// How the largest magnitude of an eigenvalue is found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SpectralBound {
+    /// At most the largest sum of magnitudes of a row (Gershgorin).
+    Gershgorin,
+    /// So many products with the matrix from a fixed vector, and 1.1 times what the last one makes it grow by; at most the
+    /// bound of Gershgorin. In parallel on the host.
+    PowerSteps(u32),
+}
+
+impl Default for SpectralBound {
+    /// Gershgorin's: it is never too small.
+    fn default() -> Self {
+        Self::Gershgorin
+    }
+}
+
+impl SpectralBound {
+    /// The bound for a square matrix; 1 if it has no rows.
+    ///
+    /// # Errors
+    /// When it is not finite and greater than 0.
+    pub(super) fn largest_eigenvalue<T: Real>(self, matrix: &Csr<T>) -> Result<f64, Error> {
+        if matrix.rows() == 0 {
+            return Ok(1.0);
+        }
+        let sum = |row| matrix.row(row).map(|(_, value)| value.to_f64().abs()).sum::<f64>();
+        // Not by f64::max, which passes over NaN.
+        let larger = |a: f64, b: f64| if a >= b || a.is_nan() { a } else { b };
+        let gershgorin = (0..matrix.rows()).map(sum).fold(0.0, larger);
+        let bound = match self {
+            Self::Gershgorin => gershgorin,
+            Self::PowerSteps(steps) => match power_steps(matrix, steps) {
+                growth if growth > 0.0 => gershgorin.min(SAFETY * growth),
+                _ => gershgorin,
+            },
+        };
+        if bound > 0.0 && bound.is_finite() {
+            return Ok(bound);
+        }
+        let what = "the bound of the eigenvalues of the matrix scaled by its diagonal";
+        Err(Error::Setting { what, value: bound.to_string(), expected: "a finite number greater than 0" })
+    }
+}
+
+/// What the last of so many products with the matrix multiplies the norm of a vector with; 0 if it has come to 0.
+fn power_steps<T: Real>(matrix: &Csr<T>, steps: u32) -> f64 {
+    let norm = |vector: &[f64]| vector.iter().map(|value| value * value).sum::<f64>().sqrt();
+    // Of no regularity that an eigenvector could be orthogonal to: by Weyl's sequence, in [-0.5, 0.5).
+    let element = |row: usize| (row as f64 * 0.618_033_988_749_895).fract() - 0.5;
+    let mut vector: Vec<f64> = (0..matrix.rows()).map(element).collect();
+    let mut growth = 0.0;
+    for _ in 0..steps {
+        let before = norm(&vector);
+        if before == 0.0 {
+            return 0.0;
+        }
+        let product =
+            |row| matrix.row(row).map(|(column, value)| value.to_f64() * vector[column as usize] / before).sum();
+        vector = (0..matrix.rows()).into_par_iter().map(product).collect();
+        growth = norm(&vector);
+    }
+    growth
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bounds_are_between_the_eigenvalue_and_gershgorins() {
+        // Eigenvalues 1 and 3, and rows that add up to 3.
+        let matrix = Csr::try_from_triplets(2, 2, &[0, 0, 1, 1], &[0, 1, 0, 1], &[2.0, -1.0, -1.0, 2.0]).unwrap();
+        assert_eq!(SpectralBound::Gershgorin.largest_eigenvalue(&matrix).unwrap(), 3.0);
+        assert_eq!(SpectralBound::PowerSteps(30).largest_eigenvalue(&matrix).unwrap(), 3.0);
+        // Eigenvalues 1 and 2, and a row that adds up to 6.
+        let matrix = Csr::try_from_triplets(2, 2, &[0, 0, 1], &[0, 1, 1], &[1.0, 5.0, 2.0]).unwrap();
+        let bound = SpectralBound::PowerSteps(30).largest_eigenvalue(&matrix).unwrap();
+        assert!((bound - 2.2).abs() < 1e-6, "{bound}");
+        assert_eq!(SpectralBound::PowerSteps(0).largest_eigenvalue(&matrix).unwrap(), 6.0);
+        let broken = Csr::try_from_triplets(2, 2, &[0, 1], &[0, 1], &[f64::NAN, 1.0]).unwrap();
+        for bound in [SpectralBound::Gershgorin, SpectralBound::PowerSteps(3)] {
+            assert!(bound.largest_eigenvalue(&broken).is_err());
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! Iterative refinement in two precisions.
+
+use std::ops::ControlFlow;
+use std::time::Instant;
+
+use super::drive::{RESTART_GAIN, Solver};
+use super::method::{Method, SCRATCH, norm};
+use super::operator::{Operator, check_square};
+use super::options::Options;
+use super::report::{Outcome, Progress, Report};
+use super::watch::{Callback, NO_NUMBER};
+use super::work::Work;
+use host::dense::{Fill, MixedOperands, MixedUpdate, ONE, Part, Scaled, Space, Step, ZERO};
+use host::error::{Error, check_length};
+use host::executor::Executor;
+use host::memory::Buffer;
+use host::plan::Vector;
+use host::real::Real;
+
+/// How far below the tolerance, as a part of it, the last correction aims.
+const AIM: f64 = 0.5;
+
+/// Solves A x = b in precision `T` by corrections that any [`Method`] finds in precision `S`, which moves half the bytes:
+/// r ← b − A x, A d = r in `S`, x ← x + d, again and again (Wilkinson; Higham 2002, §12). It reaches what `T` can, as long
+/// as the method in `S` makes each residual smaller. Vectors besides b and x: 1 in `T`, and in `S` 2 and the method's.
+///
+/// The [`Report`] counts the method's iterations; its history is what the method computes, in the size of the residual that
+/// was to be corrected, and its restarts are the corrections after the first.
+///
+/// ```
+/// use host::executor::Cpu;
+/// use solvers::{Cg, Options, Outcome, Refinement};
+/// use host::{Csr, Format, Plan};
+///
+/// # fn main() -> Result<(), host::Error> {
+/// let cpu = Cpu::new();
+/// let matrix = Csr::try_from_triplets(2, 2, &[0, 0, 1, 1], &[0, 1, 0, 1], &[4.0, 1.0, 1.0, 3.0])?;
+/// let mut inner = Plan::new(&cpu, matrix.cast::<f32>(), Format::SELL_P)?;
+/// let mut outer = Plan::new(&cpu, matrix, Format::SELL_P)?;
+/// let mut x = vec![0.0f64; 2];
+/// let options = Options { relative_tolerance: 1e-14, ..Options::default() };
+/// let report = Refinement::new(&cpu, &mut outer, &mut inner).options(options).solve(&Cg, &vec![1.0; 2], &mut x)?;
+/// assert_eq!(report.outcome, Outcome::Converged);
+/// assert!((x[0] - 2.0 / 11.0).abs() < 1e-14);
+/// # Ok(())
+/// # }
+/// ```
+pub struct Refinement<'a, T: Real, S: Real, E: Executor> {
+    executor: &'a E,
+    operator: &'a mut dyn Operator<T, E>,
+    inner: &'a mut dyn Operator<S, E>,
+    preconditioner: Option<&'a mut dyn Operator<S, E>>,
+    inner_tolerance: f64,
+    options: Options,
+    callback: Option<Callback<'a>>,
+}
+
+impl<'a, T: Real, S: Real, E: Executor> Refinement<'a, T, S, E> {
+    /// A solver for this A, which is given in both precisions, with the default options. A correction is to make the
+    /// residual smaller by the square root of the unit roundoff of `S`.
+    pub fn new(executor: &'a E, operator: &'a mut dyn Operator<T, E>, inner: &'a mut dyn Operator<S, E>) -> Self {
+        Self {
+            executor,
+            operator,
+            inner,
+            preconditioner: None,
+            inner_tolerance: S::UNIT_ROUNDOFF.sqrt(),
+            options: Options::default(),
+            callback: None,
+        }
+    }
+
+    /// With a preconditioner for the method: an approximation of the inverse of A.
+    pub fn preconditioner(self, preconditioner: &'a mut dyn Operator<S, E>) -> Self {
+        Self { preconditioner: Some(preconditioner), ..self }
+    }
+
+    /// With another factor that a correction is to make the residual smaller by.
+    pub fn inner_tolerance(self, inner_tolerance: f64) -> Self {
+        Self { inner_tolerance, ..self }
+    }
+
+    /// With other options. The limits are those of all corrections together, the stagnation window is each one's.
+    pub fn options(self, options: Options) -> Self {
+        Self { options, ..self }
+    }
+
+    /// With a callback, as [`Solver::callback`] has it.
+    pub fn callback(self, callback: Callback<'a>) -> Self {
+        Self { callback: Some(callback), ..self }
+    }
+
+    /// Solves A x = b, from the given x on, as [`Solver::solve`] does.
+    ///
+    /// # Errors
+    /// As for [`Solver::solve`], and when the two operators differ in shape, or the inner tolerance is not between 0 and 1.
+    pub fn solve<M: Method<S, E>>(
+        &mut self,
+        method: &M,
+        b: &Vector<T, E>,
+        x: &mut Vector<T, E>,
+    ) -> Result<Report, Error> {
+        let begin = Instant::now();
+        let rows = self.operator.rows();
+        self.check(b, x)?;
+        let mut space = Space::new(self.executor, SCRATCH + 1, 1)?;
+        let square_root = space.program(&[Step::square_root(SCRATCH, SCRATCH)])?;
+        let mut residual = self.executor.zeros::<T>(rows)?;
+        let (mut scaled, mut correction) = (self.executor.zeros::<S>(rows)?, self.executor.zeros::<S>(rows)?);
+
+        let right_hand_side_norm = norm(&mut space, &square_root, Part::whole(b))?;
+        if right_hand_side_norm == 0.0 {
+            space.pass(Fill, [ZERO], [], [&mut *x])?;
+        }
+        let options = self.options;
+        let tolerance = options.absolute_tolerance.max(options.relative_tolerance * right_hand_side_norm);
+        let mut report = Report {
+            outcome: Outcome::Stagnated,
+            iterations: 0,
+            residual_norm: f64::INFINITY,
+            right_hand_side_norm,
+            history: Vec::new(),
+            restarts: 0,
+            work: Work::default(),
+            elapsed: begin.elapsed(),
+        };
+        let (mut ended, mut corrections) = (None, 0usize);
+        loop {
+            space.pass(Scaled, [ONE], [b], [&mut residual])?;
+            self.operator.apply(-T::ONE, x, T::ONE, &mut residual)?;
+            let before = report.residual_norm;
+            let now = norm(&mut space, &square_root, Part::whole(&residual))?;
+            report.residual_norm = now;
+            report.elapsed = begin.elapsed();
+            if corrections == 0 {
+                report.history.push(now);
+            }
+            let outcome = match ended {
+                _ if !(now.is_finite() && right_hand_side_norm.is_finite()) => Some(Outcome::Breakdown(NO_NUMBER)),
+                _ if now <= tolerance => Some(Outcome::Converged),
+                Some(Outcome::Stopped) => ended,
+                _ if report.iterations >= options.iteration_limit as usize => Some(Outcome::IterationLimit),
+                _ if options.time_limit.is_some_and(|limit| report.elapsed >= limit) => Some(Outcome::TimeLimit),
+                _ if now * RESTART_GAIN > before => ended.or(Some(Outcome::Stagnated)),
+                // Whatever ended the method, it had come closer.
+                _ => None,
+            };
+            if let Some(outcome) = outcome {
+                return Ok(Report { outcome, restarts: corrections.saturating_sub(1), ..report });
+            }
+            corrections += 1;
+
+            // Of norm 1, so that nothing is too small or too large for the other precision.
+            let operands = MixedOperands { alpha: 1.0 / now, x: &residual, beta: 0.0, y: &mut scaled };
+            self.executor.run::<MixedUpdate<_, _>>(operands)?;
+            space.pass(Fill, [ZERO], [], [&mut correction])?;
+            let inner = self.correct(method, (&scaled, &mut correction), (now, tolerance), &report, begin)?;
+            report.iterations += inner.iterations;
+            report.history.extend(inner.history[1..].iter().map(|norm| norm * now));
+            ended = (inner.outcome != Outcome::Converged).then_some(inner.outcome);
+            if inner.residual_norm.is_finite() {
+                self.executor.run::<MixedUpdate<_, _>>(MixedOperands {
+                    alpha: now,
+                    x: &correction,
+                    beta: 1.0,
+                    y: &mut *x,
+                })?;
+            }
+        }
+    }
+
+    fn check(&self, b: &Vector<T, E>, x: &Vector<T, E>) -> Result<(), Error> {
+        self.options.check()?;
+        // Written so that a NaN is refused.
+        if !(self.inner_tolerance > 0.0 && self.inner_tolerance < 1.0) {
+            let value = self.inner_tolerance.to_string();
+            return Err(Error::Setting { what: "the inner tolerance", value, expected: "more than 0 and less than 1" });
+        }
+        let rows = check_square(self.operator, None)?;
+        check_length("x of the inner operator", self.inner.columns(), rows)?;
+        check_length("y of the inner operator", self.inner.rows(), rows)?;
+        check_length("b", b.len(), rows)?;
+        check_length("x", x.len(), rows)
+    }
+
+    /// Solves A d = r for the correction d, where r is the residual over its norm.
+    fn correct<M: Method<S, E>>(
+        &mut self,
+        method: &M,
+        (scaled, correction): (&Vector<S, E>, &mut Vector<S, E>),
+        (residual_norm, tolerance): (f64, f64),
+        report: &Report,
+        begin: Instant,
+    ) -> Result<Report, Error> {
+        let options = Options {
+            relative_tolerance: 0.0,
+            absolute_tolerance: self.inner_tolerance.max(AIM * tolerance / residual_norm),
+            iteration_limit: self.options.iteration_limit - report.iterations as u32,
+            time_limit: self.options.time_limit.map(|limit| limit.saturating_sub(begin.elapsed())),
+            ..self.options
+        };
+        let callback = &mut self.callback;
+        let mut tell = |progress: &Progress| match callback {
+            Some(callback) => callback(&Progress {
+                iteration: report.iterations + progress.iteration,
+                residual_norm: progress.residual_norm * residual_norm,
+                elapsed: begin.elapsed(),
+            }),
+            None => ControlFlow::Continue(()),
+        };
+        let solver = Solver::new(self.executor, &mut *self.inner).options(options).callback(&mut tell);
+        match &mut self.preconditioner {
+            Some(preconditioner) => solver.preconditioner(&mut **preconditioner).solve(method, scaled, correction),
+            None => { solver }.solve(method, scaled, correction),
+        }
+    }
+}

@@ -1,0 +1,3 @@
+//! Dense vectors and solvers, without a GPU.
+
+mod solvers;
