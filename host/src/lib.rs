@@ -25,6 +25,7 @@ pub mod error;
 pub mod executor;
 pub mod format;
 pub mod memory;
+mod parallel;
 pub mod plan;
 pub mod real;
 #[doc(hidden)]

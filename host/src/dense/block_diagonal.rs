@@ -4,7 +4,6 @@ use std::marker::PhantomData;
 
 use cuda_std::launch::Launch;
 use gpu_kernels::dense::block_diagonal::BlockDiagonal as Kernel;
-use rayon::prelude::*;
 
 use super::sums::{Summation, with_summation};
 use crate::device::Device;
@@ -12,6 +11,7 @@ use crate::error::{Error, check_length};
 use crate::executor::operation::{Arithmetic, Executor, KernelExecutor, Operation};
 use crate::format::LARGEST_DIMENSION;
 use crate::memory::{Buffer, HostMemory, Memory};
+use crate::parallel;
 use crate::real::Real;
 
 /// Rows of the largest block: a warp has a lane for each.
@@ -126,8 +126,8 @@ fn launch<T: Real, M: Memory>(operands: BlockDiagonalOperands<'_, T, M>, device:
 fn multiply_on_host<T: Real, S: Summation>(operands: BlockDiagonalOperands<'_, T, HostMemory>) -> Result<(), Error> {
     operands.check()?;
     let BlockDiagonalOperands { matrix: BlockDiagonal { size, values, .. }, x, y } = operands;
-    let blocks = y.par_chunks_mut(*size).zip(x.par_chunks(*size)).zip(values.par_chunks(size * size));
-    blocks.with_min_len(BLOCKS_AT_ONCE).for_each(|((y, x), values)| {
+    parallel::chunks_mut(y, *size, BLOCKS_AT_ONCE, &|(block, y)| {
+        let (x, values) = (&x[block * size..][..y.len()], &values[block * size * size..]);
         for (row, y) in y.iter_mut().enumerate() {
             let mut sum = S::default();
             for (column, element) in x.iter().enumerate() {

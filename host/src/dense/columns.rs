@@ -5,7 +5,6 @@ use std::marker::PhantomData;
 use cuda_std::launch::{Grid, Launch};
 use gpu_kernels::dense::columns::{CombineColumns, Gram, TILE, TILE_PRODUCTS};
 use gpu_kernels::dense::program::STATUS;
-use rayon::prelude::*;
 
 use super::parts::{Columns, ColumnsMut};
 use super::sums::{PartialSums, Summation, with_summation};
@@ -13,7 +12,11 @@ use crate::device::Device;
 use crate::error::{Error, check_length};
 use crate::executor::operation::{Arithmetic, KernelExecutor, Operation};
 use crate::memory::{Buffer, HostMemory, Memory};
+use crate::parallel;
 use crate::real::Real;
+
+/// Rows that a CPU thread takes at a time.
+const ROWS_AT_ONCE: usize = 1024;
 
 /// XᵀY for two blocks of vectors.
 pub(super) struct GramProduct<T>(PhantomData<T>);
@@ -148,7 +151,7 @@ fn gram_on_host<T: Real, S: Summation>(operands: GramOperands<'_, T, HostMemory>
         };
         (0..products).map(product).collect()
     };
-    let chunks: Vec<_> = (0..rows.div_ceil(S::CHUNK)).into_par_iter().map(products_of_chunk).collect();
+    let chunks = parallel::map(rows.div_ceil(S::CHUNK), 1, &products_of_chunk);
     // In the order of the chunks.
     let totals: Vec<f64> = (0..products).map(|number| chunks.iter().map(|chunk| chunk[number]).sum()).collect();
     partial_sums.set(&totals)
@@ -162,16 +165,18 @@ fn combine_on_host<T: Real, S: Summation>(operands: CombineOperands<'_, T, HostM
         return Ok(());
     }
     let (rows, x_columns, x) = (x.rows, x.columns, x.part.slice());
-    y.part.slice().par_chunks_mut(rows).enumerate().for_each(|(column, y)| {
+    parallel::chunks_mut(y.part.slice(), rows, 1, &|(column, y)| {
         let coefficients: Vec<f64> = (0..x_columns)
             .map(|i| T::from_f64(scalars[coefficients as usize + column * x_columns + i]).to_f64())
             .collect();
-        y.par_iter_mut().with_min_len(1024).enumerate().for_each(|(row, y)| {
-            let mut sum = S::default();
-            for (i, &coefficient) in coefficients.iter().enumerate() {
-                sum.add(i, x[i * rows + row].to_f64(), coefficient);
+        parallel::chunks_mut(y, ROWS_AT_ONCE, 1, &|(chunk, y)| {
+            for (row, y) in (chunk * ROWS_AT_ONCE..).zip(y) {
+                let mut sum = S::default();
+                for (i, &coefficient) in coefficients.iter().enumerate() {
+                    sum.add(i, x[i * rows + row].to_f64(), coefficient);
+                }
+                *y = sum.combine(alpha, beta, *y);
             }
-            *y = sum.combine(alpha, beta, *y);
         });
     });
     Ok(())

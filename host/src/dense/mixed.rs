@@ -4,12 +4,12 @@ use std::marker::PhantomData;
 
 use cuda_std::launch::Launch;
 use gpu_kernels::dense::mixed::MixedAxpby;
-use rayon::prelude::*;
 
 use crate::device::Device;
 use crate::error::{Error, check_length};
 use crate::executor::operation::{Arithmetic, KernelExecutor, Operation};
 use crate::memory::{Buffer, HostMemory, Memory};
+use crate::parallel;
 use crate::real::Real;
 
 /// Elements that a CPU thread takes at a time.
@@ -59,9 +59,11 @@ fn launch<X: Real, Y: Real, M: Memory>(operands: MixedOperands<'_, X, Y, M>, dev
 fn update_on_host<X: Real, Y: Real>(operands: MixedOperands<'_, X, Y, HostMemory>) -> Result<(), Error> {
     let MixedOperands { alpha, x, beta, y } = operands;
     check_length("y", y.len(), x.len())?;
-    y.par_iter_mut().zip(x).with_min_len(ELEMENTS_AT_ONCE).for_each(|(y, x)| {
-        let product = alpha * x.to_f64();
-        *y = Y::from_f64(if beta == 0.0 { product } else { product + beta * y.to_f64() });
+    parallel::chunks_mut(y, ELEMENTS_AT_ONCE, 1, &|(chunk, y)| {
+        for (y, x) in y.iter_mut().zip(&x[chunk * ELEMENTS_AT_ONCE..]) {
+            let product = alpha * x.to_f64();
+            *y = Y::from_f64(if beta == 0.0 { product } else { product + beta * y.to_f64() });
+        }
     });
     Ok(())
 }

@@ -6,7 +6,6 @@ use cuda_std::launch::{Grid, Launch};
 use cuda_std::{Global, GlobalMut};
 use gpu_kernels::dense::passes::{MOST_COEFFICIENTS, MOST_READ, MOST_SUMS, MOST_WRITTEN, Pass, Slots, VectorPass};
 use gpu_kernels::dense::program::STATUS;
-use rayon::prelude::*;
 
 use super::parts::{Part, PartMut};
 use super::sums::{PartialSums, Summation, with_summation};
@@ -14,6 +13,7 @@ use crate::device::Device;
 use crate::error::{Error, check_length};
 use crate::executor::operation::{Arithmetic, KernelExecutor, Operation};
 use crate::memory::{Buffer, HostMemory, Memory};
+use crate::parallel;
 use crate::real::Real;
 
 /// A pass over the elements of vectors.
@@ -131,7 +131,7 @@ fn pass_on_host<T: Real, P: Pass, S: Summation>(operands: PassOperands<'_, T, P,
         let read = read_slices.map(|slice| if slice.is_empty() { slice } else { &slice[first..][..length] });
         pass_over_chunk::<T, P, S>(coefficients, read, written, length)
     };
-    let sums: Vec<_> = chunks.into_par_iter().enumerate().map(sums_of_chunk).collect();
+    let sums: Vec<_> = parallel::map_items(chunks, &sums_of_chunk);
     if P::SUMS > 0 {
         // In the order of the chunks.
         let total = |number: usize| sums.iter().map(|sums| sums[number]).sum();

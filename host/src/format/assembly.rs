@@ -7,6 +7,7 @@ use super::rows::ROWS_AT_ONCE;
 use super::{Csr, Offsets, check_shape};
 use crate::error::Error;
 use crate::memory::{Element, zeros};
+use crate::parallel;
 use crate::real::Real;
 
 /// How often some entries are passed over at the same time, at most.
@@ -226,7 +227,7 @@ fn count<O: Offset>(counts: &mut [O], parts: &[&[u32]]) {
     let Some((ranges, first, last)) = row_ranges(parts) else { return };
     let counts = &mut counts[first..=last];
     let rows_at_once = counts.len().div_ceil(rayon::current_num_threads().min(MOST_PASSES));
-    counts.par_chunks_mut(rows_at_once).enumerate().for_each(|(chunk, counts)| {
+    parallel::chunks_mut(counts, rows_at_once, 1, &|(chunk, counts)| {
         let first = first + chunk * rows_at_once;
         let end = first + counts.len();
         for (part, range) in parts.iter().zip(&ranges) {

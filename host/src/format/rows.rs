@@ -2,11 +2,10 @@
 
 use std::ops::Range;
 
-use rayon::prelude::*;
-
 use super::{Csr, Offsets};
 use crate::error::Error;
 use crate::memory::zeros;
+use crate::parallel;
 use crate::real::Real;
 
 /// Calls `work` for consecutive chunks of `chunk` rows, in parallel, each with its own part of two arrays
@@ -19,7 +18,7 @@ pub fn parallel_rows<A: Send, B: Send>(
     chunk: usize,
     first: &mut [A],
     second: &mut [B],
-    work: &(impl Fn(Range<usize>, &mut [A], &mut [B]) + Sync),
+    work: &(dyn Fn(Range<usize>, &mut [A], &mut [B]) + Sync),
 ) {
     split(offsets, chunk.max(1), 0..offsets.len().saturating_sub(1), first, second, work);
 }
@@ -30,7 +29,7 @@ fn split<A: Send, B: Send>(
     rows: Range<usize>,
     first: &mut [A],
     second: &mut [B],
-    work: &(impl Fn(Range<usize>, &mut [A], &mut [B]) + Sync),
+    work: &(dyn Fn(Range<usize>, &mut [A], &mut [B]) + Sync),
 ) {
     if rows.len() <= chunk {
         if !rows.is_empty() {
@@ -67,7 +66,7 @@ pub(super) fn row_indices(offsets: &Offsets) -> Result<Vec<u32>, Error> {
 /// Number of entries of each row, from the row of each entry, which never decreases. In parallel.
 pub(super) fn row_lengths(rows: usize, row_indices: &[u32]) -> Vec<usize> {
     let mut lengths = vec![0; rows];
-    lengths.par_chunks_mut(ROWS_AT_ONCE).enumerate().for_each(|(chunk, lengths)| {
+    parallel::chunks_mut(&mut lengths, ROWS_AT_ONCE, 1, &|(chunk, lengths)| {
         let first = chunk * ROWS_AT_ONCE;
         let begin = row_indices.partition_point(|&row| (row as usize) < first);
         for &row in &row_indices[begin..] {
@@ -88,7 +87,7 @@ pub(super) fn collect_rows<T: Real, I: Iterator<Item = (u32, T)>>(
     columns: usize,
     entries: impl Fn(usize) -> I + Sync,
 ) -> Csr<T> {
-    let lengths: Vec<usize> = (0..rows).into_par_iter().map(|row| entries(row).count()).collect();
+    let lengths = parallel::map(rows, 1, &|row| entries(row).count());
     let offsets = Offsets::from_lengths(lengths.iter().copied());
     let stored = offsets.get(rows);
     let mut column_indices = vec![0; stored];

@@ -1,8 +1,7 @@
 //! The transpose of a matrix in CSR.
 
-use rayon::prelude::*;
-
 use super::{Csr, Offsets, parallel_rows};
+use crate::parallel;
 use crate::real::Real;
 
 /// How often the entries are passed over, at most, to sort them by column.
@@ -16,7 +15,7 @@ impl<T: Real> Csr<T> {
         // their order, whatever the number of threads.
         let columns_at_once = self.columns().div_ceil(rayon::current_num_threads().min(MOST_PASSES)).max(1);
         let mut lengths = vec![0usize; self.columns()];
-        lengths.par_chunks_mut(columns_at_once).enumerate().for_each(|(range, lengths)| {
+        parallel::chunks_mut(&mut lengths, columns_at_once, 1, &|(range, lengths)| {
             let first = range * columns_at_once;
             for &column in self.column_indices() {
                 if let Some(length) = lengths.get_mut((column as usize).wrapping_sub(first)) {

@@ -15,6 +15,7 @@ use crate::format::coo::product::{Piece, pieces, runs};
 use crate::format::csr::balanced::with_offsets;
 use crate::format::{Bcsr, BlockVisitor, Coo, Csr, SellP};
 use crate::memory::{Buffer, Memory};
+use crate::parallel;
 use crate::real::Real;
 
 /// The most vectors that one launch multiplies; more take several, each of which reads the matrix.
@@ -309,7 +310,7 @@ fn multiply_rows<T: Real, I: Iterator<Item = (u32, T)>>(
     row_at: impl Fn(usize) -> (usize, I) + Sync,
 ) {
     let HostOperands { alpha, x, beta, y } = operands;
-    y.par_chunks_mut(rows_at_once * vectors).enumerate().for_each(|(chunk, y)| {
+    parallel::chunks_mut(y, rows_at_once * vectors, 1, &|(chunk, y)| {
         let first_row = chunk * rows_at_once;
         for position in first_row..first_row + y.len() / vectors {
             let y = &mut y[(row_at(position).0 - first_row) * vectors..][..vectors];

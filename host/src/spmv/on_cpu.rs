@@ -1,7 +1,6 @@
 //! What multiplications on the CPU have in common: sharing rows out, wide vectors, reading ahead.
 
-use rayon::prelude::*;
-
+use crate::parallel;
 use crate::real::Real;
 
 /// Miri is to see how threads share a matrix that it can multiply in seconds.
@@ -33,8 +32,7 @@ pub(crate) fn share_out<T: Send>(y: &mut [T], rows_at_once: usize, work: usize, 
         y.chunks_mut(rows_at_once).enumerate().for_each(|(piece, y)| visit(visitor, piece * rows_at_once, y));
     } else {
         let at_least = (WORK_AT_ONCE * pieces / work).max(1);
-        let parts = y.par_chunks_mut(rows_at_once).with_min_len(at_least).enumerate();
-        parts.for_each(|(piece, y)| visit(visitor, piece * rows_at_once, y));
+        parallel::chunks_mut(y, rows_at_once, at_least, &|(piece, y)| visit(visitor, piece * rows_at_once, y));
     }
 }
 

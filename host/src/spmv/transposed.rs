@@ -4,7 +4,6 @@ use std::ops::Range;
 
 use cuda_std::launch::Launch;
 use gpu_kernels::transposed::{CooTransposed, CsrTransposed};
-use rayon::prelude::*;
 
 use super::{HostOperands, Vectors, update};
 use crate::device::Device;
@@ -13,6 +12,7 @@ use crate::format::csr::balanced::with_offsets;
 use crate::format::csr::product::lanes_for;
 use crate::format::{Coo, Csr, Offsets};
 use crate::memory::{Buffer, Memory, zeros};
+use crate::parallel;
 use crate::real::Real;
 
 /// The most parts that the entries are cut into for the CPU's threads.
@@ -94,8 +94,8 @@ fn multiply_on_cpu<T: Real>(
 ) -> Result<(), Error> {
     let HostOperands { alpha, beta, y, .. } = operands;
     let parts = (nnz / columns.max(1)).clamp(1, MOST_PARTS);
-    let sums = (0..parts).into_par_iter().map(|part| sums(part, parts)).collect::<Result<Vec<_>, Error>>()?;
-    y.par_chunks_mut(COLUMNS_AT_ONCE).enumerate().for_each(|(chunk, y)| {
+    let sums = parallel::map(parts, 1, &|part| sums(part, parts)).into_iter().collect::<Result<Vec<_>, Error>>()?;
+    parallel::chunks_mut(y, COLUMNS_AT_ONCE, 1, &|(chunk, y)| {
         let first = chunk * COLUMNS_AT_ONCE;
         let mut totals = [T::ZERO; COLUMNS_AT_ONCE];
         for part in &sums {

@@ -3,11 +3,11 @@
 use cuda_std::launch::{Call, Launch};
 use gpu_kernels::bellpack;
 use gpu_kernels::ell::PADDING;
-use rayon::prelude::*;
 
 use crate::device::Device;
 use crate::format::{Bellpack, BlockSize, BlockVisitor};
 use crate::memory::{Buffer, Memory};
+use crate::parallel;
 use crate::real::Real;
 use crate::spmv::block::{GROUP, add_group, values_per_word};
 use crate::spmv::{HostOperands, Vectors, update};
@@ -64,7 +64,7 @@ impl<T: Real> BlockVisitor for Multiplication<'_, T> {
         let Self { matrix, operands: HostOperands { alpha, x, beta, y } } = self;
         let block_rows = matrix.block_rows();
         let mut sums = vec![[T::ZERO; R]; block_rows.len()];
-        sums.par_chunks_mut(matrix.partition_rows()).enumerate().for_each(|(partition, sums)| {
+        parallel::chunks_mut(&mut sums, matrix.partition_rows(), 1, &|(partition, sums)| {
             let lanes = sums.len();
             for (group, sums) in sums.chunks_mut(GROUP).enumerate() {
                 let mut group_sums = [[T::ZERO; GROUP]; R];

@@ -8,12 +8,12 @@ pub(crate) mod product;
 pub(crate) mod strategy;
 
 use gpu_kernels::cmrs::{LARGEST_HEIGHT, MOST_COLUMNS, column_of, pack, row_in_strip};
-use rayon::prelude::*;
 
 use crate::error::{Error, check_length};
 use crate::format::check::count_parts;
 use crate::format::storage::storage;
 use crate::format::{Csr, Offsets, check_shape, parallel_rows};
+use crate::parallel;
 use crate::real::Real;
 use model::overhead;
 
@@ -262,7 +262,7 @@ pub(super) fn count_rows<W: Iterator<Item = u32>>(
     words: impl Fn(usize) -> W + Sync,
 ) -> Offsets {
     let mut lengths = vec![0usize; rows];
-    lengths.par_chunks_mut(height).with_min_len(ROWS_AT_ONCE / height).enumerate().for_each(|(strip, lengths)| {
+    parallel::chunks_mut(&mut lengths, height, ROWS_AT_ONCE / height, &|(strip, lengths)| {
         for word in words(strip) {
             lengths[row_in_strip(word) as usize] += 1;
         }

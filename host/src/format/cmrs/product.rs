@@ -4,12 +4,12 @@ use cuda_std::Global;
 use cuda_std::launch::{Call, Grid, Launch};
 use gpu_kernels::Offset;
 use gpu_kernels::cmrs::{self, LARGEST_HEIGHT, column_of, row_in_strip};
-use rayon::prelude::*;
 
 use crate::device::ALWAYS_SHARED_BYTES;
 use crate::device::Device;
 use crate::format::{Cmrs, Offsets};
 use crate::memory::{Buffer, Memory};
+use crate::parallel;
 use crate::real::Real;
 use crate::spmv::{HostOperands, Vectors, update};
 
@@ -73,8 +73,7 @@ pub(crate) fn cmrs<T: Real, M: Memory>(matrix: &Cmrs<T, M>, vectors: Vectors<T>,
 
 pub(crate) fn multiply_on_cpu<T: Real>(matrix: &Cmrs<T>, operands: HostOperands<'_, T>) {
     let HostOperands { alpha, x, beta, y } = operands;
-    let strips = y.par_chunks_mut(matrix.height()).with_min_len(STRIPS_AT_ONCE).enumerate();
-    strips.for_each(|(strip, y)| {
+    parallel::chunks_mut(y, matrix.height(), STRIPS_AT_ONCE, &|(strip, y)| {
         let range = matrix.strip_offsets().get(strip)..matrix.strip_offsets().get(strip + 1);
         let mut sums = [T::ZERO; LARGEST_HEIGHT as usize];
         for (&word, &value) in matrix.words()[range.clone()].iter().zip(&matrix.values()[range]) {

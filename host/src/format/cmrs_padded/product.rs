@@ -4,12 +4,12 @@ use cuda_std::Global;
 use cuda_std::launch::{Call, Launch};
 use gpu_kernels::Offset;
 use gpu_kernels::cmrs::{self, BUFFERS, PADDED_HEIGHT, PADDING, column_of, row_in_strip};
-use rayon::prelude::*;
 
 use crate::device::Device;
 use crate::format::cmrs::product::{STRIPS_AT_ONCE, grid};
 use crate::format::{CmrsPadded, Offsets};
 use crate::memory::{Buffer, Memory};
+use crate::parallel;
 use crate::real::Real;
 use crate::spmv::{HostOperands, Vectors, update};
 
@@ -46,8 +46,7 @@ pub(crate) fn longest_padded_chain(length: usize) -> usize {
 
 pub(crate) fn multiply_padded_on_cpu<T: Real>(matrix: &CmrsPadded<T>, operands: HostOperands<'_, T>) {
     let HostOperands { alpha, x, beta, y } = operands;
-    let strips = y.par_chunks_mut(PADDED_HEIGHT as usize).with_min_len(STRIPS_AT_ONCE).enumerate();
-    strips.for_each(|(strip, y)| {
+    parallel::chunks_mut(y, PADDED_HEIGHT as usize, STRIPS_AT_ONCE, &|(strip, y)| {
         let range = matrix.strip_offsets().get(strip)..matrix.strip_offsets().get(strip + 1);
         let mut sums = [[T::ZERO; BUFFERS as usize]; PADDED_HEIGHT as usize];
         for (place, (&word, &value)) in matrix.words()[range.clone()].iter().zip(&matrix.values()[range]).enumerate() {

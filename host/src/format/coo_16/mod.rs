@@ -16,7 +16,6 @@ use cuda_std::warp::WARP_LANES;
 use gpu_kernels::coo_16::{
     CHUNK, MOST_COLUMNS, MOST_SLOTS, SLOT_ENTRIES, dealt_place, half_of, pile_begin, tile_counts,
 };
-use rayon::prelude::*;
 
 use crate::error::{Error, check_length};
 use crate::format::check::{check_offsets, count_parts};
@@ -24,6 +23,7 @@ use crate::format::offsets::LARGEST_NARROW;
 use crate::format::storage::storage;
 use crate::format::{Csr, check_shape};
 use crate::memory::{Buffer, Memory};
+use crate::parallel;
 use crate::real::Real;
 
 pub use by_kernels::{from_csr, into_csr, with_panels};
@@ -360,7 +360,7 @@ impl<T: Real> Coo16<T> {
     /// Number of entries of each slot. In parallel.
     fn slot_counts(&self) -> Vec<u32> {
         let mut counts = vec![0; self.slots()];
-        counts.par_chunks_mut(self.panel_slots).enumerate().for_each(|(panel, counts)| {
+        parallel::chunks_mut(&mut counts, self.panel_slots, 1, &|(panel, counts)| {
             for column_panel in 0..self.panel_counts().1 {
                 for entry in self.tile(panel, column_panel).places() {
                     counts[self.slot(entry)] += 1;

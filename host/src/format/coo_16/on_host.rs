@@ -8,6 +8,7 @@ use crate::error::Error;
 use crate::format::rows::ROWS_AT_ONCE;
 use crate::format::{Csr, FillLimit, Offsets, parallel_rows};
 use crate::memory::zeros;
+use crate::parallel;
 use crate::real::Real;
 
 impl<T: Real> Coo16<T> {
@@ -86,7 +87,7 @@ impl<T: Real> Coo16<T> {
         let panel_columns = self.panel_columns;
         let mut tile_words = std::mem::take(&mut self.tile_words);
         let column_of = |entry: usize| matrix.column_indices()[entry] as usize;
-        tile_words.par_chunks_mut(column_panels).enumerate().for_each(|(panel, counts)| {
+        parallel::chunks_mut(&mut tile_words, column_panels, 1, &|(panel, counts)| {
             self.for_each_of_panel(&matrix, panel, |_, entry| counts[column_of(entry) / panel_columns] += 1);
         });
         let mut begins: Vec<u32> = zeros(tile_words.len() + 1)?;

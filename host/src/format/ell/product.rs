@@ -2,11 +2,11 @@
 
 use cuda_std::launch::{Grid, Launch};
 use gpu_kernels::ell::{self, EllSubwarp, PADDING};
-use rayon::prelude::*;
 
 use crate::device::Device;
 use crate::format::Ell;
 use crate::memory::{Buffer, Memory};
+use crate::parallel;
 use crate::real::Real;
 use crate::spmv::{HostOperands, Vectors, update};
 
@@ -90,7 +90,7 @@ fn block_of_rows(threads_per_row: u32, wanted: u32) -> u32 {
 
 pub(crate) fn multiply_on_cpu<T: Real>(matrix: &Ell<T>, operands: HostOperands<'_, T>) {
     let HostOperands { alpha, x, beta, y } = operands;
-    y.par_chunks_mut(ROWS_AT_ONCE).enumerate().for_each(|(chunk, y)| {
+    parallel::chunks_mut(y, ROWS_AT_ONCE, 1, &|(chunk, y)| {
         let mut sums = [T::ZERO; ROWS_AT_ONCE];
         for place in 0..matrix.width() {
             let first = place * matrix.stride() + chunk * ROWS_AT_ONCE;

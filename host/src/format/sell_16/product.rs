@@ -2,12 +2,12 @@
 
 use cuda_std::launch::Launch;
 use gpu_kernels::sell_16::{self, NO_ENTRY};
-use rayon::prelude::*;
 
 use super::ROWS as SLICE_ROWS;
 use crate::device::Device;
 use crate::format::Sell16;
 use crate::memory::{Buffer, Memory};
+use crate::parallel;
 use crate::real::Real;
 use crate::spmv::{HostOperands, Vectors, update};
 
@@ -36,7 +36,7 @@ pub(crate) fn sell_16<T: Real, M: Memory>(matrix: &Sell16<T, M>, vectors: Vector
 
 pub(crate) fn multiply_on_cpu<T: Real>(matrix: &Sell16<T>, operands: HostOperands<'_, T>) {
     let HostOperands { alpha, x, beta, y } = operands;
-    y.par_chunks_mut(SLICE_ROWS).with_min_len(SLICES_AT_ONCE).enumerate().for_each(|(slice, y)| {
+    parallel::chunks_mut(y, SLICE_ROWS, SLICES_AT_ONCE, &|(slice, y)| {
         let mut sums = [[T::ZERO; 2]; LANES];
         for place in matrix.places_of(slice) {
             let base = matrix.bases()[place] as usize;

@@ -3,11 +3,11 @@
 use cuda_std::launch::{Call, Launch};
 use gpu_kernels::ell::PADDING;
 use gpu_kernels::sell_p::{self, SellPSorted};
-use rayon::prelude::*;
 
 use crate::device::Device;
 use crate::format::SellP;
 use crate::memory::{Buffer, Memory};
+use crate::parallel;
 use crate::real::Real;
 use crate::spmv::{HostOperands, Vectors, update};
 
@@ -44,7 +44,7 @@ pub(crate) fn multiply_on_cpu<T: Real>(matrix: &SellP<T>, operands: HostOperands
     let slice_size = matrix.slicing().slice_size as usize;
     let window = slice_size.max(matrix.slicing().sigma as usize);
     let rows_at_once = ROWS_AT_ONCE.next_multiple_of(window);
-    y.par_chunks_mut(rows_at_once).enumerate().for_each(|(chunk, y)| {
+    parallel::chunks_mut(y, rows_at_once, 1, &|(chunk, y)| {
         let first_row = chunk * rows_at_once;
         let end = first_row + y.len();
         let mut position = first_row;
