@@ -16,6 +16,7 @@ mod number;
 mod options;
 mod quote;
 mod rutherford_boeing;
+mod text;
 
 pub use container::{read_container, read_container_matrix, write_container, write_container_matrix};
 pub use header::{Field, Header, Symmetry};
@@ -30,3 +31,4 @@ pub use npz::{read_npz, write_npz};
 pub use number::Number;
 pub use options::{Progress, ReadOptions};
 pub use rutherford_boeing::read_rutherford_boeing;
+pub use text::Text;

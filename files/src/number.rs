@@ -1,30 +1,9 @@
-//! Real numbers as text.
-
-use host::Real;
+//! The number types of matrices and vectors in files.
 
 use crate::matrix_market::Value;
+use crate::text::Text;
 
-/// A real number type that files hold as text.
-pub trait Number: Real + Value {
-    /// The longest beginning of a text that is a decimal number, infinity or NaN, rounded to the nearest, and
-    /// its length in bytes.
-    fn parse_prefix(text: &[u8]) -> Option<(Self, usize)>;
+/// A real number type that files hold.
+pub trait Number: Text + Value {}
 
-    /// Appends the shortest text that reads back as the same number: `-0.0`, `inf`, `-inf` and `NaN` included.
-    fn append_to(self, text: &mut Vec<u8>);
-}
-
-macro_rules! numbers {
-    ($($type:ty)*) => {
-        $(impl Number for $type {
-            fn parse_prefix(text: &[u8]) -> Option<(Self, usize)> {
-                fast_float2::parse_partial(text).ok()
-            }
-
-            fn append_to(self, text: &mut Vec<u8>) {
-                text.extend_from_slice(zmij::Buffer::new().format(self).as_bytes());
-            }
-        })*
-    };
-}
-numbers!(f32 f64);
+impl<T: Text + Value> Number for T {}

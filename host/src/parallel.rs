@@ -15,13 +15,11 @@ pub(crate) fn map_items<I: Send, R: Send>(items: Vec<I>, work: &(dyn Fn((usize, 
     items.into_par_iter().enumerate().map(work).collect()
 }
 
+/// What is done with a chunk, and its number.
+pub(crate) type ChunkWork<'a, T> = dyn Fn((usize, &mut [T])) + Sync + 'a;
+
 /// Calls `work` with the number of each chunk of `length` elements and the chunk, in parallel. A thread takes `at_least`
 /// neighbours at a time.
-pub(crate) fn chunks_mut<T: Send>(
-    elements: &mut [T],
-    length: usize,
-    at_least: usize,
-    work: &(dyn Fn((usize, &mut [T])) + Sync),
-) {
+pub(crate) fn chunks_mut<T: Send>(elements: &mut [T], length: usize, at_least: usize, work: &ChunkWork<'_, T>) {
     elements.par_chunks_mut(length).with_min_len(at_least).enumerate().for_each(work);
 }

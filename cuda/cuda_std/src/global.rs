@@ -9,7 +9,7 @@ use core::num::NonZeroU64;
 use crate::backend::{self, Access};
 use crate::float::GpuFloat;
 #[cfg(not(target_arch = "nvptx64"))]
-use crate::launch::Place;
+use crate::place::Place;
 use crate::plain::Plain;
 
 /// A number that an array in global memory can hold.

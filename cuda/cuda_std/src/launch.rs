@@ -3,9 +3,9 @@
 use core::ffi::c_void;
 use std::fmt;
 use std::mem::MaybeUninit;
-use std::num::NonZeroU64;
 
 use crate::global::{Global, GlobalMut};
+pub use crate::place::Place;
 use crate::plain::Plain;
 
 pub use warp_emulator::Grid;
@@ -154,28 +154,6 @@ pub struct Arguments<'a> {
     arrays: [Place; MOST_ARGUMENTS],
     count: usize,
     kernel: std::marker::PhantomData<&'a ()>,
-}
-
-/// Where the array is that an argument points to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
-    /// The argument points to nothing: it is a number or an empty array.
-    Nowhere,
-    /// In the host's memory.
-    Host,
-    /// In the memory of the device owner with this identifier.
-    Device(NonZeroU64),
-}
-
-impl Place {
-    /// Where an array of this length and owner is.
-    pub(crate) fn of(length: u64, owner: Option<NonZeroU64>) -> Self {
-        match owner {
-            _ if length == 0 => Self::Nowhere,
-            None => Self::Host,
-            Some(owner) => Self::Device(owner),
-        }
-    }
 }
 
 impl<'a> Arguments<'a> {

@@ -20,6 +20,8 @@ mod float;
 mod global;
 #[cfg(not(target_arch = "nvptx64"))]
 pub mod launch;
+#[cfg(not(target_arch = "nvptx64"))]
+mod place;
 mod plain;
 pub mod shared;
 pub mod thread;

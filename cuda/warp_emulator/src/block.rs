@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use crate::schedule::{Launch, Machine};
+use crate::machine::{Launch, Machine};
 use crate::shared::SharedMemory;
 use crate::warp::Warp;
 use crate::{Fault, FaultKind, Position, WARP_LANES};

@@ -73,6 +73,7 @@ mod coroutine;
 mod fault;
 mod global;
 mod lane;
+mod machine;
 mod order;
 mod race;
 mod schedule;
@@ -85,8 +86,9 @@ pub use lane::{
     Position, block_barrier, global_access, global_read_only, interleave, match_any, misaligned, out_of_bounds,
     position, shared_read, shared_size, shared_write, shuffle, vote, warp_barrier,
 };
+pub use machine::{Grid, MAXIMUM_THREADS_PER_BLOCK, Statistics};
 pub use race::Access;
-pub use schedule::{Emulator, Grid, MAXIMUM_THREADS_PER_BLOCK, Statistics};
+pub use schedule::Emulator;
 pub use shared::MAXIMUM_SHARED_BYTES;
 
 /// The number of lanes of a warp.

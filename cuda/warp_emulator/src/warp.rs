@@ -10,8 +10,8 @@ use rand::seq::SliceRandom;
 use crate::collective::{self, Call, Operation, lanes};
 use crate::coroutine::{Lane, panic_message};
 use crate::lane::{Request, Surroundings};
+use crate::machine::{Launch, Machine};
 use crate::race::Clocks;
-use crate::schedule::{Launch, Machine};
 use crate::shared::SharedMemory;
 use crate::{Fault, FaultKind, Position, WARP_LANES};
 

@@ -1,7 +1,7 @@
 //! Taking a text apart. Nothing here allocates, but for a number with a Fortran exponent.
 
 use crate::header::Symmetry;
-use crate::number::Number;
+use crate::text::Text;
 
 /// Integers up to here are exact in every `f64`.
 const LARGEST_EXACT: u64 = 1 << f64::MANTISSA_DIGITS;
@@ -179,7 +179,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Reads an integer that fits 64 bits, with or without a sign, as the nearest `T`.
-    pub(super) fn integer<T: Number>(&mut self) -> Result<T, Problem> {
+    pub(super) fn integer<T: Text>(&mut self) -> Result<T, Problem> {
         self.skip_blanks();
         let at = self.at;
         let negative = self.peek() == Some(b'-');
@@ -204,7 +204,7 @@ impl<'a> Cursor<'a> {
 
     /// Reads a real number.
     #[inline]
-    pub(super) fn real<T: Number>(&mut self) -> Result<T, Problem> {
+    pub(super) fn real<T: Text>(&mut self) -> Result<T, Problem> {
         self.skip_blanks();
         let at = self.at;
         if let Some((value, length)) = T::parse_prefix(&self.text[at..])
@@ -264,7 +264,7 @@ fn add_digit(number: u64, digit: &u8) -> Result<u64, Unreadable> {
 
 /// Real numbers that are infinite or have Fortran's exponents, and what is no number.
 #[cold]
-fn unusual_real<T: Number>(token: &[u8]) -> Result<T, Kind> {
+fn unusual_real<T: Text>(token: &[u8]) -> Result<T, Kind> {
     let with_e: Vec<u8> = token.iter().map(|&byte| if matches!(byte, b'd' | b'D') { b'e' } else { byte }).collect();
     match T::parse_prefix(&with_e) {
         Some((value, length)) if length == token.len() => {

@@ -4,7 +4,7 @@ use num_complex::Complex;
 
 use super::cursor::{Cursor, Problem};
 use crate::header::{Field, Symmetry};
-use crate::number::Number;
+use crate::text::Text;
 
 /// A type for the values of Matrix Market files: `f32`, `f64`, or complex numbers of either. A complex type takes
 /// files of real numbers too, a real one is refused for a file of complex ones.
@@ -55,7 +55,7 @@ macro_rules! real_entry {
             }
 
             fn append_value(self, text: &mut Vec<u8>) {
-                Number::append_to(self, text);
+                Text::append_to(self, text);
             }
         }
 
@@ -81,9 +81,9 @@ macro_rules! real_entry {
             }
 
             fn append_value(self, text: &mut Vec<u8>) {
-                Number::append_to(self.re, text);
+                Text::append_to(self.re, text);
                 text.push(b' ');
-                Number::append_to(self.im, text);
+                Text::append_to(self.im, text);
             }
         }
     };

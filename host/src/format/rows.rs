@@ -8,6 +8,9 @@ use crate::memory::zeros;
 use crate::parallel;
 use crate::real::Real;
 
+/// What is done with some rows, and their parts of two arrays.
+type RowWork<'a, A, B> = dyn Fn(Range<usize>, &mut [A], &mut [B]) + Sync + 'a;
+
 /// Calls `work` for consecutive chunks of `chunk` rows, in parallel, each with its own part of two arrays
 /// that hold the rows' entries one after the other. The chunks do not depend on the number of threads.
 ///
@@ -18,7 +21,7 @@ pub fn parallel_rows<A: Send, B: Send>(
     chunk: usize,
     first: &mut [A],
     second: &mut [B],
-    work: &(dyn Fn(Range<usize>, &mut [A], &mut [B]) + Sync),
+    work: &RowWork<'_, A, B>,
 ) {
     split(offsets, chunk.max(1), 0..offsets.len().saturating_sub(1), first, second, work);
 }
@@ -29,7 +32,7 @@ fn split<A: Send, B: Send>(
     rows: Range<usize>,
     first: &mut [A],
     second: &mut [B],
-    work: &(dyn Fn(Range<usize>, &mut [A], &mut [B]) + Sync),
+    work: &RowWork<'_, A, B>,
 ) {
     if rows.len() <= chunk {
         if !rows.is_empty() {

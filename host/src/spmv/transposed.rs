@@ -9,7 +9,7 @@ use super::{HostOperands, Vectors, update};
 use crate::device::Device;
 use crate::error::Error;
 use crate::format::csr::balanced::with_offsets;
-use crate::format::csr::product::lanes_for;
+use crate::format::csr::lanes::lanes_for;
 use crate::format::{Coo, Csr, Offsets};
 use crate::memory::{Buffer, Memory, zeros};
 use crate::parallel;

@@ -1,6 +1,6 @@
 //! What CSR costs, which is the base of comparison.
 
-use super::product::lanes_for;
+use super::lanes::lanes_for;
 use super::strategy::{CsrStrategy, Strategy};
 use crate::format::Lanes;
 use crate::format::coo::coo_bytes;

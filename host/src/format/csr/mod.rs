@@ -4,6 +4,7 @@ pub(crate) mod balanced;
 mod costs;
 #[allow(unsafe_code, reason = "each use says why it holds")]
 mod cpu;
+pub(crate) mod lanes;
 pub(crate) mod product;
 pub(crate) mod strategy;
 
@@ -19,8 +20,9 @@ use crate::format::{Offsets, check_shape};
 use crate::memory::Memory;
 use crate::real::Real;
 
+pub use lanes::Lanes;
+pub use strategy::CsrStrategy;
 pub(crate) use strategy::Strategy;
-pub use strategy::{CsrStrategy, Lanes};
 
 /// Rows that one thread handles at a time in parallel conversions.
 const ROWS_AT_ONCE: usize = 4096;

@@ -6,7 +6,7 @@ use gpu_kernels::Offset;
 use gpu_kernels::csr::{CsrScalar, CsrVector};
 
 use super::cpu;
-use super::strategy::Lanes;
+use super::lanes::{Lanes, lanes_for};
 use crate::device::Device;
 use crate::format::{Csr, Offsets};
 use crate::memory::{Buffer, Memory};
@@ -81,27 +81,6 @@ impl<T: Real> Arguments<T> {
     }
 }
 
-impl Lanes {
-    /// The number of lanes, unless it is to be chosen.
-    pub(crate) fn count(self) -> Option<u32> {
-        match self {
-            Self::Automatic => None,
-            Self::L2 => Some(2),
-            Self::L4 => Some(4),
-            Self::L8 => Some(8),
-            Self::L16 => Some(16),
-            Self::L32 => Some(32),
-        }
-    }
-}
-
-/// The number of lanes a row that [`Lanes::Automatic`] stands for: about one lane for every six entries of the
-/// mean row, which measured best on an H200 for stencils and bands.
-pub(crate) fn lanes_for(rows: usize, nnz: usize) -> u32 {
-    let mean = nnz / rows.max(1);
-    (mean / 6).clamp(2, 32).next_power_of_two() as u32
-}
-
 pub(crate) fn longest_chain(lanes: Lanes, length: usize) -> usize {
     let chain = match lanes.count() {
         Some(lanes) => length.div_ceil(lanes as usize) + lanes.ilog2() as usize + 2,
@@ -114,22 +93,6 @@ pub(crate) fn longest_chain(lanes: Lanes, length: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn lanes_follow_the_mean_row_length() {
-        for (rows, nnz, lanes) in [
-            (0, 0, 2),
-            (10, 0, 2),
-            (10, 30, 2),
-            (10, 179, 2),
-            (10, 180, 4),
-            (10, 270, 4),
-            (1, 1 << 40, 32),
-            (10, 1920, 32),
-        ] {
-            assert_eq!(lanes_for(rows, nnz), lanes, "{rows} rows, {nnz} entries");
-        }
-    }
 
     #[test]
     fn a_chain_is_never_longer_than_the_row() {

@@ -2,6 +2,7 @@
 
 use cuda_std::launch::Launch;
 
+use super::lanes::Lanes;
 use super::product;
 use super::{balanced, cpu};
 use crate::device::Device;
@@ -31,23 +32,6 @@ pub enum CsrStrategy {
     Tiled,
     /// One thread a row or load-balanced, as [`Format::resolve`] decides.
     Automatic,
-}
-
-/// How many lanes of a warp work on one row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Lanes {
-    /// Chosen from the mean row length.
-    Automatic,
-    /// 2 lanes.
-    L2,
-    /// 4 lanes.
-    L4,
-    /// 8 lanes.
-    L8,
-    /// 16 lanes.
-    L16,
-    /// The whole warp.
-    L32,
 }
 
 impl Format {
