@@ -1,7 +1,8 @@
 //! Sparse matrix-vector multiplication (SpMV), y ← α A x + β y, on NVIDIA GPUs and on the CPU.
 //!
 //! A [`Csr`] matrix comes from a generator, a file or its arrays. An [executor](executor::Executor) says where
-//! to multiply, a [`Format`] how to store the matrix there, and a [`Plan`] is the two together:
+//! to multiply, and a [`Format`] how to store the matrix there. A [`Plan`] holds the matrix in that format on that
+//! executor and multiplies it. The [`tutorial`] goes on from here.
 //!
 //! ```
 //! use warp_spmv::executor::{Cpu, Executor};
@@ -27,7 +28,7 @@
 //! # }
 //! ```
 //!
-//! Matrices come from files, too:
+//! Matrices and vectors come from files, too:
 //!
 //! ```
 //! use warp_spmv::io::{read_matrix_market, read_vector, write_vector};
@@ -46,8 +47,17 @@
 //! # }
 //! ```
 //!
-//! On a GPU (with the feature `cuda`) it is `Cuda::new(0)?` instead of `Cpu::new()`; the rest stays.
-//! Without the default feature `command`, only the library is built.
+//! On a GPU, use `Cuda::new(0)?` instead of `Cpu::new()`; the rest stays.
+//!
+//! # Features
+//! - `command`, on by default: the command `warp-spmv`. With `default-features = false` only the library is built.
+//! - `cuda`: the executor `Cuda`, which runs on NVIDIA GPUs through the CUDA driver.
+//! - `peers`: other libraries beside this one in the command's measurements.
+//!
+//! # Modules
+//! The types that most programs need are at the top. [`executor`] has what they run on, [`format`](mod@format) the storage
+//! formats, [`select`] the choice among them, [`verify`] the error bound, [`io`] files, [`solver`] iterative solvers,
+//! and [`synthetic`] generated matrices.
 
 #[doc(inline)]
 pub use files as io;
@@ -62,6 +72,8 @@ pub use solvers as solver;
 /// Matrices that are generated instead of read.
 #[doc(inline)]
 pub use synthetic;
+
+pub mod tutorial;
 
 /// The program in the README is a test.
 #[cfg(doctest)]

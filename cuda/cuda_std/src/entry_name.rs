@@ -3,7 +3,7 @@
 /// A type that a kernel's entry points are named after.
 ///
 /// # Safety
-/// No two types have the same name: a kernel with this type as a generic parameter is launched by the entry point of
+/// The name has at least one letter, and letters and digits only. No two types have the same name: a kernel with this type as a generic parameter is launched by the entry point of
 /// this name, which was compiled for this very type.
 pub unsafe trait EntryName {
     /// Letters and digits.

@@ -137,6 +137,11 @@ impl<T> Global<T> {
 
 #[cfg(not(target_arch = "nvptx64"))]
 impl<T> GlobalMut<T> {
+    /// The same array, for kernels that only read it.
+    pub fn read_only(self) -> Global<T> {
+        Global { address: self.address, length: self.length, owner: self.owner }
+    }
+
     /// For a kernel on the emulator.
     pub fn from_slice(array: &mut [T]) -> Self {
         Self { address: array.as_mut_ptr(), length: array.len() as u64, owner: None }

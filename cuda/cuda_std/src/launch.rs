@@ -90,6 +90,8 @@ pub struct Call {
     methods: &'static Methods,
     /// A value of the type that `methods` are for.
     kernel: [MaybeUninit<u64>; MOST_WORDS],
+    /// Kernels hold pointers.
+    not_shared: std::marker::PhantomData<*const ()>,
 }
 
 /// The methods of a kernel's type. Each takes a pointer to a value of that type.
@@ -119,7 +121,11 @@ impl Call {
             assert!(size_of::<K>() <= size_of::<[u64; MOST_WORDS]>(), "a kernel has too many arguments");
             assert!(align_of::<K>() <= align_of::<u64>());
         }
-        let mut call = Self { methods: &MethodsOf::<K>::METHODS, kernel: [MaybeUninit::uninit(); MOST_WORDS] };
+        let mut call = Self {
+            methods: &MethodsOf::<K>::METHODS,
+            kernel: [MaybeUninit::uninit(); MOST_WORDS],
+            not_shared: std::marker::PhantomData,
+        };
         // SAFETY: there is room for the value, aligned, by the assertions.
         unsafe { call.kernel.as_mut_ptr().cast::<K>().write(kernel) };
         call
@@ -188,7 +194,11 @@ impl<'a> Arguments<'a> {
 }
 
 /// What a kernel takes as an argument.
-pub trait Argument {
+///
+/// # Safety
+/// The address is that of a value of the type that the entry point takes, as long as `self` lives; and the place is where
+/// its array is.
+pub unsafe trait Argument {
     /// The address of what the GPU gets.
     fn address(&self) -> *const c_void;
 
@@ -196,9 +206,9 @@ pub trait Argument {
     fn place(&self) -> Place;
 }
 
-impl<T> Argument for Global<T> {
+// SAFETY: the device's pointer is the first field of this struct, by repr(C).
+unsafe impl<T> Argument for Global<T> {
     fn address(&self) -> *const c_void {
-        // The device's pointer is the first field of this struct, by repr(C).
         std::ptr::from_ref(self).cast()
     }
 
@@ -207,7 +217,8 @@ impl<T> Argument for Global<T> {
     }
 }
 
-impl<T> Argument for GlobalMut<T> {
+// SAFETY: the device's pointer is the first field of this struct, by repr(C).
+unsafe impl<T> Argument for GlobalMut<T> {
     fn address(&self) -> *const c_void {
         std::ptr::from_ref(self).cast()
     }
@@ -217,7 +228,8 @@ impl<T> Argument for GlobalMut<T> {
     }
 }
 
-impl<T: Plain> Argument for T {
+// SAFETY: the value is the same on the GPU, by `Plain`, and points to nothing.
+unsafe impl<T: Plain> Argument for T {
     fn address(&self) -> *const c_void {
         std::ptr::from_ref(self).cast()
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use cuda_std::launch::{Entry, Launch};
+use cuda_std::launch::{Entry, Launch, Place};
 use warp_emulator::{Emulator, MAXIMUM_SHARED_BYTES};
 
 use super::host_memory::host_memory;
@@ -74,11 +74,15 @@ fn name(seed: u64) -> String {
     format!("warp emulator, seed {seed}")
 }
 
-impl KernelExecutor for Emulated {
+// SAFETY: a kernel is run before the call returns, and arrays are vectors.
+unsafe impl KernelExecutor for Emulated {
     unsafe fn launch(&self, launch: &Launch) -> Result<(), Error> {
         let Launch { grid, call } = launch;
         let entry = call.entry();
-        // SAFETY: the caller's promise; all arrays are in the host's memory, as this executor's are.
+        if call.arguments().places().iter().any(|place| matches!(place, Place::Device(_))) {
+            return Err(Error::Foreign { what: entry.to_string() });
+        }
+        // SAFETY: the caller's promise; arrays on devices were refused.
         self.emulator.run(&entry.to_string(), *grid, &|| unsafe { call.run() })?;
         *self.launched().entry(entry).or_default() += 1;
         Ok(())

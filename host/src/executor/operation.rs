@@ -148,7 +148,12 @@ pub unsafe trait Executor: Clone + Send + Sync + 'static {
 }
 
 /// An executor that runs the kernels themselves: a GPU, or the emulator of one.
-pub trait KernelExecutor: Executor {
+///
+/// # Safety
+/// [`launch`](Self::launch) runs this kernel on this grid after those before it, keeps it for a recording, or fails;
+/// [`unwritten`](Self::unwritten) and [`zeros`](Executor::zeros) give arrays of the length asked for that nobody else has,
+/// whose [`global`](crate::memory::Buffer::global) is their memory; and the [`device`](Executor::device) is always the same.
+pub unsafe trait KernelExecutor: Executor {
     /// Runs a kernel after those that were launched before; it may return before the kernel is done. A grid without
     /// blocks is nothing to do.
     ///
@@ -157,13 +162,19 @@ pub trait KernelExecutor: Executor {
     ///
     /// # Safety
     /// What the kernel's `# Safety` section demands, of arrays that live until the kernel is done: this executor's own do,
-    /// because freeing one waits for what was launched before.
+    /// because freeing one comes after what was launched before.
     unsafe fn launch(&self, launch: &Launch) -> Result<(), Error>;
+
+    /// Whether what this thread launches is kept for later instead of being run.
+    fn records(&self) -> bool {
+        false
+    }
 
     /// Runs several kernels, one after the other.
     ///
     /// # Errors
-    /// As for [`launch`](Self::launch); those after the one that fails are not run.
+    /// As for [`launch`](Self::launch). Where an array among the arguments of any is not in this executor's memory, none is
+    /// run; otherwise those after the one that fails are not.
     ///
     /// # Safety
     /// As for [`launch`](Self::launch), for each.

@@ -163,11 +163,11 @@ pub(crate) fn coo_launches<T: Real, M: Memory>(
     room: &mut Room<'_, T, M>,
     device: &Device,
 ) -> Result<Vec<Launch>, Error> {
-    // For tiles of every size at once, because asking for more would give back what a launch before still needs.
+    // For tiles of every size at once: asking for more later would give back what a launch or a recording before needs.
     let sizes =
-        tiles.tiles.iter().map(|tile| (intervals(matrix, tile.lanes, device).count as usize, tile.lanes as usize));
-    let rows = sizes.clone().map(|(count, _)| count).max().unwrap_or(0);
-    let values = sizes.map(|(count, lanes)| count * lanes).max().unwrap_or(0);
+        [1, 2, 4, 8, 16, 32].map(|lanes: u32| (intervals(matrix, lanes, device).count as usize, lanes as usize));
+    let rows = sizes.map(|(count, _)| count).into_iter().max().unwrap_or(0);
+    let values = sizes.map(|(count, lanes)| count * lanes).into_iter().max().unwrap_or(0);
     let carries = room.wide_carries(rows, values)?;
     let mut launches = vec![tiles.vectors.scale(tiles.elements, device)];
     launches.extend(tiles.arguments().flat_map(|arguments| coo(matrix, arguments, carries, device)));

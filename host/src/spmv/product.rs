@@ -31,9 +31,11 @@ impl<T: Real> Operation for Product<T> {
         let mut room = Room::new(workspace, executor);
         let launches = format.launches(matrix, operands.vectors(), &mut room, executor.device())?;
         // SAFETY: the matrix keeps its invariants, the vectors fit it, and all arrays are borrowed, y and the workspace
-        // exclusively.
+        // exclusively. The room is as large as the launches asked for, and rows of carries are known only if a product
+        // has run in this workspace. What is freed later is freed after the launches.
         unsafe { executor.launch_all(&launches) }?;
-        workspace.used = true;
+        // A recording may never be played.
+        workspace.used |= !executor.records();
         Ok(())
     }
 
@@ -83,7 +85,8 @@ impl<T: Real> Operation for MultivectorProduct<T> {
         let tiles = Tiles::new(operands, matrix.rows(), matrix.columns())?;
         let mut room = Room::new(workspace, executor);
         let launches = format.multivector_launches(matrix, &tiles, &mut room, executor.device())?;
-        // SAFETY: as in `Product`.
+        // SAFETY: the matrix keeps its invariants, `Tiles::new` checked X and Y, there is room for the largest tile, tiles
+        // come one after the other, and Y and the workspace are borrowed exclusively.
         unsafe { executor.launch_all(&launches) }
     }
 
@@ -107,7 +110,7 @@ impl<T: Real> Operation for TransposedProduct<T> {
         let (matrix, format, operands) = operands;
         operands.check(matrix.columns(), matrix.rows())?;
         let launches = format.transposed_launches(matrix, operands.vectors(), executor.device())?;
-        // SAFETY: as in `Product`.
+        // SAFETY: the matrix keeps its invariants, x fits its rows and y its columns, and y is borrowed exclusively.
         unsafe { executor.launch_all(&launches) }
     }
 

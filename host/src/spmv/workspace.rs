@@ -88,13 +88,10 @@ impl<'a, T: Real, M: Memory> Room<'a, T, M> {
         if workspace.carry_values.len() < values {
             workspace.carry_values = self.source.values(values)?;
         }
-        Ok(Carries {
-            rows: workspace.carry_rows.global(),
-            rows_mut: workspace.carry_rows.global_mut(),
-            values: workspace.carry_values.global(),
-            values_mut: workspace.carry_values.global_mut(),
-            rows_known: workspace.used,
-        })
+        // One pointer for both: making a second one would end what the first one may do.
+        let (rows_mut, values_mut) = (workspace.carry_rows.global_mut(), workspace.carry_values.global_mut());
+        let (rows, values) = (rows_mut.read_only(), values_mut.read_only());
+        Ok(Carries { rows, rows_mut, values, values_mut, rows_known: workspace.used })
     }
 
     /// Room for this number of products, to write and to read.
@@ -105,6 +102,7 @@ impl<'a, T: Real, M: Memory> Room<'a, T, M> {
         if self.workspace.products.len() < count {
             self.workspace.products = self.source.values(count)?;
         }
-        Ok((self.workspace.products.global_mut(), self.workspace.products.global()))
+        let products = self.workspace.products.global_mut();
+        Ok((products, products.read_only()))
     }
 }

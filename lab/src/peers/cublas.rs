@@ -72,6 +72,21 @@ macro_rules! call {
     };
 }
 
+impl CuBlas<'_> {
+    /// The length of two vectors, which the functions take with 31 bits.
+    fn common_length<T: Real>(&self, x: &CudaBuffer<T>, y: &CudaBuffer<T>) -> Result<i32, Error> {
+        self.cuda.check_own(x, "a vector for cuBLAS")?;
+        self.cuda.check_own(y, "a vector for cuBLAS")?;
+        if x.len() != y.len() {
+            return Err(Error::Length { what: "y", found: y.len(), expected: x.len() });
+        }
+        i32::try_from(x.len()).map_err(|_| Error::Cuda {
+            what: "cuBLAS".into(),
+            reason: format!("a vector of {} elements, expected fewer than 2^31", x.len()),
+        })
+    }
+}
+
 impl<T: Real> Blas<T, Cuda> for CuBlas<'_> {
     fn library(&self) -> String {
         let (major, minor, patch) = (self.version / 10_000, self.version / 100 % 100, self.version % 100);
@@ -79,7 +94,7 @@ impl<T: Real> Blas<T, Cuda> for CuBlas<'_> {
     }
 
     fn dot(&self, x: &CudaBuffer<T>, y: &CudaBuffer<T>) -> Result<T, Error> {
-        let length = common_length(x, y)?;
+        let length = self.common_length(x, y)?;
         self.cuda.enter_stream()?;
         let mut product = T::ZERO;
         let place = std::ptr::from_mut(&mut product);
@@ -92,10 +107,10 @@ impl<T: Real> Blas<T, Cuda> for CuBlas<'_> {
     }
 
     fn axpy(&self, alpha: T, x: &CudaBuffer<T>, y: &mut CudaBuffer<T>) -> Result<(), Error> {
-        let length = common_length(x, y)?;
+        let length = self.common_length(x, y)?;
         self.cuda.enter_stream()?;
         // SAFETY: both vectors are that long and of this type; the factor is the host's and is read before the function
-        // returns. Freeing a vector waits until the work is done.
+        // returns. Both are this executor's, so freeing one comes after this on the same stream.
         call!(T, cublasSaxpy_v2, cublasDaxpy_v2, |axpy, Number| unsafe {
             let (x, y) = (address::<_, Number>(x), address::<_, Number>(y).cast_mut());
             axpy(self.handle, length, from_ref(&alpha).cast::<Number>(), x, 1, y, 1)
@@ -103,9 +118,10 @@ impl<T: Real> Blas<T, Cuda> for CuBlas<'_> {
     }
 
     fn scale(&self, alpha: T, x: &mut CudaBuffer<T>) -> Result<(), Error> {
-        let length = common_length(x, x)?;
+        let length = self.common_length(x, x)?;
         self.cuda.enter_stream()?;
-        // SAFETY: as for `axpy`.
+        // SAFETY: the vector is that long and of this type, the factor is read before the function returns, and freeing the
+        // vector comes after this on the same stream.
         call!(T, cublasSscal_v2, cublasDscal_v2, |scale, Number| unsafe {
             scale(self.handle, length, from_ref(&alpha).cast::<Number>(), address::<_, Number>(x).cast_mut(), 1)
         })
@@ -127,17 +143,6 @@ impl Drop for CuBlas<'_> {
 /// Where a vector is on the GPU; `Number` is its type as cuBLAS calls it.
 fn address<T: Real, Number>(vector: &CudaBuffer<T>) -> *const Number {
     vector.address() as *const Number
-}
-
-/// The length of two vectors, which the functions take with 31 bits.
-fn common_length<T: Real>(x: &CudaBuffer<T>, y: &CudaBuffer<T>) -> Result<i32, Error> {
-    if x.len() != y.len() {
-        return Err(Error::Length { what: "y", found: y.len(), expected: x.len() });
-    }
-    i32::try_from(x.len()).map_err(|_| Error::Cuda {
-        what: "cuBLAS".into(),
-        reason: format!("a vector of {} elements, expected fewer than 2^31", x.len()),
-    })
 }
 
 /// Finds the library.

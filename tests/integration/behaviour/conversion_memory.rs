@@ -82,7 +82,8 @@ impl Metered {
     }
 }
 
-impl KernelExecutor for Metered {
+// SAFETY: the emulator runs the kernels, and arrays are its own.
+unsafe impl KernelExecutor for Metered {
     unsafe fn launch(&self, launch: &Launch) -> Result<(), Error> {
         // SAFETY: the caller's promise.
         unsafe { self.emulator.launch(launch) }

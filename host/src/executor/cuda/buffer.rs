@@ -70,8 +70,8 @@ impl<T: Element> Drop for CudaBuffer<T> {
         // Memory is freed in the context that is current, and this thread's may be none or another. Where it cannot be
         // had, it is gone with its memory.
         if self.owner.enter().is_ok() {
-            // SAFETY: it was allocated there, and only what is queued on the owner's stream uses it, for the owner refuses
-            // arrays of others, and `Cuda::copy_of` makes the stream wait for the one that reads it.
+            // SAFETY: it was allocated there. Every other executor refuses it, `Cuda::copy_of` makes this stream wait for its
+            // reader, and who takes the address queues on the owner's stream.
             unsafe { self.owner.pool.free(self.address) };
         }
     }

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry as Slot;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cuda_std::launch::{Entry, Grid};
 use cust::function::FunctionAttribute;
@@ -11,12 +12,37 @@ use cust::sys::{
 };
 
 use super::driver::{cuda, driver};
+use super::owner::Owner;
 use super::ptx::Ptx;
 use crate::device::{ALWAYS_SHARED_BYTES, KernelResources};
 use crate::error::Error;
 
 /// Bytes of shared memory that the driver takes for itself in each block.
 pub(super) const RESERVED_SHARED_BYTES: u32 = 1024;
+
+/// The kernels of an executor's handles, and the context that they are freed in.
+pub(super) struct Loaded {
+    kernels: Mutex<Kernels>,
+    pub owner: Arc<Owner>,
+}
+
+impl Loaded {
+    pub fn new(kernels: Kernels, owner: &Arc<Owner>) -> Arc<Self> {
+        Arc::new(Self { kernels: Mutex::new(kernels), owner: owner.clone() })
+    }
+
+    // A thread that panicked with the lock left whole kernels behind.
+    pub fn lock(&self) -> MutexGuard<'_, Kernels> {
+        self.kernels.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Loaded {
+    fn drop(&mut self) {
+        // Modules are freed in the context that is current. Where it cannot be had, they are gone with it.
+        let _ = self.owner.enter();
+    }
+}
 
 /// The kernels that were used.
 pub(super) struct Kernels {

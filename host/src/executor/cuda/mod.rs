@@ -6,11 +6,12 @@ mod kernels;
 mod owner;
 mod pool;
 mod ptx;
+mod recorder;
 mod recording;
 mod staging;
 
 use std::ffi::c_void;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use cuda_std::launch::{Launch, Place};
@@ -23,12 +24,13 @@ use cust::sys::{cuLaunchKernel, cuMemcpyDtoDAsync_v2, cuMemcpyDtoH_v2, cuMemcpyH
 
 pub use buffer::{CudaBuffer, CudaMemory};
 use driver::{cuda, driver};
-use kernels::{Kernels, RESERVED_SHARED_BYTES};
+use kernels::{Kernels, Loaded, RESERVED_SHARED_BYTES};
 pub use owner::MemoryUse;
 use owner::Owner;
 use pool::Pool;
 use ptx::for_device;
-use recording::{CudaRecording, Recorder};
+use recorder::Recorder;
+use recording::CudaRecording;
 use staging::{DOWNLOADING, Staging, UPLOADING, WORTHWHILE};
 
 use super::operation::{Executor, KernelExecutor, Operation};
@@ -58,7 +60,6 @@ use crate::memory::{Buffer, Element};
 #[derive(Clone)]
 pub struct Cuda {
     device: Arc<Device>,
-    // Fields are dropped in this order: the context last.
     kernels: Arc<Loaded>,
     shared: Arc<Shared>,
     owner: Arc<Owner>,
@@ -66,20 +67,14 @@ pub struct Cuda {
 
 /// What all handles of an executor share, besides its memory.
 struct Shared {
-    recorder: Recorder,
     /// Made when a long array is copied for the first time.
     staging: Mutex<Option<Staging>>,
-}
-
-/// The kernels, and the context that they are freed in.
-struct Loaded {
-    kernels: Mutex<Kernels>,
     owner: Arc<Owner>,
 }
 
-impl Drop for Loaded {
+impl Drop for Shared {
     fn drop(&mut self) {
-        // Modules are freed in the context that is current. Where it cannot be had, they are gone with it.
+        // Page-locked memory is freed in the context that is current. Where it cannot be had, it is gone with it.
         let _ = self.owner.enter();
     }
 }
@@ -121,12 +116,11 @@ impl Cuda {
         let pool = Pool::new(gpu.as_raw(), stream);
         let bytes = gpu.total_memory().map_err(failed("the device's memory"))?;
         pool.keep(bytes as u64 / 2);
-        let owner = Arc::new(Owner::new(pool, context));
-        let kernels = Mutex::new(Kernels::new(ptx, shared_bytes));
+        let owner = Arc::new(Owner::new(pool, recorder, context));
         Ok(Self {
             device: Arc::new(device),
-            kernels: Arc::new(Loaded { kernels, owner: owner.clone() }),
-            shared: Arc::new(Shared { recorder, staging: Mutex::default() }),
+            kernels: Loaded::new(Kernels::new(ptx, shared_bytes), &owner),
+            shared: Arc::new(Shared { staging: Mutex::default(), owner: owner.clone() }),
             owner,
         })
     }
@@ -152,8 +146,8 @@ impl Cuda {
     /// # Safety
     /// The entry points have the parameters of those that the library has, and keep to the same arrays.
     pub unsafe fn with_ptx(mut self, text: String) -> Self {
-        let kernels = Mutex::new(self.kernels().with_ptx(text));
-        self.kernels = Arc::new(Loaded { kernels, owner: self.owner.clone() });
+        let kernels = self.kernels.lock().with_ptx(text);
+        self.kernels = Loaded::new(kernels, &self.owner);
         self
     }
 
@@ -161,14 +155,9 @@ impl Cuda {
         self.owner.enter()
     }
 
-    // A thread that panicked with the lock left whole kernels behind.
-    fn kernels(&self) -> MutexGuard<'_, Kernels> {
-        self.kernels.kernels.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The stream that this thread's launches are queued on: while it records, what is not recorded is an error.
     fn launch_stream(&self) -> &Stream {
-        let recorder = &self.shared.recorder;
+        let recorder = &self.owner.recorder;
         if recorder.is_recording() { recorder.stream() } else { self.stream() }
     }
 
@@ -179,7 +168,7 @@ impl Cuda {
 
     /// Says no to what cannot be recorded while this thread records.
     fn refuse_recording(&self, what: &str) -> Result<(), Error> {
-        if self.shared.recorder.is_recording() {
+        if self.owner.recorder.is_recording() {
             return Err(Error::Cuda { what: what.into(), reason: "this cannot be part of a recording".into() });
         }
         Ok(())
@@ -188,6 +177,23 @@ impl Cuda {
     /// Says no to an array of another executor: its own may still be filling it, or free it too early.
     fn refuse_foreign<T: Element>(&self, array: &CudaBuffer<T>, what: &'static str) -> Result<(), Error> {
         if Arc::ptr_eq(array.owner(), &self.owner) { Ok(()) } else { Err(Error::Foreign { what: what.into() }) }
+    }
+
+    /// Checks that an array belongs to this executor, for libraries that are given its address.
+    ///
+    /// # Errors
+    /// When it is another executor's.
+    pub fn check_own<T: Element>(&self, array: &CudaBuffer<T>, what: &'static str) -> Result<(), Error> {
+        self.refuse_foreign(array, what)
+    }
+
+    /// Says no to a launch with arrays of others.
+    fn check_places(&self, launch: &Launch) -> Result<(), Error> {
+        let own = |place: &Place| matches!(place, Place::Nowhere) || *place == Place::Device(self.owner.id);
+        if launch.call.arguments().places().iter().all(own) {
+            return Ok(());
+        }
+        Err(Error::Foreign { what: launch.call.entry().to_string() })
     }
 
     /// An array of no particular content.
@@ -250,7 +256,7 @@ impl Cuda {
 
     /// An error of waiting for the device: what failed is what was queued before.
     fn waiting(&self, error: CudaError) -> Error {
-        let what = match self.kernels().last() {
+        let what = match self.kernels.lock().last() {
             None => "waiting for copies".to_owned(),
             Some(last) => format!("waiting for the kernels up to {last}"),
         };
@@ -258,21 +264,19 @@ impl Cuda {
     }
 }
 
-impl KernelExecutor for Cuda {
+// SAFETY: kernels are queued on the stream that frees the arrays, or kept by a graph that knows when an array is freed.
+unsafe impl KernelExecutor for Cuda {
     unsafe fn launch(&self, launch: &Launch) -> Result<(), Error> {
         let Launch { grid, call } = launch;
         if grid.blocks == 0 {
             return Ok(());
         }
         let entry = call.entry();
+        self.check_places(launch)?;
         let mut arguments = call.arguments();
-        let own = |place: &Place| matches!(place, Place::Nowhere) || *place == Place::Device(self.owner.id);
-        if !arguments.places().iter().all(own) {
-            return Err(Error::Foreign { what: entry.to_string() });
-        }
         self.enter()?;
-        let function = self.kernels().function(entry, *grid)?;
-        // SAFETY: the arguments are the kernel's own, by `Kernel`, and its module is loaded as long as this executor
+        let function = self.kernels.lock().function(entry, *grid)?;
+        // SAFETY: the arguments are the kernel's own, by `Kernel` and `Argument`, and its module is loaded as long as this executor
         // exists; its arrays are in this executor's memory, and the rest is the caller's promise.
         let result = unsafe {
             cuLaunchKernel(
@@ -292,6 +296,17 @@ impl KernelExecutor for Cuda {
         if result == cust::sys::CUresult::CUDA_SUCCESS { Ok(()) } else { driver(result, &entry.to_string()) }
     }
 
+    unsafe fn launch_all(&self, launches: &[Launch]) -> Result<(), Error> {
+        // All before the first, so that nothing is changed where one is refused.
+        launches.iter().try_for_each(|launch| self.check_places(launch))?;
+        // SAFETY: the caller's promise.
+        launches.iter().try_for_each(|launch| unsafe { self.launch(launch) })
+    }
+
+    fn records(&self) -> bool {
+        self.owner.recorder.is_recording()
+    }
+
     fn unwritten<T: Element>(&self, length: usize) -> Result<CudaBuffer<T>, Error> {
         self.allocate(length)
     }
@@ -305,6 +320,7 @@ impl Cuda {
     /// # Errors
     /// When the device fails.
     pub fn enter_stream(&self) -> Result<*mut c_void, Error> {
+        self.refuse_recording("using the stream")?;
         self.enter()?;
         Ok(self.stream().as_inner().cast())
     }
@@ -333,7 +349,12 @@ impl Cuda {
     pub fn copy_of<T: Element>(&self, array: &CudaBuffer<T>) -> Result<CudaBuffer<T>, Error> {
         let theirs = array.owner();
         if theirs.pool.device() != self.owner.pool.device() {
-            return Err(Error::Foreign { what: "a copy of an array on another GPU".into() });
+            let reason = "the array is on another GPU: take it to the host and upload it here".into();
+            return Err(Error::Cuda { what: COPYING.into(), reason });
+        }
+        if theirs.recorder.is_recording() {
+            let reason = "what its executor records is not done yet".into();
+            return Err(Error::Cuda { what: COPYING.into(), reason });
         }
         let mut copy = self.allocate(array.len())?;
         if array.is_empty() {
@@ -343,14 +364,21 @@ impl Cuda {
         let (filled, copied) = (event()?, event()?);
         filled.record(theirs.stream()).map_err(cuda("recording an event"))?;
         self.stream().wait_event(filled, StreamWaitEventFlags::DEFAULT).map_err(cuda("waiting for an event"))?;
-        // SAFETY: both arrays are on this GPU; the copy comes after what fills the array, and what the array's executor
-        // queues later, freeing it above all, after the copy.
+        // SAFETY: both arrays are on this GPU; the copy comes after what fills the array. What the array's executor queues
+        // later, freeing it above all, comes after the copy, by the event or, where that fails, by waiting here.
         unsafe { copy_on(self.stream(), array, &mut copy) }?;
-        copied.record(self.stream()).map_err(cuda("recording an event"))?;
-        theirs.stream().wait_event(copied, StreamWaitEventFlags::DEFAULT).map_err(cuda("waiting for an event"))?;
+        let ordered = copied
+            .record(self.stream())
+            .and_then(|()| theirs.stream().wait_event(copied, StreamWaitEventFlags::DEFAULT));
+        if let Err(error) = ordered {
+            let _ = self.stream().synchronize();
+            return Err(cuda("waiting for an event")(error));
+        }
         Ok(copy)
     }
 }
+
+const COPYING: &str = "copying an array of another executor";
 
 /// Queues a copy between arrays of the same length on the stream's GPU, in the current context.
 ///
@@ -374,7 +402,7 @@ unsafe impl Executor for Cuda {
 
     fn kernel_resources(&self, entry: &str) -> Option<KernelResources> {
         self.enter().ok()?;
-        self.kernels().resources(entry)
+        self.kernels.lock().resources(entry)
     }
 
     fn upload<T: Element>(&self, array: Vec<T>) -> Result<CudaBuffer<T>, Error> {
@@ -441,7 +469,7 @@ unsafe impl Executor for Cuda {
         times: usize,
         work: &mut dyn FnMut() -> Result<(), Error>,
     ) -> Result<(), Error> {
-        (0..times).try_for_each(|_| recording.play(&self.shared.recorder, &self.owner, work))
+        (0..times).try_for_each(|_| recording.play(&self.kernels, work))
     }
 
     fn synchronize(&self) -> Result<(), Error> {
@@ -451,6 +479,7 @@ unsafe impl Executor for Cuda {
     }
 
     fn time(&self, work: &mut dyn FnMut() -> Result<(), Error>) -> Result<Duration, Error> {
+        self.refuse_recording("timing")?;
         self.enter()?;
         let event = || Event::new(EventFlags::DEFAULT).map_err(cuda("making an event"));
         let (start, stop) = (event()?, event()?);

@@ -8,6 +8,7 @@ use cust::stream::Stream;
 
 use super::driver::cuda;
 use super::pool::Pool;
+use super::recorder::Recorder;
 use crate::error::Error;
 
 /// The memory of an executor, its stream and its context.
@@ -15,7 +16,8 @@ pub(super) struct Owner {
     /// Tells the arrays of this executor from those of others: no other owner in this process ever has it.
     pub id: NonZeroU64,
     pub meter: Meter,
-    // Dropped before the context.
+    // Dropped in this order: the context last.
+    pub recorder: Recorder,
     pub pool: Pool,
     context: Context,
 }
@@ -24,10 +26,10 @@ pub(super) struct Owner {
 static OWNERS: AtomicU64 = AtomicU64::new(0);
 
 impl Owner {
-    pub fn new(pool: Pool, context: Context) -> Self {
+    pub fn new(pool: Pool, recorder: Recorder, context: Context) -> Self {
         // Saturating is out of reach: making one takes microseconds.
         let id = NonZeroU64::MIN.saturating_add(OWNERS.fetch_add(1, Ordering::Relaxed));
-        Self { id, meter: Meter::default(), pool, context }
+        Self { id, meter: Meter::default(), recorder, pool, context }
     }
 
     /// Makes this GPU the calling thread's current one: another executor may have changed it.

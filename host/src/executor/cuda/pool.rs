@@ -30,7 +30,7 @@ struct Handle(CUmemoryPool);
 
 // SAFETY: the driver takes calls for a pool from any thread.
 unsafe impl Send for Handle {}
-// SAFETY: as before.
+// SAFETY: the driver takes calls for a pool from several threads at once.
 unsafe impl Sync for Handle {}
 
 impl Handle {

@@ -11,12 +11,12 @@ use crate::select::machine::Machine;
 impl Costs for Strategy {
     fn stored<V: Real>(self, analysis: &Analysis) -> Stored {
         let Self(size) = self;
-        let (blocks, exact) = blocks(analysis, size);
+        let (_, exact) = blocks(analysis, size);
         let [block_rows, partition] = [analysis.rows.div_ceil(size.rows()), PartitionRows::default().get()];
         let padded = analysis.fill(size).map_or(analysis.nnz, |fill| fill.padded_blocks(partition).round() as usize);
         let stored = bellpack_bytes_of::<V>(size, block_rows, partition, padded as u128);
-        // The padding is not read.
-        let read = bcsr_bytes_of::<V>(size, block_rows, blocks);
+        // One offset for each block row, as of BCSR.
+        let read = bcsr_bytes_of::<V>(size, block_rows, padded);
         Stored { stored, read, exact }
     }
 

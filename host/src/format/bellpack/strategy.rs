@@ -98,7 +98,7 @@ impl<T: Real, M: Memory> Storage<T, M> for Bellpack<T, M> {
     const CONTAINER_NAME: &'static str = "BELLPACK";
 
     fn bytes_moved(&self) -> u128 {
-        // One offset for each block row, as of BCSR, and no padding.
+        // One offset for each block row, as of BCSR.
         let blocks = self.first_columns().len() as u128;
         self.block_size().bytes::<T>() * blocks + 4 * (self.block_rows().len() as u128 + 1)
     }

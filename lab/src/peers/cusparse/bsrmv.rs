@@ -81,11 +81,12 @@ impl<T: Real> Prepared<T, Cuda> for LegacyBlocks<'_, T> {
 
     fn multiply(&mut self, alpha: T, x: &CudaBuffer<T>, beta: T, y: &mut CudaBuffer<T>) -> Result<(), Error> {
         check_vectors(self.matrix, x, y)?;
+        self.library.check_own(&[x, y])?;
         self.library.enter()?;
         macro_rules! multiply {
             ($function:ident, $Number:ty) => {
                 // SAFETY: the arrays are those of blocks that divide the matrix, the vectors fit it, and the numbers
-                // are of this type. Freeing any of the arrays waits until the multiplication is done.
+                // are of this type. All arrays are this executor's, so freeing one comes after this on the same stream.
                 check(stringify!($function), unsafe {
                     sys::$function(
                         self.library.handle(),

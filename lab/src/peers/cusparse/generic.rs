@@ -118,11 +118,12 @@ impl<T: Real> Prepared<T, Cuda> for Generic<'_, T> {
 
     fn multiply(&mut self, alpha: T, x: &CudaBuffer<T>, beta: T, y: &mut CudaBuffer<T>) -> Result<(), Error> {
         check_vectors(self.matrix, x, y)?;
+        self.library.check_own(&[x, y])?;
         self.library.enter()?;
         self.x.point_to(x)?;
         self.y.point_to(y)?;
-        // SAFETY: as for the preprocessing; matrix, algorithm and buffer are the same as there. Freeing any of the
-        // arrays waits until the multiplication is done.
+        // SAFETY: as for the preprocessing; matrix, algorithm and buffer are the same as there. All arrays are
+        // this executor's, so freeing one comes after this on the same stream.
         let status = unsafe {
             sys::cusparseSpMV(
                 self.library.handle(),

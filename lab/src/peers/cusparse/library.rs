@@ -4,7 +4,8 @@ use std::rc::Rc;
 
 use cudarc::cusparse::sys;
 use host::Error;
-use host::executor::Cuda;
+use host::executor::{Cuda, CudaBuffer};
+use host::memory::Element;
 
 /// What every peer calls. cudarc panics when a function is missing, so that they are all looked for beforehand.
 const NEEDED: &[&str] = &[
@@ -53,6 +54,11 @@ impl<'e> Library<'e> {
         };
         made.map_err(|error| error.to_string())?;
         Ok(Rc::new(library))
+    }
+
+    /// Checks that a matrix or the vectors belong to the executor, whose stream orders their use and their end.
+    pub fn check_own<T: Element>(&self, arrays: &[&CudaBuffer<T>]) -> Result<(), Error> {
+        arrays.iter().try_for_each(|array| self.cuda.check_own(array, "an array for cuSPARSE"))
     }
 
     /// The executor, made current on the calling thread.

@@ -79,6 +79,8 @@ impl<T: Real> Peer<T, Cuda> for CuSparse<'_> {
         if matrix.nnz() == 0 || matrix.rows() == 0 || matrix.columns() == 0 {
             return Err(unfit("there is no entry".into()));
         }
+        self.library.check_own(&[matrix.values()])?;
+        self.library.check_own(&[matrix.column_indices()])?;
         let cuda = self.library.enter()?;
         let (stored, format) = match self.storage {
             Storage::Csr => (csr(cuda, matrix)?, "CSR".into()),
