@@ -42,7 +42,7 @@ fn multiply<T: Real>(criterion: &mut Criterion, text: &str, matrix: &Csr<T>) {
     let cpu = Cpu::new();
     let x: Vec<T> = (0..matrix.columns()).map(|column| T::from_f64((column as f64).sin())).collect();
     let mut y = vec![T::from_f64(f64::NAN); matrix.rows()];
-    let mut group = criterion.benchmark_group(format!("{text}, {}", T::PRECISION));
+    let mut group = criterion.benchmark_group(format!("{text}, {}", T::NAME));
     group.throughput(Throughput::Elements(matrix.nnz() as u64)).warm_up_time(Duration::from_secs(1));
     for &format in FORMATS {
         let Ok(mut plan) = Plan::new(&cpu, matrix.clone(), format) else { continue };

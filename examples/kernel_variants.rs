@@ -145,7 +145,7 @@ fn compare<T: Real>(
     let csr = matrix.clone().upload(first)?;
     let peers = first.peers::<T>().present;
     for &format in &arguments.format {
-        println!("{generator} {} {}", T::PRECISION, format.name());
+        println!("{generator} {} {}", T::NAME, format.name());
         let mut candidates = Vec::new();
         for (name, executor) in executors {
             let plan = Plan::new(executor, matrix.clone(), format)?;

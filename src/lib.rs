@@ -52,19 +52,19 @@
 //! # Features
 //! - `command`, on by default: the command `warp-spmv`. With `default-features = false` only the library is built.
 //! - `cuda`: the executor `Cuda`, which runs on NVIDIA GPUs through the CUDA driver.
-//! - `peers`: other libraries beside this one in the command's measurements.
+//! - `peers`: the command times other libraries beside this one.
 //!
 //! # Modules
-//! The types that most programs need are at the top. [`executor`] has what they run on, [`format`](mod@format) the storage
-//! formats, [`select`] the choice among them, [`verify`] the error bound, [`io`] files, [`solver`] iterative solvers,
-//! and [`synthetic`] generated matrices.
+//! The types that most programs need are at the top. [`executor`] has what they run on, [`format`](mod@format) the
+//! storage formats, [`select`] the choice among them, [`verify`] the error bound, [`io`] files, [`solver`] iterative
+//! solvers, and [`synthetic`] generated matrices.
 
 #[doc(inline)]
 pub use files as io;
 #[doc(inline)]
 pub use host::{
-    Csr, Error, Format, HostMemory, Memory, Plan, PlanOptions, Real, Vector, dense, device, error, executor, format,
-    memory, plan, real, select, spmv, triangular, verify,
+    Csr, Error, Format, HostMemory, Memory, Plan, PlanOptions, Real, Scalar, Vector, dense, device, error, executor,
+    format, memory, plan, real, select, spmv, triangular, verify,
 };
 #[doc(inline)]
 pub use solvers as solver;

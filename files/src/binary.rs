@@ -96,7 +96,7 @@ impl Array<'_> {
 
     /// The elements as values, each rounded once to the nearest.
     pub(super) fn values<T: Number>(&self) -> Result<Vec<T>, String> {
-        let expected = match T::PRECISION {
+        let expected = match T::NAME {
             "float32" => "a number in the range of float32",
             _ => "a number in the range of float64",
         };
@@ -112,6 +112,7 @@ impl Array<'_> {
             ElementType::Uint16 => self.decode(expected, |value: u16| rounded(value.into())),
             ElementType::Uint32 => self.decode(expected, |value: u32| rounded(value.into())),
             ElementType::Uint64 => self.decode(expected, |value: u64| rounded_integer(value)),
+            ElementType::Complex64 => Err(format!("'{}' is of type complex64, expected real numbers", self.name)),
         }
     }
 

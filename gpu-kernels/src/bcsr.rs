@@ -18,7 +18,7 @@ pub const GROUP_BLOCKS: u32 = WARP_LANES;
 /// # Safety
 /// The arrays are those of a valid BCSR matrix with blocks of `SIZE` and `rows` rows, `x` has `last_column` + 1
 /// elements if there is any block, `y` one for each row; blocks of threads are made of whole warps.
-#[kernel(T: [f32, f64], SIZE: [12, 22, 23, 32, 33, 34, 44, 55, 66, 77, 88], LANES: [2, 8, 32])]
+#[kernel(T: scalars, SIZE: [12, 22, 23, 32, 33, 34, 44, 55, 66, 77, 88], LANES: [2, 8, 32])]
 pub unsafe fn bcsr<T: Absent, const SIZE: u32, const LANES: u32>(
     /// Number of rows.
     rows: u32,

@@ -13,7 +13,7 @@ use crate::vector::update;
 /// # Safety
 /// The arrays are those of a valid BELLPACK matrix with blocks of `SIZE` and `rows` rows, `x` has `last_column` + 1
 /// elements if there is any block, `y` one for each row.
-#[kernel(T: [f32, f64], SIZE: [12, 22, 23, 32, 33, 34, 44, 55, 66, 77, 88])]
+#[kernel(T: scalars, SIZE: [12, 22, 23, 32, 33, 34, 44, 55, 66, 77, 88])]
 pub unsafe fn bellpack<T: Absent, const SIZE: u32>(
     /// Number of rows.
     rows: u32,

@@ -6,7 +6,7 @@
 use cuda_std::shared::{Shared, dynamic};
 use cuda_std::thread::{grid_threads, index_1d, thread_idx_x};
 use cuda_std::warp::{ALL_LANES, WARP_LANES, lane_id, sync_warp};
-use cuda_std::{Global, GlobalMut, GpuFloat, kernel};
+use cuda_std::{Global, GlobalMut, GpuScalar, kernel};
 
 use crate::Offset;
 use crate::reduction::sum_over_lanes;
@@ -56,8 +56,8 @@ pub const fn row_in_strip(word: u32) -> u32 {
 /// The arrays are those of a valid CMRS matrix with `rows` rows; `x` has an element for each column, `y` one for
 /// each row; `alignment` is 1 or 32; blocks are made of whole warps, with `height` numbers of shared memory for
 /// each thread.
-#[kernel(T: [f32, f64], O: [u32, u64], LANES: [2, 4, 8, 16])]
-pub unsafe fn cmrs<T: GpuFloat, O: Offset, const LANES: u32>(
+#[kernel(T: scalars, O: [u32, u64], LANES: [2, 4, 8, 16])]
+pub unsafe fn cmrs<T: GpuScalar, O: Offset, const LANES: u32>(
     /// Number of rows.
     rows: u32,
     /// Rows of a strip.
@@ -124,7 +124,7 @@ pub unsafe fn cmrs<T: GpuFloat, O: Offset, const LANES: u32>(
 /// # Safety
 /// As for [`cmrs`]; the strip has the entries from `begin` to `end`, the warp the 32 · height numbers of `sums`.
 #[inline(always)]
-unsafe fn add_entries<T: GpuFloat, O: Offset>(
+unsafe fn add_entries<T: GpuScalar, O: Offset>(
     begin: O,
     end: O,
     alignment: u32,
@@ -166,8 +166,8 @@ unsafe fn add_entries<T: GpuFloat, O: Offset>(
 /// The arrays are those of a valid padded CMRS matrix with `rows` rows, `x` has an element for each column, `y`
 /// one for each row; blocks are made of whole warps, with [`PADDED_HEIGHT`] · [`BUFFERS`] numbers of shared
 /// memory for each warp.
-#[kernel(T: [f32, f64], O: [u32, u64])]
-pub unsafe fn cmrs_padded<T: GpuFloat, O: Offset>(
+#[kernel(T: scalars, O: [u32, u64])]
+pub unsafe fn cmrs_padded<T: GpuScalar, O: Offset>(
     /// Number of rows.
     rows: u32,
     /// Where each strip begins, a multiple of 32; strips + 1 offsets.
@@ -228,7 +228,7 @@ pub unsafe fn cmrs_padded<T: GpuFloat, O: Offset>(
 /// As for [`cmrs_padded`], and all lanes of the warp are here; the strip has the places from `begin` to `end`,
 /// both multiples of 32.
 #[inline(always)]
-unsafe fn add_padded_entries<T: GpuFloat, O: Offset>(
+unsafe fn add_padded_entries<T: GpuScalar, O: Offset>(
     begin: O,
     end: O,
     words: Global<u32>,
@@ -261,7 +261,7 @@ unsafe fn add_padded_entries<T: GpuFloat, O: Offset>(
 /// # Safety
 /// As for [`add_padded_entries`].
 #[inline(always)]
-unsafe fn add_in_turn<T: GpuFloat>(sums: Shared<T>, word: u32, value: T, element: T) {
+unsafe fn add_in_turn<T: GpuScalar>(sums: Shared<T>, word: u32, value: T, element: T) {
     let place = buffer_of(row_in_strip(word), lane_id() % BUFFERS);
     add(sums, word != PADDING, place, value, element);
     sync_warp(ALL_LANES);
@@ -279,7 +279,7 @@ const fn buffer_of(row_here: u32, buffer: u32) -> u32 {
 /// # Safety
 /// `place` is inside the warp's partial sums, and no other lane is at it.
 #[inline(always)]
-unsafe fn add<T: GpuFloat>(sums: Shared<T>, inside: bool, place: u32, value: T, element: T) {
+unsafe fn add<T: GpuScalar>(sums: Shared<T>, inside: bool, place: u32, value: T, element: T) {
     if inside {
         sums.store(place, value.mul_add(element, sums.load(place)));
     }

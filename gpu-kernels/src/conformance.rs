@@ -6,7 +6,7 @@ use cuda_std::warp::{
     ALL_LANES, lane_id, sync_warp, warp_match_any_32, warp_match_any_64, warp_shuffle_down, warp_shuffle_idx,
     warp_shuffle_up, warp_shuffle_xor, warp_vote_all, warp_vote_any, warp_vote_ballot,
 };
-use cuda_std::{Global, GlobalMut, GpuFloat, kernel, shared, square_root};
+use cuda_std::{Global, GlobalMut, GpuFloat, GpuScalar, kernel, shared, square_root};
 
 /// Results that [`conformance`] writes for each thread.
 pub const RESULTS: u32 = 51;
@@ -76,8 +76,8 @@ pub unsafe fn conformance(
     words.store(thread_idx_x(), word);
     sync_warp(ALL_LANES);
     put(words.load(thread_idx_x() ^ 1).into());
-    put(GpuFloat::mul_add(double, double, -1.0).to_bits());
-    put(GpuFloat::mul_add(single, single, -1.0).to_bits().into());
+    put(GpuScalar::mul_add(double, double, -1.0).to_bits());
+    put(GpuScalar::mul_add(single, single, -1.0).to_bits().into());
     put(square_root(double).to_bits());
     put((1.0 / double).to_bits());
     put(f32::narrow(double).to_bits().into());

@@ -3,7 +3,7 @@
 
 use cuda_std::thread::index_1d;
 use cuda_std::warp::{ALL_LANES, WARP_LANES, lane_id, warp_shuffle_down, warp_vote_any};
-use cuda_std::{Global, GlobalMut, GpuFloat, kernel};
+use cuda_std::{Global, GlobalMut, GpuScalar, kernel};
 
 use crate::entries::{BATCH, STEP, next_step, products_of_batch};
 use crate::reduction::{add_ended_rows, sum_over_lanes, sum_over_runs};
@@ -19,8 +19,8 @@ use crate::vector::add;
 /// The arrays are those of a valid COO matrix, sorted by row, with `nnz` entries; `x` has an element for each
 /// column, `y` one for each row; the carries have one element for each interval; blocks are made of whole
 /// warps.
-#[kernel(T: [f32, f64])]
-pub unsafe fn coo_intervals<T: GpuFloat>(
+#[kernel(T: scalars)]
+pub unsafe fn coo_intervals<T: GpuScalar>(
     /// Number of stored entries.
     nnz: u64,
     /// Entries of one warp; a multiple of 32.
@@ -74,8 +74,8 @@ pub unsafe fn coo_intervals<T: GpuFloat>(
 /// # Safety
 /// The carries are those that [`coo_intervals`] wrote for as many intervals, `y` is its `y`; blocks are made
 /// of whole warps, and there is a warp for each interval.
-#[kernel(T: [f32, f64])]
-pub unsafe fn coo_carries<T: GpuFloat>(
+#[kernel(T: scalars)]
+pub unsafe fn coo_carries<T: GpuScalar>(
     /// Number of carries.
     intervals: u32,
     /// The row of each carry, never decreasing.
@@ -136,8 +136,8 @@ pub(crate) unsafe fn end_of_run(rows: Global<u32>, first: u32, count: u32, row: 
 ///
 /// # Safety
 /// As for [`coo_intervals`], without carries.
-#[kernel(T: [f32, f64])]
-pub unsafe fn coo_atomic<T: GpuFloat>(
+#[kernel(T: scalars)]
+pub unsafe fn coo_atomic<T: GpuScalar>(
     /// Number of stored entries.
     nnz: u64,
     /// Entries of one warp; a multiple of 32.
@@ -200,7 +200,7 @@ unsafe fn rows_of_batch(first: u64, end: u64, row_indices: Global<u32>) -> [u32;
 /// # Safety
 /// All lanes of the warp are here; rows never decrease from lane to lane and are inside `y`.
 #[inline(always)]
-unsafe fn add_atomically<T: GpuFloat>(y: GlobalMut<T>, alpha: T, row: u32, sum: T) {
+unsafe fn add_atomically<T: GpuScalar>(y: GlobalMut<T>, alpha: T, row: u32, sum: T) {
     let sum = sum_over_runs(row, sum);
     let (row_above, there) = warp_shuffle_down(ALL_LANES, row, 1, WARP_LANES);
     if !there || row_above != row {

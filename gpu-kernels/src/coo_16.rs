@@ -13,7 +13,7 @@
 use cuda_std::shared::{Shared, dynamic};
 use cuda_std::thread::{block_dim_x, block_idx_x, index_1d, sync_threads, thread_idx_x};
 use cuda_std::warp::{ALL_LANES, WARP_LANES, lane_id, sync_warp, warp_shuffle_idx, warp_vote_ballot};
-use cuda_std::{Global, GlobalMut, GpuFloat, kernel};
+use cuda_std::{Global, GlobalMut, GpuScalar, kernel};
 
 use crate::reduction::sum_over_lanes;
 use crate::scan::sum_up_to_lane;
@@ -107,8 +107,8 @@ pub const fn first_block(entries: u32, panels: u32, block_entries: u32) -> u32 {
 /// The arrays are those of a valid COO-16 matrix with `columns` columns and `nnz` entries, of which there is one; `x`
 /// has an element for each column, `products` one for each entry; blocks are made of whole warps, with shared memory
 /// for the elements of a column panel, and there are [`first_block`] of all entries and column panels.
-#[kernel(T: [f32, f64])]
-pub unsafe fn coo_16_products<T: GpuFloat>(
+#[kernel(T: scalars)]
+pub unsafe fn coo_16_products<T: GpuScalar>(
     /// Number of columns.
     columns: u32,
     /// Number of stored entries.
@@ -176,7 +176,7 @@ pub unsafe fn coo_16_products<T: GpuFloat>(
 /// # Safety
 /// All threads of the block are here; `array` has the elements, and shared memory room for them.
 #[inline(always)]
-unsafe fn copy<T: GpuFloat>(array: Global<T>, first: u32, count: u32, shared: Shared<T>) {
+unsafe fn copy<T: GpuScalar>(array: Global<T>, first: u32, count: u32, shared: Shared<T>) {
     let mut place = thread_idx_x();
     while place < count {
         let places = [0, 1, 2, 3].map(|step| (place + step * block_dim_x()).min(count - 1));
@@ -208,8 +208,8 @@ pub const fn sums_shared_bytes<T>(warps: u32, panel_slots: u32) -> u32 {
 /// The arrays are those of a valid COO-16 matrix with `rows` rows; the products are those of [`coo_16_products`]; `y` has
 /// an element for each row, the carries one for each row panel; blocks are made of whole warps, with [`sums_shared_bytes`]
 /// of shared memory.
-#[kernel(T: [f32, f64])]
-pub unsafe fn coo_16_sums<T: GpuFloat>(
+#[kernel(T: scalars)]
+pub unsafe fn coo_16_sums<T: GpuScalar>(
     /// Number of rows.
     rows: u32,
     /// Slots of a row panel.
@@ -387,7 +387,7 @@ struct Entries<T> {
     sums: Shared<T>,
 }
 
-impl<T: GpuFloat> Entries<T> {
+impl<T: GpuScalar> Entries<T> {
     /// What this lane has of some groups, of at most 32 entries each, all loaded at once to keep the memory busy.
     ///
     /// # Safety

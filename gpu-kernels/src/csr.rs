@@ -2,7 +2,7 @@
 
 use cuda_std::thread::{grid_threads, index_1d};
 use cuda_std::warp::{WARP_LANES, lane_id};
-use cuda_std::{Global, GlobalMut, GpuFloat, kernel};
+use cuda_std::{Global, GlobalMut, GpuScalar, kernel};
 
 use crate::Offset;
 use crate::reduction::sum_over_lanes;
@@ -16,7 +16,7 @@ use crate::vector::update;
 /// Entries up to `end` exist, `element` may be called for each of their columns, and `end` + 4 `STEP` does not
 /// overflow.
 #[inline(always)]
-pub(crate) unsafe fn sum_of_entries<T: GpuFloat, O: Offset, const STEP: u32>(
+pub(crate) unsafe fn sum_of_entries<T: GpuScalar, O: Offset, const STEP: u32>(
     mut entry: O,
     end: O,
     column_indices: Global<u32>,
@@ -47,8 +47,8 @@ pub(crate) unsafe fn sum_of_entries<T: GpuFloat, O: Offset, const STEP: u32>(
 /// # Safety
 /// The arrays are those of a valid CSR matrix with `rows` rows, `x` has an element for each column, `y` one for
 /// each row.
-#[kernel(T: [f32, f64], O: [u32, u64])]
-pub unsafe fn csr_scalar<T: GpuFloat, O: Offset>(
+#[kernel(T: scalars, O: [u32, u64])]
+pub unsafe fn csr_scalar<T: GpuScalar, O: Offset>(
     /// Number of rows.
     rows: u32,
     /// Where each row begins; rows + 1 offsets.
@@ -80,8 +80,8 @@ pub unsafe fn csr_scalar<T: GpuFloat, O: Offset>(
 ///
 /// # Safety
 /// As for [`csr_scalar`], and blocks are made of whole warps.
-#[kernel(T: [f32, f64], O: [u32, u64], LANES: [2, 4, 8, 16, 32])]
-pub unsafe fn csr_vector<T: GpuFloat, O: Offset, const LANES: u32>(
+#[kernel(T: scalars, O: [u32, u64], LANES: [2, 4, 8, 16, 32])]
+pub unsafe fn csr_vector<T: GpuScalar, O: Offset, const LANES: u32>(
     /// Number of rows.
     rows: u32,
     /// Where each row begins; rows + 1 offsets.

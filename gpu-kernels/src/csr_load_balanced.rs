@@ -3,7 +3,7 @@
 
 use cuda_std::thread::index_1d;
 use cuda_std::warp::{ALL_LANES, WARP_LANES, lane_id, warp_shuffle_idx};
-use cuda_std::{Global, GlobalMut, GpuFloat, kernel};
+use cuda_std::{Global, GlobalMut, GpuScalar, kernel};
 
 use crate::Offset;
 use crate::entries::{BATCH, STEP, next_step, products_of_batch};
@@ -21,8 +21,8 @@ use crate::search::first_that;
 /// The arrays are those of a valid CSR matrix with `rows` rows and `nnz` entries; `x` has an element for each
 /// column, `y` one for each row; the carries have one element for each interval; blocks are made of whole
 /// warps.
-#[kernel(T: [f32, f64], O: [u32, u64])]
-pub unsafe fn csr_load_balanced<T: GpuFloat, O: Offset>(
+#[kernel(T: scalars, O: [u32, u64])]
+pub unsafe fn csr_load_balanced<T: GpuScalar, O: Offset>(
     /// Number of rows.
     rows: u32,
     /// Number of stored entries.

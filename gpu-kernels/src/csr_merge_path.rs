@@ -9,7 +9,7 @@
 use cuda_std::shared::{Shared, dynamic};
 use cuda_std::thread::{index_1d, thread_idx_x};
 use cuda_std::warp::{ALL_LANES, WARP_LANES, lane_id, sync_warp, warp_shuffle_idx, warp_shuffle_up};
-use cuda_std::{Global, GlobalMut, GpuFloat, kernel};
+use cuda_std::{Global, GlobalMut, GpuScalar, kernel};
 
 use crate::Offset;
 use crate::reduction::sum_over_runs;
@@ -39,8 +39,8 @@ pub const fn shared_bytes<T>() -> u32 {
 /// The arrays are those of a valid CSR matrix with `rows` rows and `nnz` entries; `x` has an element for each
 /// column, `y` one for each row; the carries have one element for each interval; blocks are made of whole warps,
 /// with [`shared_bytes`] for each.
-#[kernel(T: [f32, f64], O: [u32, u64])]
-pub unsafe fn csr_merge_path<T: GpuFloat, O: Offset>(
+#[kernel(T: scalars, O: [u32, u64])]
+pub unsafe fn csr_merge_path<T: GpuScalar, O: Offset>(
     /// Number of rows.
     rows: u32,
     /// Number of stored entries.
@@ -118,7 +118,7 @@ struct Tile<T> {
     row_ends: Shared<u32>,
 }
 
-impl<T: GpuFloat> Tile<T> {
+impl<T: GpuScalar> Tile<T> {
     /// A tile of `items` items with the ends of `ended` rows among them.
     #[inline(always)]
     fn new(shared_offset: u32, ended: u32, items: u32) -> Self {

@@ -9,7 +9,7 @@
 use cuda_std::shared::{Shared, dynamic};
 use cuda_std::thread::{block_dim_x, block_idx_x, index_1d, sync_threads, thread_idx_x};
 use cuda_std::warp::{ALL_LANES, WARP_LANES, lane_id, warp_shuffle_idx, warp_vote_ballot};
-use cuda_std::{Global, GlobalMut, GpuFloat, kernel};
+use cuda_std::{Global, GlobalMut, GpuScalar, kernel};
 
 use crate::Offset;
 use crate::reduction::{sum_over_groups, sum_over_lanes};
@@ -72,8 +72,8 @@ pub unsafe fn csr_tile_rows<O: Offset>(
 /// The arrays are those of a valid CSR matrix with `rows` rows and `nnz` entries; `x` has an element for each column,
 /// `y` one for each row; the carries have one element for each tile of [`tile_items`], and the rows of
 /// [`csr_tile_rows`]; blocks are made of whole warps, with [`shared_bytes`].
-#[kernel(T: [f32, f64], O: [u32, u64])]
-pub unsafe fn csr_tiled<T: GpuFloat, O: Offset>(
+#[kernel(T: scalars, O: [u32, u64])]
+pub unsafe fn csr_tiled<T: GpuScalar, O: Offset>(
     /// Number of rows.
     rows: u32,
     /// Number of stored entries.
@@ -149,7 +149,7 @@ struct Range {
 /// There are these entries, and all before them; the entry of place 0 is `place_0`. `x` has an element for each of
 /// their columns.
 #[inline(always)]
-unsafe fn products<T: GpuFloat>(
+unsafe fn products<T: GpuScalar>(
     place_0: u64,
     range: Range,
     column_indices: Global<u32>,
@@ -174,7 +174,7 @@ unsafe fn products<T: GpuFloat>(
 
 /// The sum of some products, as a tree.
 #[inline(always)]
-fn add_up<T: GpuFloat>(products: [T; THREAD_ENTRIES as usize]) -> T {
+fn add_up<T: GpuScalar>(products: [T; THREAD_ENTRIES as usize]) -> T {
     let [a, b, c, d, e, f, g, h] = products;
     ((a + b) + (c + d)) + ((e + f) + (g + h))
 }
@@ -184,7 +184,7 @@ fn add_up<T: GpuFloat>(products: [T; THREAD_ENTRIES as usize]) -> T {
 /// # Safety
 /// All threads of the block are here; blocks are made of whole warps, and have shared memory for a value of each.
 #[inline(always)]
-unsafe fn sum_over_block<T: GpuFloat>(value: T) -> T {
+unsafe fn sum_over_block<T: GpuScalar>(value: T) -> T {
     let sums = dynamic::<T>(0);
     let sum = sum_over_lanes::<T, 32>(value);
     if lane_id() == 0 {
@@ -211,7 +211,7 @@ struct Rows<T, O> {
     products: Shared<T>,
 }
 
-impl<T: GpuFloat, O: Offset> Rows<T, O> {
+impl<T: GpuScalar, O: Offset> Rows<T, O> {
     /// Adds up each row and gives it to `finish` in one thread, numbered within the tile.
     ///
     /// # Safety

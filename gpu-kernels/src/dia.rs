@@ -20,7 +20,7 @@ pub const ROWS: usize = 2;
 /// The arrays are those of a valid DIA matrix with `rows` rows: `diagonals` offsets, and as many columns of
 /// `stride` places each, of which those outside the matrix are padding. `x` has `columns` elements, `y` one for
 /// each row. A block has 4 bytes of shared memory for each offset that it holds at a time.
-#[kernel(T: [f32, f64])]
+#[kernel(T: scalars)]
 pub unsafe fn dia<T: Absent>(
     /// Number of rows.
     rows: u32,

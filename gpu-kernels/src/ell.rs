@@ -5,7 +5,7 @@ use core::hint::assert_unchecked;
 use cuda_std::shared;
 use cuda_std::thread::{block_dim_x, block_idx_x, grid_dim_x, grid_threads, index_1d, sync_threads, thread_idx_x};
 use cuda_std::warp::WARP_LANES;
-use cuda_std::{Global, GlobalMut, GpuFloat, kernel};
+use cuda_std::{Global, GlobalMut, GpuScalar, kernel};
 
 use crate::reduction::sum_over_groups;
 use crate::vector::update;
@@ -18,8 +18,8 @@ pub const PADDING: u32 = u32::MAX;
 /// # Safety
 /// The arrays are those of a valid ELL matrix with `rows` rows: `width` columns of `stride` places each, `x`
 /// has an element for each column of the matrix, `y` one for each row.
-#[kernel(T: [f32, f64])]
-pub unsafe fn ell<T: GpuFloat>(
+#[kernel(T: scalars)]
+pub unsafe fn ell<T: GpuScalar>(
     /// Number of rows.
     rows: u32,
     /// Places from one entry of a row to its next.
@@ -55,8 +55,8 @@ pub unsafe fn ell<T: GpuFloat>(
 /// # Safety
 /// As for [`ell`]. Blocks are made of whole warps and of a multiple of `threads_per_row` threads, with
 /// shared memory for a value for each thread; `threads_per_row` is a power of two or a multiple of 32.
-#[kernel(T: [f32, f64])]
-pub unsafe fn ell_subwarp<T: GpuFloat>(
+#[kernel(T: scalars)]
+pub unsafe fn ell_subwarp<T: GpuScalar>(
     /// Number of rows.
     rows: u32,
     /// Threads that share a row.
@@ -127,7 +127,7 @@ pub unsafe fn ell_subwarp<T: GpuFloat>(
 /// # Safety
 /// The places exist, and `element` may be called for each of their columns but [`PADDING`].
 #[inline(always)]
-pub(crate) unsafe fn sum_of_places<T: GpuFloat>(
+pub(crate) unsafe fn sum_of_places<T: GpuScalar>(
     first: u64,
     step: u64,
     count: u32,
@@ -166,6 +166,6 @@ pub(crate) unsafe fn sum_of_places<T: GpuFloat>(
 
 /// `sum` with one more product, unless the place is padding.
 #[inline(always)]
-fn add_place<T: GpuFloat>(sum: T, column: u32, value: T, element: impl Fn(u32) -> T) -> T {
+fn add_place<T: GpuScalar>(sum: T, column: u32, value: T, element: impl Fn(u32) -> T) -> T {
     if column == PADDING { sum } else { value.mul_add(element(column), sum) }
 }

@@ -1,7 +1,7 @@
 //! The entries of a matrix as a warp goes through them: 32 neighbours a step.
 
 use cuda_std::warp::{WARP_LANES, lane_id};
-use cuda_std::{Global, GpuFloat};
+use cuda_std::{Global, GpuScalar};
 
 /// Entries of one step of a warp.
 pub(crate) const STEP: u64 = WARP_LANES as u64;
@@ -15,7 +15,7 @@ pub(crate) const BATCH: u64 = 4 * STEP;
 /// # Safety
 /// Entries up to `end` exist, and `x` has an element for each of their columns.
 #[inline(always)]
-pub(crate) unsafe fn products_of_batch<T: GpuFloat>(
+pub(crate) unsafe fn products_of_batch<T: GpuScalar>(
     first: u64,
     end: u64,
     column_indices: Global<u32>,

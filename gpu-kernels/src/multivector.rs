@@ -6,7 +6,7 @@
 //! lanes is known at run time only, because nothing depends on it but where a lane stands.
 
 use cuda_std::thread::{grid_threads, index_1d};
-use cuda_std::{Global, GlobalMut, GpuFloat, Plain, kernel};
+use cuda_std::{Global, GlobalMut, GpuScalar, Plain, kernel};
 
 use crate::Offset;
 use crate::absent::Absent;
@@ -88,8 +88,8 @@ impl Tile {
 /// # Safety
 /// The arrays are those of a valid CSR matrix with `rows` rows; `x` and `y` hold the vectors that `tile` tells of, of
 /// as many elements as the matrix has columns and rows.
-#[kernel(T: [f32, f64], O: [u32, u64])]
-pub unsafe fn csr_multivector<T: GpuFloat, O: Offset>(
+#[kernel(T: scalars, O: [u32, u64])]
+pub unsafe fn csr_multivector<T: GpuScalar, O: Offset>(
     /// Number of rows.
     rows: u32,
     /// The vectors of this launch.
@@ -127,8 +127,8 @@ pub unsafe fn csr_multivector<T: GpuFloat, O: Offset>(
 /// # Safety
 /// The arrays are those of a valid SELL-P matrix with `rows` rows in slices of `slice_size`, at least 1; `row_indices`
 /// holds each row once, or nothing if the rows are in their own order. `x` and `y` are as for [`csr_multivector`].
-#[kernel(T: [f32, f64])]
-pub unsafe fn sell_p_multivector<T: GpuFloat>(
+#[kernel(T: scalars)]
+pub unsafe fn sell_p_multivector<T: GpuScalar>(
     /// Number of rows.
     rows: u32,
     /// The vectors of this launch.
@@ -172,7 +172,7 @@ pub unsafe fn sell_p_multivector<T: GpuFloat>(
 /// # Safety
 /// The arrays are those of a valid BCSR matrix with blocks of `SIZE` and `rows` rows; `x` and `y` are as for
 /// [`csr_multivector`], and X has `last_column` + 1 elements in a vector if there is any block.
-#[kernel(T: [f32, f64], SIZE: [12, 22, 23, 32, 33, 34, 44, 55, 66, 77, 88])]
+#[kernel(T: scalars, SIZE: [12, 22, 23, 32, 33, 34, 44, 55, 66, 77, 88])]
 pub unsafe fn bcsr_multivector<T: Absent, const SIZE: u32>(
     /// Number of rows.
     rows: u32,
@@ -221,8 +221,8 @@ pub unsafe fn bcsr_multivector<T: Absent, const SIZE: u32>(
 /// The arrays are those of a valid COO matrix, sorted by row, with `nnz` entries; `x` and `y` are as for
 /// [`csr_multivector`]; there is a group for each interval, and there are a carry row for each interval and a carry
 /// value for each of its lanes.
-#[kernel(T: [f32, f64])]
-pub unsafe fn coo_multivector_intervals<T: GpuFloat>(
+#[kernel(T: scalars)]
+pub unsafe fn coo_multivector_intervals<T: GpuScalar>(
     /// Number of stored entries.
     nnz: u64,
     /// Entries of one group.
@@ -283,8 +283,8 @@ pub unsafe fn coo_multivector_intervals<T: GpuFloat>(
 /// # Safety
 /// The carries are those that [`coo_multivector_intervals`] wrote for as many intervals and the same tile, `y` is its
 /// `y`, and there is a group for each interval.
-#[kernel(T: [f32, f64])]
-pub unsafe fn coo_multivector_carries<T: GpuFloat>(
+#[kernel(T: scalars)]
+pub unsafe fn coo_multivector_carries<T: GpuScalar>(
     /// Number of carries.
     intervals: u32,
     /// The vectors of this launch.

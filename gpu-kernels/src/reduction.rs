@@ -3,7 +3,7 @@
 use cuda_std::warp::{
     ALL_LANES, WARP_LANES, lane_id, warp_shuffle_down, warp_shuffle_idx, warp_shuffle_up, warp_shuffle_xor,
 };
-use cuda_std::{GlobalMut, GpuFloat};
+use cuda_std::{GlobalMut, GpuScalar};
 
 use crate::vector::add;
 
@@ -13,7 +13,7 @@ use crate::vector::add;
 /// # Safety
 /// All lanes of the warp are here.
 #[inline(always)]
-pub(crate) unsafe fn sum_over_lanes<T: GpuFloat, const LANES: u32>(value: T) -> T {
+pub(crate) unsafe fn sum_over_lanes<T: GpuScalar, const LANES: u32>(value: T) -> T {
     sum_over_groups(value, LANES)
 }
 
@@ -22,7 +22,7 @@ pub(crate) unsafe fn sum_over_lanes<T: GpuFloat, const LANES: u32>(value: T) -> 
 /// # Safety
 /// All lanes of the warp are here, with the same number.
 #[inline(always)]
-pub(crate) unsafe fn sum_over_groups<T: GpuFloat>(mut value: T, lanes: u32) -> T {
+pub(crate) unsafe fn sum_over_groups<T: GpuScalar>(mut value: T, lanes: u32) -> T {
     let mut distance = lanes / 2;
     while distance > 0 {
         value = value + warp_shuffle_xor(ALL_LANES, value, distance, WARP_LANES).0;
@@ -37,7 +37,7 @@ pub(crate) unsafe fn sum_over_groups<T: GpuFloat>(mut value: T, lanes: u32) -> T
 /// # Safety
 /// All lanes of the warp are here.
 #[inline(always)]
-pub(crate) unsafe fn sum_over_runs<T: GpuFloat>(row: u32, mut value: T) -> T {
+pub(crate) unsafe fn sum_over_runs<T: GpuScalar>(row: u32, mut value: T) -> T {
     let mut distance = 1;
     while distance < WARP_LANES {
         let (row_below, there) = warp_shuffle_up(ALL_LANES, row, distance, WARP_LANES);
@@ -58,7 +58,7 @@ pub(crate) unsafe fn sum_over_runs<T: GpuFloat>(row: u32, mut value: T) -> T {
 /// All lanes of the warp are here. Rows never decrease from `carry` on; they are inside `y`, and no other warp
 /// sees them end.
 #[inline(always)]
-pub(crate) unsafe fn add_ended_rows<T: GpuFloat>(
+pub(crate) unsafe fn add_ended_rows<T: GpuScalar>(
     y: GlobalMut<T>,
     alpha: T,
     carry: (u32, T),

@@ -7,7 +7,7 @@
 
 use cuda_std::thread::{grid_threads, index_1d};
 use cuda_std::warp::{WARP_LANES, lane_id};
-use cuda_std::{Global, GlobalMut, GpuFloat, kernel};
+use cuda_std::{Global, GlobalMut, GpuScalar, kernel};
 
 use crate::vector::update;
 
@@ -22,8 +22,8 @@ pub const NO_ENTRY: u32 = 0xFFFF;
 /// # Safety
 /// The arrays are those of a valid SELL-16 matrix with `rows` rows; `x` has an element for each column of the matrix,
 /// `y` one for each row; blocks are made of whole warps.
-#[kernel(T: [f32, f64])]
-pub unsafe fn sell_16<T: GpuFloat>(
+#[kernel(T: scalars)]
+pub unsafe fn sell_16<T: GpuScalar>(
     /// Number of rows.
     rows: u32,
     /// The widths of all slices before this one, added up; one more than there are slices.
@@ -78,7 +78,7 @@ struct Places<T> {
     x: Global<T>,
 }
 
-impl<T: GpuFloat> Places<T> {
+impl<T: GpuScalar> Places<T> {
     /// The sums of this lane's rows with their products at `COUNT` columns of places. All of these are loaded before
     /// the first product, to keep the memory busy.
     ///

@@ -3,7 +3,7 @@
 use core::hint::assert_unchecked;
 
 use cuda_std::thread::{grid_threads, index_1d};
-use cuda_std::{Global, GlobalMut, GpuFloat, kernel};
+use cuda_std::{Global, GlobalMut, GpuScalar, kernel};
 
 use crate::ell::sum_of_places;
 use crate::vector::update;
@@ -13,8 +13,8 @@ use crate::vector::update;
 /// # Safety
 /// The arrays are those of a valid SELL-P matrix with `rows` rows in slices of `slice_size`, at least 1, and in
 /// their own order; `x` has an element for each column of the matrix, `y` one for each row.
-#[kernel(T: [f32, f64])]
-pub unsafe fn sell_p<T: GpuFloat>(
+#[kernel(T: scalars)]
+pub unsafe fn sell_p<T: GpuScalar>(
     /// Number of rows.
     rows: u32,
     /// Rows of a slice.
@@ -46,8 +46,8 @@ pub unsafe fn sell_p<T: GpuFloat>(
 ///
 /// # Safety
 /// As for [`sell_p`]; `row_indices` holds each row once.
-#[kernel(T: [f32, f64])]
-pub unsafe fn sell_p_sorted<T: GpuFloat>(
+#[kernel(T: scalars)]
+pub unsafe fn sell_p_sorted<T: GpuScalar>(
     /// Number of rows.
     rows: u32,
     /// Rows of a slice.
@@ -84,7 +84,7 @@ pub unsafe fn sell_p_sorted<T: GpuFloat>(
 /// The matrix is as for [`sell_p`], `position` is below the number of rows, and `element` may be called for each of
 /// the row's columns.
 #[inline(always)]
-pub(crate) unsafe fn sum_of_row<T: GpuFloat>(
+pub(crate) unsafe fn sum_of_row<T: GpuScalar>(
     position: u32,
     slice_size: u32,
     slice_begins: Global<u64>,

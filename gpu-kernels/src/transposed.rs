@@ -2,7 +2,7 @@
 //! the same bits every run.
 
 use cuda_std::thread::{grid_threads, index_1d};
-use cuda_std::{Global, GlobalMut, GpuFloat, kernel};
+use cuda_std::{Global, GlobalMut, GpuScalar, kernel};
 
 use crate::Offset;
 
@@ -11,8 +11,8 @@ use crate::Offset;
 /// # Safety
 /// The arrays are those of a valid CSR matrix with `rows` rows, `x` has an element for each row, `y` one for each
 /// column; `lanes` is a power of two, at most 32.
-#[kernel(T: [f32, f64], O: [u32, u64])]
-pub unsafe fn csr_transposed<T: GpuFloat, O: Offset>(
+#[kernel(T: scalars, O: [u32, u64])]
+pub unsafe fn csr_transposed<T: GpuScalar, O: Offset>(
     /// Number of rows.
     rows: u32,
     /// Lanes that share a row.
@@ -48,8 +48,8 @@ pub unsafe fn csr_transposed<T: GpuFloat, O: Offset>(
 /// # Safety
 /// The arrays are those of a valid COO matrix with `nnz` entries, `x` has an element for each row, `y` one for each
 /// column.
-#[kernel(T: [f32, f64])]
-pub unsafe fn coo_transposed<T: GpuFloat>(
+#[kernel(T: scalars)]
+pub unsafe fn coo_transposed<T: GpuScalar>(
     /// Number of stored entries.
     nnz: u64,
     /// The row of each entry.

@@ -36,7 +36,7 @@ struct Row<O> {
 /// element for each level and one more, and `order` the rows, level by level; row offsets, entries and inverses of the
 /// diagonal are in that order as well, entries without the diagonal. Entries are in columns whose rows are in levels before
 /// that of their own row. `b` and `x` are different arrays of an element for each row.
-#[kernel(T: [f32, f64], O: [u32, u64], LANES: [1, 4, 16])]
+#[kernel(T: reals, O: [u32, u64], LANES: [1, 4, 16])]
 pub unsafe fn triangular_levels<T: GpuFloat, O: Offset, const LANES: u32>(
     /// The first level to solve.
     first_level: u32,

@@ -1,14 +1,14 @@
 //! What SpMV needs of dense vectors.
 
 use cuda_std::thread::{grid_threads, index_1d};
-use cuda_std::{GlobalMut, GpuFloat, Index, kernel};
+use cuda_std::{GlobalMut, GpuScalar, Index, kernel};
 
 /// y ← β y; with β = 0, y is overwritten and never read.
 ///
 /// # Safety
 /// `y` has `count` elements.
-#[kernel(T: [f32, f64])]
-pub unsafe fn scale<T: GpuFloat>(
+#[kernel(T: scalars)]
+pub unsafe fn scale<T: GpuScalar>(
     /// Number of elements.
     count: u64,
     /// The factor.
@@ -28,7 +28,7 @@ pub unsafe fn scale<T: GpuFloat>(
 /// # Safety
 /// `place` is inside `y`, and no other thread touches that element.
 #[inline(always)]
-pub(crate) unsafe fn update<T: GpuFloat>(y: GlobalMut<T>, place: impl Index, alpha: T, sum: T, beta: T) {
+pub(crate) unsafe fn update<T: GpuScalar>(y: GlobalMut<T>, place: impl Index, alpha: T, sum: T, beta: T) {
     let new = alpha * sum;
     y.store(place, if beta == T::ZERO { new } else { beta.mul_add(y.load(place), new) });
 }
@@ -38,6 +38,6 @@ pub(crate) unsafe fn update<T: GpuFloat>(y: GlobalMut<T>, place: impl Index, alp
 /// # Safety
 /// `place` is inside `y`, and no other thread touches that element.
 #[inline(always)]
-pub(crate) unsafe fn add<T: GpuFloat>(y: GlobalMut<T>, place: impl Index, alpha: T, sum: T) {
+pub(crate) unsafe fn add<T: GpuScalar>(y: GlobalMut<T>, place: impl Index, alpha: T, sum: T) {
     y.store(place, alpha.mul_add(sum, y.load(place)));
 }

@@ -18,6 +18,9 @@
 //! # }
 //! ```
 
+mod accumulator;
+#[cfg(feature = "complex")]
+mod complex;
 pub mod convert;
 pub mod dense;
 pub mod device;
@@ -39,4 +42,4 @@ pub use error::Error;
 pub use format::{Csr, Format};
 pub use memory::{HostMemory, Memory};
 pub use plan::{Plan, PlanOptions, Vector};
-pub use real::Real;
+pub use real::{Real, Scalar};

@@ -41,6 +41,8 @@ pub enum ElementType {
     Uint64,
     Float32,
     Float64,
+    /// Two 32-bit parts.
+    Complex64,
 }
 
 impl ElementType {
@@ -50,7 +52,7 @@ impl ElementType {
             Self::Int8 | Self::Uint8 => 1,
             Self::Int16 | Self::Uint16 => 2,
             Self::Int32 | Self::Uint32 | Self::Float32 => 4,
-            Self::Int64 | Self::Uint64 | Self::Float64 => 8,
+            Self::Int64 | Self::Uint64 | Self::Float64 | Self::Complex64 => 8,
         }
     }
 
@@ -67,6 +69,7 @@ impl ElementType {
             Self::Uint64 => "uint64",
             Self::Float32 => "float32",
             Self::Float64 => "float64",
+            Self::Complex64 => "complex64",
         }
     }
 }

@@ -4,7 +4,7 @@ use crate::error::Error;
 use crate::executor::Executor;
 use crate::format::{Csr, FillLimit, Format, Matrix};
 use crate::memory::Memory;
-use crate::real::Real;
+use crate::real::Scalar;
 use crate::select::{Analysis, Choice, Selection, choose};
 use crate::spmv::{
     Multivector, MultivectorOperands, MultivectorProduct, Operands, Product, ProductOperands, Reservation,
@@ -72,7 +72,7 @@ const REPETITIONS: usize = 7;
 /// # Ok(())
 /// # }
 /// ```
-pub struct Plan<T: Real, E: Executor> {
+pub struct Plan<T: Scalar, E: Executor> {
     executor: E,
     format: Format,
     matrix: Matrix<T, E::Memory>,
@@ -83,7 +83,7 @@ pub struct Plan<T: Real, E: Executor> {
     choice: Option<Choice>,
 }
 
-impl<T: Real, E: Executor> Plan<T, E> {
+impl<T: Scalar, E: Executor> Plan<T, E> {
     /// Moves `matrix` to the executor and converts it to `format` there, with the default [`PlanOptions`]: while it is
     /// converted, the executor's memory holds both. Where that is too much, [`from_matrix`](Self::from_matrix) takes
     /// one that was converted on the host.
@@ -271,7 +271,7 @@ impl<T: Real, E: Executor> Plan<T, E> {
 }
 
 /// Seconds of a multiplication in `format`, the median of some.
-fn measure<T: Real, E: Executor>(
+fn measure<T: Scalar, E: Executor>(
     executor: &E,
     csr: &Csr<T, E::Memory>,
     format: Format,
@@ -283,7 +283,7 @@ fn measure<T: Real, E: Executor>(
     let mut plan = Plan::from_converted(executor, matrix, format)?;
     let mut times = Vec::with_capacity(REPETITIONS);
     for repetition in 0..WARM_UPS + REPETITIONS {
-        let time = executor.time(&mut || plan.apply(T::from_f64(1.0), &x, T::ZERO, &mut y))?;
+        let time = executor.time(&mut || plan.apply(T::ONE, &x, T::ZERO, &mut y))?;
         if repetition >= WARM_UPS {
             times.push(time.as_secs_f64());
         }
@@ -293,7 +293,7 @@ fn measure<T: Real, E: Executor>(
 }
 
 /// Room for what a format needs besides the matrix.
-fn workspace<T: Real, E: Executor>(
+fn workspace<T: Scalar, E: Executor>(
     executor: &E,
     matrix: &Matrix<T, E::Memory>,
     format: Format,

@@ -123,7 +123,7 @@ impl<'s, S: Subject> Bench<'s, S> {
 
     fn environment_now<T: Real>(&self) -> Environment {
         let unix_time = SystemTime::UNIX_EPOCH.elapsed().map_or(0, |elapsed| elapsed.as_secs());
-        Environment { precision: T::PRECISION.into(), unix_time, ..self.environment.clone() }
+        Environment { precision: T::NAME.into(), unix_time, ..self.environment.clone() }
     }
 
     /// Measures a matrix. What goes wrong with one format is recorded there; `report` sees each run when it is done.

@@ -359,7 +359,7 @@ impl Job<'_> {
         matrix: &Csr<T>,
         wanted: &Wanted,
     ) -> Entry {
-        let progress = Progress::times(format!("{}, {}", printable(name), T::PRECISION));
+        let progress = Progress::times(format!("{}, {}", printable(name), T::NAME));
         let total = wanted.formats.len() as u64;
         let mut done = 0;
         let case = Case { name, family, matrix };

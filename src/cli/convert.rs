@@ -93,7 +93,7 @@ fn convert_in<T: Number>(arguments: &Arguments, kind: FileKind, format: Format) 
     let shape = Shape { name, rows: matrix.rows(), columns: matrix.columns(), nonzeros: matrix.nnz() };
     let what = if kind == FileKind::Container { format.storage().into() } else { kind.to_string() };
     let bytes = file_bytes(path).map_or(String::new(), |bytes| format!(", {}", units::bytes(bytes.into())));
-    let (name, precision, fill) = (printable(&shape.name), T::PRECISION, matrix.fill());
+    let (name, precision, fill) = (printable(&shape.name), T::NAME, matrix.fill());
     output::print(&format!("{name}: {shape}, {what}, {precision}, fill {fill:.2}{bytes}\n"))
 }
 

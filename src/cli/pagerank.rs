@@ -230,7 +230,7 @@ impl<T: Number> subject::Visitor for Job<'_, T> {
             format: arguments.format.name(),
             executor: S::NAME.name(),
             device: executor.device().name.clone(),
-            precision: T::PRECISION,
+            precision: T::NAME,
             tolerance: arguments.tolerance,
             outcome: report.outcome.to_string(),
             converged,

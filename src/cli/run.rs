@@ -11,7 +11,7 @@ use warp_spmv::executor::{Executor, ExecutorName, Visitor};
 use warp_spmv::format::{FillLimit, Matrix};
 use warp_spmv::io::{Number, write_vector};
 use warp_spmv::verify::{Exact, Verification, exact, verify};
-use warp_spmv::{Csr, Format, Plan, Real, Vector};
+use warp_spmv::{Csr, Format, Plan, Scalar, Vector};
 
 use super::choosing::Choosing;
 use super::error::Error;
@@ -85,8 +85,8 @@ impl Precision {
     /// The name, as results have it.
     pub fn name(self) -> &'static str {
         match self {
-            Self::Float32 => f32::PRECISION,
-            Self::Float64 => f64::PRECISION,
+            Self::Float32 => f32::NAME,
+            Self::Float64 => f64::NAME,
         }
     }
 }
@@ -127,7 +127,7 @@ fn run_in<T: Number>(arguments: &Arguments) -> Result<(), Error> {
     let factors = [("alpha", arguments.alpha), ("beta", arguments.beta)];
     for (name, factor) in factors {
         if factor.is_finite() && factor.abs() > T::LARGEST {
-            return Err(Error::Usage(format!("--{name} {factor:e} is beyond the range of {}", T::PRECISION)));
+            return Err(Error::Usage(format!("--{name} {factor:e} is beyond the range of {}", T::NAME)));
         }
     }
     on_executor(arguments.executor, |executor_name, note| {
@@ -297,7 +297,7 @@ impl<T: Number> Job<'_, T> {
             choice: plan.explain().cloned(),
             executor: self.executor_name.name(),
             device: executor.device().name.clone(),
-            precision: T::PRECISION,
+            precision: T::NAME,
             alpha: arguments.alpha,
             beta: arguments.beta,
             bytes: plan.matrix().bytes(),

@@ -116,7 +116,7 @@ pub fn run_all<T: Number, E: Executor>(
         matrix: problem.shape,
         executor: job.executor_name.name(),
         device: executor.device().name.clone(),
-        precision: T::PRECISION,
+        precision: T::NAME,
         alpha: job.arguments.alpha,
         beta: job.arguments.beta,
         source: job.arguments.source.verb(),

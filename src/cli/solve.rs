@@ -260,7 +260,7 @@ impl<T: Number> subject::Visitor for Job<'_, T> {
             format: plan.format().name(),
             executor: S::NAME.name(),
             device: executor.device().name.clone(),
-            precision: T::PRECISION,
+            precision: T::NAME,
             tolerance,
             outcome: report.outcome.to_string(),
             converged: report.outcome == Outcome::Converged,

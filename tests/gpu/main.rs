@@ -222,7 +222,7 @@ fn check_scenarios<T: Real>(gpu: &Cuda, formats: &[Format]) {
         println!(
             "- {format}, {}: {checked} matrices x {factors} factors right, worst error {worst:.2} of its bound; \
              {refused} refused for padding; conversions to it and back, special values, whole numbers, same bits twice: right",
-            T::PRECISION
+            T::NAME
         );
     }
 }
@@ -249,7 +249,7 @@ fn check_multivectors<T: Real>(gpu: &Cuda, formats: &[Format]) {
         println!(
             "- {format}, {}, several vectors: {checked} cases in both layouts right, worst error {worst:.2} of its \
              bound; special values, same bits twice: right",
-            T::PRECISION
+            T::NAME
         );
     }
 }
@@ -267,7 +267,7 @@ fn check_transposes<T: Real>(gpu: &Cuda, formats: &[Format]) {
         println!(
             "- {format}, {}, transposed: {checked} matrices right, worst error {worst:.2} of its bound; special \
              values: right",
-            T::PRECISION
+            T::NAME
         );
     }
 }
@@ -279,10 +279,7 @@ fn check_dense<T: Real>(gpu: &Cuda) {
     check_stop::<T, _>(gpu);
     check_lengths::<T, _>(gpu);
     check_programs(gpu);
-    println!(
-        "- dense vectors, {}: passes, sums, blocks of columns, programs, stops, bad operands: right",
-        T::PRECISION
-    );
+    println!("- dense vectors, {}: passes, sums, blocks of columns, programs, stops, bad operands: right", T::NAME);
 }
 
 /// A tolerance that the precision allows: the condition of stencil:7:64, 1700, times the roundoff of float32 is 1e-4.
@@ -313,7 +310,7 @@ where
     println!(
         "- {method:?}, {}: right, {most} iterations at most; {cube} in {} iterations and {:.1} ms, the same \
          bits twice",
-        T::PRECISION,
+        T::NAME,
         report.iterations,
         report.elapsed.as_secs_f64() * 1e3
     );
@@ -323,7 +320,7 @@ where
 fn check_preconditioning<T: Real>(gpu: &Cuda, cube: &str) {
     let checked = check_preconditioners::<T, _>(gpu);
     check_preconditioned::<T, _>(gpu);
-    println!("- preconditioners, {}: {checked} right, and with Cg", T::PRECISION);
+    println!("- preconditioners, {}: {checked} right, and with Cg", T::NAME);
     let matrix = cube.parse::<Generator>().unwrap().generate::<T>().unwrap();
     let b = gpu.upload(vec![T::ONE; matrix.rows()]).unwrap();
     let mut plan = Plan::new(gpu, matrix.clone(), Format::SELL_P).unwrap();
@@ -340,7 +337,7 @@ fn check_preconditioning<T: Real>(gpu: &Cuda, cube: &str) {
         assert!(first == second, "{name}: not the same bits twice");
         println!(
             "- Cg with {name}, {}: {cube} in {} iterations and {:.1} ms, the same bits twice",
-            T::PRECISION,
+            T::NAME,
             report.iterations,
             report.elapsed.as_secs_f64() * 1e3
         );

@@ -23,7 +23,7 @@ pub fn check_peers<T: Real>(gpu: &Cuda) {
         let (mut right, mut worst, mut strategy) = (0, 0.0, None);
         let mut refused = Vec::new();
         for (name, matrix) in &matrices {
-            let place = format!("{}, {}, {name}", peer.name(), T::PRECISION);
+            let place = format!("{}, {}, {name}", peer.name(), T::NAME);
             match check_peer(gpu, peer.as_ref(), &place, matrix).unwrap_or_else(|error| panic!("{place}: {error}")) {
                 Ok((told, error)) => {
                     (right, worst) = (right + 1, f64::max(worst, error));
@@ -35,7 +35,7 @@ pub fn check_peers<T: Real>(gpu: &Cuda) {
         println!(
             "- {}, {}, {}: {right} matrices right, worst error {worst:.2} of its bound; told: {}",
             peer.name(),
-            T::PRECISION,
+            T::NAME,
             peer.library(),
             strategy.as_deref().unwrap_or("nothing")
         );
@@ -63,7 +63,7 @@ pub fn check_peer_solvers<T: Real>(gpu: &Cuda) {
             let solved = conjugate_gradients(gpu, prepared.as_mut(), blas.as_ref(), &right, &mut x, stop)?;
             Ok((solved, gpu.download(&x)?))
         };
-        let place = format!("{} with {}, {}", peer.name(), blas.library(), T::PRECISION);
+        let place = format!("{} with {}, {}", peer.name(), blas.library(), T::NAME);
         match solve() {
             Ok((solved, x)) => {
                 let residual = exact(&matrix, -T::ONE, &x, T::ONE, &b).unwrap();

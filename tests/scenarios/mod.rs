@@ -118,7 +118,7 @@ pub fn with_wide_offsets<T: Real>(matrix: &Csr<T>) -> Csr<T> {
 /// Converts `matrix` to `format` and back where the executor has it. Either gives the same arrays, bit for bit, as on
 /// the host, or the same error.
 pub fn check_conversion<T: Real, E: Executor>(executor: &E, name: &str, matrix: &Csr<T>, format: Format) {
-    let place = format!("{name}, {format}, {}", T::PRECISION);
+    let place = format!("{name}, {format}, {}", T::NAME);
     let convert = || matrix.clone().upload(executor)?.convert(executor, format, FillLimit::default());
     let expected = match Matrix::try_from_csr(matrix.clone(), format, FillLimit::default()) {
         Err(expected) => {
@@ -161,7 +161,7 @@ pub fn check_converted_product<T: Real, E: Executor>(executor: &E, format: Forma
     let (x, mut y) = (executor.upload(x).unwrap(), executor.upload(y).unwrap());
     plan.apply(T::ONE, &x, T::ZERO, &mut y).unwrap();
     let result = verify(&executor.download(&y).unwrap(), &expected, plan.format()).unwrap();
-    assert!(result.passed(), "{format}, {}: {result:?}", T::PRECISION);
+    assert!(result.passed(), "{format}, {}: {result:?}", T::NAME);
 }
 
 /// The factors that each matrix is multiplied with.
@@ -197,7 +197,7 @@ pub fn check<T: Real, E: Executor>(executor: &E, name: &str, matrix: &Csr<T>, fo
     let mut worst = 0.0;
     for &(alpha, beta) in FACTORS {
         let (alpha, beta) = (T::from_f64(alpha), T::from_f64(beta));
-        let place = format!("{name}, {format}, {}, alpha {alpha}, beta {beta}", T::PRECISION);
+        let place = format!("{name}, {format}, {}, alpha {alpha}, beta {beta}", T::NAME);
         let computed = multiply(executor, matrix, format, (alpha, beta), &x, &y)
             .unwrap_or_else(|error| panic!("{place}: {error}"))?;
         let exact = exact(matrix, alpha, &x, beta, &y).unwrap();

@@ -65,11 +65,7 @@ fn check_vectors<T: Real, E: Executor>(
         let exact = exact(matrix, alpha, &x, beta, &y).unwrap();
         // Whatever the format, a lane or a thread has one chain for each row.
         let result = verify(&vector_of(&computed, matrix.rows()), &exact, Format::CSR_SCALAR).unwrap();
-        assert!(
-            result.passed(),
-            "{name}, {format}, {}, {shape:?}, vector {vector}, β {beta}: {result:?}",
-            T::PRECISION
-        );
+        assert!(result.passed(), "{name}, {format}, {}, {shape:?}, vector {vector}, β {beta}: {result:?}", T::NAME);
         worst = f64::max(worst, result.worst);
     }
     Some(worst)

@@ -191,7 +191,7 @@ fn check_one<T: Real, E: Executor>(
         matrix.rows(),
         matrix.columns(),
         matrix.nnz(),
-        T::PRECISION
+        T::NAME
     );
     let failed = |error: Error| format!("{place}: {error}");
     // Sums of duplicates may be NaN where numbers are large, and NaNs do not compare.
@@ -225,7 +225,7 @@ fn check_one<T: Real, E: Executor>(
     }
     .map_err(failed)?;
     let result = executor.download(&result).map_err(failed)?;
-    let tallied = tally.formats.entry((format.to_string(), T::PRECISION)).or_default();
+    let tallied = tally.formats.entry((format.to_string(), T::NAME)).or_default();
     tallied.0 += 1;
     for vector in 0..vectors {
         let of = |values: &[T], length| -> Vec<T> {

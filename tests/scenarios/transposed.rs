@@ -48,7 +48,7 @@ fn check_against_transpose<T: Real, E: Executor>(
     let computed = multiply_transposed(executor, matrix, format, (alpha, beta), x, y)?;
     let exact = exact(&matrix.transposed(), alpha, x, beta, y).unwrap();
     let result = verify_transposed(&computed, &exact).unwrap();
-    assert!(result.passed(), "{name}, {format}, {}, α {alpha}, β {beta}: {result:?}", T::PRECISION);
+    assert!(result.passed(), "{name}, {format}, {}, α {alpha}, β {beta}: {result:?}", T::NAME);
     Some(result.worst)
 }
 

@@ -47,7 +47,7 @@ fn check_pass<T, E, P, const C: usize, const R: usize, const W: usize, const S: 
 {
     let mut numbers = Numbers::new(17);
     for &length in LENGTHS {
-        let place = format!("{pass:?}, {}, length {length}", T::PRECISION);
+        let place = format!("{pass:?}, {}, length {length}", T::NAME);
         let mut space = Space::new(executor, FIRST_SLOT + 12, S).unwrap();
         let coefficients: [T; C] = std::array::from_fn(|_| numbers.real());
         let slots: [u32; C] = std::array::from_fn(|n| FIRST_SLOT + 11 - n as u32);
@@ -163,7 +163,7 @@ pub fn check_columns<T: Real, E: Executor>(executor: &E) {
     for (rows, x_columns, y_columns) in
         [(0, 3, 2), (1, 1, 1), (33, 3, 5), (64, 4, 4), (100, 9, 1), (257, 1, 9), (70, 8, 8), (50, 0, 3), (50, 3, 0)]
     {
-        let place = format!("{rows} x {x_columns} and {y_columns}, {}", T::PRECISION);
+        let place = format!("{rows} x {x_columns} and {y_columns}, {}", T::NAME);
         // One column before and one after those that are used.
         let (x, y) = (numbers.vector::<T>(rows * (x_columns + 2)), numbers.vector::<T>(rows * (y_columns + 2)));
         let columns = |array: &Vec<T>| {

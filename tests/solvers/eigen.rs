@@ -90,7 +90,7 @@ pub fn check_lobpcg<T: Real, E: Executor>(executor: &E) {
         let halves = diagonal::<T>(&vec![0.5; rows]);
         for (end, preconditioner) in [(SpectrumEnd::Smallest, Some(&halves)), (SpectrumEnd::Largest, None)] {
             let options = Options { relative_tolerance: options::<T>().relative_tolerance / 10.0, ..options::<T>() };
-            let place = format!("{grid:?}, {end:?}, {}", T::PRECISION);
+            let place = format!("{grid:?}, {end:?}, {}", T::NAME);
             let method = Lobpcg { end, options };
             let (report, x) = eigenpairs(executor, &method, (&matrix, preconditioner), pairs, single);
             assert_eq!(report.outcome, Outcome::Converged, "{place}: {report:?}");
@@ -176,13 +176,12 @@ fn dense_pagerank<T: Real>(graph: &Csr<T>, damping: f64, personalization: &[f64]
 /// PageRank is what the definition says, in every format, with the same bits twice.
 pub fn check_pagerank<T: Real, E: Executor>(executor: &E) {
     let graph = graph::<T>(150);
-    let options =
-        Options { relative_tolerance: if T::PRECISION == "float32" { 1e-6 } else { 1e-12 }, ..Options::default() };
+    let options = Options { relative_tolerance: if T::NAME == "float32" { 1e-6 } else { 1e-12 }, ..Options::default() };
     let weights: Vec<T> = (0..150).map(|vertex| T::from_f64((vertex % 5) as f64)).collect();
     for format in [Format::CSR_SCALAR, Format::SELL_P, Format::COO] {
         let mut pagerank = Pagerank::new(executor, &graph, format).unwrap();
         for (damping, personalization) in [(0.85, None), (0.85, Some(&weights[..])), (0.5, None), (0.0, None)] {
-            let place = format!("{format}, {}, damping {damping}", T::PRECISION);
+            let place = format!("{format}, {}, damping {damping}", T::NAME);
             let mut run = || {
                 let (ranks, report) = pagerank.rank(damping, personalization, &options, None).unwrap();
                 (executor.download(&ranks).unwrap(), report)

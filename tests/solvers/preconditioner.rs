@@ -268,7 +268,7 @@ pub fn check_preconditioners<T: Real, E: Executor>(executor: &E) -> usize {
             if !symmetric && matches!(name, PreconditionerName::Ic0(_)) {
                 continue;
             }
-            let what = format!("{name}, {matrix_name} of {} rows, {}", matrix.rows(), T::PRECISION);
+            let what = format!("{name}, {matrix_name} of {} rows, {}", matrix.rows(), T::NAME);
             let mut preconditioner = Preconditioner::new(executor, &matrix, name).unwrap();
             let mut apply = |alpha: f64, beta: f64, y: &[T]| {
                 let mut y = executor.upload(y.to_vec()).unwrap();
@@ -347,7 +347,7 @@ pub fn check_preconditioned<T: Real, E: Executor>(executor: &E) -> Vec<(Precondi
                 PreconditionerName::Ilu0(_) | PreconditionerName::Ic0(_) => 0.6,
             };
             let now = report.iterations;
-            assert!(now as f64 <= most * plain as f64, "{name}, {}: {now} of {plain} iterations", T::PRECISION);
+            assert!(now as f64 <= most * plain as f64, "{name}, {}: {now} of {plain} iterations", T::NAME);
             iterations.push((name, now));
         }
     }

@@ -78,7 +78,7 @@ pub fn diagonal<T: Real>(values: &[f64]) -> Csr<T> {
 
 /// Options for a precision: a tolerance that it can reach.
 pub fn options<T: Real>() -> Options {
-    let relative_tolerance = if T::PRECISION == "float32" { 1e-4 } else { 1e-9 };
+    let relative_tolerance = if T::NAME == "float32" { 1e-4 } else { 1e-9 };
     Options { relative_tolerance, ..Options::default() }
 }
 
@@ -131,10 +131,10 @@ pub fn check_family<T: Real, E: Executor, M: Method<T, E>>(executor: &E, method:
             let options = options::<T>();
             let (report, x) = solve(executor, method, (&matrix, preconditioner), (&b, &x), options);
             check_report(&report, &options);
-            assert_eq!(report.outcome, Outcome::Converged, "{grid:?}, {}: {report:?}", T::PRECISION);
+            assert_eq!(report.outcome, Outcome::Converged, "{grid:?}, {}: {report:?}", T::NAME);
             assert!(report.iterations > 3 && report.iterations <= matrix.rows() * 3, "{grid:?}: {report:?}");
             let residual = relative_residual(&matrix, &x, &b);
-            assert!(residual <= options.relative_tolerance * 1.1, "{grid:?}, {}: {residual}", T::PRECISION);
+            assert!(residual <= options.relative_tolerance * 1.1, "{grid:?}, {}: {residual}", T::NAME);
             most = most.max(report.iterations);
         }
     }

@@ -7,14 +7,13 @@ use crate::shared::SharedValue;
 use crate::warp::WarpShuffleValue;
 use crate::{EntryName, backend};
 
-/// A floating-point type that kernels compute with: `f32` or `f64`.
-pub trait GpuFloat:
+/// A number type that kernels add and multiply: real or complex.
+pub trait GpuScalar:
     Scalar
     + SharedValue
     + WarpShuffleValue
     + EntryName
     + PartialEq
-    + PartialOrd
     + Add<Output = Self>
     + Sub<Output = Self>
     + Mul<Output = Self>
@@ -25,16 +24,11 @@ pub trait GpuFloat:
     /// The number 1.
     const ONE: Self;
 
-    /// `self * factor + addend`, rounded once.
+    /// `self * factor + addend`; of real numbers rounded once.
     fn mul_add(self, factor: Self, addend: Self) -> Self;
 
-    /// The same number in 64 bits.
-    fn widen(self) -> f64;
-
-    /// The nearest number of this type.
-    fn narrow(value: f64) -> Self;
-
-    /// Adds to a number in global memory, in one step that no other thread can come between.
+    /// Adds to a number in global memory, in one step that no other thread can come between; of complex numbers to each
+    /// part.
     ///
     /// # Safety
     /// `place` points into an array in global memory.
@@ -42,9 +36,18 @@ pub trait GpuFloat:
     unsafe fn atomic_add(place: *mut Self, value: Self) -> Self;
 }
 
+/// A floating-point type that kernels compute with: `f32` or `f64`.
+pub trait GpuFloat: GpuScalar + PartialOrd {
+    /// The same number in 64 bits.
+    fn widen(self) -> f64;
+
+    /// The nearest number of this type.
+    fn narrow(value: f64) -> Self;
+}
+
 macro_rules! gpu_float {
     ($type:ident, $fused:ident, $atomic:ident) => {
-        impl GpuFloat for $type {
+        impl GpuScalar for $type {
             const ZERO: Self = 0.0;
             const ONE: Self = 1.0;
 
@@ -54,6 +57,14 @@ macro_rules! gpu_float {
             }
 
             #[inline(always)]
+            unsafe fn atomic_add(place: *mut Self, value: Self) -> Self {
+                // SAFETY: the caller's promise.
+                unsafe { backend::$atomic(place, value) }
+            }
+        }
+
+        impl GpuFloat for $type {
+            #[inline(always)]
             fn widen(self) -> f64 {
                 self as f64
             }
@@ -61,12 +72,6 @@ macro_rules! gpu_float {
             #[inline(always)]
             fn narrow(value: f64) -> Self {
                 value as $type
-            }
-
-            #[inline(always)]
-            unsafe fn atomic_add(place: *mut Self, value: Self) -> Self {
-                // SAFETY: the caller's promise.
-                unsafe { backend::$atomic(place, value) }
             }
         }
     };

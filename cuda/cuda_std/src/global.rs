@@ -7,7 +7,7 @@
 use core::num::NonZeroU64;
 
 use crate::backend::{self, Access};
-use crate::float::GpuFloat;
+use crate::float::GpuScalar;
 #[cfg(not(target_arch = "nvptx64"))]
 use crate::place::Place;
 use crate::plain::Plain;
@@ -280,7 +280,7 @@ impl GlobalMut<u32> {
     }
 }
 
-impl<T: GpuFloat> GlobalMut<T> {
+impl<T: GpuScalar> GlobalMut<T> {
     /// Adds to the element at `index`, in one step that no other thread can come between, and returns what
     /// it was before. The order in which threads come is not defined, and so neither are the last bits of
     /// the sum.

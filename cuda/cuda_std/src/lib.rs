@@ -15,6 +15,8 @@
 )]
 #![cfg_attr(target_arch = "nvptx64", allow(internal_features))]
 
+#[cfg(feature = "complex")]
+mod complex;
 mod entry_name;
 mod float;
 mod global;
@@ -32,7 +34,7 @@ pub mod warp;
 mod backend;
 
 pub use cuda_std_macros::kernel;
-pub use float::{GpuFloat, square_root};
+pub use float::{GpuFloat, GpuScalar, square_root};
 pub use global::{Global, GlobalMut, Index, Scalar};
 pub use plain::Plain;
 

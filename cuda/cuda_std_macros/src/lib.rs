@@ -12,7 +12,8 @@ use syn::{Attribute, Error, FnArg, GenericParam, Ident, ItemFn, Pat, Token, Type
 /// The function is `pub unsafe fn name(parameters)`, returns nothing, and has a `# Safety` section that says
 /// what its caller must provide. Its parameters are numbers or structs of them (`Plain`), `Global<T>` and
 /// `GlobalMut<T>`. It may have type and `u32` const parameters; the attribute then lists what to compile, for
-/// example `#[kernel(T: [f32, f64], LANES: [2, 4])]`. What comes of it:
+/// example `#[kernel(T: scalars, LANES: [2, 4])]`, where `reals` and `scalars` stand for the number types of that kind.
+/// What comes of it:
 ///
 /// - on nvptx64, one entry point for each combination: `name_f32_2`, `name_f32_4`, `name_f64_2`, ...;
 /// - elsewhere, a struct that holds the arguments, named like the function in camel case, with the same type
@@ -27,6 +28,9 @@ pub fn kernel(attribute: TokenStream, item: TokenStream) -> TokenStream {
         .and_then(|(instances, function)| expand(instances, function));
     result.unwrap_or_else(|error| error.to_compile_error()).into()
 }
+
+/// The number types that kernels are compiled for, by kind. This is the one list of them.
+const NUMBERS: &[(&str, &[&str])] = &[("reals", &["f32", "f64"]), ("scalars", &["f32", "f64"])];
 
 /// What the attribute lists for one generic parameter.
 struct Choice {
@@ -47,6 +51,13 @@ impl Parse for Choice {
     fn parse(input: ParseStream) -> syn::Result<Self> {
         let parameter = input.parse()?;
         input.parse::<Token![:]>()?;
+        if input.peek(syn::Ident) {
+            let kind: Ident = input.parse()?;
+            let named = NUMBERS.iter().find(|(name, _)| kind == name);
+            let (_, types) = named.ok_or_else(|| Error::new_spanned(&kind, "expected `reals`, `scalars` or a list"))?;
+            let types = types.iter().map(|name| Ident::new(name, Span::call_site()));
+            return Ok(Self { parameter, values: types.map(|name| quote!(#name)).collect() });
+        }
         let list;
         syn::bracketed!(list in input);
         let value = |input: ParseStream| {
@@ -108,7 +119,7 @@ fn check_choices(choices: &[Choice], function: &ItemFn) -> syn::Result<()> {
     let declared: Vec<_> = function.sig.generics.params.iter().filter_map(names).collect();
     let listed: Vec<_> = choices.iter().map(|choice| choice.parameter.clone()).collect();
     if declared != listed || declared.len() != function.sig.generics.params.len() {
-        let message = "list every generic parameter, in order: #[kernel(T: [f32, f64], LANES: [2, 4])]";
+        let message = "list every generic parameter, in order: #[kernel(T: scalars, LANES: [2, 4])]";
         return Err(Error::new_spanned(&function.sig, message));
     }
     Ok(())

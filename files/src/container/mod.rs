@@ -130,7 +130,7 @@ fn round<U: Number, T: Number>(matrix: Matrix<U>) -> Result<Matrix<T>, String> {
     let matrix = matrix.into_csr();
     match matrix.values().par_iter().find_first(|value| rounded::<T>(value.to_f64()).is_none()) {
         None => Ok(Matrix::Csr(matrix.cast())),
-        Some(value) => Err(format!("a value is {value}, expected a number in the range of {}", T::PRECISION)),
+        Some(value) => Err(format!("a value is {value}, expected a number in the range of {}", T::NAME)),
     }
 }
 

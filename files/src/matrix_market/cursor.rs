@@ -269,7 +269,7 @@ fn unusual_real<T: Text>(token: &[u8]) -> Result<T, Kind> {
     match T::parse_prefix(&with_e) {
         Some((value, length)) if length == token.len() => {
             let infinity_by_name = !token.iter().any(u8::is_ascii_digit);
-            if value.to_f64().is_infinite() && !infinity_by_name { Err(Kind::Range(T::PRECISION)) } else { Ok(value) }
+            if value.to_f64().is_infinite() && !infinity_by_name { Err(Kind::Range(T::NAME)) } else { Ok(value) }
         }
         _ => Err(Kind::Expected("a real number")),
     }

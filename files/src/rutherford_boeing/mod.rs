@@ -95,9 +95,9 @@ fn read<T: Number>(lines: &mut Lines<'_>, options: &ReadOptions<'_>) -> Result<(
         })?,
         // The header has refused complex values.
         Field::Real | Field::Complex => read_array(lines, &values_format, entries, "values", options, |_, text| {
-            values_format.parse_real(text).ok_or_else(|| {
-                format!("expected a real number in the range of {}, found {}", T::PRECISION, quote(text))
-            })
+            values_format
+                .parse_real(text)
+                .ok_or_else(|| format!("expected a real number in the range of {}, found {}", T::NAME, quote(text)))
         })?,
     };
     let matrix = assemble(&head.header, &offsets, row_indices, values)?;

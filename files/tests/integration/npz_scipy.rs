@@ -63,7 +63,7 @@ fn what_scipy_reads() {
     }
     fn write<T: Number>(folder: &Folder) {
         for (number, matrix) in matrices::<T>().iter().enumerate() {
-            let name = format!("{number}-{}", T::PRECISION);
+            let name = format!("{number}-{}", T::NAME);
             write_npz(folder.path(&format!("{name}.npz")), matrix).unwrap();
             folder.file(&format!("{name}.txt"), to_text(matrix));
         }

@@ -28,7 +28,7 @@ fn words_of<T>(shape: Shape, begin: u32, end: u32, number: u32) -> Words {
 /// The arrays are those of a valid CSR matrix with `rows` rows, each sorted by column, and those of BCSR for it, all but
 /// `values` filled; `counts` has an element for each warp; blocks of threads are made of whole warps, with shared memory for
 /// a block for each thread; `interval` is a multiple of 32.
-#[kernel(T: [f32, f64], O: [u32, u64])]
+#[kernel(T: scalars, O: [u32, u64])]
 pub unsafe fn bcsr_from_csr<T: Absent, O: Offset>(
     /// Number of rows.
     rows: u32,
@@ -102,7 +102,7 @@ pub unsafe fn bcsr_parts(
 /// The arrays are those of a valid BCSR matrix with `rows` rows; `item_offsets` are the sums of the parts of all rows
 /// of all block rows before each, and `counts` has an element for each; blocks of threads are made of whole warps,
 /// `interval` is a multiple of 32.
-#[kernel(T: [f32, f64])]
+#[kernel(T: scalars)]
 pub unsafe fn bcsr_counts<T: Absent>(
     /// Number of rows.
     rows: u32,
@@ -144,7 +144,7 @@ pub unsafe fn bcsr_counts<T: Absent>(
 /// # Safety
 /// As for [`bcsr_counts`]; `begins` are the sums of all counts before each and, last, of all; the arrays of CSR are as
 /// long as these say.
-#[kernel(T: [f32, f64], O: [u32, u64])]
+#[kernel(T: scalars, O: [u32, u64])]
 pub unsafe fn csr_from_bcsr<T: Absent, O: Offset>(
     /// Number of rows.
     rows: u32,

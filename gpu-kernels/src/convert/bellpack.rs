@@ -111,7 +111,7 @@ pub unsafe fn bellpack_widths(
 /// The arrays are those of a valid CSR matrix with `rows` rows, each sorted by column, and those of BELLPACK for it, all
 /// but `first_columns` and `values` filled; `begins` and `listed_columns` are those of BCSR; `partition_rows` is a multiple
 /// of 32; `counts` has an element for each warp; blocks of threads are made of whole warps.
-#[kernel(T: [f32, f64], O: [u32, u64])]
+#[kernel(T: scalars, O: [u32, u64])]
 pub unsafe fn bellpack_from_csr<T: Absent, O: Offset>(
     /// Number of rows.
     rows: u32,
@@ -208,7 +208,7 @@ pub unsafe fn bellpack_parts(
 /// The arrays are those of a valid BELLPACK matrix with `rows` rows; `positions` says where each block row is stored;
 /// `item_offsets` are the sums of the parts of all rows of all block rows before each, and `counts` has an element for
 /// each; blocks of threads are made of whole warps, `interval` is a multiple of 32.
-#[kernel(T: [f32, f64])]
+#[kernel(T: scalars)]
 pub unsafe fn bellpack_counts<T: Absent>(
     /// Number of rows.
     rows: u32,
@@ -253,7 +253,7 @@ pub unsafe fn bellpack_counts<T: Absent>(
 /// # Safety
 /// As for [`bellpack_counts`]; `begins` are the sums of all counts before each and, last, of all; the arrays of CSR are
 /// as long as these say.
-#[kernel(T: [f32, f64], O: [u32, u64])]
+#[kernel(T: scalars, O: [u32, u64])]
 pub unsafe fn csr_from_bellpack<T: Absent, O: Offset>(
     /// Number of rows.
     rows: u32,

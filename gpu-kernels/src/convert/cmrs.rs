@@ -2,7 +2,7 @@
 
 use cuda_std::thread::{grid_threads, index_1d};
 use cuda_std::warp::{ALL_LANES, WARP_LANES, lane_id, warp_shuffle_idx};
-use cuda_std::{Global, GlobalMut, GpuFloat, kernel};
+use cuda_std::{Global, GlobalMut, GpuScalar, kernel};
 
 use super::digits::lanes_of_own_digit;
 use super::entries::for_each_entry;
@@ -68,8 +68,8 @@ pub unsafe fn cmrs_words<O: Offset>(
 /// # Safety
 /// The CSR arrays are those of a valid matrix with `rows` rows, each sorted by column, and `nnz` entries, in columns
 /// below 2^28; the new arrays are as long; the rest is as for [`cmrs_words`].
-#[kernel(T: [f32, f64], O: [u32, u64])]
-pub unsafe fn cmrs_by_column<T: GpuFloat, O: Offset>(
+#[kernel(T: scalars, O: [u32, u64])]
+pub unsafe fn cmrs_by_column<T: GpuScalar, O: Offset>(
     /// Number of rows.
     rows: u32,
     /// Number of stored entries.
@@ -153,8 +153,8 @@ pub unsafe fn cmrs_row_lengths<O: Offset>(
 /// # Safety
 /// As for [`cmrs_row_lengths`]; `row_offsets` says where each row begins in the new arrays, which are as long as the
 /// old ones.
-#[kernel(T: [f32, f64], O: [u32, u64])]
-pub unsafe fn csr_from_cmrs<T: GpuFloat, O: Offset>(
+#[kernel(T: scalars, O: [u32, u64])]
+pub unsafe fn csr_from_cmrs<T: GpuScalar, O: Offset>(
     /// Number of rows.
     rows: u32,
     /// Rows of a strip.

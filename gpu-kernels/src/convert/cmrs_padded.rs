@@ -2,7 +2,7 @@
 //! has a closed form.
 
 use cuda_std::thread::{grid_threads, index_1d};
-use cuda_std::{Global, GlobalMut, GpuFloat, kernel};
+use cuda_std::{Global, GlobalMut, GpuScalar, kernel};
 
 use super::entries::for_each_entry;
 use crate::Offset;
@@ -52,8 +52,8 @@ pub unsafe fn padded_steps<O: Offset>(
 /// The CSR arrays are those of a valid matrix with `rows` rows, in columns below 2^28 - 1. `strip_offsets` are those
 /// that follow from [`padded_steps`], for `strips` strips with `places` places, and the new arrays have an element for
 /// each place; blocks are made of whole warps, `interval` is a multiple of 32.
-#[kernel(T: [f32, f64], O: [u32, u64], P: [u32, u64])]
-pub unsafe fn padded_from_csr<T: GpuFloat, O: Offset, P: Offset>(
+#[kernel(T: scalars, O: [u32, u64], P: [u32, u64])]
+pub unsafe fn padded_from_csr<T: GpuScalar, O: Offset, P: Offset>(
     /// Number of rows.
     rows: u32,
     /// Number of strips.
@@ -144,8 +144,8 @@ pub unsafe fn padded_row_lengths<P: Offset>(
 ///
 /// # Safety
 /// As for [`padded_from_csr`], the other way.
-#[kernel(T: [f32, f64], O: [u32, u64], P: [u32, u64])]
-pub unsafe fn csr_from_padded<T: GpuFloat, O: Offset, P: Offset>(
+#[kernel(T: scalars, O: [u32, u64], P: [u32, u64])]
+pub unsafe fn csr_from_padded<T: GpuScalar, O: Offset, P: Offset>(
     /// Number of strips.
     strips: u32,
     /// Number of places.

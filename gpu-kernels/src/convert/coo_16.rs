@@ -7,7 +7,7 @@ use core::hint::assert_unchecked;
 
 use cuda_std::thread::{grid_threads, index_1d};
 use cuda_std::warp::{WARP_LANES, lane_id};
-use cuda_std::{Global, GlobalMut, GpuFloat, kernel};
+use cuda_std::{Global, GlobalMut, GpuScalar, kernel};
 
 use super::entries::for_each_entry;
 use crate::Offset;
@@ -208,8 +208,8 @@ pub unsafe fn coo_16_tile_words(
 /// # Safety
 /// `entries`, `positions` and the tiles are those of the kernels above, for a valid CSR matrix with `nnz` entries; the new
 /// arrays are as long as COO-16 has them.
-#[kernel(T: [f32, f64])]
-pub unsafe fn coo_16_from_csr<T: GpuFloat>(
+#[kernel(T: scalars)]
+pub unsafe fn coo_16_from_csr<T: GpuScalar>(
     /// Number of stored entries.
     nnz: u32,
     /// Columns of a column panel.
@@ -339,8 +339,8 @@ pub unsafe fn coo_16_row_offsets(
 /// The arrays are those of a valid COO-16 matrix with `rows` rows and `nnz` entries, `row_offsets` are its own in CSR, and
 /// `places` the places of its entries in the order of the slots; the new arrays have an element for each entry; `interval`
 /// is a multiple of 32; blocks are made of whole warps.
-#[kernel(T: [f32, f64])]
-pub unsafe fn csr_from_coo_16<T: GpuFloat>(
+#[kernel(T: scalars)]
+pub unsafe fn csr_from_coo_16<T: GpuScalar>(
     /// Number of rows.
     rows: u32,
     /// Number of stored entries.

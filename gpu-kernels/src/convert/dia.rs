@@ -67,7 +67,7 @@ pub unsafe fn dia_offsets(
 /// # Safety
 /// The arrays are those of a valid CSR matrix with `rows` rows, each sorted by column, and those of DIA for it; `counts`
 /// has an element for each warp; blocks are made of whole warps.
-#[kernel(T: [f32, f64], O: [u32, u64])]
+#[kernel(T: scalars, O: [u32, u64])]
 pub unsafe fn dia_from_csr<T: Absent, O: Offset>(
     /// Number of rows.
     rows: u32,
@@ -119,7 +119,7 @@ pub unsafe fn dia_from_csr<T: Absent, O: Offset>(
 /// # Safety
 /// `values` are those of a valid DIA matrix with `rows` rows; `counts` has an element for each row and part of the
 /// diagonals.
-#[kernel(T: [f32, f64])]
+#[kernel(T: scalars)]
 pub unsafe fn dia_counts<T: Absent>(
     /// Number of rows.
     rows: u32,
@@ -150,7 +150,7 @@ pub unsafe fn dia_counts<T: Absent>(
 /// # Safety
 /// As for [`dia_counts`]; there is a diagonal; `begins` are the sums of all counts before each and, last, of all; the
 /// arrays of CSR are as long as these say.
-#[kernel(T: [f32, f64], O: [u32, u64])]
+#[kernel(T: scalars, O: [u32, u64])]
 pub unsafe fn csr_from_dia<T: Absent, O: Offset>(
     /// Number of rows.
     rows: u32,

@@ -1,7 +1,7 @@
 //! CSR to the coordinate part of HYB and back: the last entries of each row. Its first entries are a slice.
 
 use cuda_std::thread::{grid_threads, index_1d};
-use cuda_std::{Global, GlobalMut, GpuFloat, kernel};
+use cuda_std::{Global, GlobalMut, GpuScalar, kernel};
 
 use crate::Offset;
 
@@ -11,8 +11,8 @@ use crate::Offset;
 /// The CSR arrays are those of a valid matrix. `later_offsets` has as many elements as `row_offsets` and says where the
 /// rows begin in `later` entries, of which no row has more than in CSR; `row_indices` and the new arrays have an
 /// element for each of those.
-#[kernel(T: [f32, f64], O: [u32, u64])]
-pub unsafe fn later_from_csr<T: GpuFloat, O: Offset>(
+#[kernel(T: scalars, O: [u32, u64])]
+pub unsafe fn later_from_csr<T: GpuScalar, O: Offset>(
     /// Number of entries to copy.
     later: u64,
     /// Where each row begins in CSR.
@@ -43,8 +43,8 @@ pub unsafe fn later_from_csr<T: GpuFloat, O: Offset>(
 ///
 /// # Safety
 /// As for [`later_from_csr`], the other way.
-#[kernel(T: [f32, f64], O: [u32, u64])]
-pub unsafe fn csr_from_later<T: GpuFloat, O: Offset>(
+#[kernel(T: scalars, O: [u32, u64])]
+pub unsafe fn csr_from_later<T: GpuScalar, O: Offset>(
     /// Number of entries to copy.
     later: u64,
     /// Where each row begins in CSR.

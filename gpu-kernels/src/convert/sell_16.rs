@@ -2,7 +2,7 @@
 
 use cuda_std::thread::{grid_threads, index_1d};
 use cuda_std::warp::{ALL_LANES, WARP_LANES, lane_id, warp_shuffle_xor};
-use cuda_std::{Global, GlobalMut, GpuFloat, kernel};
+use cuda_std::{Global, GlobalMut, GpuScalar, kernel};
 
 use crate::Offset;
 use crate::sell_16::{NO_ENTRY, SLICE_ROWS};
@@ -46,8 +46,8 @@ pub unsafe fn sell_16_widths<O: Offset>(
 /// # Safety
 /// As for [`sell_16_widths`]; `slice_begins` has the widths before each slice, added up, and the sum of all. There is a
 /// base for each column of places, and a word and two new values for each lane of it.
-#[kernel(T: [f32, f64], O: [u32, u64])]
-pub unsafe fn sell_16_from_csr<T: GpuFloat, O: Offset>(
+#[kernel(T: scalars, O: [u32, u64])]
+pub unsafe fn sell_16_from_csr<T: GpuScalar, O: Offset>(
     /// Number of rows.
     rows: u32,
     /// Where each row begins; rows + 1 offsets.
@@ -117,8 +117,8 @@ pub unsafe fn sell_16_row_lengths(
 /// # Safety
 /// The arrays are those of a valid SELL-16 matrix with `rows` rows; each row has room for its entries in the new arrays,
 /// from its offset on; blocks are made of whole warps.
-#[kernel(T: [f32, f64], O: [u32, u64])]
-pub unsafe fn csr_from_sell_16<T: GpuFloat, O: Offset>(
+#[kernel(T: scalars, O: [u32, u64])]
+pub unsafe fn csr_from_sell_16<T: GpuScalar, O: Offset>(
     /// Number of rows.
     rows: u32,
     /// The widths of all slices before each one, added up.
@@ -241,7 +241,7 @@ impl Taken {
     /// # Safety
     /// `values` has the entry.
     #[inline(always)]
-    unsafe fn value<T: GpuFloat>(&self, values: Global<T>) -> T {
+    unsafe fn value<T: GpuScalar>(&self, values: Global<T>) -> T {
         if self.offset == NO_ENTRY { T::ZERO } else { values.load(self.entry) }
     }
 }

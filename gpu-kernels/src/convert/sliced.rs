@@ -7,7 +7,7 @@ use core::hint::assert_unchecked;
 
 use cuda_std::thread::{grid_threads, index_1d};
 use cuda_std::warp::{ALL_LANES, WARP_LANES, lane_id, warp_shuffle_xor};
-use cuda_std::{Global, GlobalMut, GpuFloat, kernel};
+use cuda_std::{Global, GlobalMut, GpuScalar, kernel};
 
 use crate::Offset;
 use crate::ell::PADDING;
@@ -63,8 +63,8 @@ pub unsafe fn slice_widths(
 /// The CSR arrays are those of a valid matrix with `rows` rows. `slice_begins` has `slices` + 1 elements, never
 /// decreasing, 0 first; `slice_size` · `slices` is at least `rows`, and `slice_size` at least 1. `row_indices` holds
 /// each row once if `sorted` is 1. The new arrays have a place for each column of places times `slice_size`.
-#[kernel(T: [f32, f64], O: [u32, u64])]
-pub unsafe fn sliced_from_csr<T: GpuFloat, O: Offset>(
+#[kernel(T: scalars, O: [u32, u64])]
+pub unsafe fn sliced_from_csr<T: GpuScalar, O: Offset>(
     /// Number of rows.
     rows: u32,
     /// Rows of a slice.
@@ -162,8 +162,8 @@ pub unsafe fn sliced_row_lengths(
 ///
 /// # Safety
 /// As for [`sliced_from_csr`], the other way: each row has room for its entries in the new arrays, from its offset on.
-#[kernel(T: [f32, f64], O: [u32, u64])]
-pub unsafe fn csr_from_sliced<T: GpuFloat, O: Offset>(
+#[kernel(T: scalars, O: [u32, u64])]
+pub unsafe fn csr_from_sliced<T: GpuScalar, O: Offset>(
     /// Number of rows.
     rows: u32,
     /// Rows of a slice.

@@ -2,7 +2,7 @@
 //! [`FIRST_RUN`] entries, then two runs at a time become one. Each entry finds its place by counting the entries that
 //! come before it, so long rows are shared out like all others.
 
-use cuda_std::{Global, GlobalMut, GpuFloat, kernel};
+use cuda_std::{Global, GlobalMut, GpuScalar, kernel};
 
 use super::entries::for_each_entry;
 use crate::Offset;
@@ -16,8 +16,8 @@ pub const FIRST_RUN: u32 = 32;
 /// # Safety
 /// The arrays are those of a valid CSR matrix with `rows` rows and `nnz` entries, and new ones of the same length;
 /// blocks are made of whole warps, `interval` is a multiple of 32.
-#[kernel(T: [f32, f64], O: [u32, u64])]
-pub unsafe fn sort_runs<T: GpuFloat, O: Offset>(
+#[kernel(T: scalars, O: [u32, u64])]
+pub unsafe fn sort_runs<T: GpuScalar, O: Offset>(
     /// Number of rows.
     rows: u32,
     /// Number of stored entries.
@@ -60,8 +60,8 @@ pub unsafe fn sort_runs<T: GpuFloat, O: Offset>(
 /// # Safety
 /// As for [`sort_runs`]; runs of `run` entries, a power of two, are sorted, and the new arrays are those that such
 /// runs were made from, if `run` is more than [`FIRST_RUN`].
-#[kernel(T: [f32, f64], O: [u32, u64])]
-pub unsafe fn merge_runs<T: GpuFloat, O: Offset>(
+#[kernel(T: scalars, O: [u32, u64])]
+pub unsafe fn merge_runs<T: GpuScalar, O: Offset>(
     /// Number of rows.
     rows: u32,
     /// Number of stored entries.

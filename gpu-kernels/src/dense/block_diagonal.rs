@@ -14,7 +14,7 @@ const COLUMNS_AT_ONCE: u32 = 4;
 /// Blocks of threads are made of whole warps; `lanes` is a power of two up to 32, and `size` is not more; `count` blocks of
 /// `size` rows hold all `rows` rows, and each has one of them at least. `values` has `size` · `size` elements for each
 /// block, those in rows and columns past the last row 0; `x` and `y` have `rows` elements.
-#[kernel(T: [f32, f64])]
+#[kernel(T: reals)]
 pub unsafe fn block_diagonal<T: GpuFloat>(
     /// Number of rows.
     rows: u32,

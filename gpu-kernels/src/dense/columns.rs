@@ -1,7 +1,7 @@
 //! Blocks of vectors, one after the other in memory, as the columns of a tall matrix.
 
 use cuda_std::thread::{block_dim_x, block_idx_x, grid_dim_x, grid_threads, index_1d, sync_threads, thread_idx_x};
-use cuda_std::{Global, GlobalMut, GpuFloat, kernel};
+use cuda_std::{Global, GlobalMut, GpuFloat, GpuScalar, kernel};
 
 use super::program::STATUS;
 use super::reduce::{put_sum_of_warp, store_sums_of_block};
@@ -22,7 +22,7 @@ pub const TILE_PRODUCTS: u32 = TILE * TILE;
 /// [`TILE_PRODUCTS`] · 8 bytes of shared memory for each warp, and of [`TILE_PRODUCTS`] threads at least. `x` and `y`
 /// have `rows` elements for each of their columns; `partial_sums` has an element for each product and block of one pair
 /// of tiles, `scalars` the status.
-#[kernel(T: [f32, f64])]
+#[kernel(T: reals)]
 pub unsafe fn gram<T: GpuFloat>(
     /// Number of rows.
     rows: u64,
@@ -62,7 +62,7 @@ pub unsafe fn gram<T: GpuFloat>(
         unrolled(TILE, |j| {
             unrolled(TILE, |i| {
                 let sum = &mut sums[(j * TILE + i) as usize];
-                *sum = of_x[i as usize].widen().mul_add(of_y[j as usize].widen(), *sum);
+                *sum = GpuScalar::mul_add(of_x[i as usize].widen(), of_y[j as usize].widen(), *sum);
             });
         });
         row += u64::from(parts) * u64::from(block_dim_x());
@@ -81,7 +81,7 @@ pub unsafe fn gram<T: GpuFloat>(
 ///
 /// # Safety
 /// `x` and `y` have `rows` elements for each of their columns and nothing in common; the slots are inside `scalars`.
-#[kernel(T: [f32, f64])]
+#[kernel(T: reals)]
 pub unsafe fn combine_columns<T: GpuFloat>(
     /// Number of rows.
     rows: u64,

@@ -1,14 +1,14 @@
 //! Vectors of two precisions.
 
 use cuda_std::thread::{grid_threads, index_1d};
-use cuda_std::{Global, GlobalMut, GpuFloat, kernel};
+use cuda_std::{Global, GlobalMut, GpuFloat, GpuScalar, kernel};
 
 /// y ← α x + β y, computed in 64 bits and rounded to y's precision at the end; with β = 0, y is overwritten and never
 /// read.
 ///
 /// # Safety
 /// `x` and `y` have `count` elements.
-#[kernel(X: [f32, f64], Y: [f32, f64])]
+#[kernel(X: reals, Y: reals)]
 pub unsafe fn mixed_axpby<X: GpuFloat, Y: GpuFloat>(
     /// Number of elements.
     count: u64,
@@ -24,7 +24,7 @@ pub unsafe fn mixed_axpby<X: GpuFloat, Y: GpuFloat>(
     let mut place = u64::from(index_1d());
     while place < count {
         let product = alpha * x.load_streaming(place).widen();
-        let sum = if beta == 0.0 { product } else { beta.mul_add(y.load(place).widen(), product) };
+        let sum = if beta == 0.0 { product } else { GpuScalar::mul_add(beta, y.load(place).widen(), product) };
         y.store(place, Y::narrow(sum));
         place += u64::from(grid_threads());
     }

@@ -6,7 +6,7 @@
 use core::marker::PhantomData;
 
 use cuda_std::thread::{block_idx_x, grid_dim_x, grid_threads, index_1d, sync_threads};
-use cuda_std::{EntryName, Global, GlobalMut, GpuFloat, Plain, kernel};
+use cuda_std::{EntryName, Global, GlobalMut, GpuFloat, GpuScalar, Plain, kernel};
 
 use super::program::STATUS;
 use super::reduce::{put_sum_of_warp, store_sums_of_block};
@@ -118,7 +118,7 @@ macro_rules! passes {
         /// Blocks are made of whole warps, with 8 bytes of shared memory for each warp and sum, and a thread for each
         /// sum. The vectors that the pass has, have `length` elements, and those that are written are no others;
         /// `scalars` has the slots, and `partial_sums` an element for each block and sum.
-        #[kernel(T: [f32, f64], P: [$($name),*])]
+        #[kernel(T: reals, P: [$($name),*])]
         pub unsafe fn vector_pass<T: GpuFloat, P: Pass>(
             /// Number of elements.
             length: u64,
@@ -320,7 +320,7 @@ unsafe fn run_pass<T: GpuFloat, P: Pass>(
         unrolled(P::WRITTEN as u32, |n| written[n as usize].store(place, new[n as usize]));
         unrolled(P::SUMS as u32, |n| {
             let (a, b) = factors[n as usize];
-            sums[n as usize] = a.widen().mul_add(b.widen(), sums[n as usize]);
+            sums[n as usize] = GpuScalar::mul_add(a.widen(), b.widen(), sums[n as usize]);
         });
     };
     let threads = u64::from(grid_threads());

@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::executor::KernelExecutor;
 use crate::format::{BlockSize, Csr};
 use crate::memory::Buffer;
-use crate::real::Real;
+use crate::real::Scalar;
 use crate::spmv::Intervals;
 
 /// Entries of one word of bits.
@@ -20,7 +20,7 @@ const WORD_BITS: usize = u32::BITS as usize;
 const LONGEST_ROW: u32 = 1024;
 
 /// The blocks of a matrix with sorted rows.
-pub(crate) struct Blocks<'a, T: Real, K: KernelExecutor> {
+pub(crate) struct Blocks<'a, T: Scalar, K: KernelExecutor> {
     executor: &'a K,
     matrix: &'a Csr<T, K::Memory>,
     size: BlockSize,
@@ -36,7 +36,7 @@ struct Marks<K: KernelExecutor> {
     before: Array<K, u64>,
 }
 
-impl<'a, T: Real, K: KernelExecutor> Blocks<'a, T, K> {
+impl<'a, T: Scalar, K: KernelExecutor> Blocks<'a, T, K> {
     /// Those of a matrix with sorted rows. Takes 4 bytes a row for a while.
     pub fn new(executor: &'a K, matrix: &'a Csr<T, K::Memory>, size: BlockSize) -> Result<Self, Error> {
         let is_long = largest(executor, &row_lengths(executor, matrix, 0)?)? > LONGEST_ROW;
@@ -134,7 +134,7 @@ impl<'a, T: Real, K: KernelExecutor> Blocks<'a, T, K> {
 }
 
 impl<K: KernelExecutor> Marks<K> {
-    fn new<T: Real>(executor: &K, matrix: &Csr<T, K::Memory>, size: BlockSize) -> Result<Self, Error> {
+    fn new<T: Scalar>(executor: &K, matrix: &Csr<T, K::Memory>, size: BlockSize) -> Result<Self, Error> {
         // One more than there are entries, so that what is before the end can be asked, too.
         let words = matrix.nnz() / WORD_BITS + 1;
         let mut firsts = executor.zeros(words)?;

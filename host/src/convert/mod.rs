@@ -21,12 +21,12 @@ use crate::error::Error;
 use crate::executor::operation::{Arithmetic, Executor, KernelExecutor, Operation};
 use crate::format::{Csr, FillLimit, Format, Matrix};
 use crate::memory::Memory;
-use crate::real::Real;
+use crate::real::Scalar;
 
 /// CSR to another format, in an executor's memory.
 struct FromCsr<T>(PhantomData<T>);
 
-impl<T: Real> Operation for FromCsr<T> {
+impl<T: Scalar> Operation for FromCsr<T> {
     type Operands<'a, M: Memory> = (Csr<T, M>, Format, FillLimit);
     type Output<M: Memory> = Matrix<T, M>;
 
@@ -45,7 +45,7 @@ impl<T: Real> Operation for FromCsr<T> {
 /// Any format to CSR, in an executor's memory.
 struct IntoCsr<T>(PhantomData<T>);
 
-impl<T: Real> Operation for IntoCsr<T> {
+impl<T: Scalar> Operation for IntoCsr<T> {
     type Operands<'a, M: Memory> = Matrix<T, M>;
     type Output<M: Memory> = Csr<T, M>;
 
@@ -58,7 +58,7 @@ impl<T: Real> Operation for IntoCsr<T> {
     }
 }
 
-impl<T: Real, M: Memory> Csr<T, M> {
+impl<T: Scalar, M: Memory> Csr<T, M> {
     /// The matrix in the storage of `format`, converted where it is. The arrays are the same, bit for bit, as
     /// [`Matrix::try_from_csr`] gives.
     ///
@@ -75,7 +75,7 @@ impl<T: Real, M: Memory> Csr<T, M> {
     }
 }
 
-impl<T: Real, M: Memory> Matrix<T, M> {
+impl<T: Scalar, M: Memory> Matrix<T, M> {
     /// The same matrix in CSR, converted where it is, as [`into_csr`](Matrix::into_csr) does.
     ///
     /// # Errors

@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::executor::KernelExecutor;
 use crate::format::{Csr, Offsets};
 use crate::memory::{Buffer, Element, Memory};
-use crate::real::Real;
+use crate::real::Scalar;
 use crate::spmv::Intervals;
 
 /// An array in the memory of executor `K`.
@@ -136,7 +136,7 @@ fn largest_of_few<K: KernelExecutor>(executor: &K, values: &Array<K, u32>) -> Re
 }
 
 /// The number of entries of each row after its first `skipped`; [`u32::MAX`] where there are as many and more.
-pub(crate) fn row_lengths<T: Real, K: KernelExecutor>(
+pub(crate) fn row_lengths<T: Scalar, K: KernelExecutor>(
     executor: &K,
     matrix: &Csr<T, K::Memory>,
     skipped: u32,
@@ -155,7 +155,10 @@ pub(crate) fn row_lengths<T: Real, K: KernelExecutor>(
 ///
 /// # Errors
 /// When it does not fit in 32 bits.
-pub(crate) fn longest_row<T: Real, K: KernelExecutor>(executor: &K, matrix: &Csr<T, K::Memory>) -> Result<u32, Error> {
+pub(crate) fn longest_row<T: Scalar, K: KernelExecutor>(
+    executor: &K,
+    matrix: &Csr<T, K::Memory>,
+) -> Result<u32, Error> {
     match largest(executor, &row_lengths(executor, matrix, 0)?)? {
         u32::MAX => {
             let limit = u128::from(u32::MAX) - 1;
@@ -166,7 +169,10 @@ pub(crate) fn longest_row<T: Real, K: KernelExecutor>(executor: &K, matrix: &Csr
 }
 
 /// Whether the entries of each row are in the order of their columns. Takes 4 bytes for each block.
-pub(crate) fn rows_sorted<T: Real, K: KernelExecutor>(executor: &K, matrix: &Csr<T, K::Memory>) -> Result<bool, Error> {
+pub(crate) fn rows_sorted<T: Scalar, K: KernelExecutor>(
+    executor: &K,
+    matrix: &Csr<T, K::Memory>,
+) -> Result<bool, Error> {
     let nnz = matrix.nnz() as u64;
     let intervals = Intervals::new(nnz, executor.device());
     let grid = with_number_for_each_warp(intervals.grid(executor.device()));

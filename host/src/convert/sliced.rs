@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::executor::KernelExecutor;
 use crate::format::{Csr, Offsets};
 use crate::memory::Buffer;
-use crate::real::Real;
+use crate::real::Scalar;
 
 /// Where the rows are.
 pub(crate) struct Slices<'a, K: KernelExecutor> {
@@ -24,7 +24,7 @@ pub(crate) struct Slices<'a, K: KernelExecutor> {
 }
 
 /// The column and the value of each place.
-pub(crate) struct Places<T: Real, K: KernelExecutor> {
+pub(crate) struct Places<T: Scalar, K: KernelExecutor> {
     pub column_indices: Array<K, u32>,
     pub values: Array<K, T>,
 }
@@ -44,7 +44,7 @@ impl<K: KernelExecutor> Slices<'_, K> {
     }
 
     /// The entries of `matrix` in their places, as far as rows have places.
-    pub fn fill<T: Real>(&self, executor: &K, matrix: &Csr<T, K::Memory>) -> Result<Places<T, K>, Error> {
+    pub fn fill<T: Scalar>(&self, executor: &K, matrix: &Csr<T, K::Memory>) -> Result<Places<T, K>, Error> {
         let places = usize::try_from(u128::from(self.columns) * self.size as u128).map_err(|_| {
             let bytes = u128::from(self.columns) * self.size as u128 * (4 + size_of::<T>() as u128);
             Error::OutOfMemory { what: "a matrix in slices", bytes }
@@ -90,7 +90,7 @@ impl<K: KernelExecutor> Slices<'_, K> {
     }
 
     /// Brings the entries of all places to `to`, each row's to where it begins.
-    pub fn empty<T: Real>(
+    pub fn empty<T: Scalar>(
         &self,
         executor: &K,
         places: &Places<T, K>,
@@ -118,7 +118,7 @@ impl<K: KernelExecutor> Slices<'_, K> {
     }
 
     /// The matrix of these places in CSR, with `stored` entries in so many columns.
-    pub fn csr_of<T: Real>(
+    pub fn csr_of<T: Scalar>(
         &self,
         executor: &K,
         columns: usize,

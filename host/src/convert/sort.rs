@@ -9,12 +9,12 @@ use crate::error::Error;
 use crate::executor::KernelExecutor;
 use crate::format::Csr;
 use crate::memory::{Buffer, Element};
-use crate::real::Real;
+use crate::real::Scalar;
 use crate::spmv::Intervals;
 
 /// The same matrix with its rows sorted. Where they are already, nothing is done but to look; else it takes a second
 /// copy of the entries, and passes over those of rows of n entries log2(n / 32) + 1 times.
-pub(crate) fn sorted<T: Real, K: KernelExecutor>(
+pub(crate) fn sorted<T: Scalar, K: KernelExecutor>(
     executor: &K,
     matrix: Csr<T, K::Memory>,
 ) -> Result<Csr<T, K::Memory>, Error> {
@@ -33,12 +33,12 @@ pub(crate) fn sorted<T: Real, K: KernelExecutor>(
     Ok(Csr { rows, columns, stored, row_offsets, column_indices, values })
 }
 
-struct Entries<T: Real, K: KernelExecutor> {
+struct Entries<T: Scalar, K: KernelExecutor> {
     column_indices: Array<K, u32>,
     values: Array<K, T>,
 }
 
-fn sort<T: Real, K: KernelExecutor, O: Offset + Element>(
+fn sort<T: Scalar, K: KernelExecutor, O: Offset + Element>(
     executor: &K,
     rows: usize,
     row_offsets: &Array<K, O>,

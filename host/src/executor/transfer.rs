@@ -4,7 +4,7 @@ use super::operation::Executor;
 use crate::error::Error;
 use crate::format::{Csr, Matrix};
 use crate::memory::{Element, HostMemory, Memory, Transfer};
-use crate::real::Real;
+use crate::real::Scalar;
 
 /// The way into an executor's memory.
 struct Upload<'e, E>(&'e E);
@@ -24,7 +24,7 @@ impl<E: Executor> Transfer<E::Memory, HostMemory> for Download<'_, E> {
     }
 }
 
-impl<T: Real> Csr<T> {
+impl<T: Scalar> Csr<T> {
     /// Moves the matrix into an executor's memory, array by array.
     ///
     /// # Errors
@@ -34,7 +34,7 @@ impl<T: Real> Csr<T> {
     }
 }
 
-impl<T: Real> Matrix<T> {
+impl<T: Scalar> Matrix<T> {
     /// Moves the matrix into an executor's memory, array by array.
     ///
     /// # Errors
@@ -44,7 +44,7 @@ impl<T: Real> Matrix<T> {
     }
 }
 
-impl<T: Real, M: Memory> Matrix<T, M> {
+impl<T: Scalar, M: Memory> Matrix<T, M> {
     /// Moves the matrix from an executor's memory to the host.
     ///
     /// # Errors

@@ -8,7 +8,7 @@ use super::{Csr, Offsets, check_shape};
 use crate::error::Error;
 use crate::memory::{Element, zeros};
 use crate::parallel;
-use crate::real::Real;
+use crate::real::Scalar;
 
 /// How often some entries are passed over at the same time, at most.
 const MOST_PASSES: usize = 8;
@@ -74,7 +74,7 @@ impl RowCounts {
     ///
     /// # Errors
     /// When memory runs out.
-    pub fn into_assembly<T: Real>(self) -> Result<Assembly<T>, Error> {
+    pub fn into_assembly<T: Scalar>(self) -> Result<Assembly<T>, Error> {
         let Self { rows, columns, mut counts } = self;
         let stored = match &mut counts {
             Offsets::Narrow(counts) => begins(&mut counts[1..]),
@@ -84,7 +84,7 @@ impl RowCounts {
     }
 }
 
-impl<T: Real> Assembly<T> {
+impl<T: Scalar> Assembly<T> {
     /// Puts entries in their places, which lie in several parts; those of a row keep their order. In parallel.
     ///
     /// # Errors
@@ -108,7 +108,7 @@ impl<T: Real> Assembly<T> {
     }
 }
 
-impl<T: Real> SortedAssembly<T> {
+impl<T: Scalar> SortedAssembly<T> {
     /// A matrix with room for so many entries.
     ///
     /// # Errors
@@ -166,7 +166,7 @@ impl<T: Real> SortedAssembly<T> {
 }
 
 /// A matrix from its arrays, whose columns are right.
-fn finish<T: Real>(
+fn finish<T: Scalar>(
     rows: usize,
     columns: usize,
     offsets: Offsets,
@@ -272,7 +272,7 @@ struct Share<'a, O, T> {
 
 /// Puts entries in their places. Each thread takes a range of rows, and picks them out of all parts in order, so that
 /// a row's entries keep their order for any number of threads.
-fn place<O: Offset, T: Real>(
+fn place<O: Offset, T: Scalar>(
     next: &mut [O],
     column_indices: &mut [u32],
     values: &mut [T],
@@ -294,7 +294,7 @@ fn place<O: Offset, T: Real>(
 }
 
 /// Parts of some rows, with about as many places in each; nothing when the places do not ascend.
-fn shares<'a, O: Offset, T: Real>(
+fn shares<'a, O: Offset, T: Scalar>(
     mut first_row: usize,
     mut next: &'a mut [O],
     column_indices: &'a mut [u32],
@@ -325,7 +325,7 @@ fn shares<'a, O: Offset, T: Real>(
     Some(shares)
 }
 
-impl<O: Offset, T: Real> Share<'_, O, T> {
+impl<O: Offset, T: Scalar> Share<'_, O, T> {
     /// Puts the entries of these rows in their places; nothing when there is none left.
     fn fill(&mut self, (rows, columns, values): &Part<'_, T>) -> Option<()> {
         for ((&row, &column), &value) in rows.iter().zip(*columns).zip(*values) {

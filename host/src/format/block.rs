@@ -6,7 +6,7 @@ use rayon::prelude::*;
 
 use super::Csr;
 use super::storage::{Parameter, same_bits};
-use crate::real::Real;
+use crate::real::Scalar;
 
 /// Work that is compiled for each block size.
 pub(crate) trait BlockVisitor {
@@ -100,7 +100,7 @@ impl BlockSize {
 /// How many values blocks of each size would store for one entry of `matrix`: 1 where all blocks are full. Counted,
 /// not sampled; O(nnz log(longest row)) for each size, in parallel. Entries that are stored twice count twice, and
 /// where there is none the ratio is 1.
-pub fn fill_ratios<T: Real>(matrix: &Csr<T>) -> Vec<(BlockSize, f64)> {
+pub fn fill_ratios<T: Scalar>(matrix: &Csr<T>) -> Vec<(BlockSize, f64)> {
     let ratio = |size: BlockSize| {
         let blocks: u64 = block_row_lengths(matrix, size).into_iter().map(u64::from).sum();
         let values = blocks as f64 * size.places() as f64;
@@ -110,7 +110,7 @@ pub fn fill_ratios<T: Real>(matrix: &Csr<T>) -> Vec<(BlockSize, f64)> {
 }
 
 /// The number of blocks of each block row. In parallel.
-pub(super) fn block_row_lengths<T: Real>(matrix: &Csr<T>, size: BlockSize) -> Vec<u32> {
+pub(super) fn block_row_lengths<T: Scalar>(matrix: &Csr<T>, size: BlockSize) -> Vec<u32> {
     let count = |scratch: &mut Vec<u32>, block_row| {
         block_columns(matrix, size, block_row, scratch);
         scratch.len() as u32
@@ -119,7 +119,12 @@ pub(super) fn block_row_lengths<T: Real>(matrix: &Csr<T>, size: BlockSize) -> Ve
 }
 
 /// The block columns where a block row has entries, in order.
-pub(crate) fn block_columns<T: Real>(matrix: &Csr<T>, size: BlockSize, block_row: usize, block_columns: &mut Vec<u32>) {
+pub(crate) fn block_columns<T: Scalar>(
+    matrix: &Csr<T>,
+    size: BlockSize,
+    block_row: usize,
+    block_columns: &mut Vec<u32>,
+) {
     let rows = rows_of_block(matrix.rows(), size, block_row);
     block_columns_of(rows.map(|row| &matrix.column_indices()[matrix.range(row)]), size, block_columns);
 }
@@ -165,14 +170,14 @@ impl StoredBlock {
 }
 
 /// Writes blocks. Kept from block row to block row for its memory.
-pub(super) struct Writer<'a, T: Real> {
+pub(super) struct Writer<'a, T: Scalar> {
     matrix: &'a Csr<T>,
     size: BlockSize,
     block_columns: Vec<u32>,
     blocks: Vec<StoredBlock>,
 }
 
-impl<'a, T: Real> Writer<'a, T> {
+impl<'a, T: Scalar> Writer<'a, T> {
     pub fn new(matrix: &'a Csr<T>, size: BlockSize) -> Self {
         Self { matrix, size, block_columns: Vec::new(), blocks: Vec::new() }
     }
@@ -213,7 +218,7 @@ impl<'a, T: Real> Writer<'a, T> {
 
 /// Checks the blocks of one block row: in order, each where a block can be and with an entry, none of which is outside
 /// the matrix. Gives the number of entries.
-pub(super) fn check_blocks<T: Real>(
+pub(super) fn check_blocks<T: Scalar>(
     [rows, columns]: [usize; 2],
     size: BlockSize,
     block_row: usize,
@@ -273,7 +278,7 @@ pub(super) fn pieces<'a, T>(
 }
 
 /// The entries of one row of a block row, as column and value, by column.
-pub(super) fn entries_of_row<T: Real>(
+pub(super) fn entries_of_row<T: Scalar>(
     blocks: impl Iterator<Item = StoredBlock>,
     size: BlockSize,
     row_in_block: usize,

@@ -14,7 +14,7 @@ use crate::device::Device;
 use crate::error::Error;
 use crate::executor::operation::KernelExecutor;
 use crate::memory::{HostMemory, Memory};
-use crate::real::Real;
+use crate::real::Scalar;
 use crate::select::analysis::Analysis;
 use crate::select::costs::{Costs, Exclusion, Shape, Stored};
 use crate::select::machine::Machine;
@@ -127,14 +127,14 @@ impl Format {
     /// [`CSR_LOAD_BALANCED`](Self::CSR_LOAD_BALANCED) for more than 10^6 rows or a row of more than 64 entries, otherwise
     /// [`CSR_SCALAR`](Self::CSR_SCALAR) (Anzt et al. 2020, Algorithm 2); any other format is itself, and so is
     /// [`Auto`](Self::Auto), which depends on the device. O(rows).
-    pub fn resolve<T: Real>(self, matrix: &Csr<T>) -> Self {
+    pub fn resolve<T: Scalar>(self, matrix: &Csr<T>) -> Self {
         self.resolved_by(matrix.rows(), || matrix.longest_row())
     }
 
     /// Bytes that the arrays of `matrix` take in this format with values of `V`; of [`Auto`](Self::Auto) those of CSR,
     /// which it starts from. Nothing is converted. O(rows), but for DIA O(nnz + rows + columns), with blocks
     /// O(nnz log(longest row)), and for SELL-16 up to 64 nnz.
-    pub fn bytes<T: Real, V: Real>(self, matrix: &Csr<T>) -> u128 {
+    pub fn bytes<T: Scalar, V: Scalar>(self, matrix: &Csr<T>) -> u128 {
         with_strategy!(self, strategy => strategy.bytes::<T, V>(matrix), auto => matrix.bytes_with::<V>())
     }
 
@@ -159,7 +159,7 @@ impl Format {
     }
 
     /// Checks that a matrix is stored for this format.
-    pub(crate) fn check_fits<T: Real, M: Memory>(self, matrix: &Matrix<T, M>) -> Result<(), Error> {
+    pub(crate) fn check_fits<T: Scalar, M: Memory>(self, matrix: &Matrix<T, M>) -> Result<(), Error> {
         let fits = with_strategy_and_matrix!(
             self, matrix, (strategy, matrix) => strategy.fits(matrix), otherwise => false);
         if fits { Ok(()) } else { Err(self.not_stored_so()) }
@@ -178,7 +178,7 @@ impl Format {
 /// What operations need of a format; see [`Strategy`].
 impl Format {
     /// A matrix in CSR, converted to this format on the host.
-    pub(super) fn convert<T: Real>(self, matrix: Csr<T>, limit: FillLimit) -> Result<Matrix<T>, Error> {
+    pub(super) fn convert<T: Scalar>(self, matrix: Csr<T>, limit: FillLimit) -> Result<Matrix<T>, Error> {
         with_strategy!(
             self,
             strategy => Ok(strategy.convert(matrix, limit)?.into()),
@@ -187,7 +187,7 @@ impl Format {
     }
 
     /// A matrix in CSR, converted to this format by kernels.
-    pub(crate) fn convert_by_kernels<T: Real, K: KernelExecutor>(
+    pub(crate) fn convert_by_kernels<T: Scalar, K: KernelExecutor>(
         self,
         executor: &K,
         matrix: Csr<T, K::Memory>,
@@ -201,13 +201,13 @@ impl Format {
     }
 
     /// Whether a matrix is stored as this format would store it.
-    pub(super) fn is_chosen_for<T: Real>(self, matrix: &Matrix<T, HostMemory>) -> bool {
+    pub(super) fn is_chosen_for<T: Scalar>(self, matrix: &Matrix<T, HostMemory>) -> bool {
         with_strategy_and_matrix!(
             self, matrix, (strategy, matrix) => strategy.is_chosen_for(matrix), otherwise => false)
     }
 
     /// The launches of y ← α A x + β y, and the room that they need.
-    pub(crate) fn launches<T: Real, M: Memory>(
+    pub(crate) fn launches<T: Scalar, M: Memory>(
         self,
         matrix: &Matrix<T, M>,
         vectors: Vectors<T>,
@@ -221,7 +221,7 @@ impl Format {
     }
 
     /// y ← α A x + β y on the CPU.
-    pub(crate) fn multiply_on_cpu<T: Real>(
+    pub(crate) fn multiply_on_cpu<T: Scalar>(
         self,
         matrix: &Matrix<T>,
         operands: HostOperands<'_, T>,
@@ -236,7 +236,7 @@ impl Format {
     }
 
     /// The launches of Y ← α A X + β Y, and the room that they need.
-    pub(crate) fn multivector_launches<T: Real, M: Memory>(
+    pub(crate) fn multivector_launches<T: Scalar, M: Memory>(
         self,
         matrix: &Matrix<T, M>,
         tiles: &Tiles<T>,
@@ -250,7 +250,7 @@ impl Format {
     }
 
     /// Y ← α A X + β Y on the CPU, for vectors in row-major layout.
-    pub(crate) fn multiply_rows_on_cpu<T: Real>(
+    pub(crate) fn multiply_rows_on_cpu<T: Scalar>(
         self,
         matrix: &Matrix<T>,
         vectors: usize,
@@ -263,7 +263,7 @@ impl Format {
     }
 
     /// The launches of y ← α Aᵀ x + β y.
-    pub(crate) fn transposed_launches<T: Real, M: Memory>(
+    pub(crate) fn transposed_launches<T: Scalar, M: Memory>(
         self,
         matrix: &Matrix<T, M>,
         vectors: Vectors<T>,
@@ -276,7 +276,7 @@ impl Format {
     }
 
     /// y ← α Aᵀ x + β y on the CPU.
-    pub(crate) fn multiply_transposed_on_cpu<T: Real>(
+    pub(crate) fn multiply_transposed_on_cpu<T: Scalar>(
         self,
         matrix: &Matrix<T>,
         operands: HostOperands<'_, T>,
@@ -290,12 +290,12 @@ impl Format {
 
 /// What the choice of a format knows of each; see [`Costs`]. `Auto` counts as CSR that chooses by itself.
 impl Format {
-    pub(crate) fn stored<V: Real>(self, analysis: &Analysis) -> Stored {
+    pub(crate) fn stored<V: Scalar>(self, analysis: &Analysis) -> Stored {
         with_strategy!(self, strategy => strategy.stored::<V>(analysis),
             auto => Self::CSR_AUTOMATIC.stored::<V>(analysis))
     }
 
-    pub(crate) fn sectors<V: Real>(self, analysis: &Analysis) -> f64 {
+    pub(crate) fn sectors<V: Scalar>(self, analysis: &Analysis) -> f64 {
         with_strategy!(self, strategy => strategy.sectors::<V>(analysis),
             auto => Self::CSR_AUTOMATIC.sectors::<V>(analysis))
     }
@@ -304,12 +304,12 @@ impl Format {
         with_strategy!(self, strategy => strategy.streams_x(), auto => Self::CSR_AUTOMATIC.streams_x())
     }
 
-    pub(crate) fn beyond<V: Real>(self, analysis: &Analysis) -> usize {
+    pub(crate) fn beyond<V: Scalar>(self, analysis: &Analysis) -> usize {
         with_strategy!(self, strategy => strategy.beyond::<V>(analysis),
             auto => Self::CSR_AUTOMATIC.beyond::<V>(analysis))
     }
 
-    pub(crate) fn shape<V: Real>(self, analysis: &Analysis, machine: &Machine) -> Shape {
+    pub(crate) fn shape<V: Scalar>(self, analysis: &Analysis, machine: &Machine) -> Shape {
         with_strategy!(self, strategy => strategy.shape::<V>(analysis, machine),
             auto => Self::CSR_AUTOMATIC.shape::<V>(analysis, machine))
     }
@@ -327,7 +327,7 @@ impl Format {
         with_strategy!(self, strategy => strategy.conversion_kind(), auto => self.name())
     }
 
-    pub(crate) fn exclusion<V: Real>(self, analysis: &Analysis, machine: &Machine) -> Option<Exclusion> {
+    pub(crate) fn exclusion<V: Scalar>(self, analysis: &Analysis, machine: &Machine) -> Option<Exclusion> {
         with_strategy!(self, strategy => strategy.exclusion::<V>(analysis, machine), auto => None)
     }
 }

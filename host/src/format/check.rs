@@ -7,7 +7,7 @@ use rayon::prelude::*;
 
 use super::storage::same_bits;
 use crate::error::Error;
-use crate::real::Real;
+use crate::real::Scalar;
 
 /// What `count` counts in each of so many parts, added up, or the error of the first part that has one.
 pub(super) fn count_parts(
@@ -96,7 +96,7 @@ pub(super) struct Places<'a, T> {
     pub values: &'a [T],
 }
 
-impl<T: Real> Places<'_, T> {
+impl<T: Scalar> Places<'_, T> {
     /// Checks the places of some lanes: each row's entries come before its padding, in columns that there are, and
     /// what is no row of the matrix is padding. Gives the number of entries.
     pub fn check(&self, lanes: Range<usize>) -> Result<usize, String> {

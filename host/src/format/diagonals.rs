@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use rayon::prelude::*;
 
 use super::{Csr, Offsets};
-use crate::real::Real;
+use crate::real::Scalar;
 
 /// Words of a page: one page tells of 2^15 diagonals.
 const PAGE_WORDS: usize = 512;
@@ -101,7 +101,7 @@ impl Diagonals {
 }
 
 /// Column minus row of each diagonal that holds an entry, in order. In parallel, O(nnz + rows + columns).
-pub(crate) fn occupied_diagonals<T: Real>(matrix: &Csr<T>) -> Vec<i32> {
+pub(crate) fn occupied_diagonals<T: Scalar>(matrix: &Csr<T>) -> Vec<i32> {
     // The diagonal through the last row's first column comes first.
     let last_row = matrix.rows().saturating_sub(1);
     let diagonals = Diagonals::new(last_row + matrix.columns());

@@ -7,23 +7,23 @@ use super::{Csr, FillLimit, Format};
 use crate::error::Error;
 use crate::executor::operation::KernelExecutor;
 use crate::memory::{HostMemory, Memory, Transfer};
-use crate::real::Real;
+use crate::real::Scalar;
 
 macro_rules! define_matrix {
     ([$($(#[$condition:meta])* $Name:ident $(($payload:ident: $Payload:ty))? = $module:ident $about:literal,)*]) => {
         /// A matrix in any of the storage formats.
         #[non_exhaustive]
-        pub enum Matrix<T: Real, M: Memory = HostMemory> {
+        pub enum Matrix<T: Scalar, M: Memory = HostMemory> {
             $(#[doc = $about] $(#[$condition])* $Name(super::$module::$Name<T, M>),)*
         }
 
-        $($(#[$condition])* impl<T: Real, M: Memory> From<super::$module::$Name<T, M>> for Matrix<T, M> {
+        $($(#[$condition])* impl<T: Scalar, M: Memory> From<super::$module::$Name<T, M>> for Matrix<T, M> {
             fn from(matrix: super::$module::$Name<T, M>) -> Self {
                 Self::$Name(matrix)
             }
         })*
 
-        impl<T: Real> Matrix<T> {
+        impl<T: Scalar> Matrix<T> {
             /// A matrix from the arrays of a file in the storage of this name, every invariant checked.
             ///
             /// # Errors
@@ -44,7 +44,7 @@ macro_rules! define_matrix {
             }
         }
 
-        impl<T: Real> PartialEq for Matrix<T> {
+        impl<T: Scalar> PartialEq for Matrix<T> {
             /// Whether both are stored the same way, with the same parameters and the same bits in every array.
             fn eq(&self, other: &Self) -> bool {
                 match (self, other) {
@@ -57,7 +57,7 @@ macro_rules! define_matrix {
 }
 formats!([define_matrix] {});
 
-impl<T: Real, M: Memory> Matrix<T, M> {
+impl<T: Scalar, M: Memory> Matrix<T, M> {
     /// Number of rows.
     pub fn rows(&self) -> usize {
         with_storage!(self, matrix => matrix.rows())
@@ -94,7 +94,7 @@ impl<T: Real, M: Memory> Matrix<T, M> {
     /// The name of the storage in a container.
     #[doc(hidden)]
     pub fn container_name(&self) -> &'static str {
-        fn name<T: Real, M: Memory, S: Storage<T, M>>(_: &S) -> &'static str {
+        fn name<T: Scalar, M: Memory, S: Storage<T, M>>(_: &S) -> &'static str {
             S::CONTAINER_NAME
         }
         with_storage!(self, matrix => name::<T, M, _>(matrix))
@@ -123,7 +123,7 @@ impl<T: Real, M: Memory> Matrix<T, M> {
     }
 }
 
-impl<T: Real> Matrix<T> {
+impl<T: Scalar> Matrix<T> {
     /// `matrix` in the storage of `format`.
     ///
     /// # Errors
@@ -150,7 +150,7 @@ impl<T: Real> Matrix<T> {
     }
 }
 
-impl<T: Real> Clone for Matrix<T> {
+impl<T: Scalar> Clone for Matrix<T> {
     fn clone(&self) -> Self {
         with_storage!(self, matrix => matrix.clone().into())
     }

@@ -6,7 +6,7 @@ use super::{Csr, Offsets};
 use crate::error::Error;
 use crate::memory::zeros;
 use crate::parallel;
-use crate::real::Real;
+use crate::real::Scalar;
 
 /// What is done with some rows, and their parts of two arrays.
 type RowWork<'a, A, B> = dyn Fn(Range<usize>, &mut [A], &mut [B]) + Sync + 'a;
@@ -85,7 +85,7 @@ pub(super) const ROWS_AT_ONCE: usize = 4096;
 
 /// A matrix in CSR from a format that gives the entries of any row, as column and value. In parallel; the entries
 /// of each row are gone through twice.
-pub(super) fn collect_rows<T: Real, I: Iterator<Item = (u32, T)>>(
+pub(super) fn collect_rows<T: Scalar, I: Iterator<Item = (u32, T)>>(
     rows: usize,
     columns: usize,
     entries: impl Fn(usize) -> I + Sync,

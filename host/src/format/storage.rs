@@ -2,7 +2,7 @@
 
 use super::Offsets;
 use crate::memory::{Element, Memory};
-use crate::real::Real;
+use crate::real::Scalar;
 
 /// Something to do with each array of a matrix.
 pub trait ArrayVisitor<'a, M: Memory> {
@@ -17,7 +17,7 @@ pub trait ArrayVisitor<'a, M: Memory> {
 }
 
 /// Where the arrays of a matrix come from, such as a file. The messages of its errors are sentences.
-pub trait ArraySource<T: Real> {
+pub trait ArraySource<T: Scalar> {
     /// What is taken from now on belongs to this part of the matrix, which is a matrix too.
     fn part(&mut self, name: &'static str);
 
@@ -72,7 +72,7 @@ macro_rules! storage {
         }
     ) => {
         $(#[$attribute])*
-        pub struct $Format<T: crate::real::Real, M: crate::memory::Memory = crate::memory::HostMemory> {
+        pub struct $Format<T: crate::real::Scalar, M: crate::memory::Memory = crate::memory::HostMemory> {
             pub(crate) rows: usize,
             pub(crate) columns: usize,
             pub(crate) stored: usize,
@@ -81,7 +81,7 @@ macro_rules! storage {
             $(pub(crate) $array: M::Buffer<$Element>,)*
         }
 
-        impl<T: crate::real::Real, M: crate::memory::Memory> $Format<T, M> {
+        impl<T: crate::real::Scalar, M: crate::memory::Memory> $Format<T, M> {
             /// Number of rows.
             pub fn rows(&self) -> usize {
                 self.rows
@@ -152,7 +152,7 @@ macro_rules! storage {
             }
         }
 
-        impl<T: crate::real::Real> Clone for $Format<T> {
+        impl<T: crate::real::Scalar> Clone for $Format<T> {
             fn clone(&self) -> Self {
                 Self {
                     rows: self.rows,
@@ -165,7 +165,7 @@ macro_rules! storage {
             }
         }
 
-        impl<T: crate::real::Real> PartialEq for $Format<T> {
+        impl<T: crate::real::Scalar> PartialEq for $Format<T> {
             /// Whether shape, parameters and the bits of every array are the same.
             fn eq(&self, other: &Self) -> bool {
                 (self.rows, self.columns, self.stored) == (other.rows, other.columns, other.stored)

@@ -12,14 +12,14 @@ use crate::device::Device;
 use crate::error::Error;
 use crate::executor::operation::KernelExecutor;
 use crate::memory::{HostMemory, Memory};
-use crate::real::Real;
+use crate::real::Scalar;
 use crate::spmv::multivector::Tiles;
 use crate::spmv::{HostOperands, Room, Vectors};
 
 /// How a storage is multiplied, and with which parameters it is made.
 pub(crate) trait Strategy: Copy + Eq + Hash + Debug + 'static {
     /// The storage.
-    type Matrix<T: Real, M: Memory>: Storage<T, M>;
+    type Matrix<T: Scalar, M: Memory>: Storage<T, M>;
 
     /// Every strategy of the storage that has a name of its own.
     const ALL: &'static [Self];
@@ -68,19 +68,19 @@ pub(crate) trait Strategy: Copy + Eq + Hash + Debug + 'static {
     fn longest_chain(self, length: usize) -> usize;
 
     /// Bytes that the arrays of `matrix` take with values of `V`. Nothing is converted.
-    fn bytes<T: Real, V: Real>(self, matrix: &Csr<T>) -> u128;
+    fn bytes<T: Scalar, V: Scalar>(self, matrix: &Csr<T>) -> u128;
 
     /// `matrix` in this storage, converted on the host.
     ///
     /// # Errors
     /// When that would take more than `limit` allows, or memory runs out.
-    fn convert<T: Real>(self, matrix: Csr<T>, limit: FillLimit) -> Result<Self::Matrix<T, HostMemory>, Error>;
+    fn convert<T: Scalar>(self, matrix: Csr<T>, limit: FillLimit) -> Result<Self::Matrix<T, HostMemory>, Error>;
 
     /// `matrix` in this storage, converted by kernels: the same arrays, bit for bit.
     ///
     /// # Errors
     /// When that would take more than `limit` allows, memory runs out, or the device fails.
-    fn convert_by_kernels<T: Real, K: KernelExecutor>(
+    fn convert_by_kernels<T: Scalar, K: KernelExecutor>(
         self,
         executor: &K,
         matrix: Csr<T, K::Memory>,
@@ -88,12 +88,12 @@ pub(crate) trait Strategy: Copy + Eq + Hash + Debug + 'static {
     ) -> Result<Self::Matrix<T, K::Memory>, Error>;
 
     /// Whether the matrix is stored with the parameters that this strategy multiplies with.
-    fn fits<T: Real, M: Memory>(self, _matrix: &Self::Matrix<T, M>) -> bool {
+    fn fits<T: Scalar, M: Memory>(self, _matrix: &Self::Matrix<T, M>) -> bool {
         true
     }
 
     /// Whether the matrix is stored with the parameters that this strategy chooses for it.
-    fn is_chosen_for<T: Real>(self, matrix: &Self::Matrix<T, HostMemory>) -> bool {
+    fn is_chosen_for<T: Scalar>(self, matrix: &Self::Matrix<T, HostMemory>) -> bool {
         self.fits(matrix)
     }
 
@@ -101,7 +101,7 @@ pub(crate) trait Strategy: Copy + Eq + Hash + Debug + 'static {
     ///
     /// # Errors
     /// When memory runs out, or the device cannot run them.
-    fn launches<T: Real, M: Memory>(
+    fn launches<T: Scalar, M: Memory>(
         self,
         matrix: &Self::Matrix<T, M>,
         vectors: Vectors<T>,
@@ -110,13 +110,13 @@ pub(crate) trait Strategy: Copy + Eq + Hash + Debug + 'static {
     ) -> Result<Vec<Launch>, Error>;
 
     /// y ← α A x + β y on the CPU, in parallel. The vectors fit the matrix, and the matrix the strategy.
-    fn multiply_on_cpu<T: Real>(self, matrix: &Self::Matrix<T, HostMemory>, operands: HostOperands<'_, T>);
+    fn multiply_on_cpu<T: Scalar>(self, matrix: &Self::Matrix<T, HostMemory>, operands: HostOperands<'_, T>);
 
     /// The launches of Y ← α A X + β Y, in order; X and Y fit the matrix.
     ///
     /// # Errors
     /// When there are none, memory runs out, or the device cannot run them.
-    fn multivector_launches<T: Real, M: Memory>(
+    fn multivector_launches<T: Scalar, M: Memory>(
         self,
         _matrix: &Self::Matrix<T, M>,
         _tiles: &Tiles<T>,
@@ -130,7 +130,7 @@ pub(crate) trait Strategy: Copy + Eq + Hash + Debug + 'static {
     ///
     /// # Errors
     /// When the format cannot do it.
-    fn multiply_rows_on_cpu<T: Real>(
+    fn multiply_rows_on_cpu<T: Scalar>(
         self,
         _matrix: &Self::Matrix<T, HostMemory>,
         _vectors: usize,
@@ -143,7 +143,7 @@ pub(crate) trait Strategy: Copy + Eq + Hash + Debug + 'static {
     ///
     /// # Errors
     /// When there are none.
-    fn transposed_launches<T: Real, M: Memory>(
+    fn transposed_launches<T: Scalar, M: Memory>(
         self,
         _matrix: &Self::Matrix<T, M>,
         _vectors: Vectors<T>,
@@ -156,7 +156,7 @@ pub(crate) trait Strategy: Copy + Eq + Hash + Debug + 'static {
     ///
     /// # Errors
     /// When the format cannot do it, or memory runs out.
-    fn multiply_transposed_on_cpu<T: Real>(
+    fn multiply_transposed_on_cpu<T: Scalar>(
         self,
         _matrix: &Self::Matrix<T, HostMemory>,
         _operands: HostOperands<'_, T>,
@@ -176,7 +176,7 @@ pub(crate) trait Strategy: Copy + Eq + Hash + Debug + 'static {
 }
 
 /// The arrays of a format. `storage!` makes the type and its methods that treat all arrays alike.
-pub(crate) trait Storage<T: Real, M: Memory>: Sized {
+pub(crate) trait Storage<T: Scalar, M: Memory>: Sized {
     /// The name in a container's header.
     const CONTAINER_NAME: &'static str;
 
@@ -196,7 +196,7 @@ pub(crate) trait Storage<T: Real, M: Memory>: Sized {
 }
 
 /// Arrays in the host's memory.
-pub(crate) trait HostStorage<T: Real>: Storage<T, HostMemory> {
+pub(crate) trait HostStorage<T: Scalar>: Storage<T, HostMemory> {
     /// Calls `visit` with row, column and value of each entry; a row's entries in the order that CSR gets them.
     fn for_each_entry(&self, visit: &mut dyn FnMut(usize, u32, T));
 

@@ -2,12 +2,12 @@
 
 use super::{Csr, Offsets, parallel_rows};
 use crate::parallel;
-use crate::real::Real;
+use crate::real::Scalar;
 
 /// How often the entries are passed over, at most, to sort them by column.
 const MOST_PASSES: usize = 8;
 
-impl<T: Real> Csr<T> {
+impl<T: Scalar> Csr<T> {
     /// The transpose: rows become columns. Each of its rows is sorted by column; entries that are stored more than
     /// once stay so, in their order. In parallel, O(rows + columns + nnz), takes as much memory as the entries.
     pub fn transposed(&self) -> Self {

@@ -7,7 +7,7 @@ use super::lengths::{Lengths, RowSums, pass};
 use super::locality::Locality;
 use super::sample::{Sampling, places};
 use crate::format::{BlockSize, Csr, Widening, dia_bytes, occupied_diagonals};
-use crate::real::Real;
+use crate::real::Scalar;
 
 /// Times the bytes of CSR from which on DIA is out of the question: it saves column indices, which are half of them at
 /// the most, and reads its padding.
@@ -59,12 +59,12 @@ pub struct Diagonals {
 impl Analysis {
     /// Looks at all row offsets and at about 1 % of the entries; at all of them to count diagonals where there are so
     /// few that DIA may be of use. In parallel.
-    pub fn new<T: Real>(matrix: &Csr<T>) -> Self {
+    pub fn new<T: Scalar>(matrix: &Csr<T>) -> Self {
         Self::with_sampling(matrix, Sampling::Part)
     }
 
     /// [`new`](Self::new) with another sample.
-    pub fn with_sampling<T: Real>(matrix: &Csr<T>, sampling: Sampling) -> Self {
+    pub fn with_sampling<T: Scalar>(matrix: &Csr<T>, sampling: Sampling) -> Self {
         let ((lengths, sums), (diagonals, (fills, (locality, widening)))) = rayon::join(
             || pass(matrix),
             || {
@@ -106,7 +106,7 @@ impl Analysis {
 }
 
 impl Diagonals {
-    fn new<T: Real>(matrix: &Csr<T>, sampling: Sampling) -> Self {
+    fn new<T: Scalar>(matrix: &Csr<T>, sampling: Sampling) -> Self {
         let mut seen: Vec<i64> = Vec::new();
         let mean = matrix.nnz() / matrix.rows().max(1);
         let rows = (ENTRIES_OF_DIAGONALS / (mean + 1)).clamp(2, ROWS_OF_DIAGONALS);

@@ -18,7 +18,7 @@ use crate::error::Error;
 use crate::executor::Executor;
 use crate::format::bellpack::product::entry;
 use crate::format::{BlockSize, Format};
-use crate::real::Real;
+use crate::real::Scalar;
 use crate::replace::replace_file;
 
 /// The version of the files; it grows when a number changes its meaning.
@@ -159,7 +159,7 @@ impl Calibration {
 
     fn neutral(device: &str, other: Terms) -> Self {
         let (kernels, conversions, resources) = Default::default();
-        let other = BTreeMap::from([f32::PRECISION, f64::PRECISION].map(|precision| (precision.to_owned(), other)));
+        let other = BTreeMap::from([f32::NAME, f64::NAME].map(|precision| (precision.to_owned(), other)));
         Self { schema: SCHEMA, device: device.into(), other, kernels, conversions, resources }
     }
 
@@ -274,7 +274,7 @@ fn is_time(seconds: f64) -> bool {
 
 /// "float32" or "float64".
 fn precision(analysis: &Analysis) -> &'static str {
-    if analysis.value_bytes == size_of::<f32>() { f32::PRECISION } else { f64::PRECISION }
+    if analysis.value_bytes == size_of::<f32>() { f32::NAME } else { f64::NAME }
 }
 
 /// The model of a device: its name without its software.

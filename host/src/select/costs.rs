@@ -6,7 +6,7 @@ use super::locality::SECTOR_BYTES;
 use super::machine::Machine;
 use crate::format::BlockSize;
 use crate::format::strategy::Strategy;
-use crate::real::Real;
+use crate::real::Scalar;
 
 /// Lanes of a warp.
 pub(crate) const WARP_LANES: f64 = 32.0;
@@ -14,10 +14,10 @@ pub(crate) const WARP_LANES: f64 = 32.0;
 /// What a multiplication takes, from the analysis of a matrix alone. `V` is the type of its values.
 pub(crate) trait Costs: Strategy {
     /// The bytes of the arrays.
-    fn stored<V: Real>(self, analysis: &Analysis) -> Stored;
+    fn stored<V: Scalar>(self, analysis: &Analysis) -> Stored;
 
     /// Sectors of x that warps ask for.
-    fn sectors<V: Real>(self, analysis: &Analysis) -> f64;
+    fn sectors<V: Scalar>(self, analysis: &Analysis) -> f64;
 
     /// Whether it goes through x in order, without gathering, so that x comes from memory once.
     fn streams_x(self) -> bool {
@@ -25,12 +25,12 @@ pub(crate) trait Costs: Strategy {
     }
 
     /// Entries in the COO part of HYB; 0 in other formats.
-    fn beyond<V: Real>(self, _analysis: &Analysis) -> usize {
+    fn beyond<V: Scalar>(self, _analysis: &Analysis) -> usize {
         0
     }
 
     /// How the kernel's work is shared out.
-    fn shape<V: Real>(self, analysis: &Analysis, machine: &Machine) -> Shape;
+    fn shape<V: Scalar>(self, analysis: &Analysis, machine: &Machine) -> Shape;
 
     /// Launches of a multiplication with [`Shape::beyond`]: besides the kernel's own, one that scales y before, or that
     /// adds carried sums after.
@@ -49,7 +49,7 @@ pub(crate) trait Costs: Strategy {
     }
 
     /// Why it cannot store or multiply the matrix at all.
-    fn exclusion<V: Real>(self, _analysis: &Analysis, _machine: &Machine) -> Option<Exclusion> {
+    fn exclusion<V: Scalar>(self, _analysis: &Analysis, _machine: &Machine) -> Option<Exclusion> {
         None
     }
 }
@@ -151,7 +151,7 @@ pub(crate) fn row_sectors(analysis: &Analysis) -> f64 {
 }
 
 /// Sectors of x for each block, times the blocks; `apart` gets the sectors of x that lanes do not share.
-pub(crate) fn block_sectors<V: Real>(analysis: &Analysis, size: BlockSize, apart: impl FnOnce(f64) -> f64) -> f64 {
+pub(crate) fn block_sectors<V: Scalar>(analysis: &Analysis, size: BlockSize, apart: impl FnOnce(f64) -> f64) -> f64 {
     let (blocks, _) = blocks(analysis, size);
     let bytes = size.columns() * size_of::<V>();
     // Lanes have block rows next to each other: what neighbouring rows share, they share as well, the less the higher

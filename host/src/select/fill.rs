@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::sample::{Sampling, places};
 use crate::format::{BlockSize, Csr, block_columns, block_columns_of, rows_of_block};
-use crate::real::Real;
+use crate::real::Scalar;
 
 /// Standard errors of a mean between which it is with a probability of 95 %.
 const STANDARD_ERRORS: f64 = 1.96;
@@ -73,7 +73,7 @@ struct Drawn {
 impl Drawn {
     /// Counts its blocks: all of them, or those of the part of its columns that has the column by which it was drawn.
     /// That is one of as many parts as make it short, and has them in proportion to its entries.
-    fn look<T: Real>(self, matrix: &Csr<T>, size: BlockSize, scratch: &mut Vec<u32>) -> Seen {
+    fn look<T: Scalar>(self, matrix: &Csr<T>, size: BlockSize, scratch: &mut Vec<u32>) -> Seen {
         let Self { block_row, entries, draws, column } = self;
         let seen = |blocks: usize, whole: bool| Seen { blocks: blocks as u32, entries, draws, whole };
         let Some(column) = column.filter(|_| entries > LONG) else {
@@ -100,7 +100,7 @@ impl Drawn {
 impl BlockFill {
     /// Block rows are drawn by their entries, each as often as it has a part of them: so the long ones, which matter,
     /// are among them, and what is averaged is the number of blocks for an entry, which differs little.
-    fn new<T: Real>(matrix: &Csr<T>, size: BlockSize, entries: &[(usize, u32)], sampling: Sampling) -> Self {
+    fn new<T: Scalar>(matrix: &Csr<T>, size: BlockSize, entries: &[(usize, u32)], sampling: Sampling) -> Self {
         let block_rows = matrix.rows().div_ceil(size.rows());
         let drawn = draw(matrix, size.rows(), entries, sampling);
         let look = |scratch: &mut Vec<u32>, drawn: &Drawn| drawn.look(matrix, size, scratch);
@@ -161,7 +161,7 @@ impl BlockFill {
 }
 
 /// Some entries by row and column, evenly: what block rows of every size are drawn by.
-fn drawn_entries<T: Real>(matrix: &Csr<T>, sampling: Sampling) -> Vec<(usize, u32)> {
+fn drawn_entries<T: Scalar>(matrix: &Csr<T>, sampling: Sampling) -> Vec<(usize, u32)> {
     let draws = match sampling {
         Sampling::Everything => 0,
         Sampling::Part => (matrix.nnz() / ENTRIES_FOR_A_DRAW).clamp(FEWEST_DRAWS, MOST_DRAWS),
@@ -171,7 +171,7 @@ fn drawn_entries<T: Real>(matrix: &Csr<T>, sampling: Sampling) -> Vec<(usize, u3
 }
 
 /// The block rows that have these entries; all of them in order to look at everything.
-fn draw<T: Real>(matrix: &Csr<T>, height: usize, entries: &[(usize, u32)], sampling: Sampling) -> Vec<Drawn> {
+fn draw<T: Scalar>(matrix: &Csr<T>, height: usize, entries: &[(usize, u32)], sampling: Sampling) -> Vec<Drawn> {
     let block_rows = matrix.rows().div_ceil(height);
     let entries_of = |block_row: usize| {
         let rows = block_row * height..matrix.rows().min((block_row + 1) * height);
@@ -217,7 +217,7 @@ fn uncertainty(seen: &[Seen], draws: usize) -> f64 {
 }
 
 /// The fill of blocks of every size, in their order.
-pub(super) fn fills<T: Real>(matrix: &Csr<T>, sampling: Sampling) -> Vec<BlockFill> {
+pub(super) fn fills<T: Scalar>(matrix: &Csr<T>, sampling: Sampling) -> Vec<BlockFill> {
     let entries = drawn_entries(matrix, sampling);
     BlockSize::ALL.par_iter().map(|&size| BlockFill::new(matrix, size, &entries, sampling)).collect()
 }

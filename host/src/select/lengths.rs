@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::format::{Csr, Offsets, RowLengths, Slicing, padded_strip_steps, slots_of};
-use crate::real::Real;
+use crate::real::Scalar;
 
 /// Lanes of a warp.
 const WARP_LANES: usize = 32;
@@ -172,7 +172,7 @@ fn steps(entries: &[usize], shift: u32) -> usize {
 
 impl Tally {
     /// Adds rows that begin at a multiple of [`ROWS_AT_ONCE`].
-    fn add<T: Real>(mut self, matrix: &Csr<T>, rows: Range<usize>) -> Self {
+    fn add<T: Scalar>(mut self, matrix: &Csr<T>, rows: Range<usize>) -> Self {
         let mut scratch = std::mem::take(&mut self.scratch);
         scratch.lengths.clear();
         match matrix.row_offsets() {
@@ -272,7 +272,7 @@ impl Tally {
 }
 
 /// Looks at all row offsets once, in parallel.
-pub(crate) fn pass<T: Real>(matrix: &Csr<T>) -> (Lengths, RowSums) {
+pub(crate) fn pass<T: Scalar>(matrix: &Csr<T>) -> (Lengths, RowSums) {
     let rows = matrix.rows();
     let chunks = (0..rows.div_ceil(ROWS_AT_ONCE)).into_par_iter().with_min_len(8);
     let add =

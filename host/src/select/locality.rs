@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::lengths::LANES;
 use super::sample::{Sampling, sample, scramble};
 use crate::format::Csr;
-use crate::real::Real;
+use crate::real::Scalar;
 
 /// What a GPU reads at least.
 pub const SECTOR_BYTES: usize = 32;
@@ -66,7 +66,7 @@ impl Counts {
 
 impl Locality {
     /// Looks at some of the warps of 32 rows, and at some runs of entries.
-    pub(super) fn new<T: Real>(matrix: &Csr<T>, sampling: Sampling) -> Self {
+    pub(super) fn new<T: Scalar>(matrix: &Csr<T>, sampling: Sampling) -> Self {
         let warps: Vec<_> = sample(matrix.rows().div_ceil(WARP_LANES), matrix.nnz(), sampling).collect();
         let counts = warps
             .par_iter()
@@ -114,7 +114,7 @@ fn elements<T>() -> u32 {
 }
 
 /// Looks at the 32 rows from `first` on, or as many as there are. In a sample a part of long rows stands for all of them.
-fn counts<T: Real>(matrix: &Csr<T>, first: usize, sampling: Sampling) -> Counts {
+fn counts<T: Scalar>(matrix: &Csr<T>, first: usize, sampling: Sampling) -> Counts {
     let columns = matrix.column_indices();
     let rows = first..matrix.rows().min(first + WARP_LANES);
     let entries = matrix.row_offsets().get(rows.start)..matrix.row_offsets().get(rows.end);
@@ -179,7 +179,7 @@ fn distinct(numbers: &mut [u32]) -> usize {
 }
 
 /// [`Locality::reuse`], the mean of some runs of the same length.
-fn reuse<T: Real>(matrix: &Csr<T>, sampling: Sampling) -> Vec<(usize, f64)> {
+fn reuse<T: Scalar>(matrix: &Csr<T>, sampling: Sampling) -> Vec<(usize, f64)> {
     let nnz = matrix.nnz();
     let length = match sampling {
         Sampling::Everything => nnz,

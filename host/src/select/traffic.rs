@@ -7,7 +7,7 @@ use super::costs::Stored;
 use super::locality::SECTOR_BYTES;
 use super::machine::Machine;
 use crate::format::Format;
-use crate::real::Real;
+use crate::real::Scalar;
 
 /// The part of a cache that holds x, while the matrix goes through it, too.
 const PART_FOR_X: f64 = 0.6;
@@ -37,7 +37,7 @@ impl Traffic {
         }
     }
 
-    fn of<V: Real>(analysis: &Analysis, format: Format, machine: &Machine) -> Self {
+    fn of<V: Scalar>(analysis: &Analysis, format: Format, machine: &Machine) -> Self {
         let Stored { stored, read, exact } = format.stored::<V>(analysis);
         let [rows, columns] = [analysis.rows, analysis.columns].map(|count| count as u128 * size_of::<V>() as u128);
         let sector = SECTOR_BYTES as f64;

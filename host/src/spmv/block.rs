@@ -2,7 +2,7 @@
 
 use gpu_kernels::block::word_length;
 
-use crate::real::Real;
+use crate::real::Scalar;
 
 /// The most blocks of a group.
 pub(crate) const GROUP: usize = 32;
@@ -18,7 +18,7 @@ pub(crate) const fn values_per_word<T, const R: usize, const C: usize>() -> usiz
 /// Adds to `sums` the products of blocks with x. `words` has for each word of a block that word of all blocks. No
 /// block waits for another one, so the compiler can take several at a time.
 #[inline]
-pub(crate) fn add_group<'a, T: Real, const R: usize, const C: usize>(
+pub(crate) fn add_group<'a, T: Scalar, const R: usize, const C: usize>(
     sums: &mut GroupSums<T, R>,
     first_columns: &[u32],
     words: impl Iterator<Item = &'a [T]>,

@@ -7,7 +7,7 @@ use gpu_kernels::coo::CooCarries;
 
 use super::Carries;
 use crate::device::Device;
-use crate::real::Real;
+use crate::real::Scalar;
 
 pub(crate) const WARP_LANES: u64 = 32;
 
@@ -37,7 +37,7 @@ impl Intervals {
     }
 
     /// A launch that adds α times the carries of all intervals to y.
-    pub fn carries<T: Real>(&self, alpha: T, y: GlobalMut<T>, carries: Carries<T>, device: &Device) -> Launch {
+    pub fn carries<T: Scalar>(&self, alpha: T, y: GlobalMut<T>, carries: Carries<T>, device: &Device) -> Launch {
         let kernel = CooCarries {
             intervals: self.count as u32,
             carry_rows: carries.rows,

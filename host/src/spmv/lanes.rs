@@ -1,13 +1,13 @@
 //! Four numbers at a time on the CPU, where the compiler does not find them by itself.
 
 use super::on_cpu::is_padding;
-use crate::real::Real;
+use crate::real::Scalar;
 
 /// Numbers side by side.
 pub(crate) const LANES: usize = 4;
 
 /// Four numbers. All methods are to be inlined always, into functions that are compiled for their instructions.
-pub(crate) trait Lanes<T: Real>: Copy {
+pub(crate) trait Lanes<T: Scalar>: Copy {
     /// These numbers.
     fn new(numbers: [T; LANES]) -> Self;
 
@@ -22,7 +22,7 @@ pub(crate) trait Lanes<T: Real>: Copy {
 }
 
 /// On any processor.
-impl<T: Real> Lanes<T> for [T; LANES] {
+impl<T: Scalar> Lanes<T> for [T; LANES] {
     #[inline(always)]
     fn new(numbers: [T; LANES]) -> Self {
         numbers
@@ -52,12 +52,12 @@ mod with_avx2 {
     use std::arch::x86_64::*;
 
     use super::{LANES, Lanes};
-    use crate::real::Real;
+    use crate::real::Scalar;
 
     macro_rules! lanes {
         ($Lanes:ty, $or:ident, $add:ident, $multiply:ident, $and_not:ident, $equal:ident, $all:expr) => {
             /// On a processor with AVX2, and for numbers of the right size.
-            impl<T: Real> Lanes<T> for $Lanes {
+            impl<T: Scalar> Lanes<T> for $Lanes {
                 #[inline(always)]
                 fn new(numbers: [T; LANES]) -> Self {
                     bytemuck::cast(numbers)

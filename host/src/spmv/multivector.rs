@@ -16,7 +16,7 @@ use crate::format::csr::balanced::with_offsets;
 use crate::format::{Bcsr, BlockVisitor, Coo, Csr, SellP};
 use crate::memory::{Buffer, Memory};
 use crate::parallel;
-use crate::real::Real;
+use crate::real::Scalar;
 
 /// The most vectors that one launch multiplies; more take several, each of which reads the matrix.
 const LARGEST_TILE: usize = 32;
@@ -81,7 +81,7 @@ impl Multivector {
 }
 
 /// The operands of Y ← α A X + β Y. With β = 0, Y is overwritten and never read.
-pub(crate) struct MultivectorOperands<'a, T: Real, M: Memory> {
+pub(crate) struct MultivectorOperands<'a, T: Scalar, M: Memory> {
     /// The number of vectors in X and in Y, and their layout.
     pub shape: Multivector,
     /// The factor of A X.
@@ -94,7 +94,7 @@ pub(crate) struct MultivectorOperands<'a, T: Real, M: Memory> {
     pub y: &'a mut M::Buffer<T>,
 }
 
-impl<T: Real, M: Memory> MultivectorOperands<'_, T, M> {
+impl<T: Scalar, M: Memory> MultivectorOperands<'_, T, M> {
     /// Checks the vectors against the shape of a matrix.
     pub(crate) fn check(&self, rows: usize, columns: usize) -> Result<(), Error> {
         // Lanes beyond the last vector have numbers as well.
@@ -116,7 +116,7 @@ pub(crate) struct Tiles<T> {
     elements: usize,
 }
 
-impl<T: Real> Tiles<T> {
+impl<T: Scalar> Tiles<T> {
     /// The tiles of X and Y for a matrix of this shape.
     ///
     /// # Errors
@@ -135,12 +135,12 @@ impl<T: Real> Tiles<T> {
 }
 
 /// The launches for a matrix in CSR.
-pub(crate) fn csr_launches<T: Real, M: Memory>(matrix: &Csr<T, M>, tiles: &Tiles<T>, device: &Device) -> Vec<Launch> {
+pub(crate) fn csr_launches<T: Scalar, M: Memory>(matrix: &Csr<T, M>, tiles: &Tiles<T>, device: &Device) -> Vec<Launch> {
     tiles.arguments().map(|arguments| csr(matrix, arguments, device)).collect()
 }
 
 /// The launches for a matrix in SELL-P.
-pub(crate) fn sell_p_launches<T: Real, M: Memory>(
+pub(crate) fn sell_p_launches<T: Scalar, M: Memory>(
     matrix: &SellP<T, M>,
     tiles: &Tiles<T>,
     device: &Device,
@@ -149,7 +149,11 @@ pub(crate) fn sell_p_launches<T: Real, M: Memory>(
 }
 
 /// The launches for a matrix in BCSR.
-pub(crate) fn bcsr_launches<T: Real, M: Memory>(matrix: &Bcsr<T, M>, tiles: &Tiles<T>, device: &Device) -> Vec<Launch> {
+pub(crate) fn bcsr_launches<T: Scalar, M: Memory>(
+    matrix: &Bcsr<T, M>,
+    tiles: &Tiles<T>,
+    device: &Device,
+) -> Vec<Launch> {
     tiles.arguments().map(|arguments| bcsr(matrix, arguments, device)).collect()
 }
 
@@ -157,7 +161,7 @@ pub(crate) fn bcsr_launches<T: Real, M: Memory>(matrix: &Bcsr<T, M>, tiles: &Til
 ///
 /// # Errors
 /// When memory runs out.
-pub(crate) fn coo_launches<T: Real, M: Memory>(
+pub(crate) fn coo_launches<T: Scalar, M: Memory>(
     matrix: &Coo<T, M>,
     tiles: &Tiles<T>,
     room: &mut Room<'_, T, M>,
@@ -184,7 +188,7 @@ struct Arguments<T> {
     y: GlobalMut<T>,
 }
 
-fn csr<T: Real, M: Memory>(matrix: &Csr<T, M>, arguments: Arguments<T>, device: &Device) -> Launch {
+fn csr<T: Scalar, M: Memory>(matrix: &Csr<T, M>, arguments: Arguments<T>, device: &Device) -> Launch {
     let Arguments { rows, tile, alpha, x, beta, y } = arguments;
     let call = with_offsets!(matrix, offsets => CsrMultivector {
         rows,
@@ -200,7 +204,7 @@ fn csr<T: Real, M: Memory>(matrix: &Csr<T, M>, arguments: Arguments<T>, device: 
     Launch { grid: device.grid(u64::from(rows) * u64::from(tile.lanes)), call }
 }
 
-fn sell_p<T: Real, M: Memory>(matrix: &SellP<T, M>, arguments: Arguments<T>, device: &Device) -> Launch {
+fn sell_p<T: Scalar, M: Memory>(matrix: &SellP<T, M>, arguments: Arguments<T>, device: &Device) -> Launch {
     let Arguments { rows, tile, alpha, x, beta, y } = arguments;
     let kernel = SellPMultivector {
         rows,
@@ -219,10 +223,10 @@ fn sell_p<T: Real, M: Memory>(matrix: &SellP<T, M>, arguments: Arguments<T>, dev
     Launch::new(device.grid(u64::from(rows) * u64::from(tile.lanes)), kernel)
 }
 
-fn bcsr<T: Real, M: Memory>(matrix: &Bcsr<T, M>, arguments: Arguments<T>, device: &Device) -> Launch {
-    struct Launcher<'a, T: Real, M: Memory>(&'a Bcsr<T, M>, Arguments<T>);
+fn bcsr<T: Scalar, M: Memory>(matrix: &Bcsr<T, M>, arguments: Arguments<T>, device: &Device) -> Launch {
+    struct Launcher<'a, T: Scalar, M: Memory>(&'a Bcsr<T, M>, Arguments<T>);
 
-    impl<T: Real, M: Memory> BlockVisitor for Launcher<'_, T, M> {
+    impl<T: Scalar, M: Memory> BlockVisitor for Launcher<'_, T, M> {
         type Output = Call;
 
         fn visit<const SIZE: u32, const R: usize, const C: usize>(self) -> Call {
@@ -246,12 +250,12 @@ fn bcsr<T: Real, M: Memory>(matrix: &Bcsr<T, M>, arguments: Arguments<T>, device
 }
 
 /// An interval for each group of lanes that the device holds at a time.
-fn intervals<T: Real, M: Memory>(matrix: &Coo<T, M>, lanes: u32, device: &Device) -> Intervals {
+fn intervals<T: Scalar, M: Memory>(matrix: &Coo<T, M>, lanes: u32, device: &Device) -> Intervals {
     Intervals::among(matrix.nnz() as u64, device.resident_threads() / u64::from(lanes))
 }
 
 /// Launches for Y ← Y + α A X.
-fn coo<T: Real, M: Memory>(
+fn coo<T: Scalar, M: Memory>(
     matrix: &Coo<T, M>,
     arguments: Arguments<T>,
     carries: Carries<T>,
@@ -285,25 +289,25 @@ fn coo<T: Real, M: Memory>(
 }
 
 /// Multiplies a matrix in CSR with several vectors in row-major layout on the CPU, in parallel.
-pub(crate) fn multiply_csr_on_cpu<T: Real>(matrix: &Csr<T>, vectors: usize, operands: HostOperands<'_, T>) {
+pub(crate) fn multiply_csr_on_cpu<T: Scalar>(matrix: &Csr<T>, vectors: usize, operands: HostOperands<'_, T>) {
     multiply_rows(vectors, operands, ROWS_AT_ONCE, |row| (row, matrix.row(row)));
 }
 
 /// Multiplies a matrix in SELL-P with several vectors in row-major layout on the CPU, in parallel.
-pub(crate) fn multiply_sell_p_on_cpu<T: Real>(matrix: &SellP<T>, vectors: usize, operands: HostOperands<'_, T>) {
+pub(crate) fn multiply_sell_p_on_cpu<T: Scalar>(matrix: &SellP<T>, vectors: usize, operands: HostOperands<'_, T>) {
     // Whole windows of sorted rows, whose results lie within one part of Y.
     let rows_at_once = ROWS_AT_ONCE.next_multiple_of(matrix.slicing().sigma as usize);
     multiply_rows(vectors, operands, rows_at_once, |position| (matrix.row_at(position), matrix.entries_at(position)));
 }
 
 /// Multiplies a matrix in BCSR with several vectors in row-major layout on the CPU, in parallel.
-pub(crate) fn multiply_bcsr_on_cpu<T: Real>(matrix: &Bcsr<T>, vectors: usize, operands: HostOperands<'_, T>) {
+pub(crate) fn multiply_bcsr_on_cpu<T: Scalar>(matrix: &Bcsr<T>, vectors: usize, operands: HostOperands<'_, T>) {
     multiply_rows(vectors, operands, ROWS_AT_ONCE, |row| (row, matrix.row(row)));
 }
 
 /// Multiplies rows that are stored in any order, in parallel: `row_at` gives the row at a position, and its entries.
 /// The rows at each `rows_at_once` positions are the rows of these numbers, in any order.
-fn multiply_rows<T: Real, I: Iterator<Item = (u32, T)>>(
+fn multiply_rows<T: Scalar, I: Iterator<Item = (u32, T)>>(
     vectors: usize,
     operands: HostOperands<'_, T>,
     rows_at_once: usize,
@@ -320,7 +324,7 @@ fn multiply_rows<T: Real, I: Iterator<Item = (u32, T)>>(
 }
 
 /// Multiplies a matrix in COO with several vectors in row-major layout on the CPU, in parallel.
-pub(crate) fn multiply_coo_on_cpu<T: Real>(matrix: &Coo<T>, vectors: usize, operands: HostOperands<'_, T>) {
+pub(crate) fn multiply_coo_on_cpu<T: Scalar>(matrix: &Coo<T>, vectors: usize, operands: HostOperands<'_, T>) {
     let HostOperands { alpha, x, beta, y } = operands;
     pieces(matrix, y, vectors).into_par_iter().for_each(|Piece { first_row, entries, y }| {
         for y in y.iter_mut() {
@@ -334,7 +338,7 @@ pub(crate) fn multiply_coo_on_cpu<T: Real>(matrix: &Coo<T>, vectors: usize, oper
 }
 
 /// Multiplies one row of the matrix with all vectors, in row-major layout, up to [`LARGEST_TILE`] at a time.
-fn multiply_row<T: Real, I: Iterator<Item = (u32, T)>>(
+fn multiply_row<T: Scalar, I: Iterator<Item = (u32, T)>>(
     entries: impl Fn() -> I,
     alpha: T,
     x: &[T],

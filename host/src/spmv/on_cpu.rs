@@ -1,7 +1,7 @@
 //! What multiplications on the CPU have in common: sharing rows out, wide vectors, reading ahead.
 
 use crate::parallel;
-use crate::real::Real;
+use crate::real::Scalar;
 
 /// Miri is to see how threads share a matrix that it can multiply in seconds.
 const SMALLER: usize = if cfg!(miri) { 1 << 8 } else { 1 };
@@ -55,7 +55,7 @@ fn visit<T, V: RowsVisitor<T>>(visitor: &V, first_row: usize, y: &mut [T]) {
 /// Whether this is the mark of a place without an entry. Vectors are compared bit by bit in one instruction, and no
 /// entry has all bits of the mark.
 #[inline(always)]
-pub(crate) fn is_padding<T: Real>(value: T) -> bool {
+pub(crate) fn is_padding<T: Scalar>(value: T) -> bool {
     if size_of::<T>() == 8 {
         bytemuck::cast::<T, u64>(value) == u64::MAX
     } else {

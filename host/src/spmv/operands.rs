@@ -7,10 +7,10 @@ use gpu_kernels::vector::Scale;
 use crate::device::Device;
 use crate::error::{Error, check_length};
 use crate::memory::{Buffer, HostMemory, Memory};
-use crate::real::Real;
+use crate::real::Scalar;
 
 /// The operands of y ← α A x + β y. With β = 0, y is overwritten and never read.
-pub(crate) struct Operands<'a, T: Real, M: Memory> {
+pub(crate) struct Operands<'a, T: Scalar, M: Memory> {
     /// The factor of A x. Finite: the kernels that share a row among warps multiply its parts with it.
     pub alpha: T,
     /// The vector that is multiplied; one element for each column.
@@ -21,7 +21,7 @@ pub(crate) struct Operands<'a, T: Real, M: Memory> {
     pub y: &'a mut M::Buffer<T>,
 }
 
-impl<'a, T: Real, M: Memory> Operands<'a, T, M> {
+impl<'a, T: Scalar, M: Memory> Operands<'a, T, M> {
     /// Checks the vectors against the shape of a matrix.
     pub fn check(&self, rows: usize, columns: usize) -> Result<(), Error> {
         check_length("x", self.x.len(), columns)?;
@@ -35,7 +35,7 @@ impl<'a, T: Real, M: Memory> Operands<'a, T, M> {
     }
 }
 
-impl<'a, T: Real> Operands<'a, T, HostMemory> {
+impl<'a, T: Scalar> Operands<'a, T, HostMemory> {
     /// The same as slices.
     pub fn on_host(self) -> HostOperands<'a, T> {
         let Self { alpha, x, beta, y } = self;
@@ -52,7 +52,7 @@ pub(crate) struct Vectors<T> {
     pub y: GlobalMut<T>,
 }
 
-impl<T: Real> Vectors<T> {
+impl<T: Scalar> Vectors<T> {
     /// Vectors without elements: for launches that are described but never run.
     pub fn nothing() -> Self {
         Self { alpha: T::ONE, x: Global::from_slice(&[]), beta: T::ZERO, y: GlobalMut::from_slice(&mut []) }
@@ -75,6 +75,6 @@ pub(crate) struct HostOperands<'a, T> {
 
 /// α sum + β y, without reading y where β is 0.
 #[inline]
-pub(crate) fn update<T: Real>(y: &mut T, alpha: T, sum: T, beta: T) {
+pub(crate) fn update<T: Scalar>(y: &mut T, alpha: T, sum: T, beta: T) {
     *y = if beta == T::ZERO { alpha * sum } else { alpha * sum + beta * *y };
 }

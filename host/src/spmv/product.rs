@@ -8,10 +8,10 @@ use crate::error::Error;
 use crate::executor::operation::{Arithmetic, KernelExecutor, Operation};
 use crate::format::{Format, Matrix};
 use crate::memory::{HostMemory, Memory};
-use crate::real::Real;
+use crate::real::Scalar;
 
 /// A matrix, how it is multiplied, with what, and room for what that takes besides.
-pub(crate) struct ProductOperands<'a, T: Real, M: Memory, O> {
+pub(crate) struct ProductOperands<'a, T: Scalar, M: Memory, O> {
     pub matrix: &'a Matrix<T, M>,
     pub format: Format,
     pub operands: O,
@@ -21,7 +21,7 @@ pub(crate) struct ProductOperands<'a, T: Real, M: Memory, O> {
 /// y ← α A x + β y.
 pub(crate) struct Product<T>(PhantomData<T>);
 
-impl<T: Real> Operation for Product<T> {
+impl<T: Scalar> Operation for Product<T> {
     type Operands<'a, M: Memory> = ProductOperands<'a, T, M, Operands<'a, T, M>>;
     type Output<M: Memory> = ();
 
@@ -54,7 +54,7 @@ impl<T: Real> Operation for Product<T> {
 /// Makes the room that [`Product`] needs, so that a product allocates nothing.
 pub(crate) struct Reservation<T>(PhantomData<T>);
 
-impl<T: Real> Operation for Reservation<T> {
+impl<T: Scalar> Operation for Reservation<T> {
     type Operands<'a, M: Memory> = (&'a Matrix<T, M>, Format, &'a mut Workspace<T, M>);
     type Output<M: Memory> = ();
 
@@ -74,7 +74,7 @@ impl<T: Real> Operation for Reservation<T> {
 /// Y ← α A X + β Y for several vectors.
 pub(crate) struct MultivectorProduct<T>(PhantomData<T>);
 
-impl<T: Real> Operation for MultivectorProduct<T> {
+impl<T: Scalar> Operation for MultivectorProduct<T> {
     type Operands<'a, M: Memory> = ProductOperands<'a, T, M, MultivectorOperands<'a, T, M>>;
     type Output<M: Memory> = ();
 
@@ -102,7 +102,7 @@ impl<T: Real> Operation for MultivectorProduct<T> {
 /// y ← α Aᵀ x + β y, where x has an element for each row and y one for each column.
 pub(crate) struct TransposedProduct<T>(PhantomData<T>);
 
-impl<T: Real> Operation for TransposedProduct<T> {
+impl<T: Scalar> Operation for TransposedProduct<T> {
     type Operands<'a, M: Memory> = (&'a Matrix<T, M>, Format, Operands<'a, T, M>);
     type Output<M: Memory> = ();
 
@@ -127,7 +127,7 @@ impl<T: Real> Operation for TransposedProduct<T> {
 }
 
 /// Y ← α A X + β Y on the CPU, in parallel.
-fn multiply_multivector_on_cpu<T: Real>(
+fn multiply_multivector_on_cpu<T: Scalar>(
     matrix: &Matrix<T>,
     format: Format,
     operands: MultivectorOperands<'_, T, HostMemory>,

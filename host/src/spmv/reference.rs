@@ -4,11 +4,10 @@ use super::{MultivectorOperands, Operands};
 use crate::error::Error;
 use crate::format::Matrix;
 use crate::memory::HostMemory;
-use crate::real::Real;
-use crate::verify::Accumulator;
+use crate::real::{ExactSum, Scalar};
 
 /// y ← α A x + β y.
-pub(crate) fn multiply<T: Real>(matrix: &Matrix<T>, operands: Operands<'_, T, HostMemory>) -> Result<(), Error> {
+pub(crate) fn multiply<T: Scalar>(matrix: &Matrix<T>, operands: Operands<'_, T, HostMemory>) -> Result<(), Error> {
     operands.check(matrix.rows(), matrix.columns())?;
     multiply_entries(operands, |add| {
         matrix.for_each_entry(|row, column, value| add(row, column as usize, value));
@@ -17,7 +16,7 @@ pub(crate) fn multiply<T: Real>(matrix: &Matrix<T>, operands: Operands<'_, T, Ho
 }
 
 /// Y ← α A X + β Y for several vectors.
-pub(crate) fn multiply_multivector<T: Real>(
+pub(crate) fn multiply_multivector<T: Scalar>(
     matrix: &Matrix<T>,
     operands: MultivectorOperands<'_, T, HostMemory>,
 ) -> Result<(), Error> {
@@ -35,7 +34,7 @@ pub(crate) fn multiply_multivector<T: Real>(
 }
 
 /// y ← α Aᵀ x + β y.
-pub(crate) fn multiply_transposed<T: Real>(
+pub(crate) fn multiply_transposed<T: Scalar>(
     matrix: &Matrix<T>,
     operands: Operands<'_, T, HostMemory>,
 ) -> Result<(), Error> {
@@ -47,14 +46,14 @@ pub(crate) fn multiply_transposed<T: Real>(
 }
 
 /// y ← α A x + β y for the matrix whose entries `for_each` hands over, as row, column and value.
-fn multiply_entries<T: Real>(
+fn multiply_entries<T: Scalar>(
     operands: Operands<'_, T, HostMemory>,
     for_each: impl FnOnce(&mut dyn FnMut(usize, usize, T)),
 ) {
     let Operands { alpha, x, beta, y } = operands;
-    let mut rows = vec![Accumulator::default(); y.len()];
-    for_each(&mut |row, column, value| rows[row].add_product(value.to_f64(), x[column].to_f64()));
+    let mut rows = vec![T::Sum::default(); y.len()];
+    for_each(&mut |row, column, value| rows[row].add(value, x[column]));
     for (y, row) in y.iter_mut().zip(rows) {
-        *y = T::from_f64(row.combine(alpha.to_f64(), beta.to_f64(), y.to_f64()).value());
+        *y = row.combined(alpha, beta, *y);
     }
 }

@@ -13,7 +13,7 @@ use crate::format::csr::lanes::lanes_for;
 use crate::format::{Coo, Csr, Offsets};
 use crate::memory::{Buffer, Memory, zeros};
 use crate::parallel;
-use crate::real::Real;
+use crate::real::Scalar;
 
 /// The most parts that the entries are cut into for the CPU's threads.
 const MOST_PARTS: usize = 64;
@@ -22,7 +22,7 @@ const MOST_PARTS: usize = 64;
 const COLUMNS_AT_ONCE: usize = 1024;
 
 /// The launches for a matrix in CSR.
-pub(crate) fn csr_launches<T: Real, M: Memory>(
+pub(crate) fn csr_launches<T: Scalar, M: Memory>(
     matrix: &Csr<T, M>,
     vectors: Vectors<T>,
     device: &Device,
@@ -44,7 +44,7 @@ pub(crate) fn csr_launches<T: Real, M: Memory>(
 }
 
 /// The launches for a matrix in COO.
-pub(crate) fn coo_launches<T: Real, M: Memory>(
+pub(crate) fn coo_launches<T: Scalar, M: Memory>(
     matrix: &Coo<T, M>,
     vectors: Vectors<T>,
     device: &Device,
@@ -67,7 +67,7 @@ pub(crate) fn coo_launches<T: Real, M: Memory>(
 ///
 /// # Errors
 /// When memory runs out.
-pub(crate) fn multiply_csr_on_cpu<T: Real>(matrix: &Csr<T>, operands: HostOperands<'_, T>) -> Result<(), Error> {
+pub(crate) fn multiply_csr_on_cpu<T: Scalar>(matrix: &Csr<T>, operands: HostOperands<'_, T>) -> Result<(), Error> {
     let x = operands.x;
     multiply_on_cpu(matrix.nnz(), matrix.columns(), operands, |part, parts| csr_sums(matrix, part, parts, x))
 }
@@ -76,7 +76,7 @@ pub(crate) fn multiply_csr_on_cpu<T: Real>(matrix: &Csr<T>, operands: HostOperan
 ///
 /// # Errors
 /// When memory runs out.
-pub(crate) fn multiply_coo_on_cpu<T: Real>(matrix: &Coo<T>, operands: HostOperands<'_, T>) -> Result<(), Error> {
+pub(crate) fn multiply_coo_on_cpu<T: Scalar>(matrix: &Coo<T>, operands: HostOperands<'_, T>) -> Result<(), Error> {
     let x = operands.x;
     multiply_on_cpu(matrix.nnz(), matrix.columns(), operands, |part, parts| coo_sums(matrix, part, parts, x))
 }
@@ -86,7 +86,7 @@ pub(crate) fn multiply_coo_on_cpu<T: Real>(matrix: &Coo<T>, operands: HostOperan
 /// The entries are cut into parts, which depend on the matrix alone, so the number of threads does not change a bit.
 /// Each part has its own sums, from its first column to its last one; then these are added up, column by column. There
 /// are at most as many sums as entries, or as columns if those are more: O(nnz + columns) memory and work.
-fn multiply_on_cpu<T: Real>(
+fn multiply_on_cpu<T: Scalar>(
     nnz: usize,
     columns: usize,
     operands: HostOperands<'_, T>,
@@ -114,7 +114,7 @@ struct Sums<T> {
     sums: Vec<T>,
 }
 
-impl<T: Real> Sums<T> {
+impl<T: Scalar> Sums<T> {
     /// Zeros for entries in these columns.
     fn for_columns(columns: &[u32]) -> Result<Self, Error> {
         let widen = |(first, last): (u32, u32), &column: &u32| (first.min(column), last.max(column));
@@ -151,7 +151,7 @@ fn entries_of_part(nnz: usize, part: usize, parts: usize) -> Range<usize> {
 }
 
 /// The sums of the rows that begin among the entries of a part.
-fn csr_sums<T: Real>(matrix: &Csr<T>, part: usize, parts: usize, x: &[T]) -> Result<Sums<T>, Error> {
+fn csr_sums<T: Scalar>(matrix: &Csr<T>, part: usize, parts: usize, x: &[T]) -> Result<Sums<T>, Error> {
     let entries = entries_of_part(matrix.nnz(), part, parts);
     let first_row_from = |entry| match matrix.row_offsets() {
         Offsets::Narrow(offsets) => offsets.partition_point(|&offset| (offset as usize) < entry),
@@ -167,7 +167,7 @@ fn csr_sums<T: Real>(matrix: &Csr<T>, part: usize, parts: usize, x: &[T]) -> Res
     Ok(sums)
 }
 
-fn coo_sums<T: Real>(matrix: &Coo<T>, part: usize, parts: usize, x: &[T]) -> Result<Sums<T>, Error> {
+fn coo_sums<T: Scalar>(matrix: &Coo<T>, part: usize, parts: usize, x: &[T]) -> Result<Sums<T>, Error> {
     let entries = entries_of_part(matrix.nnz(), part, parts);
     let columns = &matrix.column_indices()[entries.clone()];
     let rows = &matrix.row_indices()[entries.clone()];

@@ -6,11 +6,11 @@ use cuda_std::{Global, GlobalMut};
 use crate::error::Error;
 use crate::executor::operation::Executor;
 use crate::memory::{Buffer, Memory};
-use crate::real::Real;
+use crate::real::Scalar;
 
 /// What a kernel needs besides its operands: the sums of rows that several warps share, and products that are added up
 /// later. Empty until a product asks for more.
-pub(crate) struct Workspace<T: Real, M: Memory> {
+pub(crate) struct Workspace<T: Scalar, M: Memory> {
     carry_rows: M::Buffer<u32>,
     carry_values: M::Buffer<T>,
     products: M::Buffer<T>,
@@ -19,7 +19,7 @@ pub(crate) struct Workspace<T: Real, M: Memory> {
     pub used: bool,
 }
 
-impl<T: Real, M: Memory> Workspace<T, M> {
+impl<T: Scalar, M: Memory> Workspace<T, M> {
     /// A workspace without room.
     pub fn new<E: Executor<Memory = M>>(executor: &E) -> Result<Self, Error> {
         let (carry_rows, carry_values) = (executor.zeros(0)?, executor.zeros(0)?);
@@ -29,18 +29,18 @@ impl<T: Real, M: Memory> Workspace<T, M> {
 
 /// A workspace, and where it gets more memory from. A product asks for each kind once: asking for more gives back what it
 /// got before.
-pub(crate) struct Room<'a, T: Real, M: Memory> {
+pub(crate) struct Room<'a, T: Scalar, M: Memory> {
     workspace: &'a mut Workspace<T, M>,
     source: &'a dyn Source<T, M>,
 }
 
 /// Where a workspace gets memory from: any executor.
-trait Source<T: Real, M: Memory> {
+trait Source<T: Scalar, M: Memory> {
     fn indices(&self, length: usize) -> Result<M::Buffer<u32>, Error>;
     fn values(&self, length: usize) -> Result<M::Buffer<T>, Error>;
 }
 
-impl<T: Real, E: Executor> Source<T, E::Memory> for E {
+impl<T: Scalar, E: Executor> Source<T, E::Memory> for E {
     fn indices(&self, length: usize) -> Result<<E::Memory as Memory>::Buffer<u32>, Error> {
         self.zeros(length)
     }
@@ -61,7 +61,7 @@ pub(crate) struct Carries<T> {
     pub rows_known: bool,
 }
 
-impl<'a, T: Real, M: Memory> Room<'a, T, M> {
+impl<'a, T: Scalar, M: Memory> Room<'a, T, M> {
     /// Room in this workspace, which grows in the memory of the executor.
     pub fn new<E: Executor<Memory = M>>(workspace: &'a mut Workspace<T, M>, executor: &'a E) -> Self {
         Self { workspace, source: executor }

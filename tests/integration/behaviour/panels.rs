@@ -45,7 +45,7 @@ fn check_product<T: Real, E: Executor>(executor: &E, name: &str, matrix: &Csr<T>
     let (x, mut y) = (executor.upload(x).unwrap(), executor.upload(y).unwrap());
     plan.apply(alpha, &x, beta, &mut y).unwrap();
     let result = verify(&executor.download(&y).unwrap(), &expected, Format::Coo16).unwrap();
-    assert!(result.passed(), "{name}, {panels:?}, {}: {result:?}", T::PRECISION);
+    assert!(result.passed(), "{name}, {panels:?}, {}: {result:?}", T::NAME);
 }
 
 fn check_products<T: Real>() {

@@ -28,7 +28,7 @@ fn check_traffic<T: Real>() {
     for (name, matrix) in matrices::<T>() {
         let analysis = Analysis::with_sampling(&matrix, Sampling::Everything);
         for &format in Format::ALL {
-            let place = format!("{name}, {format}, {}", T::PRECISION);
+            let place = format!("{name}, {format}, {}", T::NAME);
             let traffic = Traffic::new(&analysis, format, &MACHINE);
             assert!(traffic.exact, "{place}");
             assert_eq!(traffic.stored, format.bytes::<_, T>(&matrix), "{place}");

@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::executor::KernelExecutor;
 use crate::format::{Bcsr, BlockSize, Csr, FillLimit, bcsr_bytes_of};
 use crate::memory::Buffer;
-use crate::real::Real;
+use crate::real::Scalar;
 use crate::spmv::Intervals;
 
 /// The same matrix as `matrix`, in BCSR with blocks of `size`. Takes 4 bytes for each row, or 12 for each block row if that
@@ -23,7 +23,7 @@ use crate::spmv::Intervals;
 /// # Errors
 /// When the arrays would be larger than `limit` allows, there are 2^32 blocks or nearly so, memory runs out, or the
 /// device fails.
-pub fn from_csr<T: Real, K: KernelExecutor>(
+pub fn from_csr<T: Scalar, K: KernelExecutor>(
     executor: &K,
     matrix: Csr<T, K::Memory>,
     size: BlockSize,
@@ -80,7 +80,7 @@ fn with_room_for_blocks<T>(grid: Grid, size: BlockSize) -> Grid {
 ///
 /// # Errors
 /// When memory runs out, or the device fails.
-pub fn into_csr<T: Real, K: KernelExecutor>(
+pub fn into_csr<T: Scalar, K: KernelExecutor>(
     executor: &K,
     matrix: Bcsr<T, K::Memory>,
 ) -> Result<Csr<T, K::Memory>, Error> {

@@ -1,7 +1,7 @@
 //! BCSR on the CPU: four blocks side by side, where their words are single values, as those of 3 × 3 blocks are.
 
 use crate::format::{Bcsr, BlockVisitor};
-use crate::real::Real;
+use crate::real::Scalar;
 use crate::spmv::block::{GROUP, add_group, values_per_word};
 use crate::spmv::lanes::{LANES, Lanes};
 use crate::spmv::on_cpu::{RowsVisitor, share_out};
@@ -10,16 +10,16 @@ use crate::spmv::{HostOperands, update};
 /// Block rows that a CPU thread takes at a time.
 const BLOCK_ROWS_AT_ONCE: usize = 256;
 
-pub(crate) fn multiply_on_cpu<T: Real>(matrix: &Bcsr<T>, operands: HostOperands<'_, T>) {
+pub(crate) fn multiply_on_cpu<T: Scalar>(matrix: &Bcsr<T>, operands: HostOperands<'_, T>) {
     matrix.block_size().visit(Multiplication { matrix, operands });
 }
 
-struct Multiplication<'a, T: Real> {
+struct Multiplication<'a, T: Scalar> {
     matrix: &'a Bcsr<T>,
     operands: HostOperands<'a, T>,
 }
 
-impl<T: Real> BlockVisitor for Multiplication<'_, T> {
+impl<T: Scalar> BlockVisitor for Multiplication<'_, T> {
     type Output = ();
 
     fn visit<const SIZE: u32, const R: usize, const C: usize>(self) {
@@ -29,14 +29,14 @@ impl<T: Real> BlockVisitor for Multiplication<'_, T> {
     }
 }
 
-struct Rows<'a, T: Real, const R: usize, const C: usize> {
+struct Rows<'a, T: Scalar, const R: usize, const C: usize> {
     matrix: &'a Bcsr<T>,
     x: &'a [T],
     alpha: T,
     beta: T,
 }
 
-impl<T: Real, const R: usize, const C: usize> RowsVisitor<T> for Rows<'_, T, R, C> {
+impl<T: Scalar, const R: usize, const C: usize> RowsVisitor<T> for Rows<'_, T, R, C> {
     // The loops of other blocks are 10 to 20 % slower with it.
     const USES_AVX2: bool = values_per_word::<T, R, C>() == 1;
 
@@ -55,7 +55,7 @@ impl<T: Real, const R: usize, const C: usize> RowsVisitor<T> for Rows<'_, T, R, 
     }
 }
 
-impl<T: Real, const R: usize, const C: usize> Rows<'_, T, R, C> {
+impl<T: Scalar, const R: usize, const C: usize> Rows<'_, T, R, C> {
     #[inline(always)]
     fn multiply<L: Lanes<T>>(&self, first_row: usize, y: &mut [T]) {
         for (block_row, y) in (first_row / R..).zip(y.chunks_mut(R)) {
@@ -129,7 +129,7 @@ impl<T: Real, const R: usize, const C: usize> Rows<'_, T, R, C> {
 
 /// Elements of x that belong to a block, and zeros behind its end, where there are no entries.
 #[cold]
-fn elements_at_edge<T: Real, const C: usize>(x: &[T], first: usize) -> [T; C] {
+fn elements_at_edge<T: Scalar, const C: usize>(x: &[T], first: usize) -> [T; C] {
     std::array::from_fn(|column| x.get(first + column).copied().unwrap_or(T::ZERO))
 }
 
@@ -137,6 +137,7 @@ fn elements_at_edge<T: Real, const C: usize>(x: &[T], first: usize) -> [T; C] {
 mod tests {
     use super::*;
     use crate::format::{BlockSize, Csr, FillLimit, Offsets};
+    use crate::real::Real;
 
     /// Rows of different numbers of blocks, up to two groups, with blocks that are not full or reach over the edge.
     fn matrix<T: Real>() -> Csr<T> {

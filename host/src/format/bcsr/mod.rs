@@ -19,7 +19,7 @@ use crate::format::rows::collect_rows;
 use crate::format::storage::storage;
 use crate::format::{Csr, FillLimit, Offsets, check_shape};
 use crate::memory::{Buffer, Memory};
-use crate::real::Real;
+use crate::real::Scalar;
 
 pub use by_kernels::{from_csr, into_csr};
 pub(crate) use strategy::Strategy;
@@ -56,7 +56,7 @@ storage! {
     }
 }
 
-impl<T: Real, M: Memory> Bcsr<T, M> {
+impl<T: Scalar, M: Memory> Bcsr<T, M> {
     /// Number of block rows.
     pub fn block_rows(&self) -> usize {
         self.rows.div_ceil(self.block_size.rows())
@@ -69,7 +69,7 @@ impl<T: Real, M: Memory> Bcsr<T, M> {
 }
 
 /// Bytes that the BCSR arrays of `matrix` take with values of `V`. Counts its blocks.
-pub(super) fn bcsr_bytes<T: Real, V>(matrix: &Csr<T>, size: BlockSize) -> u128 {
+pub(super) fn bcsr_bytes<T: Scalar, V>(matrix: &Csr<T>, size: BlockSize) -> u128 {
     let lengths = block_row_lengths(matrix, size);
     bcsr_bytes_of::<V>(size, lengths.len(), total(&lengths))
 }
@@ -83,7 +83,7 @@ fn total(lengths: &[u32]) -> usize {
     lengths.iter().map(|&length| length as usize).sum()
 }
 
-impl<T: Real> Bcsr<T> {
+impl<T: Scalar> Bcsr<T> {
     /// A matrix from its arrays. In parallel, O(stored values).
     ///
     /// # Errors

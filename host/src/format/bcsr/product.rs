@@ -6,7 +6,7 @@ use gpu_kernels::bcsr;
 use crate::device::Device;
 use crate::format::{Bcsr, BlockVisitor};
 use crate::memory::{Buffer, Memory};
-use crate::real::Real;
+use crate::real::Scalar;
 use crate::spmv::Vectors;
 
 /// Lanes for a block row, when block rows have so many blocks in the mean.
@@ -18,19 +18,19 @@ pub(crate) fn lanes_for(blocks: usize, block_rows: usize) -> u32 {
     }
 }
 
-pub(crate) fn bcsr<T: Real, M: Memory>(matrix: &Bcsr<T, M>, vectors: Vectors<T>, device: &Device) -> Launch {
+pub(crate) fn bcsr<T: Scalar, M: Memory>(matrix: &Bcsr<T, M>, vectors: Vectors<T>, device: &Device) -> Launch {
     let lanes = lanes_for(matrix.blocks(), matrix.block_rows());
     let grid = device.uneven_grid(matrix.block_rows() as u64 * u64::from(lanes));
     Launch { grid, call: matrix.block_size().visit(Launcher { matrix, vectors, lanes }) }
 }
 
-struct Launcher<'a, T: Real, M: Memory> {
+struct Launcher<'a, T: Scalar, M: Memory> {
     matrix: &'a Bcsr<T, M>,
     vectors: Vectors<T>,
     lanes: u32,
 }
 
-impl<T: Real, M: Memory> Launcher<'_, T, M> {
+impl<T: Scalar, M: Memory> Launcher<'_, T, M> {
     fn kernel<const SIZE: u32, const LANES: u32>(self) -> Call {
         let Self { matrix, vectors, .. } = self;
         Call::new(bcsr::Bcsr::<T, SIZE, LANES> {
@@ -47,7 +47,7 @@ impl<T: Real, M: Memory> Launcher<'_, T, M> {
     }
 }
 
-impl<T: Real, M: Memory> BlockVisitor for Launcher<'_, T, M> {
+impl<T: Scalar, M: Memory> BlockVisitor for Launcher<'_, T, M> {
     type Output = Call;
 
     fn visit<const SIZE: u32, const R: usize, const C: usize>(self) -> Call {

@@ -12,7 +12,7 @@ use crate::format::storage::ArraySource;
 use crate::format::strategy::{self, HostStorage, Storage};
 use crate::format::{Bcsr, BlockSize, Csr, FillLimit};
 use crate::memory::Memory;
-use crate::real::Real;
+use crate::real::Scalar;
 use crate::spmv::multivector::{self, Tiles};
 use crate::spmv::{HostOperands, Room, Vectors};
 
@@ -21,7 +21,7 @@ use crate::spmv::{HostOperands, Room, Vectors};
 pub(crate) struct Strategy(pub BlockSize);
 
 impl strategy::Strategy for Strategy {
-    type Matrix<T: Real, M: Memory> = Bcsr<T, M>;
+    type Matrix<T: Scalar, M: Memory> = Bcsr<T, M>;
 
     const ALL: &'static [Self] = {
         const SIZES: [Strategy; BlockSize::ALL.len()] = {
@@ -59,15 +59,15 @@ impl strategy::Strategy for Strategy {
         length
     }
 
-    fn bytes<T: Real, V: Real>(self, matrix: &Csr<T>) -> u128 {
+    fn bytes<T: Scalar, V: Scalar>(self, matrix: &Csr<T>) -> u128 {
         bcsr_bytes::<T, V>(matrix, self.0)
     }
 
-    fn convert<T: Real>(self, matrix: Csr<T>, limit: FillLimit) -> Result<Bcsr<T>, Error> {
+    fn convert<T: Scalar>(self, matrix: Csr<T>, limit: FillLimit) -> Result<Bcsr<T>, Error> {
         Bcsr::try_from_csr(&matrix, self.0, limit)
     }
 
-    fn convert_by_kernels<T: Real, K: KernelExecutor>(
+    fn convert_by_kernels<T: Scalar, K: KernelExecutor>(
         self,
         executor: &K,
         matrix: Csr<T, K::Memory>,
@@ -76,11 +76,11 @@ impl strategy::Strategy for Strategy {
         super::by_kernels::from_csr(executor, matrix, self.0, limit)
     }
 
-    fn fits<T: Real, M: Memory>(self, matrix: &Bcsr<T, M>) -> bool {
+    fn fits<T: Scalar, M: Memory>(self, matrix: &Bcsr<T, M>) -> bool {
         matrix.block_size() == self.0
     }
 
-    fn launches<T: Real, M: Memory>(
+    fn launches<T: Scalar, M: Memory>(
         self,
         matrix: &Bcsr<T, M>,
         vectors: Vectors<T>,
@@ -90,11 +90,11 @@ impl strategy::Strategy for Strategy {
         Ok(vec![product::bcsr(matrix, vectors, device)])
     }
 
-    fn multiply_on_cpu<T: Real>(self, matrix: &Bcsr<T>, operands: HostOperands<'_, T>) {
+    fn multiply_on_cpu<T: Scalar>(self, matrix: &Bcsr<T>, operands: HostOperands<'_, T>) {
         cpu::multiply_on_cpu(matrix, operands);
     }
 
-    fn multivector_launches<T: Real, M: Memory>(
+    fn multivector_launches<T: Scalar, M: Memory>(
         self,
         matrix: &Bcsr<T, M>,
         tiles: &Tiles<T>,
@@ -104,7 +104,7 @@ impl strategy::Strategy for Strategy {
         Ok(multivector::bcsr_launches(matrix, tiles, device))
     }
 
-    fn multiply_rows_on_cpu<T: Real>(
+    fn multiply_rows_on_cpu<T: Scalar>(
         self,
         matrix: &Bcsr<T>,
         vectors: usize,
@@ -115,7 +115,7 @@ impl strategy::Strategy for Strategy {
     }
 }
 
-impl<T: Real, M: Memory> Storage<T, M> for Bcsr<T, M> {
+impl<T: Scalar, M: Memory> Storage<T, M> for Bcsr<T, M> {
     const CONTAINER_NAME: &'static str = "BCSR";
 
     fn bytes_moved(&self) -> u128 {
@@ -127,7 +127,7 @@ impl<T: Real, M: Memory> Storage<T, M> for Bcsr<T, M> {
     }
 }
 
-impl<T: Real> HostStorage<T> for Bcsr<T> {
+impl<T: Scalar> HostStorage<T> for Bcsr<T> {
     fn for_each_entry(&self, visit: &mut dyn FnMut(usize, u32, T)) {
         for row in 0..self.rows() {
             self.row(row).for_each(|(column, value)| visit(row, column, value));

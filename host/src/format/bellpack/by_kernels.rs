@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::executor::KernelExecutor;
 use crate::format::{Bellpack, BlockSize, Csr, FillLimit, PartitionRows, TOTAL_WIDTH, bellpack_bytes_of};
 use crate::memory::Buffer;
-use crate::real::Real;
+use crate::real::Scalar;
 
 /// The same matrix as `matrix`, in BELLPACK with blocks of `size`. Takes 4 bytes for each block and 24 for each block row;
 /// where a row has more than 1024 entries, half a byte for each entry; and, where rows are not sorted, a second copy of the
@@ -21,7 +21,7 @@ use crate::real::Real;
 /// # Errors
 /// When the arrays would be larger than `limit` allows, the partitions together are 2^32 blocks wide or nearly so,
 /// memory runs out, or the device fails.
-pub fn from_csr<T: Real, K: KernelExecutor>(
+pub fn from_csr<T: Scalar, K: KernelExecutor>(
     executor: &K,
     matrix: Csr<T, K::Memory>,
     size: BlockSize,
@@ -114,7 +114,7 @@ fn widths<K: KernelExecutor>(
 ///
 /// # Errors
 /// When memory runs out, or the device fails.
-pub fn into_csr<T: Real, K: KernelExecutor>(
+pub fn into_csr<T: Scalar, K: KernelExecutor>(
     executor: &K,
     matrix: Bellpack<T, K::Memory>,
 ) -> Result<Csr<T, K::Memory>, Error> {

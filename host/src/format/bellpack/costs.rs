@@ -3,13 +3,13 @@
 use super::strategy::Strategy;
 use super::{PartitionRows, bellpack_bytes_of};
 use crate::format::bcsr::bcsr_bytes_of;
-use crate::real::Real;
+use crate::real::Scalar;
 use crate::select::analysis::Analysis;
 use crate::select::costs::{Costs, Shape, Stored, apart, block_sectors, blocks, scattered};
 use crate::select::machine::Machine;
 
 impl Costs for Strategy {
-    fn stored<V: Real>(self, analysis: &Analysis) -> Stored {
+    fn stored<V: Scalar>(self, analysis: &Analysis) -> Stored {
         let Self(size) = self;
         let (_, exact) = blocks(analysis, size);
         let [block_rows, partition] = [analysis.rows.div_ceil(size.rows()), PartitionRows::default().get()];
@@ -20,11 +20,11 @@ impl Costs for Strategy {
         Stored { stored, read, exact }
     }
 
-    fn sectors<V: Real>(self, analysis: &Analysis) -> f64 {
+    fn sectors<V: Scalar>(self, analysis: &Analysis) -> f64 {
         block_sectors::<V>(analysis, self.0, |sectors| apart(analysis, sectors))
     }
 
-    fn shape<V: Real>(self, analysis: &Analysis, _machine: &Machine) -> Shape {
+    fn shape<V: Scalar>(self, analysis: &Analysis, _machine: &Machine) -> Shape {
         let Self(size) = self;
         Shape { scattered: scattered(analysis, size.rows()), ..Shape::of_blocks(analysis, size, 1) }
     }

@@ -16,7 +16,7 @@ use crate::format::check::{check_offsets, check_permutation, count_parts};
 use crate::format::rows::collect_rows;
 use crate::format::storage::{same_bits, storage};
 use crate::format::{Csr, FillLimit, Offsets, check_shape};
-use crate::real::Real;
+use crate::real::Scalar;
 
 pub use by_kernels::{from_csr, into_csr};
 pub(crate) use strategy::Strategy;
@@ -96,7 +96,7 @@ storage! {
 }
 
 /// Bytes that the BELLPACK arrays of `matrix` take with values of `V` and the default partitions. Counts its blocks.
-pub(super) fn bellpack_bytes<T: Real, V>(matrix: &Csr<T>, size: BlockSize) -> u128 {
+pub(super) fn bellpack_bytes<T: Scalar, V>(matrix: &Csr<T>, size: BlockSize) -> u128 {
     let mut lengths = block_row_lengths(matrix, size);
     lengths.par_sort_unstable_by(|a, b| b.cmp(a));
     let partition_rows = PartitionRows::default().get();
@@ -114,7 +114,7 @@ fn padded_blocks(lengths: &[u32], partition_rows: usize) -> u128 {
     lengths.chunks(partition_rows).map(|lengths| u128::from(lengths[0]) * lengths.len() as u128).sum()
 }
 
-impl<T: Real> Bellpack<T> {
+impl<T: Scalar> Bellpack<T> {
     /// A matrix from its arrays. In parallel, O(stored values).
     ///
     /// # Errors

@@ -8,11 +8,11 @@ use crate::device::Device;
 use crate::format::{Bellpack, BlockSize, BlockVisitor};
 use crate::memory::{Buffer, Memory};
 use crate::parallel;
-use crate::real::Real;
+use crate::real::Scalar;
 use crate::spmv::block::{GROUP, add_group, values_per_word};
 use crate::spmv::{HostOperands, Vectors, update};
 
-pub(crate) fn bellpack<T: Real, M: Memory>(matrix: &Bellpack<T, M>, vectors: Vectors<T>, device: &Device) -> Launch {
+pub(crate) fn bellpack<T: Scalar, M: Memory>(matrix: &Bellpack<T, M>, vectors: Vectors<T>, device: &Device) -> Launch {
     let grid = device.uneven_grid(matrix.block_rows().len() as u64);
     Launch { grid, call: matrix.block_size().visit(Launcher { matrix, vectors }) }
 }
@@ -22,12 +22,12 @@ pub(crate) fn entry(size: BlockSize, value_bytes: usize) -> String {
     format!("bellpack_f{}_{}{}", 8 * value_bytes, size.rows(), size.columns())
 }
 
-struct Launcher<'a, T: Real, M: Memory> {
+struct Launcher<'a, T: Scalar, M: Memory> {
     matrix: &'a Bellpack<T, M>,
     vectors: Vectors<T>,
 }
 
-impl<T: Real, M: Memory> BlockVisitor for Launcher<'_, T, M> {
+impl<T: Scalar, M: Memory> BlockVisitor for Launcher<'_, T, M> {
     type Output = Call;
 
     fn visit<const SIZE: u32, const R: usize, const C: usize>(self) -> Call {
@@ -48,16 +48,16 @@ impl<T: Real, M: Memory> BlockVisitor for Launcher<'_, T, M> {
     }
 }
 
-pub(crate) fn multiply_on_cpu<T: Real>(matrix: &Bellpack<T>, operands: HostOperands<'_, T>) {
+pub(crate) fn multiply_on_cpu<T: Scalar>(matrix: &Bellpack<T>, operands: HostOperands<'_, T>) {
     matrix.block_size().visit(Multiplication { matrix, operands });
 }
 
-struct Multiplication<'a, T: Real> {
+struct Multiplication<'a, T: Scalar> {
     matrix: &'a Bellpack<T>,
     operands: HostOperands<'a, T>,
 }
 
-impl<T: Real> BlockVisitor for Multiplication<'_, T> {
+impl<T: Scalar> BlockVisitor for Multiplication<'_, T> {
     type Output = ();
 
     fn visit<const SIZE: u32, const R: usize, const C: usize>(self) {
@@ -101,6 +101,7 @@ mod tests {
     use super::*;
     use crate::executor::{Emulated, Executor};
     use crate::format::{Csr, FillLimit, PartitionRows};
+    use crate::real::Real;
 
     fn check<T: Real>() {
         let matrix = Csr::<T>::try_from_triplets(1, 1, &[0], &[0], &[T::ONE]).unwrap();

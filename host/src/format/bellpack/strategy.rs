@@ -12,7 +12,7 @@ use crate::format::storage::ArraySource;
 use crate::format::strategy::{self, HostStorage, Storage};
 use crate::format::{Bellpack, BlockSize, Csr, FillLimit};
 use crate::memory::{Buffer, Memory};
-use crate::real::Real;
+use crate::real::Scalar;
 use crate::spmv::{HostOperands, Room, Vectors};
 
 /// BELLPACK: one thread a block row.
@@ -20,7 +20,7 @@ use crate::spmv::{HostOperands, Room, Vectors};
 pub(crate) struct Strategy(pub BlockSize);
 
 impl strategy::Strategy for Strategy {
-    type Matrix<T: Real, M: Memory> = Bellpack<T, M>;
+    type Matrix<T: Scalar, M: Memory> = Bellpack<T, M>;
 
     const ALL: &'static [Self] = {
         const SIZES: [Strategy; BlockSize::ALL.len()] = {
@@ -54,15 +54,15 @@ impl strategy::Strategy for Strategy {
         length
     }
 
-    fn bytes<T: Real, V: Real>(self, matrix: &Csr<T>) -> u128 {
+    fn bytes<T: Scalar, V: Scalar>(self, matrix: &Csr<T>) -> u128 {
         bellpack_bytes::<T, V>(matrix, self.0)
     }
 
-    fn convert<T: Real>(self, matrix: Csr<T>, limit: FillLimit) -> Result<Bellpack<T>, Error> {
+    fn convert<T: Scalar>(self, matrix: Csr<T>, limit: FillLimit) -> Result<Bellpack<T>, Error> {
         Bellpack::try_from_csr(&matrix, self.0, PartitionRows::default(), limit)
     }
 
-    fn convert_by_kernels<T: Real, K: KernelExecutor>(
+    fn convert_by_kernels<T: Scalar, K: KernelExecutor>(
         self,
         executor: &K,
         matrix: Csr<T, K::Memory>,
@@ -71,15 +71,15 @@ impl strategy::Strategy for Strategy {
         super::by_kernels::from_csr(executor, matrix, self.0, PartitionRows::default(), limit)
     }
 
-    fn fits<T: Real, M: Memory>(self, matrix: &Bellpack<T, M>) -> bool {
+    fn fits<T: Scalar, M: Memory>(self, matrix: &Bellpack<T, M>) -> bool {
         matrix.block_size() == self.0
     }
 
-    fn is_chosen_for<T: Real>(self, matrix: &Bellpack<T>) -> bool {
+    fn is_chosen_for<T: Scalar>(self, matrix: &Bellpack<T>) -> bool {
         matrix.block_size() == self.0 && matrix.partition_rows() == PartitionRows::default().get()
     }
 
-    fn launches<T: Real, M: Memory>(
+    fn launches<T: Scalar, M: Memory>(
         self,
         matrix: &Bellpack<T, M>,
         vectors: Vectors<T>,
@@ -89,12 +89,12 @@ impl strategy::Strategy for Strategy {
         Ok(vec![product::bellpack(matrix, vectors, device)])
     }
 
-    fn multiply_on_cpu<T: Real>(self, matrix: &Bellpack<T>, operands: HostOperands<'_, T>) {
+    fn multiply_on_cpu<T: Scalar>(self, matrix: &Bellpack<T>, operands: HostOperands<'_, T>) {
         product::multiply_on_cpu(matrix, operands);
     }
 }
 
-impl<T: Real, M: Memory> Storage<T, M> for Bellpack<T, M> {
+impl<T: Scalar, M: Memory> Storage<T, M> for Bellpack<T, M> {
     const CONTAINER_NAME: &'static str = "BELLPACK";
 
     fn bytes_moved(&self) -> u128 {
@@ -108,7 +108,7 @@ impl<T: Real, M: Memory> Storage<T, M> for Bellpack<T, M> {
     }
 }
 
-impl<T: Real> HostStorage<T> for Bellpack<T> {
+impl<T: Scalar> HostStorage<T> for Bellpack<T> {
     fn for_each_entry(&self, visit: &mut dyn FnMut(usize, u32, T)) {
         self.for_each_entry(visit);
     }

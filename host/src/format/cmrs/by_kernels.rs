@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::executor::KernelExecutor;
 use crate::format::{Cmrs, Csr, Offsets, StripHeight, StripOrder, check_columns, check_height};
 use crate::memory::{Buffer, Element};
-use crate::real::Real;
+use crate::real::Scalar;
 use crate::spmv::Intervals;
 
 /// The same matrix as `matrix`, in CMRS. In the order by row, columns and values are taken over and nothing is
@@ -20,7 +20,7 @@ use crate::spmv::Intervals;
 ///
 /// # Errors
 /// When there are more than 2^28 columns ([`MOST_COLUMNS`]), memory runs out, or the device fails.
-pub fn from_csr<T: Real, K: KernelExecutor>(
+pub fn from_csr<T: Scalar, K: KernelExecutor>(
     executor: &K,
     matrix: Csr<T, K::Memory>,
     height: StripHeight,
@@ -34,7 +34,7 @@ pub fn from_csr<T: Real, K: KernelExecutor>(
 ///
 /// # Errors
 /// When the height is another, and as above.
-pub fn with_height<T: Real, K: KernelExecutor>(
+pub fn with_height<T: Scalar, K: KernelExecutor>(
     executor: &K,
     matrix: Csr<T, K::Memory>,
     height: usize,
@@ -55,7 +55,7 @@ pub fn with_height<T: Real, K: KernelExecutor>(
 }
 
 /// The same matrix with words in place of its columns.
-fn by_row<T: Real, K: KernelExecutor>(
+fn by_row<T: Scalar, K: KernelExecutor>(
     executor: &K,
     mut matrix: Csr<T, K::Memory>,
     height: usize,
@@ -77,7 +77,7 @@ fn by_row<T: Real, K: KernelExecutor>(
 }
 
 /// The same matrix, whose rows are sorted, with words in place of its columns and each strip ordered by column.
-fn by_column<T: Real, K: KernelExecutor>(
+fn by_column<T: Scalar, K: KernelExecutor>(
     executor: &K,
     matrix: Csr<T, K::Memory>,
     height: usize,
@@ -132,7 +132,7 @@ fn begins_of_strips<K: KernelExecutor, P: Offset + Element>(
 ///
 /// # Errors
 /// When memory runs out, or the device fails.
-pub fn into_csr<T: Real, K: KernelExecutor>(
+pub fn into_csr<T: Scalar, K: KernelExecutor>(
     executor: &K,
     matrix: Cmrs<T, K::Memory>,
 ) -> Result<Csr<T, K::Memory>, Error> {
@@ -154,7 +154,7 @@ pub fn into_csr<T: Real, K: KernelExecutor>(
 /// Row offsets, columns and values in CSR.
 type Arrays<K, T, O> = (Array<K, O>, Array<K, u32>, Array<K, T>);
 
-fn row_by_row<T: Real, K: KernelExecutor, O: Offset + Element>(
+fn row_by_row<T: Scalar, K: KernelExecutor, O: Offset + Element>(
     executor: &K,
     matrix: &Cmrs<T, K::Memory>,
     strip_offsets: &Array<K, O>,

@@ -4,22 +4,22 @@ use gpu_kernels::cmrs::MOST_COLUMNS;
 
 use super::cmrs_bytes;
 use super::strategy::Strategy;
-use crate::real::Real;
+use crate::real::Scalar;
 use crate::select::analysis::Analysis;
 use crate::select::costs::{Costs, Exclusion, Shape, Stored, WARP_LANES, flat_sectors};
 use crate::select::lengths::HEIGHTS;
 use crate::select::machine::Machine;
 
 impl Costs for Strategy {
-    fn stored<V: Real>(self, analysis: &Analysis) -> Stored {
+    fn stored<V: Scalar>(self, analysis: &Analysis) -> Stored {
         Stored::all(cmrs_bytes::<V>(analysis.rows, analysis.nnz, self.height::<V>(analysis)))
     }
 
-    fn sectors<V: Real>(self, analysis: &Analysis) -> f64 {
+    fn sectors<V: Scalar>(self, analysis: &Analysis) -> f64 {
         flat_sectors(analysis)
     }
 
-    fn shape<V: Real>(self, analysis: &Analysis, _machine: &Machine) -> Shape {
+    fn shape<V: Scalar>(self, analysis: &Analysis, _machine: &Machine) -> Shape {
         let height = self.height::<V>(analysis);
         let strips = analysis.rows.div_ceil(height).max(1) as f64;
         Shape::of_strips(analysis, strips, strip_steps(analysis, height), WARP_LANES)
@@ -33,14 +33,14 @@ impl Costs for Strategy {
         "cmrs"
     }
 
-    fn exclusion<V: Real>(self, analysis: &Analysis, _machine: &Machine) -> Option<Exclusion> {
+    fn exclusion<V: Scalar>(self, analysis: &Analysis, _machine: &Machine) -> Option<Exclusion> {
         (analysis.columns >= MOST_COLUMNS as usize).then_some(Exclusion::TooLarge)
     }
 }
 
 impl Strategy {
     /// Rows of a strip.
-    fn height<V: Real>(self, analysis: &Analysis) -> usize {
+    fn height<V: Scalar>(self, analysis: &Analysis) -> usize {
         self.0.rows::<V>(analysis.rows, analysis.nnz)
     }
 }

@@ -14,7 +14,7 @@ use crate::format::check::count_parts;
 use crate::format::storage::storage;
 use crate::format::{Csr, Offsets, check_shape, parallel_rows};
 use crate::parallel;
-use crate::real::Real;
+use crate::real::Scalar;
 use model::overhead;
 
 pub use by_kernels::{from_csr, into_csr, with_height};
@@ -139,7 +139,7 @@ pub(crate) fn check_height(height: usize) -> Result<(), Error> {
     Ok(())
 }
 
-impl<T: Real> Cmrs<T> {
+impl<T: Scalar> Cmrs<T> {
     /// A matrix from its arrays. In parallel, O(rows + nnz).
     ///
     /// # Errors
@@ -276,7 +276,7 @@ fn rows_at_once(height: usize) -> usize {
 }
 
 /// Sorts the entries of a strip by column and row; those of one place keep their order.
-fn sort_words<T: Real>(words: &mut [u32], values: &mut [T], scratch: &mut Vec<(u32, T)>) {
+fn sort_words<T: Scalar>(words: &mut [u32], values: &mut [T], scratch: &mut Vec<(u32, T)>) {
     if words.is_sorted() {
         return;
     }

@@ -10,7 +10,7 @@ use crate::device::Device;
 use crate::format::{Cmrs, Offsets};
 use crate::memory::{Buffer, Memory};
 use crate::parallel;
-use crate::real::Real;
+use crate::real::Scalar;
 use crate::spmv::{HostOperands, Vectors, update};
 
 pub(crate) const WARP_LANES: usize = 32;
@@ -30,8 +30,8 @@ pub(crate) fn grid(device: &Device, strips: usize, bytes_per_warp: usize) -> Gri
     Grid { shared_bytes: (warps * bytes_per_warp) as u32, ..grid }
 }
 
-pub(crate) fn cmrs<T: Real, M: Memory>(matrix: &Cmrs<T, M>, vectors: Vectors<T>, device: &Device) -> Launch {
-    fn with_lanes<T: Real, O: Offset, M: Memory, const LANES: u32>(
+pub(crate) fn cmrs<T: Scalar, M: Memory>(matrix: &Cmrs<T, M>, vectors: Vectors<T>, device: &Device) -> Launch {
+    fn with_lanes<T: Scalar, O: Offset, M: Memory, const LANES: u32>(
         strip_offsets: Global<O>,
         matrix: &Cmrs<T, M>,
         vectors: Vectors<T>,
@@ -50,7 +50,7 @@ pub(crate) fn cmrs<T: Real, M: Memory>(matrix: &Cmrs<T, M>, vectors: Vectors<T>,
             y: vectors.y,
         })
     }
-    fn kernel<T: Real, O: Offset, M: Memory>(
+    fn kernel<T: Scalar, O: Offset, M: Memory>(
         strip_offsets: Global<O>,
         matrix: &Cmrs<T, M>,
         vectors: Vectors<T>,
@@ -71,7 +71,7 @@ pub(crate) fn cmrs<T: Real, M: Memory>(matrix: &Cmrs<T, M>, vectors: Vectors<T>,
     Launch { grid, call }
 }
 
-pub(crate) fn multiply_on_cpu<T: Real>(matrix: &Cmrs<T>, operands: HostOperands<'_, T>) {
+pub(crate) fn multiply_on_cpu<T: Scalar>(matrix: &Cmrs<T>, operands: HostOperands<'_, T>) {
     let HostOperands { alpha, x, beta, y } = operands;
     parallel::chunks_mut(y, matrix.height(), STRIPS_AT_ONCE, &|(strip, y)| {
         let range = matrix.strip_offsets().get(strip)..matrix.strip_offsets().get(strip + 1);

@@ -11,7 +11,7 @@ use crate::format::storage::ArraySource;
 use crate::format::strategy::{self, HostStorage, Storage};
 use crate::format::{Cmrs, Csr, FillLimit};
 use crate::memory::Memory;
-use crate::real::Real;
+use crate::real::Scalar;
 use crate::spmv::{HostOperands, Room, Vectors};
 
 /// CMRS: one warp a strip of rows.
@@ -19,7 +19,7 @@ use crate::spmv::{HostOperands, Room, Vectors};
 pub(crate) struct Strategy(pub StripHeight);
 
 impl strategy::Strategy for Strategy {
-    type Matrix<T: Real, M: Memory> = Cmrs<T, M>;
+    type Matrix<T: Scalar, M: Memory> = Cmrs<T, M>;
 
     const ALL: &'static [Self] = &[
         Self(StripHeight::Automatic),
@@ -63,16 +63,16 @@ impl strategy::Strategy for Strategy {
         length
     }
 
-    fn bytes<T: Real, V: Real>(self, matrix: &Csr<T>) -> u128 {
+    fn bytes<T: Scalar, V: Scalar>(self, matrix: &Csr<T>) -> u128 {
         let height = self.0.rows::<V>(matrix.rows(), matrix.nnz());
         cmrs_bytes::<V>(matrix.rows(), matrix.nnz(), height)
     }
 
-    fn convert<T: Real>(self, matrix: Csr<T>, _: FillLimit) -> Result<Cmrs<T>, Error> {
+    fn convert<T: Scalar>(self, matrix: Csr<T>, _: FillLimit) -> Result<Cmrs<T>, Error> {
         Cmrs::try_from_csr(matrix, self.0, StripOrder::default())
     }
 
-    fn convert_by_kernels<T: Real, K: KernelExecutor>(
+    fn convert_by_kernels<T: Scalar, K: KernelExecutor>(
         self,
         executor: &K,
         matrix: Csr<T, K::Memory>,
@@ -81,11 +81,11 @@ impl strategy::Strategy for Strategy {
         super::by_kernels::from_csr(executor, matrix, self.0, StripOrder::default())
     }
 
-    fn is_chosen_for<T: Real>(self, matrix: &Cmrs<T>) -> bool {
+    fn is_chosen_for<T: Scalar>(self, matrix: &Cmrs<T>) -> bool {
         matrix.height() == self.0.rows::<T>(matrix.rows(), matrix.nnz())
     }
 
-    fn launches<T: Real, M: Memory>(
+    fn launches<T: Scalar, M: Memory>(
         self,
         matrix: &Cmrs<T, M>,
         vectors: Vectors<T>,
@@ -95,12 +95,12 @@ impl strategy::Strategy for Strategy {
         Ok(vec![product::cmrs(matrix, vectors, device)])
     }
 
-    fn multiply_on_cpu<T: Real>(self, matrix: &Cmrs<T>, operands: HostOperands<'_, T>) {
+    fn multiply_on_cpu<T: Scalar>(self, matrix: &Cmrs<T>, operands: HostOperands<'_, T>) {
         product::multiply_on_cpu(matrix, operands);
     }
 }
 
-impl<T: Real, M: Memory> Storage<T, M> for Cmrs<T, M> {
+impl<T: Scalar, M: Memory> Storage<T, M> for Cmrs<T, M> {
     const CONTAINER_NAME: &'static str = "CMRS";
 
     fn offset_width(&self) -> usize {
@@ -116,7 +116,7 @@ impl<T: Real, M: Memory> Storage<T, M> for Cmrs<T, M> {
     }
 }
 
-impl<T: Real> HostStorage<T> for Cmrs<T> {
+impl<T: Scalar> HostStorage<T> for Cmrs<T> {
     fn for_each_entry(&self, visit: &mut dyn FnMut(usize, u32, T)) {
         self.for_each_entry(visit);
     }

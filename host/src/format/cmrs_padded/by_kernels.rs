@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::executor::KernelExecutor;
 use crate::format::{CmrsPadded, Csr, FillLimit, check_columns, padded_bytes_of_places};
 use crate::memory::Buffer;
-use crate::real::Real;
+use crate::real::Scalar;
 use crate::spmv::Intervals;
 
 /// Entries that a warp takes in one step.
@@ -20,7 +20,7 @@ const STEP: u32 = 32;
 /// # Errors
 /// When there are 2^28 columns or more; when the arrays would be larger than `limit` allows, before they are
 /// allocated; when memory runs out, or the device fails.
-pub fn from_csr<T: Real, K: KernelExecutor>(
+pub fn from_csr<T: Scalar, K: KernelExecutor>(
     executor: &K,
     matrix: &Csr<T, K::Memory>,
     limit: FillLimit,
@@ -73,7 +73,7 @@ pub fn from_csr<T: Real, K: KernelExecutor>(
 ///
 /// # Errors
 /// When memory runs out, or the device fails.
-pub fn into_csr<T: Real, K: KernelExecutor>(
+pub fn into_csr<T: Scalar, K: KernelExecutor>(
     executor: &K,
     matrix: CmrsPadded<T, K::Memory>,
 ) -> Result<Csr<T, K::Memory>, Error> {

@@ -4,7 +4,7 @@ use gpu_kernels::cmrs::{BUFFERS, MOST_COLUMNS, PADDED_HEIGHT};
 
 use super::padded_bytes_of_places;
 use super::strategy::Strategy;
-use crate::real::Real;
+use crate::real::Scalar;
 use crate::select::analysis::Analysis;
 use crate::select::costs::{Costs, Exclusion, Shape, Stored, flat_sectors};
 use crate::select::machine::Machine;
@@ -13,21 +13,21 @@ use crate::select::machine::Machine;
 const STEP_PLACES: u128 = 32;
 
 impl Costs for Strategy {
-    fn stored<V: Real>(self, analysis: &Analysis) -> Stored {
+    fn stored<V: Scalar>(self, analysis: &Analysis) -> Stored {
         Stored::all(padded_bytes_of_places::<V>(analysis.rows, analysis.sums.padded_steps as u128 * STEP_PLACES))
     }
 
-    fn sectors<V: Real>(self, analysis: &Analysis) -> f64 {
+    fn sectors<V: Scalar>(self, analysis: &Analysis) -> f64 {
         flat_sectors(analysis)
     }
 
-    fn shape<V: Real>(self, analysis: &Analysis, _machine: &Machine) -> Shape {
+    fn shape<V: Scalar>(self, analysis: &Analysis, _machine: &Machine) -> Shape {
         let strips = (analysis.rows as f64 / f64::from(PADDED_HEIGHT)).ceil().max(1.0);
         // A step has so many entries of a row.
         Shape::of_strips(analysis, strips, analysis.sums.padded_steps, f64::from(BUFFERS))
     }
 
-    fn exclusion<V: Real>(self, analysis: &Analysis, _machine: &Machine) -> Option<Exclusion> {
+    fn exclusion<V: Scalar>(self, analysis: &Analysis, _machine: &Machine) -> Option<Exclusion> {
         (analysis.columns >= MOST_COLUMNS as usize).then_some(Exclusion::TooLarge)
     }
 }

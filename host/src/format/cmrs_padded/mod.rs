@@ -15,7 +15,7 @@ use crate::format::check::count_parts;
 use crate::format::cmrs::{check_columns, count_rows, fits, misplaced};
 use crate::format::storage::{same_bits, storage};
 use crate::format::{Csr, FillLimit, Offsets, check_shape, parallel_rows};
-use crate::real::Real;
+use crate::real::Scalar;
 
 pub use by_kernels::{from_csr, into_csr};
 pub(crate) use strategy::Strategy;
@@ -62,7 +62,7 @@ pub(crate) fn padded_bytes_of_places<T>(rows: usize, places: u128) -> u128 {
 }
 
 /// Bytes that the padded CMRS arrays of `matrix` take with values of `V`. Cannot overflow; O(rows).
-pub(super) fn padded_bytes<T: Real, V>(matrix: &Csr<T>) -> u128 {
+pub(super) fn padded_bytes<T: Scalar, V>(matrix: &Csr<T>) -> u128 {
     let strips = 0..matrix.rows().div_ceil(HEIGHT);
     padded_bytes_of_places::<V>(matrix.rows(), strips.map(|strip| (STEP * steps(matrix, strip)) as u128).sum())
 }
@@ -73,7 +73,7 @@ fn rows_of(strip: usize, rows: usize) -> Range<usize> {
 }
 
 /// Steps of a strip: enough for all its entries, and for those of its longest row.
-fn steps<T: Real>(matrix: &Csr<T>, strip: usize) -> usize {
+fn steps<T: Scalar>(matrix: &Csr<T>, strip: usize) -> usize {
     let rows = rows_of(strip, matrix.rows());
     let entries = matrix.row_offsets().get(rows.end) - matrix.row_offsets().get(rows.start);
     let longest = rows.map(|row| matrix.range(row).len()).max().unwrap_or(0);
@@ -95,7 +95,7 @@ fn places(steps: usize) -> impl Iterator<Item = usize> {
     })
 }
 
-impl<T: Real> CmrsPadded<T> {
+impl<T: Scalar> CmrsPadded<T> {
     /// A matrix from its arrays. In parallel, O(rows + places).
     ///
     /// # Errors

@@ -10,11 +10,11 @@ use crate::format::cmrs::product::{STRIPS_AT_ONCE, grid};
 use crate::format::{CmrsPadded, Offsets};
 use crate::memory::{Buffer, Memory};
 use crate::parallel;
-use crate::real::Real;
+use crate::real::Scalar;
 use crate::spmv::{HostOperands, Vectors, update};
 
-pub(crate) fn padded<T: Real, M: Memory>(matrix: &CmrsPadded<T, M>, vectors: Vectors<T>, device: &Device) -> Launch {
-    fn kernel<T: Real, O: Offset, M: Memory>(
+pub(crate) fn padded<T: Scalar, M: Memory>(matrix: &CmrsPadded<T, M>, vectors: Vectors<T>, device: &Device) -> Launch {
+    fn kernel<T: Scalar, O: Offset, M: Memory>(
         strip_offsets: Global<O>,
         matrix: &CmrsPadded<T, M>,
         vectors: Vectors<T>,
@@ -44,7 +44,7 @@ pub(crate) fn longest_padded_chain(length: usize) -> usize {
     (length.div_ceil(BUFFERS as usize) + 4).min(length)
 }
 
-pub(crate) fn multiply_padded_on_cpu<T: Real>(matrix: &CmrsPadded<T>, operands: HostOperands<'_, T>) {
+pub(crate) fn multiply_padded_on_cpu<T: Scalar>(matrix: &CmrsPadded<T>, operands: HostOperands<'_, T>) {
     let HostOperands { alpha, x, beta, y } = operands;
     parallel::chunks_mut(y, PADDED_HEIGHT as usize, STRIPS_AT_ONCE, &|(strip, y)| {
         let range = matrix.strip_offsets().get(strip)..matrix.strip_offsets().get(strip + 1);

@@ -11,7 +11,7 @@ use crate::format::storage::ArraySource;
 use crate::format::strategy::{self, HostStorage, Storage};
 use crate::format::{CmrsPadded, Csr, FillLimit};
 use crate::memory::Memory;
-use crate::real::Real;
+use crate::real::Scalar;
 use crate::spmv::{HostOperands, Room, Vectors};
 
 /// Padded CMRS: one warp a strip of rows.
@@ -19,7 +19,7 @@ use crate::spmv::{HostOperands, Room, Vectors};
 pub(crate) struct Strategy;
 
 impl strategy::Strategy for Strategy {
-    type Matrix<T: Real, M: Memory> = CmrsPadded<T, M>;
+    type Matrix<T: Scalar, M: Memory> = CmrsPadded<T, M>;
 
     const ALL: &'static [Self] = &[Self];
 
@@ -37,15 +37,15 @@ impl strategy::Strategy for Strategy {
         product::longest_padded_chain(length)
     }
 
-    fn bytes<T: Real, V: Real>(self, matrix: &Csr<T>) -> u128 {
+    fn bytes<T: Scalar, V: Scalar>(self, matrix: &Csr<T>) -> u128 {
         padded_bytes::<T, V>(matrix)
     }
 
-    fn convert<T: Real>(self, matrix: Csr<T>, limit: FillLimit) -> Result<CmrsPadded<T>, Error> {
+    fn convert<T: Scalar>(self, matrix: Csr<T>, limit: FillLimit) -> Result<CmrsPadded<T>, Error> {
         CmrsPadded::try_from_csr(&matrix, limit)
     }
 
-    fn convert_by_kernels<T: Real, K: KernelExecutor>(
+    fn convert_by_kernels<T: Scalar, K: KernelExecutor>(
         self,
         executor: &K,
         matrix: Csr<T, K::Memory>,
@@ -54,7 +54,7 @@ impl strategy::Strategy for Strategy {
         super::by_kernels::from_csr(executor, &matrix, limit)
     }
 
-    fn launches<T: Real, M: Memory>(
+    fn launches<T: Scalar, M: Memory>(
         self,
         matrix: &CmrsPadded<T, M>,
         vectors: Vectors<T>,
@@ -64,12 +64,12 @@ impl strategy::Strategy for Strategy {
         Ok(vec![product::padded(matrix, vectors, device)])
     }
 
-    fn multiply_on_cpu<T: Real>(self, matrix: &CmrsPadded<T>, operands: HostOperands<'_, T>) {
+    fn multiply_on_cpu<T: Scalar>(self, matrix: &CmrsPadded<T>, operands: HostOperands<'_, T>) {
         product::multiply_padded_on_cpu(matrix, operands);
     }
 }
 
-impl<T: Real, M: Memory> Storage<T, M> for CmrsPadded<T, M> {
+impl<T: Scalar, M: Memory> Storage<T, M> for CmrsPadded<T, M> {
     const CONTAINER_NAME: &'static str = "CMRS-padded";
 
     fn offset_width(&self) -> usize {
@@ -85,7 +85,7 @@ impl<T: Real, M: Memory> Storage<T, M> for CmrsPadded<T, M> {
     }
 }
 
-impl<T: Real> HostStorage<T> for CmrsPadded<T> {
+impl<T: Scalar> HostStorage<T> for CmrsPadded<T> {
     fn for_each_entry(&self, visit: &mut dyn FnMut(usize, u32, T)) {
         self.for_each_entry(visit);
     }

@@ -9,14 +9,14 @@ use crate::error::Error;
 use crate::executor::KernelExecutor;
 use crate::format::{Coo, Csr, Offsets};
 use crate::memory::{Buffer, Element};
-use crate::real::Real;
+use crate::real::Scalar;
 use crate::spmv::Intervals;
 
 /// The same matrix as `matrix`, in COO. Nothing is allocated but the row indices.
 ///
 /// # Errors
 /// When memory runs out, or the device fails.
-pub fn from_csr<T: Real, K: KernelExecutor>(
+pub fn from_csr<T: Scalar, K: KernelExecutor>(
     executor: &K,
     matrix: Csr<T, K::Memory>,
 ) -> Result<Coo<T, K::Memory>, Error> {
@@ -29,7 +29,7 @@ pub fn from_csr<T: Real, K: KernelExecutor>(
 ///
 /// # Errors
 /// When memory runs out, or the device fails.
-pub fn row_indices<T: Real, K: KernelExecutor>(
+pub fn row_indices<T: Scalar, K: KernelExecutor>(
     executor: &K,
     matrix: &Csr<T, K::Memory>,
 ) -> Result<Array<K, u32>, Error> {
@@ -60,7 +60,7 @@ pub(crate) fn rows_of_entries<K: KernelExecutor, O: Offset + Element>(
 ///
 /// # Errors
 /// When memory runs out, or the device fails.
-pub fn into_csr<T: Real, K: KernelExecutor>(
+pub fn into_csr<T: Scalar, K: KernelExecutor>(
     executor: &K,
     matrix: Coo<T, K::Memory>,
 ) -> Result<Csr<T, K::Memory>, Error> {

@@ -3,21 +3,21 @@
 use super::coo_bytes;
 use super::strategy::{CooStrategy, Strategy};
 use crate::format::strategy::Strategy as _;
-use crate::real::Real;
+use crate::real::Scalar;
 use crate::select::analysis::Analysis;
 use crate::select::costs::{Costs, Shape, Stored, flat_sectors};
 use crate::select::machine::Machine;
 
 impl Costs for Strategy {
-    fn stored<V: Real>(self, analysis: &Analysis) -> Stored {
+    fn stored<V: Scalar>(self, analysis: &Analysis) -> Stored {
         Stored::all(coo_bytes::<V>(analysis.nnz))
     }
 
-    fn sectors<V: Real>(self, analysis: &Analysis) -> f64 {
+    fn sectors<V: Scalar>(self, analysis: &Analysis) -> f64 {
         flat_sectors(analysis)
     }
 
-    fn shape<V: Real>(self, analysis: &Analysis, machine: &Machine) -> Shape {
+    fn shape<V: Scalar>(self, analysis: &Analysis, machine: &Machine) -> Shape {
         // y is scaled before.
         Shape { writes: 2.0, ..Shape::shared(analysis, machine) }
     }

@@ -14,7 +14,7 @@ use crate::format::rows::{ROWS_AT_ONCE, parallel_rows, row_indices, row_lengths}
 use crate::format::storage::storage;
 use crate::format::{Csr, Offsets, check_shape};
 use crate::memory::zeros;
-use crate::real::Real;
+use crate::real::Scalar;
 
 pub use by_kernels::{from_csr, into_csr, row_indices as row_indices_by_kernels};
 pub use strategy::CooStrategy;
@@ -43,7 +43,7 @@ pub(crate) fn coo_bytes<T>(nnz: usize) -> u128 {
     nnz as u128 * (8 + size_of::<T>() as u128)
 }
 
-impl<T: Real> Coo<T> {
+impl<T: Scalar> Coo<T> {
     /// A matrix from its arrays. In parallel, O(nnz). For entries whose rows are not in order, see
     /// [`Csr::try_from_triplets`].
     ///

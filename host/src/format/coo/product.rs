@@ -10,7 +10,7 @@ use crate::device::Device;
 use crate::error::Error;
 use crate::format::Coo;
 use crate::memory::{Buffer, Memory};
-use crate::real::Real;
+use crate::real::Scalar;
 use crate::spmv::intervals::Intervals;
 use crate::spmv::{HostOperands, Room, Vectors};
 
@@ -21,7 +21,7 @@ const ENTRIES_AT_ONCE: usize = 1 << 16;
 /// Warps that a multiprocessor works on in the same cycle, one for each of its schedulers.
 const WARPS_AT_ONCE: u64 = 4;
 
-pub(crate) fn coo<T: Real, M: Memory>(
+pub(crate) fn coo<T: Scalar, M: Memory>(
     matrix: &Coo<T, M>,
     vectors: Vectors<T>,
     room: &mut Room<'_, T, M>,
@@ -33,7 +33,7 @@ pub(crate) fn coo<T: Real, M: Memory>(
 }
 
 /// Launches for y ← y + α A x.
-pub(crate) fn add_product<T: Real, M: Memory>(
+pub(crate) fn add_product<T: Scalar, M: Memory>(
     matrix: &Coo<T, M>,
     vectors: Vectors<T>,
     room: &mut Room<'_, T, M>,
@@ -57,7 +57,7 @@ pub(crate) fn add_product<T: Real, M: Memory>(
     Ok([Launch::new(intervals.grid(device), kernel), intervals.carries(alpha, y, carries, device)])
 }
 
-pub(crate) fn atomic<T: Real, M: Memory>(matrix: &Coo<T, M>, vectors: Vectors<T>, device: &Device) -> Vec<Launch> {
+pub(crate) fn atomic<T: Scalar, M: Memory>(matrix: &Coo<T, M>, vectors: Vectors<T>, device: &Device) -> Vec<Launch> {
     let Vectors { alpha, x, y, .. } = vectors;
     let nnz = matrix.nnz() as u64;
     let warps = u64::from(device.multiprocessors) * WARPS_AT_ONCE * oversubscription(nnz);
@@ -92,7 +92,7 @@ pub(crate) fn longest_chain(length: usize) -> usize {
     length
 }
 
-pub(crate) fn multiply_on_cpu<T: Real>(matrix: &Coo<T>, operands: HostOperands<'_, T>) {
+pub(crate) fn multiply_on_cpu<T: Scalar>(matrix: &Coo<T>, operands: HostOperands<'_, T>) {
     let HostOperands { alpha, x, beta, y } = operands;
     pieces(matrix, y, 1).into_par_iter().for_each(|Piece { first_row, entries, y }| {
         for y in y.iter_mut() {
@@ -107,7 +107,7 @@ pub(crate) fn multiply_on_cpu<T: Real>(matrix: &Coo<T>, operands: HostOperands<'
 }
 
 /// The rows among some entries, each with its columns and values.
-pub(crate) fn runs<T: Real>(
+pub(crate) fn runs<T: Scalar>(
     matrix: &Coo<T>,
     entries: Range<usize>,
 ) -> impl Iterator<Item = (usize, impl Iterator<Item = (u32, T)> + Clone)> {
@@ -128,7 +128,7 @@ pub(crate) struct Piece<'a, T> {
 }
 
 /// Cuts the matrix and y into pieces; y has `width` elements for each row.
-pub(crate) fn pieces<'a, T: Real>(matrix: &Coo<T>, mut y: &'a mut [T], width: usize) -> Vec<Piece<'a, T>> {
+pub(crate) fn pieces<'a, T: Scalar>(matrix: &Coo<T>, mut y: &'a mut [T], width: usize) -> Vec<Piece<'a, T>> {
     let rows = matrix.row_indices();
     let mut pieces = Vec::new();
     let (mut entry, mut first_row) = (0, 0);

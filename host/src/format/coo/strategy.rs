@@ -11,7 +11,7 @@ use crate::format::storage::ArraySource;
 use crate::format::strategy::{self, HostStorage, Storage};
 use crate::format::{Coo, Csr, FillLimit, Format};
 use crate::memory::Memory;
-use crate::real::Real;
+use crate::real::Scalar;
 use crate::spmv::multivector::{self, Tiles};
 use crate::spmv::transposed;
 use crate::spmv::{HostOperands, Room, Vectors};
@@ -37,7 +37,7 @@ impl Format {
 pub(crate) struct Strategy(pub CooStrategy);
 
 impl strategy::Strategy for Strategy {
-    type Matrix<T: Real, M: Memory> = Coo<T, M>;
+    type Matrix<T: Scalar, M: Memory> = Coo<T, M>;
 
     const ALL: &'static [Self] = &[Self(CooStrategy::Segmented), Self(CooStrategy::Atomic)];
 
@@ -70,15 +70,15 @@ impl strategy::Strategy for Strategy {
         product::longest_chain(length)
     }
 
-    fn bytes<T: Real, V: Real>(self, matrix: &Csr<T>) -> u128 {
+    fn bytes<T: Scalar, V: Scalar>(self, matrix: &Csr<T>) -> u128 {
         coo_bytes::<V>(matrix.nnz())
     }
 
-    fn convert<T: Real>(self, matrix: Csr<T>, _: FillLimit) -> Result<Coo<T>, Error> {
+    fn convert<T: Scalar>(self, matrix: Csr<T>, _: FillLimit) -> Result<Coo<T>, Error> {
         Coo::try_from_csr(matrix)
     }
 
-    fn convert_by_kernels<T: Real, K: KernelExecutor>(
+    fn convert_by_kernels<T: Scalar, K: KernelExecutor>(
         self,
         executor: &K,
         matrix: Csr<T, K::Memory>,
@@ -87,7 +87,7 @@ impl strategy::Strategy for Strategy {
         super::by_kernels::from_csr(executor, matrix)
     }
 
-    fn launches<T: Real, M: Memory>(
+    fn launches<T: Scalar, M: Memory>(
         self,
         matrix: &Coo<T, M>,
         vectors: Vectors<T>,
@@ -100,11 +100,11 @@ impl strategy::Strategy for Strategy {
         }
     }
 
-    fn multiply_on_cpu<T: Real>(self, matrix: &Coo<T>, operands: HostOperands<'_, T>) {
+    fn multiply_on_cpu<T: Scalar>(self, matrix: &Coo<T>, operands: HostOperands<'_, T>) {
         product::multiply_on_cpu(matrix, operands);
     }
 
-    fn multivector_launches<T: Real, M: Memory>(
+    fn multivector_launches<T: Scalar, M: Memory>(
         self,
         matrix: &Coo<T, M>,
         tiles: &Tiles<T>,
@@ -114,7 +114,7 @@ impl strategy::Strategy for Strategy {
         multivector::coo_launches(matrix, tiles, room, device)
     }
 
-    fn multiply_rows_on_cpu<T: Real>(
+    fn multiply_rows_on_cpu<T: Scalar>(
         self,
         matrix: &Coo<T>,
         vectors: usize,
@@ -124,7 +124,7 @@ impl strategy::Strategy for Strategy {
         Ok(())
     }
 
-    fn transposed_launches<T: Real, M: Memory>(
+    fn transposed_launches<T: Scalar, M: Memory>(
         self,
         matrix: &Coo<T, M>,
         vectors: Vectors<T>,
@@ -133,12 +133,16 @@ impl strategy::Strategy for Strategy {
         Ok(transposed::coo_launches(matrix, vectors, device))
     }
 
-    fn multiply_transposed_on_cpu<T: Real>(self, matrix: &Coo<T>, operands: HostOperands<'_, T>) -> Result<(), Error> {
+    fn multiply_transposed_on_cpu<T: Scalar>(
+        self,
+        matrix: &Coo<T>,
+        operands: HostOperands<'_, T>,
+    ) -> Result<(), Error> {
         transposed::multiply_coo_on_cpu(matrix, operands)
     }
 }
 
-impl<T: Real, M: Memory> Storage<T, M> for Coo<T, M> {
+impl<T: Scalar, M: Memory> Storage<T, M> for Coo<T, M> {
     const CONTAINER_NAME: &'static str = "COO";
 
     fn bytes_moved(&self) -> u128 {
@@ -150,7 +154,7 @@ impl<T: Real, M: Memory> Storage<T, M> for Coo<T, M> {
     }
 }
 
-impl<T: Real> HostStorage<T> for Coo<T> {
+impl<T: Scalar> HostStorage<T> for Coo<T> {
     fn for_each_entry(&self, visit: &mut dyn FnMut(usize, u32, T)) {
         Coo::for_each_entry(self, visit);
     }

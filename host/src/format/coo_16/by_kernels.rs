@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::executor::KernelExecutor;
 use crate::format::{Coo16, Csr, FillLimit, Offsets, Panels, check_entries, coo_16_bytes, half_words, tile_count};
 use crate::memory::Buffer;
-use crate::real::Real;
+use crate::real::Scalar;
 use crate::spmv::Intervals;
 
 /// The same matrix as `matrix`, in COO-16. The workspace is 20 bytes an entry and 4 a row; of these 8 an entry are still
@@ -22,7 +22,7 @@ use crate::spmv::Intervals;
 /// # Errors
 /// When there are about 2^32 entries or more; when the arrays would be larger than `limit` allows, before they are
 /// allocated; when memory runs out, or the device fails.
-pub fn from_csr<T: Real, K: KernelExecutor>(
+pub fn from_csr<T: Scalar, K: KernelExecutor>(
     executor: &K,
     matrix: Csr<T, K::Memory>,
     limit: FillLimit,
@@ -36,7 +36,7 @@ pub fn from_csr<T: Real, K: KernelExecutor>(
 ///
 /// # Errors
 /// When they may not, and as above.
-pub fn with_panels<T: Real, K: KernelExecutor>(
+pub fn with_panels<T: Scalar, K: KernelExecutor>(
     executor: &K,
     matrix: Csr<T, K::Memory>,
     panels: Panels,
@@ -48,7 +48,7 @@ pub fn with_panels<T: Real, K: KernelExecutor>(
 }
 
 /// The slots of all rows before each row, and of all.
-fn slot_begins<T: Real, K: KernelExecutor>(
+fn slot_begins<T: Scalar, K: KernelExecutor>(
     executor: &K,
     matrix: &Csr<T, K::Memory>,
 ) -> Result<(Array<K, u32>, usize), Error> {
@@ -64,7 +64,7 @@ fn slot_begins<T: Real, K: KernelExecutor>(
     Ok((scan.offsets_of(1)?, scan.total() as usize))
 }
 
-fn with_slots<T: Real, K: KernelExecutor>(
+fn with_slots<T: Scalar, K: KernelExecutor>(
     executor: &K,
     matrix: Csr<T, K::Memory>,
     panels: Panels,
@@ -153,7 +153,7 @@ fn with_slots<T: Real, K: KernelExecutor>(
 }
 
 /// The entries of CSR on their way into tiles.
-struct Order<T: Real, K: KernelExecutor> {
+struct Order<T: Scalar, K: KernelExecutor> {
     /// Slot and column of each entry.
     positions: Array<K, u64>,
     /// The entries in the order of their column panels and, within each, of their slots.
@@ -163,7 +163,7 @@ struct Order<T: Real, K: KernelExecutor> {
 }
 
 /// The order of the entries of `matrix`, whose rows are sorted.
-fn tile_order<T: Real, K: KernelExecutor>(
+fn tile_order<T: Scalar, K: KernelExecutor>(
     executor: &K,
     matrix: Csr<T, K::Memory>,
     panels: Panels,
@@ -202,7 +202,7 @@ fn tile_order<T: Real, K: KernelExecutor>(
 ///
 /// # Errors
 /// When memory runs out, or the device fails.
-pub fn into_csr<T: Real, K: KernelExecutor>(
+pub fn into_csr<T: Scalar, K: KernelExecutor>(
     executor: &K,
     matrix: Coo16<T, K::Memory>,
 ) -> Result<Csr<T, K::Memory>, Error> {

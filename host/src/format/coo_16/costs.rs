@@ -2,14 +2,14 @@
 
 use super::strategy::Strategy;
 use super::{Panels, coo_16_bytes};
-use crate::real::Real;
+use crate::real::Scalar;
 use crate::select::analysis::Analysis;
 use crate::select::costs::{Costs, Exclusion, Shape, Stored, WARP_LANES};
 use crate::select::locality::SECTOR_BYTES;
 use crate::select::machine::Machine;
 
 impl Costs for Strategy {
-    fn stored<V: Real>(self, analysis: &Analysis) -> Stored {
+    fn stored<V: Scalar>(self, analysis: &Analysis) -> Stored {
         let &Analysis { rows, columns, nnz, .. } = analysis;
         let (panels, slots) = panels::<V>(analysis);
         let stored = coo_16_bytes::<V>(rows, columns, nnz, slots, panels);
@@ -17,7 +17,7 @@ impl Costs for Strategy {
         Stored { stored, read: stored + 2 * (nnz * size_of::<V>()) as u128, exact: true }
     }
 
-    fn sectors<V: Real>(self, analysis: &Analysis) -> f64 {
+    fn sectors<V: Scalar>(self, analysis: &Analysis) -> f64 {
         (analysis.columns * size_of::<V>()) as f64 / SECTOR_BYTES as f64
     }
 
@@ -26,7 +26,7 @@ impl Costs for Strategy {
         true
     }
 
-    fn shape<V: Real>(self, analysis: &Analysis, machine: &Machine) -> Shape {
+    fn shape<V: Scalar>(self, analysis: &Analysis, machine: &Machine) -> Shape {
         let nnz = analysis.nnz as f64;
         let (panels, slots) = panels::<V>(analysis);
         let (row_panels, column_panels) = panels.count(analysis.rows, analysis.columns, slots);
@@ -42,14 +42,14 @@ impl Costs for Strategy {
         3.0
     }
 
-    fn exclusion<V: Real>(self, analysis: &Analysis, machine: &Machine) -> Option<Exclusion> {
+    fn exclusion<V: Scalar>(self, analysis: &Analysis, machine: &Machine) -> Option<Exclusion> {
         let needs = panels::<V>(analysis).0.shared_bytes::<V>(analysis.columns);
         machine.shared_bytes.is_some_and(|most| needs > most).then_some(Exclusion::SharedMemory)
     }
 }
 
 /// The panels, and the slots of all rows.
-fn panels<V: Real>(analysis: &Analysis) -> (Panels, usize) {
+fn panels<V: Scalar>(analysis: &Analysis) -> (Panels, usize) {
     let slots = analysis.lengths.slots();
     (Panels::chosen::<V>(analysis.columns, slots), slots)
 }

@@ -24,7 +24,7 @@ use crate::format::storage::storage;
 use crate::format::{Csr, check_shape};
 use crate::memory::{Buffer, Memory};
 use crate::parallel;
-use crate::real::Real;
+use crate::real::Scalar;
 
 pub use by_kernels::{from_csr, into_csr, with_panels};
 pub(crate) use strategy::Strategy;
@@ -148,7 +148,7 @@ pub(crate) fn coo_16_bytes<V>(rows: usize, columns: usize, nnz: usize, slots: us
 }
 
 /// Bytes that the COO-16 arrays of `matrix` take with values of `V`. O(rows).
-pub(super) fn predicted_bytes<T: Real, V>(matrix: &Csr<T>) -> u128 {
+pub(super) fn predicted_bytes<T: Scalar, V>(matrix: &Csr<T>) -> u128 {
     let slots = matrix.row_lengths().map(slots_of).sum();
     let panels = Panels::chosen::<V>(matrix.columns(), slots);
     coo_16_bytes::<V>(matrix.rows(), matrix.columns(), matrix.nnz(), slots, panels)
@@ -189,7 +189,7 @@ impl Tile {
     }
 }
 
-impl<T: Real> Coo16<T> {
+impl<T: Scalar> Coo16<T> {
     /// A matrix from its arrays. In parallel, O(rows + nnz + tiles). The entries of a tile may be in another order, and in
     /// more groups than it takes.
     ///
@@ -371,7 +371,7 @@ impl<T: Real> Coo16<T> {
     }
 }
 
-impl<T: Real, M: Memory> Coo16<T, M> {
+impl<T: Scalar, M: Memory> Coo16<T, M> {
     /// How the matrix is cut into panels.
     pub fn panels(&self) -> Panels {
         Panels { columns: self.panel_columns, slots: self.panel_slots }

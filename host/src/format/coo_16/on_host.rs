@@ -9,9 +9,9 @@ use crate::format::rows::ROWS_AT_ONCE;
 use crate::format::{Csr, FillLimit, Offsets, parallel_rows};
 use crate::memory::zeros;
 use crate::parallel;
-use crate::real::Real;
+use crate::real::Scalar;
 
-impl<T: Real> Coo16<T> {
+impl<T: Scalar> Coo16<T> {
     /// The same matrix as `matrix`, in COO-16; its rows are sorted in place, if they are not. In parallel,
     /// O(rows + nnz + tiles), and O(nnz log(longest row)) where rows are not sorted. Takes a second copy of the entries.
     ///

@@ -9,7 +9,7 @@ use crate::device::Device;
 use crate::error::Error;
 use crate::format::Coo16;
 use crate::memory::{Buffer, Memory};
-use crate::real::Real;
+use crate::real::Scalar;
 use crate::spmv::{HostOperands, Room, Vectors, update};
 
 /// The most entries that a block multiplies: then reading its panel of x is little beside them.
@@ -22,7 +22,7 @@ const BLOCKS_AFTER_EACH_OTHER: u64 = 8;
 const SUM_THREADS: u32 = 128;
 
 /// Checks that a block may have as much shared memory as a column panel needs.
-fn check_shared<T: Real, M: Memory>(matrix: &Coo16<T, M>, device: &Device) -> Result<(), Error> {
+fn check_shared<T: Scalar, M: Memory>(matrix: &Coo16<T, M>, device: &Device) -> Result<(), Error> {
     let needed = matrix.panels().shared_bytes::<T>(matrix.columns());
     match device.shared_bytes {
         Some(most) if needed > most => {
@@ -33,7 +33,7 @@ fn check_shared<T: Real, M: Memory>(matrix: &Coo16<T, M>, device: &Device) -> Re
     }
 }
 
-pub(crate) fn coo_16<T: Real, M: Memory>(
+pub(crate) fn coo_16<T: Scalar, M: Memory>(
     matrix: &Coo16<T, M>,
     vectors: Vectors<T>,
     room: &mut Room<'_, T, M>,
@@ -104,7 +104,7 @@ pub(crate) fn coo_16<T: Real, M: Memory>(
     Ok(launches)
 }
 
-pub(crate) fn multiply_on_cpu<T: Real>(matrix: &Coo16<T>, operands: HostOperands<'_, T>) {
+pub(crate) fn multiply_on_cpu<T: Scalar>(matrix: &Coo16<T>, operands: HostOperands<'_, T>) {
     let HostOperands { alpha, x, beta, y } = operands;
     let (row_panels, column_panels) = matrix.panel_counts();
     let mut parts = Vec::with_capacity(row_panels);

@@ -11,7 +11,7 @@ use crate::format::storage::ArraySource;
 use crate::format::strategy::{self, HostStorage, Storage};
 use crate::format::{Coo16, Csr, FillLimit};
 use crate::memory::Memory;
-use crate::real::Real;
+use crate::real::Scalar;
 use crate::spmv::{HostOperands, Room, Vectors};
 
 /// COO-16: all products before the sums.
@@ -19,7 +19,7 @@ use crate::spmv::{HostOperands, Room, Vectors};
 pub(crate) struct Strategy;
 
 impl strategy::Strategy for Strategy {
-    type Matrix<T: Real, M: Memory> = Coo16<T, M>;
+    type Matrix<T: Scalar, M: Memory> = Coo16<T, M>;
 
     const ALL: &'static [Self] = &[Self];
 
@@ -42,15 +42,15 @@ impl strategy::Strategy for Strategy {
         length
     }
 
-    fn bytes<T: Real, V: Real>(self, matrix: &Csr<T>) -> u128 {
+    fn bytes<T: Scalar, V: Scalar>(self, matrix: &Csr<T>) -> u128 {
         predicted_bytes::<T, V>(matrix)
     }
 
-    fn convert<T: Real>(self, matrix: Csr<T>, limit: FillLimit) -> Result<Coo16<T>, Error> {
+    fn convert<T: Scalar>(self, matrix: Csr<T>, limit: FillLimit) -> Result<Coo16<T>, Error> {
         Coo16::try_from_csr(matrix, limit)
     }
 
-    fn convert_by_kernels<T: Real, K: KernelExecutor>(
+    fn convert_by_kernels<T: Scalar, K: KernelExecutor>(
         self,
         executor: &K,
         matrix: Csr<T, K::Memory>,
@@ -59,11 +59,11 @@ impl strategy::Strategy for Strategy {
         super::by_kernels::from_csr(executor, matrix, limit)
     }
 
-    fn is_chosen_for<T: Real>(self, matrix: &Coo16<T>) -> bool {
+    fn is_chosen_for<T: Scalar>(self, matrix: &Coo16<T>) -> bool {
         matrix.panels() == Panels::chosen::<T>(matrix.columns(), matrix.slots())
     }
 
-    fn launches<T: Real, M: Memory>(
+    fn launches<T: Scalar, M: Memory>(
         self,
         matrix: &Coo16<T, M>,
         vectors: Vectors<T>,
@@ -73,12 +73,12 @@ impl strategy::Strategy for Strategy {
         product::coo_16(matrix, vectors, room, device)
     }
 
-    fn multiply_on_cpu<T: Real>(self, matrix: &Coo16<T>, operands: HostOperands<'_, T>) {
+    fn multiply_on_cpu<T: Scalar>(self, matrix: &Coo16<T>, operands: HostOperands<'_, T>) {
         product::multiply_on_cpu(matrix, operands);
     }
 }
 
-impl<T: Real, M: Memory> Storage<T, M> for Coo16<T, M> {
+impl<T: Scalar, M: Memory> Storage<T, M> for Coo16<T, M> {
     const CONTAINER_NAME: &'static str = "COO-16";
 
     fn bytes_moved(&self) -> u128 {
@@ -91,7 +91,7 @@ impl<T: Real, M: Memory> Storage<T, M> for Coo16<T, M> {
     }
 }
 
-impl<T: Real> HostStorage<T> for Coo16<T> {
+impl<T: Scalar> HostStorage<T> for Coo16<T> {
     fn for_each_entry(&self, visit: &mut dyn FnMut(usize, u32, T)) {
         HostStorage::for_each_entry(&self.to_csr(), visit);
     }

@@ -9,7 +9,7 @@ use crate::device::Device;
 use crate::error::Error;
 use crate::format::Csr;
 use crate::memory::{Buffer, Memory};
-use crate::real::Real;
+use crate::real::Scalar;
 use crate::spmv::intervals::{Intervals, WARP_LANES};
 use crate::spmv::{Room, Vectors};
 
@@ -25,7 +25,7 @@ macro_rules! with_offsets {
 }
 pub(crate) use with_offsets;
 
-pub(crate) fn load_balanced<T: Real, M: Memory>(
+pub(crate) fn load_balanced<T: Scalar, M: Memory>(
     matrix: &Csr<T, M>,
     vectors: Vectors<T>,
     room: &mut Room<'_, T, M>,
@@ -54,7 +54,7 @@ pub(crate) fn load_balanced<T: Real, M: Memory>(
     ])
 }
 
-pub(crate) fn merge_path<T: Real, M: Memory>(
+pub(crate) fn merge_path<T: Scalar, M: Memory>(
     matrix: &Csr<T, M>,
     vectors: Vectors<T>,
     room: &mut Room<'_, T, M>,
@@ -89,12 +89,12 @@ fn tile_threads(device: &Device) -> u32 {
 }
 
 /// The tiles of [`tiled`].
-pub(crate) fn tiles<T: Real, M: Memory>(matrix: &Csr<T, M>, device: &Device) -> Intervals {
+pub(crate) fn tiles<T: Scalar, M: Memory>(matrix: &Csr<T, M>, device: &Device) -> Intervals {
     let length = u64::from(csr_tiled::tile_items(tile_threads(device)));
     Intervals { length, count: (matrix.rows() as u64 + matrix.nnz() as u64).div_ceil(length) }
 }
 
-pub(crate) fn tiled<T: Real, M: Memory>(
+pub(crate) fn tiled<T: Scalar, M: Memory>(
     matrix: &Csr<T, M>,
     vectors: Vectors<T>,
     room: &mut Room<'_, T, M>,

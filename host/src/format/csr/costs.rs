@@ -5,19 +5,19 @@ use super::strategy::{CsrStrategy, Strategy};
 use crate::format::Lanes;
 use crate::format::coo::coo_bytes;
 use crate::format::strategy::Strategy as _;
-use crate::real::Real;
+use crate::real::Scalar;
 use crate::select::analysis::Analysis;
 use crate::select::costs::{Costs, Shape, Stored, flat_sectors};
 use crate::select::machine::Machine;
 
 impl Costs for Strategy {
-    fn stored<V: Real>(self, analysis: &Analysis) -> Stored {
+    fn stored<V: Scalar>(self, analysis: &Analysis) -> Stored {
         let &Analysis { rows, nnz, offset_bytes, .. } = analysis;
         // The row offsets are instead of the row indices of COO.
         Stored::all((rows as u128 + 1) * offset_bytes as u128 + coo_bytes::<V>(nnz) - 4 * nnz as u128)
     }
 
-    fn sectors<V: Real>(self, analysis: &Analysis) -> f64 {
+    fn sectors<V: Scalar>(self, analysis: &Analysis) -> f64 {
         match self.0 {
             CsrStrategy::Scalar | CsrStrategy::Vector(_) => {
                 analysis.locality.lane_sectors[self.lane_place(analysis)] * analysis.nnz as f64
@@ -28,7 +28,7 @@ impl Costs for Strategy {
         }
     }
 
-    fn shape<V: Real>(self, analysis: &Analysis, machine: &Machine) -> Shape {
+    fn shape<V: Scalar>(self, analysis: &Analysis, machine: &Machine) -> Shape {
         match self.0 {
             CsrStrategy::Scalar | CsrStrategy::Vector(_) => {
                 let [rows, nnz] = [analysis.rows, analysis.nnz].map(|count| count as f64);

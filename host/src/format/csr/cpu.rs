@@ -6,7 +6,7 @@
 use cuda_std::Index;
 
 use crate::format::{Csr, Offsets};
-use crate::real::Real;
+use crate::real::Scalar;
 use crate::spmv::HostOperands;
 use crate::spmv::on_cpu::{READ_AHEAD_FROM, WORK_ALONE, WORK_AT_ONCE, prefetch};
 
@@ -39,14 +39,14 @@ pub(crate) fn longest_chain(length: usize) -> usize {
     (length / 8 + 5).min(length)
 }
 
-pub(crate) fn multiply_on_cpu<T: Real>(matrix: &Csr<T>, operands: HostOperands<'_, T>) {
+pub(crate) fn multiply_on_cpu<T: Scalar>(matrix: &Csr<T>, operands: HostOperands<'_, T>) {
     match matrix.row_offsets() {
         Offsets::Narrow(offsets) => multiply(matrix, offsets, operands),
         Offsets::Wide(offsets) => multiply(matrix, offsets, operands),
     }
 }
 
-fn multiply<T: Real, O: Index + Sync>(matrix: &Csr<T>, offsets: &[O], operands: HostOperands<'_, T>) {
+fn multiply<T: Scalar, O: Index + Sync>(matrix: &Csr<T>, offsets: &[O], operands: HostOperands<'_, T>) {
     let HostOperands { alpha, x, beta, y } = operands;
     let (columns, values) = (matrix.column_indices().as_slice(), matrix.values().as_slice());
     assert!(x.len() == matrix.columns() && y.len() == matrix.rows(), "operands are checked before");
@@ -72,7 +72,7 @@ struct Multiplication<'a, T, const READS_AHEAD: bool> {
     learnt: bool,
 }
 
-impl<T: Real, const READS_AHEAD: bool> Multiplication<'_, T, READS_AHEAD> {
+impl<T: Scalar, const READS_AHEAD: bool> Multiplication<'_, T, READS_AHEAD> {
     /// Multiplies all rows, whose offsets are one more than elements of y: in parallel, where that pays.
     fn all<O: Index + Sync>(&self, offsets: &[O], y: &mut [T]) {
         let work = self.columns.len() + y.len() * ROW_WORK;
@@ -286,21 +286,21 @@ impl<T: Real, const READS_AHEAD: bool> Multiplication<'_, T, READS_AHEAD> {
 }
 
 #[inline(always)]
-fn add<T: Real, const N: usize>(sums: &mut [T; N], products: [T; N]) {
+fn add<T: Scalar, const N: usize>(sums: &mut [T; N], products: [T; N]) {
     for (sum, product) in sums.iter_mut().zip(products) {
         *sum = *sum + product;
     }
 }
 
 #[inline(always)]
-fn sum_of<T: Real>([a, b, c, d]: [T; 4]) -> T {
+fn sum_of<T: Scalar>([a, b, c, d]: [T; 4]) -> T {
     (a + c) + (b + d)
 }
 
 /// The first `count` products, and +0 for the others, which follow the row: 0 changes no sum, because none is -0.
 /// By bits, because the compiler would make branches of a choice.
 #[inline(always)]
-fn keep<T: Real>(products: [T; 4], count: usize) -> [T; 4] {
+fn keep<T: Scalar>(products: [T; 4], count: usize) -> [T; 4] {
     let kept = &KEPT[4 - count.min(4)..];
     std::array::from_fn(|lane| {
         if size_of::<T>() == 8 {
@@ -314,6 +314,7 @@ fn keep<T: Real>(products: [T; 4], count: usize) -> [T; 4] {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::real::Real;
 
     /// Rows of 0 to 33 entries, and some that are as long as the one before; infinity and NaN among the values.
     fn matrix<T: Real>(rows: usize) -> Csr<T> {

@@ -18,7 +18,7 @@ use crate::format::rows::parallel_rows;
 use crate::format::storage::storage;
 use crate::format::{Offsets, check_shape};
 use crate::memory::Memory;
-use crate::real::Real;
+use crate::real::{Real, Scalar};
 
 pub use lanes::Lanes;
 pub use strategy::CsrStrategy;
@@ -47,7 +47,7 @@ storage! {
     }
 }
 
-impl<T: Real, M: Memory> Csr<T, M> {
+impl<T: Scalar, M: Memory> Csr<T, M> {
     /// Copies the arrays within their memory.
     pub fn duplicate<E: Executor<Memory = M>>(&self, executor: &E) -> Result<Self, Error> {
         Ok(Self {
@@ -67,6 +67,20 @@ impl<T: Real, M: Memory> Csr<T, M> {
 }
 
 impl<T: Real> Csr<T> {
+    /// The same matrix with values of another type, rounded to the nearest.
+    pub fn cast<U: Real>(&self) -> Csr<U> {
+        Csr {
+            rows: self.rows,
+            columns: self.columns,
+            stored: self.stored,
+            row_offsets: self.row_offsets.clone(),
+            column_indices: self.column_indices.clone(),
+            values: self.values.iter().map(|value| U::from_f64(value.to_f64())).collect(),
+        }
+    }
+}
+
+impl<T: Scalar> Csr<T> {
     /// The values, to write to: any number may be in any place.
     pub fn values_mut(&mut self) -> &mut [T] {
         &mut self.values
@@ -225,25 +239,13 @@ impl<T: Real> Csr<T> {
         self.row_lengths().max().unwrap_or(0)
     }
 
-    /// The same matrix with values of another type, rounded to the nearest.
-    pub fn cast<U: Real>(&self) -> Csr<U> {
-        Csr {
-            rows: self.rows,
-            columns: self.columns,
-            stored: self.stored,
-            row_offsets: self.row_offsets.clone(),
-            column_indices: self.column_indices.clone(),
-            values: self.values.iter().map(|value| U::from_f64(value.to_f64())).collect(),
-        }
-    }
-
     /// The arrays: row offsets, column indices, values.
     pub fn into_parts(self) -> (Offsets, Vec<u32>, Vec<T>) {
         (self.row_offsets, self.column_indices, self.values)
     }
 }
 
-impl<T: Real> std::fmt::Debug for Csr<T> {
+impl<T: Scalar> std::fmt::Debug for Csr<T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Csr")
             .field("rows", &self.rows)

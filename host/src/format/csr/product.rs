@@ -10,11 +10,11 @@ use super::lanes::{Lanes, lanes_for};
 use crate::device::Device;
 use crate::format::{Csr, Offsets};
 use crate::memory::{Buffer, Memory};
-use crate::real::Real;
+use crate::real::Scalar;
 use crate::spmv::Vectors;
 
-pub(crate) fn scalar<T: Real, M: Memory>(matrix: &Csr<T, M>, vectors: Vectors<T>, device: &Device) -> Launch {
-    fn kernel<T: Real, O: Offset>(row_offsets: Global<O>, arguments: Arguments<T>) -> Call {
+pub(crate) fn scalar<T: Scalar, M: Memory>(matrix: &Csr<T, M>, vectors: Vectors<T>, device: &Device) -> Launch {
+    fn kernel<T: Scalar, O: Offset>(row_offsets: Global<O>, arguments: Arguments<T>) -> Call {
         let Arguments { rows, column_indices, values, alpha, x, beta, y } = arguments;
         Call::new(CsrScalar { rows, row_offsets, column_indices, values, alpha, x, beta, y })
     }
@@ -27,17 +27,17 @@ pub(crate) fn scalar<T: Real, M: Memory>(matrix: &Csr<T, M>, vectors: Vectors<T>
     Launch { grid, call }
 }
 
-pub(crate) fn vector<T: Real, M: Memory>(
+pub(crate) fn vector<T: Scalar, M: Memory>(
     matrix: &Csr<T, M>,
     lanes: Lanes,
     vectors: Vectors<T>,
     device: &Device,
 ) -> Launch {
-    fn kernel<T: Real, O: Offset, const LANES: u32>(row_offsets: Global<O>, arguments: Arguments<T>) -> Call {
+    fn kernel<T: Scalar, O: Offset, const LANES: u32>(row_offsets: Global<O>, arguments: Arguments<T>) -> Call {
         let Arguments { rows, column_indices, values, alpha, x, beta, y } = arguments;
         Call::new(CsrVector::<T, O, LANES> { rows, row_offsets, column_indices, values, alpha, x, beta, y })
     }
-    fn with_lanes<T: Real, O: Offset>(lanes: u32, offsets: Global<O>, arguments: Arguments<T>) -> Call {
+    fn with_lanes<T: Scalar, O: Offset>(lanes: u32, offsets: Global<O>, arguments: Arguments<T>) -> Call {
         match lanes {
             2 => kernel::<T, O, 2>(offsets, arguments),
             4 => kernel::<T, O, 4>(offsets, arguments),
@@ -67,7 +67,7 @@ struct Arguments<T> {
     y: GlobalMut<T>,
 }
 
-impl<T: Real> Arguments<T> {
+impl<T: Scalar> Arguments<T> {
     fn new<M: Memory>(matrix: &Csr<T, M>, vectors: Vectors<T>) -> Self {
         Self {
             rows: matrix.rows() as u32,

@@ -12,7 +12,7 @@ use crate::format::storage::ArraySource;
 use crate::format::strategy::{self, HostStorage, Storage};
 use crate::format::{Csr, FillLimit, Format};
 use crate::memory::Memory;
-use crate::real::Real;
+use crate::real::Scalar;
 use crate::spmv::multivector::{self, Tiles};
 use crate::spmv::transposed;
 use crate::spmv::{HostOperands, Room, Vectors};
@@ -60,7 +60,7 @@ const BALANCED_ROW_LENGTH: usize = 64;
 pub(crate) struct Strategy(pub CsrStrategy);
 
 impl strategy::Strategy for Strategy {
-    type Matrix<T: Real, M: Memory> = Csr<T, M>;
+    type Matrix<T: Scalar, M: Memory> = Csr<T, M>;
 
     const ALL: &'static [Self] = &[
         Self(CsrStrategy::Scalar),
@@ -131,15 +131,15 @@ impl strategy::Strategy for Strategy {
         }
     }
 
-    fn bytes<T: Real, V: Real>(self, matrix: &Csr<T>) -> u128 {
+    fn bytes<T: Scalar, V: Scalar>(self, matrix: &Csr<T>) -> u128 {
         matrix.bytes_with::<V>()
     }
 
-    fn convert<T: Real>(self, matrix: Csr<T>, _: FillLimit) -> Result<Csr<T>, Error> {
+    fn convert<T: Scalar>(self, matrix: Csr<T>, _: FillLimit) -> Result<Csr<T>, Error> {
         Ok(matrix)
     }
 
-    fn convert_by_kernels<T: Real, K: KernelExecutor>(
+    fn convert_by_kernels<T: Scalar, K: KernelExecutor>(
         self,
         _: &K,
         matrix: Csr<T, K::Memory>,
@@ -148,7 +148,7 @@ impl strategy::Strategy for Strategy {
         Ok(matrix)
     }
 
-    fn launches<T: Real, M: Memory>(
+    fn launches<T: Scalar, M: Memory>(
         self,
         matrix: &Csr<T, M>,
         vectors: Vectors<T>,
@@ -165,11 +165,11 @@ impl strategy::Strategy for Strategy {
         }
     }
 
-    fn multiply_on_cpu<T: Real>(self, matrix: &Csr<T>, operands: HostOperands<'_, T>) {
+    fn multiply_on_cpu<T: Scalar>(self, matrix: &Csr<T>, operands: HostOperands<'_, T>) {
         cpu::multiply_on_cpu(matrix, operands);
     }
 
-    fn multivector_launches<T: Real, M: Memory>(
+    fn multivector_launches<T: Scalar, M: Memory>(
         self,
         matrix: &Csr<T, M>,
         tiles: &Tiles<T>,
@@ -179,7 +179,7 @@ impl strategy::Strategy for Strategy {
         Ok(multivector::csr_launches(matrix, tiles, device))
     }
 
-    fn multiply_rows_on_cpu<T: Real>(
+    fn multiply_rows_on_cpu<T: Scalar>(
         self,
         matrix: &Csr<T>,
         vectors: usize,
@@ -189,7 +189,7 @@ impl strategy::Strategy for Strategy {
         Ok(())
     }
 
-    fn transposed_launches<T: Real, M: Memory>(
+    fn transposed_launches<T: Scalar, M: Memory>(
         self,
         matrix: &Csr<T, M>,
         vectors: Vectors<T>,
@@ -198,12 +198,16 @@ impl strategy::Strategy for Strategy {
         Ok(transposed::csr_launches(matrix, vectors, device))
     }
 
-    fn multiply_transposed_on_cpu<T: Real>(self, matrix: &Csr<T>, operands: HostOperands<'_, T>) -> Result<(), Error> {
+    fn multiply_transposed_on_cpu<T: Scalar>(
+        self,
+        matrix: &Csr<T>,
+        operands: HostOperands<'_, T>,
+    ) -> Result<(), Error> {
         transposed::multiply_csr_on_cpu(matrix, operands)
     }
 }
 
-impl<T: Real, M: Memory> Storage<T, M> for Csr<T, M> {
+impl<T: Scalar, M: Memory> Storage<T, M> for Csr<T, M> {
     const CONTAINER_NAME: &'static str = "CSR";
 
     fn offset_width(&self) -> usize {
@@ -219,7 +223,7 @@ impl<T: Real, M: Memory> Storage<T, M> for Csr<T, M> {
     }
 }
 
-impl<T: Real> HostStorage<T> for Csr<T> {
+impl<T: Scalar> HostStorage<T> for Csr<T> {
     fn for_each_entry(&self, visit: &mut dyn FnMut(usize, u32, T)) {
         for row in 0..self.rows() {
             self.row(row).for_each(|(column, value)| visit(row, column, value));

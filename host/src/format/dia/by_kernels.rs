@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::executor::KernelExecutor;
 use crate::format::{Csr, Dia, FillLimit, Offsets, dia_bytes, dia_stride};
 use crate::memory::Buffer;
-use crate::real::Real;
+use crate::real::Scalar;
 use crate::spmv::Intervals;
 
 /// The same matrix as `matrix`, in DIA. Takes 8 bytes for each row and each column and, where rows are not sorted, a
@@ -18,7 +18,7 @@ use crate::spmv::Intervals;
 ///
 /// # Errors
 /// When the arrays would be larger than `limit` allows, memory runs out, or the device fails.
-pub fn from_csr<T: Real, K: KernelExecutor>(
+pub fn from_csr<T: Scalar, K: KernelExecutor>(
     executor: &K,
     matrix: Csr<T, K::Memory>,
     limit: FillLimit,
@@ -52,7 +52,7 @@ pub fn from_csr<T: Real, K: KernelExecutor>(
 }
 
 /// Column minus row of each diagonal that holds an entry, in order; or an error, if `limit` does not allow so many.
-fn occupied_diagonals<T: Real, K: KernelExecutor>(
+fn occupied_diagonals<T: Scalar, K: KernelExecutor>(
     executor: &K,
     matrix: &Csr<T, K::Memory>,
     limit: FillLimit,
@@ -94,7 +94,7 @@ fn parts(diagonals: usize) -> usize {
 ///
 /// # Errors
 /// When memory runs out, or the device fails.
-pub fn into_csr<T: Real, K: KernelExecutor>(
+pub fn into_csr<T: Scalar, K: KernelExecutor>(
     executor: &K,
     matrix: Dia<T, K::Memory>,
 ) -> Result<Csr<T, K::Memory>, Error> {

@@ -2,20 +2,20 @@
 
 use super::dia_bytes;
 use super::strategy::Strategy;
-use crate::real::Real;
+use crate::real::Scalar;
 use crate::select::analysis::Analysis;
 use crate::select::costs::{Costs, Exclusion, Shape, Stored, WARP_LANES};
 use crate::select::locality::SECTOR_BYTES;
 use crate::select::machine::Machine;
 
 impl Costs for Strategy {
-    fn stored<V: Real>(self, analysis: &Analysis) -> Stored {
+    fn stored<V: Scalar>(self, analysis: &Analysis) -> Stored {
         let (rows, diagonals) = (analysis.rows, analysis.diagonals);
         let read = size_of::<V>() as u128 * diagonals.count as u128 * rows as u128;
         Stored { stored: dia_bytes::<V>(rows, diagonals.count), read, exact: diagonals.exact }
     }
 
-    fn sectors<V: Real>(self, analysis: &Analysis) -> f64 {
+    fn sectors<V: Scalar>(self, analysis: &Analysis) -> f64 {
         (analysis.diagonals.count * analysis.rows * size_of::<V>()) as f64 / SECTOR_BYTES as f64
     }
 
@@ -24,12 +24,12 @@ impl Costs for Strategy {
         true
     }
 
-    fn shape<V: Real>(self, analysis: &Analysis, _machine: &Machine) -> Shape {
+    fn shape<V: Scalar>(self, analysis: &Analysis, _machine: &Machine) -> Shape {
         let diagonals = analysis.diagonals.count as f64;
         Shape::by_thread(analysis, diagonals * analysis.rows as f64 / WARP_LANES, diagonals)
     }
 
-    fn exclusion<V: Real>(self, analysis: &Analysis, _machine: &Machine) -> Option<Exclusion> {
+    fn exclusion<V: Scalar>(self, analysis: &Analysis, _machine: &Machine) -> Option<Exclusion> {
         // A number of diagonals that is not exact is more than the limit allows.
         (!analysis.diagonals.exact).then_some(Exclusion::Fill)
     }

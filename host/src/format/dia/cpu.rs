@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::format::Dia;
-use crate::real::Real;
+use crate::real::Scalar;
 use crate::spmv::HostOperands;
 use crate::spmv::on_cpu::{READ_AHEAD_FROM, RowsVisitor, is_padding, prefetch_to_second_cache, share_out};
 
@@ -23,7 +23,7 @@ const TILE: usize = 16;
 const READ_AHEAD: usize = 1024;
 
 /// A row's products are added up in the order of their columns, one after the other.
-pub(crate) fn multiply_on_cpu<T: Real>(matrix: &Dia<T>, operands: HostOperands<'_, T>) {
+pub(crate) fn multiply_on_cpu<T: Scalar>(matrix: &Dia<T>, operands: HostOperands<'_, T>) {
     let HostOperands { alpha, x, beta, y } = operands;
     let work = matrix.rows() * (matrix.diagonals() + 1);
     if matrix.bytes() < READ_AHEAD_FROM {
@@ -33,14 +33,14 @@ pub(crate) fn multiply_on_cpu<T: Real>(matrix: &Dia<T>, operands: HostOperands<'
     }
 }
 
-struct Multiplication<'a, T: Real, const READS_AHEAD: bool> {
+struct Multiplication<'a, T: Scalar, const READS_AHEAD: bool> {
     matrix: &'a Dia<T>,
     x: &'a [T],
     alpha: T,
     beta: T,
 }
 
-impl<T: Real, const READS_AHEAD: bool> RowsVisitor<T> for Multiplication<'_, T, READS_AHEAD> {
+impl<T: Scalar, const READS_AHEAD: bool> RowsVisitor<T> for Multiplication<'_, T, READS_AHEAD> {
     const USES_AVX2: bool = true;
 
     #[inline(always)]
@@ -56,7 +56,7 @@ impl<T: Real, const READS_AHEAD: bool> RowsVisitor<T> for Multiplication<'_, T, 
     }
 }
 
-impl<T: Real, const READS_AHEAD: bool> Multiplication<'_, T, READS_AHEAD> {
+impl<T: Scalar, const READS_AHEAD: bool> Multiplication<'_, T, READS_AHEAD> {
     /// Sets `sums` to α A x of the rows from the first on.
     #[inline(always)]
     fn multiply(&self, first_row: usize, sums: &mut [T]) {
@@ -164,7 +164,7 @@ impl<T: Real, const READS_AHEAD: bool> Multiplication<'_, T, READS_AHEAD> {
 
 /// The sum with the product, if there is an entry.
 #[inline(always)]
-fn add_present<T: Real>(sum: T, value: T, element: T) -> T {
+fn add_present<T: Scalar>(sum: T, value: T, element: T) -> T {
     if is_padding(value) { sum } else { sum + value * element }
 }
 
@@ -172,6 +172,7 @@ fn add_present<T: Real>(sum: T, value: T, element: T) -> T {
 mod tests {
     use super::*;
     use crate::format::{Csr, FillLimit, Offsets};
+    use crate::real::Real;
 
     /// Enough diagonals for several passes, some of which leave the matrix or have places without an entry.
     fn matrix<T: Real>(rows: usize, columns: usize) -> Csr<T> {

@@ -16,7 +16,7 @@ use crate::format::diagonals::occupied_diagonals;
 use crate::format::rows::collect_rows;
 use crate::format::storage::{same_bits, storage};
 use crate::format::{Csr, FillLimit, check_shape};
-use crate::real::Real;
+use crate::real::Scalar;
 
 pub use by_kernels::{from_csr, into_csr};
 pub(crate) use strategy::Strategy;
@@ -64,11 +64,11 @@ pub(crate) fn dia_bytes<T>(rows: usize, diagonals: usize) -> u128 {
 }
 
 /// Bytes that the DIA arrays of `matrix` take with values of `V`. O(nnz + rows + columns).
-pub(super) fn predicted_bytes<T: Real, V>(matrix: &Csr<T>) -> u128 {
+pub(super) fn predicted_bytes<T: Scalar, V>(matrix: &Csr<T>) -> u128 {
     dia_bytes::<V>(matrix.rows(), occupied_diagonals(matrix).len())
 }
 
-impl<T: Real> Dia<T> {
+impl<T: Scalar> Dia<T> {
     /// A matrix from its arrays. In parallel over the diagonals, O(rows · diagonals).
     ///
     /// # Errors
@@ -168,7 +168,13 @@ fn split_by_rows<T>(values: &mut [T], stride: usize, rows: usize) -> Vec<Vec<&mu
 }
 
 /// Writes the entries of a row to their diagonals, at `place`, and gives the number of places that it fills.
-fn fill_row<T: Real>(matrix: &Csr<T>, row: usize, offsets: &[i32], place: usize, diagonals: &mut [&mut [T]]) -> usize {
+fn fill_row<T: Scalar>(
+    matrix: &Csr<T>,
+    row: usize,
+    offsets: &[i32],
+    place: usize,
+    diagonals: &mut [&mut [T]],
+) -> usize {
     let mut filled = 0;
     let mut expected = 0;
     for (column, value) in matrix.row(row) {
@@ -191,6 +197,7 @@ mod tests {
     use gpu_kernels::absent::Absent;
 
     use super::*;
+    use crate::real::Real;
 
     #[test]
     fn diagonals_are_stored_by_row_with_padding_marked() {

@@ -6,10 +6,10 @@ use gpu_kernels::dia::{self, OFFSETS_AT_ONCE, ROWS};
 use crate::device::Device;
 use crate::format::Dia;
 use crate::memory::{Buffer, Memory};
-use crate::real::Real;
+use crate::real::Scalar;
 use crate::spmv::Vectors;
 
-pub(crate) fn dia<T: Real, M: Memory>(matrix: &Dia<T, M>, vectors: Vectors<T>, device: &Device) -> Launch {
+pub(crate) fn dia<T: Scalar, M: Memory>(matrix: &Dia<T, M>, vectors: Vectors<T>, device: &Device) -> Launch {
     let diagonals = matrix.diagonals() as u32;
     let kernel = dia::Dia {
         rows: matrix.rows() as u32,

@@ -12,7 +12,7 @@ use crate::format::storage::ArraySource;
 use crate::format::strategy::{self, HostStorage, Storage};
 use crate::format::{Csr, Dia, FillLimit};
 use crate::memory::Memory;
-use crate::real::Real;
+use crate::real::Scalar;
 use crate::spmv::{HostOperands, Room, Vectors};
 
 /// DIA: one thread a row.
@@ -20,7 +20,7 @@ use crate::spmv::{HostOperands, Room, Vectors};
 pub(crate) struct Strategy;
 
 impl strategy::Strategy for Strategy {
-    type Matrix<T: Real, M: Memory> = Dia<T, M>;
+    type Matrix<T: Scalar, M: Memory> = Dia<T, M>;
 
     const ALL: &'static [Self] = &[Self];
 
@@ -43,15 +43,15 @@ impl strategy::Strategy for Strategy {
         length
     }
 
-    fn bytes<T: Real, V: Real>(self, matrix: &Csr<T>) -> u128 {
+    fn bytes<T: Scalar, V: Scalar>(self, matrix: &Csr<T>) -> u128 {
         predicted_bytes::<T, V>(matrix)
     }
 
-    fn convert<T: Real>(self, matrix: Csr<T>, limit: FillLimit) -> Result<Dia<T>, Error> {
+    fn convert<T: Scalar>(self, matrix: Csr<T>, limit: FillLimit) -> Result<Dia<T>, Error> {
         Dia::try_from_csr(&matrix, limit)
     }
 
-    fn convert_by_kernels<T: Real, K: KernelExecutor>(
+    fn convert_by_kernels<T: Scalar, K: KernelExecutor>(
         self,
         executor: &K,
         matrix: Csr<T, K::Memory>,
@@ -60,7 +60,7 @@ impl strategy::Strategy for Strategy {
         super::by_kernels::from_csr(executor, matrix, limit)
     }
 
-    fn launches<T: Real, M: Memory>(
+    fn launches<T: Scalar, M: Memory>(
         self,
         matrix: &Dia<T, M>,
         vectors: Vectors<T>,
@@ -70,12 +70,12 @@ impl strategy::Strategy for Strategy {
         Ok(vec![product::dia(matrix, vectors, device)])
     }
 
-    fn multiply_on_cpu<T: Real>(self, matrix: &Dia<T>, operands: HostOperands<'_, T>) {
+    fn multiply_on_cpu<T: Scalar>(self, matrix: &Dia<T>, operands: HostOperands<'_, T>) {
         cpu::multiply_on_cpu(matrix, operands);
     }
 }
 
-impl<T: Real, M: Memory> Storage<T, M> for Dia<T, M> {
+impl<T: Scalar, M: Memory> Storage<T, M> for Dia<T, M> {
     const CONTAINER_NAME: &'static str = "DIA";
 
     fn bytes_moved(&self) -> u128 {
@@ -88,7 +88,7 @@ impl<T: Real, M: Memory> Storage<T, M> for Dia<T, M> {
     }
 }
 
-impl<T: Real> HostStorage<T> for Dia<T> {
+impl<T: Scalar> HostStorage<T> for Dia<T> {
     fn for_each_entry(&self, visit: &mut dyn FnMut(usize, u32, T)) {
         for row in 0..self.rows() {
             self.row(row).for_each(|(column, value)| visit(row, column, value));

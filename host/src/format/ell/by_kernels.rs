@@ -5,14 +5,14 @@ use crate::convert::sliced::{Places, Slices};
 use crate::error::Error;
 use crate::executor::KernelExecutor;
 use crate::format::{Csr, Ell, FillLimit, ell_bytes, ell_stride};
-use crate::real::Real;
+use crate::real::Scalar;
 
 /// The same matrix as `matrix`, in ELL. The workspace is 4 bytes a row, while nothing else is there.
 ///
 /// # Errors
 /// When the arrays would be larger than `limit` allows, before they are allocated; when memory runs out, or the device
 /// fails.
-pub fn from_csr<T: Real, K: KernelExecutor>(
+pub fn from_csr<T: Scalar, K: KernelExecutor>(
     executor: &K,
     matrix: &Csr<T, K::Memory>,
     limit: FillLimit,
@@ -23,7 +23,7 @@ pub fn from_csr<T: Real, K: KernelExecutor>(
 }
 
 /// The first `width` entries of each row, `stored` in all.
-pub(crate) fn of_first_entries<T: Real, K: KernelExecutor>(
+pub(crate) fn of_first_entries<T: Scalar, K: KernelExecutor>(
     executor: &K,
     matrix: &Csr<T, K::Memory>,
     width: usize,
@@ -40,7 +40,7 @@ pub(crate) fn of_first_entries<T: Real, K: KernelExecutor>(
 ///
 /// # Errors
 /// When memory runs out, or the device fails.
-pub fn into_csr<T: Real, K: KernelExecutor>(
+pub fn into_csr<T: Scalar, K: KernelExecutor>(
     executor: &K,
     matrix: Ell<T, K::Memory>,
 ) -> Result<Csr<T, K::Memory>, Error> {

@@ -4,21 +4,21 @@ use super::ell_bytes;
 use super::product::threads_per_row;
 use super::strategy::{EllStrategy, Strategy};
 use crate::format::strategy::Strategy as _;
-use crate::real::Real;
+use crate::real::Scalar;
 use crate::select::analysis::Analysis;
 use crate::select::costs::{Costs, Shape, Stored, WARP_LANES, row_sectors};
 use crate::select::machine::Machine;
 
 impl Costs for Strategy {
-    fn stored<V: Real>(self, analysis: &Analysis) -> Stored {
+    fn stored<V: Scalar>(self, analysis: &Analysis) -> Stored {
         Stored::all(ell_bytes::<V>(analysis.rows, analysis.lengths.longest()))
     }
 
-    fn sectors<V: Real>(self, analysis: &Analysis) -> f64 {
+    fn sectors<V: Scalar>(self, analysis: &Analysis) -> f64 {
         row_sectors(analysis)
     }
 
-    fn shape<V: Real>(self, analysis: &Analysis, machine: &Machine) -> Shape {
+    fn shape<V: Scalar>(self, analysis: &Analysis, machine: &Machine) -> Shape {
         let [rows, longest] = [analysis.rows, analysis.lengths.longest()].map(|count| count as f64);
         let lanes = f64::from(self.lanes(analysis, machine));
         let by_thread = Shape::by_thread(analysis, longest * rows / WARP_LANES, longest / lanes);

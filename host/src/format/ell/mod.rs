@@ -14,7 +14,7 @@ use crate::format::check::{Places, count_parts};
 use crate::format::rows::{ROWS_AT_ONCE, collect_rows};
 use crate::format::storage::storage;
 use crate::format::{Csr, FillLimit, check_shape};
-use crate::real::Real;
+use crate::real::Scalar;
 
 pub use by_kernels::{from_csr, into_csr};
 pub use strategy::EllStrategy;
@@ -55,7 +55,7 @@ pub(crate) fn ell_bytes<T>(rows: usize, longest_row: usize) -> u128 {
     ell_stride(rows) as u128 * longest_row as u128 * (4 + size_of::<T>() as u128)
 }
 
-impl<T: Real> Ell<T> {
+impl<T: Scalar> Ell<T> {
     /// A matrix from its arrays. In parallel, O(places).
     ///
     /// # Errors

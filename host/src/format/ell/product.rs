@@ -7,7 +7,7 @@ use crate::device::Device;
 use crate::format::Ell;
 use crate::memory::{Buffer, Memory};
 use crate::parallel;
-use crate::real::Real;
+use crate::real::Scalar;
 use crate::spmv::{HostOperands, Vectors, update};
 
 /// Rows that a CPU thread takes at a time: their sums stay in the L1 cache while it goes from place to place.
@@ -22,7 +22,7 @@ const LARGEST_BLOCK: u32 = 1024;
 /// Rows that a block has at least, if it can: four-byte indices of so many rows fill a sector of 32 bytes.
 const ROWS_OF_A_SECTOR: u32 = 8;
 
-pub(crate) fn ell<T: Real, M: Memory>(matrix: &Ell<T, M>, vectors: Vectors<T>, device: &Device) -> Launch {
+pub(crate) fn ell<T: Scalar, M: Memory>(matrix: &Ell<T, M>, vectors: Vectors<T>, device: &Device) -> Launch {
     let kernel = ell::Ell {
         rows: matrix.rows() as u32,
         stride: matrix.stride() as u32,
@@ -37,7 +37,7 @@ pub(crate) fn ell<T: Real, M: Memory>(matrix: &Ell<T, M>, vectors: Vectors<T>, d
     Launch::new(device.grid(matrix.rows() as u64), kernel)
 }
 
-pub(crate) fn subwarp<T: Real, M: Memory>(matrix: &Ell<T, M>, vectors: Vectors<T>, device: &Device) -> Launch {
+pub(crate) fn subwarp<T: Scalar, M: Memory>(matrix: &Ell<T, M>, vectors: Vectors<T>, device: &Device) -> Launch {
     let warps = device.resident_threads() / u64::from(WARP_LANES);
     let threads_per_row = threads_per_row(matrix.rows(), matrix.width(), warps);
     if threads_per_row == 1 {
@@ -88,7 +88,7 @@ fn block_of_rows(threads_per_row: u32, wanted: u32) -> u32 {
     (wanted / threads_per_row).max(enough) * threads_per_row
 }
 
-pub(crate) fn multiply_on_cpu<T: Real>(matrix: &Ell<T>, operands: HostOperands<'_, T>) {
+pub(crate) fn multiply_on_cpu<T: Scalar>(matrix: &Ell<T>, operands: HostOperands<'_, T>) {
     let HostOperands { alpha, x, beta, y } = operands;
     parallel::chunks_mut(y, ROWS_AT_ONCE, 1, &|(chunk, y)| {
         let mut sums = [T::ZERO; ROWS_AT_ONCE];

@@ -11,7 +11,7 @@ use crate::format::storage::ArraySource;
 use crate::format::strategy::{self, HostStorage, Storage};
 use crate::format::{Csr, Ell, FillLimit, Format};
 use crate::memory::Memory;
-use crate::real::Real;
+use crate::real::Scalar;
 use crate::spmv::{HostOperands, Room, Vectors};
 
 /// How many threads a row of ELL has.
@@ -35,7 +35,7 @@ impl Format {
 pub(crate) struct Strategy(pub EllStrategy);
 
 impl strategy::Strategy for Strategy {
-    type Matrix<T: Real, M: Memory> = Ell<T, M>;
+    type Matrix<T: Scalar, M: Memory> = Ell<T, M>;
 
     const ALL: &'static [Self] = &[Self(EllStrategy::Row), Self(EllStrategy::Subwarp)];
 
@@ -56,15 +56,15 @@ impl strategy::Strategy for Strategy {
         length
     }
 
-    fn bytes<T: Real, V: Real>(self, matrix: &Csr<T>) -> u128 {
+    fn bytes<T: Scalar, V: Scalar>(self, matrix: &Csr<T>) -> u128 {
         ell_bytes::<V>(matrix.rows(), matrix.longest_row())
     }
 
-    fn convert<T: Real>(self, matrix: Csr<T>, limit: FillLimit) -> Result<Ell<T>, Error> {
+    fn convert<T: Scalar>(self, matrix: Csr<T>, limit: FillLimit) -> Result<Ell<T>, Error> {
         Ell::try_from_csr(&matrix, limit)
     }
 
-    fn convert_by_kernels<T: Real, K: KernelExecutor>(
+    fn convert_by_kernels<T: Scalar, K: KernelExecutor>(
         self,
         executor: &K,
         matrix: Csr<T, K::Memory>,
@@ -73,7 +73,7 @@ impl strategy::Strategy for Strategy {
         super::by_kernels::from_csr(executor, &matrix, limit)
     }
 
-    fn launches<T: Real, M: Memory>(
+    fn launches<T: Scalar, M: Memory>(
         self,
         matrix: &Ell<T, M>,
         vectors: Vectors<T>,
@@ -86,12 +86,12 @@ impl strategy::Strategy for Strategy {
         }])
     }
 
-    fn multiply_on_cpu<T: Real>(self, matrix: &Ell<T>, operands: HostOperands<'_, T>) {
+    fn multiply_on_cpu<T: Scalar>(self, matrix: &Ell<T>, operands: HostOperands<'_, T>) {
         product::multiply_on_cpu(matrix, operands);
     }
 }
 
-impl<T: Real, M: Memory> Storage<T, M> for Ell<T, M> {
+impl<T: Scalar, M: Memory> Storage<T, M> for Ell<T, M> {
     const CONTAINER_NAME: &'static str = "ELL";
 
     fn bytes_moved(&self) -> u128 {
@@ -103,7 +103,7 @@ impl<T: Real, M: Memory> Storage<T, M> for Ell<T, M> {
     }
 }
 
-impl<T: Real> HostStorage<T> for Ell<T> {
+impl<T: Scalar> HostStorage<T> for Ell<T> {
     fn for_each_entry(&self, visit: &mut dyn FnMut(usize, u32, T)) {
         Ell::for_each_entry(self, visit);
     }

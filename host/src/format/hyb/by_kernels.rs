@@ -12,7 +12,7 @@ use crate::format::coo::by_kernels::{begins_of_rows, rows_of_entries};
 use crate::format::ell::by_kernels::{of_first_entries, with_slice};
 use crate::format::{Coo, Csr, FillLimit, Hyb, HybSplit, Offsets, RowLengths, coo_bytes, ell_bytes};
 use crate::memory::Buffer;
-use crate::real::Real;
+use crate::real::Scalar;
 
 /// The lengths of all rows, on the device.
 struct Lengths<'a, K: KernelExecutor> {
@@ -41,7 +41,7 @@ impl<K: KernelExecutor> RowLengths for Lengths<'_, K> {
 /// # Errors
 /// When the arrays would be larger than `limit` allows, before they are allocated; when memory runs out, or the device
 /// fails.
-pub fn from_csr<T: Real, K: KernelExecutor>(
+pub fn from_csr<T: Scalar, K: KernelExecutor>(
     executor: &K,
     matrix: &Csr<T, K::Memory>,
     split: HybSplit,
@@ -81,7 +81,7 @@ pub fn from_csr<T: Real, K: KernelExecutor>(
 ///
 /// # Errors
 /// When memory runs out, or the device fails.
-pub fn into_csr<T: Real, K: KernelExecutor>(
+pub fn into_csr<T: Scalar, K: KernelExecutor>(
     executor: &K,
     matrix: Hyb<T, K::Memory>,
 ) -> Result<Csr<T, K::Memory>, Error> {

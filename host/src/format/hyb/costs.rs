@@ -4,28 +4,28 @@ use super::strategy::Strategy;
 use crate::format::coo::coo_bytes;
 use crate::format::ell::{self, EllStrategy, ell_bytes};
 use crate::format::strategy::Strategy as _;
-use crate::real::Real;
+use crate::real::Scalar;
 use crate::select::analysis::Analysis;
 use crate::select::costs::{Costs, Shape, Stored, WARP_LANES};
 use crate::select::machine::Machine;
 
 impl Costs for Strategy {
-    fn stored<V: Real>(self, analysis: &Analysis) -> Stored {
+    fn stored<V: Scalar>(self, analysis: &Analysis) -> Stored {
         let width = self.width::<V>(analysis);
         Stored::all(ell_bytes::<V>(analysis.rows, width) + coo_bytes::<V>(analysis.lengths.beyond(width)))
     }
 
-    fn sectors<V: Real>(self, analysis: &Analysis) -> f64 {
+    fn sectors<V: Scalar>(self, analysis: &Analysis) -> f64 {
         let (nnz, locality) = (analysis.nnz as f64, &analysis.locality);
         let beyond = self.beyond::<V>(analysis) as f64;
         locality.lane_sectors[0] * (nnz - beyond) + locality.flat_sectors * beyond
     }
 
-    fn beyond<V: Real>(self, analysis: &Analysis) -> usize {
+    fn beyond<V: Scalar>(self, analysis: &Analysis) -> usize {
         analysis.lengths.beyond(self.width::<V>(analysis))
     }
 
-    fn shape<V: Real>(self, analysis: &Analysis, _machine: &Machine) -> Shape {
+    fn shape<V: Scalar>(self, analysis: &Analysis, _machine: &Machine) -> Shape {
         let width = self.width::<V>(analysis) as f64;
         let beyond = self.beyond::<V>(analysis) as f64;
         let ell = Shape::by_thread(analysis, width * analysis.rows as f64 / WARP_LANES, width);
@@ -50,7 +50,7 @@ impl Costs for Strategy {
 
 impl Strategy {
     /// Places of a row in the ELL part.
-    fn width<V: Real>(self, analysis: &Analysis) -> usize {
+    fn width<V: Scalar>(self, analysis: &Analysis) -> usize {
         let Ok(width) = self.0.width_of::<V, _>(&analysis.lengths);
         width
     }

@@ -19,7 +19,7 @@ use crate::format::rows::{collect_rows, row_lengths};
 use crate::format::storage::ArrayVisitor;
 use crate::format::{Coo, Csr, Ell, FillLimit, Offsets};
 use crate::memory::{HostMemory, Memory, Transfer};
-use crate::real::Real;
+use crate::real::Scalar;
 
 pub use by_kernels::{from_csr, into_csr};
 pub(crate) use strategy::Strategy;
@@ -72,13 +72,13 @@ impl HybSplit {
 
     /// Places of a row in the ELL part of `matrix` if values were of type `V`. Takes O(rows) time on average, by
     /// selection, and a copy of the row lengths.
-    pub fn width<T: Real, V: Real>(self, matrix: &Csr<T>) -> usize {
+    pub fn width<T: Scalar, V: Scalar>(self, matrix: &Csr<T>) -> usize {
         let Ok(width) = self.width_of::<V, _>(matrix);
         width
     }
 
     /// [`width`](Self::width) from what it depends on.
-    pub(crate) fn width_of<V: Real, L: RowLengths>(self, lengths: &L) -> Result<usize, L::Error> {
+    pub(crate) fn width_of<V: Scalar, L: RowLengths>(self, lengths: &L) -> Result<usize, L::Error> {
         let rows = lengths.rows();
         Ok(match self {
             Self::SmallestStorage => {
@@ -120,7 +120,7 @@ pub(crate) trait RowLengths {
     fn in_order(&self, place: usize) -> Result<usize, Self::Error>;
 }
 
-impl<T: Real> RowLengths for Csr<T> {
+impl<T: Scalar> RowLengths for Csr<T> {
     type Error = Infallible;
 
     fn rows(&self) -> usize {
@@ -176,12 +176,12 @@ impl Fraction {
 
 /// A sparse matrix in hybrid format: the first entries of each row in ELL, up to the same number for all, and the
 /// rest in COO. A row's entries keep the order that CSR has them in.
-pub struct Hyb<T: Real, M: Memory = HostMemory> {
+pub struct Hyb<T: Scalar, M: Memory = HostMemory> {
     pub(crate) ell: Ell<T, M>,
     pub(crate) coo: Coo<T, M>,
 }
 
-impl<T: Real, M: Memory> Hyb<T, M> {
+impl<T: Scalar, M: Memory> Hyb<T, M> {
     /// Number of rows.
     pub fn rows(&self) -> usize {
         self.ell.rows()
@@ -232,13 +232,13 @@ impl<T: Real, M: Memory> Hyb<T, M> {
     }
 }
 
-impl<T: Real> Clone for Hyb<T> {
+impl<T: Scalar> Clone for Hyb<T> {
     fn clone(&self) -> Self {
         Self { ell: self.ell.clone(), coo: self.coo.clone() }
     }
 }
 
-impl<T: Real> PartialEq for Hyb<T> {
+impl<T: Scalar> PartialEq for Hyb<T> {
     /// Whether shapes, parameters and the bits of every array are the same.
     fn eq(&self, other: &Self) -> bool {
         self.ell == other.ell && self.coo == other.coo
@@ -246,16 +246,16 @@ impl<T: Real> PartialEq for Hyb<T> {
 }
 
 /// Bytes that the HYB arrays of `matrix` take with values of type `V`. Cannot overflow.
-pub(super) fn hyb_bytes<T: Real, V: Real>(matrix: &Csr<T>, split: HybSplit) -> u128 {
+pub(super) fn hyb_bytes<T: Scalar, V: Scalar>(matrix: &Csr<T>, split: HybSplit) -> u128 {
     bytes_with_width::<T, V>(matrix, split.width::<T, V>(matrix))
 }
 
-fn bytes_with_width<T: Real, V>(matrix: &Csr<T>, width: usize) -> u128 {
+fn bytes_with_width<T: Scalar, V>(matrix: &Csr<T>, width: usize) -> u128 {
     let beyond = matrix.row_lengths().map(|length| length.saturating_sub(width)).sum();
     ell_bytes::<V>(matrix.rows(), width) + coo_bytes::<V>(beyond)
 }
 
-impl<T: Real> Hyb<T> {
+impl<T: Scalar> Hyb<T> {
     /// A matrix from its two parts. In parallel, O(entries of the COO part).
     ///
     /// # Errors

@@ -7,10 +7,10 @@ use crate::error::Error;
 use crate::format::Hyb;
 use crate::format::{coo, ell};
 use crate::memory::Memory;
-use crate::real::Real;
+use crate::real::Scalar;
 use crate::spmv::{HostOperands, Room, Vectors};
 
-pub(crate) fn hyb<T: Real, M: Memory>(
+pub(crate) fn hyb<T: Scalar, M: Memory>(
     matrix: &Hyb<T, M>,
     vectors: Vectors<T>,
     room: &mut Room<'_, T, M>,
@@ -21,7 +21,7 @@ pub(crate) fn hyb<T: Real, M: Memory>(
     Ok(launches)
 }
 
-pub(crate) fn multiply_on_cpu<T: Real>(matrix: &Hyb<T>, operands: HostOperands<'_, T>) {
+pub(crate) fn multiply_on_cpu<T: Scalar>(matrix: &Hyb<T>, operands: HostOperands<'_, T>) {
     let HostOperands { alpha, x, beta, y } = operands;
     ell::product::multiply_on_cpu(matrix.ell(), HostOperands { alpha, x, beta, y: &mut *y });
     if matrix.coo().nnz() > 0 {

@@ -11,7 +11,7 @@ use crate::format::storage::ArraySource;
 use crate::format::strategy::{self, HostStorage, Storage};
 use crate::format::{Coo, Csr, Ell, FillLimit, Hyb};
 use crate::memory::Memory;
-use crate::real::Real;
+use crate::real::Scalar;
 use crate::spmv::{HostOperands, Room, Vectors};
 
 /// HYB: the ELL part, then the COO part on top of it.
@@ -19,7 +19,7 @@ use crate::spmv::{HostOperands, Room, Vectors};
 pub(crate) struct Strategy(pub HybSplit);
 
 impl strategy::Strategy for Strategy {
-    type Matrix<T: Real, M: Memory> = Hyb<T, M>;
+    type Matrix<T: Scalar, M: Memory> = Hyb<T, M>;
 
     const ALL: &'static [Self] = &[
         Self(HybSplit::SmallestStorage),
@@ -58,15 +58,15 @@ impl strategy::Strategy for Strategy {
         crate::format::coo::product::longest_chain(length)
     }
 
-    fn bytes<T: Real, V: Real>(self, matrix: &Csr<T>) -> u128 {
+    fn bytes<T: Scalar, V: Scalar>(self, matrix: &Csr<T>) -> u128 {
         hyb_bytes::<T, V>(matrix, self.0)
     }
 
-    fn convert<T: Real>(self, matrix: Csr<T>, limit: FillLimit) -> Result<Hyb<T>, Error> {
+    fn convert<T: Scalar>(self, matrix: Csr<T>, limit: FillLimit) -> Result<Hyb<T>, Error> {
         Hyb::try_from_csr(&matrix, self.0, limit)
     }
 
-    fn convert_by_kernels<T: Real, K: KernelExecutor>(
+    fn convert_by_kernels<T: Scalar, K: KernelExecutor>(
         self,
         executor: &K,
         matrix: Csr<T, K::Memory>,
@@ -75,11 +75,11 @@ impl strategy::Strategy for Strategy {
         super::by_kernels::from_csr(executor, &matrix, self.0, limit)
     }
 
-    fn is_chosen_for<T: Real>(self, matrix: &Hyb<T>) -> bool {
+    fn is_chosen_for<T: Scalar>(self, matrix: &Hyb<T>) -> bool {
         matrix.is_split_by(self.0)
     }
 
-    fn launches<T: Real, M: Memory>(
+    fn launches<T: Scalar, M: Memory>(
         self,
         matrix: &Hyb<T, M>,
         vectors: Vectors<T>,
@@ -89,12 +89,12 @@ impl strategy::Strategy for Strategy {
         product::hyb(matrix, vectors, room, device)
     }
 
-    fn multiply_on_cpu<T: Real>(self, matrix: &Hyb<T>, operands: HostOperands<'_, T>) {
+    fn multiply_on_cpu<T: Scalar>(self, matrix: &Hyb<T>, operands: HostOperands<'_, T>) {
         product::multiply_on_cpu(matrix, operands);
     }
 }
 
-impl<T: Real, M: Memory> Storage<T, M> for Hyb<T, M> {
+impl<T: Scalar, M: Memory> Storage<T, M> for Hyb<T, M> {
     const CONTAINER_NAME: &'static str = "HYB";
 
     fn bytes_moved(&self) -> u128 {
@@ -106,7 +106,7 @@ impl<T: Real, M: Memory> Storage<T, M> for Hyb<T, M> {
     }
 }
 
-impl<T: Real> HostStorage<T> for Hyb<T> {
+impl<T: Scalar> HostStorage<T> for Hyb<T> {
     fn for_each_entry(&self, visit: &mut dyn FnMut(usize, u32, T)) {
         Hyb::for_each_entry(self, visit);
     }

@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::executor::KernelExecutor;
 use crate::format::{Csr, FillLimit, Sell16};
 use crate::memory::Buffer;
-use crate::real::Real;
+use crate::real::Scalar;
 
 /// Lanes of the warp that has a slice.
 const LANES: usize = SLICE_ROWS / 2;
@@ -20,7 +20,7 @@ const LANES: usize = SLICE_ROWS / 2;
 /// # Errors
 /// When a row has 2^26 entries or more; when the arrays would be larger than `limit` allows, before they are allocated;
 /// when memory runs out, or the device fails.
-pub fn from_csr<T: Real, K: KernelExecutor>(
+pub fn from_csr<T: Scalar, K: KernelExecutor>(
     executor: &K,
     matrix: &Csr<T, K::Memory>,
     limit: FillLimit,
@@ -72,7 +72,7 @@ pub fn from_csr<T: Real, K: KernelExecutor>(
 ///
 /// # Errors
 /// When memory runs out, or the device fails.
-pub fn into_csr<T: Real, K: KernelExecutor>(
+pub fn into_csr<T: Scalar, K: KernelExecutor>(
     executor: &K,
     matrix: Sell16<T, K::Memory>,
 ) -> Result<Csr<T, K::Memory>, Error> {

@@ -2,23 +2,23 @@
 
 use super::sell_16_bytes;
 use super::strategy::Strategy;
-use crate::real::Real;
+use crate::real::Scalar;
 use crate::select::analysis::Analysis;
 use crate::select::costs::{Costs, Shape, Stored, row_sectors};
 use crate::select::machine::Machine;
 
 impl Costs for Strategy {
-    fn stored<V: Real>(self, analysis: &Analysis) -> Stored {
+    fn stored<V: Scalar>(self, analysis: &Analysis) -> Stored {
         let widening = analysis.widening;
         let width = widening.width(analysis.sums.slice_widths).round() as u128;
         Stored { exact: widening.exact, ..Stored::all(sell_16_bytes::<V>(analysis.rows, width)) }
     }
 
-    fn sectors<V: Real>(self, analysis: &Analysis) -> f64 {
+    fn sectors<V: Scalar>(self, analysis: &Analysis) -> f64 {
         row_sectors(analysis)
     }
 
-    fn shape<V: Real>(self, analysis: &Analysis, _machine: &Machine) -> Shape {
+    fn shape<V: Scalar>(self, analysis: &Analysis, _machine: &Machine) -> Shape {
         // A thread has two rows, and the longest of them waits as all others do.
         let widening = analysis.widening;
         let width = widening.width(analysis.sums.slice_widths);

@@ -18,7 +18,7 @@ use crate::format::check::{check_offsets, count_parts};
 use crate::format::rows::collect_rows;
 use crate::format::storage::{same_bits, storage};
 use crate::format::{Csr, FillLimit, check_shape};
-use crate::real::Real;
+use crate::real::Scalar;
 
 pub use by_kernels::{from_csr, into_csr};
 pub(crate) use strategy::Strategy;
@@ -73,14 +73,14 @@ pub(crate) fn check_row_length(longest_row: usize) -> Result<(), Error> {
 
 /// Bytes that the SELL-16 arrays of `matrix` take with values of `V`. In parallel, O(nnz) where rows go through near
 /// columns together, at most 64 times that.
-pub(super) fn predicted_bytes<T: Real, V>(matrix: &Csr<T>) -> u128 {
+pub(super) fn predicted_bytes<T: Scalar, V>(matrix: &Csr<T>) -> u128 {
     let width =
         (0..matrix.rows().div_ceil(ROWS)).into_par_iter().map(|slice| sell_16_width(matrix, slice) as u128).sum();
     sell_16_bytes::<V>(matrix.rows(), width)
 }
 
 /// The number of places of each row of a slice.
-pub(crate) fn sell_16_width<T: Real>(matrix: &Csr<T>, slice: usize) -> usize {
+pub(crate) fn sell_16_width<T: Scalar>(matrix: &Csr<T>, slice: usize) -> usize {
     let mut width = 0;
     for_each_place(matrix, slice, |_, _| width += 1);
     width
@@ -88,7 +88,7 @@ pub(crate) fn sell_16_width<T: Real>(matrix: &Csr<T>, slice: usize) -> usize {
 
 /// Calls `visit` with the base of each column of places of a slice, and the entry that each row has there; none is
 /// `usize::MAX`.
-fn for_each_place<T: Real>(matrix: &Csr<T>, slice: usize, mut visit: impl FnMut(u32, &[usize; ROWS])) {
+fn for_each_place<T: Scalar>(matrix: &Csr<T>, slice: usize, mut visit: impl FnMut(u32, &[usize; ROWS])) {
     let first = slice * ROWS;
     let columns = matrix.column_indices();
     let mut rows: [Range<usize>; ROWS] =
@@ -118,7 +118,7 @@ fn lane_of(row: usize) -> (usize, usize) {
     (row % WORDS, row / WORDS)
 }
 
-impl<T: Real> Sell16<T> {
+impl<T: Scalar> Sell16<T> {
     /// A matrix from its arrays. In parallel, O(places).
     ///
     /// # Errors

@@ -8,7 +8,7 @@ use crate::device::Device;
 use crate::format::Sell16;
 use crate::memory::{Buffer, Memory};
 use crate::parallel;
-use crate::real::Real;
+use crate::real::Scalar;
 use crate::spmv::{HostOperands, Vectors, update};
 
 /// Rows whose sums and values are side by side.
@@ -17,7 +17,7 @@ const LANES: usize = SLICE_ROWS / 2;
 /// Slices that a CPU thread takes at a time, at least.
 const SLICES_AT_ONCE: usize = 16;
 
-pub(crate) fn sell_16<T: Real, M: Memory>(matrix: &Sell16<T, M>, vectors: Vectors<T>, device: &Device) -> Launch {
+pub(crate) fn sell_16<T: Scalar, M: Memory>(matrix: &Sell16<T, M>, vectors: Vectors<T>, device: &Device) -> Launch {
     let kernel = sell_16::Sell16 {
         rows: matrix.rows() as u32,
         slice_begins: matrix.slice_begins().global(),
@@ -34,7 +34,7 @@ pub(crate) fn sell_16<T: Real, M: Memory>(matrix: &Sell16<T, M>, vectors: Vector
     Launch::new(device.grid_of(lanes as u64), kernel)
 }
 
-pub(crate) fn multiply_on_cpu<T: Real>(matrix: &Sell16<T>, operands: HostOperands<'_, T>) {
+pub(crate) fn multiply_on_cpu<T: Scalar>(matrix: &Sell16<T>, operands: HostOperands<'_, T>) {
     let HostOperands { alpha, x, beta, y } = operands;
     parallel::chunks_mut(y, SLICE_ROWS, SLICES_AT_ONCE, &|(slice, y)| {
         let mut sums = [[T::ZERO; 2]; LANES];

@@ -11,7 +11,7 @@ use crate::format::storage::ArraySource;
 use crate::format::strategy::{self, HostStorage, Storage};
 use crate::format::{Csr, FillLimit, Sell16};
 use crate::memory::Memory;
-use crate::real::Real;
+use crate::real::Scalar;
 use crate::spmv::{HostOperands, Room, Vectors};
 
 /// SELL-16: a warp a slice.
@@ -19,7 +19,7 @@ use crate::spmv::{HostOperands, Room, Vectors};
 pub(crate) struct Strategy;
 
 impl strategy::Strategy for Strategy {
-    type Matrix<T: Real, M: Memory> = Sell16<T, M>;
+    type Matrix<T: Scalar, M: Memory> = Sell16<T, M>;
 
     const ALL: &'static [Self] = &[Self];
 
@@ -37,15 +37,15 @@ impl strategy::Strategy for Strategy {
         length
     }
 
-    fn bytes<T: Real, V: Real>(self, matrix: &Csr<T>) -> u128 {
+    fn bytes<T: Scalar, V: Scalar>(self, matrix: &Csr<T>) -> u128 {
         predicted_bytes::<T, V>(matrix)
     }
 
-    fn convert<T: Real>(self, matrix: Csr<T>, limit: FillLimit) -> Result<Sell16<T>, Error> {
+    fn convert<T: Scalar>(self, matrix: Csr<T>, limit: FillLimit) -> Result<Sell16<T>, Error> {
         Sell16::try_from_csr(&matrix, limit)
     }
 
-    fn convert_by_kernels<T: Real, K: KernelExecutor>(
+    fn convert_by_kernels<T: Scalar, K: KernelExecutor>(
         self,
         executor: &K,
         matrix: Csr<T, K::Memory>,
@@ -54,7 +54,7 @@ impl strategy::Strategy for Strategy {
         super::by_kernels::from_csr(executor, &matrix, limit)
     }
 
-    fn launches<T: Real, M: Memory>(
+    fn launches<T: Scalar, M: Memory>(
         self,
         matrix: &Sell16<T, M>,
         vectors: Vectors<T>,
@@ -64,12 +64,12 @@ impl strategy::Strategy for Strategy {
         Ok(vec![product::sell_16(matrix, vectors, device)])
     }
 
-    fn multiply_on_cpu<T: Real>(self, matrix: &Sell16<T>, operands: HostOperands<'_, T>) {
+    fn multiply_on_cpu<T: Scalar>(self, matrix: &Sell16<T>, operands: HostOperands<'_, T>) {
         product::multiply_on_cpu(matrix, operands);
     }
 }
 
-impl<T: Real, M: Memory> Storage<T, M> for Sell16<T, M> {
+impl<T: Scalar, M: Memory> Storage<T, M> for Sell16<T, M> {
     const CONTAINER_NAME: &'static str = "SELL-16";
 
     fn bytes_moved(&self) -> u128 {
@@ -81,7 +81,7 @@ impl<T: Real, M: Memory> Storage<T, M> for Sell16<T, M> {
     }
 }
 
-impl<T: Real> HostStorage<T> for Sell16<T> {
+impl<T: Scalar> HostStorage<T> for Sell16<T> {
     fn for_each_entry(&self, visit: &mut dyn FnMut(usize, u32, T)) {
         for row in 0..self.rows() {
             self.row(row).for_each(|(column, value)| visit(row, column, value));

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{ROWS as SLICE_ROWS, sell_16_width};
 use crate::format::Csr;
-use crate::real::Real;
+use crate::real::Scalar;
 use crate::select::sample::{Sampling, sample};
 
 /// The slices of SELL-16 against those of SELL-P with as many rows, which are as wide as their longest row.
@@ -26,7 +26,7 @@ impl Default for Widening {
 
 impl Widening {
     /// Looks at some of the slices.
-    pub(crate) fn new<T: Real>(matrix: &Csr<T>, sampling: Sampling) -> Self {
+    pub(crate) fn new<T: Scalar>(matrix: &Csr<T>, sampling: Sampling) -> Self {
         let slices = matrix.rows().div_ceil(SLICE_ROWS);
         let looked_at: Vec<_> = sample(slices, matrix.nnz(), sampling).collect();
         let widths = |&slice: &usize| {

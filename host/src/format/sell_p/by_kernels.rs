@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::executor::KernelExecutor;
 use crate::format::{Csr, FillLimit, SellP, Slicing, sell_p_bytes};
 use crate::memory::Buffer;
-use crate::real::Real;
+use crate::real::Scalar;
 
 /// The same matrix as `matrix`, in SELL-P. The workspace is 4 bytes a row and a slice, and 16 more a row if rows
 /// are sorted; all of it is free again before the entries are allocated.
@@ -17,7 +17,7 @@ use crate::real::Real;
 /// # Errors
 /// When the slicing contradicts itself, or a row has 2^32 places or more; when the arrays would be larger than `limit`
 /// allows, before those of the size of the entries are allocated; when memory runs out, or the device fails.
-pub fn from_csr<T: Real, K: KernelExecutor>(
+pub fn from_csr<T: Scalar, K: KernelExecutor>(
     executor: &K,
     matrix: &Csr<T, K::Memory>,
     slicing: Slicing,
@@ -95,7 +95,7 @@ fn sort<K: KernelExecutor>(executor: &K, lengths: &mut Array<K, u32>, window: u3
 ///
 /// # Errors
 /// When memory runs out, or the device fails.
-pub fn into_csr<T: Real, K: KernelExecutor>(
+pub fn into_csr<T: Scalar, K: KernelExecutor>(
     executor: &K,
     matrix: SellP<T, K::Memory>,
 ) -> Result<Csr<T, K::Memory>, Error> {

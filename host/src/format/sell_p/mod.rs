@@ -16,7 +16,7 @@ use crate::format::check::{Places, check_offsets, check_permutation, count_parts
 use crate::format::rows::{collect_rows, parallel_rows};
 use crate::format::storage::{Parameter, storage};
 use crate::format::{Csr, FillLimit, Offsets, check_shape};
-use crate::real::Real;
+use crate::real::Scalar;
 
 pub use by_kernels::{from_csr, into_csr};
 pub use strategy::SellPStrategy;
@@ -103,7 +103,7 @@ pub(crate) fn sell_p_bytes<T>(places: u128, slice_begins: usize, row_indices: us
 }
 
 /// Bytes that the SELL-P arrays of `matrix` take with values of `V`. O(rows log(sigma)).
-pub(super) fn predicted_bytes<T: Real, V>(matrix: &Csr<T>, slicing: Slicing) -> u128 {
+pub(super) fn predicted_bytes<T: Scalar, V>(matrix: &Csr<T>, slicing: Slicing) -> u128 {
     let Layout { row_indices, slice_begins } = Layout::new(matrix, slicing);
     sell_p_bytes::<V>(places(&slice_begins, slicing), slice_begins.len(), row_indices.len())
 }
@@ -115,7 +115,7 @@ struct Layout {
 }
 
 impl Layout {
-    fn new<T: Real>(matrix: &Csr<T>, slicing: Slicing) -> Self {
+    fn new<T: Scalar>(matrix: &Csr<T>, slicing: Slicing) -> Self {
         let length = |row: usize| matrix.range(row).len();
         let mut row_indices = Vec::new();
         if slicing.sigma > 1 {
@@ -150,7 +150,7 @@ fn places(slice_begins: &[u64], slicing: Slicing) -> u128 {
     slice_begins.last().map_or(0, |&end| u128::from(end) * u128::from(slicing.slice_size))
 }
 
-impl<T: Real> SellP<T> {
+impl<T: Scalar> SellP<T> {
     /// A matrix from its arrays; `row_indices` is empty where `slicing` does not sort. In parallel, O(rows + places).
     ///
     /// # Errors

@@ -8,7 +8,7 @@ use crate::device::Device;
 use crate::format::SellP;
 use crate::memory::{Buffer, Memory};
 use crate::parallel;
-use crate::real::Real;
+use crate::real::Scalar;
 use crate::spmv::{HostOperands, Vectors, update};
 
 /// Rows that a CPU thread takes at a time, at least.
@@ -17,7 +17,7 @@ const ROWS_AT_ONCE: usize = 1024;
 /// Rows of a slice whose sums a CPU thread keeps at a time.
 const SUMS_AT_ONCE: usize = 64;
 
-pub(crate) fn sell_p<T: Real, M: Memory>(matrix: &SellP<T, M>, vectors: Vectors<T>, device: &Device) -> Launch {
+pub(crate) fn sell_p<T: Scalar, M: Memory>(matrix: &SellP<T, M>, vectors: Vectors<T>, device: &Device) -> Launch {
     let rows = matrix.rows() as u32;
     let slice_size = matrix.slicing().slice_size;
     let slice_begins = matrix.slice_begins().global();
@@ -39,7 +39,7 @@ pub(crate) fn sell_p<T: Real, M: Memory>(matrix: &SellP<T, M>, vectors: Vectors<
 }
 
 /// A thread takes whole slices, and whole windows of sorted rows, whose results lie within one part of y.
-pub(crate) fn multiply_on_cpu<T: Real>(matrix: &SellP<T>, operands: HostOperands<'_, T>) {
+pub(crate) fn multiply_on_cpu<T: Scalar>(matrix: &SellP<T>, operands: HostOperands<'_, T>) {
     let HostOperands { alpha, x, beta, y } = operands;
     let slice_size = matrix.slicing().slice_size as usize;
     let window = slice_size.max(matrix.slicing().sigma as usize);
@@ -62,7 +62,7 @@ pub(crate) fn multiply_on_cpu<T: Real>(matrix: &SellP<T>, operands: HostOperands
 }
 
 /// Adds the products of neighbouring rows of one slice, from `position` on, to their sums.
-fn add_places<T: Real>(matrix: &SellP<T>, position: usize, x: &[T], sums: &mut [T]) {
+fn add_places<T: Scalar>(matrix: &SellP<T>, position: usize, x: &[T], sums: &mut [T]) {
     let slice_size = matrix.slicing().slice_size as usize;
     let slice = position / slice_size;
     for begin in matrix.slice_begins()[slice]..matrix.slice_begins()[slice + 1] {

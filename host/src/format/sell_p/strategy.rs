@@ -11,7 +11,7 @@ use crate::format::storage::ArraySource;
 use crate::format::strategy::{self, HostStorage, Storage};
 use crate::format::{Csr, FillLimit, Format, SellP};
 use crate::memory::Memory;
-use crate::real::Real;
+use crate::real::Scalar;
 use crate::spmv::multivector::{self, Tiles};
 use crate::spmv::{HostOperands, Room, Vectors};
 
@@ -46,7 +46,7 @@ impl Format {
 pub(crate) struct Strategy(pub SellPStrategy);
 
 impl strategy::Strategy for Strategy {
-    type Matrix<T: Real, M: Memory> = SellP<T, M>;
+    type Matrix<T: Scalar, M: Memory> = SellP<T, M>;
 
     const ALL: &'static [Self] = &[Self(SellPStrategy::Unsorted), Self(SellPStrategy::Sorted)];
 
@@ -74,15 +74,15 @@ impl strategy::Strategy for Strategy {
         length
     }
 
-    fn bytes<T: Real, V: Real>(self, matrix: &Csr<T>) -> u128 {
+    fn bytes<T: Scalar, V: Scalar>(self, matrix: &Csr<T>) -> u128 {
         predicted_bytes::<T, V>(matrix, self.0.slicing())
     }
 
-    fn convert<T: Real>(self, matrix: Csr<T>, limit: FillLimit) -> Result<SellP<T>, Error> {
+    fn convert<T: Scalar>(self, matrix: Csr<T>, limit: FillLimit) -> Result<SellP<T>, Error> {
         SellP::try_from_csr(&matrix, self.0.slicing(), limit)
     }
 
-    fn convert_by_kernels<T: Real, K: KernelExecutor>(
+    fn convert_by_kernels<T: Scalar, K: KernelExecutor>(
         self,
         executor: &K,
         matrix: Csr<T, K::Memory>,
@@ -91,11 +91,11 @@ impl strategy::Strategy for Strategy {
         super::by_kernels::from_csr(executor, &matrix, self.0.slicing(), limit)
     }
 
-    fn is_chosen_for<T: Real>(self, matrix: &SellP<T>) -> bool {
+    fn is_chosen_for<T: Scalar>(self, matrix: &SellP<T>) -> bool {
         matrix.slicing() == self.0.slicing()
     }
 
-    fn launches<T: Real, M: Memory>(
+    fn launches<T: Scalar, M: Memory>(
         self,
         matrix: &SellP<T, M>,
         vectors: Vectors<T>,
@@ -105,11 +105,11 @@ impl strategy::Strategy for Strategy {
         Ok(vec![product::sell_p(matrix, vectors, device)])
     }
 
-    fn multiply_on_cpu<T: Real>(self, matrix: &SellP<T>, operands: HostOperands<'_, T>) {
+    fn multiply_on_cpu<T: Scalar>(self, matrix: &SellP<T>, operands: HostOperands<'_, T>) {
         product::multiply_on_cpu(matrix, operands);
     }
 
-    fn multivector_launches<T: Real, M: Memory>(
+    fn multivector_launches<T: Scalar, M: Memory>(
         self,
         matrix: &SellP<T, M>,
         tiles: &Tiles<T>,
@@ -119,7 +119,7 @@ impl strategy::Strategy for Strategy {
         Ok(multivector::sell_p_launches(matrix, tiles, device))
     }
 
-    fn multiply_rows_on_cpu<T: Real>(
+    fn multiply_rows_on_cpu<T: Scalar>(
         self,
         matrix: &SellP<T>,
         vectors: usize,
@@ -130,7 +130,7 @@ impl strategy::Strategy for Strategy {
     }
 }
 
-impl<T: Real, M: Memory> Storage<T, M> for SellP<T, M> {
+impl<T: Scalar, M: Memory> Storage<T, M> for SellP<T, M> {
     const CONTAINER_NAME: &'static str = "SELL-P";
 
     fn bytes_moved(&self) -> u128 {
@@ -142,7 +142,7 @@ impl<T: Real, M: Memory> Storage<T, M> for SellP<T, M> {
     }
 }
 
-impl<T: Real> HostStorage<T> for SellP<T> {
+impl<T: Scalar> HostStorage<T> for SellP<T> {
     fn for_each_entry(&self, visit: &mut dyn FnMut(usize, u32, T)) {
         for position in 0..self.rows() {
             let row = self.row_at(position);

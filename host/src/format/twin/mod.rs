@@ -8,7 +8,7 @@ use super::storage::storage;
 use super::{Csr, Offsets};
 use crate::error::Error;
 use crate::memory::Memory;
-use crate::real::Real;
+use crate::real::Scalar;
 
 pub(crate) use strategy::Strategy;
 
@@ -29,7 +29,7 @@ storage! {
     }
 }
 
-impl<T: Real, M: Memory> Twin<T, M> {
+impl<T: Scalar, M: Memory> Twin<T, M> {
     /// The same arrays.
     fn from_csr(matrix: Csr<T, M>) -> Self {
         let Csr { rows, columns, stored, row_offsets, column_indices, values } = matrix;
@@ -43,7 +43,7 @@ impl<T: Real, M: Memory> Twin<T, M> {
     }
 }
 
-impl<T: Real> Twin<T> {
+impl<T: Scalar> Twin<T> {
     /// A matrix from its arrays.
     ///
     /// # Errors

@@ -11,7 +11,7 @@ use crate::format::storage::ArraySource;
 use crate::format::strategy::{self, HostStorage, Storage};
 use crate::format::{Csr, FillLimit, Offsets};
 use crate::memory::{Buffer, Memory};
-use crate::real::Real;
+use crate::real::Scalar;
 use crate::spmv::{HostOperands, Room, Vectors, update};
 
 /// One thread a row.
@@ -19,7 +19,7 @@ use crate::spmv::{HostOperands, Room, Vectors, update};
 pub(crate) struct Strategy;
 
 impl strategy::Strategy for Strategy {
-    type Matrix<T: Real, M: Memory> = Twin<T, M>;
+    type Matrix<T: Scalar, M: Memory> = Twin<T, M>;
 
     const ALL: &'static [Self] = &[Self];
 
@@ -37,15 +37,15 @@ impl strategy::Strategy for Strategy {
         length
     }
 
-    fn bytes<T: Real, V: Real>(self, matrix: &Csr<T>) -> u128 {
+    fn bytes<T: Scalar, V: Scalar>(self, matrix: &Csr<T>) -> u128 {
         matrix.bytes_with::<V>()
     }
 
-    fn convert<T: Real>(self, matrix: Csr<T>, _: FillLimit) -> Result<Twin<T>, Error> {
+    fn convert<T: Scalar>(self, matrix: Csr<T>, _: FillLimit) -> Result<Twin<T>, Error> {
         Ok(Twin::from_csr(matrix))
     }
 
-    fn convert_by_kernels<T: Real, K: KernelExecutor>(
+    fn convert_by_kernels<T: Scalar, K: KernelExecutor>(
         self,
         _: &K,
         matrix: Csr<T, K::Memory>,
@@ -54,7 +54,7 @@ impl strategy::Strategy for Strategy {
         Ok(Twin::from_csr(matrix))
     }
 
-    fn launches<T: Real, M: Memory>(
+    fn launches<T: Scalar, M: Memory>(
         self,
         matrix: &Twin<T, M>,
         vectors: Vectors<T>,
@@ -77,7 +77,7 @@ impl strategy::Strategy for Strategy {
         Ok(vec![Launch { grid: device.grid(matrix.rows() as u64), call }])
     }
 
-    fn multiply_on_cpu<T: Real>(self, matrix: &Twin<T>, operands: HostOperands<'_, T>) {
+    fn multiply_on_cpu<T: Scalar>(self, matrix: &Twin<T>, operands: HostOperands<'_, T>) {
         let HostOperands { alpha, x, beta, y } = operands;
         for (row, y) in y.iter_mut().enumerate() {
             let entries = matrix.row_offsets().get(row)..matrix.row_offsets().get(row + 1);
@@ -88,7 +88,7 @@ impl strategy::Strategy for Strategy {
     }
 }
 
-impl<T: Real, M: Memory> Storage<T, M> for Twin<T, M> {
+impl<T: Scalar, M: Memory> Storage<T, M> for Twin<T, M> {
     const CONTAINER_NAME: &'static str = "Twin";
 
     fn offset_width(&self) -> usize {
@@ -104,7 +104,7 @@ impl<T: Real, M: Memory> Storage<T, M> for Twin<T, M> {
     }
 }
 
-impl<T: Real> HostStorage<T> for Twin<T> {
+impl<T: Scalar> HostStorage<T> for Twin<T> {
     fn for_each_entry(&self, visit: &mut dyn FnMut(usize, u32, T)) {
         HostStorage::for_each_entry(&self.clone().into_csr(), visit);
     }
