@@ -75,7 +75,7 @@ pub use synthetic;
 
 pub mod tutorial;
 
-/// The program in the README is a test.
+/// The programs in the README are tests.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

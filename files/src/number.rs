@@ -1,6 +1,6 @@
 //! The number types of matrices and vectors in files.
 
-use crate::matrix_market::Value;
+use crate::matrix_market::value::Value;
 use crate::text::Text;
 
 /// A real number type that files hold.

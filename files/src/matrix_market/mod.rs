@@ -26,7 +26,7 @@ mod cursor;
 mod document;
 mod entries;
 mod header;
-mod value;
+pub(crate) mod value;
 mod write;
 
 use std::path::Path;
