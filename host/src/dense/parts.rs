@@ -127,7 +127,7 @@ impl<T: Real, M: Memory> Multicolumn<T, M> {
         self.columns
     }
 
-    /// The columns, one after the other: X and Y of [`apply_columns`](crate::solver::Operator::apply_columns).
+    /// The columns, one after the other: X and Y of a product with several columns.
     pub fn array(&self) -> &M::Buffer<T> {
         &self.array
     }

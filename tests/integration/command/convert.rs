@@ -204,7 +204,15 @@ mod processes {
         for signal in ["INT", "KILL"] {
             // Long enough to be met while it writes.
             let arguments = ["convert", "uniform:rows=100000,per-row=30", &folder.name("m.mtx.gz")];
-            let mut process = command(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+            // A test that runs in the background hands on that the signal is to be ignored.
+            let mut process = std::process::Command::new("env")
+                .arg("--default-signal=INT")
+                .arg(command(&[] as &[&str]).get_program())
+                .args(arguments)
+                .stdout(Stdio::piped())
+                .stderr(Stdio::piped())
+                .spawn()
+                .unwrap();
             wait_for_output(&mut process, &folder);
             let kill =
                 std::process::Command::new("kill").args([format!("-{signal}"), process.id().to_string()]).status();
