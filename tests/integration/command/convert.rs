@@ -207,7 +207,7 @@ mod processes {
             // A test that runs in the background hands on that the signal is to be ignored.
             let mut process = std::process::Command::new("env")
                 .arg("--default-signal=INT")
-                .arg(command(&[] as &[&str]).get_program())
+                .arg(env!("CARGO_BIN_EXE_warp-spmv"))
                 .args(arguments)
                 .stdout(Stdio::piped())
                 .stderr(Stdio::piped())
