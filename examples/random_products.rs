@@ -9,7 +9,7 @@ mod scenarios;
 use clap::Parser;
 use rayon::prelude::*;
 use scenarios::random::{Tally, check_random, emulators};
-use warp_spmv::executor::{Executor, ExecutorName, Visitor};
+use warp_spmv::executor::{Executor, ExecutorName, ExecutorVisitor};
 
 #[derive(Parser)]
 struct Arguments {
@@ -27,7 +27,7 @@ struct Arguments {
 /// All matrices on one executor.
 struct Products(std::ops::Range<u64>);
 
-impl Visitor for Products {
+impl ExecutorVisitor for Products {
     type Output = Result<Tally, String>;
 
     fn visit<E: Executor>(self, executor: &E) -> Self::Output {

@@ -23,12 +23,12 @@ pub use header::{Field, Header, Symmetry};
 pub use host::replace::replace_file;
 pub use kind::{FileKind, Loaded, LoadedMatrix, parse, parse_matrix, read, read_matrix, write};
 pub use matrix_market::{
-    Coordinates, Dense, MatrixMarketOptions, Value, parse_matrix_market, parse_vector, read_coordinates, read_dense,
-    read_matrix_market, read_matrix_market_with, read_vector, write_coordinates, write_dense, write_matrix_market,
-    write_vector,
+    Coordinates, DenseMatrix, MatrixMarketOptions, Value, parse_matrix_market, parse_vector, read_coordinates,
+    read_dense, read_matrix_market, read_matrix_market_with, read_vector, write_coordinates, write_dense,
+    write_matrix_market, write_vector,
 };
 pub use npz::{read_npz, write_npz};
 pub use number::Number;
-pub use options::{Progress, ReadOptions};
+pub use options::{ReadOptions, ReadProgress};
 pub use rutherford_boeing::read_rutherford_boeing;
 pub use text::Text;

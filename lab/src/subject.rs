@@ -67,7 +67,7 @@ pub trait Subject: WithPeers {
 }
 
 /// Work that can be done on any executor that can be measured.
-pub trait Visitor {
+pub trait SubjectVisitor {
     /// What comes of it.
     type Output;
 
@@ -79,7 +79,7 @@ pub trait Visitor {
 ///
 /// # Errors
 /// When there is no such executor on this machine.
-pub fn with<V: Visitor>(name: ExecutorName, work: V) -> Result<V::Output, Error> {
+pub fn with<V: SubjectVisitor>(name: ExecutorName, work: V) -> Result<V::Output, Error> {
     match name {
         ExecutorName::Reference => Ok(work.visit(&Reference::new())),
         ExecutorName::Cpu => Ok(work.visit(&Cpu::new())),

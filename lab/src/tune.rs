@@ -6,7 +6,8 @@ use std::fmt::{self, Display};
 use host::Format;
 use host::format::BlockSize;
 use host::select::{
-    Analysis, BlockedModel, Calibration, Launch, Machine, Measurement, Multiprocessor, Outcomes, Selection, choose_with,
+    Analysis, BlockedLaunch, BlockedModel, Calibration, Machine, Measurement, Multiprocessor, Outcomes, Selection,
+    choose_with,
 };
 
 use crate::error::Error;
@@ -112,7 +113,7 @@ impl<'a> Blocked<'a> {
             let Some(analysis) = &entry.analysis else { continue };
             for (format, _, seconds) in timed(entry) {
                 let Format::Bellpack(size) = format else { continue };
-                let launch = Launch::of_bellpack(analysis, size, calibration, &Self::GPU, multiprocessors);
+                let launch = BlockedLaunch::of_bellpack(analysis, size, calibration, &Self::GPU, multiprocessors);
                 let Some(launch) = launch else { continue };
                 measured.entry(Self::key(analysis, size)).or_default().push((launch, seconds));
             }
@@ -129,7 +130,7 @@ impl<'a> Blocked<'a> {
 
     /// Predicted seconds in BELLPACK with blocks of this size.
     fn seconds(&self, analysis: &Analysis, size: BlockSize) -> Option<f64> {
-        let launch = Launch::of_bellpack(analysis, size, self.calibration, &Self::GPU, self.multiprocessors)?;
+        let launch = BlockedLaunch::of_bellpack(analysis, size, self.calibration, &Self::GPU, self.multiprocessors)?;
         Some(self.models.get(&Self::key(analysis, size))?.seconds(&launch))
     }
 

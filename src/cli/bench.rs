@@ -12,7 +12,7 @@ use lab::measure::{Bench, Case, Chosen, Settings, UNIT};
 use lab::peers::{Absent, Peers};
 use lab::record::{Entry, Run};
 use lab::results;
-use lab::subject::{self, Subject, Visitor};
+use lab::subject::{self, Subject, SubjectVisitor};
 use lab::suite::Suite;
 use lab::timing::Effort;
 use warp_spmv::executor::ExecutorName;
@@ -282,7 +282,7 @@ fn is_of(entry: &Entry, name: &str, executor: &str, precision: &str) -> bool {
     entry.filename == name && entry.env.executor == executor && entry.env.precision == precision
 }
 
-impl Visitor for &mut Job<'_> {
+impl SubjectVisitor for &mut Job<'_> {
     type Output = Result<(), Error>;
 
     fn visit<S: Subject>(self, subject: &S) -> Self::Output {

@@ -5,7 +5,7 @@ use std::io;
 
 use serde::Serialize;
 use terminal_size::{Width, terminal_size_of};
-use warp_spmv::executor::{Executor, ExecutorName, Visitor};
+use warp_spmv::executor::{Executor, ExecutorName, ExecutorVisitor};
 use warp_spmv::format::FillLimit;
 use warp_spmv::io::Number;
 use warp_spmv::select::{Analysis, Choice, Selection, choose};
@@ -131,7 +131,7 @@ struct Explain<'a, T: Number> {
     selection: Selection,
 }
 
-impl<T: Number> Visitor for Explain<'_, T> {
+impl<T: Number> ExecutorVisitor for Explain<'_, T> {
     type Output = Result<Choice, warp_spmv::Error>;
 
     fn visit<E: Executor>(self, executor: &E) -> Self::Output {

@@ -173,7 +173,7 @@ struct Job<'a, T> {
     real: PhantomData<T>,
 }
 
-impl<T: Number> subject::Visitor for Job<'_, T> {
+impl<T: Number> subject::SubjectVisitor for Job<'_, T> {
     type Output = Result<(), Error>;
 
     fn visit<S: Subject>(self, executor: &S) -> Self::Output {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use clap::ValueEnum;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use lab::vectors::random_vector;
-use warp_spmv::executor::{Executor, ExecutorName, Visitor};
+use warp_spmv::executor::{Executor, ExecutorName, ExecutorVisitor};
 use warp_spmv::format::{FillLimit, Matrix};
 use warp_spmv::io::{Number, write_vector};
 use warp_spmv::verify::{Exact, Verification, exact, verify};
@@ -194,7 +194,7 @@ pub struct Measured<T> {
     computed: Vec<T>,
 }
 
-impl<T: Number> Visitor for Job<'_, T> {
+impl<T: Number> ExecutorVisitor for Job<'_, T> {
     type Output = Result<(), Error>;
 
     fn visit<E: Executor>(self, executor: &E) -> Self::Output {

@@ -187,7 +187,7 @@ impl<T: Number> System<T> {
     }
 }
 
-impl<T: Number> subject::Visitor for Job<'_, T> {
+impl<T: Number> subject::SubjectVisitor for Job<'_, T> {
     type Output = Result<(), Error>;
 
     fn visit<S: Subject>(self, executor: &S) -> Self::Output {

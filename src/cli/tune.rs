@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use lab::report;
-use lab::subject::{self, Subject, Visitor};
+use lab::subject::{self, Subject, SubjectVisitor};
 use lab::tune::Sample;
 use warp_spmv::executor::ExecutorName;
 use warp_spmv::select::{Calibration, Store};
@@ -49,7 +49,7 @@ pub struct Arguments {
 /// Asks the device what its kernels take.
 struct Ask<'a>(&'a mut Calibration);
 
-impl Visitor for Ask<'_> {
+impl SubjectVisitor for Ask<'_> {
     type Output = ();
 
     fn visit<S: Subject>(self, subject: &S) {

@@ -5,13 +5,13 @@ use super::document::Document;
 use super::entries::Entries;
 use super::header::{self, Layout};
 use super::value::Value;
-use crate::Progress;
+use crate::ReadProgress;
 use crate::header::{Field, Header, Symmetry};
 use host::error::Error;
 
 /// A dense matrix, column by column.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Dense<V> {
+pub struct DenseMatrix<V> {
     /// Number of rows.
     pub rows: usize,
     /// Number of columns.
@@ -21,13 +21,16 @@ pub struct Dense<V> {
 }
 
 /// Reads an array file.
-pub(super) fn read<V: Value>(document: &Document<'_>, progress: Progress<'_>) -> Result<(Dense<V>, Header), Error> {
+pub(super) fn read<V: Value>(
+    document: &Document<'_>,
+    progress: ReadProgress<'_>,
+) -> Result<(DenseMatrix<V>, Header), Error> {
     let (header, begin) = header::read(document, Layout::Array)?;
     header::check_values::<V>(document, &header)?;
     let Header { field, rows, columns, symmetry, entries } = header;
     if symmetry == Symmetry::General {
         let values = read_values(document, &header, begin, progress)?;
-        return Ok((Dense { rows, columns, values }, header));
+        return Ok((DenseMatrix { rows, columns, values }, header));
     }
     let mut dense = vec![V::default(); rows * columns];
     let first_of = |column: usize| column + usize::from(symmetry == Symmetry::SkewSymmetric);
@@ -50,11 +53,11 @@ pub(super) fn read<V: Value>(document: &Document<'_>, progress: Progress<'_>) ->
         }
         Ok(true)
     })?;
-    Ok((Dense { rows, columns, values: dense }, header))
+    Ok((DenseMatrix { rows, columns, values: dense }, header))
 }
 
 /// Reads an array file with one column or one row.
-pub(super) fn read_vector<V: Value>(document: &Document<'_>, progress: Progress<'_>) -> Result<Vec<V>, Error> {
+pub(super) fn read_vector<V: Value>(document: &Document<'_>, progress: ReadProgress<'_>) -> Result<Vec<V>, Error> {
     let (header, begin) = header::read(document, Layout::Array)?;
     header::check_values::<V>(document, &header)?;
     if header.symmetry != Symmetry::General {
@@ -77,7 +80,7 @@ fn read_values<V: Value>(
     document: &Document<'_>,
     header: &Header,
     begin: usize,
-    progress: Progress<'_>,
+    progress: ReadProgress<'_>,
 ) -> Result<Vec<V>, Error> {
     let Header { field, entries, .. } = *header;
     // The header has made sure that this many fit the file.

@@ -5,7 +5,7 @@ use super::document::Document;
 use super::entries::{Contents, Entries};
 use super::header::{self, Layout};
 use super::value::Value;
-use crate::Progress;
+use crate::ReadProgress;
 use crate::header::{Header, Symmetry};
 use crate::number::Number;
 use host::error::Error;
@@ -65,7 +65,7 @@ struct Body<'a> {
 
 /// Reads a coordinate file as a matrix: once if its entries come row after row, which is tried first; otherwise twice,
 /// to count the entries of each row and to put them in their places.
-pub(super) fn read<T: Number>(document: &Document<'_>, progress: Progress<'_>) -> Result<(Csr<T>, Header), Error> {
+pub(super) fn read<T: Number>(document: &Document<'_>, progress: ReadProgress<'_>) -> Result<(Csr<T>, Header), Error> {
     let mut body = Body::new::<T>(document, progress)?;
     let header = body.header;
     if let Some(matrix) = body.read_sorted()? {
@@ -87,7 +87,7 @@ fn parts<'a, T: Number>(chunks: &[&'a Triplets<T>]) -> Vec<Part<'a, T>> {
 /// Reads a coordinate file as it is, with the entries that its symmetry implies.
 pub(super) fn read_coordinates<V: Value>(
     document: &Document<'_>,
-    progress: Progress<'_>,
+    progress: ReadProgress<'_>,
 ) -> Result<(Coordinates<V>, Header), Error> {
     let mut body = Body::new::<V>(document, progress)?;
     let header = body.header;
@@ -114,7 +114,7 @@ pub(super) fn read_coordinates<V: Value>(
 
 impl<'a> Body<'a> {
     /// Reads the header of a document.
-    fn new<V: Value>(document: &'a Document<'_>, progress: Progress<'a>) -> Result<Self, Error> {
+    fn new<V: Value>(document: &'a Document<'_>, progress: ReadProgress<'a>) -> Result<Self, Error> {
         let (header, begin) = header::read(document, Layout::Coordinate)?;
         header::check_values::<V>(document, &header)?;
         let entries = Entries::new(document, begin, header.entries, progress);

@@ -6,7 +6,7 @@ use rayon::prelude::*;
 
 use super::cursor::{Cursor, Problem};
 use super::document::Document;
-use crate::Progress;
+use crate::ReadProgress;
 use host::error::Error;
 
 /// Bytes that one thread handles at a time, at most and, but for the last ones, at least.
@@ -64,12 +64,12 @@ pub(super) struct Entries<'a> {
     chunks_at_once: usize,
     /// How often the entries are gone through, for the progress.
     pub passes: u64,
-    progress: Progress<'a>,
+    progress: ReadProgress<'a>,
 }
 
 impl<'a> Entries<'a> {
     /// The entries that follow position `begin`, of which there should be `announced`.
-    pub fn new(document: &'a Document<'_>, begin: usize, announced: u64, progress: Progress<'a>) -> Self {
+    pub fn new(document: &'a Document<'_>, begin: usize, announced: u64, progress: ReadProgress<'a>) -> Self {
         let threads = rayon::current_num_threads();
         let batch = (document.text.len() - begin) / BATCHES;
         let chunk = (batch / (threads * CHUNKS_PER_THREAD)).clamp(CHUNK.0, CHUNK.1);

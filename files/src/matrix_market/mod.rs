@@ -31,7 +31,7 @@ mod write;
 
 use std::path::Path;
 
-pub use array::Dense;
+pub use array::DenseMatrix;
 pub use coordinate::Coordinates;
 pub(super) use header::has_banner;
 pub use value::Value;
@@ -40,7 +40,7 @@ pub use write::{MatrixMarketOptions, write_coordinates, write_dense, write_matri
 use super::contents::Contents;
 use super::gzip;
 use super::header::Header;
-use super::options::{Progress, ReadOptions};
+use super::options::{ReadOptions, ReadProgress};
 use crate::number::Number;
 use document::Document;
 use host::error::Error;
@@ -67,7 +67,7 @@ use host::format::Csr;
 /// ```
 pub fn read_matrix_market<T: Number>(
     path: impl AsRef<Path>,
-    progress: Progress<'_>,
+    progress: ReadProgress<'_>,
 ) -> Result<(Csr<T>, Header), Error> {
     read_matrix_market_with(path, &ReadOptions { progress, ..ReadOptions::default() })
 }
@@ -92,7 +92,7 @@ pub fn read_matrix_market_with<T: Number>(
 pub fn parse_matrix_market<T: Number>(
     text: &[u8],
     name: impl AsRef<Path>,
-    progress: Progress<'_>,
+    progress: ReadProgress<'_>,
 ) -> Result<(Csr<T>, Header), Error> {
     let (name, options) = (name.as_ref(), ReadOptions { progress, ..ReadOptions::default() });
     parse_plain(&gzip::decompressed(text, name, &options)?, name, progress)
@@ -102,7 +102,7 @@ pub fn parse_matrix_market<T: Number>(
 pub(super) fn parse_plain<T: Number>(
     text: &[u8],
     name: &Path,
-    progress: Progress<'_>,
+    progress: ReadProgress<'_>,
 ) -> Result<(Csr<T>, Header), Error> {
     coordinate::read(&Document::new(text, name), progress)
 }
@@ -112,7 +112,7 @@ pub(super) fn parse_plain<T: Number>(
 ///
 /// # Errors
 /// When the file cannot be read; when it is no such file, with the first line that is wrong.
-pub fn read_vector<T: Number>(path: impl AsRef<Path>, progress: Progress<'_>) -> Result<Vec<T>, Error> {
+pub fn read_vector<T: Number>(path: impl AsRef<Path>, progress: ReadProgress<'_>) -> Result<Vec<T>, Error> {
     let path = path.as_ref();
     parse_vector(&Contents::of(path)?, path, progress)
 }
@@ -121,7 +121,11 @@ pub fn read_vector<T: Number>(path: impl AsRef<Path>, progress: Progress<'_>) ->
 ///
 /// # Errors
 /// As [`read_vector`], but for those of the system.
-pub fn parse_vector<T: Number>(text: &[u8], name: impl AsRef<Path>, progress: Progress<'_>) -> Result<Vec<T>, Error> {
+pub fn parse_vector<T: Number>(
+    text: &[u8],
+    name: impl AsRef<Path>,
+    progress: ReadProgress<'_>,
+) -> Result<Vec<T>, Error> {
     let (name, options) = (name.as_ref(), ReadOptions { progress, ..ReadOptions::default() });
     array::read_vector(&Document::new(&gzip::decompressed(text, name, &options)?, name), progress)
 }
@@ -155,7 +159,10 @@ pub fn read_coordinates<V: Value>(
 /// # Errors
 /// When the file cannot be read; when it is no such file, with the first line that is wrong; when the values are
 /// complex, and those of `V` are not.
-pub fn read_dense<V: Value>(path: impl AsRef<Path>, options: &ReadOptions<'_>) -> Result<(Dense<V>, Header), Error> {
+pub fn read_dense<V: Value>(
+    path: impl AsRef<Path>,
+    options: &ReadOptions<'_>,
+) -> Result<(DenseMatrix<V>, Header), Error> {
     let path = path.as_ref();
     let contents = Contents::of(path)?;
     let text = gzip::decompressed(&contents, path, options)?;

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use rayon::prelude::*;
 
-use super::array::Dense;
+use super::array::DenseMatrix;
 use super::chunks::write_file;
 use super::coordinate::Coordinates;
 use super::value::Value;
@@ -46,8 +46,8 @@ pub fn write_vector<V: Value>(path: impl AsRef<Path>, vector: &[V]) -> Result<()
 /// # Errors
 /// With what the system said; when `path` is a directory or a write-protected file; when there are not as many values
 /// as the shape says.
-pub fn write_dense<V: Value>(path: impl AsRef<Path>, matrix: &Dense<V>) -> Result<(), Error> {
-    let &Dense { rows, columns, ref values } = matrix;
+pub fn write_dense<V: Value>(path: impl AsRef<Path>, matrix: &DenseMatrix<V>) -> Result<(), Error> {
+    let &DenseMatrix { rows, columns, ref values } = matrix;
     let Some(expected) = rows.checked_mul(columns) else {
         let (value, limit) = (rows as u128 * columns as u128, usize::MAX as u128);
         return Err(Error::TooLarge { what: "number of values", value, limit });

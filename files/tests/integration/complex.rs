@@ -3,7 +3,7 @@
 use std::fs;
 
 use files::{
-    Coordinates, Dense, Field, ReadOptions, Symmetry, Value, read_coordinates, read_dense, write_coordinates,
+    Coordinates, DenseMatrix, Field, ReadOptions, Symmetry, Value, read_coordinates, read_dense, write_coordinates,
     write_dense,
 };
 use host::{Csr, Error};
@@ -23,7 +23,7 @@ fn coordinates<V: Value>(text: &str) -> Result<Coordinates<V>, Error> {
     read_coordinates(file(text).path(), &ReadOptions::default()).map(|(entries, _)| entries)
 }
 
-fn dense<V: Value>(text: &str) -> Result<Dense<V>, Error> {
+fn dense<V: Value>(text: &str) -> Result<DenseMatrix<V>, Error> {
     read_dense(file(text).path(), &ReadOptions::default()).map(|(matrix, _)| matrix)
 }
 
@@ -81,7 +81,7 @@ fn a_hermitian_matrix_has_real_numbers_on_the_diagonal_and_nothing_above() {
 #[test]
 fn dense_matrices_are_read_column_by_column_with_every_symmetry() {
     let general = dense::<f64>("array real general\n2 3\n1\n2\n3\n4\n5\n6\n").unwrap();
-    assert_eq!(general, Dense { rows: 2, columns: 3, values: vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0] });
+    assert_eq!(general, DenseMatrix { rows: 2, columns: 3, values: vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0] });
     let symmetric = dense::<f32>("array integer symmetric\n3 3\n1\n2\n3\n4\n5\n6\n").unwrap();
     assert_eq!(symmetric.values, [1.0, 2.0, 3.0, 2.0, 4.0, 5.0, 3.0, 5.0, 6.0]);
     let skew = dense::<f64>("array real skew-symmetric\n3 3\n1\n2\n3\n").unwrap();
@@ -113,7 +113,7 @@ fn what_is_written_is_read_back_bit_for_bit() {
         assert_eq!(again.values[0].im.to_bits(), (-0.0f64).to_bits());
         assert_eq!((header.field, header.symmetry, header.entries), (Field::Complex, Symmetry::General, 3));
 
-        let matrix = Dense { rows: 3, columns: 1, values: entries.values };
+        let matrix = DenseMatrix { rows: 3, columns: 1, values: entries.values };
         write_dense(&path, &matrix).unwrap();
         assert_eq!(read_dense::<Complex<f64>>(&path, &ReadOptions::default()).unwrap().0, matrix);
     }
@@ -139,7 +139,7 @@ fn arrays_that_contradict_the_shape_are_not_written() {
         let error = write_coordinates(&path, &entries).unwrap_err().to_string();
         assert!(error.contains(wrong), "{error}");
     }
-    let error = write_dense(&path, &Dense { rows: 2, columns: 2, values: vec![1.0] }).unwrap_err().to_string();
+    let error = write_dense(&path, &DenseMatrix { rows: 2, columns: 2, values: vec![1.0] }).unwrap_err().to_string();
     assert!(error.contains("values has length 1, expected 4"), "{error}");
     assert!(!path.exists());
 }

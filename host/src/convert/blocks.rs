@@ -125,7 +125,9 @@ impl<'a, T: Scalar, K: KernelExecutor> Blocks<'a, T, K> {
                     begins: begins.global(),
                     first_columns: first_columns.global_mut(),
                 };
-                // SAFETY: as in `lengths`; there is a column for each block.
+                // SAFETY: the matrix is valid and sorted, and no block is higher than 8 rows, one for each of
+                // `ROW_LANES`. By the caller, `begins` has the number of blocks before each block row, and
+                // `first_columns` is as long as all of them.
                 unsafe { launch(*executor, executor.device().grid(block_rows * u64::from(ROW_LANES)), kernel) }
             }
         })?;

@@ -105,6 +105,21 @@ impl<'a, K: KernelExecutor> Scan<'a, K> {
         Ok(offsets)
     }
 
+    /// The scan, if the counts are the lengths of rows that hold all `stored` entries of a matrix.
+    ///
+    /// # Errors
+    /// When they are not: a count has 32 bits, and begins anew behind them.
+    pub fn of_all(self, stored: usize) -> Result<Self, Error> {
+        if self.total != stored as u64 {
+            let reason = format!(
+                "the rows counted on the device have {} entries together, expected {stored}; none may have 2^32",
+                self.total
+            );
+            return Err(Error::Structure { format: "CSR", reason });
+        }
+        Ok(self)
+    }
+
     /// [`offsets_of`](Self::offsets_of) in as many bits as they need.
     pub fn offsets(&self, unit: u32) -> Result<Offsets<K::Memory>, Error> {
         Ok(match Offsets::width_for(u128::from(self.total) * u128::from(unit)) {
@@ -130,7 +145,8 @@ fn largest_of_few<K: KernelExecutor>(executor: &K, values: &Array<K, u32>) -> Re
     let grid = Grid { blocks: 1, ..with_number_for_each_warp(device.grid(1)) };
     let mut result = executor.unwritten(1)?;
     let kernel = Largest { count: values.len() as u32, values: values.global(), results: result.global_mut() };
-    // SAFETY: as in `largest`.
+    // SAFETY: `count` is the length of `values`, `result` has the element for the grid's only block, and there are 8
+    // bytes of shared memory for each warp, where the kernel asks for 4.
     unsafe { launch(executor, grid, kernel) }?;
     one_number(executor, &result)
 }

@@ -64,7 +64,9 @@ pub(crate) fn sorted_together<K: KernelExecutor>(executor: &K, unsorted: Sorted<
             new_keys: new_keys.global_mut(),
             new_rows: new_rows.global_mut(),
         };
-        // SAFETY: as before; all counts together are `count`.
+        // SAFETY: keys and rows, old and new, have `count` elements, and no key is above `largest`. The counts are 32
+        // for each interval and add up to `count`, so `begins` sends each row to a place below that; the grid has a
+        // warp for each interval.
         unsafe { launch(executor, grid, kernel) }?;
         std::mem::swap(&mut keys, &mut new_keys);
         std::mem::swap(&mut rows, &mut new_rows);

@@ -77,7 +77,8 @@ fn sort<T: Scalar, K: KernelExecutor, O: Offset + Element>(
             new_column_indices: other.column_indices.global_mut(),
             new_values: other.values.global_mut(),
         };
-        // SAFETY: as before; the runs come from the kernel before this one.
+        // SAFETY: the row offsets are those of a valid matrix, by the caller; the other arrays have `stored` elements.
+        // The kernel before left sorted runs of `run` entries in `entries`, and `other` is what it made them from.
         unsafe { launch(executor, grid, kernel) }?;
         std::mem::swap(&mut entries, &mut other);
         run *= 2;

@@ -100,8 +100,11 @@ impl<E: Executor> Space<E> {
     pub fn program(&self, steps: &[Step]) -> Result<Program<E::Memory>, Error> {
         let mut needed = 1;
         for step in steps {
-            let limit = u128::from(u32::MAX);
-            let slots = step.slots().ok_or(Error::TooLarge { what: "a step's 0", value: 0, limit })?;
+            let slots = step.slots().ok_or_else(|| Error::Setting {
+                what: "the code of a stop, or the length of a ring,",
+                value: "0".to_owned(),
+                expected: "at least 1",
+            })?;
             needed = needed.max(slots as usize);
         }
         check_slots(needed, self.scalars.len())?;

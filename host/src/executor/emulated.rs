@@ -13,6 +13,9 @@ use crate::device::{Device, Tuning};
 use crate::error::Error;
 use crate::memory::{Element, HostMemory};
 
+// Neither crate can take the number from the other: a GPU's kernels are built without the emulator.
+const _: () = assert!(cuda_std::warp::WARP_LANES == warp_emulator::WARP_LANES);
+
 /// The executor that runs the same launches as a GPU, lane by lane on one thread, and checks every access and
 /// every meeting of lanes: [`warp_emulator`] says what for. Its times say nothing about a GPU.
 #[derive(Clone)]

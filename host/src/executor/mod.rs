@@ -14,6 +14,6 @@ pub use cpu::Cpu;
 #[cfg(feature = "cuda")]
 pub use cuda::{Cuda, CudaBuffer, CudaMemory, MemoryUse};
 pub use emulated::Emulated;
-pub use name::{ExecutorName, Visitor};
+pub use name::{ExecutorName, ExecutorVisitor};
 pub use operation::{Executor, KernelExecutor, Operation};
 pub use reference::Reference;

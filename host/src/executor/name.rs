@@ -25,7 +25,7 @@ pub enum ExecutorName {
 }
 
 /// Work that can be done on any executor.
-pub trait Visitor {
+pub trait ExecutorVisitor {
     /// What comes of it.
     type Output;
 
@@ -51,7 +51,7 @@ impl ExecutorName {
     ///
     /// # Errors
     /// When there is no such executor on this machine.
-    pub fn with<V: Visitor>(self, work: V) -> Result<V::Output, Error> {
+    pub fn with<V: ExecutorVisitor>(self, work: V) -> Result<V::Output, Error> {
         match self {
             Self::Reference => Ok(work.visit(&Reference::new())),
             Self::Cpu => Ok(work.visit(&Cpu::new())),

@@ -66,7 +66,7 @@ impl Needs {
 
 /// What a launch has to do, in the paper's letters.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Launch {
+pub struct BlockedLaunch {
     /// Blocks of threads, L.
     pub blocks: u64,
     /// Blocks of threads that a multiprocessor holds at a time, T; at least 1.
@@ -77,7 +77,7 @@ pub struct Launch {
     pub values: f64,
 }
 
-impl Launch {
+impl BlockedLaunch {
     /// What a multiplication in BELLPACK with blocks of this size is on a GPU with so many multiprocessors, as far as the
     /// analysis tells, and what the calibration knows of the kernel; none where they do not.
     pub fn of_bellpack(
@@ -154,7 +154,7 @@ impl BlockedModel {
     }
 
     /// From the times of any launches of the kernel, for the least relative errors; none without measurements.
-    pub fn from_launches(measured: &[(Launch, f64)]) -> Option<Self> {
+    pub fn from_launches(measured: &[(BlockedLaunch, f64)]) -> Option<Self> {
         let measured: Vec<_> = measured.iter().filter(|(_, seconds)| *seconds > 0.0).collect();
         let rows: Vec<_> =
             measured.iter().map(|(launch, seconds)| launch.counts().map(|count| count / seconds)).collect();
@@ -163,7 +163,7 @@ impl BlockedModel {
     }
 
     /// Seconds of a launch, t(N) (eq. 21).
-    pub fn seconds(&self, launch: &Launch) -> f64 {
+    pub fn seconds(&self, launch: &BlockedLaunch) -> f64 {
         let numbers = [self.start, self.first, self.later, self.beside];
         launch.counts().iter().zip(numbers).map(|(count, seconds)| count * seconds).sum()
     }
@@ -176,12 +176,12 @@ mod tests {
 
     const MODEL: BlockedModel = BlockedModel { start: 4e-6, first: 3e-8, later: 2e-8, beside: 5e-9 };
 
-    fn launch(blocks: u64, values: f64) -> Launch {
-        Launch { blocks, resident: 4, multiprocessors: 30, values }
+    fn launch(blocks: u64, values: f64) -> BlockedLaunch {
+        BlockedLaunch { blocks, resident: 4, multiprocessors: 30, values }
     }
 
     /// Eq. 2 and 3, iteration by iteration, each with as many blocks as the multiprocessor with the most has.
-    fn by_iterations(launch: &Launch) -> f64 {
+    fn by_iterations(launch: &BlockedLaunch) -> f64 {
         let mut left = launch.blocks;
         let mut seconds = MODEL.start;
         for iteration in 0.. {

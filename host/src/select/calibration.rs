@@ -12,7 +12,7 @@ use super::least_squares;
 use super::machine::Machine;
 use super::time;
 use super::traffic::Traffic;
-use super::work::{Terms, Work};
+use super::work::{KernelWork, Terms};
 use crate::device::{Device, KernelResources};
 use crate::error::Error;
 use crate::executor::Executor;
@@ -102,7 +102,7 @@ impl Calibration {
         let mut conversions: Samples<[f64; CONVERSION_TERMS]> = BTreeMap::new();
         let fastest = fastest(measurements);
         for &Measurement { analysis, format, seconds, conversion } in measurements {
-            let work = Work::new(analysis, format, machine);
+            let work = KernelWork::new(analysis, format, machine);
             let precision = precision(analysis).to_owned();
             if seconds > 0.0 {
                 let weight = (fastest[&std::ptr::from_ref(analysis)] / seconds).powf(SLOW);
@@ -135,7 +135,7 @@ impl Calibration {
         Self { schema: SCHEMA, device, other, kernels: fitted, conversions: conversions.collect(), resources }
     }
 
-    /// Asks what the kernels that [`Launch`](super::Launch) knows take of a multiprocessor.
+    /// Asks what the kernels that [`BlockedLaunch`](super::BlockedLaunch) knows take of a multiprocessor.
     pub fn ask<E: Executor>(&mut self, executor: &E) {
         let kernels = BlockSize::ALL.iter().flat_map(|&size| [4, 8].map(|bytes| entry(size, bytes)));
         let known = kernels.filter_map(|entry| executor.kernel_resources(&entry).map(|resources| (entry, resources)));
@@ -203,7 +203,7 @@ impl Calibration {
     }
 
     /// Seconds that this work takes in the precision of `analysis`.
-    pub fn multiply_seconds(&self, analysis: &Analysis, work: &Work) -> f64 {
+    pub fn multiply_seconds(&self, analysis: &Analysis, work: &KernelWork) -> f64 {
         match self.kernels.get(precision(analysis)).and_then(|kernels| kernels.get(work.kernel)) {
             Some(fitted) => time::seconds(&fitted.seconds, &work.terms),
             None => UNKNOWN * time::seconds(self.together(analysis), &work.terms),

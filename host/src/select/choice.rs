@@ -11,7 +11,7 @@ use super::exclusion::Exclusion;
 use super::machine::Machine;
 use super::store::{Outcomes, Store};
 use super::traffic::Traffic;
-use super::work::Work;
+use super::work::KernelWork;
 use crate::device::Device;
 use crate::error::Error;
 use crate::format::{FillLimit, Format};
@@ -135,7 +135,7 @@ pub fn choose_with(
     // What stands for others is never chosen: those are there themselves.
     let concrete = among.iter().copied().filter(|&format| analysis.resolve(format) == format);
     let candidate = |format: Format| {
-        let work = Work::new(analysis, format, machine);
+        let work = KernelWork::new(analysis, format, machine);
         let impossible = if analysis.value_bytes == size_of::<f32>() {
             format.exclusion::<f32>(analysis, machine)
         } else {

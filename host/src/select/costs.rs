@@ -9,7 +9,7 @@ use crate::format::strategy::Strategy;
 use crate::real::Scalar;
 
 /// Lanes of a warp.
-pub(crate) const WARP_LANES: f64 = 32.0;
+pub(crate) const WARP_LANES: f64 = cuda_std::warp::WARP_LANES as f64;
 
 /// What a multiplication takes, from the analysis of a matrix alone. `V` is the type of its values.
 pub(crate) trait Costs: Strategy {

@@ -11,7 +11,7 @@ use crate::format::{Csr, Offsets, RowLengths, Slicing, padded_strip_steps, slots
 use crate::real::Scalar;
 
 /// Lanes of a warp.
-const WARP_LANES: usize = 32;
+const WARP_LANES: usize = cuda_std::warp::WARP_LANES as usize;
 
 /// Lanes that may share a row.
 pub(super) const LANES: [usize; 6] = [1, 2, 4, 8, 16, 32];

@@ -12,7 +12,7 @@ use crate::real::Scalar;
 pub const SECTOR_BYTES: usize = 32;
 
 /// Lanes of a warp, which read at once.
-const WARP_LANES: usize = 32;
+const WARP_LANES: usize = cuda_std::warp::WARP_LANES as usize;
 
 /// Entries of a row that are looked at, at most; whole steps of warps.
 const LONGEST: usize = 256;

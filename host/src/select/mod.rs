@@ -1,8 +1,8 @@
 //! Which format is the best for a matrix on a device, found without trying them all.
 //!
 //! An [`Analysis`] looks at a matrix once: at all row offsets, and at about 1 % of the entries. From it [`Traffic`] says
-//! what each format stores and moves, and [`Work`] what its kernel does. A [`Calibration`], fitted to measurements on
-//! the device or on one like it, makes seconds of that, and [`choose`] takes the format that does conversion and
+//! what each format stores and moves, and [`KernelWork`] what its kernel does. A [`Calibration`], fitted to measurements
+//! on the device or on one like it, makes seconds of that, and [`choose`] takes the format that does conversion and
 //! multiplications in the least time. [`Plan::automatic`](crate::Plan::automatic) does all of this.
 #![forbid(unsafe_code)]
 
@@ -25,7 +25,7 @@ mod traffic;
 mod work;
 
 pub use analysis::{Analysis, Diagonals};
-pub use blocked::{BlockedModel, Launch, Multiprocessor, Needs};
+pub use blocked::{BlockedLaunch, BlockedModel, Multiprocessor, Needs};
 pub use calibration::{Calibration, Measurement};
 pub use choice::{Candidate, Choice, Selection, choose, choose_with};
 pub use exclusion::Exclusion;
@@ -36,6 +36,6 @@ pub use machine::Machine;
 pub use sample::Sampling;
 pub use store::{Outcomes, Store};
 pub use traffic::Traffic;
-pub use work::{TERMS, Terms, Work};
+pub use work::{KernelWork, TERMS, Terms};
 
 pub use crate::format::Widening;

@@ -14,7 +14,7 @@ pub type Terms = [f64; TERMS.len()];
 
 /// What a multiplication takes, apart from how fast the device is.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Work {
+pub struct KernelWork {
     /// The kernel, by a name that several formats may share.
     pub kernel: &'static str,
     /// What is moved.
@@ -33,7 +33,7 @@ impl Analysis {
     }
 }
 
-impl Work {
+impl KernelWork {
     /// The work of `format`, or of what it [stands for](Analysis::resolve).
     pub fn new(analysis: &Analysis, format: Format, machine: &Machine) -> Self {
         let format = analysis.resolve(format);

@@ -6,8 +6,8 @@ use crate::scenarios::matrices;
 use warp_spmv::executor::{Cpu, Emulated, Executor, Reference};
 use warp_spmv::format::{BlockSize, FillLimit, Matrix, fill_ratios};
 use warp_spmv::select::{
-    Analysis, Calibration, Choice, Exclusion, Machine, Measurement, Outcomes, Sampling, Selection, Store, Traffic,
-    Work, choose, choose_with,
+    Analysis, Calibration, Choice, Exclusion, KernelWork, Machine, Measurement, Outcomes, Sampling, Selection, Store,
+    Traffic, choose, choose_with,
 };
 use warp_spmv::verify::{exact, verify};
 use warp_spmv::{Csr, Error, Format, Plan, PlanOptions, Real};
@@ -106,7 +106,7 @@ fn blocks_and_sorted_rows_gather_what_they_touch() {
 #[test]
 fn the_work_of_hyb_is_that_of_its_parts() {
     let terms = |text: &str, format: &str| {
-        let work = Work::new(&Analysis::new(&generated::<f64>(text)), format.parse().unwrap(), &MACHINE);
+        let work = KernelWork::new(&Analysis::new(&generated::<f64>(text)), format.parse().unwrap(), &MACHINE);
         (work.kernel, work.terms)
     };
     // All rows alike: there is only the ELL part.

@@ -152,7 +152,7 @@ impl LoadedKernel {
         // How many blocks fit is counted with what was asked for last, and that may have been for smaller ones.
         // SAFETY: the function is loaded, in the current context.
         driver(unsafe { cuFuncSetAttribute(self.function, attribute, 100) }, entry)?;
-        // SAFETY: the same, and `blocks` is written before the call returns.
+        // SAFETY: the function is loaded, in the current context, and `blocks` is written before the call returns.
         let result = unsafe { cuOccupancyMaxActiveBlocksPerMultiprocessor(&mut blocks, self.function, threads, bytes) };
         driver(result, entry)?;
         let needed = blocks as u32 * (grid.shared_bytes + RESERVED_SHARED_BYTES);

@@ -417,7 +417,8 @@ unsafe impl Executor for Cuda {
             Some(done) => done?,
             None => {
                 let (from, stream) = (bytes.as_ptr().cast(), self.stream().as_inner());
-                // SAFETY: as before, and `array` lives until the copy is done, by the last line.
+                // SAFETY: `bytes` and the new array are of the same length. Who gets that memory after it is freed uses
+                // it later on this stream, and `array` lives until the next line has waited for the copy.
                 driver(unsafe { cuMemcpyHtoDAsync_v2(address, from, bytes.len(), stream) }, UPLOADING)?;
                 self.synchronize()?;
             }
@@ -447,7 +448,7 @@ unsafe impl Executor for Cuda {
         // SAFETY: the lengths agree.
         match self.staged(length, |staging| unsafe { staging.download(array.address(), bytes, self.stream()) }) {
             Some(done) => done?,
-            // SAFETY: as before.
+            // SAFETY: `copy` has as many elements as `array`, so `length` bytes each, and what was queued is done.
             None => driver(unsafe { cuMemcpyDtoH_v2(copy.as_mut_ptr().cast(), array.address(), length) }, DOWNLOADING)?,
         }
         Ok(copy)

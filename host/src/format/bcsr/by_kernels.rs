@@ -131,7 +131,8 @@ pub fn into_csr<T: Scalar, K: KernelExecutor>(
             column_indices: column_indices.global_mut(),
             entries: entries.global_mut(),
         };
-        // SAFETY: as before; the matrix says how many entries it has.
+        // SAFETY: the matrix is valid, the parts behind `items` were made from it, and `begins` are the sums of the
+        // counts of all items. They add up to `stored`, the length of the new arrays, and there are rows + 1 offsets.
         unsafe { launch(executor, grid, kernel) }?;
         row_offsets
     });

@@ -98,7 +98,8 @@ fn by_column<T: Scalar, K: KernelExecutor>(
             words: words.global_mut(),
             new_values: new_values.global_mut(),
         };
-        // SAFETY: as in `by_row`; the rows are sorted, by the caller, and the new arrays as long as the old ones.
+        // SAFETY: the matrix is valid, its rows are sorted, and columns and height were checked, all by the caller. The
+        // new arrays have `stored` elements, as the old ones do, and there is a warp for each interval.
         unsafe { launch(executor, intervals.grid(executor.device()), kernel) }
     })?;
     Ok(Csr { rows, columns, stored, row_offsets, column_indices: words, values: new_values })
@@ -171,7 +172,7 @@ fn row_by_row<T: Scalar, K: KernelExecutor, O: Offset + Element>(
     };
     // SAFETY: the matrix is valid, and there is a length for each row.
     unsafe { launch(executor, grid, kernel) }?;
-    let row_offsets = Scan::new(executor, &lengths)?.offsets_of(1)?;
+    let row_offsets = Scan::new(executor, &lengths)?.of_all(matrix.stored)?.offsets_of(1)?;
     drop(lengths);
     let mut column_indices = executor.unwritten(matrix.stored)?;
     let mut values = executor.unwritten(matrix.stored)?;
@@ -185,7 +186,8 @@ fn row_by_row<T: Scalar, K: KernelExecutor, O: Offset + Element>(
         column_indices: column_indices.global_mut(),
         new_values: values.global_mut(),
     };
-    // SAFETY: as before, and the rows have room for their entries.
+    // SAFETY: the matrix is valid, and the offsets are the sums of the lengths counted in its own words, which add up to
+    // the length of the new arrays.
     unsafe { launch(executor, grid, kernel) }?;
     Ok((row_offsets, column_indices, values))
 }
@@ -206,6 +208,11 @@ mod tests {
         let mut matrix = Cmrs::try_with_height(csr.clone(), 5, StripOrder::ByRow).unwrap();
         let strips = matrix.strip_offsets.len();
         matrix.strip_offsets = Offsets::Wide((0..strips).map(|strip| matrix.strip_offsets.get(strip) as u64).collect());
-        assert!(into_csr(&Emulated::new(1), matrix).unwrap() == csr);
+        assert!(into_csr(&Emulated::new(1), matrix.clone()).unwrap() == csr);
+
+        // As if a row's length had begun anew.
+        matrix.stored += 1;
+        let error = into_csr(&Emulated::new(1), matrix).unwrap_err().to_string();
+        assert!(error.contains(&format!("have {stored} entries together, expected {}", stored + 1)), "{error}");
     }
 }

@@ -13,7 +13,7 @@ use crate::parallel;
 use crate::real::Scalar;
 use crate::spmv::{HostOperands, Vectors, update};
 
-pub(crate) const WARP_LANES: usize = 32;
+pub(crate) const WARP_LANES: usize = cuda_std::warp::WARP_LANES as usize;
 
 /// Mean row length from which on strips are read from whole cache lines on (§6.3).
 const ALIGNED_FROM_MEAN: usize = 32;

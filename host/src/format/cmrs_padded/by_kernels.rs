@@ -90,7 +90,7 @@ pub fn into_csr<T: Scalar, K: KernelExecutor>(
         // SAFETY: the matrix is valid, and there is a length for each row.
         unsafe { launch(executor, executor.device().grid(rows as u64), kernel) }
     })?;
-    let row_offsets = Scan::new(executor, &lengths)?.offsets(1)?;
+    let row_offsets = Scan::new(executor, &lengths)?.of_all(stored)?.offsets(1)?;
     drop(lengths);
     let mut column_indices = executor.unwritten(stored)?;
     let mut values = executor.unwritten(stored)?;
@@ -107,7 +107,8 @@ pub fn into_csr<T: Scalar, K: KernelExecutor>(
             column_indices: column_indices.global_mut(),
             new_values: values.global_mut(),
         };
-        // SAFETY: as before, and the rows have room for their entries.
+        // SAFETY: the matrix is valid, and the offsets are the sums of the lengths counted in its own words, which add
+        // up to the length of the new arrays; an interval is a multiple of 32, and there is a warp for each.
         unsafe { launch(executor, intervals.grid(executor.device()), kernel) }
     }))?;
     Ok(Csr { rows, columns, stored, row_offsets, column_indices, values })
@@ -130,6 +131,11 @@ mod tests {
         let mut matrix = CmrsPadded::try_from_csr(&csr, FillLimit::default()).unwrap();
         let strips = matrix.strip_offsets.len();
         matrix.strip_offsets = Offsets::Wide((0..strips).map(|strip| matrix.strip_offsets.get(strip) as u64).collect());
-        assert!(into_csr(&Emulated::new(1), matrix).unwrap() == csr);
+        assert!(into_csr(&Emulated::new(1), matrix.clone()).unwrap() == csr);
+
+        // As if a row's length had begun anew.
+        matrix.stored += 1;
+        let error = into_csr(&Emulated::new(1), matrix).unwrap_err().to_string();
+        assert!(error.contains(&format!("have {stored} entries together, expected {}", stored + 1)), "{error}");
     }
 }

@@ -115,7 +115,8 @@ fn with_slots<T: Scalar, K: KernelExecutor>(
         tile_begins: tile_begins.global(),
         tile_words: tile_words.global_mut(),
     };
-    // SAFETY: as before.
+    // SAFETY: `tile_order` made `positions` and the order of `entries`, `nnz` of each; the kernel before wrote where
+    // each tile begins among them; and there is a word for each tile.
     unsafe { launch(executor, executor.device().grid(32 * tiles as u64), kernel) }?;
     let words = half_words(stored);
     let (mut column_offsets, mut slot_offsets) = (executor.unwritten(words)?, executor.unwritten(words)?);
@@ -134,7 +135,9 @@ fn with_slots<T: Scalar, K: KernelExecutor>(
         slot_offsets: slot_offsets.global_mut(),
         new_values: values.global_mut(),
     };
-    // SAFETY: as before, and the new arrays are as long as the format has them.
+    // SAFETY: `entries`, `positions` and `old_values` have `nnz` elements, from a valid matrix; begins and words of the
+    // tiles come from the kernels before. The new arrays have `nnz` values and `half_words` of it offsets, as the
+    // format does.
     unsafe { launch(executor, grid(words), kernel) }?;
     Ok(Coo16 {
         rows,
@@ -251,7 +254,8 @@ pub fn into_csr<T: Scalar, K: KernelExecutor>(
         column_indices: column_indices.global_mut(),
         new_values: values.global_mut(),
     };
-    // SAFETY: as before; the offsets are those of the rows, and there is a warp for each interval.
+    // SAFETY: the matrix is valid, `places` are those of its entries sorted by slot, and the kernel before made the row
+    // offsets from their keys. The new arrays have an element for each entry, and the grid a warp for each interval.
     unsafe { launch(executor, intervals.grid(executor.device()), kernel) }?;
     Ok(Csr { rows, columns, stored, row_offsets: Offsets::Narrow(row_offsets), column_indices, values })
 }

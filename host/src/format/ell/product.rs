@@ -1,6 +1,7 @@
 //! ELL: one thread a row, or several.
 
 use cuda_std::launch::{Grid, Launch};
+use cuda_std::warp::WARP_LANES;
 use gpu_kernels::ell::{self, EllSubwarp, PADDING};
 
 use crate::device::Device;
@@ -12,9 +13,6 @@ use crate::spmv::{HostOperands, Vectors, update};
 
 /// Rows that a CPU thread takes at a time: their sums stay in the L1 cache while it goes from place to place.
 const ROWS_AT_ONCE: usize = 1024;
-
-/// Lanes of a warp.
-const WARP_LANES: u32 = 32;
 
 /// Most threads of a block on any GPU, and so the most that can share a row.
 const LARGEST_BLOCK: u32 = 1024;

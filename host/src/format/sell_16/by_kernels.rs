@@ -62,7 +62,9 @@ pub fn from_csr<T: Scalar, K: KernelExecutor>(
             column_offsets: column_offsets.global_mut(),
             new_values: values.global_mut(),
         };
-        // SAFETY: as above, and the new arrays are as long as all slices are wide.
+        // SAFETY: the matrix is valid, and no row has 2^26 entries, so that no slice of 64 has 2^32. `width` is the sum
+        // of the widths that `slice_begins` adds up: the new arrays have a base, 32 words and 64 values for each of so
+        // many columns.
         unsafe { launch(executor, grid, kernel) }
     })?;
     Ok(Sell16 { rows, columns, stored, slice_begins, bases, column_offsets, values })
@@ -102,7 +104,8 @@ pub fn into_csr<T: Scalar, K: KernelExecutor>(
             new_column_indices: column_indices.global_mut(),
             new_values: new_values.global_mut(),
         };
-        // SAFETY: as above, and the offsets are those of its rows.
+        // SAFETY: the matrix is valid. The row offsets are the sums of the lengths counted in its own places, which add
+        // up to `stored`, the length of the new arrays: each row has room from its offset on.
         unsafe { launch(executor, grid, kernel) }
     })?;
     Ok(Csr { rows, columns, stored, row_offsets, column_indices, values: new_values })

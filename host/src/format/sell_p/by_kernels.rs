@@ -86,7 +86,7 @@ fn sort<K: KernelExecutor>(executor: &K, lengths: &mut Array<K, u32>, window: u3
     let mut row_indices = executor.unwritten(lengths.len())?;
     let kernel =
         RowsOfKeys { rows, keys: keys.global(), row_indices: row_indices.global_mut(), lengths: lengths.global_mut() };
-    // SAFETY: as above.
+    // SAFETY: `keys`, `row_indices` and `lengths` all have `rows` elements.
     unsafe { launch(executor, grid, kernel) }?;
     Ok(row_indices)
 }

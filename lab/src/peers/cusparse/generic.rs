@@ -55,10 +55,11 @@ impl<'a, T: Real> Generic<'a, T> {
         check_vectors(matrix, x, y)?;
         let cuda = library.enter()?;
         let (x, y) = (VectorDescriptor::new(x)?, VectorDescriptor::new(y)?);
-        let (alpha, beta) = (scalar(&T::ONE), scalar(&T::ZERO));
+        let (one, zero) = (T::ONE, T::ZERO);
+        let (alpha, beta) = (scalar(&one), scalar(&zero));
         let mut buffer_bytes = 0;
         // SAFETY: the handle and the descriptors are the library's own; the scalars are on the host, as the handle
-        // expects, and of the type that is computed in; the size is written to a valid place.
+        // expects, of the type that is computed in, and live as long as this function; the size is written to a valid place.
         let status = unsafe {
             sys::cusparseSpMV_bufferSize(
                 library.handle(),
@@ -76,7 +77,8 @@ impl<'a, T: Real> Generic<'a, T> {
         check("cusparseSpMV_bufferSize", status)?;
         // Never without an address, even where nothing is needed.
         let buffer = cuda.zeros::<u64>(buffer_bytes.div_ceil(8).max(2))?;
-        // SAFETY: as above, and the buffer has the size that was asked for and lives as long as the matrix.
+        // SAFETY: the handle and the descriptors are the library's own; the scalars live as long as this function; the
+        // buffer has the size that was asked for, and lives as long as the matrix.
         let status = unsafe {
             sys::cusparseSpMV_preprocess(
                 library.handle(),
@@ -122,8 +124,9 @@ impl<T: Real> Prepared<T, Cuda> for Generic<'_, T> {
         self.library.enter()?;
         self.x.point_to(x)?;
         self.y.point_to(y)?;
-        // SAFETY: as for the preprocessing; matrix, algorithm and buffer are the same as there. All arrays are
-        // this executor's, so freeing one comes after this on the same stream.
+        // SAFETY: handle and descriptors are the library's own, and the scalars live on the host until the call
+        // returns. Matrix, algorithm and buffer are those that were preprocessed, and the vectors have the matrix's
+        // lengths. All arrays are this executor's, so freeing one comes after this on the same stream.
         let status = unsafe {
             sys::cusparseSpMV(
                 self.library.handle(),
