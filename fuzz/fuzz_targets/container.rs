@@ -2,8 +2,8 @@
 //! by the kernels, which must not read what is not there, and must be right.
 #![no_main]
 
+use files::{Number, ReadOptions, parse_matrix};
 use host::executor::Emulated;
-use files::{ReadOptions, parse_matrix};
 use host::verify::{exact, verify};
 use host::{Format, Plan, Real};
 use libfuzzer_sys::fuzz_target;
@@ -18,7 +18,7 @@ fuzz_target!(|bytes: &[u8]| {
     check::<f32>(&bytes);
 });
 
-fn check<T: Real>(bytes: &[u8]) {
+fn check<T: Real + Number>(bytes: &[u8]) {
     let Ok(loaded) = parse_matrix::<T>(bytes, "t.wspmv", &ReadOptions::default()) else { return };
     let matrix = loaded.matrix;
     if matrix.rows() > 1 << 16 {
