@@ -51,6 +51,14 @@ impl Default for Tuning {
 /// Bytes of shared memory that every GPU gives a block without being asked for more.
 pub(crate) const ALWAYS_SHARED_BYTES: u32 = 48 << 10;
 
+/// Lanes of a warp.
+pub(crate) const WARP_LANES: usize = cuda_std::warp::WARP_LANES as usize;
+
+/// The grid with shared memory of `bytes` bytes for each warp of a block.
+pub(crate) fn with_shared_for_each_warp(grid: Grid, bytes: u32) -> Grid {
+    Grid { shared_bytes: grid.threads_per_block.div_ceil(WARP_LANES as u32) * bytes, ..grid }
+}
+
 /// Waves of blocks at least, where they are better than warps that stay.
 const UNEVEN_WAVES: u32 = 16;
 

@@ -7,6 +7,7 @@ use gpu_kernels::convert::rows::{RowLengths, UnsortedRows};
 use gpu_kernels::scan::{Largest, ScanIntervals, ScanOffsets, ScanSums};
 
 use super::width::each_width;
+use crate::device::with_shared_for_each_warp;
 use crate::error::Error;
 use crate::executor::KernelExecutor;
 use crate::format::{Csr, Offsets};
@@ -35,11 +36,6 @@ pub(crate) fn one_number<K: KernelExecutor, T: Element>(executor: &K, array: &Ar
     Ok(executor.download(array)?.first().copied().unwrap_or_default())
 }
 
-/// The grid with 8 bytes of shared memory for each warp.
-fn with_number_for_each_warp(grid: Grid) -> Grid {
-    Grid { shared_bytes: grid.threads_per_block / 32 * 8, ..grid }
-}
-
 /// A scan that has come as far as the sum of all counts: memory for its result can be allocated now. Takes 8 bytes
 /// for each block.
 pub(crate) struct Scan<'a, K: KernelExecutor> {
@@ -65,7 +61,7 @@ impl<'a, K: KernelExecutor> Scan<'a, K> {
             value,
             limit,
         })?;
-        let grid = with_number_for_each_warp(executor.device().grid(count.into()));
+        let grid = with_shared_for_each_warp(executor.device().grid(count.into()), 8);
         let interval = count.div_ceil(grid.blocks.max(1));
         let mut sums = executor.unwritten(grid.blocks as usize)?;
         let mut total = executor.unwritten(1)?;
@@ -132,7 +128,7 @@ impl<'a, K: KernelExecutor> Scan<'a, K> {
 /// The largest of some values; 0 if there is none. Takes 4 bytes for each block.
 pub(crate) fn largest<K: KernelExecutor>(executor: &K, values: &Array<K, u32>) -> Result<u32, Error> {
     let count = values.len() as u32;
-    let grid = with_number_for_each_warp(executor.device().grid(count.into()));
+    let grid = with_shared_for_each_warp(executor.device().grid(count.into()), 8);
     let mut of_blocks = executor.unwritten(grid.blocks as usize)?;
     // SAFETY: the arrays are as long as the kernel asks for, and the grid has the shared memory.
     unsafe { launch(executor, grid, Largest { count, values: values.global(), results: of_blocks.global_mut() }) }?;
@@ -142,7 +138,7 @@ pub(crate) fn largest<K: KernelExecutor>(executor: &K, values: &Array<K, u32>) -
 /// [`largest`] of as many values as one block can look at.
 fn largest_of_few<K: KernelExecutor>(executor: &K, values: &Array<K, u32>) -> Result<u32, Error> {
     let device = executor.device();
-    let grid = Grid { blocks: 1, ..with_number_for_each_warp(device.grid(1)) };
+    let grid = Grid { blocks: 1, ..with_shared_for_each_warp(device.grid(1), 8) };
     let mut result = executor.unwritten(1)?;
     let kernel = Largest { count: values.len() as u32, values: values.global(), results: result.global_mut() };
     // SAFETY: `count` is the length of `values`, `result` has the element for the grid's only block, and there are 8
@@ -191,7 +187,7 @@ pub(crate) fn rows_sorted<T: Scalar, K: KernelExecutor>(
 ) -> Result<bool, Error> {
     let nnz = matrix.nnz() as u64;
     let intervals = Intervals::new(nnz, executor.device());
-    let grid = with_number_for_each_warp(intervals.grid(executor.device()));
+    let grid = with_shared_for_each_warp(intervals.grid(executor.device()), 8);
     let mut results = executor.unwritten(grid.blocks as usize)?;
     each_width!(matrix.row_offsets(), offsets => {
         let kernel = UnsortedRows {

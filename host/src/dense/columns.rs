@@ -8,7 +8,7 @@ use gpu_kernels::dense::program::STATUS;
 
 use super::parts::{Columns, ColumnsMut};
 use super::sums::{PartialSums, Summation, with_summation};
-use crate::device::Device;
+use crate::device::{Device, with_shared_for_each_warp};
 use crate::error::{Error, check_length};
 use crate::executor::operation::{Arithmetic, KernelExecutor, Operation};
 use crate::memory::{Buffer, HostMemory, Memory};
@@ -107,8 +107,7 @@ fn gram_launch<T: Real, M: Memory>(operands: GramOperands<'_, T, M>, device: &De
         scalars: scalars.global(),
         partial_sums: partial_sums.values.global_mut(),
     };
-    let shared_bytes = grid.threads_per_block / 32 * 8 * TILE_PRODUCTS;
-    let grid = Grid { blocks: parts * tiles, shared_bytes, ..grid };
+    let grid = with_shared_for_each_warp(Grid { blocks: parts * tiles, ..grid }, 8 * TILE_PRODUCTS);
     Ok(Some(Launch::new(grid, kernel)))
 }
 

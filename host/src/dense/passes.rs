@@ -2,14 +2,14 @@
 
 use std::marker::PhantomData;
 
-use cuda_std::launch::{Grid, Launch};
+use cuda_std::launch::Launch;
 use cuda_std::{Global, GlobalMut};
 use gpu_kernels::dense::passes::{MOST_COEFFICIENTS, MOST_READ, MOST_SUMS, MOST_WRITTEN, Pass, Slots, VectorPass};
 use gpu_kernels::dense::program::STATUS;
 
 use super::parts::{Part, PartMut};
 use super::sums::{PartialSums, Summation, with_summation};
-use crate::device::Device;
+use crate::device::{Device, with_shared_for_each_warp};
 use crate::error::{Error, check_length};
 use crate::executor::operation::{Arithmetic, KernelExecutor, Operation};
 use crate::memory::{Buffer, HostMemory, Memory};
@@ -71,8 +71,7 @@ impl<T: Real, P: Pass, M: Memory> PassOperands<'_, T, P, M> {
 fn launch<T: Real, P: Pass, M: Memory>(operands: PassOperands<'_, T, P, M>, device: &Device) -> Result<Launch, Error> {
     let length = operands.check()? as u64;
     let PassOperands { coefficients, scalars, read, written, partial_sums, .. } = operands;
-    let grid = device.grid(length);
-    let grid = Grid { shared_bytes: grid.threads_per_block / 32 * 8 * P::SUMS as u32, ..grid };
+    let grid = with_shared_for_each_warp(device.grid(length), 8 * P::SUMS as u32);
     if P::SUMS > 0 {
         partial_sums.begin(P::SUMS, grid.blocks as usize)?;
     }

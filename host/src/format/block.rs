@@ -80,8 +80,25 @@ pub(super) fn block_size(rows: usize, columns: usize) -> Result<BlockSize, Strin
         .ok_or_else(|| format!("blocks of {rows} x {columns}, which is no size of them"))
 }
 
+/// The list of a strategy with each block size: the strategy is a struct around one.
+macro_rules! of_each_size {
+    ($Strategy:ident) => {{
+        const OF_EACH_SIZE: [$Strategy; BlockSize::ALL.len()] = {
+            let mut all = [$Strategy(BlockSize::ALL[0]); BlockSize::ALL.len()];
+            let mut place = 0;
+            while place < all.len() {
+                all[place] = $Strategy(BlockSize::ALL[place]);
+                place += 1;
+            }
+            all
+        };
+        &OF_EACH_SIZE
+    }};
+}
+pub(super) use of_each_size;
+
 impl BlockSize {
-    /// The size with so many rows and columns, if it is one.
+    /// The size with this number of rows and columns, if there is one.
     pub fn from_sides(rows: usize, columns: usize) -> Option<Self> {
         Self::ALL.iter().copied().find(|size| (size.rows(), size.columns()) == (rows, columns))
     }

@@ -8,7 +8,7 @@ use crate::format::BlockSize;
 use crate::format::strategy::Strategy;
 use crate::real::Scalar;
 
-/// Lanes of a warp.
+/// Lanes of a warp, where they are counted in shares of other things.
 pub(crate) const WARP_LANES: f64 = cuda_std::warp::WARP_LANES as f64;
 
 /// What a multiplication takes, from the analysis of a matrix alone. `V` is the type of its values.
@@ -63,7 +63,7 @@ pub(crate) struct Stored {
 }
 
 impl Stored {
-    /// Arrays of so many bytes, all of which are read.
+    /// Arrays that take `stored` bytes, all of which are read.
     pub(crate) fn all(stored: u128) -> Self {
         Self { stored, read: stored, exact: true }
     }
@@ -177,8 +177,8 @@ pub(crate) fn apart(analysis: &Analysis, sectors: f64) -> f64 {
     sectors + (1.0 - sectors).max(0.0) * displaced(analysis)
 }
 
-/// Bytes of memory around elements of y that are written out of order, where rows were sorted by length, so many of
-/// them together: a sector is read and written whole.
+/// Bytes of memory around elements of y that are written out of order because rows were sorted by length; `together`
+/// rows stay adjacent. A sector is read and written whole.
 pub(crate) fn scattered(analysis: &Analysis, together: usize) -> f64 {
     let around = SECTOR_BYTES.saturating_sub(together * analysis.value_bytes);
     displaced(analysis) * (analysis.rows.div_ceil(together) * around) as f64

@@ -14,7 +14,7 @@ pub enum Exclusion {
     Fill,
     /// It does not fit into the budget.
     Memory,
-    /// It cannot index so many columns.
+    /// The matrix has more columns than it can index.
     TooLarge,
     /// Its blocks need more shared memory than they may have.
     SharedMemory,

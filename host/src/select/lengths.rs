@@ -7,11 +7,9 @@ use std::ops::Range;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use crate::device::WARP_LANES;
 use crate::format::{Csr, Offsets, RowLengths, Slicing, padded_strip_steps, slots_of};
 use crate::real::Scalar;
-
-/// Lanes of a warp.
-const WARP_LANES: usize = cuda_std::warp::WARP_LANES as usize;
 
 /// Lanes that may share a row.
 pub(super) const LANES: [usize; 6] = [1, 2, 4, 8, 16, 32];

@@ -5,14 +5,12 @@ use serde::{Deserialize, Serialize};
 
 use super::lengths::LANES;
 use super::sample::{Sampling, sample, scramble};
+use crate::device::WARP_LANES;
 use crate::format::Csr;
 use crate::real::Scalar;
 
 /// What a GPU reads at least.
 pub const SECTOR_BYTES: usize = 32;
-
-/// Lanes of a warp, which read at once.
-const WARP_LANES: usize = cuda_std::warp::WARP_LANES as usize;
 
 /// Entries of a row that are looked at, at most; whole steps of warps.
 const LONGEST: usize = 256;

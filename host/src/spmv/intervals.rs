@@ -9,7 +9,7 @@ use super::Carries;
 use crate::device::Device;
 use crate::real::Scalar;
 
-pub(crate) const WARP_LANES: u64 = cuda_std::warp::WARP_LANES as u64;
+const WARP_LANES: u64 = cuda_std::warp::WARP_LANES as u64;
 
 /// How items are shared out among warps.
 pub(crate) struct Intervals {

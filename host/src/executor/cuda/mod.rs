@@ -2,6 +2,7 @@
 
 mod buffer;
 mod driver;
+mod executor;
 mod kernels;
 mod owner;
 mod pool;
@@ -12,15 +13,14 @@ mod staging;
 
 use std::ffi::c_void;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
-use cuda_std::launch::{Launch, Place};
+use cuda_std::launch::{Arguments, Entry, Grid, Place};
 use cust::context::Context;
 use cust::device::DeviceAttribute;
 use cust::error::CudaError;
 use cust::event::{Event, EventFlags};
 use cust::stream::{Stream, StreamFlags, StreamWaitEventFlags};
-use cust::sys::{cuLaunchKernel, cuMemcpyDtoDAsync_v2, cuMemcpyDtoH_v2, cuMemcpyHtoDAsync_v2, cuMemsetD8Async};
+use cust::sys::{cuLaunchKernel, cuMemcpyDtoDAsync_v2};
 
 pub use buffer::{CudaBuffer, CudaMemory};
 use driver::{cuda, driver};
@@ -30,11 +30,10 @@ use owner::Owner;
 use pool::Pool;
 use ptx::for_device;
 use recorder::Recorder;
-use recording::CudaRecording;
-use staging::{DOWNLOADING, Staging, UPLOADING, WORTHWHILE};
+use staging::{Staging, WORTHWHILE};
 
-use super::operation::{Executor, KernelExecutor, Operation};
-use crate::device::{Device, KernelResources, Tuning};
+use super::operation::Executor;
+use crate::device::{Device, Tuning};
 use crate::error::{Error, check_length};
 use crate::memory::{Buffer, Element};
 
@@ -125,8 +124,9 @@ impl Cuda {
         })
     }
 
-    /// The same, which keeps memory of arrays that were dropped for later ones as long as both have at most so many bytes;
-    /// what is beyond goes back to the driver when a call next waits for the GPU. With 0, nothing is kept beyond that.
+    /// The same, but it keeps the memory of dropped arrays for later ones as long as live arrays and kept memory together
+    /// stay within `bytes`. The excess goes back to the driver at the next call that waits for the GPU. With 0, nothing
+    /// is kept beyond that.
     ///
     /// A kept array is made in microseconds. One from the driver takes 0.1 ms, or 1 ms for a gigabyte, and so do
     /// conversions for each array of their workspace.
@@ -174,26 +174,46 @@ impl Cuda {
         Ok(())
     }
 
-    /// Says no to an array of another executor: its own may still be filling it, or free it too early.
-    fn refuse_foreign<T: Element>(&self, array: &CudaBuffer<T>, what: &'static str) -> Result<(), Error> {
-        if Arc::ptr_eq(array.owner(), &self.owner) { Ok(()) } else { Err(Error::Foreign { what: what.into() }) }
-    }
-
-    /// Checks that an array belongs to this executor, for libraries that are given its address.
+    /// Checks that an array belongs to this executor: another one may still be filling it, or free it too early. For
+    /// libraries that are given its address, too.
     ///
     /// # Errors
     /// When it is another executor's.
     pub fn check_own<T: Element>(&self, array: &CudaBuffer<T>, what: &'static str) -> Result<(), Error> {
-        self.refuse_foreign(array, what)
+        if Arc::ptr_eq(array.owner(), &self.owner) { Ok(()) } else { Err(Error::Foreign { what: what.into() }) }
     }
 
-    /// Says no to a launch with arrays of others.
-    fn check_places(&self, launch: &Launch) -> Result<(), Error> {
+    /// Checks that the arrays among a kernel's arguments belong to this executor.
+    fn check_places(&self, entry: Entry, arguments: &Arguments<'_>) -> Result<(), Error> {
         let own = |place: &Place| matches!(place, Place::Nowhere) || *place == Place::Device(self.owner.id);
-        if launch.call.arguments().places().iter().all(own) {
-            return Ok(());
-        }
-        Err(Error::Foreign { what: launch.call.entry().to_string() })
+        if arguments.places().iter().all(own) { Ok(()) } else { Err(Error::Foreign { what: entry.to_string() }) }
+    }
+
+    /// Queues a kernel on a grid that has blocks.
+    ///
+    /// # Safety
+    /// The arguments are the kernel's own, of this executor's memory; besides, as for
+    /// [`launch`](KernelExecutor::launch).
+    unsafe fn queue(&self, grid: Grid, entry: Entry, mut arguments: Arguments<'_>) -> Result<(), Error> {
+        self.enter()?;
+        let function = self.kernels.lock().function(entry, grid)?;
+        // SAFETY: the kernel's module is loaded as long as this executor exists; the rest is the caller's promise.
+        let result = unsafe {
+            cuLaunchKernel(
+                function,
+                grid.blocks,
+                1,
+                1,
+                grid.threads_per_block,
+                1,
+                1,
+                grid.shared_bytes,
+                self.launch_stream().as_inner(),
+                arguments.addresses().as_mut_ptr(),
+                std::ptr::null_mut(),
+            )
+        };
+        if result == cust::sys::CUresult::CUDA_SUCCESS { Ok(()) } else { driver(result, &entry.to_string()) }
     }
 
     /// An array of no particular content.
@@ -241,8 +261,8 @@ impl Cuda {
         self.synchronize()
     }
 
-    /// Copies so many bytes through page-locked memory by `copy`. Says `None` where they are too few, another thread is
-    /// at it, or there is no such memory: then the driver has its own way.
+    /// Copies `bytes` bytes through page-locked memory by `copy`. `None` if that is not worthwhile, another thread is using
+    /// the memory, or none could be allocated: then the driver copies in its own way.
     fn staged(&self, bytes: usize, copy: impl FnOnce(&mut Staging) -> Result<(), Error>) -> Option<Result<(), Error>> {
         if bytes < WORTHWHILE {
             return None;
@@ -264,54 +284,6 @@ impl Cuda {
     }
 }
 
-// SAFETY: kernels are queued on the stream that frees the arrays, or kept by a graph that knows when an array is freed.
-unsafe impl KernelExecutor for Cuda {
-    unsafe fn launch(&self, launch: &Launch) -> Result<(), Error> {
-        let Launch { grid, call } = launch;
-        if grid.blocks == 0 {
-            return Ok(());
-        }
-        let entry = call.entry();
-        self.check_places(launch)?;
-        let mut arguments = call.arguments();
-        self.enter()?;
-        let function = self.kernels.lock().function(entry, *grid)?;
-        // SAFETY: the arguments are the kernel's own, by `Kernel` and `Argument`, and its module is loaded as long as this executor
-        // exists; its arrays are in this executor's memory, and the rest is the caller's promise.
-        let result = unsafe {
-            cuLaunchKernel(
-                function,
-                grid.blocks,
-                1,
-                1,
-                grid.threads_per_block,
-                1,
-                1,
-                grid.shared_bytes,
-                self.launch_stream().as_inner(),
-                arguments.addresses().as_mut_ptr(),
-                std::ptr::null_mut(),
-            )
-        };
-        if result == cust::sys::CUresult::CUDA_SUCCESS { Ok(()) } else { driver(result, &entry.to_string()) }
-    }
-
-    unsafe fn launch_all(&self, launches: &[Launch]) -> Result<(), Error> {
-        // All before the first, so that nothing is changed where one is refused.
-        launches.iter().try_for_each(|launch| self.check_places(launch))?;
-        // SAFETY: the caller's promise.
-        launches.iter().try_for_each(|launch| unsafe { self.launch(launch) })
-    }
-
-    fn records(&self) -> bool {
-        self.owner.recorder.is_recording()
-    }
-
-    fn unwritten<T: Element>(&self, length: usize) -> Result<CudaBuffer<T>, Error> {
-        self.allocate(length)
-    }
-}
-
 impl Cuda {
     /// The stream that multiplications are queued on, a `CUstream`, for libraries that work on the same arrays. This
     /// GPU's primary context is the calling thread's current one afterwards. The stream lives as long as this
@@ -330,8 +302,8 @@ impl Cuda {
     /// # Errors
     /// When an array is another executor's, the lengths differ, or the device fails.
     pub fn copy<T: Element>(&self, from: &CudaBuffer<T>, to: &mut CudaBuffer<T>) -> Result<(), Error> {
-        self.refuse_foreign(from, "the array copied from")?;
-        self.refuse_foreign(to, "the array copied to")?;
+        self.check_own(from, "the array copied from")?;
+        self.check_own(to, "the array copied to")?;
         check_length("the array copied to", to.len(), from.len())?;
         if from.is_empty() {
             return Ok(());
@@ -389,105 +361,4 @@ unsafe fn copy_on<T: Element>(stream: &Stream, from: &CudaBuffer<T>, to: &mut Cu
     let result =
         unsafe { cuMemcpyDtoDAsync_v2(to.address(), from.address(), from.bytes() as usize, stream.as_inner()) };
     driver(result, "copying on the GPU")
-}
-
-// SAFETY: arrays are copied byte by byte, in the order of the stream, and the operation is the one asked for.
-unsafe impl Executor for Cuda {
-    type Memory = CudaMemory;
-    type Recording = CudaRecording;
-
-    fn device(&self) -> &Device {
-        &self.device
-    }
-
-    fn kernel_resources(&self, entry: &str) -> Option<KernelResources> {
-        self.enter().ok()?;
-        self.kernels.lock().resources(entry)
-    }
-
-    fn upload<T: Element>(&self, array: Vec<T>) -> Result<CudaBuffer<T>, Error> {
-        let buffer = self.allocate(array.len())?;
-        if array.is_empty() {
-            return Ok(buffer);
-        }
-        // On the stream, so that it comes before the kernels that are launched later.
-        let (bytes, address): (&[u8], _) = (bytemuck::cast_slice(&array), buffer.address());
-        // SAFETY: the lengths agree, and what is freed is used again after the copy.
-        match self.staged(bytes.len(), |staging| unsafe { staging.upload(bytes, address, self.stream()) }) {
-            Some(done) => done?,
-            None => {
-                let (from, stream) = (bytes.as_ptr().cast(), self.stream().as_inner());
-                // SAFETY: `bytes` and the new array are of the same length. Who gets that memory after it is freed uses
-                // it later on this stream, and `array` lives until the next line has waited for the copy.
-                driver(unsafe { cuMemcpyHtoDAsync_v2(address, from, bytes.len(), stream) }, UPLOADING)?;
-                self.synchronize()?;
-            }
-        }
-        Ok(buffer)
-    }
-
-    fn zeros<T: Element>(&self, length: usize) -> Result<CudaBuffer<T>, Error> {
-        let buffer = self.allocate(length)?;
-        if !buffer.is_empty() {
-            let (bytes, stream) = (buffer.bytes() as usize, self.stream().as_inner());
-            // SAFETY: the array has so many bytes, and kernels that are launched later come after.
-            driver(unsafe { cuMemsetD8Async(buffer.address(), 0, bytes, stream) }, "filling an array with zeros")?;
-        }
-        Ok(buffer)
-    }
-
-    fn download<T: Element>(&self, array: &CudaBuffer<T>) -> Result<Vec<T>, Error> {
-        self.refuse_foreign(array, "the array copied to the host")?;
-        self.synchronize()?;
-        let mut copy = crate::memory::zeros(array.len())?;
-        let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut copy);
-        if bytes.is_empty() {
-            return Ok(copy);
-        }
-        let length = bytes.len();
-        // SAFETY: the lengths agree.
-        match self.staged(length, |staging| unsafe { staging.download(array.address(), bytes, self.stream()) }) {
-            Some(done) => done?,
-            // SAFETY: `copy` has as many elements as `array`, so `length` bytes each, and what was queued is done.
-            None => driver(unsafe { cuMemcpyDtoH_v2(copy.as_mut_ptr().cast(), array.address(), length) }, DOWNLOADING)?,
-        }
-        Ok(copy)
-    }
-
-    fn duplicate<T: Element>(&self, array: &CudaBuffer<T>) -> Result<CudaBuffer<T>, Error> {
-        let mut copy = self.allocate(array.len())?;
-        self.copy(array, &mut copy)?;
-        Ok(copy)
-    }
-
-    fn run<O: Operation>(&self, operands: O::Operands<'_, CudaMemory>) -> Result<O::Output<CudaMemory>, Error> {
-        O::by_kernels(self, operands)
-    }
-
-    fn repeat(
-        &self,
-        recording: &mut CudaRecording,
-        times: usize,
-        work: &mut dyn FnMut() -> Result<(), Error>,
-    ) -> Result<(), Error> {
-        (0..times).try_for_each(|_| recording.play(&self.kernels, work))
-    }
-
-    fn synchronize(&self) -> Result<(), Error> {
-        self.refuse_recording("waiting for the kernels")?;
-        self.enter()?;
-        self.stream().synchronize().map_err(|error| self.waiting(error))
-    }
-
-    fn time(&self, work: &mut dyn FnMut() -> Result<(), Error>) -> Result<Duration, Error> {
-        self.refuse_recording("timing")?;
-        self.enter()?;
-        let event = || Event::new(EventFlags::DEFAULT).map_err(cuda("making an event"));
-        let (start, stop) = (event()?, event()?);
-        start.record(self.stream()).map_err(cuda("recording an event"))?;
-        work()?;
-        stop.record(self.stream()).map_err(cuda("recording an event"))?;
-        stop.synchronize().map_err(|error| self.waiting(error))?;
-        stop.elapsed(&start).map_err(cuda("reading a time"))
-    }
 }

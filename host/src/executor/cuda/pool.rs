@@ -100,8 +100,8 @@ impl Pool {
         &self.stream
     }
 
-    /// Keeps memory that is freed, as long as arrays and what is kept have at most so many bytes. Where the driver refuses,
-    /// less is kept.
+    /// Keeps memory that is freed, as long as live arrays and kept memory together stay within `bytes`. Where the
+    /// driver refuses, less is kept.
     pub fn keep(&self, mut bytes: u64) {
         let Some(Handle(pool)) = self.handle else { return };
         let value = (&raw mut bytes).cast::<c_void>();

@@ -59,7 +59,7 @@ impl Staging {
     /// Queues the copy of `from` to an array on the GPU. Afterwards `from` is no longer needed.
     ///
     /// # Safety
-    /// The array has so many bytes.
+    /// The array has as many bytes as the slice.
     pub unsafe fn upload(&mut self, from: &[u8], to: CUdeviceptr, stream: &Stream) -> Result<(), Error> {
         let failed = cuda(UPLOADING);
         for (number, part) in from.chunks(PIECE).enumerate() {
@@ -78,7 +78,7 @@ impl Staging {
     /// Copies an array on the GPU to `to`, after what is queued before.
     ///
     /// # Safety
-    /// The array has so many bytes.
+    /// The array has as many bytes as the slice.
     pub unsafe fn download(&mut self, from: CUdeviceptr, to: &mut [u8], stream: &Stream) -> Result<(), Error> {
         let failed = cuda(DOWNLOADING);
         let length = to.len();

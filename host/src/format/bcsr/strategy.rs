@@ -7,7 +7,7 @@ use super::{bcsr_bytes, cpu};
 use crate::device::Device;
 use crate::error::Error;
 use crate::executor::operation::KernelExecutor;
-use crate::format::block::block_size;
+use crate::format::block::{block_size, of_each_size};
 use crate::format::storage::ArraySource;
 use crate::format::strategy::{self, HostStorage, Storage};
 use crate::format::{Bcsr, BlockSize, Csr, FillLimit};
@@ -23,18 +23,7 @@ pub(crate) struct Strategy(pub BlockSize);
 impl strategy::Strategy for Strategy {
     type Matrix<T: Scalar, M: Memory> = Bcsr<T, M>;
 
-    const ALL: &'static [Self] = {
-        const SIZES: [Strategy; BlockSize::ALL.len()] = {
-            let mut all = [Strategy(BlockSize::ALL[0]); BlockSize::ALL.len()];
-            let mut place = 0;
-            while place < all.len() {
-                all[place] = Strategy(BlockSize::ALL[place]);
-                place += 1;
-            }
-            all
-        };
-        &SIZES
-    };
+    const ALL: &'static [Self] = of_each_size!(Strategy);
 
     const STANDARD: &'static [Self] = &[Self(BlockSize::B2x2), Self(BlockSize::B3x3), Self(BlockSize::B6x6)];
 

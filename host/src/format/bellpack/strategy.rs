@@ -7,7 +7,7 @@ use super::{PartitionRows, bellpack_bytes};
 use crate::device::Device;
 use crate::error::Error;
 use crate::executor::operation::KernelExecutor;
-use crate::format::block::block_size;
+use crate::format::block::{block_size, of_each_size};
 use crate::format::storage::ArraySource;
 use crate::format::strategy::{self, HostStorage, Storage};
 use crate::format::{Bellpack, BlockSize, Csr, FillLimit};
@@ -22,18 +22,7 @@ pub(crate) struct Strategy(pub BlockSize);
 impl strategy::Strategy for Strategy {
     type Matrix<T: Scalar, M: Memory> = Bellpack<T, M>;
 
-    const ALL: &'static [Self] = {
-        const SIZES: [Strategy; BlockSize::ALL.len()] = {
-            let mut all = [Strategy(BlockSize::ALL[0]); BlockSize::ALL.len()];
-            let mut place = 0;
-            while place < all.len() {
-                all[place] = Strategy(BlockSize::ALL[place]);
-                place += 1;
-            }
-            all
-        };
-        &SIZES
-    };
+    const ALL: &'static [Self] = of_each_size!(Strategy);
 
     const STANDARD: &'static [Self] = &[Self(BlockSize::B3x3), Self(BlockSize::B6x6)];
 
@@ -76,7 +65,7 @@ impl strategy::Strategy for Strategy {
     }
 
     fn is_chosen_for<T: Scalar>(self, matrix: &Bellpack<T>) -> bool {
-        matrix.block_size() == self.0 && matrix.partition_rows() == PartitionRows::default().get()
+        self.fits(matrix) && matrix.partition_rows() == PartitionRows::default().get()
     }
 
     fn launches<T: Scalar, M: Memory>(

@@ -5,15 +5,12 @@ use cuda_std::launch::{Call, Grid, Launch};
 use gpu_kernels::Offset;
 use gpu_kernels::cmrs::{self, LARGEST_HEIGHT, column_of, row_in_strip};
 
-use crate::device::ALWAYS_SHARED_BYTES;
-use crate::device::Device;
+use crate::device::{ALWAYS_SHARED_BYTES, Device, WARP_LANES};
 use crate::format::{Cmrs, Offsets};
 use crate::memory::{Buffer, Memory};
 use crate::parallel;
 use crate::real::Scalar;
 use crate::spmv::{HostOperands, Vectors, update};
-
-pub(crate) const WARP_LANES: usize = cuda_std::warp::WARP_LANES as usize;
 
 /// Mean row length from which on strips are read from whole cache lines on (§6.3).
 const ALIGNED_FROM_MEAN: usize = 32;

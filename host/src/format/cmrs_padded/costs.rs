@@ -23,7 +23,7 @@ impl Costs for Strategy {
 
     fn shape<V: Scalar>(self, analysis: &Analysis, _machine: &Machine) -> Shape {
         let strips = (analysis.rows as f64 / f64::from(PADDED_HEIGHT)).ceil().max(1.0);
-        // A step has so many entries of a row.
+        // A step takes `BUFFERS` entries of a row.
         Shape::of_strips(analysis, strips, analysis.sums.padded_steps, f64::from(BUFFERS))
     }
 

@@ -5,12 +5,12 @@ use gpu_kernels::csr_load_balanced::CsrLoadBalanced;
 use gpu_kernels::csr_merge_path::{self, CsrMergePath};
 use gpu_kernels::csr_tiled::{self, CsrTileRows, CsrTiled};
 
-use crate::device::Device;
+use crate::device::{Device, with_shared_for_each_warp};
 use crate::error::Error;
 use crate::format::Csr;
 use crate::memory::{Buffer, Memory};
 use crate::real::Scalar;
-use crate::spmv::intervals::{Intervals, WARP_LANES};
+use crate::spmv::intervals::Intervals;
 use crate::spmv::{Room, Vectors};
 
 /// Makes the same kernel for whichever width the row offsets have.
@@ -63,8 +63,7 @@ pub(crate) fn merge_path<T: Scalar, M: Memory>(
     let Vectors { alpha, x, beta, y } = vectors;
     let intervals = Intervals::new(matrix.rows() as u64 + matrix.nnz() as u64, device);
     let carries = room.carries(intervals.count as usize)?;
-    let mut grid = intervals.grid(device);
-    grid.shared_bytes = grid.threads_per_block.div_ceil(WARP_LANES as u32) * csr_merge_path::shared_bytes::<T>();
+    let grid = with_shared_for_each_warp(intervals.grid(device), csr_merge_path::shared_bytes::<T>());
     let call = with_offsets!(matrix, offsets => CsrMergePath {
         rows: matrix.rows() as u32,
         nnz: matrix.nnz() as u64,

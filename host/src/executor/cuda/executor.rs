@@ -1,0 +1,149 @@
+//! What every executor does, done on an NVIDIA GPU.
+
+use std::time::Duration;
+
+use cuda_std::launch::Launch;
+use cust::event::{Event, EventFlags};
+use cust::sys::{cuMemcpyDtoH_v2, cuMemcpyHtoDAsync_v2, cuMemsetD8Async};
+
+use super::driver::{cuda, driver};
+use super::recording::CudaRecording;
+use super::staging::{DOWNLOADING, UPLOADING};
+use super::{Cuda, CudaBuffer, CudaMemory};
+use crate::device::{Device, KernelResources};
+use crate::error::Error;
+use crate::executor::operation::{Executor, KernelExecutor, Operation};
+use crate::memory::{Buffer, Element};
+
+// SAFETY: arrays are copied byte by byte, in the order of the stream, and the operation is the one asked for.
+unsafe impl Executor for Cuda {
+    type Memory = CudaMemory;
+    type Recording = CudaRecording;
+
+    fn device(&self) -> &Device {
+        &self.device
+    }
+
+    fn kernel_resources(&self, entry: &str) -> Option<KernelResources> {
+        self.enter().ok()?;
+        self.kernels.lock().resources(entry)
+    }
+
+    fn upload<T: Element>(&self, array: Vec<T>) -> Result<CudaBuffer<T>, Error> {
+        let buffer = self.allocate(array.len())?;
+        if array.is_empty() {
+            return Ok(buffer);
+        }
+        // On the stream, so that it comes before the kernels that are launched later.
+        let (bytes, address): (&[u8], _) = (bytemuck::cast_slice(&array), buffer.address());
+        // SAFETY: the lengths agree, and what is freed is used again after the copy.
+        match self.staged(bytes.len(), |staging| unsafe { staging.upload(bytes, address, self.stream()) }) {
+            Some(done) => done?,
+            None => {
+                let (from, stream) = (bytes.as_ptr().cast(), self.stream().as_inner());
+                // SAFETY: `bytes` and the new array are of the same length. Who gets that memory after it is freed uses
+                // it later on this stream, and `array` lives until the next line has waited for the copy.
+                driver(unsafe { cuMemcpyHtoDAsync_v2(address, from, bytes.len(), stream) }, UPLOADING)?;
+                self.synchronize()?;
+            }
+        }
+        Ok(buffer)
+    }
+
+    fn zeros<T: Element>(&self, length: usize) -> Result<CudaBuffer<T>, Error> {
+        let buffer = self.allocate(length)?;
+        if !buffer.is_empty() {
+            let (bytes, stream) = (buffer.bytes() as usize, self.stream().as_inner());
+            // SAFETY: the array has `bytes` bytes, and kernels that are launched later come after.
+            driver(unsafe { cuMemsetD8Async(buffer.address(), 0, bytes, stream) }, "filling an array with zeros")?;
+        }
+        Ok(buffer)
+    }
+
+    fn download<T: Element>(&self, array: &CudaBuffer<T>) -> Result<Vec<T>, Error> {
+        self.check_own(array, "the array copied to the host")?;
+        self.synchronize()?;
+        let mut copy = crate::memory::zeros(array.len())?;
+        let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut copy);
+        if bytes.is_empty() {
+            return Ok(copy);
+        }
+        let length = bytes.len();
+        // SAFETY: the lengths agree.
+        match self.staged(length, |staging| unsafe { staging.download(array.address(), bytes, self.stream()) }) {
+            Some(done) => done?,
+            // SAFETY: `copy` has as many elements as `array`, so `length` bytes each, and what was queued is done.
+            None => driver(unsafe { cuMemcpyDtoH_v2(copy.as_mut_ptr().cast(), array.address(), length) }, DOWNLOADING)?,
+        }
+        Ok(copy)
+    }
+
+    fn duplicate<T: Element>(&self, array: &CudaBuffer<T>) -> Result<CudaBuffer<T>, Error> {
+        let mut copy = self.allocate(array.len())?;
+        self.copy(array, &mut copy)?;
+        Ok(copy)
+    }
+
+    fn run<O: Operation>(&self, operands: O::Operands<'_, CudaMemory>) -> Result<O::Output<CudaMemory>, Error> {
+        O::by_kernels(self, operands)
+    }
+
+    fn repeat(
+        &self,
+        recording: &mut CudaRecording,
+        times: usize,
+        work: &mut dyn FnMut() -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        (0..times).try_for_each(|_| recording.play(&self.kernels, work))
+    }
+
+    fn synchronize(&self) -> Result<(), Error> {
+        self.refuse_recording("waiting for the kernels")?;
+        self.enter()?;
+        self.stream().synchronize().map_err(|error| self.waiting(error))
+    }
+
+    fn time(&self, work: &mut dyn FnMut() -> Result<(), Error>) -> Result<Duration, Error> {
+        self.refuse_recording("timing")?;
+        self.enter()?;
+        let event = || Event::new(EventFlags::DEFAULT).map_err(cuda("making an event"));
+        let (start, stop) = (event()?, event()?);
+        start.record(self.stream()).map_err(cuda("recording an event"))?;
+        work()?;
+        stop.record(self.stream()).map_err(cuda("recording an event"))?;
+        stop.synchronize().map_err(|error| self.waiting(error))?;
+        stop.elapsed(&start).map_err(cuda("reading a time"))
+    }
+}
+
+// SAFETY: kernels are queued on the stream that frees the arrays, or kept by a graph that knows when an array is freed.
+unsafe impl KernelExecutor for Cuda {
+    unsafe fn launch(&self, launch: &Launch) -> Result<(), Error> {
+        let Launch { grid, call } = launch;
+        let (entry, arguments) = (call.entry(), call.arguments());
+        self.check_places(entry, &arguments)?;
+        if grid.blocks == 0 {
+            return Ok(());
+        }
+        // SAFETY: the arguments are the kernel's own, by `Kernel` and `Argument`, and their arrays were checked; the rest is
+        // the caller's promise.
+        unsafe { self.queue(*grid, entry, arguments) }
+    }
+
+    unsafe fn launch_all(&self, launches: &[Launch]) -> Result<(), Error> {
+        // All before the first, so that nothing is changed where one is refused.
+        if launches.len() > 1 {
+            launches.iter().try_for_each(|launch| self.check_places(launch.call.entry(), &launch.call.arguments()))?;
+        }
+        // SAFETY: the caller's promise.
+        launches.iter().try_for_each(|launch| unsafe { self.launch(launch) })
+    }
+
+    fn records(&self) -> bool {
+        self.owner.recorder.is_recording()
+    }
+
+    fn unwritten<T: Element>(&self, length: usize) -> Result<CudaBuffer<T>, Error> {
+        self.allocate(length)
+    }
+}
