@@ -13,7 +13,7 @@ use std::time::Duration;
 use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use lab::peers::WithPeers;
-use warp_spmv::executor::Cpu;
+use warp_spmv::executor::{Cpu, HostExecutor};
 use warp_spmv::format::BlockSize;
 use warp_spmv::synthetic::Generator;
 use warp_spmv::{Csr, Format, Plan, Real};
@@ -39,7 +39,7 @@ fn cpu(criterion: &mut Criterion) {
 }
 
 fn multiply<T: Real>(criterion: &mut Criterion, text: &str, matrix: &Csr<T>) {
-    let cpu = Cpu::new();
+    let cpu = HostExecutor::from(Cpu::new());
     let x: Vec<T> = (0..matrix.columns()).map(|column| T::from_f64((column as f64).sin())).collect();
     let mut y = vec![T::from_f64(f64::NAN); matrix.rows()];
     let mut group = criterion.benchmark_group(format!("{text}, {}", T::NAME));

@@ -3,12 +3,12 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use host::executor::{Cpu, Executor};
+use host::executor::{Executor, HostExecutor};
 use host::{Csr, Error, Format, Plan};
 use rayon::prelude::*;
 
 use crate::record::Ceilings;
-use crate::subject::Chill;
+use crate::subject::{Chill, Subject};
 use crate::timing::{Effort, measure};
 use crate::vectors::random_vector;
 
@@ -27,8 +27,29 @@ const ASSUMED_CACHE_BYTES: u64 = 64 << 20;
 /// Multiplications that are queued to find out what a call takes.
 const CALLS: u32 = 1000;
 
-/// The ceilings of all threads of the host together.
-pub(crate) fn of_cpu(cpu: &Cpu) -> Result<Ceilings, Error> {
+/// How fast memory is read and written.
+pub struct MemoryRates {
+    /// A copy, in 10^9 bytes a second, read and written.
+    pub copy_gbps: f64,
+    /// Reading alone.
+    pub read_gbps: f64,
+    /// Reading sectors at random places of a large array.
+    pub gather_gbps: f64,
+    /// The same of an array that the largest cache holds, where that is known.
+    pub cached_gather_gbps: Option<f64>,
+}
+
+/// The ceilings of an executor; none where they are not worth knowing. It is generic, so that the products behind it are
+/// compiled where a program compiles its own, and not here as well.
+pub(crate) fn of<S: Subject>(subject: &S) -> Result<Option<Ceilings>, Error> {
+    let Some(rates) = subject.memory_rates()? else { return Ok(None) };
+    let MemoryRates { copy_gbps, read_gbps, gather_gbps, cached_gather_gbps } = rates;
+    let (launch, call) = of_calls(subject)?;
+    Ok(Some(Ceilings { copy_gbps, read_gbps, gather_gbps, cached_gather_gbps, launch, call }))
+}
+
+/// Of all threads of the host together.
+pub(crate) fn rates_of_cpu(cpu: &HostExecutor) -> Result<MemoryRates, Error> {
     let bytes = uncached_bytes(cpu);
     let from: Vec<f64> = random_vector(bytes / size_of::<f64>(), 1);
     let mut to = vec![0.0f64; from.len()];
@@ -52,12 +73,11 @@ pub(crate) fn of_cpu(cpu: &Cpu) -> Result<Ceilings, Error> {
         let shares = (0..gathered).into_par_iter().with_min_len(1 << 14);
         black_box(shares.map(|read| from[scatter(read, lines) * (LINE_BYTES / size_of::<f64>())]).sum::<f64>());
     })?;
-    let (launch, call) = of_calls(cpu)?;
-    Ok(Ceilings { copy_gbps, read_gbps, gather_gbps, cached_gather_gbps: None, launch, call })
+    Ok(MemoryRates { copy_gbps, read_gbps, gather_gbps, cached_gather_gbps: None })
 }
 
 /// What reads an array that is larger than the cache.
-pub(crate) fn chill_cpu(cpu: &Cpu) -> Result<Chill<'_>, Error> {
+pub(crate) fn chill_cpu(cpu: &HostExecutor) -> Result<Chill<'_>, Error> {
     let other: Vec<f64> = random_vector(uncached_bytes(cpu) / size_of::<f64>(), 2);
     let share = other.len().div_ceil(8 * rayon::current_num_threads()).max(1);
     Ok(Box::new(move || {
@@ -120,7 +140,7 @@ pub(crate) mod cuda {
 
     const THREADS_PER_BLOCK: u32 = 512;
 
-    pub fn ceilings(gpu: &Cuda) -> Result<Ceilings, Error> {
+    pub fn rates(gpu: &Cuda) -> Result<MemoryRates, Error> {
         let from = gpu.upload(random_vector::<f64>(BYTES / size_of::<f64>(), 1))?;
         let mut to = gpu.zeros::<f64>(from.len())?;
         let gigabytes = BYTES as f64 / 1e9;
@@ -143,8 +163,7 @@ pub(crate) mod cuda {
         }
         let [read_gbps, gather_gbps, cached_gather_gbps] = best;
         let cached_gather_gbps = cached.map(|_| cached_gather_gbps);
-        let (launch, call) = of_calls(gpu)?;
-        Ok(Ceilings { copy_gbps, read_gbps, gather_gbps, cached_gather_gbps, launch, call })
+        Ok(MemoryRates { copy_gbps, read_gbps, gather_gbps, cached_gather_gbps })
     }
 
     pub fn chill(gpu: &Cuda) -> Result<Chill<'_>, Error> {
@@ -192,11 +211,13 @@ pub(crate) mod cuda {
 
 #[cfg(test)]
 mod tests {
+    use host::executor::Cpu;
+
     use super::*;
 
     #[test]
     fn of_the_cpu() {
-        let ceilings = of_cpu(&Cpu::new()).unwrap();
+        let ceilings = of(&HostExecutor::from(Cpu::new())).unwrap().unwrap();
         let Ceilings { copy_gbps, read_gbps, gather_gbps, launch, call, .. } = ceilings;
         for number in [copy_gbps, read_gbps, gather_gbps, launch, call] {
             assert!(number.is_finite() && number > 0.0, "{ceilings:?}");

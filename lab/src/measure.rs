@@ -9,7 +9,7 @@ use host::select::{Analysis, Machine};
 use host::verify::{Exact, exact, verify};
 use host::{Csr, Error, Format, Plan, Real, Vector};
 
-use crate::ceilings::TIMES_CACHE;
+use crate::ceilings::{self, TIMES_CACHE};
 use crate::peers::{BOUND, Peer, PeerError};
 use crate::record::{AnalysisTime, Ceilings, Conversion, Entry, Environment, OWN, Optimal, Run, SCHEMA, Times};
 use crate::row_lengths::RowLengths;
@@ -90,10 +90,10 @@ impl<'s, S: Subject> Bench<'s, S> {
     /// # Errors
     /// When memory runs out, or the device fails.
     pub fn new(subject: &'s S) -> Result<Self, Error> {
-        let ceilings = subject.ceilings()?;
+        let ceilings = ceilings::of(subject)?;
         let device = subject.device();
         let environment = Environment {
-            executor: S::NAME.name().into(),
+            executor: subject.name().name().into(),
             device: device.name.clone(),
             driver: subject.driver(),
             // The ceilings were measured a moment ago, so that this is how the clocks are under load.
@@ -363,7 +363,7 @@ impl<T: Real, S: Subject> Session<'_, '_, T, S> {
     /// Times a multiplication, warm and, where it matters, cold, and checks what it leaves in y.
     fn time_and_check(&mut self, run: Run, bound: Format, multiply: &mut Multiply<'_, T, S>) -> Result<Run, Error> {
         let mut y = self.subject.duplicate(&self.poison)?;
-        let effort = S::effort(self.settings.effort);
+        let effort = self.subject.effort(self.settings.effort);
         let warm = timing::measure(self.subject, effort, &mut || Ok(()), &mut || multiply(&mut y))?;
         let cacheable = self.subject.device().cache_bytes.map(|bytes| TIMES_CACHE * bytes);
         let fits = cacheable.zip(run.bytes_stored).is_some_and(|(cacheable, bytes)| bytes < cacheable);
@@ -418,7 +418,7 @@ fn saturate(bytes: u128) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use host::executor::{Cpu, Emulated};
+    use host::executor::{Cpu, Emulated, HostExecutor};
     use synthetic::Generator;
 
     use super::*;
@@ -439,7 +439,7 @@ mod tests {
 
     #[test]
     fn every_format_on_the_cpu() {
-        let entry = entry(&Cpu::new(), "stencil:5:30", Format::ALL, true);
+        let entry = entry(&HostExecutor::from(Cpu::new()), "stencil:5:30", Format::ALL, true);
         assert_eq!((entry.rows, entry.cols, entry.nonzeros), (900, 900, 4380));
         let (own, peers): (Vec<_>, Vec<_>) = entry.spmv.iter().partition(|(_, run)| !run.is_peer());
         assert_eq!((own.len(), peers.is_empty()), (Format::ALL.len(), !cfg!(feature = "peers")));
@@ -462,7 +462,7 @@ mod tests {
     #[test]
     fn a_format_that_does_not_fit_is_recorded_and_the_others_go_on() {
         let formats = [Format::Dia, Format::COO, Format::CSR_AUTOMATIC];
-        let entry = entry(&Emulated::new(0), "uniform:rows=300,per-row=5", &formats, false);
+        let entry = entry(&HostExecutor::from(Emulated::new(0)), "uniform:rows=300,per-row=5", &formats, false);
         let dia = &entry.spmv["dia"];
         assert!(!dia.completed && dia.error.as_ref().unwrap().contains("DIA would take"), "{dia:?}");
         assert_eq!(dia.seconds(), None);

@@ -1,12 +1,12 @@
-//! What the lab asks of an executor besides multiplying. One place for each executor.
+//! What the lab asks of an executor besides multiplying: in one place for those of the host, and in one for GPUs.
 
 use host::Error;
-use host::executor::{Cpu, Emulated, ExecutorName, Reference};
+use host::executor::{Cpu, Emulated, ExecutorName, HostExecutor, Reference};
 
-use crate::ceilings;
+use crate::ceilings::{self, MemoryRates};
 use crate::memory;
 use crate::peers::WithPeers;
-use crate::record::{Ceilings, Clocks};
+use crate::record::Clocks;
 use crate::timing::Effort;
 
 /// Clears the caches.
@@ -14,20 +14,22 @@ pub type Chill<'s> = Box<dyn FnMut() -> Result<(), Error> + 's>;
 
 /// An executor that can be measured.
 pub trait Subject: WithPeers {
-    /// Its name.
-    const NAME: ExecutorName;
-
     /// What takes the times.
     const TIMER: &'static str = "std::time::Instant around the call";
 
-    /// Whether its times say anything: otherwise nothing is timed more than once.
-    const FAST: bool = false;
+    /// Its name.
+    fn name(&self) -> ExecutorName;
 
-    /// How fast it can be at all; none where that is not worth knowing.
+    /// Whether its times say anything: otherwise nothing is timed more than once.
+    fn is_fast(&self) -> bool {
+        matches!(self.name(), ExecutorName::Cpu | ExecutorName::Cuda)
+    }
+
+    /// How fast its memory is; none where that is not worth knowing.
     ///
     /// # Errors
     /// When memory runs out, or the device fails.
-    fn ceilings(&self) -> Result<Option<Ceilings>, Error> {
+    fn memory_rates(&self) -> Result<Option<MemoryRates>, Error> {
         Ok(None)
     }
 
@@ -61,8 +63,8 @@ pub trait Subject: WithPeers {
     }
 
     /// `asked` where times say something.
-    fn effort(asked: Effort) -> Effort {
-        if Self::FAST { asked } else { Effort { warm_ups: 0, repetitions: 1, ..asked } }
+    fn effort(&self, asked: Effort) -> Effort {
+        if self.is_fast() { asked } else { Effort { warm_ups: 0, repetitions: 1, ..asked } }
     }
 }
 
@@ -81,9 +83,9 @@ pub trait SubjectVisitor {
 /// When there is no such executor on this machine.
 pub fn with<V: SubjectVisitor>(name: ExecutorName, work: V) -> Result<V::Output, Error> {
     match name {
-        ExecutorName::Reference => Ok(work.visit(&Reference::new())),
-        ExecutorName::Cpu => Ok(work.visit(&Cpu::new())),
-        ExecutorName::Emulated => Ok(work.visit(&Emulated::new(0))),
+        ExecutorName::Reference => Ok(work.visit(&HostExecutor::from(Reference::new()))),
+        ExecutorName::Cpu => Ok(work.visit(&HostExecutor::from(Cpu::new()))),
+        ExecutorName::Emulated => Ok(work.visit(&HostExecutor::from(Emulated::new(0)))),
         #[cfg(feature = "cuda")]
         ExecutorName::Cuda => Ok(work.visit(&host::executor::Cuda::new(0)?)),
         #[cfg(not(feature = "cuda"))]
@@ -94,35 +96,30 @@ pub fn with<V: SubjectVisitor>(name: ExecutorName, work: V) -> Result<V::Output,
     }
 }
 
-impl Subject for Reference {
-    const NAME: ExecutorName = ExecutorName::Reference;
-}
+impl Subject for HostExecutor {
+    fn name(&self) -> ExecutorName {
+        HostExecutor::name(self)
+    }
 
-impl Subject for Emulated {
-    const NAME: ExecutorName = ExecutorName::Emulated;
-}
-
-impl Subject for Cpu {
-    const NAME: ExecutorName = ExecutorName::Cpu;
-    const FAST: bool = true;
-
-    fn ceilings(&self) -> Result<Option<Ceilings>, Error> {
-        ceilings::of_cpu(self).map(Some)
+    fn memory_rates(&self) -> Result<Option<MemoryRates>, Error> {
+        self.is_fast().then(|| ceilings::rates_of_cpu(self)).transpose()
     }
 
     fn chill(&self) -> Result<Option<Chill<'_>>, Error> {
-        ceilings::chill_cpu(self).map(Some)
+        self.is_fast().then(|| ceilings::chill_cpu(self)).transpose()
     }
 }
 
 #[cfg(feature = "cuda")]
 impl Subject for host::executor::Cuda {
-    const NAME: ExecutorName = ExecutorName::Cuda;
     const TIMER: &'static str = "CUDA events around the call";
-    const FAST: bool = true;
 
-    fn ceilings(&self) -> Result<Option<Ceilings>, Error> {
-        ceilings::cuda::ceilings(self).map(Some)
+    fn name(&self) -> ExecutorName {
+        ExecutorName::Cuda
+    }
+
+    fn memory_rates(&self) -> Result<Option<MemoryRates>, Error> {
+        ceilings::cuda::rates(self).map(Some)
     }
 
     fn chill(&self) -> Result<Option<Chill<'_>>, Error> {

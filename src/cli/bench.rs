@@ -286,7 +286,7 @@ impl SubjectVisitor for &mut Job<'_> {
     type Output = Result<(), Error>;
 
     fn visit<S: Subject>(self, subject: &S) -> Self::Output {
-        let executor = S::NAME.name();
+        let executor = subject.name().name();
         let other = self
             .entries
             .iter()

@@ -228,7 +228,7 @@ impl<T: Number> subject::SubjectVisitor for Job<'_, T> {
             damping: arguments.damping,
             unweighted: arguments.unweighted,
             format: arguments.format.name(),
-            executor: S::NAME.name(),
+            executor: executor.name().name(),
             device: executor.device().name.clone(),
             precision: T::NAME,
             tolerance: arguments.tolerance,

@@ -192,8 +192,8 @@ impl<T: Number> subject::SubjectVisitor for Job<'_, T> {
 
     fn visit<S: Subject>(self, executor: &S) -> Self::Output {
         let arguments = self.arguments;
-        if arguments.time && !S::FAST {
-            return Err(Error::Usage(format!("--time says nothing on the executor {}", S::NAME)));
+        if arguments.time && !executor.is_fast() {
+            return Err(Error::Usage(format!("--time says nothing on the executor {}", executor.name())));
         }
         let begin = Instant::now();
         let system = System::<T>::load(arguments)?;
@@ -258,7 +258,7 @@ impl<T: Number> subject::SubjectVisitor for Job<'_, T> {
             method: arguments.method.name(),
             preconditioner: arguments.preconditioner.map(|name| name.to_string()),
             format: plan.format().name(),
-            executor: S::NAME.name(),
+            executor: executor.name().name(),
             device: executor.device().name.clone(),
             precision: T::NAME,
             tolerance,
@@ -353,10 +353,10 @@ fn account<T: Number, S: Subject>(
     };
     let product = time(plan)?;
     let preconditioning = preconditioner.map(|preconditioner| time(preconditioner)).transpose()?;
-    let (ceilings, _) = timed(executor, "timing a copy", || executor.ceilings())?;
-    let Some(ceilings) = ceilings else { return Ok(None) };
+    let (rates, _) = timed(executor, "timing a copy", || executor.memory_rates())?;
+    let Some(rates) = rates else { return Ok(None) };
     let Work { products, preconditionings, vector_bytes } = report.work;
-    let vectors = vector_bytes / (ceilings.copy_gbps * 1e9);
+    let vectors = vector_bytes / (rates.copy_gbps * 1e9);
     let expected = products * product + preconditionings * preconditioning.unwrap_or(0.0) + vectors;
     Ok(Some(Account {
         products,
@@ -364,7 +364,7 @@ fn account<T: Number, S: Subject>(
         preconditionings,
         preconditioning,
         vector_bytes,
-        copy_gbps: ceilings.copy_gbps,
+        copy_gbps: rates.copy_gbps,
         expected,
         ratio: (expected > 0.0).then(|| iteration.as_secs_f64() / expected),
     }))

@@ -42,6 +42,10 @@ impl Default for Cpu {
 unsafe impl Executor for Cpu {
     host_memory!();
 
+    fn device(&self) -> &Device {
+        &self.device
+    }
+
     fn run<O: Operation>(&self, operands: O::Operands<'_, HostMemory>) -> Result<O::Output<HostMemory>, Error> {
         O::on_host(Arithmetic::Parallel, operands)
     }

@@ -102,6 +102,10 @@ unsafe impl KernelExecutor for Emulated {
 unsafe impl Executor for Emulated {
     host_memory!();
 
+    fn device(&self) -> &Device {
+        &self.device
+    }
+
     fn run<O: Operation>(&self, operands: O::Operands<'_, HostMemory>) -> Result<O::Output<HostMemory>, Error> {
         O::by_kernels(self, operands)
     }

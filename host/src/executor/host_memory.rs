@@ -1,15 +1,10 @@
 //! What executors share whose arrays are the host's own.
 
-/// The part of [`Executor`](super::Executor) that moves arrays, for an executor with a field `device`: all of it is free
-/// where arrays are vectors.
+/// The part of [`Executor`](super::Executor) that moves arrays: all of it is free where arrays are vectors.
 macro_rules! host_memory {
     () => {
         type Memory = $crate::memory::HostMemory;
         type Recording = ();
-
-        fn device(&self) -> &$crate::device::Device {
-            &self.device
-        }
 
         fn upload<T: $crate::memory::Element>(&self, array: Vec<T>) -> Result<Vec<T>, $crate::error::Error> {
             Ok(array)

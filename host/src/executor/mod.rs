@@ -4,6 +4,7 @@ mod cpu;
 #[cfg(feature = "cuda")]
 mod cuda;
 mod emulated;
+mod host_executor;
 mod host_memory;
 mod name;
 pub mod operation;
@@ -14,6 +15,7 @@ pub use cpu::Cpu;
 #[cfg(feature = "cuda")]
 pub use cuda::{Cuda, CudaBuffer, CudaMemory, MemoryUse};
 pub use emulated::Emulated;
+pub use host_executor::HostExecutor;
 pub use name::{ExecutorName, ExecutorVisitor};
 pub use operation::{Executor, KernelExecutor, Operation};
 pub use reference::Reference;

@@ -7,6 +7,7 @@ use super::cpu::Cpu;
 #[cfg(feature = "cuda")]
 use super::cuda::Cuda;
 use super::emulated::Emulated;
+use super::host_executor::HostExecutor;
 use super::operation::Executor;
 use super::reference::Reference;
 use crate::error::Error;
@@ -53,9 +54,9 @@ impl ExecutorName {
     /// When there is no such executor on this machine.
     pub fn with<V: ExecutorVisitor>(self, work: V) -> Result<V::Output, Error> {
         match self {
-            Self::Reference => Ok(work.visit(&Reference::new())),
-            Self::Cpu => Ok(work.visit(&Cpu::new())),
-            Self::Emulated => Ok(work.visit(&Emulated::new(0))),
+            Self::Reference => Ok(work.visit(&HostExecutor::from(Reference::new()))),
+            Self::Cpu => Ok(work.visit(&HostExecutor::from(Cpu::new()))),
+            Self::Emulated => Ok(work.visit(&HostExecutor::from(Emulated::new(0)))),
             #[cfg(feature = "cuda")]
             Self::Cuda => Ok(work.visit(&Cuda::new(0)?)),
             #[cfg(not(feature = "cuda"))]

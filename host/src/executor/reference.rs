@@ -39,6 +39,10 @@ impl Default for Reference {
 unsafe impl Executor for Reference {
     host_memory!();
 
+    fn device(&self) -> &Device {
+        &self.device
+    }
+
     fn run<O: Operation>(&self, operands: O::Operands<'_, HostMemory>) -> Result<O::Output<HostMemory>, Error> {
         O::on_host(Arithmetic::Compensated, operands)
     }

@@ -6,7 +6,7 @@ use std::any::Any;
 use faer::sparse::linalg::matmul::sparse_dense_matmul;
 use faer::sparse::{SparseRowMatRef, SymbolicSparseRowMatRef};
 use faer::{Accum, MatMut, MatRef, Par};
-use host::executor::Cpu;
+use host::executor::HostExecutor;
 use host::format::Offsets;
 use host::memory::ElementType;
 use host::{Csr, Error, Real};
@@ -21,22 +21,22 @@ impl Number for f32 {}
 impl Number for f64 {}
 
 /// The peers on the CPU.
-pub fn peers<T: Real>() -> Vec<Box<dyn Peer<T, Cpu>>> {
+pub fn peers<T: Real>() -> Vec<Box<dyn Peer<T, HostExecutor>>> {
     fn all<T: Number>() -> Box<dyn Any> {
-        Box::new([Box::new(Sprs) as Box<dyn Peer<T, Cpu>>, Box::new(Faer)])
+        Box::new([Box::new(Sprs) as Box<dyn Peer<T, HostExecutor>>, Box::new(Faer)])
     }
     let peers = match T::TYPE {
         ElementType::Float32 => all::<f32>(),
         _ => all::<f64>(),
     };
     // Of a third type of numbers there would be no peers.
-    peers.downcast::<[Box<dyn Peer<T, Cpu>>; 2]>().map_or_else(|_| Vec::new(), |peers| Vec::from(*peers))
+    peers.downcast::<[Box<dyn Peer<T, HostExecutor>>; 2]>().map_or_else(|_| Vec::new(), |peers| Vec::from(*peers))
 }
 
 /// sprs: `mul_acc_mat_vec_csr`, which is y ← y + A x.
 struct Sprs;
 
-impl<T: Number> Peer<T, Cpu> for Sprs {
+impl<T: Number> Peer<T, HostExecutor> for Sprs {
     fn name(&self) -> &'static str {
         "sprs"
     }
@@ -50,11 +50,11 @@ impl<T: Number> Peer<T, Cpu> for Sprs {
         matrix: &'a Csr<T>,
         _x: &Vec<T>,
         _y: &mut Vec<T>,
-    ) -> Result<Box<dyn Prepared<T, Cpu> + 'a>, PeerError> {
+    ) -> Result<Box<dyn Prepared<T, HostExecutor> + 'a>, PeerError> {
         fn view<'a, T: Number, O: SpIndex>(
             matrix: &'a Csr<T>,
             offsets: &'a [O],
-        ) -> Result<Box<dyn Prepared<T, Cpu> + 'a>, PeerError> {
+        ) -> Result<Box<dyn Prepared<T, HostExecutor> + 'a>, PeerError> {
             let shape = (matrix.rows(), matrix.columns());
             let view =
                 CsMatViewI::try_new(shape, offsets, matrix.column_indices().as_slice(), matrix.values().as_slice())
@@ -75,7 +75,7 @@ struct SprsView<'a, T: Number, O: SpIndex> {
     product: Vec<T>,
 }
 
-impl<T: Number, O: SpIndex> Prepared<T, Cpu> for SprsView<'_, T, O> {
+impl<T: Number, O: SpIndex> Prepared<T, HostExecutor> for SprsView<'_, T, O> {
     fn strategy(&self) -> String {
         "CSR, mul_acc_mat_vec_csr, one thread".into()
     }
@@ -106,7 +106,7 @@ impl<T: Number, O: SpIndex> Prepared<T, Cpu> for SprsView<'_, T, O> {
 /// faer: `sparse_dense_matmul` of a matrix by rows, which overwrites y or adds α A x to it.
 struct Faer;
 
-impl<T: Number> Peer<T, Cpu> for Faer {
+impl<T: Number> Peer<T, HostExecutor> for Faer {
     fn name(&self) -> &'static str {
         "faer"
     }
@@ -120,7 +120,7 @@ impl<T: Number> Peer<T, Cpu> for Faer {
         matrix: &'a Csr<T>,
         _x: &Vec<T>,
         _y: &mut Vec<T>,
-    ) -> Result<Box<dyn Prepared<T, Cpu> + 'a>, PeerError> {
+    ) -> Result<Box<dyn Prepared<T, HostExecutor> + 'a>, PeerError> {
         let offsets = match matrix.row_offsets() {
             // It checks its arrays by assertions; these hold for every valid matrix but for this bound.
             Offsets::Narrow(offsets) if matrix.nnz() <= i32::MAX as usize => offsets,
@@ -141,7 +141,7 @@ struct FaerView<'a, T: Number> {
     view: SparseRowMatRef<'a, u32, T>,
 }
 
-impl<T: Number> Prepared<T, Cpu> for FaerView<'_, T> {
+impl<T: Number> Prepared<T, HostExecutor> for FaerView<'_, T> {
     fn strategy(&self) -> String {
         "CSR, sparse_dense_matmul, one thread".into()
     }
@@ -181,6 +181,7 @@ fn scale<T: Real>(beta: T, y: &mut [T]) {
 
 #[cfg(test)]
 mod tests {
+    use host::executor::Cpu;
     use host::verify::{exact, verify};
 
     use super::super::tests::{matrices, vector};
@@ -188,7 +189,7 @@ mod tests {
     use super::*;
 
     fn check<T: Real>() {
-        let cpu = Cpu::new();
+        let cpu = HostExecutor::from(Cpu::new());
         let peers = cpu.peers::<T>();
         assert!(peers.absent.is_empty());
         assert_eq!(peers.present.iter().map(|peer| peer.name()).collect::<Vec<_>>(), ["sprs", "faer"]);
@@ -225,12 +226,12 @@ mod tests {
         let unsorted = Csr::try_new(1, 3, vec![0u32, 2], vec![2, 0], vec![1.0f64, 2.0]).unwrap();
         let wide = Csr::try_new(1, 3, Offsets::Wide(vec![0, 2]), vec![0, 2], vec![1.0f64, 2.0]).unwrap();
         let (x, mut y) = (vec![1.0; 3], vec![0.0]);
-        for (peer, matrix) in [(&Sprs as &dyn Peer<f64, Cpu>, &unsorted), (&Faer, &wide)] {
+        for (peer, matrix) in [(&Sprs as &dyn Peer<f64, HostExecutor>, &unsorted), (&Faer, &wide)] {
             let error = peer.prepare(matrix, &x, &mut y).err().unwrap().to_string();
             assert!(error.starts_with(peer.name()) && !error.contains('\n'), "{error}");
         }
         // Each takes what the other does not.
-        for (peer, matrix) in [(&Sprs as &dyn Peer<f64, Cpu>, &wide), (&Faer, &unsorted)] {
+        for (peer, matrix) in [(&Sprs as &dyn Peer<f64, HostExecutor>, &wide), (&Faer, &unsorted)] {
             peer.prepare(matrix, &x, &mut y).unwrap().multiply(1.0, &x, 0.0, &mut y).unwrap();
             assert_eq!(y, [3.0]);
         }

@@ -18,7 +18,7 @@ mod cusparse;
 #[cfg(all(feature = "peers", any(feature = "cuda", test)))]
 mod slices;
 
-use host::executor::{Cpu, Emulated, Executor, Reference};
+use host::executor::{Executor, HostExecutor};
 use host::{Csr, Error, Format, Real, Vector};
 
 pub use conjugate_gradients::{Solved, Stop, conjugate_gradients};
@@ -158,27 +158,15 @@ const CUBLAS: &str = "cuBLAS";
 #[cfg(not(feature = "peers"))]
 const NOT_BUILT: &str = "this program was built without the feature `peers`";
 
-impl WithPeers for Reference {
+impl WithPeers for HostExecutor {
     fn peers<T: Real>(&self) -> Peers<'_, T, Self> {
-        Peers::none()
-    }
-}
-
-impl WithPeers for Emulated {
-    fn peers<T: Real>(&self) -> Peers<'_, T, Self> {
-        Peers::none()
-    }
-}
-
-impl WithPeers for Cpu {
-    #[cfg(feature = "peers")]
-    fn peers<T: Real>(&self) -> Peers<'_, T, Self> {
-        Peers { present: cpu::peers(), ..Peers::none() }
-    }
-
-    #[cfg(not(feature = "peers"))]
-    fn peers<T: Real>(&self) -> Peers<'_, T, Self> {
-        Peers::not_built(&["sprs", "faer"])
+        match self {
+            #[cfg(feature = "peers")]
+            Self::Cpu(_) => Peers { present: cpu::peers(), ..Peers::none() },
+            #[cfg(not(feature = "peers"))]
+            Self::Cpu(_) => Peers::not_built(&["sprs", "faer"]),
+            Self::Reference(_) | Self::Emulated(_) => Peers::none(),
+        }
     }
 }
 

@@ -1,0 +1,72 @@
+//! An executor of the host that is chosen when the program runs.
+
+use super::cpu::Cpu;
+use super::emulated::Emulated;
+use super::host_memory::host_memory;
+use super::name::ExecutorName;
+use super::operation::{Executor, Operation};
+use super::reference::Reference;
+use crate::device::Device;
+use crate::error::Error;
+use crate::memory::HostMemory;
+
+/// One of the executors whose arrays are the host's own. What is generic over executors is compiled once for all three.
+#[derive(Clone)]
+pub enum HostExecutor {
+    /// In twice the working precision, on one thread.
+    Reference(Reference),
+    /// On all cores.
+    Cpu(Cpu),
+    /// By the GPU's kernels.
+    Emulated(Emulated),
+}
+
+impl HostExecutor {
+    /// Which one it is.
+    pub fn name(&self) -> ExecutorName {
+        match self {
+            Self::Reference(_) => ExecutorName::Reference,
+            Self::Cpu(_) => ExecutorName::Cpu,
+            Self::Emulated(_) => ExecutorName::Emulated,
+        }
+    }
+}
+
+impl From<Reference> for HostExecutor {
+    fn from(executor: Reference) -> Self {
+        Self::Reference(executor)
+    }
+}
+
+impl From<Cpu> for HostExecutor {
+    fn from(executor: Cpu) -> Self {
+        Self::Cpu(executor)
+    }
+}
+
+impl From<Emulated> for HostExecutor {
+    fn from(executor: Emulated) -> Self {
+        Self::Emulated(executor)
+    }
+}
+
+// SAFETY: arrays are vectors, moved and cloned, and the operation is the one asked for.
+unsafe impl Executor for HostExecutor {
+    host_memory!();
+
+    fn device(&self) -> &Device {
+        match self {
+            Self::Reference(executor) => executor.device(),
+            Self::Cpu(executor) => executor.device(),
+            Self::Emulated(executor) => executor.device(),
+        }
+    }
+
+    fn run<O: Operation>(&self, operands: O::Operands<'_, HostMemory>) -> Result<O::Output<HostMemory>, Error> {
+        match self {
+            Self::Reference(executor) => executor.run::<O>(operands),
+            Self::Cpu(executor) => executor.run::<O>(operands),
+            Self::Emulated(executor) => executor.run::<O>(operands),
+        }
+    }
+}
