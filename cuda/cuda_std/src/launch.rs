@@ -39,6 +39,26 @@ impl Entry {
         }
         Self { kernel, parameters: padded }
     }
+
+    /// `==`, for constants.
+    const fn is(&self, other: &Self) -> bool {
+        let mut same = same_text(self.kernel, other.kernel);
+        let mut place = 0;
+        while same && place < MOST_PARAMETERS {
+            same = same_text(self.parameters[place], other.parameters[place]);
+            place += 1;
+        }
+        same
+    }
+}
+
+const fn same_text(one: &str, other: &str) -> bool {
+    let (one, other) = (one.as_bytes(), other.as_bytes());
+    let mut place = 0;
+    while place < one.len() && place < other.len() && one[place] == other[place] {
+        place += 1;
+    }
+    place == one.len() && place == other.len()
 }
 
 impl fmt::Display for Entry {
@@ -53,19 +73,36 @@ impl fmt::Display for Entry {
 ///
 /// # Safety
 /// The entry point of this name takes exactly the arguments that [`arguments`](Self::arguments) gives, in that order, and
-/// is compiled from the function that [`run`](Self::run) calls.
+/// is compiled from the function that [`RUN`](Self::RUN) calls.
 pub unsafe trait Kernel: Copy + 'static {
     /// The entry point.
     const ENTRY: Entry;
 
+    /// Runs the kernel as one thread.
+    const RUN: Run;
+
     /// Adds each argument, in the order of the kernel's parameters.
     fn arguments<'a>(&'a self, list: &mut Arguments<'a>);
+}
 
-    /// Runs the kernel as one thread; call it from a lane of the emulator.
-    ///
-    /// # Safety
-    /// What the kernel's own `# Safety` section demands, and the arrays are in host memory.
-    unsafe fn run(&self);
+/// Runs a kernel as one thread; call it from a lane of the emulator.
+///
+/// # Safety
+/// It takes a pointer to the kernel's struct of arguments, and demands what the kernel's own `# Safety` section does, of
+/// arrays in host memory.
+pub type Run = unsafe fn(*const c_void);
+
+/// The one of some compiled kernels that has this entry point, or `otherwise` where none has.
+#[doc(hidden)]
+pub const fn compiled(entry: Entry, instances: &[(Entry, Run)], otherwise: Run) -> Run {
+    let mut place = 0;
+    while place < instances.len() {
+        if instances[place].0.is(&entry) {
+            return instances[place].1;
+        }
+        place += 1;
+    }
+    otherwise
 }
 
 /// A kernel and the grid to launch it on, with the kernel's type erased.
@@ -98,7 +135,7 @@ pub struct Call {
 struct Methods {
     entry: Entry,
     arguments: unsafe fn(*const c_void, &mut Arguments<'_>),
-    run: unsafe fn(*const c_void),
+    run: Run,
 }
 
 /// Where the methods of a type are.
@@ -109,8 +146,7 @@ impl<K: Kernel> MethodsOf<K> {
         entry: K::ENTRY,
         // SAFETY: the caller passes a value of this type, which outlives the list.
         arguments: |kernel, list| unsafe { &*kernel.cast::<K>() }.arguments(list),
-        // SAFETY: as for the arguments; the rest is the caller's promise.
-        run: |kernel| unsafe { (*kernel.cast::<K>()).run() },
+        run: K::RUN,
     };
 }
 
@@ -147,7 +183,7 @@ impl Call {
     /// Runs the kernel as one thread.
     ///
     /// # Safety
-    /// As for [`Kernel::run`].
+    /// As for [`Run`].
     pub unsafe fn run(&self) {
         // SAFETY: the value is of the type that the methods are for; the rest is the caller's promise.
         unsafe { (self.methods.run)(self.kernel.as_ptr().cast()) }

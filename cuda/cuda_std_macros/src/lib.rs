@@ -2,7 +2,7 @@
 
 use proc_macro::TokenStream;
 use proc_macro2::{Span, TokenStream as Tokens};
-use quote::{format_ident, quote};
+use quote::{ToTokens, format_ident, quote};
 use syn::parse::{Parse, ParseStream};
 use syn::punctuated::Punctuated;
 use syn::{Attribute, Error, FnArg, GenericParam, Ident, ItemFn, Pat, Token, Type, Visibility};
@@ -18,7 +18,8 @@ use syn::{Attribute, Error, FnArg, GenericParam, Ident, ItemFn, Pat, Token, Type
 /// - on nvptx64, one entry point for each combination: `name_f32_2`, `name_f32_4`, `name_f64_2`, ...;
 /// - elsewhere, a struct that holds the arguments, named like the function in camel case, with the same type
 ///   parameters. It implements `cuda_std::launch::Kernel`, so the name and the types of a kernel's parameters
-///   are declared in one place for the kernel, the emulator and the launch on a GPU.
+///   are declared in one place for the kernel, the emulator and the launch on a GPU. For the emulator each combination is
+///   compiled where the kernel is, and only types that are not in the list where they are used.
 ///
 /// Doc comments on the parameters become the docs of the struct's fields.
 #[proc_macro_attribute]
@@ -125,22 +126,24 @@ fn check_choices(choices: &[Choice], function: &ItemFn) -> syn::Result<()> {
     Ok(())
 }
 
+/// Each combination of the listed values.
+fn combinations(choices: &[Choice]) -> Vec<Vec<Tokens>> {
+    choices.iter().fold(vec![Vec::new()], |combinations, choice| {
+        let with_next =
+            |begun: Vec<_>| choice.values.iter().map(move |value| [&begun[..], std::slice::from_ref(value)].concat());
+        combinations.into_iter().flat_map(with_next).collect()
+    })
+}
+
 /// The entry points for nvptx64, one for each combination of the listed values.
 fn entries(choices: &[Choice], function: &ItemFn, parameters: &[Parameter]) -> Tokens {
-    let mut combinations: Vec<Vec<&Tokens>> = vec![Vec::new()];
-    for choice in choices {
-        combinations = combinations
-            .iter()
-            .flat_map(|begun| choice.values.iter().map(|value| begun.iter().copied().chain([value]).collect()))
-            .collect();
-    }
     let name = &function.sig.ident;
     let (names, types): (Vec<_>, Vec<_>) = parameters.iter().map(|p| (&p.name, &p.ty)).unzip();
-    let entries = combinations.iter().map(|values| {
+    let entries = combinations(choices).into_iter().map(|values| {
         let entry = values.iter().fold(name.to_string(), |entry, value| format!("{entry}_{value}"));
         let entry = Ident::new(&entry, Span::call_site());
         // The aliases stand for the generic parameters in the types of the entry's parameters.
-        let aliases = function.sig.generics.params.iter().zip(values).map(|(parameter, value)| match parameter {
+        let aliases = function.sig.generics.params.iter().zip(&values).map(|(parameter, value)| match parameter {
             GenericParam::Const(parameter) => {
                 let (name, ty) = (&parameter.ident, &parameter.ty);
                 quote!(#[allow(dead_code)] const #name: #ty = #value;)
@@ -174,7 +177,6 @@ fn argument_struct(choices: &[Choice], function: &ItemFn, parameters: &[Paramete
     let summary = format!("The arguments of the kernel [`{function_name}`].");
     let generics = &function.sig.generics;
     let (implementation, ty, where_clause) = generics.split_for_impl();
-    let turbofish = ty.as_turbofish();
     let fields = parameters.iter().map(|Parameter { docs, name, ty }| quote!(#(#docs)* pub #name: #ty));
     let names: Vec<_> = parameters.iter().map(|parameter| &parameter.name).collect();
     let parts = generics.params.iter().zip(choices).map(|(parameter, choice)| match parameter {
@@ -190,6 +192,26 @@ fn argument_struct(choices: &[Choice], function: &ItemFn, parameters: &[Paramete
             quote! { <#name as ::cuda_std::EntryName>::ENTRY_NAME }
         }
     });
+    let call = |values: &[Tokens]| {
+        quote! {
+            // SAFETY: by the caller's promise the pointer is to these arguments; the rest of it is the kernel's own.
+            unsafe {
+                let arguments = &*kernel.cast::<#name<#(#values),*>>();
+                #function_name::<#(#values),*>(#(arguments.#names),*)
+            }
+        }
+    };
+    let instances = combinations(choices).into_iter().map(|values| {
+        let call = call(&values);
+        quote! {{
+            unsafe fn instance(kernel: *const ::core::ffi::c_void) {
+                #call
+            }
+            (<#name<#(#values),*> as ::cuda_std::launch::Kernel>::ENTRY, instance as ::cuda_std::launch::Run)
+        }}
+    });
+    let parameters: Vec<_> = choices.iter().map(|choice| choice.parameter.to_token_stream()).collect();
+    let other = call(&parameters);
     quote! {
         #[cfg(not(target_arch = "nvptx64"))]
         #[doc = #summary]
@@ -201,13 +223,11 @@ fn argument_struct(choices: &[Choice], function: &ItemFn, parameters: &[Paramete
         unsafe impl #implementation ::cuda_std::launch::Kernel for #name #ty #where_clause {
             const ENTRY: ::cuda_std::launch::Entry = ::cuda_std::launch::Entry::new(#entry, [#(#parts),*]);
 
+            const RUN: ::cuda_std::launch::Run =
+                ::cuda_std::launch::compiled(Self::ENTRY, &[#(#instances),*], |kernel| #other);
+
             fn arguments<'a>(&'a self, list: &mut ::cuda_std::launch::Arguments<'a>) {
                 #(list.add(&self.#names);)*
-            }
-
-            unsafe fn run(&self) {
-                // SAFETY: the caller's promise is the kernel's own.
-                unsafe { #function_name #turbofish (#(self.#names),*) }
             }
         }
     }
