@@ -3,13 +3,13 @@
 
 use std::borrow::Cow;
 use std::fmt::Display;
-
-use rayon::prelude::*;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::number::Number;
 use host::format::Offsets;
 use host::memory::Element;
 pub(super) use host::memory::ElementType;
+use host::parallel;
 
 /// Elements that one thread handles at a time.
 const CHUNK: usize = 1 << 16;
@@ -61,8 +61,8 @@ impl Array<'_> {
         let mut elements = vec![E::default(); self.len()];
         let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut elements);
         let width = E::TYPE.width();
-        bytes.par_chunks_mut(CHUNK * width).zip(self.bytes.par_chunks(CHUNK * width)).for_each(|(to, from)| {
-            to.copy_from_slice(from);
+        parallel::chunks_mut(bytes, CHUNK * width, 1, &|(chunk, to)| {
+            to.copy_from_slice(&self.bytes[chunk * CHUNK * width..][..to.len()]);
             if self.big_endian != cfg!(target_endian = "big") {
                 to.chunks_exact_mut(width).for_each(<[u8]>::reverse);
             }
@@ -127,20 +127,25 @@ impl Array<'_> {
         convert: impl Fn(S) -> Option<D> + Sync,
     ) -> Result<Vec<D>, String> {
         let mut decoded = vec![D::default(); self.bytes.len() / S::WIDTH];
-        let chunks = decoded.par_chunks_mut(CHUNK).zip(self.bytes.par_chunks(CHUNK * S::WIDTH));
-        let first_wrong = chunks
-            .enumerate()
-            .filter_map(|(chunk, (to, from))| {
-                for (place, (to, from)) in to.iter_mut().zip(from.chunks_exact(S::WIDTH)).enumerate() {
-                    match convert(S::read(from, self.big_endian)) {
-                        Some(element) => *to = element,
-                        None => return Some(chunk * CHUNK + place),
+        let first_wrong = AtomicUsize::new(usize::MAX);
+        parallel::chunks_mut(&mut decoded, CHUNK, 1, &|(chunk, to)| {
+            let first = chunk * CHUNK;
+            for (index, (to, from)) in
+                (first..).zip(to.iter_mut().zip(self.bytes[first * S::WIDTH..].chunks_exact(S::WIDTH)))
+            {
+                match convert(S::read(from, self.big_endian)) {
+                    Some(element) => *to = element,
+                    None => {
+                        first_wrong.fetch_min(index, Ordering::Relaxed);
+                        return;
                     }
                 }
-                None
-            })
-            .min();
-        let Some(index) = first_wrong else { return Ok(decoded) };
+            }
+        });
+        let index = first_wrong.into_inner();
+        if index == usize::MAX {
+            return Ok(decoded);
+        }
         let element = S::read(&self.bytes[index * S::WIDTH..], self.big_endian);
         Err(format!("{}[{index}] is {element}, expected {expected}", self.name))
     }

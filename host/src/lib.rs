@@ -28,7 +28,8 @@ pub mod error;
 pub mod executor;
 pub mod format;
 pub mod memory;
-mod parallel;
+#[doc(hidden)]
+pub mod parallel;
 pub mod plan;
 pub mod real;
 #[doc(hidden)]

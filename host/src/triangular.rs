@@ -6,7 +6,6 @@ use cuda_std::launch::{Call, Grid, Launch};
 use cuda_std::{Global, GlobalMut};
 use gpu_kernels::Offset;
 use gpu_kernels::triangular::TriangularLevels;
-use rayon::prelude::*;
 
 use crate::dense::{Summation, with_summation};
 use crate::device::Device;
@@ -14,6 +13,7 @@ use crate::error::{Error, check_length};
 use crate::executor::operation::{Arithmetic, Executor, KernelExecutor, Operation};
 use crate::format::{Csr, Offsets};
 use crate::memory::{Buffer, HostMemory, Memory};
+use crate::parallel;
 use crate::real::Real;
 
 /// Lanes that work on a level at most for it to be small: several small levels are one launch of one block, because a
@@ -310,8 +310,7 @@ fn solve_on_host<T: Real, S: Summation>(operands: TriangularOperands<'_, T, Host
         if places.len() < ROWS_AT_ONCE {
             places.for_each(|place| x[matrix.order[place] as usize] = element(place, x));
         } else {
-            let elements = places.clone().into_par_iter().with_min_len(ROWS_AT_ONCE);
-            let elements: Vec<T> = elements.map(|place| element(place, x)).collect();
+            let elements = parallel::map(places.len(), ROWS_AT_ONCE, &|place| element(places.start + place, x));
             places.zip(elements).for_each(|(place, element)| x[matrix.order[place] as usize] = element);
         }
     }

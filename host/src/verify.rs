@@ -2,11 +2,10 @@
 
 use std::cmp::Ordering;
 
-use rayon::prelude::*;
-
 pub use crate::accumulator::{Accumulator, Exact};
 use crate::error::{Error, check_length};
 use crate::format::{Csr, Format};
+use crate::parallel;
 use crate::real::Real;
 
 /// α A x + β y in twice the working precision; with β = 0, `y` is not read. O(nnz), rows in parallel.
@@ -16,14 +15,13 @@ use crate::real::Real;
 pub fn exact<T: Real>(matrix: &Csr<T>, alpha: T, x: &[T], beta: T, y: &[T]) -> Result<Vec<Exact>, Error> {
     check_length("x", x.len(), matrix.columns())?;
     check_length("y", y.len(), matrix.rows())?;
-    let rows = y.par_iter().enumerate().map(|(row, y)| {
+    Ok(parallel::map(y.len(), 1, &|row| {
         let mut sum = Accumulator::default();
         for (column, value) in matrix.row(row) {
             sum.add_product(value.to_f64(), x[column as usize].to_f64());
         }
-        sum.combine(alpha.to_f64(), beta.to_f64(), y.to_f64())
-    });
-    Ok(rows.collect())
+        sum.combine(alpha.to_f64(), beta.to_f64(), y[row].to_f64())
+    }))
 }
 
 /// How far a computed result is from the exact one.
@@ -81,10 +79,12 @@ struct Sums {
 
 fn verify_sums<T: Real>(computed: &[T], exact: &[Exact], sums: Sums) -> Result<Verification, Error> {
     check_length("computed", computed.len(), exact.len())?;
-    let chunks = computed.par_chunks(ROWS_AT_ONCE).zip(exact.par_chunks(ROWS_AT_ONCE)).enumerate();
-    let parts = chunks.map(|(chunk, (computed, exact))| Part::of(chunk * ROWS_AT_ONCE, computed, exact, sums));
+    let parts = parallel::map(computed.len().div_ceil(ROWS_AT_ONCE), 1, &|chunk| {
+        let rows = chunk * ROWS_AT_ONCE..computed.len().min((chunk + 1) * ROWS_AT_ONCE);
+        Part::of(rows.start, &computed[rows.clone()], &exact[rows], sums)
+    });
     // In the order of the rows, so that sums are the same for any number of threads.
-    let whole = parts.collect::<Vec<_>>().into_iter().reduce(Part::and).unwrap_or_default();
+    let whole = parts.into_iter().reduce(Part::and).unwrap_or_default();
     let Part { wrong, worst, worst_row, error_squares, squares } = whole;
     let relative_error = if error_squares == 0.0 { 0.0 } else { (error_squares / squares).sqrt() };
     Ok(Verification { wrong, worst, worst_row, relative_error })

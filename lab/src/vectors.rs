@@ -1,9 +1,8 @@
 //! Vectors to multiply by.
 
-use host::Real;
+use host::{Real, parallel};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use rayon::prelude::*;
 
 /// Numbers that one thread draws at a time.
 const AT_ONCE: usize = 1 << 16;
@@ -11,7 +10,7 @@ const AT_ONCE: usize = 1 << 16;
 /// Numbers from -1 to 1 that are the same in every run, whatever the number of threads.
 pub fn random_vector<T: Real>(length: usize, seed: u64) -> Vec<T> {
     let mut vector = vec![T::ZERO; length];
-    vector.par_chunks_mut(AT_ONCE).enumerate().for_each(|(chunk, numbers)| {
+    parallel::chunks_mut(&mut vector, AT_ONCE, 1, &|(chunk, numbers)| {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         random.set_stream(chunk as u64);
         numbers.fill_with(|| T::from_f64(random.random_range(-1.0..1.0)));

@@ -2,6 +2,7 @@
 
 use bytemuck::{Zeroable, allocation::try_zeroed_vec};
 use host::format::{Csr, Offsets, parallel_rows};
+use host::parallel;
 use host::real::Real;
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
@@ -53,12 +54,17 @@ pub(crate) fn assemble<T: Real>(generator: &impl Generate, rows: &impl RowByRow)
 fn row_offsets(rows: usize, generator: &impl RowByRow) -> Result<Offsets, Error> {
     // Each length goes where the end of its row goes, so that summing them up needs no second array.
     let mut ends: Vec<u32> = zeroed("row offsets", rows + 1)?;
-    ends[1..].par_chunks_mut(ROWS_AT_ONCE).enumerate().for_each(|(chunk, lengths)| {
+    parallel::chunks_mut(&mut ends[1..], ROWS_AT_ONCE, 1, &|(chunk, lengths)| {
         let mut random = stream(generator.seed(), Purpose::Lengths, chunk);
         for (row, length) in (chunk * ROWS_AT_ONCE..).zip(lengths) {
             *length = generator.length(row, &mut random);
         }
     });
+    summed(ends)
+}
+
+/// Offsets from the length of each row, which comes where the end of the row goes.
+fn summed(mut ends: Vec<u32>) -> Result<Offsets, Error> {
     let total: u64 = ends.par_iter().map(|&length| u64::from(length)).sum();
     if u32::try_from(total).is_ok() {
         let mut sum = 0;

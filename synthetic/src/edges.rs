@@ -3,8 +3,8 @@
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use host::format::{Csr, Offsets, parallel_rows};
+use host::parallel;
 use host::real::Real;
-use rayon::prelude::*;
 
 use crate::assemble::{ROWS_AT_ONCE, check_bytes, zeroed};
 use crate::draw::{keep_distinct, mix, unit, value_of};
@@ -70,7 +70,7 @@ fn scatter(graph: &impl EdgeByEdge) -> Result<(Vec<u64>, Vec<u32>), Error> {
 
 /// Calls `entry` with row and column of each entry, from all threads.
 fn for_each_entry(graph: &impl EdgeByEdge, entry: impl Fn(usize, usize) + Sync) {
-    (0..graph.rows()).into_par_iter().with_min_len(ROWS_AT_ONCE).for_each(|vertex| {
+    parallel::for_each(graph.rows(), ROWS_AT_ONCE, &|vertex| {
         graph.edges_of(vertex, |from, to| {
             entry(from, to);
             if from != to {

@@ -21,6 +21,8 @@ mod reverse_cuthill_mckee;
 pub use ordering::Ordering;
 pub use reverse_cuthill_mckee::reverse_cuthill_mckee;
 
+use host::format::Offsets;
+use host::parallel;
 use host::{Csr, Real};
 use rayon::prelude::*;
 
@@ -28,8 +30,13 @@ use crate::bijection::Bijection;
 
 /// Longest rows first; rows of one length keep their order. O(rows log rows).
 pub fn by_row_length<T: Real>(matrix: &Csr<T>) -> Ordering {
-    let mut rows: Vec<u32> = (0..matrix.rows() as u32).collect();
-    rows.par_sort_by_key(|&row| std::cmp::Reverse(matrix.range(row as usize).len()));
+    longest_first(matrix.row_offsets())
+}
+
+// Not generic, so that sorting in parallel is compiled here and once.
+fn longest_first(offsets: &Offsets) -> Ordering {
+    let mut rows: Vec<u32> = (0..offsets.len() as u32 - 1).collect();
+    rows.par_sort_by_key(|&row| std::cmp::Reverse(offsets.get(row as usize + 1) - offsets.get(row as usize)));
     Ordering::from_valid(rows)
 }
 
@@ -46,5 +53,5 @@ pub fn shuffle(rows: usize, seed: u64) -> Result<Ordering, host::Error> {
 /// How far an entry is from the diagonal, at most: the largest |row − column|; 0 without entries. O(rows + nnz).
 pub fn bandwidth<T: Real>(matrix: &Csr<T>) -> usize {
     let of_row = |row: usize| matrix.row(row).map(|(column, _)| row.abs_diff(column as usize)).max().unwrap_or(0);
-    (0..matrix.rows()).into_par_iter().map(of_row).max().unwrap_or(0)
+    parallel::map(matrix.rows(), 1, &of_row).into_iter().max().unwrap_or(0)
 }

@@ -8,9 +8,8 @@ mod layout;
 mod sections;
 
 use std::io::Write;
+use std::ops::Range;
 use std::path::Path;
-
-use rayon::prelude::*;
 
 use super::ReadOptions;
 use super::binary::{ElementType, rounded};
@@ -19,6 +18,7 @@ use super::header::{Field, Header, Symmetry};
 use crate::number::Number;
 use host::error::Error;
 use host::format::{Csr, Matrix};
+use host::parallel;
 use host::replace::replace_file;
 use layout::{Layout, padding};
 use sections::{Section, Sections};
@@ -125,10 +125,15 @@ pub(super) fn parse<T: Number>(
     Ok(matrix)
 }
 
+/// Values that one thread checks at a time.
+const ROUNDED_AT_ONCE: usize = 1 << 14;
+
 /// The matrix in CSR with its values rounded, none of them beyond the range.
 fn round<U: Number, T: Number>(matrix: Matrix<U>) -> Result<Matrix<T>, String> {
     let matrix = matrix.into_csr();
-    match matrix.values().par_iter().find_first(|value| rounded::<T>(value.to_f64()).is_none()) {
+    let beyond =
+        |entries: Range<usize>| matrix.values()[entries].iter().find(|value| rounded::<T>(value.to_f64()).is_none());
+    match parallel::first(matrix.nnz(), ROUNDED_AT_ONCE, &beyond) {
         None => Ok(Matrix::Csr(matrix.cast())),
         Some(value) => Err(format!("a value is {value}, expected a number in the range of {}", T::NAME)),
     }

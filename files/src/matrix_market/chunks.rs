@@ -30,7 +30,7 @@ pub(super) fn write_file(
     path: &Path,
     first: &str,
     items: usize,
-    append: impl Fn(Range<usize>, &mut Vec<u8>) + Sync,
+    append: &(dyn Fn(Range<usize>, &mut Vec<u8>) + Sync),
 ) -> Result<(), Error> {
     let compress = has_extension(path, ".gz");
     let chunks = items.div_ceil(CHUNK);

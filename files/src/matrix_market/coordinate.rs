@@ -10,6 +10,7 @@ use crate::header::{Header, Symmetry};
 use crate::number::Number;
 use host::error::Error;
 use host::format::{Csr, Part, RowCounts, SortedAssembly};
+use host::parallel;
 
 /// The entries of a sparse matrix, as row, column and value, in the order of a file.
 #[derive(Clone, Debug, PartialEq)]
@@ -104,7 +105,7 @@ pub(super) fn read_coordinates<V: Value>(
         let extend_rows = || chunks.iter().for_each(|chunk| rows.extend_from_slice(&chunk.rows));
         let extend_columns = || chunks.iter().for_each(|chunk| columns.extend_from_slice(&chunk.columns));
         let extend_values = || chunks.iter().for_each(|chunk| values.extend_from_slice(&chunk.values));
-        rayon::join(extend_values, || rayon::join(extend_rows, extend_columns));
+        parallel::join(extend_values, || parallel::join(extend_rows, extend_columns));
         Ok(true)
     })?;
     let coordinates =

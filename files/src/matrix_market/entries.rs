@@ -2,12 +2,11 @@
 
 use std::ops::Range;
 
-use rayon::prelude::*;
-
 use super::cursor::{Cursor, Problem};
 use super::document::Document;
 use crate::ReadProgress;
 use host::error::Error;
+use host::parallel;
 
 /// Bytes that one thread handles at a time, at most and, but for the last ones, at least.
 const CHUNK: (usize, usize) = (1 << 14, 1 << 18);
@@ -103,7 +102,7 @@ impl<'a> Entries<'a> {
                 batch.push(Chunk { contents, entries: 0, problem: None });
             }
             batch.truncate(ranges.len());
-            batch.par_iter_mut().zip(ranges).for_each(|(chunk, range)| chunk.fill(document, range, &read));
+            parallel::chunks_mut(&mut batch, 1, 1, &|(number, chunk)| chunk[0].fill(document, &ranges[number], &read));
             for (chunk, range) in batch.iter().zip(ranges) {
                 if chunk.entries > announced - found {
                     return Err(document.error(

@@ -1,9 +1,8 @@
 //! Writing matrices and vectors.
 
 use std::borrow::Cow;
+use std::ops::Range;
 use std::path::Path;
-
-use rayon::prelude::*;
 
 use super::array::DenseMatrix;
 use super::chunks::write_file;
@@ -13,6 +12,10 @@ use crate::header::{Field, Symmetry};
 use crate::number::Number;
 use host::error::{Error, check_length};
 use host::format::{Csr, check_indices};
+use host::parallel;
+
+/// Rows or entries that one thread checks at a time.
+const AT_ONCE: usize = 1 << 12;
 
 /// What the banner of a file that is written should say. It is made sure that it is true.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -58,7 +61,7 @@ pub fn write_dense<V: Value>(path: impl AsRef<Path>, matrix: &DenseMatrix<V>) ->
 
 fn write_array<V: Value>(path: &Path, rows: usize, columns: usize, values: &[V]) -> Result<(), Error> {
     let first = format!("%%MatrixMarket matrix array {} general\n{rows} {columns}\n", V::FIELD.name());
-    write_file(path, &first, values.len(), |range, text| {
+    write_file(path, &first, values.len(), &|range, text| {
         for value in &values[range] {
             value.append_value(text);
             text.push(b'\n');
@@ -80,7 +83,7 @@ pub fn write_coordinates<V: Value>(path: impl AsRef<Path>, entries: &Coordinates
     check_indices("COO", "column", *columns, column_indices)?;
     let field = V::FIELD.name();
     let first = format!("%%MatrixMarket matrix coordinate {field} general\n{rows} {columns} {}\n", values.len());
-    write_file(path.as_ref(), &first, values.len(), |range, text| {
+    write_file(path.as_ref(), &first, values.len(), &|range, text| {
         let mut number = itoa::Buffer::new();
         for entry in range {
             for index in [row_indices[entry], column_indices[entry]] {
@@ -132,7 +135,7 @@ pub fn write_matrix_market<T: Number>(
     let (rows, columns) = (matrix.rows(), matrix.columns());
     let first =
         format!("%%MatrixMarket matrix coordinate {} {}\n{rows} {columns} {entries}\n", field.name(), symmetry.name());
-    write_file(path, &first, matrix.nnz(), |range, text| {
+    write_file(path, &first, matrix.nnz(), &|range, text| {
         let mut number = itoa::Buffer::new();
         let mut row = matrix.row_of(range.start);
         let mut entry = range.start;
@@ -173,7 +176,10 @@ fn check_field<T: Number>(matrix: &Csr<T>, options: MatrixMarketOptions) -> Resu
         (value as i64 as f64).to_bits() == value.to_bits() && value < i64::MAX as f64
     };
     let is_one = |value: &T| value.to_f64() == 1.0;
-    let wrong = |fits: &(dyn Fn(&T) -> bool + Sync)| matrix.values().par_iter().find_first(|value| !fits(value));
+    let wrong = |fits: &(dyn Fn(&T) -> bool + Sync)| {
+        let search = |entries: Range<usize>| matrix.values()[entries].iter().find(|value| !fits(value));
+        parallel::first(matrix.nnz(), AT_ONCE, &search)
+    };
     if options.symmetry == Symmetry::Hermitian {
         return Err("only a complex matrix can be hermitian".into());
     }
@@ -194,7 +200,7 @@ fn check_field<T: Number>(matrix: &Csr<T>, options: MatrixMarketOptions) -> Resu
 /// The matrix with its rows in order and no entry stored twice.
 fn in_order<T: Number>(matrix: &Csr<T>) -> Cow<'_, Csr<T>> {
     let ordered = |row| matrix.column_indices()[matrix.range(row)].is_sorted_by(|left, right| left < right);
-    if (0..matrix.rows()).into_par_iter().all(ordered) {
+    if parallel::all(matrix.rows(), AT_ONCE, &ordered) {
         return Cow::Borrowed(matrix);
     }
     let mut matrix = matrix.clone();
@@ -218,24 +224,25 @@ fn half<T: Number>(matrix: &Csr<T>, symmetry: Symmetry) -> Result<usize, String>
         // Signs and payloads of NaNs are not written.
         value.to_bits() == twin.to_bits() || value.is_nan() && twin.is_nan()
     };
-    let wrong = (0..matrix.rows()).into_par_iter().find_map_first(|row| {
+    let wrong_in = |row: usize| {
         let mut entries = matrix.row(row);
         let (column, _) = entries.find(|&(column, value)| match column as usize {
             column if column == row => symmetry == Symmetry::SkewSymmetric,
             column => !mirrored(row, column, value),
         })?;
         Some((row + 1, column as usize + 1))
-    });
-    match wrong {
+    };
+    match parallel::first(matrix.rows(), AT_ONCE, &|mut rows| rows.find_map(wrong_in)) {
         Some((row, column)) if row == column => {
             Err(format!("not {name}: there is an entry in row {row} on the diagonal"))
         }
         Some((row, column)) => {
             Err(format!("not {name}: the entry in row {row} and column {column} differs from that across the diagonal"))
         }
-        None => Ok((0..matrix.rows())
-            .into_par_iter()
-            .map(|row| matrix.column_indices()[matrix.range(row)].partition_point(|&column| column as usize <= row))
-            .sum()),
+        None => {
+            let up_to_diagonal =
+                |row| matrix.column_indices()[matrix.range(row)].partition_point(|&column| column as usize <= row);
+            Ok(parallel::map(matrix.rows(), AT_ONCE, &up_to_diagonal).into_iter().sum())
+        }
     }
 }

@@ -1,8 +1,6 @@
 //! Matrices in CSR from entries that come some at a time: once if they come row after row; otherwise twice, to count
 //! those of each row and then to put each in its place. Next to the matrix this takes no memory for each row or entry.
 
-use rayon::prelude::*;
-
 use super::rows::ROWS_AT_ONCE;
 use super::{Csr, Offsets, check_shape};
 use crate::error::Error;
@@ -131,7 +129,7 @@ impl<T: Scalar> SortedAssembly<T> {
             }
             self.last_row = rows[rows.len() - 1];
         }
-        if !rows.par_iter().all(|rows| rows.is_sorted()) {
+        if !parallel::all(rows.len(), 1, &|part| rows[part].is_sorted()) {
             return false;
         }
         self.counts.add(&rows);
@@ -144,7 +142,7 @@ impl<T: Scalar> SortedAssembly<T> {
             copies.push(((to_columns, columns), (to_values, values)));
             self.filled += rows.len();
         }
-        copies.into_par_iter().for_each(|((to_columns, columns), (to_values, values))| {
+        parallel::map_items(copies, &|(_, ((to_columns, columns), (to_values, values)))| {
             to_columns.copy_from_slice(columns);
             to_values.copy_from_slice(values);
         });
@@ -176,7 +174,7 @@ fn finish<T: Scalar>(
     offsets.check("CSR", "row", rows, values.len())?;
     let mut matrix = Csr::from_valid(rows, columns, offsets, column_indices, values);
     let ascends = |row| matrix.column_indices()[matrix.range(row)].is_sorted_by(|left, right| left < right);
-    if !(0..rows).into_par_iter().with_min_len(ROWS_AT_ONCE).all(ascends) {
+    if !parallel::all(rows, ROWS_AT_ONCE, &ascends) {
         matrix.sort_rows();
         matrix.sum_duplicates();
     }
@@ -214,10 +212,10 @@ type RowRange = (u32, u32);
 
 /// The first and the last row of each part, and those of all of them; nothing when there is no entry.
 fn row_ranges(parts: &[&[u32]]) -> Option<(Vec<RowRange>, usize, usize)> {
-    let of_part = |part: &&[u32]| {
-        part.iter().fold((u32::MAX, 0), |(first, last): (u32, u32), &row| (first.min(row), last.max(row)))
+    let of_part = |part: usize| {
+        parts[part].iter().fold((u32::MAX, 0), |(first, last): (u32, u32), &row| (first.min(row), last.max(row)))
     };
-    let ranges: Vec<_> = parts.par_iter().map(of_part).collect();
+    let ranges = parallel::map(parts.len(), 1, &of_part);
     let (first, last) = (ranges.iter().map(|range| range.0).min()?, ranges.iter().map(|range| range.1).max()?);
     (first <= last).then_some((ranges, first as usize, last as usize))
 }
@@ -283,14 +281,15 @@ fn place<O: Offset, T: Scalar>(
     let surplus = || Error::structure("triplet", "there are more entries than were counted");
     let next = next.get_mut(first..=last).ok_or_else(surplus)?;
     let shares = shares(first, next, column_indices, values).ok_or_else(surplus)?;
-    shares.into_par_iter().try_for_each(|mut share| {
+    let filled = parallel::map_items(shares, &|(_, mut share)| {
         for (part, range) in parts.iter().zip(&ranges) {
             if (range.0 as usize) < share.first_row + share.next.len() && range.1 as usize >= share.first_row {
                 share.fill(part).ok_or_else(surplus)?;
             }
         }
         Ok(())
-    })
+    });
+    filled.into_iter().collect()
 }
 
 /// Parts of some rows, with about as many places in each; nothing when the places do not ascend.

@@ -2,10 +2,10 @@
 //! how a block is stored.
 
 use gpu_kernels::block::word_length;
-use rayon::prelude::*;
 
 use super::Csr;
 use super::storage::{Parameter, same_bits};
+use crate::parallel;
 use crate::real::Scalar;
 
 /// Work that is compiled for each block size.
@@ -126,13 +126,20 @@ pub fn fill_ratios<T: Scalar>(matrix: &Csr<T>) -> Vec<(BlockSize, f64)> {
     BlockSize::ALL.iter().map(|&size| (size, ratio(size))).collect()
 }
 
+/// Block rows whose blocks a thread counts at a time.
+const BLOCK_ROWS_COUNTED_AT_ONCE: usize = 256;
+
 /// The number of blocks of each block row. In parallel.
 pub(super) fn block_row_lengths<T: Scalar>(matrix: &Csr<T>, size: BlockSize) -> Vec<u32> {
-    let count = |scratch: &mut Vec<u32>, block_row| {
-        block_columns(matrix, size, block_row, scratch);
-        scratch.len() as u32
-    };
-    (0..matrix.rows().div_ceil(size.rows())).into_par_iter().map_init(Vec::new, count).collect()
+    let mut lengths = vec![0; matrix.rows().div_ceil(size.rows())];
+    parallel::chunks_mut(&mut lengths, BLOCK_ROWS_COUNTED_AT_ONCE, 1, &|(chunk, lengths)| {
+        let mut columns = Vec::new();
+        for (block_row, length) in (chunk * BLOCK_ROWS_COUNTED_AT_ONCE..).zip(lengths) {
+            block_columns(matrix, size, block_row, &mut columns);
+            *length = columns.len() as u32;
+        }
+    });
+    lengths
 }
 
 /// The block columns where a block row has entries, in order.

@@ -3,11 +3,14 @@
 use std::ops::Range;
 
 use gpu_kernels::ell::PADDING;
-use rayon::prelude::*;
 
 use super::storage::same_bits;
 use crate::error::Error;
+use crate::parallel;
 use crate::real::Scalar;
+
+/// Offsets or indices that one thread checks at a time.
+const AT_ONCE: usize = 1 << 14;
 
 /// What `count` counts in each of so many parts, added up, or the error of the first part that has one.
 pub(super) fn count_parts(
@@ -15,14 +18,8 @@ pub(super) fn count_parts(
     parts: usize,
     count: impl Fn(usize) -> Result<usize, String> + Send + Sync,
 ) -> Result<usize, Error> {
-    let sum = (0..parts).into_par_iter().map(count).reduce(
-        || Ok(0),
-        |left, right| match (left, right) {
-            (Ok(left), Ok(right)) => Ok(left + right),
-            (Err(reason), _) | (_, Err(reason)) => Err(reason),
-        },
-    );
-    sum.map_err(|reason| Error::structure(format, reason))
+    let counts = parallel::map(parts, 1, &count).into_iter();
+    counts.sum::<Result<usize, String>>().map_err(|reason| Error::structure(format, reason))
 }
 
 /// Checks where each of `count` things begins, such as rows: count + 1 offsets, the first 0, never decreasing, the
@@ -42,7 +39,8 @@ pub(super) fn check_offsets<O: Copy + Into<u64> + Sync>(
     if at(0) != 0 {
         return fail(format!("the first {thing} offset is {}, expected 0", at(0)));
     }
-    if let Some(thing_number) = offsets.par_windows(2).position_first(|pair| pair[1].into() < pair[0].into()) {
+    let falling = |mut places: Range<usize>| places.find(|&place| at(place + 1) < at(place));
+    if let Some(thing_number) = parallel::first(count, AT_ONCE, &falling) {
         return fail(format!("{thing} {thing_number} ends before it begins"));
     }
     if at(count) != total as u64 {
@@ -53,7 +51,11 @@ pub(super) fn check_offsets<O: Copy + Into<u64> + Sync>(
 
 /// Checks that the row or column ("row", "column") of each entry is below the number of these.
 pub fn check_indices(format: &'static str, axis: &str, limit: usize, indices: &[u32]) -> Result<(), Error> {
-    match indices.par_iter().position_first(|&index| index as usize >= limit) {
+    let beyond = |entries: Range<usize>| {
+        let first = indices[entries.clone()].iter().position(|&index| index as usize >= limit)?;
+        Some(entries.start + first)
+    };
+    match parallel::first(indices.len(), AT_ONCE, &beyond) {
         None => Ok(()),
         Some(entry) => {
             let index = indices[entry];
@@ -127,6 +129,7 @@ impl<T: Scalar> Places<'_, T> {
     /// Whether any row has an entry at its place of this number.
     pub fn reach(&self, place: usize) -> bool {
         let first = place * self.stride;
-        self.column_indices[first..first + self.stride].par_iter().any(|&column| column != PADDING)
+        let columns = &self.column_indices[first..first + self.stride];
+        !parallel::all(columns.len(), AT_ONCE, &|row| columns[row] == PADDING)
     }
 }

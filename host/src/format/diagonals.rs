@@ -5,9 +5,8 @@ use std::ops::Range;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rayon::prelude::*;
-
 use super::{Csr, Offsets};
+use crate::parallel;
 use crate::real::Scalar;
 
 /// Words of a page: one page tells of 2^15 diagonals.
@@ -107,7 +106,8 @@ pub(crate) fn occupied_diagonals<T: Scalar>(matrix: &Csr<T>) -> Vec<i32> {
     let diagonals = Diagonals::new(last_row + matrix.columns());
     let mean = matrix.nnz() / matrix.rows().max(1);
     let at_once = (ENTRIES_AT_ONCE / (mean + 1)).max(ROWS_COMPARED);
-    (0..matrix.rows()).into_par_iter().step_by(at_once).for_each(|first| {
+    parallel::for_each(matrix.rows().div_ceil(at_once), 1, &|chunk| {
+        let first = chunk * at_once;
         let (columns, rows) = (matrix.column_indices(), first..matrix.rows().min(first + at_once));
         match matrix.row_offsets() {
             Offsets::Narrow(offsets) => diagonals.insert_rows(columns, offsets, rows),

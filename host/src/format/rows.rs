@@ -44,7 +44,7 @@ fn split<A: Send, B: Send>(
     let entries = offsets.get(middle) - offsets.get(rows.start);
     let (first_left, first_right) = first.split_at_mut(entries);
     let (second_left, second_right) = second.split_at_mut(entries);
-    rayon::join(
+    parallel::join(
         || split(offsets, chunk, rows.start..middle, first_left, second_left, work),
         || split(offsets, chunk, middle..rows.end, first_right, second_right, work),
     );

@@ -7,6 +7,7 @@ use super::lengths::{Lengths, RowSums, pass};
 use super::locality::Locality;
 use super::sample::{Sampling, places};
 use crate::format::{BlockSize, Csr, Widening, dia_bytes, occupied_diagonals};
+use crate::parallel;
 use crate::real::Scalar;
 
 /// Times the bytes of CSR from which on DIA is out of the question: it saves column indices, which are half of them at
@@ -65,15 +66,15 @@ impl Analysis {
 
     /// [`new`](Self::new) with another sample.
     pub fn with_sampling<T: Scalar>(matrix: &Csr<T>, sampling: Sampling) -> Self {
-        let ((lengths, sums), (diagonals, (fills, (locality, widening)))) = rayon::join(
-            || pass(matrix),
+        let ((lengths, sums), (diagonals, (fills, (locality, widening)))) = parallel::join(
+            || pass(matrix.row_offsets()),
             || {
-                rayon::join(
+                parallel::join(
                     || Diagonals::new(matrix, sampling),
                     || {
-                        rayon::join(
+                        parallel::join(
                             || fills(matrix, sampling),
-                            || rayon::join(|| Locality::new(matrix, sampling), || Widening::new(matrix, sampling)),
+                            || parallel::join(|| Locality::new(matrix, sampling), || Widening::new(matrix, sampling)),
                         )
                     },
                 )

@@ -2,11 +2,11 @@
 
 use std::cmp::Reverse;
 
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::sample::{Sampling, places};
 use crate::format::{BlockSize, Csr, block_columns, block_columns_of, rows_of_block};
+use crate::parallel;
 use crate::real::Scalar;
 
 /// Standard errors of a mean between which it is with a probability of 95 %.
@@ -30,6 +30,9 @@ const MOST_DRAWS: usize = 1 << 12;
 
 /// Entries of a block row from which on not all of it is looked at.
 const LONG: usize = 1 << 6;
+
+/// Block rows that one thread looks at at a time.
+const DRAWN_AT_ONCE: usize = 16;
 
 /// What is known of the blocks of one size.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -103,8 +106,12 @@ impl BlockFill {
     fn new<T: Scalar>(matrix: &Csr<T>, size: BlockSize, entries: &[(usize, u32)], sampling: Sampling) -> Self {
         let block_rows = matrix.rows().div_ceil(size.rows());
         let drawn = draw(matrix, size.rows(), entries, sampling);
-        let look = |scratch: &mut Vec<u32>, drawn: &Drawn| drawn.look(matrix, size, scratch);
-        let mut seen: Vec<_> = drawn.par_iter().with_min_len(16).map_init(Vec::new, look).collect();
+        let seen = parallel::map(drawn.len().div_ceil(DRAWN_AT_ONCE), 1, &|chunk| {
+            let mut scratch = Vec::new();
+            let drawn = drawn[chunk * DRAWN_AT_ONCE..].iter().take(DRAWN_AT_ONCE);
+            drawn.map(|drawn| drawn.look(matrix, size, &mut scratch)).collect::<Vec<_>>()
+        });
+        let mut seen = seen.concat();
         let whole = seen.len() == block_rows && seen.iter().all(|seen| seen.whole);
         seen.sort_unstable_by_key(|seen| Reverse(seen.blocks));
         let draws: usize = seen.iter().map(|seen| seen.draws).sum();
@@ -167,7 +174,8 @@ fn drawn_entries<T: Scalar>(matrix: &Csr<T>, sampling: Sampling) -> Vec<(usize, 
         Sampling::Part => (matrix.nnz() / ENTRIES_FOR_A_DRAW).clamp(FEWEST_DRAWS, MOST_DRAWS),
     };
     let entries: Vec<_> = places(matrix.nnz(), draws).collect();
-    entries.into_par_iter().map(|entry| (matrix.row_of(entry), matrix.column_indices()[entry])).collect()
+    let entry_of = |draw: usize| (matrix.row_of(entries[draw]), matrix.column_indices()[entries[draw]]);
+    parallel::map(entries.len(), 1, &entry_of)
 }
 
 /// The block rows that have these entries; all of them in order to look at everything.
@@ -219,5 +227,6 @@ fn uncertainty(seen: &[Seen], draws: usize) -> f64 {
 /// The fill of blocks of every size, in their order.
 pub(super) fn fills<T: Scalar>(matrix: &Csr<T>, sampling: Sampling) -> Vec<BlockFill> {
     let entries = drawn_entries(matrix, sampling);
-    BlockSize::ALL.par_iter().map(|&size| BlockFill::new(matrix, size, &entries, sampling)).collect()
+    let sizes = BlockSize::ALL;
+    parallel::map(sizes.len(), 1, &|number| BlockFill::new(matrix, sizes[number], &entries, sampling))
 }

@@ -8,8 +8,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::device::WARP_LANES;
-use crate::format::{Csr, Offsets, RowLengths, Slicing, padded_strip_steps, slots_of};
-use crate::real::Scalar;
+use crate::format::{Offsets, RowLengths, Slicing, padded_strip_steps, slots_of};
 
 /// Lanes that may share a row.
 pub(super) const LANES: [usize; 6] = [1, 2, 4, 8, 16, 32];
@@ -170,10 +169,10 @@ fn steps(entries: &[usize], shift: u32) -> usize {
 
 impl Tally {
     /// Adds rows that begin at a multiple of [`ROWS_AT_ONCE`].
-    fn add<T: Scalar>(mut self, matrix: &Csr<T>, rows: Range<usize>) -> Self {
+    fn add(mut self, offsets: &Offsets, rows: Range<usize>) -> Self {
         let mut scratch = std::mem::take(&mut self.scratch);
         scratch.lengths.clear();
-        match matrix.row_offsets() {
+        match offsets {
             Offsets::Narrow(offsets) => {
                 scratch.lengths.extend(offsets[rows.start..=rows.end].windows(2).map(|it| (it[1] - it[0]) as usize));
             }
@@ -270,11 +269,11 @@ impl Tally {
 }
 
 /// Looks at all row offsets once, in parallel.
-pub(crate) fn pass<T: Scalar>(matrix: &Csr<T>) -> (Lengths, RowSums) {
-    let rows = matrix.rows();
+pub(crate) fn pass(offsets: &Offsets) -> (Lengths, RowSums) {
+    let rows = offsets.len() - 1;
     let chunks = (0..rows.div_ceil(ROWS_AT_ONCE)).into_par_iter().with_min_len(8);
     let add =
-        |tally: Tally, chunk: usize| tally.add(matrix, chunk * ROWS_AT_ONCE..rows.min((chunk + 1) * ROWS_AT_ONCE));
+        |tally: Tally, chunk: usize| tally.add(offsets, chunk * ROWS_AT_ONCE..rows.min((chunk + 1) * ROWS_AT_ONCE));
     let Tally { short, long, sums, .. } = chunks.fold(Tally::default, add).reduce(Tally::default, Tally::merge);
     let counts = short.into_iter().enumerate().filter(|&(_, rows)| rows > 0).chain(long).collect();
     (Lengths { counts }, sums)
@@ -283,6 +282,7 @@ pub(crate) fn pass<T: Scalar>(matrix: &Csr<T>) -> (Lengths, RowSums) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::format::Csr;
 
     /// A matrix with rows of the given lengths, all entries in its only column.
     fn with_lengths(lengths: &[usize]) -> Csr<f32> {
@@ -300,7 +300,7 @@ mod tests {
     #[test]
     fn statistics_are_those_of_the_sorted_lengths() {
         let mut all = lengths();
-        let (lengths, _) = pass(&with_lengths(&all));
+        let (lengths, _) = pass(with_lengths(&all).row_offsets());
         all.sort_unstable();
         let rows = all.len();
         assert_eq!((lengths.rows(), lengths.longest()), (rows, all[rows - 1]));
@@ -319,7 +319,7 @@ mod tests {
             assert_eq!(lengths.beyond(width), all.iter().map(|length| length.saturating_sub(width)).sum::<usize>());
             assert_eq!(lengths.in_order(width), all.in_order(width));
         }
-        let (none, sums) = pass(&with_lengths(&[]));
+        let (none, sums) = pass(with_lengths(&[]).row_offsets());
         assert_eq!((none.rows(), none.longest(), none.mean(), none.quantile(0.5)), (0, 0, 0.0, 0));
         assert_eq!(sums, RowSums::default());
     }
@@ -327,7 +327,7 @@ mod tests {
     #[test]
     fn sums_are_those_of_each_warp_slice_and_strip() {
         let all = lengths();
-        let (_, sums) = pass(&with_lengths(&all));
+        let (_, sums) = pass(with_lengths(&all).row_offsets());
         for (place, &lanes) in LANES.iter().enumerate() {
             let warps = all.chunks(32 / lanes);
             let steps: usize = warps.map(|rows| rows.iter().map(|length| length.div_ceil(lanes)).max().unwrap()).sum();

@@ -1,12 +1,12 @@
 //! How near to each other the elements of x are that a kernel reads at once, and soon after.
 
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::lengths::LANES;
 use super::sample::{Sampling, sample, scramble};
 use crate::device::WARP_LANES;
 use crate::format::Csr;
+use crate::parallel;
 use crate::real::Scalar;
 
 /// What a GPU reads at least.
@@ -66,11 +66,8 @@ impl Locality {
     /// Looks at some of the warps of 32 rows, and at some runs of entries.
     pub(super) fn new<T: Scalar>(matrix: &Csr<T>, sampling: Sampling) -> Self {
         let warps: Vec<_> = sample(matrix.rows().div_ceil(WARP_LANES), matrix.nnz(), sampling).collect();
-        let counts = warps
-            .par_iter()
-            .with_min_len(8)
-            .map(|&warp| counts(matrix, warp * WARP_LANES, sampling))
-            .reduce(Counts::default, Counts::merge);
+        let of_warp = |number: usize| counts(matrix, warps[number] * WARP_LANES, sampling);
+        let counts = parallel::map(warps.len(), 8, &of_warp).into_iter().fold(Counts::default(), Counts::merge);
         let per_entry = |sectors: usize, entries: usize| sectors as f64 / entries.max(1) as f64;
         Self {
             lane_sectors: counts.lane_sectors.map(|sectors| per_entry(sectors, counts.entries)),
@@ -189,7 +186,7 @@ fn reuse<T: Scalar>(matrix: &Csr<T>, sampling: Sampling) -> Vec<(usize, f64)> {
         let begin = (nnz - length) / runs * number + (nnz - length) / runs / 2;
         new_sectors(&matrix.column_indices()[begin..begin + length], matrix.columns(), elements::<T>())
     };
-    let curves: Vec<_> = (0..runs).into_par_iter().map(run).collect();
+    let curves = parallel::map(runs, 1, &run);
     let sizes = curves.first().map_or(0, Vec::len);
     let mean = |size: usize| curves.iter().map(|curve| curve[size].1).sum::<usize>() as f64 / runs as f64;
     (0..sizes).map(|size| (curves[0][size].0, mean(size))).collect()

@@ -5,7 +5,6 @@ use cuda_std::{Global, GlobalMut};
 use gpu_kernels::multivector::{
     BcsrMultivector, CooMultivectorCarries, CooMultivectorIntervals, CsrMultivector, SellPMultivector, Tile,
 };
-use rayon::prelude::*;
 
 use super::intervals::Intervals;
 use super::{Carries, HostOperands, Room, Vectors, update};
@@ -326,7 +325,7 @@ fn multiply_rows<T: Scalar, I: Iterator<Item = (u32, T)>>(
 /// Multiplies a matrix in COO with several vectors in row-major layout on the CPU, in parallel.
 pub(crate) fn multiply_coo_on_cpu<T: Scalar>(matrix: &Coo<T>, vectors: usize, operands: HostOperands<'_, T>) {
     let HostOperands { alpha, x, beta, y } = operands;
-    pieces(matrix, y, vectors).into_par_iter().for_each(|Piece { first_row, entries, y }| {
+    parallel::map_items(pieces(matrix, y, vectors), &|(_, Piece { first_row, entries, y })| {
         for y in y.iter_mut() {
             *y = if beta == T::ZERO { T::ZERO } else { beta * *y };
         }

@@ -1,13 +1,12 @@
 //! The inverses of dense blocks on the diagonal.
 
-use rayon::prelude::*;
-
 use super::{Inverse, Recipe};
 use host::dense::{BlockDiagonal, BlockDiagonalOperands, BlockDiagonalProduct, Space};
 use host::error::Error;
 use host::executor::Executor;
 use host::format::Csr;
 use host::memory::zeros;
+use host::parallel;
 use host::plan::Vector;
 use host::real::Real;
 
@@ -19,12 +18,10 @@ pub(super) fn recipe<T: Real, E: Executor>(executor: &E, matrix: &Csr<T>, size: 
     let bytes = blocks as u128 * (size * size * size_of::<T>()) as u128;
     let places = blocks.checked_mul(size * size).ok_or(Error::OutOfMemory { what: "the inverse blocks", bytes })?;
     let mut values = zeros::<T>(places)?;
-    let invert = |(block, values): (usize, &mut [T])| inverse_of_block(matrix, block * size, size, values).err();
-    // The first block that has one, whatever thread finds its own first.
-    let error = values.par_chunks_mut(size * size).enumerate().map(invert).find_first(Option::is_some);
-    if let Some(error) = error.flatten() {
-        return Err(error);
-    }
+    let invert = |(block, values): (usize, &mut [T])| inverse_of_block(matrix, block * size, size, values);
+    let inverted = parallel::map_items(values.chunks_mut(size * size).collect(), &invert);
+    // The error of the first block that has one, whatever thread finds its own first.
+    inverted.into_iter().collect::<Result<(), _>>()?;
     let blocks = BlockDiagonal::new(executor, matrix.rows(), size, values)?;
     Ok(Recipe { inverse: Box::new(BlockJacobi(blocks)), symmetric: false, scalars: vec![] })
 }

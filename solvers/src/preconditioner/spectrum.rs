@@ -1,9 +1,8 @@
 //! The largest eigenvalue of a matrix, or what it is at most.
 
-use rayon::prelude::*;
-
 use host::error::Error;
 use host::format::Csr;
+use host::parallel;
 use host::real::Real;
 
 /// What the estimate of power steps is multiplied with: it comes from below.
@@ -68,7 +67,7 @@ fn power_steps<T: Real>(matrix: &Csr<T>, steps: u32) -> f64 {
         }
         let product =
             |row| matrix.row(row).map(|(column, value)| value.to_f64() * vector[column as usize] / before).sum();
-        vector = (0..matrix.rows()).into_par_iter().map(product).collect();
+        vector = parallel::map(matrix.rows(), 1, &product);
         growth = norm(&vector);
     }
     growth

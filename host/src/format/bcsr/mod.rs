@@ -10,7 +10,6 @@ pub(crate) mod strategy;
 
 use gpu_kernels::bcsr::GROUP_BLOCKS;
 use gpu_kernels::block::word_length;
-use rayon::prelude::*;
 
 use crate::error::{Error, check_length};
 use crate::format::block::{BlockSize, StoredBlock, Writer, block_row_lengths, check_blocks, entries_of_row, pieces};
@@ -19,6 +18,7 @@ use crate::format::rows::collect_rows;
 use crate::format::storage::storage;
 use crate::format::{Csr, FillLimit, Offsets, check_shape};
 use crate::memory::{Buffer, Memory};
+use crate::parallel;
 use crate::real::Scalar;
 
 pub use by_kernels::{from_csr, into_csr};
@@ -132,25 +132,23 @@ impl<T: Scalar> Bcsr<T> {
 
         let lengths_of_pieces = lengths.chunks(BLOCK_ROWS_AT_ONCE);
         let blocks_of_pieces = lengths_of_pieces.clone().map(total);
-        let stored = pieces(blocks_of_pieces, size.places(), &mut first_columns, &mut values)
-            .into_par_iter()
-            .zip(lengths.par_chunks(BLOCK_ROWS_AT_ONCE))
-            .enumerate()
-            .map(|(piece, ((first_columns, values), lengths))| {
-                let mut writer = Writer::new(matrix, size);
-                let mut begin = 0;
-                let mut stored = 0;
-                for (number, &length) in lengths.iter().enumerate() {
-                    let blocks = begin..begin + length as usize;
-                    begin = blocks.end;
-                    stored += writer.write(piece * BLOCK_ROWS_AT_ONCE + number, values, |block, first_column| {
-                        first_columns[blocks.start + block] = first_column;
-                        locate::<T>(size, &blocks, block, first_column)
-                    });
-                }
-                stored
-            })
-            .sum();
+        let pieces = pieces(blocks_of_pieces, size.places(), &mut first_columns, &mut values);
+        let stored = parallel::map_items(pieces, &|(piece, (first_columns, values))| {
+            let mut writer = Writer::new(matrix, size);
+            let first_row = piece * BLOCK_ROWS_AT_ONCE;
+            let mut begin = 0;
+            let mut stored = 0;
+            for (block_row, &length) in (first_row..).zip(lengths[first_row..].iter().take(BLOCK_ROWS_AT_ONCE)) {
+                let blocks = begin..begin + length as usize;
+                begin = blocks.end;
+                stored += writer.write(block_row, values, |block, first_column| {
+                    first_columns[blocks.start + block] = first_column;
+                    locate::<T>(size, &blocks, block, first_column)
+                });
+            }
+            stored
+        });
+        let stored = stored.into_iter().sum();
         let (rows, columns) = (matrix.rows(), matrix.columns());
         Ok(Self { rows, columns, stored, block_size: size, block_offsets, first_columns, values })
     }

@@ -16,6 +16,7 @@ use crate::format::check::{check_offsets, check_permutation, count_parts};
 use crate::format::rows::collect_rows;
 use crate::format::storage::{same_bits, storage};
 use crate::format::{Csr, FillLimit, Offsets, check_shape};
+use crate::parallel;
 use crate::real::Scalar;
 
 pub use by_kernels::{from_csr, into_csr};
@@ -98,9 +99,21 @@ storage! {
 /// Bytes that the BELLPACK arrays of `matrix` take with values of `V` and the default partitions. Counts its blocks.
 pub(super) fn bellpack_bytes<T: Scalar, V>(matrix: &Csr<T>, size: BlockSize) -> u128 {
     let mut lengths = block_row_lengths(matrix, size);
-    lengths.par_sort_unstable_by(|a, b| b.cmp(a));
+    sort_descending(&mut lengths);
     let partition_rows = PartitionRows::default().get();
     bellpack_bytes_of::<V>(size, lengths.len(), partition_rows, padded_blocks(&lengths, partition_rows))
+}
+
+// Not generic, so that sorting in parallel is compiled here and once.
+fn sort_descending(lengths: &mut [u32]) {
+    lengths.par_sort_unstable_by(|a, b| b.cmp(a));
+}
+
+/// The block rows, those with many blocks first.
+fn longest_first(lengths: &[u32]) -> Vec<u32> {
+    let mut block_rows: Vec<u32> = (0..lengths.len() as u32).collect();
+    block_rows.par_sort_by_key(|&block_row| std::cmp::Reverse(lengths[block_row as usize]));
+    block_rows
 }
 
 /// Bytes of the arrays for so many block rows, and blocks with padding.
@@ -202,8 +215,7 @@ impl<T: Scalar> Bellpack<T> {
     ) -> Result<Self, Error> {
         let partition_rows = partition_rows.get();
         let lengths = block_row_lengths(matrix, size);
-        let mut block_rows: Vec<u32> = (0..lengths.len() as u32).collect();
-        block_rows.par_sort_by_key(|&block_row| std::cmp::Reverse(lengths[block_row as usize]));
+        let block_rows = longest_first(&lengths);
         let sorted_lengths: Vec<u32> = block_rows.iter().map(|&block_row| lengths[block_row as usize]).collect();
         let padded = padded_blocks(&sorted_lengths, partition_rows);
         let bytes = bellpack_bytes_of::<T>(size, lengths.len(), partition_rows, padded);
@@ -224,22 +236,21 @@ impl<T: Scalar> Bellpack<T> {
 
         let blocks_of_partitions =
             sorted_lengths.chunks(partition_rows).map(|lengths| lengths[0] as usize * lengths.len());
-        let stored = pieces(blocks_of_partitions, size.places(), &mut first_columns, &mut values)
-            .into_par_iter()
-            .zip(block_rows.par_chunks(partition_rows))
-            .map(|((first_columns, values), block_rows)| {
-                let mut writer = Writer::new(matrix, size);
-                let lanes = block_rows.len();
-                let write = |(lane, &block_row): (usize, &u32)| {
-                    let places = RowOfBlocks { first_block: 0, width: first_columns.len() / lanes, lane, lanes };
-                    writer.write(block_row as usize, values, |step, first_column| {
-                        first_columns[places.block(step)] = first_column;
-                        places.locate::<T>(size, step, first_column)
-                    })
-                };
-                block_rows.iter().enumerate().map(write).sum::<usize>()
-            })
-            .sum();
+        let partitions = pieces(blocks_of_partitions, size.places(), &mut first_columns, &mut values);
+        let stored = parallel::map_items(partitions, &|(partition, (first_columns, values))| {
+            let mut writer = Writer::new(matrix, size);
+            let block_rows = block_rows.chunks(partition_rows).nth(partition).unwrap_or_default();
+            let lanes = block_rows.len();
+            let write = |(lane, &block_row): (usize, &u32)| {
+                let places = RowOfBlocks { first_block: 0, width: first_columns.len() / lanes, lane, lanes };
+                writer.write(block_row as usize, values, |step, first_column| {
+                    first_columns[places.block(step)] = first_column;
+                    places.locate::<T>(size, step, first_column)
+                })
+            };
+            block_rows.iter().enumerate().map(write).sum::<usize>()
+        });
+        let stored = stored.into_iter().sum();
         let (rows, columns) = (matrix.rows(), matrix.columns());
         Ok(Self {
             rows,

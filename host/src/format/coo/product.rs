@@ -4,12 +4,12 @@ use std::ops::Range;
 
 use cuda_std::launch::Launch;
 use gpu_kernels::coo::{CooAtomic, CooIntervals};
-use rayon::prelude::*;
 
 use crate::device::Device;
 use crate::error::Error;
 use crate::format::Coo;
 use crate::memory::{Buffer, Memory};
+use crate::parallel;
 use crate::real::Scalar;
 use crate::spmv::intervals::Intervals;
 use crate::spmv::{HostOperands, Room, Vectors};
@@ -94,7 +94,7 @@ pub(crate) fn longest_chain(length: usize) -> usize {
 
 pub(crate) fn multiply_on_cpu<T: Scalar>(matrix: &Coo<T>, operands: HostOperands<'_, T>) {
     let HostOperands { alpha, x, beta, y } = operands;
-    pieces(matrix, y, 1).into_par_iter().for_each(|Piece { first_row, entries, y }| {
+    parallel::map_items(pieces(matrix, y, 1), &|(_, Piece { first_row, entries, y })| {
         for y in y.iter_mut() {
             *y = if beta == T::ZERO { T::ZERO } else { beta * *y };
         }

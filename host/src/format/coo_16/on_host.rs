@@ -109,9 +109,9 @@ impl<T: Scalar> Coo16<T> {
                 *next += 1;
             });
         });
-        tile_words.par_iter_mut().zip(&begins).for_each(|(word, &begin)| {
-            let count = *word;
-            *word = tile_word(count, groups(&words[begin as usize..][..count as usize]));
+        parallel::fill(&mut tile_words, 1, &|tile| {
+            let entries = begins[tile] as usize..begins[tile + 1] as usize;
+            tile_word(entries.len() as u32, groups(&words[entries]))
         });
         let mut begin = 0;
         for panel in 0..column_panels {

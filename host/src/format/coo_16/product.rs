@@ -3,12 +3,12 @@
 use cuda_std::launch::{Grid, Launch};
 use gpu_kernels::coo::CooCarries;
 use gpu_kernels::coo_16::{Coo16Products, Coo16Sums, first_block, sums_shared_bytes};
-use rayon::prelude::*;
 
 use crate::device::Device;
 use crate::error::Error;
 use crate::format::Coo16;
 use crate::memory::{Buffer, Memory};
+use crate::parallel;
 use crate::real::Scalar;
 use crate::spmv::{HostOperands, Room, Vectors, update};
 
@@ -116,30 +116,26 @@ pub(crate) fn multiply_on_cpu<T: Scalar>(matrix: &Coo16<T>, operands: HostOperan
         parts.push((first_row, own));
         first_row = end_row;
     }
-    let carries: Vec<_> = parts
-        .into_par_iter()
-        .enumerate()
-        .map(|(panel, (first_row, y))| {
-            let mut sums = vec![T::ZERO; matrix.panel_slots()];
-            for column_panel in 0..column_panels {
-                for entry in matrix.tile(panel, column_panel).places() {
-                    let sum = &mut sums[matrix.slot(entry)];
-                    *sum = *sum + matrix.values()[entry] * x[matrix.column(column_panel, entry) as usize];
-                }
+    let carries = parallel::map_items(parts, &|(panel, (first_row, y))| {
+        let mut sums = vec![T::ZERO; matrix.panel_slots()];
+        for column_panel in 0..column_panels {
+            for entry in matrix.tile(panel, column_panel).places() {
+                let sum = &mut sums[matrix.slot(entry)];
+                *sum = *sum + matrix.values()[entry] * x[matrix.column(column_panel, entry) as usize];
             }
-            let begin = panel * matrix.panel_slots();
-            let sum_of = |row: usize| {
-                let slots = matrix.slots_of_row(row);
-                let own = slots.start.max(begin)..slots.end.min(begin + sums.len());
-                own.fold(T::ZERO, |sum, slot| sum + sums[slot - begin])
-            };
-            let end_row = first_row + y.len();
-            for (row, y) in (first_row..).zip(y) {
-                update(y, alpha, sum_of(row), beta);
-            }
-            if panel + 1 < row_panels { sum_of(end_row) } else { T::ZERO }
-        })
-        .collect();
+        }
+        let begin = panel * matrix.panel_slots();
+        let sum_of = |row: usize| {
+            let slots = matrix.slots_of_row(row);
+            let own = slots.start.max(begin)..slots.end.min(begin + sums.len());
+            own.fold(T::ZERO, |sum, slot| sum + sums[slot - begin])
+        };
+        let end_row = first_row + y.len();
+        for (row, y) in (first_row..).zip(y) {
+            update(y, alpha, sum_of(row), beta);
+        }
+        if panel + 1 < row_panels { sum_of(end_row) } else { T::ZERO }
+    });
     for (&row, carry) in matrix.panel_rows().iter().zip(carries) {
         let y = &mut y[row as usize];
         *y = *y + alpha * carry;

@@ -6,6 +6,7 @@
 use cuda_std::Index;
 
 use crate::format::{Csr, Offsets};
+use crate::parallel;
 use crate::real::Scalar;
 use crate::spmv::HostOperands;
 use crate::spmv::on_cpu::{READ_AHEAD_FROM, WORK_ALONE, WORK_AT_ONCE, prefetch};
@@ -107,7 +108,7 @@ impl<T: Scalar, const READS_AHEAD: bool> Multiplication<'_, T, READS_AHEAD> {
             }
         }
         let (first, second) = y.split_at_mut(low);
-        rayon::join(|| self.share_out(&offsets[..=low], first), || self.share_out(&offsets[low..], second));
+        parallel::join(|| self.share_out(&offsets[..=low], first), || self.share_out(&offsets[low..], second));
     }
 
     /// Multiplies up to [`ROWS_AT_ONCE`] rows with the loop that suits them.

@@ -8,8 +8,6 @@ pub(crate) mod lanes;
 pub(crate) mod product;
 pub(crate) mod strategy;
 
-use rayon::prelude::*;
-
 use crate::error::{Error, check_length};
 use crate::executor::Executor;
 use crate::format::assembly::RowCounts;
@@ -18,6 +16,7 @@ use crate::format::rows::parallel_rows;
 use crate::format::storage::storage;
 use crate::format::{Offsets, check_shape};
 use crate::memory::Memory;
+use crate::parallel;
 use crate::real::{Real, Scalar};
 
 pub use lanes::Lanes;
@@ -172,11 +171,11 @@ impl<T: Scalar> Csr<T> {
     /// Adds up neighbouring entries of one row and column, so that after [`sort_rows`](Self::sort_rows) no
     /// entry is stored twice. In place, O(nnz).
     pub fn sum_duplicates(&mut self) {
-        let duplicate = |row| {
+        let distinct = |row| {
             let columns = &self.column_indices[self.range(row)];
-            columns.windows(2).any(|pair| pair[0] == pair[1])
+            columns.windows(2).all(|pair| pair[0] != pair[1])
         };
-        if !(0..self.rows).into_par_iter().any(duplicate) {
+        if parallel::all(self.rows, ROWS_AT_ONCE, &distinct) {
             return;
         }
         let (mut kept, mut end) = (0, 0);

@@ -16,6 +16,7 @@ use crate::format::diagonals::occupied_diagonals;
 use crate::format::rows::collect_rows;
 use crate::format::storage::{same_bits, storage};
 use crate::format::{Csr, FillLimit, check_shape};
+use crate::parallel;
 use crate::real::Scalar;
 
 pub use by_kernels::{from_csr, into_csr};
@@ -127,13 +128,13 @@ impl<T: Scalar> Dia<T> {
         values.try_reserve_exact(places).map_err(|_| out_of_memory())?;
         values.resize(places, T::ABSENT);
         let chunks = split_by_rows(&mut values, stride, rows);
-        let stored = chunks.into_par_iter().enumerate().map(|(chunk, mut diagonals)| {
+        let stored = parallel::map_items(chunks, &|(chunk, mut diagonals)| {
             let first_row = chunk * ROWS_AT_ONCE;
             (first_row..rows.min(first_row + ROWS_AT_ONCE))
                 .map(|row| fill_row(matrix, row, &offsets, row - first_row, &mut diagonals))
                 .sum::<usize>()
         });
-        let stored = stored.sum();
+        let stored = stored.into_iter().sum();
         Ok(Self { rows, columns: matrix.columns(), stored, stride, diagonals: offsets.len(), offsets, values })
     }
 

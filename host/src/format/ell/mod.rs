@@ -7,13 +7,13 @@ pub(crate) mod product;
 pub(crate) mod strategy;
 
 use gpu_kernels::ell::PADDING;
-use rayon::prelude::*;
 
 use crate::error::{Error, check_length};
 use crate::format::check::{Places, count_parts};
 use crate::format::rows::{ROWS_AT_ONCE, collect_rows};
 use crate::format::storage::storage;
 use crate::format::{Csr, FillLimit, check_shape};
+use crate::parallel;
 use crate::real::Scalar;
 
 pub use by_kernels::{from_csr, into_csr};
@@ -115,8 +115,8 @@ impl<T: Scalar> Ell<T> {
         column_indices.resize(places, PADDING);
         values.resize(places, T::ZERO);
         if places > 0 {
-            let columns_of_places = column_indices.par_chunks_mut(stride).zip(values.par_chunks_mut(stride));
-            columns_of_places.enumerate().for_each(|(place, (column_indices, values))| {
+            let places = column_indices.chunks_mut(stride).zip(values.chunks_mut(stride)).collect();
+            parallel::map_items(places, &|(place, (column_indices, values)): (usize, (&mut [u32], &mut [T]))| {
                 for row in 0..rows {
                     let range = matrix.range(row);
                     if place < range.len() {

@@ -255,6 +255,11 @@ fn bytes_with_width<T: Scalar, V>(matrix: &Csr<T>, width: usize) -> u128 {
     ell_bytes::<V>(matrix.rows(), width) + coo_bytes::<V>(beyond)
 }
 
+/// The first entry of the COO part whose row has padding at the ELL part's last place. In parallel.
+fn first_padded(last_columns: &[u32], rows: &[u32]) -> Option<usize> {
+    rows.par_iter().position_first(|&row| last_columns[row as usize] == PADDING)
+}
+
 impl<T: Scalar> Hyb<T> {
     /// A matrix from its two parts. In parallel, O(entries of the COO part).
     ///
@@ -269,8 +274,7 @@ impl<T: Scalar> Hyb<T> {
         }
         if let Some(last) = ell.width().checked_sub(1) {
             let last_columns = &ell.column_indices()[last * ell.stride()..];
-            let padded = |&row: &u32| last_columns[row as usize] == PADDING;
-            if let Some(entry) = coo.row_indices().par_iter().position_first(padded) {
+            if let Some(entry) = first_padded(last_columns, coo.row_indices()) {
                 let row = coo.row_indices()[entry];
                 return fail(format!("entry {entry} of the COO part is in row {row}, whose ELL part is not full"));
             }

@@ -11,13 +11,13 @@ use std::array::from_fn;
 use std::ops::Range;
 
 use gpu_kernels::sell_16::{NO_ENTRY, SLICE_ROWS};
-use rayon::prelude::*;
 
 use crate::error::{Error, check_length};
 use crate::format::check::{check_offsets, count_parts};
 use crate::format::rows::collect_rows;
 use crate::format::storage::{same_bits, storage};
 use crate::format::{Csr, FillLimit, check_shape};
+use crate::parallel;
 use crate::real::Scalar;
 
 pub use by_kernels::{from_csr, into_csr};
@@ -74,9 +74,8 @@ pub(crate) fn check_row_length(longest_row: usize) -> Result<(), Error> {
 /// Bytes that the SELL-16 arrays of `matrix` take with values of `V`. In parallel, O(nnz) where rows go through near
 /// columns together, at most 64 times that.
 pub(super) fn predicted_bytes<T: Scalar, V>(matrix: &Csr<T>) -> u128 {
-    let width =
-        (0..matrix.rows().div_ceil(ROWS)).into_par_iter().map(|slice| sell_16_width(matrix, slice) as u128).sum();
-    sell_16_bytes::<V>(matrix.rows(), width)
+    let widths = parallel::map(matrix.rows().div_ceil(ROWS), 1, &|slice| sell_16_width(matrix, slice));
+    sell_16_bytes::<V>(matrix.rows(), widths.into_iter().map(|width| width as u128).sum())
 }
 
 /// The number of places of each row of a slice.
@@ -182,8 +181,7 @@ impl<T: Scalar> Sell16<T> {
         check_row_length(matrix.longest_row())?;
         let slices = matrix.rows().div_ceil(ROWS);
         let mut slice_begins = vec![0u64; slices + 1];
-        let widths = slice_begins[1..].par_iter_mut().enumerate();
-        widths.for_each(|(slice, width)| *width = sell_16_width(matrix, slice) as u64);
+        parallel::fill(&mut slice_begins[1..], 1, &|slice| sell_16_width(matrix, slice) as u64);
         let mut width = 0u64;
         for end in &mut slice_begins {
             width += *end;
@@ -214,7 +212,7 @@ impl<T: Scalar> Sell16<T> {
             values_left = rest;
             parts.push((of_slice, offsets_of_slice, values_of_slice));
         }
-        parts.into_par_iter().enumerate().for_each(|(slice, (bases, offsets, values))| {
+        parallel::map_items(parts, &|(slice, (bases, offsets, values))| {
             let words_and_values = offsets.chunks_exact_mut(WORDS).zip(values.chunks_exact_mut(ROWS));
             let mut places = bases.iter_mut().zip(words_and_values);
             for_each_place(matrix, slice, |base, entries| {

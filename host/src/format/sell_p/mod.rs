@@ -9,13 +9,13 @@ pub(crate) mod strategy;
 use std::cmp::Reverse;
 
 use gpu_kernels::ell::PADDING;
-use rayon::prelude::*;
 
 use crate::error::{Error, check_length};
 use crate::format::check::{Places, check_offsets, check_permutation, count_parts};
 use crate::format::rows::{collect_rows, parallel_rows};
 use crate::format::storage::{Parameter, storage};
 use crate::format::{Csr, FillLimit, Offsets, check_shape};
+use crate::parallel;
 use crate::real::Scalar;
 
 pub use by_kernels::{from_csr, into_csr};
@@ -120,16 +120,16 @@ impl Layout {
         let mut row_indices = Vec::new();
         if slicing.sigma > 1 {
             row_indices.extend(0..matrix.rows() as u32);
-            row_indices
-                .par_chunks_mut(slicing.sigma as usize)
-                .for_each(|rows| rows.sort_by_key(|&row| Reverse(length(row as usize))));
+            parallel::chunks_mut(&mut row_indices, slicing.sigma as usize, 1, &|(_, rows)| {
+                rows.sort_by_key(|&row| Reverse(length(row as usize)));
+            });
         }
         let slice_size = slicing.slice_size as usize;
         let mut slice_begins = vec![0u64; matrix.rows().div_ceil(slice_size) + 1];
-        slice_begins[1..].par_iter_mut().enumerate().for_each(|(slice, width)| {
+        parallel::fill(&mut slice_begins[1..], SLICES_AT_ONCE, &|slice| {
             let positions = slice * slice_size..matrix.rows().min((slice + 1) * slice_size);
             let lengths = positions.map(|position| length(row_at(&row_indices, position)));
-            *width = (lengths.max().unwrap_or(0) as u64).next_multiple_of(slicing.stride_factor.into());
+            (lengths.max().unwrap_or(0) as u64).next_multiple_of(slicing.stride_factor.into())
         });
         let mut begin = 0;
         for end in &mut slice_begins {
