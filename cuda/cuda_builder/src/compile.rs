@@ -67,6 +67,12 @@ pub fn to_ptx(
     command.env("RUSTC", &compiler.rustc).env("RUSTC_WRAPPER", "").env("RUSTC_WORKSPACE_WRAPPER", "");
     command.env("RUSTC_BOOTSTRAP", "1").env("CARGO_ENCODED_RUSTFLAGS", flags.join("\x1f"));
     command.envs(PROFILE.map(|(name, value)| (format!("CARGO_PROFILE_RELEASE_{name}"), value)));
+    // What a manifest says of one package outranks the environment.
+    for member in kernel_crate.members() {
+        let of_package = format!("profile.release.package.\"{}\"", member.package.name);
+        command.arg("--config").arg(format!("{of_package}.opt-level=3"));
+        command.arg("--config").arg(format!("{of_package}.codegen-units=1"));
+    }
     command.current_dir(kernel_crate.folder());
     command.args(["rustc", "--quiet", "--release", "--locked", "--lib", "--crate-type=cdylib", "--target", TARGET]);
     command.args(["--color=never", "--message-format=json", "--package", kernel_crate.name()]);
