@@ -130,13 +130,12 @@ impl Array<'_> {
         let first_wrong = AtomicUsize::new(usize::MAX);
         parallel::chunks_mut(&mut decoded, CHUNK, 1, &|(chunk, to)| {
             let first = chunk * CHUNK;
-            for (index, (to, from)) in
-                (first..).zip(to.iter_mut().zip(self.bytes[first * S::WIDTH..].chunks_exact(S::WIDTH)))
-            {
-                match convert(S::read(from, self.big_endian)) {
+            let from = &self.bytes[first * S::WIDTH..];
+            for (place, to) in to.iter_mut().enumerate() {
+                match convert(S::read(&from[place * S::WIDTH..], self.big_endian)) {
                     Some(element) => *to = element,
                     None => {
-                        first_wrong.fetch_min(index, Ordering::Relaxed);
+                        first_wrong.fetch_min(first + place, Ordering::Relaxed);
                         return;
                     }
                 }

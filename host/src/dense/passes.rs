@@ -152,9 +152,7 @@ fn pass_over_chunk<T: Real, P: Pass, S: Summation>(
         (P::OVERWRITTEN..P::WRITTEN).for_each(|n| new[n] = written[n][place]);
         let factors = P::element(coefficients, old, &mut new);
         (0..P::WRITTEN).for_each(|n| written[n][place] = new[n]);
-        for (sum, (a, b)) in sums.iter_mut().zip(&factors[..P::SUMS]) {
-            sum.add(place, a.to_f64(), b.to_f64());
-        }
+        (0..P::SUMS).for_each(|n| sums[n].add(place, factors[n].0.to_f64(), factors[n].1.to_f64()));
     }
     sums.map(|sum| sum.value())
 }

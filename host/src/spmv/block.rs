@@ -38,10 +38,29 @@ pub(crate) fn add_group<'a, T: Scalar, const R: usize, const C: usize>(
         for place_in_word in 0..word_length {
             let place = number * word_length + place_in_word;
             let (sums, elements) = (&mut sums[place % R], &elements[place / R]);
-            for ((sum, &element), word) in sums.iter_mut().zip(elements).zip(words.chunks_exact(word_length)) {
-                let value = word[place_in_word];
-                *sum = if value.is_absent() { *sum } else { *sum + value * element };
+            match word_length {
+                1 => add_place::<T, 1>(sums, words, place_in_word, elements),
+                2 => add_place::<T, 2>(sums, words, place_in_word, elements),
+                _ => add_place::<T, 4>(sums, words, place_in_word, elements),
             }
         }
+    }
+}
+
+/// Adds to the sums of a row of the blocks the products of one place of each, whose words have `LENGTH` values.
+#[inline(always)]
+#[allow(clippy::needless_range_loop, reason = "iterators side by side are inlined only where the linker optimises")]
+fn add_place<T: Scalar, const LENGTH: usize>(
+    sums: &mut [T; GROUP],
+    words: &[T],
+    place_in_word: usize,
+    elements: &[T; GROUP],
+) {
+    // So that several blocks are taken at a time: all of the same length, and what the sum needs is read in any case.
+    let blocks = (words.len() / LENGTH).min(GROUP);
+    let (sums, elements, words) = (&mut sums[..blocks], &elements[..blocks], &words.as_chunks::<LENGTH>().0[..blocks]);
+    for block in 0..blocks {
+        let (sum, value, element) = (sums[block], words[block][place_in_word], elements[block]);
+        sums[block] = if value.is_absent() { sum } else { sum + value * element };
     }
 }

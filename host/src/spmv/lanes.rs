@@ -6,6 +6,17 @@ use crate::real::Scalar;
 /// Numbers side by side.
 pub(crate) const LANES: usize = 4;
 
+/// What `element` gives for each lane. `std::array::from_fn` does the same through calls that are inlined only where the
+/// linker optimises, and the loops here would call a function for each number without that.
+#[inline(always)]
+pub(crate) fn each_lane<T: Copy + Default, const N: usize>(mut element: impl FnMut(usize) -> T) -> [T; N] {
+    let mut lanes = [T::default(); N];
+    for (number, lane) in lanes.iter_mut().enumerate() {
+        *lane = element(number);
+    }
+    lanes
+}
+
 /// Four numbers. All methods are to be inlined always, into functions that are compiled for their instructions.
 pub(crate) trait Lanes<T: Scalar>: Copy {
     /// These numbers.
@@ -43,7 +54,7 @@ impl<T: Scalar> Lanes<T> for [T; LANES] {
     #[inline(always)]
     fn add_present(self, values: Self, elements: Self) -> Self {
         let sum = |lane: usize| self[lane] + values[lane] * elements[lane];
-        std::array::from_fn(|lane| if is_padding(values[lane]) { self[lane] } else { sum(lane) })
+        each_lane(|lane| if is_padding(values[lane]) { self[lane] } else { sum(lane) })
     }
 }
 

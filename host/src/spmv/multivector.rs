@@ -331,7 +331,8 @@ pub(crate) fn multiply_coo_on_cpu<T: Scalar>(matrix: &Coo<T>, vectors: usize, op
         }
         for (row, entries) in runs(matrix, entries) {
             let y = &mut y[(row - first_row) * vectors..][..vectors];
-            multiply_row(|| entries.clone(), alpha, x, T::ONE, y);
+            let (columns, values) = (&matrix.column_indices()[entries.clone()], &matrix.values()[entries]);
+            multiply_row(|| columns.iter().copied().zip(values.iter().copied()), alpha, x, T::ONE, y);
         }
     });
 }

@@ -3,7 +3,7 @@
 use crate::format::{Bcsr, BlockVisitor};
 use crate::real::Scalar;
 use crate::spmv::block::{GROUP, add_group, values_per_word};
-use crate::spmv::lanes::{LANES, Lanes};
+use crate::spmv::lanes::{LANES, Lanes, each_lane};
 use crate::spmv::on_cpu::{RowsVisitor, share_out};
 use crate::spmv::{HostOperands, update};
 
@@ -45,7 +45,8 @@ impl<T: Scalar, const R: usize, const C: usize> RowsVisitor<T> for Rows<'_, T, R
         #[cfg(target_arch = "x86_64")]
         if AVX2 {
             use std::arch::x86_64::{__m128, __m256d};
-            return if size_of::<T>() == 8 {
+            // A constant, so that only the one that is called is compiled.
+            return if const { size_of::<T>() == 8 } {
                 self.multiply::<__m256d>(first_row, y)
             } else {
                 self.multiply::<__m128>(first_row, y)
@@ -59,29 +60,40 @@ impl<T: Scalar, const R: usize, const C: usize> Rows<'_, T, R, C> {
     #[inline(always)]
     fn multiply<L: Lanes<T>>(&self, first_row: usize, y: &mut [T]) {
         for (block_row, y) in (first_row / R..).zip(y.chunks_mut(R)) {
-            let [begin, end] = [block_row, block_row + 1].map(|row| self.matrix.block_offsets()[row] as usize);
-            let first_columns = self.matrix.first_columns()[begin..end].chunks(GROUP);
-            let values = self.matrix.values()[begin * R * C..end * R * C].chunks(GROUP * R * C);
+            let offsets = self.matrix.block_offsets();
+            let (begin, end) = (offsets[block_row] as usize, offsets[block_row + 1] as usize);
+            let group = |first: usize| {
+                let last = end.min(first + GROUP);
+                (&self.matrix.first_columns()[first..last], &self.matrix.values()[first * R * C..last * R * C])
+            };
             let sums = if const { values_per_word::<T, R, C>() } == 1 {
                 let mut sums = [L::new([T::ZERO; LANES]); R];
-                for (first_columns, values) in first_columns.zip(values) {
+                for first in (begin..end).step_by(GROUP) {
+                    let (first_columns, values) = group(first);
                     self.add_single_words(&mut sums, first_columns, values);
                 }
-                sums.map(|sums| {
-                    let [a, b, c, d] = sums.numbers();
+                each_lane(|row| {
+                    let [a, b, c, d] = sums[row].numbers();
                     (a + c) + (b + d)
                 })
             } else {
                 let mut sums = [[T::ZERO; GROUP]; R];
-                for (first_columns, values) in first_columns.zip(values) {
+                for first in (begin..end).step_by(GROUP) {
+                    let (first_columns, values) = group(first);
                     let words = values.chunks_exact(first_columns.len() * values_per_word::<T, R, C>());
                     add_group::<T, R, C>(&mut sums, first_columns, words, self.x);
                 }
                 let used = (end - begin).min(GROUP);
-                sums.map(|sums| sums[..used].iter().fold(T::ZERO, |sum, &part| sum + part))
+                each_lane::<T, R>(|row| {
+                    let mut sum = T::ZERO;
+                    for &part in &sums[row][..used] {
+                        sum = sum + part;
+                    }
+                    sum
+                })
             };
-            for (y, sum) in y.iter_mut().zip(sums) {
-                update(y, self.alpha, sum, self.beta);
+            for (row, y) in y.iter_mut().enumerate() {
+                update(y, self.alpha, sums[row], self.beta);
             }
         }
     }
@@ -93,12 +105,12 @@ impl<T: Scalar, const R: usize, const C: usize> Rows<'_, T, R, C> {
         let blocks = first_columns.len();
         assert!(values.len() == blocks * R * C, "a block has all its places");
         let Some(last) = blocks.checked_sub(LANES) else {
-            let first_columns = std::array::from_fn(|lane| first_columns[lane.min(blocks - 1)]);
+            let first_columns = each_lane(|lane| first_columns[lane.min(blocks - 1)]);
             let value =
                 |place: usize, lane: usize| if lane < blocks { values[place * blocks + lane] } else { T::ABSENT };
-            return self.add_four(sums, first_columns, |place| L::new(std::array::from_fn(|lane| value(place, lane))));
+            return self.add_four(sums, first_columns, |place| L::new(each_lane(|lane| value(place, lane))));
         };
-        let four = |block: usize| std::array::from_fn(|lane| first_columns[block + lane]);
+        let four = |block: usize| each_lane(|lane| first_columns[block + lane]);
         // SAFETY: there are four blocks from this one on, and so as many values of this place.
         let load = |place: usize, block: usize| L::new(unsafe { *values.as_ptr().add(place * blocks + block).cast() });
         for block in (0..=last).step_by(LANES) {
@@ -106,7 +118,7 @@ impl<T: Scalar, const R: usize, const C: usize> Rows<'_, T, R, C> {
         }
         let done = LANES - blocks % LANES;
         if done < LANES {
-            let marks = L::new(std::array::from_fn(|lane| if lane < done { T::ABSENT } else { T::ZERO }));
+            let marks = L::new(each_lane(|lane| if lane < done { T::ABSENT } else { T::ZERO }));
             self.add_four(sums, four(last), |place| load(place, last).or(marks));
         }
     }
@@ -114,12 +126,16 @@ impl<T: Scalar, const R: usize, const C: usize> Rows<'_, T, R, C> {
     /// Adds the products of four blocks, whose values are given by place.
     #[inline(always)]
     fn add_four<L: Lanes<T>>(&self, sums: &mut [L; R], first_columns: [u32; LANES], values: impl Fn(usize) -> L) {
-        let elements = first_columns.map(|first| match self.x[first as usize..].first_chunk::<C>() {
-            Some(&elements) => elements,
-            None => elements_at_edge(self.x, first as usize),
-        });
+        let mut elements = [[T::ZERO; C]; LANES];
+        for lane in 0..LANES {
+            let first = first_columns[lane] as usize;
+            elements[lane] = match self.x[first..].first_chunk::<C>() {
+                Some(&elements) => elements,
+                None => elements_at_edge(self.x, first),
+            };
+        }
         for column in 0..C {
-            let elements = L::new(std::array::from_fn(|lane| elements[lane][column]));
+            let elements = L::new(each_lane(|lane| elements[lane][column]));
             for (row, sums) in sums.iter_mut().enumerate() {
                 *sums = sums.add_present(values(column * R + row), elements);
             }
@@ -130,7 +146,7 @@ impl<T: Scalar, const R: usize, const C: usize> Rows<'_, T, R, C> {
 /// Elements of x that belong to a block, and zeros behind its end, where there are no entries.
 #[cold]
 fn elements_at_edge<T: Scalar, const C: usize>(x: &[T], first: usize) -> [T; C] {
-    std::array::from_fn(|column| x.get(first + column).copied().unwrap_or(T::ZERO))
+    each_lane(|column| x.get(first + column).copied().unwrap_or(T::ZERO))
 }
 
 #[cfg(test)]

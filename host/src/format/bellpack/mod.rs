@@ -272,10 +272,11 @@ impl<T: Scalar> Bellpack<T> {
         let begin = self.partition_offsets[partition] as usize;
         let width = self.partition_offsets[partition + 1] as usize - begin;
         let first_block = begin * self.partition_rows;
-        let blocks = first_block..first_block + width * lanes;
         let places = self.block_size.places();
-        let values = &self.values[blocks.start * places..blocks.end * places];
-        self.first_columns[blocks].chunks_exact(lanes).zip(values.chunks_exact(lanes * places))
+        (0..width).map(move |step| {
+            let blocks = first_block + step * lanes..first_block + (step + 1) * lanes;
+            (&self.first_columns[blocks.clone()], &self.values[blocks.start * places..blocks.end * places])
+        })
     }
 
     /// Where the blocks of the block row are that is stored at this place.

@@ -10,6 +10,7 @@ use crate::memory::{Buffer, Memory};
 use crate::parallel;
 use crate::real::Scalar;
 use crate::spmv::block::{GROUP, add_group, values_per_word};
+use crate::spmv::lanes::each_lane;
 use crate::spmv::{HostOperands, Vectors, update};
 
 pub(crate) fn bellpack<T: Scalar, M: Memory>(matrix: &Bellpack<T, M>, vectors: Vectors<T>, device: &Device) -> Launch {
@@ -83,7 +84,7 @@ impl<T: Scalar> BlockVisitor for Multiplication<'_, T> {
                     add_group::<T, R, C>(&mut group_sums, first_columns, words, x);
                 }
                 for (lane, sums) in sums.iter_mut().enumerate() {
-                    *sums = std::array::from_fn(|row| group_sums[row][lane]);
+                    *sums = each_lane(|row| group_sums[row][lane]);
                 }
             }
         });

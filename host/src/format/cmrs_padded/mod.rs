@@ -76,7 +76,10 @@ fn rows_of(strip: usize, rows: usize) -> Range<usize> {
 fn steps<T: Scalar>(matrix: &Csr<T>, strip: usize) -> usize {
     let rows = rows_of(strip, matrix.rows());
     let entries = matrix.row_offsets().get(rows.end) - matrix.row_offsets().get(rows.start);
-    let longest = rows.map(|row| matrix.range(row).len()).max().unwrap_or(0);
+    let mut longest = 0;
+    for row in rows {
+        longest = longest.max(matrix.range(row).len());
+    }
     padded_strip_steps(entries, longest)
 }
 
@@ -181,13 +184,14 @@ impl<T: Scalar> CmrsPadded<T> {
             for strip in strips {
                 let begin = strip_offsets.get(strip) - base;
                 let steps = (strip_offsets.get(strip + 1) - base - begin) / STEP;
-                let entries = rows_of(strip, rows).flat_map(|row| {
+                let mut places = places(steps);
+                for row in rows_of(strip, rows) {
                     let row_in_strip = (row % HEIGHT) as u32;
-                    matrix.row(row).map(move |(column, value)| (pack(row_in_strip, column), value))
-                });
-                for (place, (word, value)) in places(steps).zip(entries) {
-                    words[begin + place] = word;
-                    values[begin + place] = value;
+                    for entry in matrix.range(row) {
+                        let Some(place) = places.next() else { break };
+                        words[begin + place] = pack(row_in_strip, matrix.column_indices()[entry]);
+                        values[begin + place] = matrix.values()[entry];
+                    }
                 }
             }
         });

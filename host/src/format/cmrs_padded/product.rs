@@ -49,13 +49,15 @@ pub(crate) fn multiply_padded_on_cpu<T: Scalar>(matrix: &CmrsPadded<T>, operands
     parallel::chunks_mut(y, PADDED_HEIGHT as usize, STRIPS_AT_ONCE, &|(strip, y)| {
         let range = matrix.strip_offsets().get(strip)..matrix.strip_offsets().get(strip + 1);
         let mut sums = [[T::ZERO; BUFFERS as usize]; PADDED_HEIGHT as usize];
-        for (place, (&word, &value)) in matrix.words()[range.clone()].iter().zip(&matrix.values()[range]).enumerate() {
+        let values = &matrix.values()[range.clone()];
+        for (place, &word) in matrix.words()[range].iter().enumerate() {
             if word != PADDING {
                 let sum = &mut sums[row_in_strip(word) as usize][place % BUFFERS as usize];
-                *sum = *sum + value * x[column_of(word) as usize];
+                *sum = *sum + values[place] * x[column_of(word) as usize];
             }
         }
-        for (y, [a, b, c, d, e, f, g, h]) in y.iter_mut().zip(sums) {
+        for (row, y) in y.iter_mut().enumerate() {
+            let [a, b, c, d, e, f, g, h] = sums[row];
             update(y, alpha, ((a + b) + (c + d)) + ((e + f) + (g + h)), beta);
         }
     });

@@ -98,25 +98,25 @@ pub(crate) fn multiply_on_cpu<T: Scalar>(matrix: &Coo<T>, operands: HostOperands
         for y in y.iter_mut() {
             *y = if beta == T::ZERO { T::ZERO } else { beta * *y };
         }
-        for (row, products) in runs(matrix, entries) {
-            let sum = products.fold(T::ZERO, |sum, (column, value)| sum + value * x[column as usize]);
+        for (row, entries) in runs(matrix, entries) {
+            let (columns, values) = (&matrix.column_indices()[entries.clone()], &matrix.values()[entries]);
+            let mut sum = T::ZERO;
+            for (place, &column) in columns.iter().enumerate() {
+                sum = sum + values[place] * x[column as usize];
+            }
             let y = &mut y[row - first_row];
             *y = *y + alpha * sum;
         }
     });
 }
 
-/// The rows among some entries, each with its columns and values.
-pub(crate) fn runs<T: Scalar>(
-    matrix: &Coo<T>,
-    entries: Range<usize>,
-) -> impl Iterator<Item = (usize, impl Iterator<Item = (u32, T)> + Clone)> {
+/// The rows among some entries, each with its own.
+pub(crate) fn runs<T: Scalar>(matrix: &Coo<T>, entries: Range<usize>) -> impl Iterator<Item = (usize, Range<usize>)> {
     let mut begin = entries.start;
     matrix.row_indices()[entries].chunk_by(|a, b| a == b).map(move |run| {
         let range = begin..begin + run.len();
         begin = range.end;
-        let columns = matrix.column_indices()[range.clone()].iter().copied();
-        (run[0] as usize, columns.zip(matrix.values()[range].iter().copied()))
+        (run[0] as usize, range)
     })
 }
 

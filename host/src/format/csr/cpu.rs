@@ -9,6 +9,7 @@ use crate::format::{Csr, Offsets};
 use crate::parallel;
 use crate::real::Scalar;
 use crate::spmv::HostOperands;
+use crate::spmv::lanes::each_lane;
 use crate::spmv::on_cpu::{READ_AHEAD_FROM, WORK_ALONE, WORK_AT_ONCE, prefetch};
 
 /// The work of a row besides its entries, in entries.
@@ -131,7 +132,9 @@ impl<T: Scalar, const READS_AHEAD: bool> Multiplication<'_, T, READS_AHEAD> {
         } else {
             let mut products = [T::ZERO; ROWS_AT_ONCE];
             multiply(self, offsets, &mut products[..y.len()]);
-            y.iter_mut().zip(products).for_each(|(y, product)| *y = product + self.beta * *y);
+            for (y, &product) in y.iter_mut().zip(&products) {
+                *y = product + self.beta * *y;
+            }
         }
     }
 
@@ -231,8 +234,8 @@ impl<T: Scalar, const READS_AHEAD: bool> Multiplication<'_, T, READS_AHEAD> {
         self.read_ahead(begin);
         let products: [T; LENGTH] = self.products(begin);
         let mut sums = [T::ZERO; 4];
-        for (place, product) in products.into_iter().enumerate() {
-            sums[place % 4] = sums[place % 4] + product;
+        for place in 0..LENGTH {
+            sums[place % 4] = sums[place % 4] + products[place];
         }
         sum_of(sums)
     }
@@ -259,7 +262,7 @@ impl<T: Scalar, const READS_AHEAD: bool> Multiplication<'_, T, READS_AHEAD> {
             add(&mut sums, self.products(place));
             place += 8;
         }
-        (std::array::from_fn(|lane| sums[lane] + sums[lane + 4]), place)
+        (each_lane(|lane| sums[lane] + sums[lane + 4]), place)
     }
 
     /// The products of `N` entries, from `place` on, with x.
@@ -271,8 +274,8 @@ impl<T: Scalar, const READS_AHEAD: bool> Multiplication<'_, T, READS_AHEAD> {
         unsafe {
             let columns = &*self.columns.as_ptr().add(place).cast::<[u32; N]>();
             let values = &*self.values.as_ptr().add(place).cast::<[T; N]>();
-            let elements: [T; N] = std::array::from_fn(|lane| *self.x.get_unchecked(columns[lane] as usize));
-            std::array::from_fn(|lane| values[lane] * elements[lane])
+            let elements: [T; N] = each_lane(|lane| *self.x.get_unchecked(columns[lane] as usize));
+            each_lane(|lane| values[lane] * elements[lane])
         }
     }
 
@@ -288,8 +291,8 @@ impl<T: Scalar, const READS_AHEAD: bool> Multiplication<'_, T, READS_AHEAD> {
 
 #[inline(always)]
 fn add<T: Scalar, const N: usize>(sums: &mut [T; N], products: [T; N]) {
-    for (sum, product) in sums.iter_mut().zip(products) {
-        *sum = *sum + product;
+    for lane in 0..N {
+        sums[lane] = sums[lane] + products[lane];
     }
 }
 
@@ -303,7 +306,7 @@ fn sum_of<T: Scalar>([a, b, c, d]: [T; 4]) -> T {
 #[inline(always)]
 fn keep<T: Scalar>(products: [T; 4], count: usize) -> [T; 4] {
     let kept = &KEPT[4 - count.min(4)..];
-    std::array::from_fn(|lane| {
+    each_lane(|lane| {
         if size_of::<T>() == 8 {
             bytemuck::cast(bytemuck::cast::<T, u64>(products[lane]) & kept[lane])
         } else {
@@ -351,7 +354,7 @@ mod tests {
             let (eights, rest) = products.as_chunks::<8>();
             let mut sums = [T::ZERO; 8];
             eights.iter().for_each(|eight| (0..8).for_each(|lane| sums[lane] = sums[lane] + eight[lane]));
-            let mut four: [T; 4] = std::array::from_fn(|lane| sums[lane] + sums[lane + 4]);
+            let mut four: [T; 4] = each_lane(|lane| sums[lane] + sums[lane + 4]);
             rest.iter().enumerate().for_each(|(place, &product)| four[place % 4] = four[place % 4] + product);
             alpha * ((four[0] + four[2]) + (four[1] + four[3]))
         });

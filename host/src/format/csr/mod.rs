@@ -230,7 +230,7 @@ impl<T: Scalar> Csr<T> {
     /// When `row` is not below [`rows`](Self::rows).
     pub fn row(&self, row: usize) -> impl ExactSizeIterator<Item = (u32, T)> + '_ {
         let range = self.range(row);
-        self.column_indices[range.clone()].iter().copied().zip(self.values[range].iter().copied())
+        self.column_indices[range.clone()].iter().zip(&self.values[range]).map(|(&column, &value)| (column, value))
     }
 
     /// Number of entries of the longest row; 0 when there is no row.

@@ -5,6 +5,7 @@ use std::ops::Range;
 use crate::format::Dia;
 use crate::real::Scalar;
 use crate::spmv::HostOperands;
+use crate::spmv::lanes::each_lane;
 use crate::spmv::on_cpu::{READ_AHEAD_FROM, RowsVisitor, is_padding, prefetch_to_second_cache, share_out};
 
 /// Rows whose sums stay in the first cache while a CPU thread goes from diagonals to diagonals.
@@ -132,9 +133,9 @@ impl<T: Scalar, const READS_AHEAD: bool> Multiplication<'_, T, READS_AHEAD> {
                     });
                 }
                 // Numbered places, not iterators, so that the compiler keeps the sums in registers.
-                sums = std::array::from_fn(|lane| add_present(sums[lane], values[lane], elements[lane]));
+                sums = each_lane(|lane| add_present(sums[lane], values[lane], elements[lane]));
             }
-            *tile = if is_last { sums.map(|sum| self.alpha * sum) } else { sums };
+            *tile = if is_last { each_lane(|lane| self.alpha * sums[lane]) } else { sums };
         }
     }
 

@@ -7,7 +7,6 @@ pub(crate) mod product;
 pub(crate) mod strategy;
 pub(crate) mod widening;
 
-use std::array::from_fn;
 use std::ops::Range;
 
 use gpu_kernels::sell_16::{NO_ENTRY, SLICE_ROWS};
@@ -90,19 +89,26 @@ pub(crate) fn sell_16_width<T: Scalar>(matrix: &Csr<T>, slice: usize) -> usize {
 fn for_each_place<T: Scalar>(matrix: &Csr<T>, slice: usize, mut visit: impl FnMut(u32, &[usize; ROWS])) {
     let first = slice * ROWS;
     let columns = matrix.column_indices();
-    let mut rows: [Range<usize>; ROWS] =
-        from_fn(|row| if first + row < matrix.rows() { matrix.range(first + row) } else { 0..0 });
     let column_of = |row: &Range<usize>| if row.is_empty() { u32::MAX } else { columns[row.start] };
-    let mut next = rows.each_ref().map(column_of);
+    let mut rows = [const { 0..0 }; ROWS];
+    let mut next = [u32::MAX; ROWS];
+    for row in 0..ROWS.min(matrix.rows() - first) {
+        rows[row] = matrix.range(first + row);
+        next[row] = column_of(&rows[row]);
+    }
     loop {
-        let base = next.iter().copied().min().unwrap_or(u32::MAX);
+        let mut base = u32::MAX;
+        for &column in &next {
+            base = base.min(column);
+        }
         if base == u32::MAX {
             return;
         }
         let mut entries = [usize::MAX; ROWS];
-        for ((row, next), entry) in rows.iter_mut().zip(&mut next).zip(&mut entries) {
+        for (lane, next) in next.iter_mut().enumerate() {
             if *next != u32::MAX && *next - base < NO_ENTRY {
-                *entry = row.start;
+                let row = &mut rows[lane];
+                entries[lane] = row.start;
                 row.start += 1;
                 *next = column_of(row);
             }

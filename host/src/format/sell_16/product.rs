@@ -41,12 +41,13 @@ pub(crate) fn multiply_on_cpu<T: Scalar>(matrix: &Sell16<T>, operands: HostOpera
         for place in matrix.places_of(slice) {
             let base = matrix.bases()[place] as usize;
             let words = &matrix.column_offsets()[place * LANES..][..LANES];
-            let values = matrix.values()[place * SLICE_ROWS..][..SLICE_ROWS].chunks_exact(2);
-            for ((sums, &word), values) in sums.iter_mut().zip(words).zip(values) {
-                for (half, sum) in sums.iter_mut().enumerate() {
-                    let offset = word >> (16 * half) & NO_ENTRY;
+            let values = &matrix.values()[place * SLICE_ROWS..][..SLICE_ROWS];
+            for lane in 0..LANES {
+                for half in 0..2 {
+                    let offset = words[lane] >> (16 * half) & NO_ENTRY;
                     if offset != NO_ENTRY {
-                        *sum = *sum + values[half] * x[base + offset as usize];
+                        let sum = &mut sums[lane][half];
+                        *sum = *sum + values[2 * lane + half] * x[base + offset as usize];
                     }
                 }
             }

@@ -128,8 +128,11 @@ impl Layout {
         let mut slice_begins = vec![0u64; matrix.rows().div_ceil(slice_size) + 1];
         parallel::fill(&mut slice_begins[1..], SLICES_AT_ONCE, &|slice| {
             let positions = slice * slice_size..matrix.rows().min((slice + 1) * slice_size);
-            let lengths = positions.map(|position| length(row_at(&row_indices, position)));
-            (lengths.max().unwrap_or(0) as u64).next_multiple_of(slicing.stride_factor.into())
+            let mut longest = 0;
+            for position in positions {
+                longest = longest.max(length(row_at(&row_indices, position)));
+            }
+            (longest as u64).next_multiple_of(slicing.stride_factor.into())
         });
         let mut begin = 0;
         for end in &mut slice_begins {
@@ -242,11 +245,11 @@ impl<T: Scalar> SellP<T> {
         parallel_rows(&offsets, SLICES_AT_ONCE, &mut column_indices, &mut values, &|slices, columns, values| {
             let base = offsets.get(slices.start);
             for position in slices.start * slice_size..matrix.rows().min(slices.end * slice_size) {
-                let first = offsets.get(position / slice_size) - base + position % slice_size;
-                let entries = matrix.row(row_at(&row_indices, position));
-                for (place, (column, value)) in (first..).step_by(slice_size).zip(entries) {
-                    columns[place] = column;
-                    values[place] = value;
+                let mut place = offsets.get(position / slice_size) - base + position % slice_size;
+                for entry in matrix.range(row_at(&row_indices, position)) {
+                    columns[place] = matrix.column_indices()[entry];
+                    values[place] = matrix.values()[entry];
+                    place += slice_size;
                 }
             }
         });

@@ -70,9 +70,9 @@ fn add_places<T: Scalar>(matrix: &SellP<T>, position: usize, x: &[T], sums: &mut
         let places = first..first + sums.len();
         let columns = &matrix.column_indices()[places.clone()];
         let values = &matrix.values()[places];
-        for ((sum, &column), &value) in sums.iter_mut().zip(columns).zip(values) {
-            if column != PADDING {
-                *sum = *sum + value * x[column as usize];
+        for (row, sum) in sums.iter_mut().enumerate() {
+            if columns[row] != PADDING {
+                *sum = *sum + values[row] * x[columns[row] as usize];
             }
         }
     }
