@@ -3,19 +3,19 @@
 
 use std::any::Any;
 
-use faer::sparse::linalg::matmul::sparse_dense_matmul;
+use cpu_peers::SprsView;
+use faer::Accum;
 use faer::sparse::{SparseRowMatRef, SymbolicSparseRowMatRef};
-use faer::{Accum, MatMut, MatRef, Par};
 use host::executor::HostExecutor;
 use host::format::Offsets;
 use host::memory::ElementType;
 use host::{Csr, Error, Real};
-use sprs::{CsMatViewI, SpIndex};
+use sprs::SpIndex;
 
 use super::{Peer, PeerError, Prepared, check_vectors};
 
 /// A number type that both libraries know.
-trait Number: Real + sprs::MulAcc + faer::traits::RealField {}
+trait Number: Real + cpu_peers::Number {}
 
 impl Number for f32 {}
 impl Number for f64 {}
@@ -51,31 +51,33 @@ impl<T: Number> Peer<T, HostExecutor> for Sprs {
         _x: &Vec<T>,
         _y: &mut Vec<T>,
     ) -> Result<Box<dyn Prepared<T, HostExecutor> + 'a>, PeerError> {
-        fn view<'a, T: Number, O: SpIndex>(
+        fn view<'a, T: Number, O: SpIndex + 'static>(
             matrix: &'a Csr<T>,
             offsets: &'a [O],
+            sprs: cpu_peers::Sprs<T, O>,
         ) -> Result<Box<dyn Prepared<T, HostExecutor> + 'a>, PeerError> {
             let shape = (matrix.rows(), matrix.columns());
-            let view =
-                CsMatViewI::try_new(shape, offsets, matrix.column_indices().as_slice(), matrix.values().as_slice())
-                    .map_err(|(.., error)| PeerError::Unfit { library: "sprs", reason: error.to_string() })?;
-            Ok(Box::new(SprsView { matrix, view, product: Vec::new() }))
+            let view = (sprs.view)(shape, offsets, matrix.column_indices(), matrix.values())
+                .map_err(|reason| PeerError::Unfit { library: "sprs", reason })?;
+            Ok(Box::new(OfSprs { matrix, view, add_product: sprs.add_product, product: Vec::new() }))
         }
         match matrix.row_offsets() {
-            Offsets::Narrow(offsets) => view(matrix, offsets),
-            Offsets::Wide(offsets) => view(matrix, offsets),
+            Offsets::Narrow(offsets) => view(matrix, offsets, T::SPRS_NARROW),
+            Offsets::Wide(offsets) => view(matrix, offsets, T::SPRS_WIDE),
         }
     }
 }
 
-struct SprsView<'a, T: Number, O: SpIndex> {
+struct OfSprs<'a, T: Number, O: SpIndex> {
     matrix: &'a Csr<T>,
-    view: CsMatViewI<'a, T, u32, O>,
+    view: SprsView<'a, T, O>,
+    /// y ← y + A x.
+    add_product: fn(SprsView<'_, T, O>, &[T], &mut [T]),
     /// A x, where that is not what is added to y.
     product: Vec<T>,
 }
 
-impl<T: Number, O: SpIndex> Prepared<T, HostExecutor> for SprsView<'_, T, O> {
+impl<T: Number, O: SpIndex> Prepared<T, HostExecutor> for OfSprs<'_, T, O> {
     fn strategy(&self) -> String {
         "CSR, mul_acc_mat_vec_csr, one thread".into()
     }
@@ -92,12 +94,12 @@ impl<T: Number, O: SpIndex> Prepared<T, HostExecutor> for SprsView<'_, T, O> {
         check_vectors(self.matrix, x, y)?;
         scale(beta, y);
         if alpha == T::ONE {
-            sprs::prod::mul_acc_mat_vec_csr(self.view.view(), x.as_slice(), y.as_mut_slice());
+            (self.add_product)(self.view.view(), x, y);
         } else {
             self.product.clear();
             self.product.resize(y.len(), T::ZERO);
-            sprs::prod::mul_acc_mat_vec_csr(self.view.view(), x.as_slice(), self.product.as_mut_slice());
-            y.iter_mut().zip(&self.product).for_each(|(y, &product)| *y += alpha * product);
+            (self.add_product)(self.view.view(), x, &mut self.product);
+            y.iter_mut().zip(&self.product).for_each(|(y, &product)| *y = *y + alpha * product);
         }
         Ok(())
     }
@@ -132,16 +134,16 @@ impl<T: Number> Peer<T, HostExecutor> for Faer {
         let (rows, columns) = (matrix.rows(), matrix.columns());
         let pattern =
             SymbolicSparseRowMatRef::new_unsorted_checked(rows, columns, offsets, None, matrix.column_indices());
-        Ok(Box::new(FaerView { matrix, view: SparseRowMatRef::new(pattern, matrix.values()) }))
+        Ok(Box::new(OfFaer { matrix, view: SparseRowMatRef::new(pattern, matrix.values()) }))
     }
 }
 
-struct FaerView<'a, T: Number> {
+struct OfFaer<'a, T: Number> {
     matrix: &'a Csr<T>,
     view: SparseRowMatRef<'a, u32, T>,
 }
 
-impl<T: Number> Prepared<T, HostExecutor> for FaerView<'_, T> {
+impl<T: Number> Prepared<T, HostExecutor> for OfFaer<'_, T> {
     fn strategy(&self) -> String {
         "CSR, sparse_dense_matmul, one thread".into()
     }
@@ -162,10 +164,7 @@ impl<T: Number> Prepared<T, HostExecutor> for FaerView<'_, T> {
             scale(beta, y);
             Accum::Add
         };
-        let (rows, columns) = (y.len(), x.len());
-        let y = MatMut::from_column_major_slice_mut(y, rows, 1);
-        let x = MatRef::from_column_major_slice(x, columns, 1);
-        sparse_dense_matmul(y, accumulate, self.view, x, alpha, Par::Seq);
+        T::faer(self.view, alpha, x, accumulate, y);
         Ok(())
     }
 }
