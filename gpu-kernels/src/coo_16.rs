@@ -254,6 +254,44 @@ pub unsafe fn coo_16_sums<T: GpuScalar>(
     }
     sync_warp(ALL_LANES);
     let entries = Entries { slot_offsets, products, sums };
+    add_tiles(panel, column_panels, tile_begins, tile_words, next_groups, &entries);
+    let first_row = if panel > 0 { panel_rows.load(panel - 1) } else { 0 };
+    let last = panel + 1 == row_panels;
+    let end_row = if last { rows } else { panel_rows.load(panel) };
+    let begin_slot = panel * panel_slots;
+    let mut row = first_row;
+    while row < end_row + u32::from(!last) {
+        let own = row + lane;
+        let there = own < end_row + u32::from(!last);
+        let slots_before = |row: u32| slot_begins.load(row).saturating_sub(begin_slot).min(panel_slots);
+        let (begin, end) = if there { (slots_before(own), slots_before(own + 1)) } else { (0, 0) };
+        let sum = sum_of_slots(begin, end, sums);
+        if there && own < end_row {
+            update(y, own, alpha, sum, beta);
+        } else if there {
+            carry_values.store(panel, sum);
+        }
+        row += WARP_LANES;
+    }
+    if last && lane == 0 {
+        carry_values.store(panel, T::ZERO);
+    }
+}
+
+/// Adds the products of a row panel, tile after tile, to the sums of their slots.
+///
+/// # Safety
+/// As for [`coo_16_sums`]: the warp is whole, and has room for its next 32 groups.
+#[inline(always)]
+unsafe fn add_tiles<T: GpuScalar>(
+    panel: u32,
+    column_panels: u32,
+    tile_begins: Global<u32>,
+    tile_words: Global<u32>,
+    next_groups: Shared<u64>,
+    entries: &Entries<T>,
+) {
+    let lane = lane_id();
     let mut tile = 0;
     while tile < column_panels {
         // Each lane looks at one of the next 32 tiles.
@@ -289,48 +327,38 @@ pub unsafe fn coo_16_sums<T: GpuScalar>(
         }
         tile += WARP_LANES;
     }
-    let first_row = if panel > 0 { panel_rows.load(panel - 1) } else { 0 };
-    let last = panel + 1 == row_panels;
-    let end_row = if last { rows } else { panel_rows.load(panel) };
-    let begin_slot = panel * panel_slots;
-    let mut row = first_row;
-    while row < end_row + u32::from(!last) {
-        let own = row + lane;
-        let there = own < end_row + u32::from(!last);
-        let slots_before = |row: u32| slot_begins.load(row).saturating_sub(begin_slot).min(panel_slots);
-        let (begin, end) = if there { (slots_before(own), slots_before(own + 1)) } else { (0, 0) };
-        let long = end - begin > WARP_LANES;
-        let mut sum = T::ZERO;
-        let mut slot = begin;
-        while slot < end && !long {
-            sum = sum + sums.load(slot);
-            slot += 1;
-        }
-        let mut left = warp_vote_ballot(ALL_LANES, long);
-        while left != 0 {
-            let source = left.trailing_zeros();
-            let (mut slot, end) = (of_lane(begin, source) + lane, of_lane(end, source));
-            let mut part = T::ZERO;
-            while slot < end {
-                part = part + sums.load(slot);
-                slot += WARP_LANES;
-            }
-            let of_row = sum_over_lanes::<T, 32>(part);
-            if lane == source {
-                sum = of_row;
-            }
-            left &= left - 1;
-        }
-        if there && own < end_row {
-            update(y, own, alpha, sum, beta);
-        } else if there {
-            carry_values.store(panel, sum);
-        }
-        row += WARP_LANES;
+}
+
+/// The sum of the slots of each lane's row; what a row has in many slots is added up by all lanes.
+///
+/// # Safety
+/// The warp is whole, and the slots are among the sums.
+#[inline(always)]
+unsafe fn sum_of_slots<T: GpuScalar>(begin: u32, end: u32, sums: Shared<T>) -> T {
+    let lane = lane_id();
+    let long = end - begin > WARP_LANES;
+    let mut sum = T::ZERO;
+    let mut slot = begin;
+    while slot < end && !long {
+        sum = sum + sums.load(slot);
+        slot += 1;
     }
-    if last && lane == 0 {
-        carry_values.store(panel, T::ZERO);
+    let mut left = warp_vote_ballot(ALL_LANES, long);
+    while left != 0 {
+        let source = left.trailing_zeros();
+        let (mut slot, end) = (of_lane(begin, source) + lane, of_lane(end, source));
+        let mut part = T::ZERO;
+        while slot < end {
+            part = part + sums.load(slot);
+            slot += WARP_LANES;
+        }
+        let of_row = sum_over_lanes::<T, 32>(part);
+        if lane == source {
+            sum = of_row;
+        }
+        left &= left - 1;
     }
+    sum
 }
 
 /// The number that another lane has.

@@ -62,26 +62,8 @@ pub unsafe fn triangular_levels<T: GpuFloat, O: Offset, const LANES: u32>(
     let lane = lane_id() % LANES;
     // Where this warp begins in a level, and how far it goes in a step. It stays together, because its lanes meet in sums.
     let (first, stride) = (index_1d() / WARP_LANES * (WARP_LANES / LANES), grid_threads() / LANES);
-    let columns_from = |entry: O, end: O| {
-        let mut columns = [0; AT_ONCE as usize];
-        unrolled(AT_ONCE, |n| {
-            if entry + O::from(n * LANES) < end {
-                columns[n as usize] = column_indices.load(entry + O::from(n * LANES));
-            }
-        });
-        columns
-    };
-    // Values, and elements of x.
-    let factors_from = |row: &Row<O>| {
-        let mut factors = [(T::ZERO, T::ZERO); AT_ONCE as usize];
-        unrolled(AT_ONCE, |n| {
-            let entry = row.entry + O::from(n * LANES);
-            if entry < row.end {
-                factors[n as usize] = (values.load(entry), x.load(row.columns[n as usize]));
-            }
-        });
-        factors
-    };
+    let columns_from = |entry: O, end: O| columns_from::<O, LANES>(column_indices, entry, end);
+    let factors_from = |row: &Row<O>| factors_from::<T, O, LANES>(values, x, row);
     let load_row = |place: u32, end_place: u32| {
         let mut row = Row {
             inside: place < end_place,
@@ -137,4 +119,43 @@ pub unsafe fn triangular_levels<T: GpuFloat, O: Offset, const LANES: u32>(
         }
         (level, place, row) = (next_level, next_place, next_row);
     }
+}
+
+/// The columns of a lane's next entries; 0 for those that the row does not have.
+///
+/// # Safety
+/// The entries before `end` exist.
+#[inline(always)]
+unsafe fn columns_from<O: Offset, const LANES: u32>(
+    column_indices: Global<u32>,
+    entry: O,
+    end: O,
+) -> [u32; AT_ONCE as usize] {
+    let mut columns = [0; AT_ONCE as usize];
+    unrolled(AT_ONCE, |n| {
+        if entry + O::from(n * LANES) < end {
+            columns[n as usize] = column_indices.load(entry + O::from(n * LANES));
+        }
+    });
+    columns
+}
+
+/// The values of a lane's next entries, and the elements of x that they are multiplied with.
+///
+/// # Safety
+/// The row's entries exist, and its columns have elements of x, which are written.
+#[inline(always)]
+unsafe fn factors_from<T: GpuFloat, O: Offset, const LANES: u32>(
+    values: Global<T>,
+    x: GlobalMut<T>,
+    row: &Row<O>,
+) -> [(T, T); AT_ONCE as usize] {
+    let mut factors = [(T::ZERO, T::ZERO); AT_ONCE as usize];
+    unrolled(AT_ONCE, |n| {
+        let entry = row.entry + O::from(n * LANES);
+        if entry < row.end {
+            factors[n as usize] = (values.load(entry), x.load(row.columns[n as usize]));
+        }
+    });
+    factors
 }

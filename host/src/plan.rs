@@ -199,7 +199,7 @@ impl<T: Scalar, E: Executor> Plan<T, E> {
     /// y ← α A x + β y; with β = 0, y is overwritten and never read.
     ///
     /// # Errors
-    /// When a vector does not fit the matrix, or the device fails.
+    /// When α or β is not finite, a vector does not fit the matrix, or the device fails.
     pub fn apply(&mut self, alpha: T, x: &Vector<T, E>, beta: T, y: &mut Vector<T, E>) -> Result<(), Error> {
         let operands = Operands { alpha, x, beta, y };
         let (matrix, format, workspace) = (&self.matrix, self.format, &mut self.workspace);
@@ -213,7 +213,7 @@ impl<T: Scalar, E: Executor> Plan<T, E> {
     /// may allocate.
     ///
     /// # Errors
-    /// When X or Y does not fit the matrix and `shape`, the executor cannot do it in this format (see
+    /// When α or β is not finite, X or Y does not fit the matrix and `shape`, the executor cannot do it in this format (see
     /// [`Format::multiplies_multivectors`]), memory runs out, or the device fails.
     pub fn apply_multivector(
         &mut self,
@@ -237,7 +237,7 @@ impl<T: Scalar, E: Executor> Plan<T, E> {
     /// multiplications, make a plan of [`Csr::transposed`] and [`apply`](Self::apply) it.
     ///
     /// # Errors
-    /// When a vector does not fit the matrix, the executor cannot do it in this format (see
+    /// When α or β is not finite, a vector does not fit the matrix, the executor cannot do it in this format (see
     /// [`Format::multiplies_transposed`]), the plan must be reproducible and
     /// [`Format::reproducible_transposed`] is false, memory runs out, or the device fails.
     pub fn apply_transposed(&self, alpha: T, x: &Vector<T, E>, beta: T, y: &mut Vector<T, E>) -> Result<(), Error> {

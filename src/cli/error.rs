@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use warp_spmv::solver::Outcome;
 use warp_spmv::synthetic;
+use warp_spmv::verify::Verification;
 
 use super::interrupt;
 
@@ -108,6 +109,13 @@ impl Error {
             Outcome::Stopped => Some(Self::Interrupted { iterations }),
             outcome => Some(Self::NotConverged { outcome: outcome.to_string(), iterations }),
         }
+    }
+
+    /// What a vector of `rows` elements that was verified so is to be reported as; none if it is right.
+    pub fn of_verification(verification: &Verification, vector: &'static str, rows: usize) -> Option<Self> {
+        let Verification { wrong, worst_row, .. } = *verification;
+        let worst_row = worst_row.unwrap_or(0);
+        (!verification.passed()).then_some(Self::WrongAnswer { vector, wrong, rows, worst_row })
     }
 
     /// The exit code of the process: 1 for a wrong answer, 2 for none, 3 for one that is not good enough,

@@ -126,7 +126,10 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
 fn run_in<T: Number>(arguments: &Arguments) -> Result<(), Error> {
     let factors = [("alpha", arguments.alpha), ("beta", arguments.beta)];
     for (name, factor) in factors {
-        if factor.is_finite() && factor.abs() > T::LARGEST {
+        if !factor.is_finite() {
+            return Err(Error::Usage(format!("--{name} is {factor}, expected a finite number")));
+        }
+        if factor.abs() > T::LARGEST {
             return Err(Error::Usage(format!("--{name} {factor:e} is beyond the range of {}", T::NAME)));
         }
     }
@@ -278,12 +281,7 @@ impl<T: Number> Job<'_, T> {
         let Measured { multiply, gflops, gbps, verification, computed } =
             self.measure(executor, &mut plan, &problem)?;
 
-        let wrong_answer = (!verification.passed()).then_some(Error::WrongAnswer {
-            vector: "y",
-            wrong: verification.wrong,
-            rows: problem.shape.rows,
-            worst_row: verification.worst_row.unwrap_or(0),
-        });
+        let wrong_answer = Error::of_verification(&verification, "y", problem.shape.rows);
         let output = arguments.output.clone().filter(|_| wrong_answer.is_none());
         if let Some(path) = &output {
             write_vector(path, &computed)?;

@@ -15,7 +15,7 @@ use warp_spmv::executor::ExecutorName;
 use warp_spmv::io::{Number, replace_file, write_vector};
 use warp_spmv::solver::preconditioner::{Preconditioner, PreconditionerName};
 use warp_spmv::solver::{MethodName, Operator, Options, Outcome, Report, Solver, Work};
-use warp_spmv::verify::{exact, verify};
+use warp_spmv::verify::{Verification, exact, verify};
 use warp_spmv::{Csr, Format, Plan, Vector};
 
 use super::error::Error;
@@ -196,44 +196,22 @@ impl<T: Number> subject::SubjectVisitor for Job<'_, T> {
             return Err(Error::Usage(format!("--time says nothing on the executor {}", executor.name())));
         }
         let begin = Instant::now();
-        let system = System::<T>::load(arguments)?;
-        let load = begin.elapsed();
-        if let Some(note) = &self.note {
-            output::say(note);
-        }
+        let (system, load) = (System::<T>::load(arguments)?, begin.elapsed());
+        self.note.iter().for_each(|note| output::say(note));
         let Prepared { mut plan, convert, upload } =
             Prepared::new(executor, system.matrix.clone(), &mut None, arguments.format)?;
         let (b, mut x) = (executor.upload(system.b.clone())?, executor.upload(system.start.clone())?);
-
-        let tolerance = Tolerance {
-            relative: arguments.tolerance,
-            absolute: arguments.absolute_tolerance,
-            norm: arguments.absolute_tolerance.max(arguments.tolerance * norm(system.b.iter().map(|b| b.to_f64()))),
+        let tolerance = self.tolerance(&system.b);
+        let make = |name| {
+            let make = || Preconditioner::new(executor, &system.matrix, name);
+            timed(executor, format!("making the preconditioner {name}"), make)
         };
-        let (mut preconditioner, preparation) = match arguments.preconditioner {
-            Some(name) => {
-                let make = || Preconditioner::new(executor, &system.matrix, name);
-                let (preconditioner, time) = timed(executor, format!("making the preconditioner {name}"), make)?;
-                (Some(preconditioner), Some(time))
-            }
-            None => (None, None),
-        };
+        let (mut preconditioner, preparation) = arguments.preconditioner.map(make).transpose()?.unzip();
         let operators = (&mut plan, preconditioner.as_mut());
         let (report, looks) = self.solve(executor, operators, tolerance, &b, &mut x)?;
         let computed = executor.download(&x)?;
-
-        // The residual as the executor multiplies, against the one in twice the precision.
-        let mut residual = b;
-        plan.apply(-T::ONE, &x, T::ONE, &mut residual)?;
-        let expected = exact(&system.matrix, -T::ONE, &computed, T::ONE, &system.b)?;
-        let verification = verify(&executor.download(&residual)?, &expected, plan.format())?;
-        let wrong_answer = (!verification.passed()).then_some(Error::WrongAnswer {
-            vector: "the residual",
-            wrong: verification.wrong,
-            rows: system.matrix.rows(),
-            worst_row: verification.worst_row.unwrap_or(0),
-        });
-        let right = wrong_answer.is_none();
+        let (verification, exact_norm) = check(&mut plan, &system, &x, &computed, b)?;
+        let wrong_answer = Error::of_verification(&verification, "the residual", system.matrix.rows());
         let interrupted = report.outcome == Outcome::Stopped;
         let iteration = looks.time_of_iteration(report.iterations, report.elapsed);
         let account = match iteration {
@@ -244,7 +222,7 @@ impl<T: Number> subject::SubjectVisitor for Job<'_, T> {
         };
         let stop = Stop { tolerance: tolerance.norm, iterations: arguments.iterations as usize };
         let peers = (arguments.peers && !interrupted).then(|| rivals::solve(executor, &system, stop)).transpose()?;
-        let (out, plot) = (arguments.out.clone().filter(|_| right), arguments.plot.clone());
+        let (out, plot) = (arguments.out.clone().filter(|_| wrong_answer.is_none()), arguments.plot.clone());
         if let Some(path) = &out {
             write_vector(path, &computed)?;
         }
@@ -269,7 +247,7 @@ impl<T: Number> subject::SubjectVisitor for Job<'_, T> {
             residual: Residual {
                 right_hand_side: report.right_hand_side_norm,
                 norm: report.residual_norm,
-                exact: norm(expected.iter().map(|element| element.value())),
+                exact: exact_norm,
                 verification: verification.into(),
             },
             error: system.known.map(|known| distance(&computed, &known)),
@@ -295,6 +273,13 @@ impl<T: Number> subject::SubjectVisitor for Job<'_, T> {
 }
 
 impl<T: Number> Job<'_, T> {
+    /// Where to stop for this right-hand side.
+    fn tolerance(&self, b: &[T]) -> Tolerance {
+        let (relative, absolute) = (self.arguments.tolerance, self.arguments.absolute_tolerance);
+        let norm = absolute.max(relative * norm(b.iter().map(|b| b.to_f64())));
+        Tolerance { relative, absolute, norm }
+    }
+
     /// Solves, and shows the residual on the way.
     fn solve<S: Subject>(
         &self,
@@ -368,6 +353,21 @@ fn account<T: Number, S: Subject>(
         expected,
         ratio: (expected > 0.0).then(|| iteration.as_secs_f64() / expected),
     }))
+}
+
+/// Checks the residual as the executor multiplies against the one in twice the precision, whose norm it gives as well.
+fn check<T: Number, S: Subject>(
+    plan: &mut Plan<T, S>,
+    system: &System<T>,
+    x: &Vector<T, S>,
+    computed: &[T],
+    b: Vector<T, S>,
+) -> Result<(Verification, f64), Error> {
+    let mut residual = b;
+    plan.apply(-T::ONE, x, T::ONE, &mut residual)?;
+    let expected = exact(&system.matrix, -T::ONE, computed, T::ONE, &system.b)?;
+    let verification = verify(&plan.executor().download(&residual)?, &expected, plan.format())?;
+    Ok((verification, norm(expected.iter().map(|element| element.value()))))
 }
 
 /// Draws the history of the residual.

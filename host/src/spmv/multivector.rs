@@ -7,6 +7,7 @@ use gpu_kernels::multivector::{
 };
 
 use super::intervals::Intervals;
+use super::operands::check_factors;
 use super::{Carries, HostOperands, Room, Vectors, update};
 use crate::device::Device;
 use crate::error::{Error, check_length};
@@ -94,8 +95,9 @@ pub(crate) struct MultivectorOperands<'a, T: Scalar, M: Memory> {
 }
 
 impl<T: Scalar, M: Memory> MultivectorOperands<'_, T, M> {
-    /// Checks the vectors against the shape of a matrix.
+    /// Checks the vectors against the shape of a matrix, and the factors.
     pub(crate) fn check(&self, rows: usize, columns: usize) -> Result<(), Error> {
+        check_factors(self.alpha, self.beta)?;
         // Lanes beyond the last vector have numbers as well.
         if self.shape.vectors > i32::MAX as usize {
             let value = self.shape.vectors as u128;

@@ -22,8 +22,9 @@ pub(crate) struct Operands<'a, T: Scalar, M: Memory> {
 }
 
 impl<'a, T: Scalar, M: Memory> Operands<'a, T, M> {
-    /// Checks the vectors against the shape of a matrix.
+    /// Checks the vectors against the shape of a matrix, and the factors.
     pub fn check(&self, rows: usize, columns: usize) -> Result<(), Error> {
+        check_factors(self.alpha, self.beta)?;
         check_length("x", self.x.len(), columns)?;
         check_length("y", self.y.len(), rows)
     }
@@ -32,6 +33,15 @@ impl<'a, T: Scalar, M: Memory> Operands<'a, T, M> {
     pub fn vectors(self) -> Vectors<T> {
         let Self { alpha, x, beta, y } = self;
         Vectors { alpha, x: x.global(), beta, y: y.global_mut() }
+    }
+}
+
+/// Checks that α and β are finite: kernels multiply sums of parts of a row with α, and an error bound holds for no others.
+pub(crate) fn check_factors<T: Scalar>(alpha: T, beta: T) -> Result<(), Error> {
+    // 0 times infinity or NaN is NaN.
+    match [("alpha", alpha), ("beta", beta)].into_iter().find(|&(_, factor)| factor * T::ZERO != T::ZERO) {
+        None => Ok(()),
+        Some((what, factor)) => Err(Error::Setting { what, value: factor.to_string(), expected: "a finite number" }),
     }
 }
 

@@ -5,8 +5,9 @@ use crate::scenarios::{
 };
 use proptest::prelude::*;
 use warp_spmv::device::Tuning;
-use warp_spmv::executor::{Cpu, Emulated, Executor, Reference};
+use warp_spmv::executor::{Cpu, Emulated, Executor, HostExecutor, Reference};
 use warp_spmv::format::{Bellpack, BlockSize, FillLimit, HybSplit, Matrix, PartitionRows};
+use warp_spmv::spmv::{Layout, Multivector};
 use warp_spmv::verify::{exact, verify};
 use warp_spmv::{Csr, Format, Plan, PlanOptions, Real};
 
@@ -41,6 +42,34 @@ fn emulated_is_right_in_float32() {
 #[test]
 fn emulated_is_right_in_float64() {
     check_everything::<f64, _>(&Emulated::new(2));
+}
+
+#[test]
+fn factors_that_are_not_finite_are_refused_by_every_product() {
+    let executors: [HostExecutor; 3] = [Reference::new().into(), Cpu::new().into(), Emulated::new(0).into()];
+    let matrix = Csr::try_from_triplets(2, 2, &[0, 1], &[0, 1], &[1.0, 2.0]).unwrap();
+    let shape = Multivector { vectors: 1, layout: Layout::ColumnMajor };
+    for executor in executors {
+        let mut plan = Plan::new(&executor, matrix.clone(), Format::CSR_SCALAR).unwrap();
+        let (x, mut y) = (vec![1.0; 2], vec![3.0; 2]);
+        for (alpha, beta, what) in [
+            (f64::NAN, 0.0, "alpha is NaN"),
+            (f64::INFINITY, 1.0, "alpha is inf"),
+            (1.0, f64::NEG_INFINITY, "beta is -inf"),
+        ] {
+            let expected = format!("{what}, expected a finite number");
+            for result in [
+                plan.apply(alpha, &x, beta, &mut y),
+                plan.apply_multivector(shape, alpha, &x, beta, &mut y),
+                plan.apply_transposed(alpha, &x, beta, &mut y),
+            ] {
+                assert_eq!(result.unwrap_err().to_string(), expected);
+            }
+        }
+        assert_eq!(y, [3.0; 2]);
+        plan.apply(f64::MAX, &x, -0.0, &mut y).unwrap();
+        assert_eq!(y, [f64::MAX, f64::INFINITY]);
+    }
 }
 
 /// Larger and smaller grids than the default one cut the work elsewhere.

@@ -147,6 +147,8 @@ fn arguments_that_do_not_exist() {
             &["run", "stencil:5:3", "--alpha", "1e99", "--precision", "float32"],
             "--alpha 1e99 is beyond the range of float32",
         ),
+        (&["run", "stencil:5:3", "--alpha", "inf"], "--alpha is inf, expected a finite number"),
+        (&["run", "stencil:5:3", "--beta", "nan"], "--beta is NaN, expected a finite number"),
         (
             &["run", "stencil:5:3", "--bta", "1"],
             "unexpected argument '--bta' found; tip: a similar argument exists: '--beta'",

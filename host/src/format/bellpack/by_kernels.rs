@@ -131,18 +131,7 @@ pub fn into_csr<T: Scalar, K: KernelExecutor>(
     } = matrix;
     let [kernel_rows, height, width] = [rows, size.rows(), size.columns()].map(|number| number as u32);
     let partition_rows = partition_rows as u32;
-    let mut positions = executor.unwritten(block_rows.len())?;
-    let mut parts = executor.unwritten(block_rows.len())?;
-    let kernel = BellpackParts {
-        stored_rows: block_rows.len() as u32,
-        partition_rows,
-        partition_offsets: partition_offsets.global(),
-        block_rows: block_rows.global(),
-        positions: positions.global_mut(),
-        parts: parts.global_mut(),
-    };
-    // SAFETY: the matrix is valid, and there is an element for each block row.
-    unsafe { launch(executor, executor.device().grid(block_rows.len() as u64), kernel) }?;
+    let BlockRows { positions, parts } = BlockRows::new(executor, partition_rows, &partition_offsets, &block_rows)?;
     let items = Items::new(executor, &parts, size)?;
     drop(parts);
     let grid = items.intervals.grid(executor.device());
@@ -194,4 +183,36 @@ pub fn into_csr<T: Scalar, K: KernelExecutor>(
         row_offsets
     });
     Ok(Csr { rows, columns, stored, row_offsets, column_indices, values: entries })
+}
+
+/// What is to be known of each block row before it goes back to CSR.
+struct BlockRows<K: KernelExecutor> {
+    /// The place that it is stored at.
+    positions: Array<K, u32>,
+    /// In how many parts its rows are shared out.
+    parts: Array<K, u32>,
+}
+
+impl<K: KernelExecutor> BlockRows<K> {
+    /// Those of a valid matrix.
+    fn new(
+        executor: &K,
+        partition_rows: u32,
+        partition_offsets: &Array<K, u32>,
+        block_rows: &Array<K, u32>,
+    ) -> Result<Self, Error> {
+        let mut positions = executor.unwritten(block_rows.len())?;
+        let mut parts = executor.unwritten(block_rows.len())?;
+        let kernel = BellpackParts {
+            stored_rows: block_rows.len() as u32,
+            partition_rows,
+            partition_offsets: partition_offsets.global(),
+            block_rows: block_rows.global(),
+            positions: positions.global_mut(),
+            parts: parts.global_mut(),
+        };
+        // SAFETY: the matrix is valid, and there is an element for each block row.
+        unsafe { launch(executor, executor.device().grid(block_rows.len() as u64), kernel) }?;
+        Ok(Self { positions, parts })
+    }
 }

@@ -9,6 +9,7 @@ use crate::convert::primitives::{Array, Scan, launch};
 use crate::convert::radix::{Sorted, sorted_together};
 use crate::convert::sort::sorted;
 use crate::convert::width::each_width;
+use crate::device::WARP_LANES;
 use crate::error::Error;
 use crate::executor::KernelExecutor;
 use crate::format::{Coo16, Csr, FillLimit, Offsets, Panels, check_entries, coo_16_bytes, half_words, tile_count};
@@ -80,19 +81,9 @@ fn with_slots<T: Scalar, K: KernelExecutor>(
     let [panel_columns, panel_slots] = [panels.columns, panels.slots].map(|number| number as u32);
     let [row_panel_count, column_panel_count, nnz] = [row_panels, column_panels, stored].map(|number| number as u32);
     let grid = |threads: usize| executor.device().grid(threads as u64);
-    let mut panel_rows = executor.unwritten(row_panels)?;
-    let kernel = Coo16PanelRows {
-        rows: rows as u32,
-        panel_slots,
-        row_panels: row_panel_count,
-        slot_begins: slot_begins.global(),
-        panel_rows: panel_rows.global_mut(),
-    };
-    // SAFETY: the slots are those of the rows, and there is an element for each panel.
-    unsafe { launch(executor, grid(row_panels), kernel) }?;
+    let panel_rows = panel_rows(executor, rows, panel_slots, row_panels, &slot_begins)?;
     let matrix = sorted(executor, matrix)?;
-    let Order { positions, entries, old_values } =
-        tile_order(executor, matrix, panels, column_panel_count, &slot_begins)?;
+    let order = tile_order(executor, matrix, panels, column_panel_count, &slot_begins)?;
     let (mut tile_begins, mut tile_words) = (executor.unwritten(tiles)?, executor.unwritten(tiles)?);
     let kernel = Coo16TileBegins {
         nnz,
@@ -100,8 +91,8 @@ fn with_slots<T: Scalar, K: KernelExecutor>(
         column_panels: column_panel_count,
         panel_slots,
         row_panels: row_panel_count,
-        entries: entries.global(),
-        positions: positions.global(),
+        entries: order.entries.global(),
+        positions: order.positions.global(),
         tile_begins: tile_begins.global_mut(),
     };
     // SAFETY: the entries are in the order that the kernel asks for, and there is an element for each tile.
@@ -110,14 +101,14 @@ fn with_slots<T: Scalar, K: KernelExecutor>(
         nnz,
         column_panels: column_panel_count,
         row_panels: row_panel_count,
-        entries: entries.global(),
-        positions: positions.global(),
+        entries: order.entries.global(),
+        positions: order.positions.global(),
         tile_begins: tile_begins.global(),
         tile_words: tile_words.global_mut(),
     };
-    // SAFETY: `tile_order` made `positions` and the order of `entries`, `nnz` of each; the kernel before wrote where
+    // SAFETY: `tile_order` made the positions and the order of the entries, `nnz` of each; the kernel before wrote where
     // each tile begins among them; and there is a word for each tile.
-    unsafe { launch(executor, executor.device().grid(32 * tiles as u64), kernel) }?;
+    unsafe { launch(executor, grid(WARP_LANES * tiles), kernel) }?;
     let words = half_words(stored);
     let (mut column_offsets, mut slot_offsets) = (executor.unwritten(words)?, executor.unwritten(words)?);
     let mut values = executor.unwritten(stored)?;
@@ -126,16 +117,16 @@ fn with_slots<T: Scalar, K: KernelExecutor>(
         panel_columns,
         column_panels: column_panel_count,
         panel_slots,
-        entries: entries.global(),
-        positions: positions.global(),
-        values: old_values.global(),
+        entries: order.entries.global(),
+        positions: order.positions.global(),
+        values: order.old_values.global(),
         tile_begins: tile_begins.global(),
         tile_words: tile_words.global(),
         column_offsets: column_offsets.global_mut(),
         slot_offsets: slot_offsets.global_mut(),
         new_values: values.global_mut(),
     };
-    // SAFETY: `entries`, `positions` and `old_values` have `nnz` elements, from a valid matrix; begins and words of the
+    // SAFETY: the arrays of `order` have `nnz` elements, from a valid matrix; begins and words of the
     // tiles come from the kernels before. The new arrays have `nnz` values and `half_words` of it offsets, as the
     // format does.
     unsafe { launch(executor, grid(words), kernel) }?;
@@ -153,6 +144,27 @@ fn with_slots<T: Scalar, K: KernelExecutor>(
         slot_offsets,
         values,
     })
+}
+
+/// The row that each panel of rows ends in.
+fn panel_rows<K: KernelExecutor>(
+    executor: &K,
+    rows: usize,
+    panel_slots: u32,
+    row_panels: usize,
+    slot_begins: &Array<K, u32>,
+) -> Result<Array<K, u32>, Error> {
+    let mut panel_rows = executor.unwritten(row_panels)?;
+    let kernel = Coo16PanelRows {
+        rows: rows as u32,
+        panel_slots,
+        row_panels: row_panels as u32,
+        slot_begins: slot_begins.global(),
+        panel_rows: panel_rows.global_mut(),
+    };
+    // SAFETY: the slots are those of the rows, and there is an element for each panel.
+    unsafe { launch(executor, executor.device().grid(row_panels as u64), kernel) }?;
+    Ok(panel_rows)
 }
 
 /// The entries of CSR on their way into tiles.
