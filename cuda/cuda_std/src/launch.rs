@@ -167,9 +167,9 @@ impl Call {
         call
     }
 
-    /// The entry point.
-    pub fn entry(&self) -> Entry {
-        self.methods.entry
+    /// The entry point. Calls of one kernel mostly give the same address.
+    pub fn entry(&self) -> &'static Entry {
+        &self.methods.entry
     }
 
     /// The arguments, in the order of the kernel's parameters.

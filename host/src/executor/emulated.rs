@@ -87,7 +87,7 @@ unsafe impl KernelExecutor for Emulated {
         }
         // SAFETY: the caller's promise; arrays on devices were refused.
         self.emulator.run(&entry.to_string(), *grid, &|| unsafe { call.run() })?;
-        *self.launched().entry(entry).or_default() += 1;
+        *self.launched().entry(*entry).or_default() += 1;
         Ok(())
     }
 

@@ -120,14 +120,14 @@ unsafe impl Executor for Cuda {
 unsafe impl KernelExecutor for Cuda {
     unsafe fn launch(&self, launch: &Launch) -> Result<(), Error> {
         let Launch { grid, call } = launch;
-        let (entry, arguments) = (call.entry(), call.arguments());
+        let (entry, mut arguments) = (call.entry(), call.arguments());
         self.check_places(entry, &arguments)?;
         if grid.blocks == 0 {
             return Ok(());
         }
         // SAFETY: the arguments are the kernel's own, by `Kernel` and `Argument`, and their arrays were checked; the rest is
         // the caller's promise.
-        unsafe { self.queue(*grid, entry, arguments) }
+        unsafe { self.queue(*grid, entry, &mut arguments) }
     }
 
     unsafe fn launch_all(&self, launches: &[Launch]) -> Result<(), Error> {

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry as Slot;
+use std::ptr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cuda_std::launch::{Entry, Grid};
@@ -49,9 +50,13 @@ pub(super) struct Kernels {
     ptx: Ptx,
     /// Shared memory of a multiprocessor.
     shared_bytes: u32,
-    loaded: HashMap<Entry, LoadedKernel>,
+    loaded: Vec<LoadedKernel>,
+    /// The place of each among those that are loaded.
+    by_entry: HashMap<Entry, usize>,
+    /// The same by the entry's address, for comparing names takes longer than the rest of a launch.
+    by_address: HashMap<*const Entry, usize>,
     /// The one that was launched last.
-    last: Option<Entry>,
+    last: Option<&'static Entry>,
 }
 
 /// A kernel that the driver has compiled.
@@ -65,13 +70,14 @@ struct LoadedKernel {
     shared_bytes: u32,
 }
 
-// SAFETY: a function can be launched from any thread.
-unsafe impl Send for LoadedKernel {}
+// SAFETY: a function can be launched from any thread, and entries are only looked up by their addresses.
+unsafe impl Send for Kernels {}
 
 impl Kernels {
     /// The kernels of this PTX, for a GPU whose multiprocessors have this many bytes of shared memory.
     pub fn new(ptx: Ptx, shared_bytes: u32) -> Self {
-        Self { ptx, shared_bytes, loaded: HashMap::new(), last: None }
+        let (by_entry, by_address) = (HashMap::new(), HashMap::new());
+        Self { ptx, shared_bytes, loaded: Vec::new(), by_entry, by_address, last: None }
     }
 
     /// The same GPU with other PTX.
@@ -80,22 +86,36 @@ impl Kernels {
     }
 
     /// The kernel that was launched last.
-    pub fn last(&self) -> Option<Entry> {
+    pub fn last(&self) -> Option<&'static Entry> {
         self.last
     }
 
     /// The function of an entry point that is launched next, in the current context.
-    pub fn function(&mut self, entry: Entry, grid: Grid) -> Result<CUfunction, Error> {
+    pub fn function(&mut self, entry: &'static Entry, grid: Grid) -> Result<CUfunction, Error> {
         self.last = Some(entry);
-        let kernel = match self.loaded.entry(entry) {
-            Slot::Occupied(slot) => slot.into_mut(),
-            Slot::Vacant(slot) => slot.insert(LoadedKernel::new(&self.ptx, &entry.to_string())?),
+        let place = match self.by_address.get(&ptr::from_ref(entry)) {
+            Some(&place) => place,
+            None => self.load(entry)?,
         };
+        let kernel = &mut self.loaded[place];
         // Launched before in such blocks, as almost always.
         if grid.shared_bytes != kernel.shared_bytes {
             kernel.make_ready(&entry.to_string(), grid, self.shared_bytes)?;
         }
         Ok(kernel.function)
+    }
+
+    /// The place of a kernel whose entry has not been seen at this address.
+    fn load(&mut self, entry: &'static Entry) -> Result<usize, Error> {
+        let place = match self.by_entry.entry(*entry) {
+            Slot::Occupied(slot) => *slot.get(),
+            Slot::Vacant(slot) => {
+                self.loaded.push(LoadedKernel::new(&self.ptx, &entry.to_string())?);
+                *slot.insert(self.loaded.len() - 1)
+            }
+        };
+        self.by_address.insert(entry, place);
+        Ok(place)
     }
 
     /// What a kernel takes of a multiprocessor.

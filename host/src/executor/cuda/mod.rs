@@ -184,7 +184,7 @@ impl Cuda {
     }
 
     /// Checks that the arrays among a kernel's arguments belong to this executor.
-    fn check_places(&self, entry: Entry, arguments: &Arguments<'_>) -> Result<(), Error> {
+    fn check_places(&self, entry: &Entry, arguments: &Arguments<'_>) -> Result<(), Error> {
         let own = |place: &Place| matches!(place, Place::Nowhere) || *place == Place::Device(self.owner.id);
         if arguments.places().iter().all(own) { Ok(()) } else { Err(Error::Foreign { what: entry.to_string() }) }
     }
@@ -194,7 +194,7 @@ impl Cuda {
     /// # Safety
     /// The arguments are the kernel's own, of this executor's memory; besides, as for
     /// [`launch`](KernelExecutor::launch).
-    unsafe fn queue(&self, grid: Grid, entry: Entry, mut arguments: Arguments<'_>) -> Result<(), Error> {
+    unsafe fn queue(&self, grid: Grid, entry: &'static Entry, arguments: &mut Arguments<'_>) -> Result<(), Error> {
         self.enter()?;
         let function = self.kernels.lock().function(entry, grid)?;
         // SAFETY: the kernel's module is loaded as long as this executor exists; the rest is the caller's promise.

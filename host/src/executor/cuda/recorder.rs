@@ -1,6 +1,7 @@
 //! The stream that launches are recorded on.
 
 use std::ptr::null_mut;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread::ThreadId;
 
@@ -12,11 +13,17 @@ use cust::sys::{CUgraph, CUresult, CUstreamCaptureMode, cuGraphDestroy, cuStream
 pub(super) struct Recorder {
     stream: Stream,
     thread: Mutex<Option<ThreadId>>,
+    /// Whether any thread records.
+    busy: AtomicBool,
 }
 
 impl Recorder {
     pub(super) fn new() -> CudaResult<Self> {
-        Ok(Self { stream: Stream::new(StreamFlags::NON_BLOCKING, None)?, thread: Mutex::default() })
+        Ok(Self {
+            stream: Stream::new(StreamFlags::NON_BLOCKING, None)?,
+            thread: Mutex::default(),
+            busy: AtomicBool::new(false),
+        })
     }
 
     pub(super) fn stream(&self) -> &Stream {
@@ -25,7 +32,9 @@ impl Recorder {
 
     /// Whether this thread records.
     pub(super) fn is_recording(&self) -> bool {
-        *self.thread.lock().unwrap_or_else(PoisonError::into_inner) == Some(std::thread::current().id())
+        // Each launch asks. A thread that records has set `busy` itself.
+        self.busy.load(Ordering::Relaxed)
+            && *self.thread.lock().unwrap_or_else(PoisonError::into_inner) == Some(std::thread::current().id())
     }
 
     /// Begins to record what this thread launches, unless a thread records already or the driver does not want to.
@@ -38,6 +47,7 @@ impl Recorder {
         // SAFETY: the stream is there, and nothing else uses it.
         let begun = unsafe { cuStreamBeginCapture_v2(self.stream.as_inner(), mode) };
         *thread = (begun == CUresult::CUDA_SUCCESS).then(|| std::thread::current().id());
+        self.busy.store(thread.is_some(), Ordering::Relaxed);
         thread.map(|_| Capture { recorder: self, ended: false })
     }
 }
@@ -64,7 +74,9 @@ impl Drop for Capture<'_> {
     fn drop(&mut self) {
         let graph = self.end();
         destroy(graph);
-        *self.recorder.thread.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        let mut thread = self.recorder.thread.lock().unwrap_or_else(PoisonError::into_inner);
+        self.recorder.busy.store(false, Ordering::Relaxed);
+        *thread = None;
     }
 }
 
