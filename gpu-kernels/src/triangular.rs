@@ -27,6 +27,12 @@ struct Row<O> {
     columns: [u32; AT_ONCE as usize],
 }
 
+impl<O: Offset> Row<O> {
+    fn none() -> Self {
+        Self { inside: false, number: 0, entry: O::from(0), end: O::from(0), columns: [0; AT_ONCE as usize] }
+    }
+}
+
 /// The elements of x = T⁻¹ b in the rows of some levels, of which those before are done. `LANES` lanes share a row. A
 /// single level can have any grid; several take one block, which goes from level to level by barriers, and loads what it
 /// needs of the next row before it is done with the last one: what a level takes is little but the wait for memory.
@@ -65,13 +71,7 @@ pub unsafe fn triangular_levels<T: GpuFloat, O: Offset, const LANES: u32>(
     let columns_from = |entry: O, end: O| columns_from::<O, LANES>(column_indices, entry, end);
     let factors_from = |row: &Row<O>| factors_from::<T, O, LANES>(values, x, row);
     let load_row = |place: u32, end_place: u32| {
-        let mut row = Row {
-            inside: place < end_place,
-            number: 0,
-            entry: O::from(0),
-            end: O::from(0),
-            columns: [0; AT_ONCE as usize],
-        };
+        let mut row = Row { inside: place < end_place, ..Row::none() };
         if row.inside {
             (row.entry, row.end) = (row_offsets.load(place) + O::from(lane), row_offsets.load(place + 1));
             row.number = order.load(place);

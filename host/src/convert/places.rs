@@ -3,6 +3,7 @@
 use cuda_std::launch::Grid;
 
 use super::primitives::{Array, Scan};
+use crate::device::WARP_LANES;
 use crate::error::Error;
 use crate::executor::KernelExecutor;
 
@@ -15,7 +16,7 @@ pub(crate) struct Filled<'e, K: KernelExecutor> {
 
 impl<'e, K: KernelExecutor> Filled<'e, K> {
     pub fn new(executor: &'e K, grid: Grid) -> Result<Self, Error> {
-        let warps = grid.blocks as usize * (grid.threads_per_block / 32) as usize;
+        let warps = grid.blocks as usize * grid.threads_per_block as usize / WARP_LANES;
         Ok(Self { executor, counts: executor.unwritten(warps)? })
     }
 

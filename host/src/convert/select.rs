@@ -1,5 +1,6 @@
 //! The number that would be at some place if all were sorted, without sorting them.
 
+use cuda_std::warp::WARP_LANES;
 use gpu_kernels::convert::select::{RANGES, RangeCounts, RangeSums};
 
 use super::primitives::{Array, largest, launch};
@@ -35,7 +36,7 @@ fn counts<K: KernelExecutor>(executor: &K, numbers: &Array<K, u32>, least: u32, 
     let device = executor.device();
     let count = numbers.len() as u32;
     let grid = device.grid(count.into());
-    let warps = grid.blocks * grid.threads_per_block / 32;
+    let warps = grid.blocks * grid.threads_per_block / WARP_LANES;
     let mut of_warps = executor.unwritten((warps * RANGES) as usize)?;
     let mut sums = executor.unwritten(RANGES as usize)?;
     // SAFETY: the arrays are as long as the kernels ask for, and there is a warp for each range.
@@ -43,7 +44,7 @@ fn counts<K: KernelExecutor>(executor: &K, numbers: &Array<K, u32>, least: u32, 
         let kernel = RangeCounts { count, least, shift, numbers: numbers.global(), counts: of_warps.global_mut() };
         launch(executor, grid, kernel)?;
         let kernel = RangeSums { warps, counts: of_warps.global(), sums: sums.global_mut() };
-        launch(executor, device.grid_of(u64::from(RANGES) * 32), kernel)?;
+        launch(executor, device.grid_of(u64::from(RANGES * WARP_LANES)), kernel)?;
     }
     executor.download(&sums)
 }

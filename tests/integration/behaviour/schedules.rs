@@ -238,7 +238,7 @@ fn run_others(executor: &Emulated) -> Results {
     unsafe { executor.launch(&Launch { grid, call: read }) }.unwrap();
     assert_eq!(sums.iter().sum::<f64>(), 1024.0);
     let gather = Gather { count: 300, sectors: 256, from: from.global(), sums: sums.global_mut() };
-    // SAFETY: as above.
+    // SAFETY: `from` has more elements than the kernel gathers from, and both arrays outlive the launch.
     unsafe { executor.launch(&Launch::new(grid, gather)) }.unwrap();
     assert_eq!(sums.iter().sum::<f64>(), 300.0);
     results.insert("conformance".into(), conformance(executor).unwrap());

@@ -143,17 +143,17 @@ macro_rules! reads {
         }
 
         pub(crate) unsafe fn $streaming(address: *const $type) -> $type {
-            // SAFETY: as above.
+            // SAFETY: `check_bounds` saw that the element is inside the array.
             unsafe { *address }
         }
 
         pub(crate) unsafe fn $two(address: *const $type) -> [$type; 2] {
-            // SAFETY: as above.
+            // SAFETY: `check_bounds` saw that both elements are inside the array.
             unsafe { *address.cast() }
         }
 
         pub(crate) unsafe fn $four(address: *const $type) -> [$type; 4] {
-            // SAFETY: as above.
+            // SAFETY: `check_bounds` saw that all four elements are inside the array.
             unsafe { *address.cast() }
         }
     };

@@ -262,7 +262,7 @@ pub(crate) unsafe fn read_streaming_4x32(address: *const u32) -> [u32; 4] {
 pub(crate) unsafe fn read_streaming_4x64(address: *const u64) -> [u64; 4] {
     // SAFETY: the caller's promise; a load is 16 bytes at most.
     let [a, b] = unsafe { read_streaming_2x64(address) };
-    // SAFETY: as above.
+    // SAFETY: the caller's promise, for the second half of the 32 bytes.
     let [c, d] = unsafe { read_streaming_2x64(address.add(2)) };
     [a, b, c, d]
 }

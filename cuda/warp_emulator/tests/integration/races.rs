@@ -36,7 +36,7 @@ impl Array {
 
     #[track_caller]
     fn load_read_only(&self, index: u32) {
-        // SAFETY: as above.
+        // SAFETY: the index is inside the array; lanes run one at a time.
         unsafe { global_read_only((*self.0.get()).as_ptr_range(), index.into(), 1) }
     }
 }
@@ -336,7 +336,7 @@ fn what_was_forgotten_must_be_written_before_it_is_read() {
     run(&|| {
         access(Access::Load, 1);
         access(Access::Store, 3);
-        // SAFETY: as above.
+        // SAFETY: the index is inside the array.
         unsafe { *address.add(3) = 1.0 };
         access(Access::Load, 3);
         access(Access::Load, 4);

@@ -8,7 +8,7 @@ use crate::convert::places::Filled;
 use crate::convert::primitives::{Scan, launch};
 use crate::convert::sort::sorted;
 use crate::convert::width::{each_width, same_width};
-use crate::device::ALWAYS_SHARED_BYTES;
+use crate::device::{ALWAYS_SHARED_BYTES, WARP_LANES};
 use crate::error::Error;
 use crate::executor::KernelExecutor;
 use crate::format::{Bcsr, BlockSize, Csr, FillLimit, bcsr_bytes_of};
@@ -69,7 +69,8 @@ pub fn from_csr<T: Scalar, K: KernelExecutor>(
 /// A grid of as many threads, each of which has shared memory for a block.
 fn with_room_for_blocks<T>(grid: Grid, size: BlockSize) -> Grid {
     let bytes = (size.places() * size_of::<T>()) as u32;
-    let threads_per_block = grid.threads_per_block.min(ALWAYS_SHARED_BYTES / bytes / 32 * 32);
+    let threads_per_block =
+        grid.threads_per_block.min(ALWAYS_SHARED_BYTES / bytes / WARP_LANES as u32 * WARP_LANES as u32);
     let threads = u64::from(grid.blocks) * u64::from(grid.threads_per_block);
     let blocks = threads.div_ceil(threads_per_block.into()) as u32;
     Grid { blocks, threads_per_block, shared_bytes: threads_per_block * bytes }

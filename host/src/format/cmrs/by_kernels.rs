@@ -7,6 +7,7 @@ use gpu_kernels::convert::cmrs::{CmrsByColumn, CmrsRowLengths, CmrsWords, CsrFro
 use crate::convert::primitives::{Array, Scan, launch};
 use crate::convert::sort::sorted;
 use crate::convert::width::each_width;
+use crate::device::WARP_LANES;
 use crate::error::Error;
 use crate::executor::KernelExecutor;
 use crate::format::{Cmrs, Csr, Offsets, StripHeight, StripOrder, check_columns, check_height};
@@ -161,7 +162,7 @@ fn row_by_row<T: Scalar, K: KernelExecutor, O: Offset + Element>(
     strip_offsets: &Array<K, O>,
 ) -> Result<Arrays<K, T, O>, Error> {
     let (rows, height) = (matrix.rows as u32, matrix.height as u32);
-    let grid = executor.device().grid(32 * matrix.rows.div_ceil(matrix.height) as u64);
+    let grid = executor.device().grid((matrix.rows.div_ceil(matrix.height) * WARP_LANES) as u64);
     let mut lengths = executor.unwritten(matrix.rows)?;
     let kernel = CmrsRowLengths {
         rows,

@@ -48,5 +48,5 @@ impl Strategy {
 /// Steps of all strips that are `height` rows high.
 fn strip_steps(analysis: &Analysis, height: usize) -> usize {
     let place = HEIGHTS.iter().position(|&known| known == height);
-    place.map_or(analysis.nnz.div_ceil(32), |place| analysis.sums.strip_steps[place])
+    place.map_or(analysis.nnz.div_ceil(crate::device::WARP_LANES), |place| analysis.sums.strip_steps[place])
 }

@@ -9,6 +9,7 @@ pub(crate) mod strategy;
 
 use gpu_kernels::cmrs::{LARGEST_HEIGHT, MOST_COLUMNS, column_of, pack, row_in_strip};
 
+use crate::device::WARP_LANES;
 use crate::error::{Error, check_length};
 use crate::format::check::count_parts;
 use crate::format::storage::storage;
@@ -59,7 +60,7 @@ impl StripHeight {
                 let highest = (PARTIAL_SUM_BYTES / size_of::<T>()).clamp(1, LARGEST_HEIGHT as usize);
                 let mean = nnz as f64 / rows as f64;
                 let width = size_of::<T>();
-                let fits = |height: &usize| overhead(*height, mean, 32 * width, width) <= LARGEST_OVERHEAD;
+                let fits = |height: &usize| overhead(*height, mean, WARP_LANES * width, width) <= LARGEST_OVERHEAD;
                 (0..).map(|power| 1 << power).take_while(|&height| height < highest).find(fits).unwrap_or(highest)
             }
             Self::H4 => 4,

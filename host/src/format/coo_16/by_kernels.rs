@@ -236,7 +236,7 @@ pub fn into_csr<T: Scalar, K: KernelExecutor>(
     };
     let tiles = row_panels as u64 * column_panels as u64;
     // SAFETY: the matrix is valid, and there is an element for each entry.
-    unsafe { launch(executor, executor.device().grid(32 * tiles), kernel) }?;
+    unsafe { launch(executor, executor.device().grid(tiles * WARP_LANES as u64), kernel) }?;
     let Sorted { keys, rows: places } = sorted_together(executor, Sorted { keys, rows: places })?;
     let mut row_offsets = executor.unwritten(rows + 1)?;
     let kernel = Coo16RowOffsets {

@@ -4,7 +4,7 @@ use cuda_std::launch::{Grid, Launch};
 use gpu_kernels::coo::CooCarries;
 use gpu_kernels::coo_16::{Coo16Products, Coo16Sums, first_block, sums_shared_bytes};
 
-use crate::device::Device;
+use crate::device::{Device, WARP_LANES};
 use crate::error::Error;
 use crate::format::Coo16;
 use crate::memory::{Buffer, Memory};
@@ -86,7 +86,7 @@ pub(crate) fn coo_16<T: Scalar, M: Memory>(
         y,
         carry_values: carries.values_mut,
     };
-    let warps = SUM_THREADS / 32;
+    let warps = SUM_THREADS / WARP_LANES as u32;
     let grid = Grid {
         blocks: (row_panels as u32).div_ceil(warps),
         threads_per_block: SUM_THREADS,
@@ -100,7 +100,7 @@ pub(crate) fn coo_16<T: Scalar, M: Memory>(
         alpha,
         y,
     };
-    launches.push(Launch::new(device.grid_of(row_panels as u64 * 32), kernel));
+    launches.push(Launch::new(device.grid_of((row_panels * WARP_LANES) as u64), kernel));
     Ok(launches)
 }
 

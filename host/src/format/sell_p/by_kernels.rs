@@ -5,6 +5,7 @@ use gpu_kernels::convert::windows::{MergeWindows, RowsOfKeys, WindowKeys};
 
 use crate::convert::primitives::{Array, Scan, largest, launch, row_lengths};
 use crate::convert::sliced::{Places, Slices};
+use crate::device::WARP_LANES;
 use crate::error::Error;
 use crate::executor::KernelExecutor;
 use crate::format::{Csr, FillLimit, SellP, Slicing, sell_p_bytes};
@@ -39,7 +40,7 @@ pub fn from_csr<T: Scalar, K: KernelExecutor>(
         lengths: lengths.global(),
         widths: widths.global_mut(),
     };
-    let grid = executor.device().grid(widths.len() as u64 * 32);
+    let grid = executor.device().grid((widths.len() * WARP_LANES) as u64);
     // SAFETY: the arrays are as long as the kernel asks for, and the slicing and the widths were checked.
     unsafe { launch(executor, grid, kernel) }?;
     drop(lengths);
