@@ -5,13 +5,13 @@ use proc_macro2::{Span, TokenStream as Tokens};
 use quote::{ToTokens, format_ident, quote};
 use syn::parse::{Parse, ParseStream};
 use syn::punctuated::Punctuated;
-use syn::{Attribute, Error, FnArg, GenericParam, Ident, ItemFn, Pat, Token, Type, Visibility};
+use syn::{Attribute, Error, Expr, ExprLit, FnArg, GenericParam, Ident, ItemFn, Lit, Pat, Token, Type, Visibility};
 
 /// Turns a function into a GPU kernel that is written once, for the GPU and for the warp emulator.
 ///
 /// The function is `pub unsafe fn name(parameters)`, returns nothing, and has a `# Safety` section that says
-/// what its caller must provide. Its parameters are numbers or structs of them (`Plain`), `Global<T>` and
-/// `GlobalMut<T>`. It may have type and `u32` const parameters; the attribute then lists what to compile, for
+/// what its caller must provide. Its parameters are numbers or structs of them (`Plain`), `Global<T>`,
+/// `GlobalMut<T>`, and arrays of these with a literal length, such as `[Global<T>; 4]`. It may have type and `u32` const parameters; the attribute then lists what to compile, for
 /// example `#[kernel(T: scalars, LANES: [2, 4])]`, where `reals` and `scalars` stand for the number types of that kind.
 /// What comes of it:
 ///
@@ -78,6 +78,52 @@ struct Parameter {
     docs: Vec<Attribute>,
     name: Ident,
     ty: Type,
+    /// Of an array: the name of each element as a parameter of the entry point, and their type.
+    elements: Option<(Vec<Ident>, Type)>,
+}
+
+impl Parameter {
+    fn new(docs: Vec<Attribute>, name: &Ident, ty: &Type) -> syn::Result<Self> {
+        let elements = match ty {
+            Type::Array(array) => {
+                let Expr::Lit(ExprLit { lit: Lit::Int(length), .. }) = &array.len else {
+                    return Err(Error::new_spanned(&array.len, "the length of a kernel's array is a literal"));
+                };
+                let names = (0..length.base10_parse()?).map(|place: usize| format_ident!("{name}_{place}"));
+                Some((names.collect(), (*array.elem).clone()))
+            }
+            _ => None,
+        };
+        Ok(Self { docs, name: name.clone(), ty: ty.clone(), elements })
+    }
+
+    /// As the entry point declares it. The GPU's convention has no arrays: each element is a parameter.
+    fn declared(&self) -> Tokens {
+        match &self.elements {
+            Some((names, ty)) => quote!(#(#names: #ty),*),
+            None => {
+                let (name, ty) = (&self.name, &self.ty);
+                quote!(#name: #ty)
+            }
+        }
+    }
+
+    /// As the entry point hands it to the kernel.
+    fn passed(&self) -> Tokens {
+        match &self.elements {
+            Some((names, _)) => quote!([#(#names),*]),
+            None => self.name.to_token_stream(),
+        }
+    }
+
+    /// How it is added to a list of arguments.
+    fn listed(&self) -> Tokens {
+        let name = &self.name;
+        match &self.elements {
+            Some(_) => quote!(for element in &self.#name { list.add(element); }),
+            None => quote!(list.add(&self.#name);),
+        }
+    }
 }
 
 fn expand(Instances(choices): Instances, mut function: ItemFn) -> syn::Result<Tokens> {
@@ -100,10 +146,7 @@ fn take_parameters(function: &mut ItemFn) -> syn::Result<Vec<Parameter>> {
     }
     let parameter = |input: &mut FnArg| match input {
         FnArg::Typed(typed) => match &*typed.pat {
-            Pat::Ident(name) => {
-                let docs = std::mem::take(&mut typed.attrs);
-                Ok(Parameter { docs, name: name.ident.clone(), ty: (*typed.ty).clone() })
-            }
+            Pat::Ident(name) => Parameter::new(std::mem::take(&mut typed.attrs), &name.ident, &typed.ty),
             other => Err(Error::new_spanned(other, "a kernel's parameter is a plain name")),
         },
         FnArg::Receiver(receiver) => Err(Error::new_spanned(receiver, "a kernel has no `self`")),
@@ -138,7 +181,7 @@ fn combinations(choices: &[Choice]) -> Vec<Vec<Tokens>> {
 /// The entry points for nvptx64, one for each combination of the listed values.
 fn entries(choices: &[Choice], function: &ItemFn, parameters: &[Parameter]) -> Tokens {
     let name = &function.sig.ident;
-    let (names, types): (Vec<_>, Vec<_>) = parameters.iter().map(|p| (&p.name, &p.ty)).unzip();
+    let (declared, passed): (Vec<_>, Vec<_>) = parameters.iter().map(|p| (p.declared(), p.passed())).unzip();
     let entries = combinations(choices).into_iter().map(|values| {
         let entry = values.iter().fold(name.to_string(), |entry, value| format!("{entry}_{value}"));
         let entry = Ident::new(&entry, Span::call_site());
@@ -159,9 +202,9 @@ fn entries(choices: &[Choice], function: &ItemFn, parameters: &[Parameter]) -> T
             const _: () = {
                 #(#aliases)*
                 #[unsafe(no_mangle)]
-                pub unsafe extern "ptx-kernel" fn #entry(#(#names: #types),*) {
+                pub unsafe extern "ptx-kernel" fn #entry(#(#declared),*) {
                     // SAFETY: the caller's promise is the kernel's own.
-                    unsafe { self::#name::<#(#values),*>(#(#names),*) }
+                    unsafe { self::#name::<#(#values),*>(#(#passed),*) }
                 }
             };
         }
@@ -177,8 +220,9 @@ fn argument_struct(choices: &[Choice], function: &ItemFn, parameters: &[Paramete
     let summary = format!("The arguments of the kernel [`{function_name}`].");
     let generics = &function.sig.generics;
     let (implementation, ty, where_clause) = generics.split_for_impl();
-    let fields = parameters.iter().map(|Parameter { docs, name, ty }| quote!(#(#docs)* pub #name: #ty));
+    let fields = parameters.iter().map(|Parameter { docs, name, ty, .. }| quote!(#(#docs)* pub #name: #ty));
     let names: Vec<_> = parameters.iter().map(|parameter| &parameter.name).collect();
+    let listed = parameters.iter().map(Parameter::listed);
     let parts = generics.params.iter().zip(choices).map(|(parameter, choice)| match parameter {
         GenericParam::Const(parameter) => {
             let (name, values) = (&parameter.ident, &choice.values);
@@ -227,7 +271,7 @@ fn argument_struct(choices: &[Choice], function: &ItemFn, parameters: &[Paramete
                 ::cuda_std::launch::compiled(Self::ENTRY, &[#(#instances),*], |kernel| #other);
 
             fn arguments<'a>(&'a self, list: &mut ::cuda_std::launch::Arguments<'a>) {
-                #(list.add(&self.#names);)*
+                #(#listed)*
             }
         }
     }

@@ -126,37 +126,13 @@ macro_rules! passes {
             slots: Slots<P>,
             /// The slots.
             scalars: Global<f64>,
-            /// A vector that is read.
-            read_0: Global<T>,
-            /// A vector that is read.
-            read_1: Global<T>,
-            /// A vector that is read.
-            read_2: Global<T>,
-            /// A vector that is read.
-            read_3: Global<T>,
-            /// A vector that is written.
-            written_0: GlobalMut<T>,
-            /// A vector that is written.
-            written_1: GlobalMut<T>,
-            /// A vector that is written.
-            written_2: GlobalMut<T>,
-            /// A vector that is written.
-            written_3: GlobalMut<T>,
-            /// A vector that is written.
-            written_4: GlobalMut<T>,
-            /// A vector that is written.
-            written_5: GlobalMut<T>,
-            /// A vector that is written.
-            written_6: GlobalMut<T>,
-            /// A vector that is written.
-            written_7: GlobalMut<T>,
+            /// The vectors that are read.
+            read: [Global<T>; 4],
+            /// The vectors that are written.
+            written: [GlobalMut<T>; 8],
             /// What each block leaves: those of the first sum first.
             partial_sums: GlobalMut<f64>,
         ) {
-            let read = [read_0, read_1, read_2, read_3];
-            let written = [
-                written_0, written_1, written_2, written_3, written_4, written_5, written_6, written_7,
-            ];
             run_pass(length, slots, scalars, read, written, partial_sums);
         }
     };

@@ -7,6 +7,7 @@
 //! numbers come to the host.
 
 pub(crate) mod blocks;
+pub(crate) mod from_blocks;
 pub(crate) mod places;
 pub(crate) mod primitives;
 pub(crate) mod radix;

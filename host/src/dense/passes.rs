@@ -75,30 +75,16 @@ fn launch<T: Real, P: Pass, M: Memory>(operands: PassOperands<'_, T, P, M>, devi
     if P::SUMS > 0 {
         partial_sums.begin(P::SUMS, grid.blocks as usize)?;
     }
-    let mut read_arrays = [Global::from_slice(&[]); MOST_READ];
-    read_arrays.iter_mut().zip(read).for_each(|(array, part)| *array = part.global());
-    let mut written_arrays = [GlobalMut::from_slice(&mut []); MOST_WRITTEN];
-    written_arrays.iter_mut().zip(written).for_each(|(array, part)| *array = part.global_mut());
-    let [read_0, read_1, read_2, read_3] = read_arrays;
-    let [written_0, written_1, written_2, written_3, written_4, written_5, written_6, written_7] = written_arrays;
-    let kernel = VectorPass {
+    let mut kernel = VectorPass {
         length,
         slots: Slots::<P> { places: coefficients, pass: PhantomData },
         scalars: scalars.global(),
-        read_0,
-        read_1,
-        read_2,
-        read_3,
-        written_0,
-        written_1,
-        written_2,
-        written_3,
-        written_4,
-        written_5,
-        written_6,
-        written_7,
+        read: [Global::from_slice(&[]); MOST_READ],
+        written: [GlobalMut::from_slice(&mut []); MOST_WRITTEN],
         partial_sums: partial_sums.values.global_mut(),
     };
+    kernel.read.iter_mut().zip(read).for_each(|(array, part)| *array = part.global());
+    kernel.written.iter_mut().zip(written).for_each(|(array, part)| *array = part.global_mut());
     Ok(Launch::new(grid, kernel))
 }
 

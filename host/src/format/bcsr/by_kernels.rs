@@ -1,13 +1,16 @@
 //! CSR to BCSR and back.
 
-use cuda_std::launch::Grid;
+use cuda_std::launch::{Call, Grid};
+use cuda_std::{Global, GlobalMut};
+use gpu_kernels::Offset;
 use gpu_kernels::convert::bcsr::{BcsrCounts, BcsrFromCsr, BcsrParts, CsrFromBcsr};
 
-use crate::convert::blocks::{Blocks, Items};
+use crate::convert::blocks::Blocks;
+use crate::convert::from_blocks::{self, BlockItems, CsrArrays, FromBlocks};
 use crate::convert::places::Filled;
 use crate::convert::primitives::{Scan, launch};
 use crate::convert::sort::sorted;
-use crate::convert::width::{each_width, same_width};
+use crate::convert::width::each_width;
 use crate::device::{ALWAYS_SHARED_BYTES, WARP_LANES};
 use crate::error::Error;
 use crate::executor::KernelExecutor;
@@ -86,56 +89,53 @@ pub fn into_csr<T: Scalar, K: KernelExecutor>(
     matrix: Bcsr<T, K::Memory>,
 ) -> Result<Csr<T, K::Memory>, Error> {
     let Bcsr { rows, columns, stored, block_size: size, block_offsets, first_columns, values } = matrix;
-    let [kernel_rows, height, width] = [rows, size.rows(), size.columns()].map(|number| number as u32);
     let block_rows = rows.div_ceil(size.rows());
     let mut parts = executor.unwritten(block_rows)?;
     let kernel =
         BcsrParts { block_rows: block_rows as u32, block_offsets: block_offsets.global(), parts: parts.global_mut() };
     // SAFETY: the matrix is valid, and there is an element for each block row.
     unsafe { launch(executor, executor.device().grid(block_rows as u64), kernel) }?;
-    let items = Items::new(executor, &parts, size)?;
-    drop(parts);
-    let grid = items.intervals.grid(executor.device());
-    let mut counts = executor.unwritten(items.count as usize)?;
-    let kernel = BcsrCounts {
-        rows: kernel_rows,
-        height,
-        width,
-        items: items.count,
-        interval: items.intervals.length,
-        item_offsets: items.offsets.global(),
+    let blocks = BcsrBlocks {
         block_offsets: block_offsets.global(),
+        first_columns: first_columns.global(),
         values: values.global(),
-        counts: counts.global_mut(),
     };
-    // SAFETY: the matrix is valid, and there is a count for each item.
-    unsafe { launch(executor, grid, kernel) }?;
-    let begins = Scan::new(executor, &counts)?.offsets(1)?;
-    drop(counts);
-    let mut column_indices = executor.unwritten(stored)?;
-    let mut entries = executor.unwritten(stored)?;
-    let row_offsets = same_width!(&begins, begins => {
-        // Zeros, because without rows no thread writes the only offset.
-        let mut row_offsets = executor.zeros(rows + 1)?;
-        let kernel = CsrFromBcsr {
-            rows: kernel_rows,
+    // SAFETY: the matrix is valid, the parts are those of its block rows, and its arrays live until the end.
+    unsafe { from_blocks::into_csr(executor, &blocks, [rows, columns, stored], size, parts) }
+}
+
+/// The arrays of a matrix in BCSR.
+struct BcsrBlocks<T> {
+    block_offsets: Global<u32>,
+    first_columns: Global<u32>,
+    values: Global<T>,
+}
+
+impl<T: Scalar> FromBlocks<T> for BcsrBlocks<T> {
+    fn counts(&self, items: BlockItems, counts: GlobalMut<u32>) -> Call {
+        let BlockItems { rows, height, width, count: items, interval, offsets: item_offsets } = items;
+        let &Self { block_offsets, values, .. } = self;
+        Call::new(BcsrCounts { rows, height, width, items, interval, item_offsets, block_offsets, values, counts })
+    }
+
+    fn entries<O: Offset>(&self, items: BlockItems, begins: Global<O>, csr: CsrArrays<T, O>) -> Call {
+        let BlockItems { rows, height, width, count: items, interval, offsets: item_offsets } = items;
+        let &Self { block_offsets, first_columns, values } = self;
+        let CsrArrays { row_offsets, column_indices, values: entries } = csr;
+        Call::new(CsrFromBcsr {
+            rows,
             height,
             width,
-            items: items.count,
-            interval: items.intervals.length,
-            item_offsets: items.offsets.global(),
-            block_offsets: block_offsets.global(),
-            first_columns: first_columns.global(),
-            values: values.global(),
-            begins: begins.global(),
-            row_offsets: row_offsets.global_mut(),
-            column_indices: column_indices.global_mut(),
-            entries: entries.global_mut(),
-        };
-        // SAFETY: the matrix is valid, the parts behind `items` were made from it, and `begins` are the sums of the
-        // counts of all items. They add up to `stored`, the length of the new arrays, and there are rows + 1 offsets.
-        unsafe { launch(executor, grid, kernel) }?;
-        row_offsets
-    });
-    Ok(Csr { rows, columns, stored, row_offsets, column_indices, values: entries })
+            items,
+            interval,
+            item_offsets,
+            block_offsets,
+            first_columns,
+            values,
+            begins,
+            row_offsets,
+            column_indices,
+            entries,
+        })
+    }
 }

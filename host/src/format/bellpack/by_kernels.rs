@@ -1,13 +1,17 @@
 //! CSR to BELLPACK and back.
 
+use cuda_std::launch::Call;
+use cuda_std::{Global, GlobalMut};
+use gpu_kernels::Offset;
 use gpu_kernels::convert::bellpack::{BellpackCounts, BellpackFromCsr, BellpackParts, BellpackWidths, CsrFromBellpack};
 
-use crate::convert::blocks::{Blocks, Items};
+use crate::convert::blocks::Blocks;
+use crate::convert::from_blocks::{self, BlockItems, CsrArrays, FromBlocks};
 use crate::convert::places::Filled;
 use crate::convert::primitives::{Array, Scan, launch, one_number};
 use crate::convert::radix::{Sorted, sorted_by};
 use crate::convert::sort::sorted;
-use crate::convert::width::{each_width, same_width};
+use crate::convert::width::each_width;
 use crate::error::Error;
 use crate::executor::KernelExecutor;
 use crate::format::{Bellpack, BlockSize, Csr, FillLimit, PartitionRows, TOTAL_WIDTH, bellpack_bytes_of};
@@ -129,60 +133,71 @@ pub fn into_csr<T: Scalar, K: KernelExecutor>(
         first_columns,
         values,
     } = matrix;
-    let [kernel_rows, height, width] = [rows, size.rows(), size.columns()].map(|number| number as u32);
     let partition_rows = partition_rows as u32;
     let BlockRows { positions, parts } = BlockRows::new(executor, partition_rows, &partition_offsets, &block_rows)?;
-    let items = Items::new(executor, &parts, size)?;
-    drop(parts);
-    let grid = items.intervals.grid(executor.device());
-    let mut counts = executor.unwritten(items.count as usize)?;
-    let kernel = BellpackCounts {
-        rows: kernel_rows,
-        height,
-        width,
-        items: items.count,
-        interval: items.intervals.length,
-        item_offsets: items.offsets.global(),
+    let blocks = BellpackBlocks {
         partition_rows,
         partition_offsets: partition_offsets.global(),
         positions: positions.global(),
         first_columns: first_columns.global(),
         values: values.global(),
-        counts: counts.global_mut(),
     };
-    // SAFETY: the matrix is valid, and there is a count for each item.
-    unsafe { launch(executor, grid, kernel) }?;
-    let begins = Scan::new(executor, &counts)?.offsets(1)?;
-    drop(counts);
-    let mut column_indices = executor.unwritten(stored)?;
-    let mut entries = executor.unwritten(stored)?;
-    let row_offsets = same_width!(&begins, begins => {
-        // Zeros, because without rows no thread writes the only offset.
-        let mut row_offsets = executor.zeros(rows + 1)?;
-        let kernel = CsrFromBellpack {
-            rows: kernel_rows,
+    // SAFETY: the matrix is valid, the positions and the parts are those of its block rows, and its arrays live until the
+    // end, as the positions do.
+    unsafe { from_blocks::into_csr(executor, &blocks, [rows, columns, stored], size, parts) }
+}
+
+/// The arrays of a matrix in BELLPACK, and where each block row is stored.
+struct BellpackBlocks<T> {
+    partition_rows: u32,
+    partition_offsets: Global<u32>,
+    positions: Global<u32>,
+    first_columns: Global<u32>,
+    values: Global<T>,
+}
+
+impl<T: Scalar> FromBlocks<T> for BellpackBlocks<T> {
+    fn counts(&self, items: BlockItems, counts: GlobalMut<u32>) -> Call {
+        let BlockItems { rows, height, width, count: items, interval, offsets: item_offsets } = items;
+        let &Self { partition_rows, partition_offsets, positions, first_columns, values } = self;
+        Call::new(BellpackCounts {
+            rows,
             height,
             width,
-            items: items.count,
-            interval: items.intervals.length,
-            item_offsets: items.offsets.global(),
+            items,
+            interval,
+            item_offsets,
             partition_rows,
-            partition_offsets: partition_offsets.global(),
-            positions: positions.global(),
-            first_columns: first_columns.global(),
-            values: values.global(),
-            begins: begins.global(),
-            row_offsets: row_offsets.global_mut(),
-            column_indices: column_indices.global_mut(),
-            entries: entries.global_mut(),
-        };
-        // SAFETY: the matrix is valid, `positions` and the parts behind `items` were made from it, and `begins` are the
-        // sums of the counts of all items. They add up to `stored`, the length of the new arrays, and there is one
-        // offset more than there are rows.
-        unsafe { launch(executor, grid, kernel) }?;
-        row_offsets
-    });
-    Ok(Csr { rows, columns, stored, row_offsets, column_indices, values: entries })
+            partition_offsets,
+            positions,
+            first_columns,
+            values,
+            counts,
+        })
+    }
+
+    fn entries<O: Offset>(&self, items: BlockItems, begins: Global<O>, csr: CsrArrays<T, O>) -> Call {
+        let BlockItems { rows, height, width, count: items, interval, offsets: item_offsets } = items;
+        let &Self { partition_rows, partition_offsets, positions, first_columns, values } = self;
+        let CsrArrays { row_offsets, column_indices, values: entries } = csr;
+        Call::new(CsrFromBellpack {
+            rows,
+            height,
+            width,
+            items,
+            interval,
+            item_offsets,
+            partition_rows,
+            partition_offsets,
+            positions,
+            first_columns,
+            values,
+            begins,
+            row_offsets,
+            column_indices,
+            entries,
+        })
+    }
 }
 
 /// What is to be known of each block row before it goes back to CSR.

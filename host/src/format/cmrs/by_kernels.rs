@@ -11,7 +11,7 @@ use crate::device::WARP_LANES;
 use crate::error::Error;
 use crate::executor::KernelExecutor;
 use crate::format::{Cmrs, Csr, Offsets, StripHeight, StripOrder, check_columns, check_height};
-use crate::memory::{Buffer, Element};
+use crate::memory::{Buffer, Element, Memory};
 use crate::real::Scalar;
 use crate::spmv::Intervals;
 
@@ -44,10 +44,15 @@ pub fn with_height<T: Scalar, K: KernelExecutor>(
     check_height(height)?;
     check_columns(matrix.columns(), MOST_COLUMNS)?;
     let matrix = match order {
-        StripOrder::ByColumn => by_column(executor, sorted(executor, matrix)?, height)?,
-        StripOrder::ByRow => by_row(executor, matrix, height)?,
+        StripOrder::ByColumn => sorted(executor, matrix)?,
+        StripOrder::ByRow => matrix,
     };
-    let Csr { rows, columns, stored, row_offsets, column_indices: words, values } = matrix;
+    let Csr { rows, columns, stored, row_offsets, column_indices, values } = matrix;
+    let strips = Strips { rows, height, row_offsets: &row_offsets };
+    let (words, values) = match order {
+        StripOrder::ByColumn => by_column(executor, strips, &column_indices, &values)?,
+        StripOrder::ByRow => (by_row(executor, strips, column_indices)?, values),
+    };
     let strip_offsets = match Offsets::width_for(stored as u128) {
         4 => Offsets::Narrow(begins_of_strips(executor, rows, height, &row_offsets)?),
         _ => Offsets::Wide(begins_of_strips(executor, rows, height, &row_offsets)?),
@@ -55,46 +60,59 @@ pub fn with_height<T: Scalar, K: KernelExecutor>(
     Ok(Cmrs { rows, columns, stored, height, strip_offsets, words, values })
 }
 
-/// The same matrix with words in place of its columns.
-fn by_row<T: Scalar, K: KernelExecutor>(
-    executor: &K,
-    mut matrix: Csr<T, K::Memory>,
+/// The rows of a valid matrix in CSR, and how many of them a strip has.
+#[derive(Clone, Copy)]
+struct Strips<'a, M: Memory> {
+    rows: usize,
     height: usize,
-) -> Result<Csr<T, K::Memory>, Error> {
-    let intervals = Intervals::new(matrix.stored as u64, executor.device());
-    each_width!(&matrix.row_offsets, offsets => {
+    row_offsets: &'a Offsets<M>,
+}
+
+/// The words of the entries, in the place of their columns.
+fn by_row<K: KernelExecutor>(
+    executor: &K,
+    strips: Strips<'_, K::Memory>,
+    columns: Array<K, u32>,
+) -> Result<Array<K, u32>, Error> {
+    let mut words = columns;
+    let intervals = Intervals::new(words.len() as u64, executor.device());
+    each_width!(strips.row_offsets, offsets => {
         let kernel = CmrsWords {
-            rows: matrix.rows as u32,
-            nnz: matrix.stored as u64,
+            rows: strips.rows as u32,
+            nnz: words.len() as u64,
             interval: intervals.length,
-            height: height as u32,
+            height: strips.height as u32,
             row_offsets: offsets.global(),
-            words: matrix.column_indices.global_mut(),
+            words: words.global_mut(),
         };
         // SAFETY: the matrix is valid, the columns and the height were checked, and there is a warp for each interval.
         unsafe { launch(executor, intervals.grid(executor.device()), kernel) }
     })?;
-    Ok(matrix)
+    Ok(words)
 }
 
-/// The same matrix, whose rows are sorted, with words in place of its columns and each strip ordered by column.
+/// Words and values.
+type Entries<K, T> = (Array<K, u32>, Array<K, T>);
+
+/// The entries with each strip ordered by column. The rows are sorted.
 fn by_column<T: Scalar, K: KernelExecutor>(
     executor: &K,
-    matrix: Csr<T, K::Memory>,
-    height: usize,
-) -> Result<Csr<T, K::Memory>, Error> {
-    let Csr { rows, columns, stored, row_offsets, column_indices, values } = matrix;
+    strips: Strips<'_, K::Memory>,
+    columns: &Array<K, u32>,
+    values: &Array<K, T>,
+) -> Result<Entries<K, T>, Error> {
+    let stored = columns.len();
     let mut words = executor.unwritten(stored)?;
     let mut new_values = executor.unwritten(stored)?;
     let intervals = Intervals::new(stored as u64, executor.device());
-    each_width!(&row_offsets, offsets => {
+    each_width!(strips.row_offsets, offsets => {
         let kernel = CmrsByColumn {
-            rows: rows as u32,
+            rows: strips.rows as u32,
             nnz: stored as u64,
             interval: intervals.length,
-            height: height as u32,
+            height: strips.height as u32,
             row_offsets: offsets.global(),
-            column_indices: column_indices.global(),
+            column_indices: columns.global(),
             values: values.global(),
             words: words.global_mut(),
             new_values: new_values.global_mut(),
@@ -103,7 +121,7 @@ fn by_column<T: Scalar, K: KernelExecutor>(
         // new arrays have `stored` elements, as the old ones do, and there is a warp for each interval.
         unsafe { launch(executor, intervals.grid(executor.device()), kernel) }
     })?;
-    Ok(Csr { rows, columns, stored, row_offsets, column_indices: words, values: new_values })
+    Ok((words, new_values))
 }
 
 /// Where each strip begins. The offsets must fit.
