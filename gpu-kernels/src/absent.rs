@@ -6,7 +6,12 @@
 use cuda_std::GpuScalar;
 
 /// A number that can mark the absence of an entry.
-pub trait Absent: GpuScalar {
+///
+/// # Safety
+/// [`is_absent`](Self::is_absent) depends on the number's bits alone, is true for [`ABSENT`](Self::ABSENT), and never true
+/// for what [`present`](Self::present) gives: conversions count entries once and write them later, and places outside
+/// the matrix hold the mark.
+pub unsafe trait Absent: GpuScalar {
     /// The mark.
     const ABSENT: Self;
 
@@ -17,7 +22,8 @@ pub trait Absent: GpuScalar {
     fn present(self) -> Self;
 }
 
-impl Absent for f32 {
+// SAFETY: the mark is one pattern of bits, and `present` gives another one for it.
+unsafe impl Absent for f32 {
     const ABSENT: Self = Self::from_bits(u32::MAX);
 
     #[inline(always)]
@@ -31,7 +37,8 @@ impl Absent for f32 {
     }
 }
 
-impl Absent for f64 {
+// SAFETY: the mark has an upper half that no other number is stored with, by `present`.
+unsafe impl Absent for f64 {
     const ABSENT: Self = Self::from_bits(u64::MAX);
 
     /// Looks at the upper half alone: a GPU compares 32 bits at a time.
@@ -47,7 +54,8 @@ impl Absent for f64 {
 }
 
 #[cfg(feature = "complex")]
-impl Absent for num_complex::Complex<f32> {
+// SAFETY: the mark has two marks as parts, and `present` leaves none in either.
+unsafe impl Absent for num_complex::Complex<f32> {
     const ABSENT: Self = Self { re: f32::ABSENT, im: f32::ABSENT };
 
     #[inline(always)]

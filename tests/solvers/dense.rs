@@ -1,10 +1,10 @@
 //! What every executor must get right with dense vectors.
 
 use warp_spmv::dense::{
-    Axpby, BicgstabDirection, BicgstabUpdate, CgUpdate, Columns, Combined, Dot, DotAndSquare, EigenResidual,
-    FIRST_SLOT, Fill, ITERATION, LanczosUpdate, MINUS_ONE, MinresUpdate, Multicolumn, Multiplied, ONE, PagerankUpdate,
-    Pass, PipelinedCgUpdate, PreconditionedBicgstabUpdate, PreconditionedPipelinedCgUpdate, STATUS, Scaled,
-    ScaledTwice, Space, Step, ZERO,
+    Axpby, BicgstabDirection, BicgstabUpdate, CgUpdate, Columns, ColumnsMut, Combined, Dot, DotAndSquare,
+    EigenResidual, FIRST_SLOT, Fill, ITERATION, LanczosUpdate, MINUS_ONE, MinresUpdate, Multicolumn, Multiplied, ONE,
+    PagerankUpdate, Pass, PipelinedCgUpdate, PreconditionedBicgstabUpdate, PreconditionedPipelinedCgUpdate, STATUS,
+    Scaled, ScaledTwice, Space, Step, ZERO,
 };
 use warp_spmv::executor::Executor;
 use warp_spmv::verify::Accumulator;
@@ -333,6 +333,15 @@ pub fn check_lengths<T: Real, E: Executor>(executor: &E) {
         (Multicolumn::zeros(executor, 3, 30).unwrap(), Multicolumn::<T, E::Memory>::zeros(executor, 3, 300).unwrap());
     let error = space.gram(x.all(), y.all()).unwrap_err().to_string();
     assert!(error.starts_with("number of partial sums of a pass is 9000, and the limit is "), "{error}");
+    // Without rows, there can be any number of columns.
+    let empty = zeros(0);
+    let many = || Columns::<T, E::Memory>::in_array(&empty, usize::MAX).unwrap();
+    let error = space.gram(many(), Columns::of(&empty)).unwrap_err().to_string();
+    assert!(error.starts_with("number of partial sums of a pass is 18446744073709551615, and the limit "), "{error}");
+    check(
+        space.combine(T::ONE, many(), FIRST_SLOT, T::ZERO, ColumnsMut::of(&mut zeros(0))),
+        "the array of scalars has length 5, expected 18446744073709551615",
+    );
     space.pass(Dot, [], [&zeros(3), &zeros(3)], []).unwrap();
     let nothing = space.program(&[]).unwrap();
     check(space.finish(FIRST_SLOT, &nothing), "the array of scalars has length 5, expected 6");

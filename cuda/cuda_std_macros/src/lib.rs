@@ -30,13 +30,29 @@ pub fn kernel(attribute: TokenStream, item: TokenStream) -> TokenStream {
     result.unwrap_or_else(|error| error.to_compile_error()).into()
 }
 
-/// The number types that kernels are compiled for, by kind. This is the one list of them.
-const NUMBERS: &[(&str, &[&str])] = &[("reals", &["f32", "f64"]), ("scalars", &["f32", "f64"])];
+/// The number types that kernels are compiled for, by kind: the name in entry points, which is the type's `ENTRY_NAME`, and
+/// the type's path. This is the one list of them.
+const NUMBERS: &[(&str, &[(&str, &str)])] =
+    &[("reals", &[("f32", "f32"), ("f64", "f64")]), ("scalars", &[("f32", "f32"), ("f64", "f64")])];
 
 /// What the attribute lists for one generic parameter.
 struct Choice {
     parameter: Ident,
-    values: Vec<Tokens>,
+    values: Vec<Value>,
+}
+
+/// A type or a number that a generic parameter can be.
+#[derive(Clone)]
+struct Value {
+    /// What it is called in the names of entry points.
+    name: String,
+    tokens: Tokens,
+}
+
+impl ToTokens for Value {
+    fn to_tokens(&self, tokens: &mut Tokens) {
+        self.tokens.to_tokens(tokens);
+    }
 }
 
 struct Instances(Vec<Choice>);
@@ -56,8 +72,11 @@ impl Parse for Choice {
             let kind: Ident = input.parse()?;
             let named = NUMBERS.iter().find(|(name, _)| kind == name);
             let (_, types) = named.ok_or_else(|| Error::new_spanned(&kind, "expected `reals`, `scalars` or a list"))?;
-            let types = types.iter().map(|name| Ident::new(name, Span::call_site()));
-            return Ok(Self { parameter, values: types.map(|name| quote!(#name)).collect() });
+            let value = |&(name, path): &(&str, &str)| {
+                let ty: Type = syn::parse_str(path)?;
+                Ok(Value { name: name.into(), tokens: ty.into_token_stream() })
+            };
+            return Ok(Self { parameter, values: types.iter().map(value).collect::<syn::Result<_>>()? });
         }
         let list;
         syn::bracketed!(list in input);
@@ -69,7 +88,8 @@ impl Parse for Choice {
             }
         };
         let values = Punctuated::<Tokens, Token![,]>::parse_terminated_with(&list, value)?;
-        Ok(Self { parameter, values: values.into_iter().collect() })
+        let values = values.into_iter().map(|tokens| Value { name: tokens.to_string(), tokens });
+        Ok(Self { parameter, values: values.collect() })
     }
 }
 
@@ -170,7 +190,7 @@ fn check_choices(choices: &[Choice], function: &ItemFn) -> syn::Result<()> {
 }
 
 /// Each combination of the listed values.
-fn combinations(choices: &[Choice]) -> Vec<Vec<Tokens>> {
+fn combinations(choices: &[Choice]) -> Vec<Vec<Value>> {
     choices.iter().fold(vec![Vec::new()], |combinations, choice| {
         let with_next =
             |begun: Vec<_>| choice.values.iter().map(move |value| [&begun[..], std::slice::from_ref(value)].concat());
@@ -183,7 +203,7 @@ fn entries(choices: &[Choice], function: &ItemFn, parameters: &[Parameter]) -> T
     let name = &function.sig.ident;
     let (declared, passed): (Vec<_>, Vec<_>) = parameters.iter().map(|p| (p.declared(), p.passed())).unzip();
     let entries = combinations(choices).into_iter().map(|values| {
-        let entry = values.iter().fold(name.to_string(), |entry, value| format!("{entry}_{value}"));
+        let entry = values.iter().fold(name.to_string(), |entry, value| format!("{entry}_{}", value.name));
         let entry = Ident::new(&entry, Span::call_site());
         // The aliases stand for the generic parameters in the types of the entry's parameters.
         let aliases = function.sig.generics.params.iter().zip(&values).map(|(parameter, value)| match parameter {
@@ -226,7 +246,7 @@ fn argument_struct(choices: &[Choice], function: &ItemFn, parameters: &[Paramete
     let parts = generics.params.iter().zip(choices).map(|(parameter, choice)| match parameter {
         GenericParam::Const(parameter) => {
             let (name, values) = (&parameter.ident, &choice.values);
-            let texts = values.iter().map(Tokens::to_string);
+            let texts = values.iter().map(|value| &value.name);
             quote! {
                 match #name { #(#values => #texts,)* _ => ::core::panic!("not among the kernel's instances") }
             }
@@ -236,7 +256,7 @@ fn argument_struct(choices: &[Choice], function: &ItemFn, parameters: &[Paramete
             quote! { <#name as ::cuda_std::EntryName>::ENTRY_NAME }
         }
     });
-    let call = |values: &[Tokens]| {
+    let call = |values: &[&dyn ToTokens]| {
         quote! {
             // SAFETY: by the caller's promise the pointer is to these arguments; the rest of it is the kernel's own.
             unsafe {
@@ -246,7 +266,7 @@ fn argument_struct(choices: &[Choice], function: &ItemFn, parameters: &[Paramete
         }
     };
     let instances = combinations(choices).into_iter().map(|values| {
-        let call = call(&values);
+        let call = call(&values.iter().map(|value| value as &dyn ToTokens).collect::<Vec<_>>());
         quote! {{
             unsafe fn instance(kernel: *const ::core::ffi::c_void) {
                 #call
@@ -254,8 +274,7 @@ fn argument_struct(choices: &[Choice], function: &ItemFn, parameters: &[Paramete
             (<#name<#(#values),*> as ::cuda_std::launch::Kernel>::ENTRY, instance as ::cuda_std::launch::Run)
         }}
     });
-    let parameters: Vec<_> = choices.iter().map(|choice| choice.parameter.to_token_stream()).collect();
-    let other = call(&parameters);
+    let other = call(&choices.iter().map(|choice| &choice.parameter as &dyn ToTokens).collect::<Vec<_>>());
     quote! {
         #[cfg(not(target_arch = "nvptx64"))]
         #[doc = #summary]

@@ -73,10 +73,22 @@ pub(super) struct CombineOperands<'a, T: Real, M: Memory> {
     pub(super) y: ColumnsMut<'a, T, M>,
 }
 
+impl<T: Real, M: Memory> GramOperands<'_, T, M> {
+    /// Checks the lengths, makes room for one sum of each product, and gives the number of products.
+    fn check(&mut self) -> Result<usize, Error> {
+        check_length("a column of Y", self.y.rows, self.x.rows)?;
+        // Columns without rows can be any number.
+        let products = self.x.columns.saturating_mul(self.y.columns);
+        self.partial_sums.begin(products, 1)?;
+        Ok(products)
+    }
+}
+
 impl<T: Real, M: Memory> CombineOperands<'_, T, M> {
     fn check(&self) -> Result<(), Error> {
         check_length("a column of Y", self.y.rows, self.x.rows)?;
-        let needed = self.coefficients as usize + self.x.columns * self.y.columns;
+        let coefficients = self.x.columns.saturating_mul(self.y.columns);
+        let needed = coefficients.saturating_add(self.coefficients as usize);
         if self.scalars.len() < needed.max(STATUS as usize + 1) {
             return check_length("the array of scalars", self.scalars.len(), needed);
         }
@@ -85,16 +97,21 @@ impl<T: Real, M: Memory> CombineOperands<'_, T, M> {
 }
 
 /// The launch of XᵀY; none if there are no products.
-fn gram_launch<T: Real, M: Memory>(operands: GramOperands<'_, T, M>, device: &Device) -> Result<Option<Launch>, Error> {
+fn gram_launch<T: Real, M: Memory>(
+    mut operands: GramOperands<'_, T, M>,
+    device: &Device,
+) -> Result<Option<Launch>, Error> {
+    let products = operands.check()?;
     let GramOperands { x, y, scalars, partial_sums } = operands;
-    check_length("a column of Y", y.rows, x.rows)?;
-    let products = x.columns * y.columns;
     let grid = device.grid(x.rows as u64);
     if products == 0 || grid.blocks == 0 {
         partial_sums.begin(products, 0)?;
         return Ok(None);
     }
-    let tiles = (x.columns.div_ceil(TILE as usize) * y.columns.div_ceil(TILE as usize)) as u32;
+    let tiles = x.columns.div_ceil(TILE as usize) * y.columns.div_ceil(TILE as usize);
+    let too_many =
+        |_| Error::TooLarge { what: "number of tiles of XᵀY", value: tiles as u128, limit: i32::MAX as u128 };
+    let tiles = i32::try_from(tiles).map_err(too_many)? as u32;
     // About as many blocks as the device holds, shared among the tiles.
     let parts = (device.grid(u64::MAX).blocks / tiles).clamp(1, grid.blocks);
     partial_sums.begin(products, parts as usize)?;
@@ -130,13 +147,13 @@ fn combine_launch<T: Real, M: Memory>(operands: CombineOperands<'_, T, M>, devic
 }
 
 /// XᵀY on the host. The sums do not depend on the number of threads.
-fn gram_on_host<T: Real, S: Summation>(operands: GramOperands<'_, T, HostMemory>) -> Result<(), Error> {
+fn gram_on_host<T: Real, S: Summation>(mut operands: GramOperands<'_, T, HostMemory>) -> Result<(), Error> {
+    let products = operands.check()?;
     let GramOperands { x, y, scalars, partial_sums } = operands;
-    check_length("a column of Y", y.rows, x.rows)?;
     if scalars[STATUS as usize] != 0.0 {
         return Ok(());
     }
-    let (rows, x_columns, products) = (x.rows, x.columns, x.columns * y.columns);
+    let (rows, x_columns) = (x.rows, x.columns);
     let (x, y) = (x.part.slice(), y.part.slice());
     let products_of_chunk = |chunk: usize| -> Vec<f64> {
         let first = chunk * S::CHUNK;

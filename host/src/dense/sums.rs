@@ -27,7 +27,8 @@ impl<M: Memory> PartialSums<M> {
     /// # Errors
     /// When there is no room for them.
     pub(super) fn begin(&mut self, sums: usize, blocks: usize) -> Result<(), Error> {
-        let (value, limit) = (sums as u128 * blocks as u128, self.values.len() as u128);
+        // Sums of no blocks are written to scalars all the same.
+        let (value, limit) = (sums as u128 * blocks.max(1) as u128, self.values.len() as u128);
         if value > limit {
             return Err(Error::TooLarge { what: "number of partial sums of a pass", value, limit });
         }
@@ -84,7 +85,7 @@ impl<M: Memory> SumOperands<'_, M> {
     }
 
     fn check(&self) -> Result<(), Error> {
-        let needed = self.slots.max(self.target as usize + self.sums());
+        let needed = self.slots.max(self.sums().saturating_add(self.target as usize));
         if self.scalars.len() < needed {
             return check_length("the array of scalars", self.scalars.len(), needed);
         }

@@ -61,7 +61,8 @@ pub trait Operation {
 /// # Safety
 /// Operations trust the arrays of a matrix, which are checked when it is made. So what moves and copies arrays must give
 /// back what they held, of the same length, [`run`](Self::run) must run the operation it is asked for, and nothing else may
-/// change the arrays.
+/// change the arrays. Of its [`Memory`], [`Buffer::len`](crate::memory::Buffer::len) is always the same for an array, and
+/// [`global`](crate::memory::Buffer::global) is that many elements of that array.
 pub unsafe trait Executor: Clone + Send + Sync + 'static {
     /// Where its arrays live.
     type Memory: Memory;
@@ -162,7 +163,8 @@ pub unsafe trait KernelExecutor: Executor {
     ///
     /// # Safety
     /// What the kernel's `# Safety` section demands, of arrays that live until the kernel is done: this executor's own do,
-    /// because freeing one comes after what was launched before.
+    /// because freeing one comes after what was launched before. On a GPU the executor has an entry point of the kernel's
+    /// name, and it was compiled from this kernel.
     unsafe fn launch(&self, launch: &Launch) -> Result<(), Error>;
 
     /// Whether what this thread launches is kept for later instead of being run.

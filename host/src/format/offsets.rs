@@ -138,6 +138,11 @@ impl Offsets {
     #[doc(hidden)]
     pub fn check(&self, format: &'static str, thing: &str, count: usize, stored: usize) -> Result<(), Error> {
         match self {
+            // Kernels count beyond the last one.
+            Self::Narrow(_) if stored > LARGEST_NARROW as usize => {
+                let what = "number of stored entries with offsets of 32 bits";
+                Err(Error::TooLarge { what, value: stored as u128, limit: LARGEST_NARROW.into() })
+            }
             Self::Narrow(offsets) => check_offsets(format, thing, offsets, count, stored),
             Self::Wide(offsets) => check_offsets(format, thing, offsets, count, stored),
         }
@@ -188,5 +193,19 @@ impl From<Vec<u64>> for Offsets {
         } else {
             Self::Wide(offsets)
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn narrow_offsets_leave_kernels_room_to_count_on() {
+        let check = |last: u32| Offsets::Narrow(vec![0, last]).check("CSR", "row", 1, last as usize);
+        assert!(check(LARGEST_NARROW).is_ok());
+        let error = check(LARGEST_NARROW + 1).unwrap_err().to_string();
+        assert!(error.contains("4294901760, and the limit is 4294901759"), "{error}");
+        assert!(Offsets::from(vec![0, LARGEST_NARROW + 1]).check("CSR", "row", 1, LARGEST_NARROW as usize + 1).is_ok());
     }
 }

@@ -56,10 +56,10 @@ fn visit<T, V: RowsVisitor<T>>(visitor: &V, first_row: usize, y: &mut [T]) {
 /// entry has all bits of the mark.
 #[inline(always)]
 pub(crate) fn is_padding<T: Scalar>(value: T) -> bool {
-    if size_of::<T>() == 8 {
-        bytemuck::cast::<T, u64>(value) == u64::MAX
-    } else {
-        bytemuck::cast::<T, u32>(value) == u32::MAX
+    match size_of::<T>() {
+        8 => bytemuck::cast::<T, u64>(value) == u64::MAX,
+        4 => bytemuck::cast::<T, u32>(value) == u32::MAX,
+        _ => bytemuck::bytes_of(&value).iter().all(|&byte| byte == u8::MAX),
     }
 }
 

@@ -66,6 +66,7 @@ impl<T: Element> Drop for CudaBuffer<T> {
         if self.length == 0 {
             return;
         }
+        let _freeing = self.owner.freeing.lock();
         self.owner.meter.remove(self.bytes());
         // Memory is freed in the context that is current, and this thread's may be none or another. Where it cannot be
         // had, it is gone with its memory.

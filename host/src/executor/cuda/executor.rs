@@ -125,8 +125,8 @@ unsafe impl KernelExecutor for Cuda {
         if grid.blocks == 0 {
             return Ok(());
         }
-        // SAFETY: the arguments are the kernel's own, by `Kernel` and `Argument`, and their arrays were checked; the rest is
-        // the caller's promise.
+        // SAFETY: the arguments are the kernel's own, by `Kernel` and `Argument`, and their arrays were checked; that the
+        // entry point is the kernel's, and the rest, is the caller's promise.
         unsafe { self.queue(*grid, entry, &mut arguments) }
     }
 

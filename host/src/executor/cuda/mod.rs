@@ -156,9 +156,15 @@ impl Cuda {
     }
 
     /// The stream that this thread's launches are queued on: while it records, what is not recorded is an error.
-    fn launch_stream(&self) -> &Stream {
-        let recorder = &self.owner.recorder;
-        if recorder.is_recording() { recorder.stream() } else { self.stream() }
+    fn launch_stream(&self, what: &dyn Fn() -> String) -> Result<&Stream, Error> {
+        match self.owner.recorder.keeps(&self.kernels) {
+            None => Ok(self.stream()),
+            Some(true) => Ok(self.owner.recorder.stream()),
+            Some(false) => {
+                let reason = "a recording has the kernels of one handle, and this one has others".into();
+                Err(Error::Cuda { what: what(), reason })
+            }
+        }
     }
 
     /// The stream that everything is queued on.
@@ -196,6 +202,7 @@ impl Cuda {
     /// [`launch`](KernelExecutor::launch).
     unsafe fn queue(&self, grid: Grid, entry: &'static Entry, arguments: &mut Arguments<'_>) -> Result<(), Error> {
         self.enter()?;
+        let stream = self.launch_stream(&|| entry.to_string())?.as_inner();
         let function = self.kernels.lock().function(entry, grid)?;
         // SAFETY: the kernel's module is loaded as long as this executor exists; the rest is the caller's promise.
         let result = unsafe {
@@ -208,7 +215,7 @@ impl Cuda {
                 1,
                 1,
                 grid.shared_bytes,
-                self.launch_stream().as_inner(),
+                stream,
                 arguments.addresses().as_mut_ptr(),
                 std::ptr::null_mut(),
             )
@@ -310,7 +317,7 @@ impl Cuda {
         }
         self.enter()?;
         // SAFETY: both arrays are in this executor's memory.
-        unsafe { copy_on(self.launch_stream(), from, to) }
+        unsafe { copy_on(self.launch_stream(&|| COPYING.into())?, from, to) }
     }
 
     /// A copy, in this executor's memory, of an array of another executor of the same GPU. It is queued behind what the

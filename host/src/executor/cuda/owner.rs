@@ -1,6 +1,7 @@
 //! What all handles of an executor share with its arrays and recordings.
 
 use std::num::NonZeroU64;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use cust::context::{Context, CurrentContext};
@@ -13,6 +14,9 @@ use crate::error::Error;
 
 /// The memory of an executor, its stream and its context.
 pub(super) struct Owner {
+    /// Held while an array is freed, and while a recording is checked and launched: a launch comes before the freeing of
+    /// the arrays that it uses, or does not happen.
+    pub freeing: Mutex<()>,
     /// Tells the arrays of this executor from those of others: no other owner in this process ever has it.
     pub id: NonZeroU64,
     pub meter: Meter,
@@ -29,7 +33,7 @@ impl Owner {
     pub fn new(pool: Pool, recorder: Recorder, context: Context) -> Self {
         // Saturating is out of reach: making one takes microseconds.
         let id = NonZeroU64::MIN.saturating_add(OWNERS.fetch_add(1, Ordering::Relaxed));
-        Self { id, meter: Meter::default(), recorder, pool, context }
+        Self { freeing: Mutex::default(), id, meter: Meter::default(), recorder, pool, context }
     }
 
     /// Makes this GPU the calling thread's current one: another executor may have changed it.

@@ -2,17 +2,20 @@
 
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::ThreadId;
 
 use cust::error::CudaResult;
 use cust::stream::{Stream, StreamFlags};
 use cust::sys::{CUgraph, CUresult, CUstreamCaptureMode, cuGraphDestroy, cuStreamBeginCapture_v2, cuStreamEndCapture};
 
+use super::kernels::Loaded;
+
 /// The stream of an executor that launches are recorded on: by one thread at a time. Other threads go on launching.
 pub(super) struct Recorder {
     stream: Stream,
-    thread: Mutex<Option<ThreadId>>,
+    /// The thread that records, and the kernels that its recording will keep.
+    recording: Mutex<Option<(ThreadId, Arc<Loaded>)>>,
     /// Whether any thread records.
     busy: AtomicBool,
 }
@@ -21,7 +24,7 @@ impl Recorder {
     pub(super) fn new() -> CudaResult<Self> {
         Ok(Self {
             stream: Stream::new(StreamFlags::NON_BLOCKING, None)?,
-            thread: Mutex::default(),
+            recording: Mutex::default(),
             busy: AtomicBool::new(false),
         })
     }
@@ -32,23 +35,46 @@ impl Recorder {
 
     /// Whether this thread records.
     pub(super) fn is_recording(&self) -> bool {
-        // Each launch asks. A thread that records has set `busy` itself.
-        self.busy.load(Ordering::Relaxed)
-            && *self.thread.lock().unwrap_or_else(PoisonError::into_inner) == Some(std::thread::current().id())
+        self.of_this_thread(|_| ()).is_some()
     }
 
-    /// Begins to record what this thread launches, unless a thread records already or the driver does not want to.
-    pub(super) fn begin(&self) -> Option<Capture<'_>> {
-        let mut thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
-        if thread.is_some() {
+    /// If this thread records: whether the recording will keep these kernels.
+    pub(super) fn keeps(&self, kernels: &Arc<Loaded>) -> Option<bool> {
+        self.of_this_thread(|kept| Arc::ptr_eq(kept, kernels))
+    }
+
+    /// What `look` sees of the kernels of this thread's recording.
+    fn of_this_thread<R>(&self, look: impl FnOnce(&Arc<Loaded>) -> R) -> Option<R> {
+        // Each launch asks. A thread that records has set `busy` itself.
+        if !self.busy.load(Ordering::Relaxed) {
+            return None;
+        }
+        let recording = self.lock();
+        let (thread, kernels) = recording.as_ref()?;
+        (*thread == std::thread::current().id()).then(|| look(kernels))
+    }
+
+    // A thread that panicked with the lock left it whole.
+    fn lock(&self) -> MutexGuard<'_, Option<(ThreadId, Arc<Loaded>)>> {
+        self.recording.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Begins to record what this thread launches of these kernels, unless a thread records already or the driver does not
+    /// want to.
+    pub(super) fn begin(&self, kernels: &Arc<Loaded>) -> Option<Capture<'_>> {
+        let mut recording = self.lock();
+        if recording.is_some() {
             return None;
         }
         let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
         // SAFETY: the stream is there, and nothing else uses it.
         let begun = unsafe { cuStreamBeginCapture_v2(self.stream.as_inner(), mode) };
-        *thread = (begun == CUresult::CUDA_SUCCESS).then(|| std::thread::current().id());
-        self.busy.store(thread.is_some(), Ordering::Relaxed);
-        thread.map(|_| Capture { recorder: self, ended: false })
+        if begun != CUresult::CUDA_SUCCESS {
+            return None;
+        }
+        *recording = Some((std::thread::current().id(), kernels.clone()));
+        self.busy.store(true, Ordering::Relaxed);
+        Some(Capture { recorder: self, ended: false })
     }
 }
 
@@ -74,9 +100,9 @@ impl Drop for Capture<'_> {
     fn drop(&mut self) {
         let graph = self.end();
         destroy(graph);
-        let mut thread = self.recorder.thread.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut recording = self.recorder.lock();
         self.recorder.busy.store(false, Ordering::Relaxed);
-        *thread = None;
+        *recording = None;
     }
 }
 

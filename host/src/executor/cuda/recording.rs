@@ -53,7 +53,7 @@ impl Graph {
         let owner = &kernels.owner;
         owner.enter().ok()?;
         let freed = owner.meter.freed();
-        let mut capture = owner.recorder.begin()?;
+        let mut capture = owner.recorder.begin(kernels)?;
         let done = work();
         let graph = capture.end();
         drop(capture);
@@ -64,23 +64,22 @@ impl Graph {
             result == CUresult::CUDA_SUCCESS
         };
         destroy(graph);
-        let graph = instantiated.then(|| Self { executable, kernels: kernels.clone(), freed })?;
-        graph.is_valid(kernels).then_some(graph)
+        instantiated.then(|| Self { executable, kernels: kernels.clone(), freed })
     }
 
-    /// Whether everything that the graph uses is still there.
-    fn is_valid(&self, kernels: &Arc<Loaded>) -> bool {
-        Arc::ptr_eq(&self.kernels, kernels) && self.freed == kernels.owner.meter.freed()
-    }
-
-    fn launch(&self) -> Result<(), Error> {
-        let owner = &self.kernels.owner;
+    /// Launches the graph if everything that it uses is still there, and says whether that is so.
+    fn launch(&self, kernels: &Arc<Loaded>) -> Result<bool, Error> {
+        let owner = &kernels.owner;
         owner.enter()?;
-        // SAFETY: the modules of the graph's kernels are kept by `kernels`, and its arrays exist, because none was freed
-        // since: see `is_valid`. A recorded launch kept its kernel's promises, and launches on one stream come one after the
-        // other.
+        let _freeing = owner.freeing.lock();
+        if !Arc::ptr_eq(&self.kernels, kernels) || self.freed != owner.meter.freed() {
+            return Ok(false);
+        }
+        // SAFETY: the graph's kernels are all of `kernels`, which keeps their modules. Its arrays exist: none was freed since
+        // it was recorded, and one that is freed from now on is freed after it, on the same stream. A recorded launch kept
+        // its kernel's promises.
         let result = unsafe { cuGraphLaunch(self.executable, owner.stream().as_inner()) };
-        driver(result, "launching a recording")
+        driver(result, "launching a recording").map(|()| true)
     }
 }
 
@@ -92,19 +91,17 @@ impl CudaRecording {
         work: &mut dyn FnMut() -> Result<(), Error>,
     ) -> Result<(), Error> {
         match self {
-            Self::Recorded(graph) if graph.is_valid(kernels) && !kernels.owner.recorder.is_recording() => {
-                graph.launch()
-            }
+            Self::Recorded(graph) if !kernels.owner.recorder.is_recording() && graph.launch(kernels)? => Ok(()),
             Self::Empty => {
                 *self = Self::Known;
                 work()
             }
             Self::Known | Self::Recorded(_) => match Graph::record(kernels, work) {
-                Some(graph) => {
+                Some(graph) if graph.launch(kernels)? => {
                     *self = Self::Recorded(graph);
-                    self.play(kernels, work)
+                    Ok(())
                 }
-                None => {
+                _ => {
                     *self = Self::Refused;
                     work()
                 }

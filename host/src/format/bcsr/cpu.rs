@@ -1,6 +1,7 @@
 //! BCSR on the CPU: four blocks side by side, where their words are single values, as those of 3 × 3 blocks are.
 
 use crate::format::{Bcsr, BlockVisitor};
+use crate::memory::ElementType;
 use crate::real::Scalar;
 use crate::spmv::block::{GROUP, add_group, values_per_word};
 use crate::spmv::lanes::{LANES, Lanes, each_lane};
@@ -38,19 +39,21 @@ struct Rows<'a, T: Scalar, const R: usize, const C: usize> {
 
 impl<T: Scalar, const R: usize, const C: usize> RowsVisitor<T> for Rows<'_, T, R, C> {
     // The loops of other blocks are 10 to 20 % slower with it.
-    const USES_AVX2: bool = values_per_word::<T, R, C>() == 1;
+    const USES_AVX2: bool =
+        values_per_word::<T, R, C>() == 1 && matches!(T::TYPE, ElementType::Float32 | ElementType::Float64);
 
     #[inline(always)]
     fn visit<const AVX2: bool>(&self, first_row: usize, y: &mut [T]) {
         #[cfg(target_arch = "x86_64")]
         if AVX2 {
             use std::arch::x86_64::{__m128, __m256d};
-            // A constant, so that only the one that is called is compiled.
-            return if const { size_of::<T>() == 8 } {
-                self.multiply::<__m256d>(first_row, y)
-            } else {
-                self.multiply::<__m128>(first_row, y)
-            };
+            // Constants, so that only the one that is called is compiled.
+            if const { matches!(T::TYPE, ElementType::Float64) } {
+                return self.multiply::<__m256d>(first_row, y);
+            }
+            if const { matches!(T::TYPE, ElementType::Float32) } {
+                return self.multiply::<__m128>(first_row, y);
+            }
         }
         self.multiply::<[T; LANES]>(first_row, y);
     }

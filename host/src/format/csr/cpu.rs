@@ -306,12 +306,11 @@ fn sum_of<T: Scalar>([a, b, c, d]: [T; 4]) -> T {
 #[inline(always)]
 fn keep<T: Scalar>(products: [T; 4], count: usize) -> [T; 4] {
     let kept = &KEPT[4 - count.min(4)..];
-    each_lane(|lane| {
-        if size_of::<T>() == 8 {
-            bytemuck::cast(bytemuck::cast::<T, u64>(products[lane]) & kept[lane])
-        } else {
-            bytemuck::cast(bytemuck::cast::<T, u32>(products[lane]) & kept[lane] as u32)
-        }
+    each_lane(|lane| match size_of::<T>() {
+        8 => bytemuck::cast(bytemuck::cast::<T, u64>(products[lane]) & kept[lane]),
+        4 => bytemuck::cast(bytemuck::cast::<T, u32>(products[lane]) & kept[lane] as u32),
+        _ if lane < count => products[lane],
+        _ => T::ZERO,
     })
 }
 
