@@ -1,7 +1,6 @@
-//! Sparse matrix-vector multiplication (SpMV): formats, conversions, executors and files.
+//! Sparse matrix-vector multiplication (SpMV): formats, conversions, executors and the choice of a format.
 //!
-//! A [`Csr`] matrix, read from a file or made by hand, and an [executor] make a [`Plan`], which
-//! multiplies:
+//! A [`Csr`] matrix and an [executor] make a [`Plan`], which multiplies:
 //!
 //! ```
 //! use host::executor::{Cpu, Executor};

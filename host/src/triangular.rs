@@ -3,6 +3,7 @@
 use std::marker::PhantomData;
 
 use cuda_std::launch::{Call, Grid, Launch};
+use cuda_std::warp::WARP_LANES;
 use cuda_std::{Global, GlobalMut};
 use gpu_kernels::Offset;
 use gpu_kernels::triangular::TriangularLevels;
@@ -254,8 +255,8 @@ fn grid(batch: Batch, device: &Device) -> Grid {
     if batch.end_level - batch.first_level == 1 {
         return device.grid(batch.lanes);
     }
-    let most = device.threads_per_multiprocessor.clamp(32, MOST_THREADS) / 32 * 32;
-    let threads_per_block = batch.lanes.next_multiple_of(32).min(most.into()) as u32;
+    let most = device.threads_per_multiprocessor.clamp(WARP_LANES, MOST_THREADS) / WARP_LANES * WARP_LANES;
+    let threads_per_block = batch.lanes.next_multiple_of(WARP_LANES.into()).min(most.into()) as u32;
     Grid { blocks: 1, threads_per_block, shared_bytes: 0 }
 }
 

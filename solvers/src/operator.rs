@@ -162,19 +162,19 @@ where
 }
 
 /// γ A.
-pub struct Scaled<T, O> {
+pub struct Multiple<T, O> {
     factor: T,
     operator: O,
 }
 
-impl<T, O> Scaled<T, O> {
+impl<T, O> Multiple<T, O> {
     /// The operator, times the factor.
     pub fn new(factor: T, operator: O) -> Self {
         Self { factor, operator }
     }
 }
 
-impl<T: Real, E: Executor, O: Operator<T, E>> Operator<T, E> for Scaled<T, O> {
+impl<T: Real, E: Executor, O: Operator<T, E>> Operator<T, E> for Multiple<T, O> {
     fn rows(&self) -> usize {
         self.operator.rows()
     }

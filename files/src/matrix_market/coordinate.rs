@@ -9,7 +9,7 @@ use crate::ReadProgress;
 use crate::header::{Header, Symmetry};
 use crate::number::Number;
 use host::error::Error;
-use host::format::{Csr, Part, RowCounts, SortedAssembly};
+use host::format::{Csr, RowCounts, SortedAssembly, TripletSlices};
 use host::parallel;
 
 /// The entries of a sparse matrix, as row, column and value, in the order of a file.
@@ -81,7 +81,7 @@ pub(super) fn read<T: Number>(document: &Document<'_>, progress: ReadProgress<'_
 }
 
 /// The entries of some chunks.
-fn parts<'a, T: Number>(chunks: &[&'a Triplets<T>]) -> Vec<Part<'a, T>> {
+fn parts<'a, T: Number>(chunks: &[&'a Triplets<T>]) -> Vec<TripletSlices<'a, T>> {
     chunks.iter().map(|chunk| (&*chunk.rows, &*chunk.columns, &*chunk.values)).collect()
 }
 

@@ -1,6 +1,7 @@
 //! Partial sums, their sums, and the program that goes on from there.
 
 use cuda_std::launch::{Grid, Launch};
+use cuda_std::warp::WARP_LANES;
 use gpu_kernels::dense::program::{STATUS, WORDS, run};
 use gpu_kernels::dense::sums::FinishSums;
 
@@ -98,8 +99,8 @@ fn launch<M: Memory>(operands: SumOperands<'_, M>, device: &Device) -> Result<La
     operands.check()?;
     let sums = operands.sums() as u32;
     // Nothing to add up is work for one warp.
-    let most = if sums == 0 { 32 } else { device.threads_per_multiprocessor.clamp(32, 1024) };
-    let warps = 1 << (most / 32).ilog2();
+    let most = if sums == 0 { WARP_LANES } else { device.threads_per_multiprocessor.clamp(WARP_LANES, 1024) };
+    let warps = 1 << (most / WARP_LANES).ilog2();
     let warps_per_sum = 1 << (warps / sums.clamp(1, warps)).ilog2();
     let SumOperands { partial_sums, target, program, scalars, .. } = operands;
     let empty = cuda_std::Global::from_slice(&[]);
@@ -113,7 +114,7 @@ fn launch<M: Memory>(operands: SumOperands<'_, M>, device: &Device) -> Result<La
         program: program.global(),
         scalars: scalars.global_mut(),
     };
-    let grid = Grid { blocks: 1, threads_per_block: warps * 32, shared_bytes: warps * 8 };
+    let grid = Grid { blocks: 1, threads_per_block: warps * WARP_LANES, shared_bytes: warps * 8 };
     Ok(Launch::new(grid, kernel))
 }
 

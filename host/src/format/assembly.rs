@@ -12,9 +12,11 @@ use crate::real::Scalar;
 const MOST_PASSES: usize = 8;
 
 /// Entries in one place: their rows, their columns, their values.
-pub type Part<'a, T> = (&'a [u32], &'a [u32], &'a [T]);
+#[doc(hidden)]
+pub type TripletSlices<'a, T> = (&'a [u32], &'a [u32], &'a [T]);
 
 /// Counts the entries of each row.
+#[doc(hidden)]
 pub struct RowCounts {
     rows: usize,
     columns: usize,
@@ -23,6 +25,7 @@ pub struct RowCounts {
 }
 
 /// A matrix whose entries come row after row.
+#[doc(hidden)]
 pub struct SortedAssembly<T> {
     counts: RowCounts,
     last_row: u32,
@@ -87,7 +90,7 @@ impl<T: Scalar> Assembly<T> {
     ///
     /// # Errors
     /// When a row has more entries than were counted, or none was counted so far down.
-    pub fn place(&mut self, parts: &[Part<'_, T>]) -> Result<(), Error> {
+    pub fn place(&mut self, parts: &[TripletSlices<'_, T>]) -> Result<(), Error> {
         let Self { next, column_indices, values, .. } = self;
         match next {
             Offsets::Narrow(next) => place(&mut next[1..], column_indices, values, parts),
@@ -121,7 +124,7 @@ impl<T: Scalar> SortedAssembly<T> {
     ///
     /// # Panics
     /// When a row is not below the number of rows, or there is no room.
-    pub fn append(&mut self, parts: &[Part<'_, T>]) -> bool {
+    pub fn append(&mut self, parts: &[TripletSlices<'_, T>]) -> bool {
         let rows: Vec<_> = parts.iter().map(|part| part.0).filter(|rows| !rows.is_empty()).collect();
         for rows in &rows {
             if rows[0] < self.last_row {
@@ -274,7 +277,7 @@ fn place<O: Offset, T: Scalar>(
     next: &mut [O],
     column_indices: &mut [u32],
     values: &mut [T],
-    parts: &[Part<'_, T>],
+    parts: &[TripletSlices<'_, T>],
 ) -> Result<(), Error> {
     let rows: Vec<_> = parts.iter().map(|part| part.0).collect();
     let Some((ranges, first, last)) = row_ranges(&rows) else { return Ok(()) };
@@ -326,7 +329,7 @@ fn shares<'a, O: Offset, T: Scalar>(
 
 impl<O: Offset, T: Scalar> Share<'_, O, T> {
     /// Puts the entries of these rows in their places; nothing when there is none left.
-    fn fill(&mut self, (rows, columns, values): &Part<'_, T>) -> Option<()> {
+    fn fill(&mut self, (rows, columns, values): &TripletSlices<'_, T>) -> Option<()> {
         for ((&row, &column), &value) in rows.iter().zip(*columns).zip(*values) {
             if let Some(next) = self.next.get_mut((row as usize).wrapping_sub(self.first_row)) {
                 let place = next.to_usize().wrapping_sub(self.first_place);

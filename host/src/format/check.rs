@@ -50,6 +50,7 @@ pub(super) fn check_offsets<O: Copy + Into<u64> + Sync>(
 }
 
 /// Checks that the row or column ("row", "column") of each entry is below the number of these.
+#[doc(hidden)]
 pub fn check_indices(format: &'static str, axis: &str, limit: usize, indices: &[u32]) -> Result<(), Error> {
     let beyond = |entries: Range<usize>| {
         let first = indices[entries.clone()].iter().position(|&index| index as usize >= limit)?;

@@ -31,8 +31,7 @@ mod transpose;
 #[cfg(feature = "test-format")]
 pub(crate) mod twin;
 
-#[doc(hidden)]
-pub use assembly::{Part, RowCounts, SortedAssembly};
+pub use assembly::{RowCounts, SortedAssembly, TripletSlices};
 pub use bcsr::Bcsr;
 pub(crate) use bcsr::bcsr_bytes_of;
 pub use bellpack::{Bellpack, PartitionRows};
@@ -40,7 +39,6 @@ pub(crate) use bellpack::{TOTAL_WIDTH, bellpack_bytes_of};
 pub use block::{BlockSize, fill_ratios};
 pub(crate) use block::{BlockVisitor, block_columns, block_columns_of, rows_of_block};
 pub use catalogue::Format;
-#[doc(hidden)]
 pub use check::check_indices;
 pub use cmrs::{Cmrs, StripHeight, StripOrder};
 pub(crate) use cmrs::{check_columns, check_height};
@@ -66,7 +64,6 @@ pub use sell_16::Sell16;
 pub use sell_16::widening::Widening;
 pub(crate) use sell_p::sell_p_bytes;
 pub use sell_p::{SellP, SellPStrategy, Slicing};
-#[doc(hidden)]
 pub use storage::{ArraySource, ArrayVisitor};
 
 use crate::error::Error;

@@ -5,6 +5,7 @@ use crate::memory::{Element, Memory};
 use crate::real::Scalar;
 
 /// Something to do with each array of a matrix.
+#[doc(hidden)]
 pub trait ArrayVisitor<'a, M: Memory> {
     /// What follows belongs to this part of the matrix, which is a matrix too.
     fn part(&mut self, name: &'static str);
@@ -17,6 +18,7 @@ pub trait ArrayVisitor<'a, M: Memory> {
 }
 
 /// Where the arrays of a matrix come from, such as a file. The messages of its errors are sentences.
+#[doc(hidden)]
 pub trait ArraySource<T: Scalar> {
     /// What is taken from now on belongs to this part of the matrix, which is a matrix too.
     fn part(&mut self, name: &'static str);

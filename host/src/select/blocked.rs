@@ -4,6 +4,8 @@
 //! [`Calibration`](super::Calibration) predicts the time of every format and is what [`choose`](super::choose) goes by; this is
 //! the paper's own rule for the size of blocks, to compare with.
 
+use cuda_std::warp::WARP_LANES;
+
 use super::analysis::Analysis;
 use super::calibration::Calibration;
 use super::least_squares::fit;
@@ -34,7 +36,7 @@ impl Multiprocessor {
 
     /// That of the H200 (compute capability 9.0).
     pub const H200: Self =
-        Self { warp_threads: 32, warps: 64, blocks: 32, registers: 1 << 16, shared_bytes: 228 << 10 };
+        Self { warp_threads: WARP_LANES, warps: 64, blocks: 32, registers: 1 << 16, shared_bytes: 228 << 10 };
 }
 
 /// What a kernel needs (Table 3).

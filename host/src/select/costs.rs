@@ -168,7 +168,7 @@ pub(crate) fn blocks(analysis: &Analysis, size: BlockSize) -> (usize, bool) {
 /// The part of the rows that sorting by length moves away from their neighbours: none where 32 rows that follow each
 /// other are equally long, as in the inside of a grid, for they keep their order.
 pub(crate) fn displaced(analysis: &Analysis) -> f64 {
-    let places = 32.0 * analysis.sums.lane_steps[0] as f64;
+    let places = WARP_LANES * analysis.sums.lane_steps[0] as f64;
     if places == 0.0 { 0.0 } else { (2.0 * (1.0 - analysis.nnz as f64 / places)).clamp(0.0, 1.0) }
 }
 

@@ -39,6 +39,21 @@ use crate::memory::{Buffer, Element};
 
 /// The executor that runs on an NVIDIA GPU.
 ///
+/// ```no_run
+/// use host::executor::{Cuda, Executor};
+/// use host::{Csr, Format, Plan};
+///
+/// # fn main() -> Result<(), host::Error> {
+/// let gpu = Cuda::new(0)?;
+/// let matrix = Csr::try_from_triplets(2, 2, &[0, 1], &[0, 1], &[2.0, 3.0])?;
+/// let x = gpu.upload(vec![1.0, 1.0])?;
+/// let mut y = gpu.zeros(2)?;
+/// Plan::new(&gpu, matrix, Format::CSR_VECTOR)?.apply(1.0, &x, 0.0, &mut y)?; // Queued: it returns at once.
+/// assert_eq!(gpu.download(&y)?, [2.0, 3.0]); // Waits.
+/// # Ok(())
+/// # }
+/// ```
+///
 /// Work is queued on a stream and runs in order. Clones are handles of the same executor: they share its stream, its memory
 /// and its kernels, each with its own [`Tuning`]. Each call of [`new`](Self::new) makes an executor with a stream of its own.
 ///

@@ -30,6 +30,21 @@ storage! {
     /// A sparse matrix in compressed sparse row format: the entries row after row, and where each row begins.
     ///
     /// Entries of a row may be in any order, and an entry may be stored more than once: the values add up.
+    ///
+    /// ```
+    /// use host::Csr;
+    ///
+    /// # fn main() -> Result<(), host::Error> {
+    /// // 2 rows and 3 columns, from row offsets, column indices and values.
+    /// let matrix = Csr::try_new(2, 3, vec![0_u32, 1, 3], vec![0, 1, 2], vec![1.0, 2.0, 3.0])?;
+    /// assert!(matrix.row(1).eq([(1, 2.0), (2, 3.0)]));
+    /// // The same from rows, columns and values in any order.
+    /// let mut again = Csr::try_from_triplets(2, 3, &[1, 0, 1], &[2, 0, 1], &[3.0, 1.0, 2.0])?;
+    /// again.sort_rows();
+    /// assert!(again == matrix);
+    /// # Ok(())
+    /// # }
+    /// ```
     /// A stored zero is an entry.
     pub struct Csr {
         parameters {}

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 
 use warp_spmv::executor::{Cpu, Emulated, Executor, Reference};
-use warp_spmv::solver::operator::{Closure, Product, Scaled, Sum};
+use warp_spmv::solver::operator::{Closure, Multiple, Product, Sum};
 use warp_spmv::solver::{
     Bicgstab, Cg, Chebyshev, Gmres, Method, Minres, Operator, Options, Outcome, PipelinedCg, Progress, Report, Solver,
     SpectralBounds,
@@ -365,8 +365,8 @@ fn operators_are_what_they_are_made_of() {
     };
     check(&mut product, [[12.0, 18.0], [15.0, 0.0]]);
     let identity = diagonal::<f64>(&[1.0, 1.0]);
-    check(&mut Scaled::new(-0.5, plan(&identity)), [[-0.5, 0.0], [0.0, -0.5]]);
-    check(&mut Sum::new(&mut product, Scaled::new(3.0, plan(&identity))).unwrap(), [[15.0, 18.0], [15.0, 3.0]]);
+    check(&mut Multiple::new(-0.5, plan(&identity)), [[-0.5, 0.0], [0.0, -0.5]]);
+    check(&mut Sum::new(&mut product, Multiple::new(3.0, plan(&identity))).unwrap(), [[15.0, 18.0], [15.0, 3.0]]);
 
     let mut calls = 0;
     let mut closure = Closure::new(2, 2, |alpha: f64, x: &Vec<f64>, beta: f64, y: &mut Vec<f64>| {
