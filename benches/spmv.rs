@@ -14,7 +14,6 @@ use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use lab::peers::WithPeers;
 use warp_spmv::executor::{Cpu, HostExecutor};
-use warp_spmv::format::BlockSize;
 use warp_spmv::synthetic::Generator;
 use warp_spmv::{Csr, Format, Plan, Real};
 
@@ -26,9 +25,12 @@ const MATRICES: &[&str] = &[
     "elasticity:width=25",
 ];
 
-/// On the CPU, formats that share their storage are multiplied alike. What a matrix does not suit is left out.
-const FORMATS: &[Format] =
-    &[Format::CSR_VECTOR, Format::Dia, Format::ELL, Format::SELL_P, Format::Bcsr(BlockSize::B3x3), Format::COO];
+/// One for each storage: on the CPU, formats that share it are multiplied alike. What a matrix does not suit is left out.
+fn formats() -> Vec<Format> {
+    let mut formats = Format::STANDARD.to_vec();
+    formats.dedup_by_key(|format| format.storage());
+    formats
+}
 
 fn cpu(criterion: &mut Criterion) {
     for text in MATRICES {
@@ -44,7 +46,7 @@ fn multiply<T: Real>(criterion: &mut Criterion, text: &str, matrix: &Csr<T>) {
     let mut y = vec![T::from_f64(f64::NAN); matrix.rows()];
     let mut group = criterion.benchmark_group(format!("{text}, {}", T::NAME));
     group.throughput(Throughput::Elements(matrix.nnz() as u64)).warm_up_time(Duration::from_secs(1));
-    for &format in FORMATS {
+    for format in formats() {
         let Ok(mut plan) = Plan::new(&cpu, matrix.clone(), format) else { continue };
         time(&mut group, format.name(), &mut y, |y| plan.apply(T::ONE, &x, T::ZERO, y).unwrap());
     }

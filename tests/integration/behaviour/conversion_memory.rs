@@ -160,8 +160,9 @@ fn is_sliced(format: Format) -> bool {
 }
 
 /// The most memory that the conversion from CSR states to take: the arrays of both formats and the workspace beside
-/// them, or what it takes before the new arrays are there. Arrays that a format takes over count once.
-fn stated_from_csr(format: Format, sorted: bool, sizes: &Sizes) -> i64 {
+/// them, or what it takes before the new arrays are there. Arrays that a format takes over count once. None where nothing
+/// is known of the format here.
+fn stated_from_csr(format: Format, sorted: bool, sizes: &Sizes) -> Option<i64> {
     let &Sizes { rows, columns, nnz, entry, csr, format: format_bytes } = sizes;
     // A second copy of the entries, and the lengths of rows, where they must be sorted and are not.
     let copy = if sorted { 0 } else { entry * nnz + 4 * rows };
@@ -178,13 +179,14 @@ fn stated_from_csr(format: Format, sorted: bool, sizes: &Sizes) -> i64 {
         Format::Cmrs(_) => (copy, 0),
         Format::CmrsPadded => (0, rows / 4),
         Format::Coo16 => (20 * nnz + 4 * rows, 8 * nnz),
-        _ => (0, -format_bytes),
+        Format::Csr(_) => (0, -format_bytes),
+        _ => return None,
     };
-    (csr + before).max(csr + format_bytes + beside)
+    Some((csr + before).max(csr + format_bytes + beside))
 }
 
 /// The same for the conversion to CSR.
-fn stated_to_csr(format: Format, sizes: &Sizes) -> i64 {
+fn stated_to_csr(format: Format, sizes: &Sizes) -> Option<i64> {
     let &Sizes { rows, nnz, entry, csr, format: format_bytes, .. } = sizes;
     let beside = match format {
         // A row is cut into parts of 64 diagonals, or of 32 blocks, each of which has 8 bytes.
@@ -196,9 +198,10 @@ fn stated_to_csr(format: Format, sizes: &Sizes) -> i64 {
         _ if is_sliced(format) => 0,
         Format::CmrsPadded | Format::Cmrs(_) => 0,
         Format::Coo16 => (16 * nnz + 4 * rows - csr).max(4 * nnz),
-        _ => -format_bytes,
+        Format::Csr(_) => -format_bytes,
+        _ => return None,
     };
-    csr + format_bytes + beside
+    Some(csr + format_bytes + beside)
 }
 
 #[test]
@@ -225,12 +228,16 @@ fn conversions_take_as_much_memory_as_they_state() {
             let (stated_there, stated_back) =
                 (stated_from_csr(format, is_sorted, &sizes), stated_to_csr(format, &sizes));
             let order = if is_sorted { "sorted" } else { "unsorted" };
-            let [there_ratio, back_ratio] = [there as f64 / stated_there as f64, back as f64 / stated_back as f64];
+            let ratio = |peak, stated: Option<i64>| stated.map_or(f64::NAN, |stated| peak as f64 / stated as f64);
+            let [there_ratio, back_ratio] = [ratio(there, stated_there), ratio(back, stated_back)];
             println!("| {format} | {order} | {there} | {there_ratio:.3} | {back} | {back_ratio:.3} |");
             for (way, peak, stated) in [("from", there, stated_there), ("to", back, stated_back)] {
-                assert!(peak <= stated + FEW, "{format}, {order}, {way} CSR: {peak} bytes, {stated} stated");
+                // Twice both formats is more than any known one takes.
+                let most = stated.unwrap_or(2 * (sizes.csr + sizes.format));
+                assert!(peak <= most + FEW, "{format}, {order}, {way} CSR: {peak} bytes, {most} stated");
                 // What is stated is not far more either.
-                assert!(10 * peak >= 9 * stated, "{format}, {order}, {way} CSR: {peak} bytes, {stated} stated");
+                let least = stated.unwrap_or(0);
+                assert!(10 * peak >= 9 * least, "{format}, {order}, {way} CSR: {peak} bytes, {least} stated");
             }
         }
     }

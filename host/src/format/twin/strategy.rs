@@ -45,13 +45,14 @@ impl strategy::Strategy for Strategy {
         Ok(Twin::from_csr(matrix))
     }
 
+    // Arrays of its own, as most formats have them.
     fn convert_by_kernels<T: Scalar, K: KernelExecutor>(
         self,
-        _: &K,
+        executor: &K,
         matrix: Csr<T, K::Memory>,
         _: FillLimit,
     ) -> Result<Twin<T, K::Memory>, Error> {
-        Ok(Twin::from_csr(matrix))
+        Ok(Twin::from_csr(matrix.duplicate(executor)?))
     }
 
     fn launches<T: Scalar, M: Memory>(
