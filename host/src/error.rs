@@ -16,7 +16,7 @@ pub enum Error {
         reason: String,
     },
     /// A number of rows, columns or stored entries is beyond what this library can index.
-    #[error("{what} is {value}, and the limit is {limit}")]
+    #[error("the {what} is {value}, and the limit is {limit}")]
     TooLarge {
         /// What is too large.
         what: &'static str,
@@ -103,6 +103,16 @@ pub enum Error {
         found: usize,
         /// The length that the matrix asks for.
         expected: usize,
+    },
+    /// A matrix that must be square is not.
+    #[error("{what} has {rows} rows and {columns} columns, expected a square matrix")]
+    NotSquare {
+        /// Which matrix.
+        what: &'static str,
+        /// Its number of rows.
+        rows: usize,
+        /// Its number of columns.
+        columns: usize,
     },
     /// A file could not be opened, read or written.
     #[error("{}: {source}", path.display())]
@@ -203,4 +213,10 @@ impl Error {
 #[doc(hidden)]
 pub fn check_length(what: &'static str, found: usize, expected: usize) -> Result<(), Error> {
     if found == expected { Ok(()) } else { Err(Error::Length { what, found, expected }) }
+}
+
+/// Checks that a matrix is square.
+#[doc(hidden)]
+pub fn check_square(what: &'static str, rows: usize, columns: usize) -> Result<(), Error> {
+    if rows == columns { Ok(()) } else { Err(Error::NotSquare { what, rows, columns }) }
 }

@@ -10,7 +10,7 @@ use gpu_kernels::triangular::TriangularLevels;
 
 use crate::dense::{Summation, with_summation};
 use crate::device::Device;
-use crate::error::{Error, check_length};
+use crate::error::{Error, check_length, check_square};
 use crate::executor::operation::{Arithmetic, Executor, KernelExecutor, Operation};
 use crate::format::{Csr, Offsets};
 use crate::memory::{Buffer, HostMemory, Memory};
@@ -95,7 +95,7 @@ impl<T: Real, M: Memory> Triangular<T, M> {
         inverse_diagonal: &[T],
     ) -> Result<Self, Error> {
         let rows = beside_diagonal.rows();
-        check_length("a row of the triangular matrix", beside_diagonal.columns(), rows)?;
+        check_square("the triangular matrix", rows, beside_diagonal.columns())?;
         check_length("the inverse of the diagonal", inverse_diagonal.len(), rows)?;
         let (levels, order) = levels(side, beside_diagonal)?;
         let lengths: Vec<usize> = order.iter().map(|&row| beside_diagonal.range(row as usize).len()).collect();

@@ -1,6 +1,6 @@
 //! What can be applied to a vector: matrices, closures, and compositions of them.
 
-use host::error::{Error, check_length};
+use host::error::{self, Error, check_length};
 use host::executor::Executor;
 use host::plan::{Plan, Vector};
 use host::real::Real;
@@ -57,7 +57,7 @@ pub(super) fn check_square<T: Real, E: Executor>(
     preconditioner: Option<&dyn Operator<T, E>>,
 ) -> Result<usize, Error> {
     let rows = operator.rows();
-    check_length("a row of the operator", operator.columns(), rows)?;
+    error::check_square("the operator", rows, operator.columns())?;
     if let Some(preconditioner) = preconditioner {
         check_length("x of the preconditioner", preconditioner.columns(), rows)?;
         check_length("y of the preconditioner", preconditioner.rows(), rows)?;

@@ -7,7 +7,7 @@ use super::options::Options;
 use super::report::Outcome;
 use super::watch::{Callback, Repeated, Watch, check};
 use host::dense::{ONE, PagerankUpdate, Program, Space, Step};
-use host::error::{Error, check_length};
+use host::error::{Error, check_length, check_square};
 use host::executor::Executor;
 use host::format::{Csr, Format};
 use host::plan::{Plan, Vector};
@@ -71,7 +71,7 @@ impl<T: Real, E: Executor> Pagerank<T, E> {
     /// When the matrix is not square, a weight is negative or not finite, a row's weights overflow, the matrix does not
     /// fit the format, memory runs out, or the device fails.
     pub fn new(executor: &E, graph: &Csr<T>, format: Format) -> Result<Self, Error> {
-        check_length("a row of the graph", graph.columns(), graph.rows())?;
+        check_square("the graph", graph.rows(), graph.columns())?;
         let mut totals = Vec::with_capacity(graph.rows());
         for row in 0..graph.rows() {
             let mut total = 0.0;

@@ -332,12 +332,15 @@ pub fn check_lengths<T: Real, E: Executor>(executor: &E) {
     let (x, y) =
         (Multicolumn::zeros(executor, 3, 30).unwrap(), Multicolumn::<T, E::Memory>::zeros(executor, 3, 300).unwrap());
     let error = space.gram(x.all(), y.all()).unwrap_err().to_string();
-    assert!(error.starts_with("number of partial sums of a pass is 9000, and the limit is "), "{error}");
+    assert!(error.starts_with("the number of partial sums of a pass is 9000, and the limit is "), "{error}");
     // Without rows, there can be any number of columns.
     let empty = zeros(0);
     let many = || Columns::<T, E::Memory>::in_array(&empty, usize::MAX).unwrap();
     let error = space.gram(many(), Columns::of(&empty)).unwrap_err().to_string();
-    assert!(error.starts_with("number of partial sums of a pass is 18446744073709551615, and the limit "), "{error}");
+    assert!(
+        error.starts_with("the number of partial sums of a pass is 18446744073709551615, and the limit "),
+        "{error}"
+    );
     check(
         space.combine(T::ONE, many(), FIRST_SLOT, T::ZERO, ColumnsMut::of(&mut zeros(0))),
         "the array of scalars has length 5, expected 18446744073709551615",

@@ -34,7 +34,7 @@ pub use spectrum::SpectralBound;
 
 use super::operator::Operator;
 use host::dense::{Columns, ColumnsMut, FIRST_SLOT, ONE, Space};
-use host::error::{Error, check_length};
+use host::error::{Error, check_length, check_square};
 use host::executor::Executor;
 use host::format::{Csr, Format};
 use host::memory::Buffer;
@@ -105,7 +105,7 @@ impl<T: Real, E: Executor> Preconditioner<T, E> {
         options: PreconditionerOptions,
     ) -> Result<Self, Error> {
         let rows = matrix.rows();
-        check_length("a row of the matrix", matrix.columns(), rows)?;
+        check_square("the matrix", rows, matrix.columns())?;
         name.check()?;
         // Written so that a NaN is refused.
         if !(options.diagonal_shift >= 0.0 && options.diagonal_shift.is_finite()) {

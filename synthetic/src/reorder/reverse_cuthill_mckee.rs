@@ -1,5 +1,6 @@
 //! Reverse Cuthill-McKee.
 
+use host::error::check_square;
 use host::{Csr, Error, Real};
 
 use super::Ordering;
@@ -15,9 +16,7 @@ use crate::draw::keep_distinct;
 /// # Errors
 /// When the matrix is not square.
 pub fn reverse_cuthill_mckee<T: Real>(matrix: &Csr<T>) -> Result<Ordering, Error> {
-    if matrix.rows() != matrix.columns() {
-        return Err(Error::Length { what: "columns", found: matrix.columns(), expected: matrix.rows() });
-    }
+    check_square("the matrix", matrix.rows(), matrix.columns())?;
     let graph = Graph::new(matrix);
     let mut search = Search { graph: &graph, seen: vec![false; matrix.rows()] };
     let mut ordered = Vec::with_capacity(matrix.rows());

@@ -109,11 +109,11 @@ fn conversions_refuse_what_the_host_refuses() {
     let matrix = || Csr::try_from_triplets(2, (1 << 28) + 1, &[0, 1], &[0, 1 << 28], &[1.0, 2.0]).unwrap();
     let refused = |error: Result<(), Error>, message: &str| assert_eq!(error.unwrap_err().to_string(), message);
     let order = StripOrder::ByRow;
-    let message = "number of columns of a CMRS matrix is 268435457, and the limit is 268435456";
+    let message = "the number of columns of a CMRS matrix is 268435457, and the limit is 268435456";
     refused(cmrs::with_height(&executor, matrix(), 4, order).map(|_| ()), message);
     let message = "CMRS matrix: strips of 17 rows, expected 1 to 16";
     refused(cmrs::with_height(&executor, matrix(), 17, order).map(|_| ()), message);
-    let message = "number of columns of a CMRS matrix is 268435457, and the limit is 268435455";
+    let message = "the number of columns of a CMRS matrix is 268435457, and the limit is 268435455";
     refused(cmrs_padded::from_csr(&executor, &matrix(), UNLIMITED).map(|_| ()), message);
     let message = "COO-16 matrix: panels of 1025 slots, expected 1 to 1024";
     let panels = Panels { columns: 8, slots: 1025 };
@@ -122,7 +122,7 @@ fn conversions_refuse_what_the_host_refuses() {
     let message = "SELL-P matrix: sigma is 96, neither 1 nor a multiple of 64 rows";
     refused(sell_p::from_csr(&executor, &matrix(), slicing, UNLIMITED).map(|_| ()), message);
     let slicing = Slicing { stride_factor: u32::MAX, ..Slicing::UNSORTED };
-    let message = "number of places of a row is 4294967296, and the limit is 4294967295";
+    let message = "the number of places of a row is 4294967296, and the limit is 4294967295";
     refused(sell_p::from_csr(&executor, &matrix(), slicing, UNLIMITED).map(|_| ()), message);
     // Nearly all of it padding, in all formats that have some.
     let lengths = (0..70_000).map(|row| if row == 69_000 { 9000 } else { 0 });

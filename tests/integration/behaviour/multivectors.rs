@@ -157,7 +157,7 @@ fn several_vectors_that_do_not_fit_are_refused() {
         let endless = Multivector { vectors: usize::MAX, ..shape };
         assert_eq!(
             refused(endless, 12, 8),
-            format!("number of vectors is {}, and the limit is 2147483647", usize::MAX)
+            format!("the number of vectors is {}, and the limit is 2147483647", usize::MAX)
         );
     }
     check(&Reference::new());

@@ -87,6 +87,6 @@ fn panels_beyond_the_shared_memory_are_refused() {
     let matrix = |columns| with_rows::<f64>(columns, &[3; 20], &mut Numbers::new(53));
     assert!(Plan::new(&executor, matrix(8000), Format::Coo16).is_ok());
     let error = Plan::new(&executor, matrix(100_000), Format::Coo16).map(|_| ()).unwrap_err();
-    let says = "bytes of shared memory of a block, as COO-16 needs them, is 98304, and the limit is 65536";
-    assert_eq!(error.to_string(), format!("number of {says}"));
+    let says = "bytes of shared memory that COO-16 needs in a block is 98304, and the limit is 65536";
+    assert_eq!(error.to_string(), format!("the number of {says}"));
 }

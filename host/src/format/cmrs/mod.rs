@@ -364,7 +364,7 @@ mod tests {
         let convert = |columns| Cmrs::try_from_csr(matrix(columns), StripHeight::H16, StripOrder::ByColumn);
         assert_eq!(convert(1 << 28).unwrap().into_csr(), matrix(1 << 28));
         let error = convert((1 << 28) + 1).map(|_| ()).unwrap_err().to_string();
-        assert_eq!(error, "number of columns of a CMRS matrix is 268435457, and the limit is 268435456");
+        assert_eq!(error, "the number of columns of a CMRS matrix is 268435457, and the limit is 268435456");
     }
 
     #[test]

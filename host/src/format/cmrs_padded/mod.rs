@@ -300,7 +300,7 @@ mod tests {
         let convert = |columns| CmrsPadded::try_from_csr(&matrix(columns), FillLimit::default());
         assert_eq!(convert((1 << 28) - 1).unwrap().to_csr(), matrix((1 << 28) - 1));
         let error = convert(1 << 28).map(|_| ()).unwrap_err().to_string();
-        assert_eq!(error, "number of columns of a CMRS matrix is 268435456, and the limit is 268435455");
+        assert_eq!(error, "the number of columns of a CMRS matrix is 268435456, and the limit is 268435455");
     }
 
     #[test]

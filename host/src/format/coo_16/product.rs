@@ -26,7 +26,7 @@ fn check_shared<T: Scalar, M: Memory>(matrix: &Coo16<T, M>, device: &Device) -> 
     let needed = matrix.panels().shared_bytes::<T>(matrix.columns());
     match device.shared_bytes {
         Some(most) if needed > most => {
-            let what = "number of bytes of shared memory of a block, as COO-16 needs them,";
+            let what = "number of bytes of shared memory that COO-16 needs in a block";
             Err(Error::TooLarge { what, value: needed.into(), limit: most.into() })
         }
         _ => Ok(()),

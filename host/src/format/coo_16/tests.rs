@@ -122,7 +122,7 @@ fn places_of_entries_have_32_bits() {
     let most = u32::MAX as usize - (1 << 16);
     assert!(check_entries(most).is_ok());
     let error = check_entries(most + 1).unwrap_err().to_string();
-    assert_eq!(error, "number of entries of a COO-16 matrix is 4294901760, and the limit is 4294901759");
+    assert_eq!(error, "the number of entries of a COO-16 matrix is 4294901760, and the limit is 4294901759");
 }
 
 /// The arrays of the example, after `change`.

@@ -364,6 +364,6 @@ mod tests {
     fn a_row_of_too_many_entries_is_refused() {
         assert!(check_row_length((1 << 26) - 1).is_ok());
         let error = check_row_length(1 << 26).unwrap_err();
-        assert_eq!(error.to_string(), "number of entries of a row is 67108864, and the limit is 67108863");
+        assert_eq!(error.to_string(), "the number of entries of a row is 67108864, and the limit is 67108863");
     }
 }

@@ -209,5 +209,5 @@ fn bad_calls_for_eigenvalues_are_errors() {
     }
     let wide = Csr::<f64>::try_from_triplets(2, 3, &[], &[], &[]).unwrap();
     let error = Pagerank::new(&cpu, &wide, Format::CSR_SCALAR).map(|_| ()).unwrap_err().to_string();
-    assert_eq!(error, "a row of the graph has length 3, expected 2");
+    assert_eq!(error, "the graph has 2 rows and 3 columns, expected a square matrix");
 }

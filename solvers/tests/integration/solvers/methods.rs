@@ -314,7 +314,7 @@ fn bad_calls_are_errors() {
     };
     let square = |rows: usize| diagonal::<f64>(&vec![1.0; rows]);
     let wide = Csr::<f64>::try_from_triplets(4, 5, &[], &[], &[]).unwrap();
-    assert_eq!(run(wide, square(4), (4, 4), good), "a row of the operator has length 5, expected 4");
+    assert_eq!(run(wide, square(4), (4, 4), good), "the operator has 4 rows and 5 columns, expected a square matrix");
     assert_eq!(run(square(4), square(5), (4, 4), good), "x of the preconditioner has length 5, expected 4");
     assert_eq!(run(square(4), square(4), (3, 4), good), "b has length 3, expected 4");
     assert_eq!(run(square(4), square(4), (4, 5), good), "x has length 5, expected 4");

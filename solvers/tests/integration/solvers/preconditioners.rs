@@ -153,7 +153,7 @@ fn pivots_that_nothing_can_be_divided_by_are_errors() {
         assert_eq!(make(&good, "ic0", shift).unwrap_err(), format!("the diagonal shift is {text}, expected 0 or more"));
     }
     let wide = Csr::<f64>::try_from_triplets(2, 3, &[], &[], &[]).unwrap();
-    assert_eq!(make(&wide, "ilu0", 0.0).unwrap_err(), "a row of the matrix has length 3, expected 2");
+    assert_eq!(make(&wide, "ilu0", 0.0).unwrap_err(), "the matrix has 2 rows and 3 columns, expected a square matrix");
     let large = Preconditioner::new(&cpu, &good, PreconditionerName::BlockJacobi { size: 0 }).err().unwrap();
     assert_eq!(large.to_string(), "the block size is 0, expected 1 to 32");
 }
