@@ -5,6 +5,7 @@ use std::fmt;
 use std::path::Path;
 
 use super::contents::Contents;
+use super::extension::has_extension;
 use super::header::Header;
 use super::matrix_market::{MatrixMarketOptions, write_matrix_market};
 use super::npz::write_npz;
@@ -185,12 +186,4 @@ pub fn write<T: Number>(path: impl AsRef<Path>, matrix: &Csr<T>) -> Result<(), E
         FileKind::Container => write_container(path, matrix),
         _ => write_matrix_market(path, matrix, MatrixMarketOptions::default()),
     }
-}
-
-/// Whether a path ends so, in any case.
-pub(super) fn has_extension(path: &Path, extension: &str) -> bool {
-    let name = path.as_os_str().as_encoded_bytes();
-    name.len()
-        .checked_sub(extension.len())
-        .is_some_and(|begin| name[begin..].eq_ignore_ascii_case(extension.as_bytes()))
 }

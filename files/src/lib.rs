@@ -6,6 +6,7 @@
 mod binary;
 mod container;
 mod contents;
+mod extension;
 mod gzip;
 mod header;
 mod kind;

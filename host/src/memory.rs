@@ -127,6 +127,11 @@ pub fn zeros<T: Element>(length: usize) -> Result<Vec<T>, Error> {
     bytemuck::allocation::try_zeroed_vec(length).map_err(|()| Error::OutOfMemory { what: "an array", bytes })
 }
 
+/// Whether two arrays have the same bits: of values, NaN is then the same as itself, and 0 is not the same as -0.
+pub(crate) fn same_bits<E: Element>(left: &[E], right: &[E]) -> bool {
+    bytemuck::cast_slice::<E, u8>(left) == bytemuck::cast_slice::<E, u8>(right)
+}
+
 /// A copy of an array in the host's memory.
 ///
 /// # Errors

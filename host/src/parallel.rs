@@ -9,6 +9,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rayon::prelude::*;
 
+/// Rows that a thread converts at a time.
+pub(crate) const ROWS_AT_ONCE: usize = 4096;
+
 /// Calls `work` once with each number below `count`. A thread takes `at_least` neighbours at a time.
 pub fn for_each(count: usize, at_least: usize, work: &(dyn Fn(usize) + Sync)) {
     (0..count).into_par_iter().with_min_len(at_least).for_each(work);

@@ -6,8 +6,8 @@ use std::path::Path;
 
 use rayon::prelude::*;
 
+use crate::extension::has_extension;
 use crate::gzip;
-use crate::kind::has_extension;
 use host::error::Error;
 use host::replace::replace_file;
 

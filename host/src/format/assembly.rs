@@ -1,11 +1,10 @@
 //! Matrices in CSR from entries that come some at a time: once if they come row after row; otherwise twice, to count
 //! those of each row and then to put each in its place. Next to the matrix this takes no memory for each row or entry.
 
-use super::rows::ROWS_AT_ONCE;
 use super::{Csr, Offsets, check_shape};
 use crate::error::Error;
 use crate::memory::{Element, zeros};
-use crate::parallel;
+use crate::parallel::{self, ROWS_AT_ONCE};
 use crate::real::Scalar;
 
 /// How often some entries are passed over at the same time, at most.

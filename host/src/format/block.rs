@@ -4,7 +4,8 @@
 use gpu_kernels::block::word_length;
 
 use super::Csr;
-use super::storage::{Parameter, same_bits};
+use super::storage::Parameter;
+use crate::memory::same_bits;
 use crate::parallel;
 use crate::real::Scalar;
 

@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use gpu_kernels::ell::PADDING;
 
-use super::storage::same_bits;
 use crate::error::Error;
+use crate::memory::same_bits;
 use crate::parallel;
 use crate::real::Scalar;
 

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::{Csr, Offsets};
 use crate::error::Error;
 use crate::memory::zeros;
-use crate::parallel;
+use crate::parallel::{self, ROWS_AT_ONCE};
 use crate::real::Scalar;
 
 /// What is done with some rows, and their parts of two arrays.
@@ -79,9 +79,6 @@ pub(super) fn row_lengths(rows: usize, row_indices: &[u32]) -> Vec<usize> {
     });
     lengths
 }
-
-/// Rows that one thread collects at a time.
-pub(super) const ROWS_AT_ONCE: usize = 4096;
 
 /// A matrix in CSR from a format that gives the entries of any row, as column and value. In parallel; the entries
 /// of each row are gone through twice.

@@ -57,11 +57,6 @@ impl Parameter for usize {
     }
 }
 
-/// Whether two arrays have the same bits: of values, NaN is then the same as itself, and 0 is not the same as -0.
-pub(super) fn same_bits<E: Element>(left: &[E], right: &[E]) -> bool {
-    bytemuck::cast_slice::<E, u8>(left) == bytemuck::cast_slice::<E, u8>(right)
-}
-
 /// Declares a storage format: its parameters, its row offsets if it has such, and its arrays, in this order. Each has
 /// a method of its name; what is done with every array is written here once.
 macro_rules! storage {
@@ -173,7 +168,7 @@ macro_rules! storage {
                 (self.rows, self.columns, self.stored) == (other.rows, other.columns, other.stored)
                     $(&& self.$parameter == other.$parameter)*
                     $(&& self.$offsets == other.$offsets)?
-                    $(&& crate::format::storage::same_bits(&self.$array, &other.$array))*
+                    $(&& crate::memory::same_bits(&self.$array, &other.$array))*
             }
         }
     };

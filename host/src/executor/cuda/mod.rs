@@ -172,7 +172,7 @@ impl Cuda {
 
     /// The stream that this thread's launches are queued on: while it records, what is not recorded is an error.
     fn launch_stream(&self, what: &dyn Fn() -> String) -> Result<&Stream, Error> {
-        match self.owner.recorder.keeps(&self.kernels) {
+        match self.owner.recorder.keeps(recording::address(&self.kernels)) {
             None => Ok(self.stream()),
             Some(true) => Ok(self.owner.recorder.stream()),
             Some(false) => {

@@ -2,20 +2,18 @@
 
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::ThreadId;
 
 use cust::error::CudaResult;
 use cust::stream::{Stream, StreamFlags};
 use cust::sys::{CUgraph, CUresult, CUstreamCaptureMode, cuGraphDestroy, cuStreamBeginCapture_v2, cuStreamEndCapture};
 
-use super::kernels::Loaded;
-
 /// The stream of an executor that launches are recorded on: by one thread at a time. Other threads go on launching.
 pub(super) struct Recorder {
     stream: Stream,
-    /// The thread that records, and the kernels that its recording will keep.
-    recording: Mutex<Option<(ThreadId, Arc<Loaded>)>>,
+    /// The thread that records, and the address of the kernels that its recording will keep.
+    recording: Mutex<Option<(ThreadId, usize)>>,
     /// Whether any thread records.
     busy: AtomicBool,
 }
@@ -35,33 +33,31 @@ impl Recorder {
 
     /// Whether this thread records.
     pub(super) fn is_recording(&self) -> bool {
-        self.of_this_thread(|_| ()).is_some()
+        self.of_this_thread().is_some()
     }
 
     /// If this thread records: whether the recording will keep these kernels.
-    pub(super) fn keeps(&self, kernels: &Arc<Loaded>) -> Option<bool> {
-        self.of_this_thread(|kept| Arc::ptr_eq(kept, kernels))
+    pub(super) fn keeps(&self, kernels: usize) -> Option<bool> {
+        self.of_this_thread().map(|kept| kept == kernels)
     }
 
-    /// What `look` sees of the kernels of this thread's recording.
-    fn of_this_thread<R>(&self, look: impl FnOnce(&Arc<Loaded>) -> R) -> Option<R> {
+    /// The address of the kernels of this thread's recording.
+    fn of_this_thread(&self) -> Option<usize> {
         // Each launch asks. A thread that records has set `busy` itself.
         if !self.busy.load(Ordering::Relaxed) {
             return None;
         }
-        let recording = self.lock();
-        let (thread, kernels) = recording.as_ref()?;
-        (*thread == std::thread::current().id()).then(|| look(kernels))
+        self.lock().and_then(|(thread, kernels)| (thread == std::thread::current().id()).then_some(kernels))
     }
 
     // A thread that panicked with the lock left it whole.
-    fn lock(&self) -> MutexGuard<'_, Option<(ThreadId, Arc<Loaded>)>> {
+    fn lock(&self) -> MutexGuard<'_, Option<(ThreadId, usize)>> {
         self.recording.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Begins to record what this thread launches of these kernels, unless a thread records already or the driver does not
-    /// want to.
-    pub(super) fn begin(&self, kernels: &Arc<Loaded>) -> Option<Capture<'_>> {
+    /// Begins to record what this thread launches of the kernels at this address, which stay there meanwhile, unless a
+    /// thread records already or the driver does not want to.
+    pub(super) fn begin(&self, kernels: usize) -> Option<Capture<'_>> {
         let mut recording = self.lock();
         if recording.is_some() {
             return None;
@@ -72,7 +68,7 @@ impl Recorder {
         if begun != CUresult::CUDA_SUCCESS {
             return None;
         }
-        *recording = Some((std::thread::current().id(), kernels.clone()));
+        *recording = Some((std::thread::current().id(), kernels));
         self.busy.store(true, Ordering::Relaxed);
         Some(Capture { recorder: self, ended: false })
     }

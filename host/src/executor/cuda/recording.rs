@@ -53,7 +53,7 @@ impl Graph {
         let owner = &kernels.owner;
         owner.enter().ok()?;
         let freed = owner.meter.freed();
-        let mut capture = owner.recorder.begin(kernels)?;
+        let mut capture = owner.recorder.begin(address(kernels))?;
         let done = work();
         let graph = capture.end();
         drop(capture);
@@ -81,6 +81,11 @@ impl Graph {
         let result = unsafe { cuGraphLaunch(self.executable, owner.stream().as_inner()) };
         driver(result, "launching a recording").map(|()| true)
     }
+}
+
+/// What tells kernels that are there from others.
+pub(super) fn address(kernels: &Arc<Loaded>) -> usize {
+    Arc::as_ptr(kernels).addr()
 }
 
 impl CudaRecording {

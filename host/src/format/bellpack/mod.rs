@@ -14,8 +14,9 @@ use crate::error::{Error, check_length};
 use crate::format::block::{BlockSize, StoredBlock, Writer, block_row_lengths, check_blocks, entries_of_row, pieces};
 use crate::format::check::{check_offsets, check_permutation, count_parts};
 use crate::format::rows::collect_rows;
-use crate::format::storage::{same_bits, storage};
+use crate::format::storage::storage;
 use crate::format::{Csr, FillLimit, Offsets, check_shape};
+use crate::memory::same_bits;
 use crate::parallel;
 use crate::real::Scalar;
 

@@ -14,15 +14,12 @@ use crate::error::{Error, check_length};
 use crate::format::check::count_parts;
 use crate::format::storage::storage;
 use crate::format::{Csr, Offsets, check_shape, parallel_rows};
-use crate::parallel;
+use crate::parallel::{self, ROWS_AT_ONCE};
 use crate::real::Scalar;
 use model::overhead;
 
 pub use by_kernels::{from_csr, into_csr, with_height};
 pub(crate) use strategy::Strategy;
-
-/// Rows that one thread handles at a time in conversions, about; whole strips.
-const ROWS_AT_ONCE: usize = 4096;
 
 /// How many rows a strip has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

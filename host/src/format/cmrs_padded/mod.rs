@@ -13,8 +13,9 @@ use gpu_kernels::cmrs::{BUFFERS, MOST_COLUMNS, PADDED_HEIGHT, PADDING, column_of
 use crate::error::{Error, check_length};
 use crate::format::check::count_parts;
 use crate::format::cmrs::{check_columns, count_rows, fits, misplaced};
-use crate::format::storage::{same_bits, storage};
+use crate::format::storage::storage;
 use crate::format::{Csr, FillLimit, Offsets, check_shape, parallel_rows};
+use crate::memory::same_bits;
 use crate::real::Scalar;
 
 pub use by_kernels::{from_csr, into_csr};

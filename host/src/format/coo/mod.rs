@@ -10,10 +10,11 @@ use rayon::prelude::*;
 
 use crate::error::{Error, check_length};
 use crate::format::check::check_indices;
-use crate::format::rows::{ROWS_AT_ONCE, parallel_rows, row_indices, row_lengths};
+use crate::format::rows::{parallel_rows, row_indices, row_lengths};
 use crate::format::storage::storage;
 use crate::format::{Csr, Offsets, check_shape};
 use crate::memory::zeros;
+use crate::parallel::ROWS_AT_ONCE;
 use crate::real::Scalar;
 
 pub use by_kernels::{from_csr, into_csr, row_indices as row_indices_by_kernels};

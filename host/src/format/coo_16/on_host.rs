@@ -5,10 +5,9 @@ use rayon::prelude::*;
 
 use super::{Coo16, FORMAT, Panels, WARP_LANES, check_entries, coo_16_bytes, half_words, slots_of, tile_count};
 use crate::error::Error;
-use crate::format::rows::ROWS_AT_ONCE;
 use crate::format::{Csr, FillLimit, Offsets, parallel_rows};
 use crate::memory::zeros;
-use crate::parallel;
+use crate::parallel::{self, ROWS_AT_ONCE};
 use crate::real::Scalar;
 
 impl<T: Scalar> Coo16<T> {

@@ -16,15 +16,12 @@ use crate::format::rows::parallel_rows;
 use crate::format::storage::storage;
 use crate::format::{Offsets, check_shape};
 use crate::memory::Memory;
-use crate::parallel;
+use crate::parallel::{self, ROWS_AT_ONCE};
 use crate::real::{Real, Scalar};
 
 pub use lanes::Lanes;
 pub use strategy::CsrStrategy;
 pub(crate) use strategy::Strategy;
-
-/// Rows that one thread handles at a time in parallel conversions.
-const ROWS_AT_ONCE: usize = 4096;
 
 storage! {
     /// A sparse matrix in compressed sparse row format: the entries row after row, and where each row begins.

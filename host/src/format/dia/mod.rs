@@ -14,9 +14,10 @@ use crate::error::{Error, check_length};
 use crate::format::check::count_parts;
 use crate::format::diagonals::occupied_diagonals;
 use crate::format::rows::collect_rows;
-use crate::format::storage::{same_bits, storage};
+use crate::format::storage::storage;
 use crate::format::{Csr, FillLimit, check_shape};
-use crate::parallel;
+use crate::memory::same_bits;
+use crate::parallel::{self, ROWS_AT_ONCE};
 use crate::real::Scalar;
 
 pub use by_kernels::{from_csr, into_csr};
@@ -24,9 +25,6 @@ pub(crate) use strategy::Strategy;
 
 /// The stride is a multiple of this, so that each diagonal begins aligned for full cache lines.
 const STRIDE_MULTIPLE: usize = 32;
-
-/// Rows that one thread converts at a time.
-const ROWS_AT_ONCE: usize = 4096;
 
 storage! {
     /// A sparse matrix in diagonal format: each diagonal that holds an entry is stored whole, with a place for every

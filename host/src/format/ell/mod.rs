@@ -10,10 +10,10 @@ use gpu_kernels::ell::PADDING;
 
 use crate::error::{Error, check_length};
 use crate::format::check::{Places, count_parts};
-use crate::format::rows::{ROWS_AT_ONCE, collect_rows};
+use crate::format::rows::collect_rows;
 use crate::format::storage::storage;
 use crate::format::{Csr, FillLimit, check_shape};
-use crate::parallel;
+use crate::parallel::{self, ROWS_AT_ONCE};
 use crate::real::Scalar;
 
 pub use by_kernels::{from_csr, into_csr};

@@ -14,8 +14,9 @@ use gpu_kernels::sell_16::{NO_ENTRY, SLICE_ROWS};
 use crate::error::{Error, check_length};
 use crate::format::check::{check_offsets, count_parts};
 use crate::format::rows::collect_rows;
-use crate::format::storage::{same_bits, storage};
+use crate::format::storage::storage;
 use crate::format::{Csr, FillLimit, check_shape};
+use crate::memory::same_bits;
 use crate::parallel;
 use crate::real::Scalar;
 
