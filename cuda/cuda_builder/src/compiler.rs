@@ -9,14 +9,6 @@ use crate::{Architecture, Error, environment};
 pub const RUSTC_VARIABLE: &str = "CUDA_BUILDER_RUSTC";
 pub const CARGO_VARIABLE: &str = "CUDA_BUILDER_CARGO";
 
-/// What the user can do where there is none.
-pub const HOW_TO_INSTALL: &str = "\
-to get one, do one of these:
-  rustup target add nvptx64-nvidia-cuda
-  rustup toolchain install nightly --component rust-src
-  apt-get install rustc-web cargo-web rust-web-src   (Debian)
-  set CUDA_BUILDER_RUSTC to a rustc that has the target or the standard library's source";
-
 /// Which device compiler to use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CompilerChoice {

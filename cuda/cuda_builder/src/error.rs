@@ -2,6 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
+/// What the user can do where there is no device compiler.
+const HOW_TO_INSTALL: &str = "\
+to get one, do one of these:
+  rustup target add nvptx64-nvidia-cuda
+  rustup toolchain install nightly --component rust-src
+  apt-get install rustc-web cargo-web rust-web-src   (Debian)
+  set CUDA_BUILDER_RUSTC to a rustc that has the target or the standard library's source";
+
 /// An error of this crate. Its text is meant to be shown as it is.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -71,7 +79,7 @@ pub enum Error {
         command: String,
     },
     /// No compiler for GPU code was found.
-    #[error("no compiler for nvptx64-nvidia-cuda was found\n{tried}\n{}", crate::compiler::HOW_TO_INSTALL)]
+    #[error("no compiler for nvptx64-nvidia-cuda was found\n{tried}\n{}", HOW_TO_INSTALL)]
     NoDeviceCompiler {
         /// One line for each place that was looked at.
         tried: String,

@@ -2,7 +2,8 @@
 
 use rayon::prelude::*;
 
-use super::{Section, Summary};
+use super::sections::Section;
+use super::summary::Summary;
 use crate::binary::{Array, ElementType};
 use crate::limits::check_dimension;
 use crate::quote::quote;

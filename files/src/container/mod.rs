@@ -6,6 +6,7 @@
 
 mod layout;
 mod sections;
+mod summary;
 
 use std::io::Write;
 use std::ops::Range;
@@ -22,20 +23,9 @@ use host::parallel;
 use host::replace::replace_file;
 use layout::{Layout, padding};
 use sections::{Section, Sections};
+use summary::Summary;
 
 pub(super) use layout::is_container;
-
-/// What a container says of a matrix apart from its arrays.
-#[derive(Clone, Copy)]
-struct Summary {
-    rows: usize,
-    columns: usize,
-    stored: usize,
-    /// Type of the values.
-    values: ElementType,
-    /// Bytes of an offset, 0 in a format that has none.
-    offset_width: usize,
-}
 
 /// Writes a matrix in CSR as a container. O(bytes).
 ///

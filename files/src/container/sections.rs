@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::Summary;
+use super::summary::Summary;
 use crate::binary::{Array, ElementType, little_endian};
 use crate::number::Number;
 use host::format::{ArraySource, ArrayVisitor, Csr, Matrix, Offsets};

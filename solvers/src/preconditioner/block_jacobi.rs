@@ -1,6 +1,6 @@
 //! The inverses of dense blocks on the diagonal.
 
-use super::{Inverse, Recipe};
+use super::recipe::{Inverse, Recipe};
 use host::dense::{BlockDiagonal, BlockDiagonalOperands, BlockDiagonalProduct, Space};
 use host::error::Error;
 use host::executor::Executor;

@@ -1,7 +1,8 @@
 //! Two triangular factors: M = U⁻¹ L⁻¹.
 
+use super::name::TriangularSolver;
 use super::polynomial::scaled_rows;
-use super::{Inverse, PreconditionerOptions, TriangularSolver};
+use super::recipe::{Inverse, PreconditionerOptions};
 use host::dense::{Combined, Multiplied, ONE, Scaled, Space};
 use host::error::Error;
 use host::executor::Executor;

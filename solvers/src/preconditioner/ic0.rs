@@ -1,7 +1,8 @@
 //! Incomplete Cholesky factors with the entries of the matrix.
 
 use super::factors::{Factor, NOWHERE, beside_diagonal, inverse, shifted_diagonal};
-use super::{PreconditionerOptions, Recipe, TriangularSolver};
+use super::name::TriangularSolver;
+use super::recipe::{PreconditionerOptions, Recipe};
 use host::error::Error;
 use host::executor::Executor;
 use host::format::Csr;

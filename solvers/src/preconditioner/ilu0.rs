@@ -1,7 +1,8 @@
 //! Incomplete LU factors with the entries of the matrix.
 
 use super::factors::{Factor, NOWHERE, beside_diagonal, inverse, shifted_diagonal};
-use super::{PreconditionerOptions, Recipe, TriangularSolver, reciprocal};
+use super::name::TriangularSolver;
+use super::recipe::{PreconditionerOptions, Recipe, reciprocal};
 use host::error::Error;
 use host::executor::Executor;
 use host::format::Csr;

@@ -1,6 +1,6 @@
 //! The inverse of the diagonal.
 
-use super::{Inverse, Recipe, inverse_diagonal};
+use super::recipe::{Inverse, Recipe, inverse_diagonal};
 use host::dense::{Multiplied, ONE, Space};
 use host::error::Error;
 use host::executor::Executor;

@@ -27,37 +27,22 @@ mod ilu0;
 mod jacobi;
 mod name;
 mod polynomial;
+mod recipe;
 mod spectrum;
 
 pub use name::{PreconditionerName, TriangularSolver};
+pub use recipe::PreconditionerOptions;
 pub use spectrum::SpectralBound;
 
 use super::operator::Operator;
 use host::dense::{Columns, ColumnsMut, FIRST_SLOT, ONE, Space};
 use host::error::{Error, check_length, check_square};
 use host::executor::Executor;
-use host::format::{Csr, Format};
+use host::format::Csr;
 use host::memory::Buffer;
 use host::plan::Vector;
 use host::real::Real;
-
-/// What a preconditioner takes besides its name.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct PreconditionerOptions {
-    /// The format of the matrices that polynomials and sweeps multiply with.
-    pub format: Format,
-    /// How the polynomials find the largest eigenvalue.
-    pub bound: SpectralBound,
-    /// Added to each diagonal element before a factorisation, with its sign, as a multiple of the largest magnitude in its
-    /// row: where it is at least the diagonal element of most rows, Manteuffel's shift (1980). At least 0.
-    pub diagonal_shift: f64,
-}
-
-impl Default for PreconditionerOptions {
-    fn default() -> Self {
-        Self { format: Format::CSR_AUTOMATIC, bound: SpectralBound::default(), diagonal_shift: 0.0 }
-    }
-}
+use recipe::{Inverse, Recipe};
 
 /// An approximation of the inverse of a matrix, as an [`Operator`]: the same bits every time on the same device.
 pub struct Preconditioner<T: Real, E: Executor> {
@@ -67,21 +52,6 @@ pub struct Preconditioner<T: Real, E: Executor> {
     /// M x, where it is to be added to something.
     product: Vector<T, E>,
     inverse: Box<dyn Inverse<T, E> + Send>,
-}
-
-/// What a preconditioner does.
-trait Inverse<T: Real, E: Executor> {
-    /// z ← M r. The space has the scalars of the [`Recipe`].
-    fn apply(&mut self, space: &mut Space<E>, r: &Vector<T, E>, z: &mut Vector<T, E>) -> Result<(), Error>;
-}
-
-/// What a file of this folder makes of a matrix.
-struct Recipe<T: Real, E: Executor> {
-    inverse: Box<dyn Inverse<T, E> + Send>,
-    /// Whether M is symmetric whatever A is.
-    symmetric: bool,
-    /// Scalars, from [`FIRST_SLOT`] on.
-    scalars: Vec<f64>,
 }
 
 impl<T: Real, E: Executor> Preconditioner<T, E> {
@@ -153,30 +123,4 @@ impl<T: Real, E: Executor> Operator<T, E> for Preconditioner<T, E> {
         }
         Err(Error::Operator { operation: "transposed product" })
     }
-}
-
-/// One over each diagonal element; entries that are stored more than once add up.
-///
-/// # Errors
-/// When there is none in a row, or it is 0 or not finite, or one over it is not finite.
-fn inverse_diagonal<T: Real>(operation: &'static str, matrix: &Csr<T>) -> Result<Vec<T>, Error> {
-    let invert = |row: usize| {
-        let on_diagonal = matrix.row(row).filter(|&(column, _)| column as usize == row);
-        // Not from -0, which an empty sum is.
-        let pivot = on_diagonal.fold(0.0, |sum, (_, value)| sum + value.to_f64());
-        reciprocal(operation, row, pivot)
-    };
-    (0..matrix.rows()).map(invert).collect()
-}
-
-/// One over a pivot.
-///
-/// # Errors
-/// When the pivot is 0 or not finite, or one over it is not finite.
-fn reciprocal<T: Real>(operation: &'static str, row: usize, pivot: f64) -> Result<T, Error> {
-    let inverse = T::from_f64(1.0 / pivot);
-    if pivot.is_finite() && inverse.to_f64().is_finite() {
-        return Ok(inverse);
-    }
-    Err(Error::Pivot { operation, row, pivot, expected: "a finite number other than 0" })
 }

@@ -3,7 +3,7 @@
 //! Both are so many steps of a method for B z = D⁻¹ r from z = 0: each corrects z by d ← a w + b d, where w is what is left
 //! of the residual, and only the factors a and b differ.
 
-use super::{Inverse, PreconditionerOptions, Recipe, inverse_diagonal};
+use super::recipe::{Inverse, PreconditionerOptions, Recipe, inverse_diagonal};
 use host::dense::{Correction, FIRST_SLOT, Multiplied, ONE, ScaledTwice, Space};
 use host::error::Error;
 use host::executor::Executor;

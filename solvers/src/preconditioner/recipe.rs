@@ -1,0 +1,68 @@
+//! What every preconditioner is made of.
+
+use super::spectrum::SpectralBound;
+use host::dense::Space;
+use host::error::Error;
+use host::executor::Executor;
+use host::format::{Csr, Format};
+use host::plan::Vector;
+use host::real::Real;
+
+/// What a preconditioner takes besides its name.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PreconditionerOptions {
+    /// The format of the matrices that polynomials and sweeps multiply with.
+    pub format: Format,
+    /// How the polynomials find the largest eigenvalue.
+    pub bound: SpectralBound,
+    /// Added to each diagonal element before a factorisation, with its sign, as a multiple of the largest magnitude in its
+    /// row: where it is at least the diagonal element of most rows, Manteuffel's shift (1980). At least 0.
+    pub diagonal_shift: f64,
+}
+
+impl Default for PreconditionerOptions {
+    fn default() -> Self {
+        Self { format: Format::CSR_AUTOMATIC, bound: SpectralBound::default(), diagonal_shift: 0.0 }
+    }
+}
+
+/// What a preconditioner does.
+pub(super) trait Inverse<T: Real, E: Executor> {
+    /// z ← M r. The space has the scalars of the [`Recipe`].
+    fn apply(&mut self, space: &mut Space<E>, r: &Vector<T, E>, z: &mut Vector<T, E>) -> Result<(), Error>;
+}
+
+/// What a file of this folder makes of a matrix.
+pub(super) struct Recipe<T: Real, E: Executor> {
+    pub inverse: Box<dyn Inverse<T, E> + Send>,
+    /// Whether M is symmetric whatever A is.
+    pub symmetric: bool,
+    /// Scalars, from [`FIRST_SLOT`](host::dense::FIRST_SLOT) on.
+    pub scalars: Vec<f64>,
+}
+
+/// One over each diagonal element; entries that are stored more than once add up.
+///
+/// # Errors
+/// When there is none in a row, or it is 0 or not finite, or one over it is not finite.
+pub(super) fn inverse_diagonal<T: Real>(operation: &'static str, matrix: &Csr<T>) -> Result<Vec<T>, Error> {
+    let invert = |row: usize| {
+        let on_diagonal = matrix.row(row).filter(|&(column, _)| column as usize == row);
+        // Not from -0, which an empty sum is.
+        let pivot = on_diagonal.fold(0.0, |sum, (_, value)| sum + value.to_f64());
+        reciprocal(operation, row, pivot)
+    };
+    (0..matrix.rows()).map(invert).collect()
+}
+
+/// One over a pivot.
+///
+/// # Errors
+/// When the pivot is 0 or not finite, or one over it is not finite.
+pub(super) fn reciprocal<T: Real>(operation: &'static str, row: usize, pivot: f64) -> Result<T, Error> {
+    let inverse = T::from_f64(1.0 / pivot);
+    if pivot.is_finite() && inverse.to_f64().is_finite() {
+        return Ok(inverse);
+    }
+    Err(Error::Pivot { operation, row, pivot, expected: "a finite number other than 0" })
+}
