@@ -20,6 +20,7 @@ mod run;
 mod run_all;
 mod solution;
 mod solve;
+mod system;
 mod tune;
 mod units;
 

@@ -14,7 +14,7 @@ use super::output;
 use super::record::seconds;
 use super::run::timed;
 use super::solution::{norm, seconds_if_any};
-use super::solve::System;
+use super::system::System;
 use super::units::duration;
 
 /// Iterations before those that are timed: libraries are loaded, clocks rise.

@@ -16,7 +16,7 @@ use warp_spmv::io::{Number, replace_file, write_vector};
 use warp_spmv::solver::preconditioner::{Preconditioner, PreconditionerName};
 use warp_spmv::solver::{MethodName, Operator, Options, Outcome, Report, Solver, Work};
 use warp_spmv::verify::{Verification, exact, verify};
-use warp_spmv::{Csr, Format, Plan, Vector};
+use warp_spmv::{Format, Plan, Vector};
 
 use super::error::Error;
 use super::input::{self, Source};
@@ -28,6 +28,7 @@ use super::record::{Environment, Shape};
 use super::rivals;
 use super::run::{DEFAULT_FORMAT, Precision, Prepared, executor_parser, on_executor, timed};
 use super::solution::{Account, Residual, Solution, Times, Tolerance, norm};
+use super::system::System;
 
 pub const EXAMPLES: &str = "\
 Examples:
@@ -157,34 +158,23 @@ struct Job<'a, T> {
     real: std::marker::PhantomData<T>,
 }
 
-/// A x = b, on the host.
-pub struct System<T: Number> {
-    name: String,
-    pub matrix: Csr<T>,
-    pub b: Vec<T>,
-    pub start: Vec<T>,
-    /// The x that b was made from.
-    known: Option<Vec<T>>,
-}
-
-impl<T: Number> System<T> {
-    fn load(arguments: &Arguments) -> Result<Self, Error> {
-        let (name, matrix) = arguments.source.load_square::<T>()?;
-        let rows = matrix.rows();
-        let (b, known) = match &arguments.rhs {
-            Some(path) => (input::vector(path, rows)?, None),
-            None => {
-                let x = arguments.seed.map_or_else(|| vec![T::ONE; rows], |seed| random_vector(rows, seed));
-                let product = exact(&matrix, T::ONE, &x, T::ZERO, &vec![T::ZERO; rows])?;
-                (product.iter().map(|element| T::from_f64(element.value())).collect(), Some(x))
-            }
-        };
-        let start = match &arguments.start {
-            Some(path) => input::vector(path, rows)?,
-            None => vec![T::ZERO; rows],
-        };
-        Ok(Self { name, matrix, b, start, known })
-    }
+/// The system that is asked for.
+fn load<T: Number>(arguments: &Arguments) -> Result<System<T>, Error> {
+    let (name, matrix) = arguments.source.load_square::<T>()?;
+    let rows = matrix.rows();
+    let (b, known) = match &arguments.rhs {
+        Some(path) => (input::vector(path, rows)?, None),
+        None => {
+            let x = arguments.seed.map_or_else(|| vec![T::ONE; rows], |seed| random_vector(rows, seed));
+            let product = exact(&matrix, T::ONE, &x, T::ZERO, &vec![T::ZERO; rows])?;
+            (product.iter().map(|element| T::from_f64(element.value())).collect(), Some(x))
+        }
+    };
+    let start = match &arguments.start {
+        Some(path) => input::vector(path, rows)?,
+        None => vec![T::ZERO; rows],
+    };
+    Ok(System { name, matrix, b, start, known })
 }
 
 impl<T: Number> subject::SubjectVisitor for Job<'_, T> {
@@ -196,7 +186,7 @@ impl<T: Number> subject::SubjectVisitor for Job<'_, T> {
             return Err(Error::Usage(format!("--time says nothing on the executor {}", executor.name())));
         }
         let begin = Instant::now();
-        let (system, load) = (System::<T>::load(arguments)?, begin.elapsed());
+        let (system, loading) = (load::<T>(arguments)?, begin.elapsed());
         self.note.iter().for_each(|note| output::say(note));
         let Prepared { mut plan, convert, upload } =
             Prepared::new(executor, system.matrix.clone(), &mut None, arguments.format)?;
@@ -253,7 +243,7 @@ impl<T: Number> subject::SubjectVisitor for Job<'_, T> {
             error: system.known.map(|known| distance(&computed, &known)),
             times: Times {
                 source: arguments.source.verb(),
-                load,
+                load: loading,
                 convert,
                 upload,
                 preconditioner: preparation,

@@ -75,6 +75,7 @@ mod global;
 mod lane;
 mod machine;
 mod order;
+mod position;
 mod race;
 mod schedule;
 mod shared;
@@ -83,10 +84,11 @@ mod warp;
 pub use collective::{Shuffle, Vote};
 pub use fault::{Fault, FaultKind, Space};
 pub use lane::{
-    Position, block_barrier, global_access, global_read_only, interleave, match_any, misaligned, out_of_bounds,
-    position, shared_read, shared_size, shared_write, shuffle, vote, warp_barrier,
+    block_barrier, global_access, global_read_only, interleave, match_any, misaligned, out_of_bounds, position,
+    shared_read, shared_size, shared_write, shuffle, vote, warp_barrier,
 };
 pub use machine::{Grid, MAXIMUM_THREADS_PER_BLOCK, Statistics};
+pub use position::Position;
 pub use race::Access;
 pub use schedule::Emulator;
 pub use shared::MAXIMUM_SHARED_BYTES;
