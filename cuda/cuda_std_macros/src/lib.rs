@@ -9,10 +9,11 @@ use syn::{Attribute, Error, Expr, ExprLit, FnArg, GenericParam, Ident, ItemFn, L
 
 /// Turns a function into a GPU kernel that is written once, for the GPU and for the warp emulator.
 ///
-/// The function is `pub unsafe fn name(parameters)`, returns nothing, and has a `# Safety` section that says
-/// what its caller must provide. Its parameters are numbers or structs of them (`Plain`), `Global<T>`,
-/// `GlobalMut<T>`, and arrays of these with a literal length, such as `[Global<T>; 4]`. It may have type and `u32` const parameters; the attribute then lists what to compile, for
-/// example `#[kernel(T: scalars, LANES: [2, 4])]`, where `reals` and `scalars` stand for the number types of that kind.
+/// The function is `pub unsafe fn name(parameters)`, returns nothing, and has a `# Safety` section that says what its
+/// caller must provide. Its parameters are numbers or structs of them (`Plain`), `Global<T>`, `GlobalMut<T>`, and
+/// arrays of these with a literal length, such as `[Global<T>; 4]`. It may have type and `u32` const parameters; the
+/// attribute then lists what to compile, for example `#[kernel(T: scalars, LANES: [2, 4])]`, where `reals` and
+/// `scalars` stand for the number types of that kind.
 /// What comes of it:
 ///
 /// - on nvptx64, one entry point for each combination: `name_f32_2`, `name_f32_4`, `name_f64_2`, ...;

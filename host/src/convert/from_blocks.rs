@@ -28,9 +28,9 @@ pub(crate) struct BlockItems {
     pub rows: u32,
     pub height: u32,
     pub width: u32,
-    pub count: u32,
+    pub items: u32,
     pub interval: u64,
-    pub offsets: Global<u32>,
+    pub item_offsets: Global<u32>,
 }
 
 /// The arrays of a matrix in CSR.
@@ -63,9 +63,9 @@ pub(crate) unsafe fn into_csr<T: Scalar, K: KernelExecutor>(
         rows: rows as u32,
         height: size.rows() as u32,
         width: size.columns() as u32,
-        count: items.count,
+        items: items.count,
         interval: items.intervals.length,
-        offsets: items.offsets.global(),
+        item_offsets: items.offsets.global(),
     };
     let mut counts = executor.unwritten(items.count as usize)?;
     let call = blocks.counts(arguments, counts.global_mut());

@@ -12,6 +12,7 @@ mod recording;
 mod staging;
 
 use std::ffi::c_void;
+use std::fmt::Display;
 use std::sync::{Arc, Mutex};
 
 use cuda_std::launch::{Arguments, Entry, Grid, Place};
@@ -171,13 +172,13 @@ impl Cuda {
     }
 
     /// The stream that this thread's launches are queued on: while it records, what is not recorded is an error.
-    fn launch_stream(&self, what: &dyn Fn() -> String) -> Result<&Stream, Error> {
+    fn launch_stream(&self, what: &dyn Display) -> Result<&Stream, Error> {
         match self.owner.recorder.keeps(recording::address(&self.kernels)) {
             None => Ok(self.stream()),
             Some(true) => Ok(self.owner.recorder.stream()),
             Some(false) => {
                 let reason = "a recording has the kernels of one handle, and this one has others".into();
-                Err(Error::Cuda { what: what(), reason })
+                Err(Error::Cuda { what: what.to_string(), reason })
             }
         }
     }
@@ -217,7 +218,7 @@ impl Cuda {
     /// [`launch`](KernelExecutor::launch).
     unsafe fn queue(&self, grid: Grid, entry: &'static Entry, arguments: &mut Arguments<'_>) -> Result<(), Error> {
         self.enter()?;
-        let stream = self.launch_stream(&|| entry.to_string())?.as_inner();
+        let stream = self.launch_stream(entry)?.as_inner();
         let function = self.kernels.lock().function(entry, grid)?;
         // SAFETY: the kernel's module is loaded as long as this executor exists; the rest is the caller's promise.
         let result = unsafe {
@@ -332,7 +333,7 @@ impl Cuda {
         }
         self.enter()?;
         // SAFETY: both arrays are in this executor's memory.
-        unsafe { copy_on(self.launch_stream(&|| COPYING.into())?, from, to) }
+        unsafe { copy_on(self.launch_stream(&COPYING)?, from, to) }
     }
 
     /// A copy, in this executor's memory, of an array of another executor of the same GPU. It is queued behind what the
@@ -344,11 +345,11 @@ impl Cuda {
         let theirs = array.owner();
         if theirs.pool.device() != self.owner.pool.device() {
             let reason = "the array is on another GPU: take it to the host and upload it here".into();
-            return Err(Error::Cuda { what: COPYING.into(), reason });
+            return Err(Error::Cuda { what: COPYING_FOREIGN.into(), reason });
         }
         if theirs.recorder.is_recording() {
             let reason = "what its executor records is not done yet".into();
-            return Err(Error::Cuda { what: COPYING.into(), reason });
+            return Err(Error::Cuda { what: COPYING_FOREIGN.into(), reason });
         }
         let mut copy = self.allocate(array.len())?;
         if array.is_empty() {
@@ -372,7 +373,8 @@ impl Cuda {
     }
 }
 
-const COPYING: &str = "copying an array of another executor";
+const COPYING: &str = "copying on the GPU";
+const COPYING_FOREIGN: &str = "copying an array of another executor";
 
 /// Queues a copy between arrays of the same length on the stream's GPU, in the current context.
 ///
@@ -382,5 +384,5 @@ unsafe fn copy_on<T: Element>(stream: &Stream, from: &CudaBuffer<T>, to: &mut Cu
     // SAFETY: both arrays have this many bytes; the rest is the caller's promise.
     let result =
         unsafe { cuMemcpyDtoDAsync_v2(to.address(), from.address(), from.bytes() as usize, stream.as_inner()) };
-    driver(result, "copying on the GPU")
+    driver(result, COPYING)
 }

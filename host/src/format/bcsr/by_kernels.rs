@@ -1,6 +1,7 @@
 //! CSR to BCSR and back.
 
 use cuda_std::launch::{Call, Grid};
+use cuda_std::warp::WARP_LANES;
 use cuda_std::{Global, GlobalMut};
 use gpu_kernels::Offset;
 use gpu_kernels::convert::bcsr::{BcsrCounts, BcsrFromCsr, BcsrParts, CsrFromBcsr};
@@ -11,7 +12,7 @@ use crate::convert::places::Filled;
 use crate::convert::primitives::{Scan, launch};
 use crate::convert::sort::sorted;
 use crate::convert::width::each_width;
-use crate::device::{ALWAYS_SHARED_BYTES, WARP_LANES};
+use crate::device::ALWAYS_SHARED_BYTES;
 use crate::error::Error;
 use crate::executor::KernelExecutor;
 use crate::format::{Bcsr, BlockSize, Csr, FillLimit, bcsr_bytes_of};
@@ -72,8 +73,7 @@ pub fn from_csr<T: Scalar, K: KernelExecutor>(
 /// A grid of as many threads, each of which has shared memory for a block.
 fn with_room_for_blocks<T>(grid: Grid, size: BlockSize) -> Grid {
     let bytes = (size.places() * size_of::<T>()) as u32;
-    let threads_per_block =
-        grid.threads_per_block.min(ALWAYS_SHARED_BYTES / bytes / WARP_LANES as u32 * WARP_LANES as u32);
+    let threads_per_block = grid.threads_per_block.min(ALWAYS_SHARED_BYTES / bytes / WARP_LANES * WARP_LANES);
     let threads = u64::from(grid.blocks) * u64::from(grid.threads_per_block);
     let blocks = threads.div_ceil(threads_per_block.into()) as u32;
     Grid { blocks, threads_per_block, shared_bytes: threads_per_block * bytes }
@@ -113,13 +113,13 @@ struct BcsrBlocks<T> {
 
 impl<T: Scalar> FromBlocks<T> for BcsrBlocks<T> {
     fn counts(&self, items: BlockItems, counts: GlobalMut<u32>) -> Call {
-        let BlockItems { rows, height, width, count: items, interval, offsets: item_offsets } = items;
+        let BlockItems { rows, height, width, items, interval, item_offsets } = items;
         let &Self { block_offsets, values, .. } = self;
         Call::new(BcsrCounts { rows, height, width, items, interval, item_offsets, block_offsets, values, counts })
     }
 
     fn entries<O: Offset>(&self, items: BlockItems, begins: Global<O>, csr: CsrArrays<T, O>) -> Call {
-        let BlockItems { rows, height, width, count: items, interval, offsets: item_offsets } = items;
+        let BlockItems { rows, height, width, items, interval, item_offsets } = items;
         let &Self { block_offsets, first_columns, values } = self;
         let CsrArrays { row_offsets, column_indices, values: entries } = csr;
         Call::new(CsrFromBcsr {

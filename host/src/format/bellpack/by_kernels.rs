@@ -158,7 +158,7 @@ struct BellpackBlocks<T> {
 
 impl<T: Scalar> FromBlocks<T> for BellpackBlocks<T> {
     fn counts(&self, items: BlockItems, counts: GlobalMut<u32>) -> Call {
-        let BlockItems { rows, height, width, count: items, interval, offsets: item_offsets } = items;
+        let BlockItems { rows, height, width, items, interval, item_offsets } = items;
         let &Self { partition_rows, partition_offsets, positions, first_columns, values } = self;
         Call::new(BellpackCounts {
             rows,
@@ -177,7 +177,7 @@ impl<T: Scalar> FromBlocks<T> for BellpackBlocks<T> {
     }
 
     fn entries<O: Offset>(&self, items: BlockItems, begins: Global<O>, csr: CsrArrays<T, O>) -> Call {
-        let BlockItems { rows, height, width, count: items, interval, offsets: item_offsets } = items;
+        let BlockItems { rows, height, width, items, interval, item_offsets } = items;
         let &Self { partition_rows, partition_offsets, positions, first_columns, values } = self;
         let CsrArrays { row_offsets, column_indices, values: entries } = csr;
         Call::new(CsrFromBellpack {
