@@ -63,8 +63,8 @@
 pub use files as io;
 #[doc(inline)]
 pub use host::{
-    Csr, Error, Format, HostMemory, Memory, Plan, PlanOptions, Real, Scalar, Vector, dense, device, error, executor,
-    format, memory, plan, real, select, spmv, triangular, verify,
+    Csr, Error, Format, HostMemory, Memory, Plan, PlanOptions, Real, Scalar, Vector, device, executor, format, memory,
+    select, spmv, verify,
 };
 #[doc(inline)]
 pub use solvers as solver;

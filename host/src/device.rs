@@ -55,7 +55,7 @@ pub(crate) const ALWAYS_SHARED_BYTES: u32 = 48 << 10;
 pub(crate) const WARP_LANES: usize = cuda_std::warp::WARP_LANES as usize;
 
 /// The grid with shared memory of `bytes` bytes for each warp of a block.
-pub(crate) fn with_shared_for_each_warp(grid: Grid, bytes: u32) -> Grid {
+pub fn with_shared_for_each_warp(grid: Grid, bytes: u32) -> Grid {
     Grid { shared_bytes: grid.threads_per_block.div_ceil(WARP_LANES as u32) * bytes, ..grid }
 }
 
@@ -74,7 +74,7 @@ impl Device {
     }
 
     /// A grid with a thread for each piece of work, or as many as the tuning allows; no block for no work.
-    pub(crate) fn grid(&self, work: u64) -> Grid {
+    pub fn grid(&self, work: u64) -> Grid {
         self.grid_of_blocks(work, self.tuning.threads_per_block)
     }
 

@@ -21,7 +21,6 @@ mod accumulator;
 #[cfg(feature = "complex")]
 mod complex;
 pub mod convert;
-pub mod dense;
 pub mod device;
 pub mod error;
 pub mod executor;
@@ -35,7 +34,6 @@ pub mod real;
 pub mod replace;
 pub mod select;
 pub mod spmv;
-pub mod triangular;
 pub mod verify;
 
 pub use error::Error;

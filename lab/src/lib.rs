@@ -1,6 +1,8 @@
 //! The benchmark lab: suites of matrices, how a time is taken, peers, the papers' experiments, and reports.
 
+pub mod calibrate;
 pub mod ceilings;
+pub mod cmrs_model;
 mod error;
 pub mod figures;
 pub mod measure;
@@ -14,7 +16,6 @@ pub mod statistics;
 pub mod subject;
 pub mod suite;
 pub mod timing;
-pub mod tune;
 pub mod vectors;
 
 pub use error::Error;

@@ -1,14 +1,15 @@
 //! BiCGSTAB.
 
-use super::method::{FIRST_METHOD_SLOT, Iteration, Method, NOT_FINITE, Problem, Size, breakdown_code};
-use host::dense::{
-    BicgstabDirection, BicgstabUpdate, CgUpdate, Dot, DotAndSquare, ONE, PreconditionedBicgstabUpdate, Program,
-    ScaledTwice, Step,
-};
 use host::error::Error;
 use host::executor::Executor;
 use host::plan::Vector;
 use host::real::Real;
+
+use super::method::{FIRST_METHOD_SLOT, Iteration, Method, NOT_FINITE, Problem, Size, breakdown_code};
+use crate::dense::{
+    BicgstabDirection, BicgstabUpdate, CgUpdate, Dot, DotAndSquare, ONE, PreconditionedBicgstabUpdate, Program,
+    ScaledTwice, Step,
+};
 
 /// BiCGSTAB (van der Vorst 1992, §3), for any regular matrix. The preconditioner is on the right, so that the residual is
 /// that of A x = b. It can break down, or stagnate where the matrix has eigenvalues near the imaginary axis;

@@ -1,13 +1,14 @@
 //! Conjugate gradients for several right-hand sides.
 
-use super::method::{FIRST_METHOD_SLOT, Iteration, Method, NOT_FINITE, Problem, Size, breakdown_code};
-use super::operator::Operator;
-use host::dense::{Columns, ColumnsMut, Dot, ONE, Program, Scaled, Step};
 use host::error::{Error, check_length};
 use host::executor::Executor;
 use host::memory::Buffer;
 use host::plan::Vector;
 use host::real::Real;
+
+use super::method::{FIRST_METHOD_SLOT, Iteration, Method, NOT_FINITE, Problem, Size, breakdown_code};
+use super::operator::Operator;
+use crate::dense::{Columns, ColumnsMut, Dot, ONE, Program, Scaled, Step};
 
 /// A applied to each of several vectors that are one after the other in an array, as one operator.
 pub struct Columnwise<O> {

@@ -1,11 +1,12 @@
 //! Conjugate gradients.
 
-use super::method::{FIRST_METHOD_SLOT, Iteration, Method, Problem, Size, preconditioned};
-use host::dense::{Axpby, CgUpdate, Dot, ONE, Program, Scaled, Step};
 use host::error::Error;
 use host::executor::Executor;
 use host::plan::Vector;
 use host::real::Real;
+
+use super::method::{FIRST_METHOD_SLOT, Iteration, Method, Problem, Size, preconditioned};
+use crate::dense::{Axpby, CgUpdate, Dot, ONE, Program, Scaled, Step};
 
 /// Conjugate gradients (Hestenes & Stiefel 1952), for symmetric positive definite matrices and preconditioners.
 ///

@@ -1,12 +1,13 @@
 //! Chebyshev iteration.
 
-use super::lanczos::SpectralBounds;
-use super::method::{FIRST_METHOD_SLOT, Iteration, Method, Problem, Size, preconditioned};
-use host::dense::{Axpby, CgUpdate, ONE, Program, Scaled, Step};
 use host::error::Error;
 use host::executor::Executor;
 use host::plan::Vector;
 use host::real::Real;
+
+use super::lanczos::SpectralBounds;
+use super::method::{FIRST_METHOD_SLOT, Iteration, Method, Problem, Size, preconditioned};
+use crate::dense::{Axpby, CgUpdate, ONE, Program, Scaled, Step};
 
 /// Chebyshev iteration (Saad 2003, algorithm 12.1), for symmetric positive definite matrices and preconditioners whose
 /// spectrum is known or [estimated](SpectralBounds::estimate): no step length depends on a product of vectors. It

@@ -2,6 +2,12 @@
 
 use std::cell::Cell;
 
+use host::error::{Error, check_length};
+use host::executor::Executor;
+use host::memory::Buffer;
+use host::plan::Vector;
+use host::real::Real;
+
 use super::lanczos::SpectralBounds;
 use super::method::{FIRST_METHOD_SLOT, Iteration, LIMIT, Method, Problem, SCRATCH, TOLERANCE};
 use super::operator::{Operator, check_square};
@@ -9,12 +15,7 @@ use super::options::Options;
 use super::report::{Outcome, Report};
 use super::watch::{Callback, NO_NUMBER, Repeated, Watch};
 use super::work::{Counted, Counter};
-use host::dense::{Fill, ITERATION, STATUS, Space, Step, ZERO};
-use host::error::{Error, check_length};
-use host::executor::Executor;
-use host::memory::Buffer;
-use host::plan::Vector;
-use host::real::Real;
+use crate::dense::{Fill, ITERATION, STATUS, Space, Step, ZERO};
 
 /// What a restart must at least divide the true residual norm by, or it was in vain.
 pub(super) const RESTART_GAIN: f64 = 2.0;

@@ -1,13 +1,14 @@
 //! Restarted GMRES.
 
-use super::method::{FIRST_METHOD_SLOT, Iteration, Method, NOT_FINITE, Problem, Size, breakdown_code, preconditioned};
-use host::dense::{
-    Axpby, Columns, ColumnsMut, Dot, Multicolumn, ONE, Part, PartMut, Program, Scaled, ScaledTwice, Step, ZERO,
-};
 use host::error::Error;
 use host::executor::Executor;
 use host::plan::Vector;
 use host::real::Real;
+
+use super::method::{FIRST_METHOD_SLOT, Iteration, Method, NOT_FINITE, Problem, Size, breakdown_code, preconditioned};
+use crate::dense::{
+    Axpby, Columns, ColumnsMut, Dot, Multicolumn, ONE, Part, PartMut, Program, Scaled, ScaledTwice, Step, ZERO,
+};
 
 /// GMRES(m) (Saad & Schultz 1986, §3), for any regular matrix. The preconditioner is on the right, so that the residual is
 /// that of A x = b. The basis is orthogonalised by classical Gram-Schmidt, done twice (Giraud, Langou & Rozložník 2005).

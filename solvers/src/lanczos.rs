@@ -1,12 +1,12 @@
 //! Where the eigenvalues of a symmetric matrix are, about.
 
-use nalgebra::DMatrix;
-
-use super::operator::{Operator, check_square};
-use host::dense::{Dot, FIRST_SLOT, LanczosUpdate, ONE, Scaled, Space, Step, ZERO};
 use host::error::Error;
 use host::executor::Executor;
 use host::real::Real;
+use nalgebra::DMatrix;
+
+use super::operator::{Operator, check_square};
+use crate::dense::{Dot, FIRST_SLOT, LanczosUpdate, ONE, Scaled, Space, Step, ZERO};
 
 /// An interval with eigenvalues in it.
 #[derive(Clone, Copy, Debug, PartialEq)]

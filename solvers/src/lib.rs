@@ -41,13 +41,16 @@
 //! operator, [passes](Space::pass), and programs of which one ends with [`Problem::check`]. Everything else, limits,
 //! history, callback, outcomes, is [`Solver`]'s. A variant of [`MethodName`] makes it known to the command. [`Cg`] is an
 //! example.
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 mod bicgstab;
 mod block_cg;
 mod catalogue;
 mod cg;
 mod chebyshev;
+// Launches of kernels.
+#[allow(unsafe_code)]
+pub mod dense;
 mod drive;
 mod gmres;
 mod lanczos;
@@ -63,6 +66,8 @@ pub mod preconditioner;
 mod rayleigh_ritz;
 mod refinement;
 mod report;
+#[allow(unsafe_code)]
+mod triangular;
 mod watch;
 mod work;
 
@@ -89,4 +94,4 @@ pub use watch::Callback;
 pub use work::Work;
 
 #[cfg(doc)]
-use host::dense::Space;
+use crate::dense::Space;

@@ -1,5 +1,9 @@
 //! Several eigenpairs at an end of the spectrum.
 
+use host::error::{Error, check_length};
+use host::executor::Executor;
+use host::plan::Vector;
+use host::real::Real;
 use nalgebra::DMatrix;
 
 use super::lanczos::pseudo_random;
@@ -8,11 +12,7 @@ use super::options::Options;
 use super::rayleigh_ritz::{SpectrumEnd, rayleigh_ritz};
 use super::report::{EigenReport, Outcome};
 use super::watch::{Callback, NO_NUMBER, Watch};
-use host::dense::{FIRST_SLOT, Multicolumn, ONE, Part, PartMut, Program, Scaled, Space};
-use host::error::{Error, check_length};
-use host::executor::Executor;
-use host::plan::Vector;
-use host::real::Real;
+use crate::dense::{FIRST_SLOT, Multicolumn, ONE, Part, PartMut, Program, Scaled, Space};
 
 /// The locally optimal block preconditioned conjugate gradient method (Knyazev 2001, §4): as many eigenpairs at an end of
 /// the spectrum of a symmetric matrix as there are columns in X, at most [`Lobpcg::MOST_PAIRS`] and a third of the rows.
@@ -25,7 +25,7 @@ use host::real::Real;
 /// combinations of blocks. Vectors besides X: 10 k + 2.
 ///
 /// ```
-/// use host::dense::Multicolumn;
+/// use solvers::dense::Multicolumn;
 /// use host::executor::Cpu;
 /// use solvers::{Lobpcg, Options, Outcome, SpectrumEnd};
 /// use host::{Csr, Format, Plan};

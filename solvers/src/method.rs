@@ -1,11 +1,12 @@
 //! What a method is to the [solver](super::Solver), and what it works on.
 
-use super::operator::Operator;
-use host::dense::{Dot, FIRST_SLOT, ONE, Part, Program, Scaled, Space, Step};
 use host::error::Error;
 use host::executor::Executor;
 use host::plan::Vector;
 use host::real::Real;
+
+use super::operator::Operator;
+use crate::dense::{Dot, FIRST_SLOT, ONE, Part, Program, Scaled, Space, Step};
 
 /// The slot of the residual norm at which a method has converged.
 pub(super) const TOLERANCE: u32 = FIRST_SLOT;

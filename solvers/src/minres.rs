@@ -1,12 +1,13 @@
 //! MINRES.
 
-use super::lanczos::coefficients;
-use super::method::{FIRST_METHOD_SLOT, Iteration, Method, NOT_FINITE, Problem, Size, breakdown_code, preconditioned};
-use host::dense::{Dot, Fill, LanczosUpdate, MinresUpdate, ONE, Program, Scaled, Step, ZERO};
 use host::error::Error;
 use host::executor::Executor;
 use host::plan::Vector;
 use host::real::Real;
+
+use super::lanczos::coefficients;
+use super::method::{FIRST_METHOD_SLOT, Iteration, Method, NOT_FINITE, Problem, Size, breakdown_code, preconditioned};
+use crate::dense::{Dot, Fill, LanczosUpdate, MinresUpdate, ONE, Program, Scaled, Step, ZERO};
 
 /// MINRES (Paige & Saunders 1975, §6; with a preconditioner Elman, Silvester & Wathen 2014, algorithm 4.1), for symmetric
 /// matrices, indefinite ones as well, and positive definite preconditioners.

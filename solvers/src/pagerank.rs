@@ -2,16 +2,17 @@
 
 use std::time::Duration;
 
-use super::method::{FIRST_METHOD_SLOT, LIMIT, TOLERANCE};
-use super::options::Options;
-use super::report::Outcome;
-use super::watch::{Callback, Repeated, Watch, check};
-use host::dense::{ONE, PagerankUpdate, Program, Space, Step};
 use host::error::{Error, check_length, check_square};
 use host::executor::Executor;
 use host::format::{Csr, Format};
 use host::plan::{Plan, Vector};
 use host::real::Real;
+
+use super::method::{FIRST_METHOD_SLOT, LIMIT, TOLERANCE};
+use super::options::Options;
+use super::report::Outcome;
+use super::watch::{Callback, Repeated, Watch, check};
+use crate::dense::{ONE, PagerankUpdate, Program, Space, Step};
 
 /// The L1 norm of the last change, the sum of all ranks, and that of the ranks of vertices without edges.
 const CHANGE: u32 = FIRST_METHOD_SLOT;

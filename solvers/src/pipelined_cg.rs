@@ -1,11 +1,12 @@
 //! Pipelined conjugate gradients.
 
-use super::method::{FIRST_METHOD_SLOT, Iteration, Method, Problem, Size};
-use host::dense::{Dot, Fill, PipelinedCgUpdate, PreconditionedPipelinedCgUpdate, Program, Step, ZERO};
 use host::error::Error;
 use host::executor::Executor;
 use host::plan::Vector;
 use host::real::Real;
+
+use super::method::{FIRST_METHOD_SLOT, Iteration, Method, Problem, Size};
+use crate::dense::{Dot, Fill, PipelinedCgUpdate, PreconditionedPipelinedCgUpdate, Program, Step, ZERO};
 
 /// Pipelined conjugate gradients (Ghysels & Vanroose 2014, algorithms 3 and 4), for symmetric positive definite matrices
 /// and preconditioners: the same iterates as [`Cg`](super::Cg) but for rounding, with a single reduction in an iteration,

@@ -1,17 +1,18 @@
 //! Power iteration.
 
+use host::error::{Error, check_length};
+use host::executor::Executor;
+use host::memory::Buffer;
+use host::plan::Vector;
+use host::real::Real;
+
 use super::lanczos::pseudo_random;
 use super::method::{CONVERGED, FIRST_METHOD_SLOT, LIMIT, TOLERANCE};
 use super::operator::{Operator, check_square};
 use super::options::Options;
 use super::report::{EigenReport, Outcome};
 use super::watch::{Callback, Repeated, Watch, check};
-use host::dense::{Dot, DotAndSquare, EigenResidual, ONE, Program, Scaled, Space, Step};
-use host::error::{Error, check_length};
-use host::executor::Executor;
-use host::memory::Buffer;
-use host::plan::Vector;
-use host::real::Real;
+use crate::dense::{Dot, DotAndSquare, EigenResidual, ONE, Program, Scaled, Space, Step};
 
 /// λ = x · A x, and A x · A x.
 const LAMBDA: u32 = FIRST_METHOD_SLOT;

@@ -3,6 +3,12 @@
 use std::ops::ControlFlow;
 use std::time::Instant;
 
+use host::error::{Error, check_length};
+use host::executor::Executor;
+use host::memory::Buffer;
+use host::plan::Vector;
+use host::real::Real;
+
 use super::drive::{RESTART_GAIN, Solver};
 use super::method::{Method, SCRATCH, norm};
 use super::operator::{Operator, check_square};
@@ -10,12 +16,7 @@ use super::options::Options;
 use super::report::{Outcome, Progress, Report};
 use super::watch::{Callback, NO_NUMBER};
 use super::work::Work;
-use host::dense::{Fill, MixedOperands, MixedUpdate, ONE, Part, Scaled, Space, Step, ZERO};
-use host::error::{Error, check_length};
-use host::executor::Executor;
-use host::memory::Buffer;
-use host::plan::Vector;
-use host::real::Real;
+use crate::dense::{Fill, MixedOperands, MixedUpdate, ONE, Part, Scaled, Space, Step, ZERO};
 
 /// How far below the tolerance, as a part of it, the last correction aims.
 const AIM: f64 = 0.5;

@@ -3,12 +3,13 @@
 use std::ops::ControlFlow;
 use std::time::Instant;
 
+use host::error::Error;
+use host::executor::Executor;
+
 use super::method::{CONVERGED, FIRST_BREAKDOWN, LIMIT, LIMIT_REACHED, NOT_FINITE, TOLERANCE};
 use super::options::Options;
 use super::report::{Outcome, Progress};
-use host::dense::{ITERATION, STATUS, Space, Step};
-use host::error::Error;
-use host::executor::Executor;
+use crate::dense::{ITERATION, STATUS, Space, Step};
 
 /// The share of the smallest norm that a new one must be below to be progress.
 const PROGRESS: f64 = 0.999;

@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
+use lab::calibrate::{Sample, ask};
 use lab::report;
 use lab::subject::{self, Subject, SubjectVisitor};
-use lab::tune::Sample;
 use warp_spmv::executor::ExecutorName;
 use warp_spmv::select::{Calibration, Store};
 
@@ -53,7 +53,7 @@ impl SubjectVisitor for Ask<'_> {
     type Output = ();
 
     fn visit<S: Subject>(self, subject: &S) {
-        self.0.ask(subject);
+        ask(self.0, subject);
     }
 }
 

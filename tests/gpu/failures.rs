@@ -6,10 +6,10 @@ use std::process::{Command, ExitCode};
 use cuda_std::GlobalMut;
 use cuda_std::launch::{Grid, Launch, Place};
 use gpu_kernels::vector::Scale;
-use warp_spmv::dense::{Axpby, FIRST_SLOT, ONE, Space};
 use warp_spmv::executor::{Cpu, Cuda, CudaBuffer, Executor, KernelExecutor};
 use warp_spmv::format::{FillLimit, Matrix};
 use warp_spmv::memory::Buffer;
+use warp_spmv::solver::dense::{Axpby, FIRST_SLOT, ONE, Space};
 use warp_spmv::synthetic::Generator;
 use warp_spmv::{Csr, Error, Format, Plan};
 

@@ -1,12 +1,12 @@
 //! What every executor must get right with dense vectors.
 
-use warp_spmv::dense::{
+use warp_spmv::executor::Executor;
+use warp_spmv::solver::dense::{
     Axpby, BicgstabDirection, BicgstabUpdate, CgUpdate, Columns, ColumnsMut, Combined, Dot, DotAndSquare,
     EigenResidual, FIRST_SLOT, Fill, ITERATION, LanczosUpdate, MINUS_ONE, MinresUpdate, Multicolumn, Multiplied, ONE,
     PagerankUpdate, Pass, PipelinedCgUpdate, PreconditionedBicgstabUpdate, PreconditionedPipelinedCgUpdate, STATUS,
     Scaled, ScaledTwice, Space, Step, ZERO,
 };
-use warp_spmv::executor::Executor;
 use warp_spmv::verify::Accumulator;
 use warp_spmv::{Error, Real};
 

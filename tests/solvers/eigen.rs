@@ -1,7 +1,7 @@
 //! What every executor must get right with blocks of vectors, eigenvalues and PageRank.
 
-use warp_spmv::dense::Multicolumn;
 use warp_spmv::executor::Executor;
+use warp_spmv::solver::dense::Multicolumn;
 use warp_spmv::solver::operator::Closure;
 use warp_spmv::solver::{
     BlockCg, Columnwise, EigenReport, Lobpcg, Operator, Options, Outcome, Pagerank, Report, Solver, SpectrumEnd,

@@ -323,7 +323,8 @@ impl Format {
         with_strategy!(self, strategy => strategy.kernel(analysis, machine, beyond), auto => self.name())
     }
 
-    pub(crate) fn conversion_kind(self) -> &'static str {
+    /// What formats share whose conversions do the same: a kind of storage, by the name that theirs begin with.
+    pub fn conversion_kind(self) -> &'static str {
         with_strategy!(self, strategy => strategy.conversion_kind(), auto => self.name())
     }
 

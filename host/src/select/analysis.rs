@@ -100,6 +100,11 @@ impl Analysis {
         self.fills.iter().find(|fill| (fill.block_height, fill.block_width) == (size.rows(), size.columns()))
     }
 
+    /// The type of the values: "float32" or "float64".
+    pub fn precision(&self) -> &'static str {
+        if self.value_bytes == size_of::<f32>() { f32::NAME } else { f64::NAME }
+    }
+
     /// Mean number of entries of a row; 0 without rows.
     pub fn mean(&self) -> f64 {
         self.nnz as f64 / self.rows.max(1) as f64

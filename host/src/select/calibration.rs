@@ -7,17 +7,13 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::analysis::Analysis;
-use super::fit::{Sample, fit};
-use super::least_squares;
 use super::machine::Machine;
 use super::time;
 use super::traffic::Traffic;
 use super::work::{KernelWork, Terms};
 use crate::device::{Device, KernelResources};
 use crate::error::Error;
-use crate::executor::Executor;
-use crate::format::bellpack::product::entry;
-use crate::format::{BlockSize, Format};
+use crate::format::Format;
 use crate::real::Scalar;
 use crate::replace::replace_file;
 
@@ -31,23 +27,15 @@ const H200: &str = include_str!("h200.json");
 const LARGEST_FILE: u64 = 1 << 24;
 
 /// The numbers that the time of a conversion is made of: 1, bytes of the CSR arrays, and bytes of the new ones.
-const CONVERSION_TERMS: usize = 3;
+pub const CONVERSION_TERMS: usize = 3;
 
 /// How much longer than others a kernel is taken to be of which there are no measurements: better one that is known.
 const UNKNOWN: f64 = 1.5;
 
 /// Seconds for each of [`TERMS`](super::TERMS) on a device of which nothing is known, but for that the CPU's longest
 /// row and waves cost nothing of their own.
-const NEUTRAL_GPU: Terms = [4e-6, 3e-13, 3e-13, 1.5e-13, 1e-13, 1e-12, 5e-9, 5e-9];
+pub const NEUTRAL_GPU: Terms = [4e-6, 3e-13, 3e-13, 1.5e-13, 1e-13, 1e-12, 5e-9, 5e-9];
 const NEUTRAL_CPU: Terms = [2e-6, 1e-10, 1e-10, 2e-11, 1e-11, 1e-10, 0.0, 0.0];
-
-/// How much the expectation of a rate counts, as a number of measurements: that all kernels together have what is known
-/// of a device without measurements, and that each kernel has what all have together.
-const STRENGTH_OF_NEUTRAL: f64 = 0.01;
-const STRENGTH_OF_ALL: f64 = 0.05;
-
-/// How much less a slow format counts: the power of the fastest time over its own.
-const SLOW: f64 = 0.5;
 
 /// Seconds for each of the conversion's numbers on a device of which nothing is known.
 const NEUTRAL_CONVERSION: [f64; CONVERSION_TERMS] = [1e-4, 2.0, 2.0];
@@ -61,7 +49,7 @@ pub struct Calibration {
     /// What all kernels take together, by precision: what is expected of one of which nothing else is known.
     other: BTreeMap<String, Terms>,
     /// What each kernel takes, by precision and name.
-    kernels: BTreeMap<String, BTreeMap<String, Fitted>>,
+    kernels: BTreeMap<String, BTreeMap<String, FittedKernel>>,
     /// What each conversion takes, by precision and kind of format.
     conversions: BTreeMap<String, BTreeMap<String, [f64; CONVERSION_TERMS]>>,
     /// What kernels take of a multiprocessor, by entry point.
@@ -71,75 +59,32 @@ pub struct Calibration {
 
 /// What was fitted to the measurements of a kernel.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-struct Fitted {
+pub struct FittedKernel {
     /// Seconds for each of [`TERMS`](super::TERMS).
-    seconds: Terms,
+    pub seconds: Terms,
     /// Measurements that it was fitted to.
-    measurements: usize,
+    pub measurements: usize,
     /// The median of |predicted - measured| / measured among them.
-    error: f64,
-}
-
-/// A time that was measured.
-#[derive(Clone, Copy, Debug)]
-pub struct Measurement<'a> {
-    /// Of this matrix.
-    pub analysis: &'a Analysis,
-    /// In this format.
-    pub format: Format,
-    /// Seconds of a multiplication.
-    pub seconds: f64,
-    /// Seconds of the conversion from CSR.
-    pub conversion: Option<f64>,
+    pub error: f64,
 }
 
 impl Calibration {
-    /// Fits the time of each kernel, and of each kind of conversion, to measurements on one device. Errors are relative,
-    /// and those of the fastest formats of a matrix count most.
-    pub fn fit(device: &str, machine: &Machine, measurements: &[Measurement<'_>]) -> Self {
-        type Samples<S> = BTreeMap<String, BTreeMap<String, Vec<S>>>;
-        let mut kernels: Samples<Sample> = BTreeMap::new();
-        let mut conversions: Samples<[f64; CONVERSION_TERMS]> = BTreeMap::new();
-        let fastest = fastest(measurements);
-        for &Measurement { analysis, format, seconds, conversion } in measurements {
-            let work = KernelWork::new(analysis, format, machine);
-            let precision = precision(analysis).to_owned();
-            if seconds > 0.0 {
-                let weight = (fastest[&std::ptr::from_ref(analysis)] / seconds).powf(SLOW);
-                let of_precision = kernels.entry(precision.clone()).or_default();
-                let sample = Sample { terms: work.terms, seconds, weight };
-                of_precision.entry(work.kernel.to_owned()).or_default().push(sample);
-            }
-            if let Some(seconds) = conversion.filter(|&seconds| seconds > 0.0) {
-                let of_precision = conversions.entry(precision).or_default();
-                let terms = conversion_terms(analysis, &work.traffic, machine);
-                let of_kind = of_precision.entry(format.conversion_kind().to_owned()).or_default();
-                of_kind.push(terms.map(|term| term / seconds));
-            }
-        }
-        let (mut other, mut fitted) = (BTreeMap::new(), BTreeMap::new());
-        for (precision, kernels) in kernels {
-            let all: Vec<_> = kernels.values().flatten().copied().collect();
-            let together = fit(&all, &NEUTRAL_GPU, STRENGTH_OF_NEUTRAL);
-            let each = kernels.into_iter().map(|(kernel, samples)| (kernel, Fitted::new(&samples, &together)));
-            fitted.insert(precision.clone(), each.collect());
-            other.insert(precision, together);
-        }
-        let conversions = conversions.into_iter().map(|(precision, kinds)| {
-            let kinds = kinds.into_iter().map(|(kind, rows)| (kind, least_squares::fit(&rows)));
-            (precision, kinds.collect())
-        });
-        let device = model_of(device).into();
+    /// A calibration of these numbers. By precision: what all kernels take together, each kernel by its name, and each
+    /// conversion by its kind.
+    pub fn new(
+        device: &str,
+        other: BTreeMap<String, Terms>,
+        kernels: BTreeMap<String, BTreeMap<String, FittedKernel>>,
+        conversions: BTreeMap<String, BTreeMap<String, [f64; CONVERSION_TERMS]>>,
+    ) -> Self {
         // What no device was asked about is as the compiler of the shipped kernels has it.
         let resources = Self::h200().resources;
-        Self { schema: SCHEMA, device, other, kernels: fitted, conversions: conversions.collect(), resources }
+        Self { schema: SCHEMA, device: model_of(device).into(), other, kernels, conversions, resources }
     }
 
-    /// Asks what the kernels that [`BlockedLaunch`](super::BlockedLaunch) knows take of a multiprocessor.
-    pub fn ask<E: Executor>(&mut self, executor: &E) {
-        let kernels = BlockSize::ALL.iter().flat_map(|&size| [4, 8].map(|bytes| entry(size, bytes)));
-        let known = kernels.filter_map(|entry| executor.kernel_resources(&entry).map(|resources| (entry, resources)));
-        self.resources.extend(known);
+    /// Keeps what the kernel with this entry point takes of a multiprocessor.
+    pub fn set_kernel_resources(&mut self, entry: String, resources: KernelResources) {
+        self.resources.insert(entry, resources);
     }
 
     /// What the kernel with this entry point takes of a multiprocessor, if it is known.
@@ -204,7 +149,7 @@ impl Calibration {
 
     /// Seconds that this work takes in the precision of `analysis`.
     pub fn multiply_seconds(&self, analysis: &Analysis, work: &KernelWork) -> f64 {
-        match self.kernels.get(precision(analysis)).and_then(|kernels| kernels.get(work.kernel)) {
+        match self.kernels.get(analysis.precision()).and_then(|kernels| kernels.get(work.kernel)) {
             Some(fitted) => time::seconds(&fitted.seconds, &work.terms),
             None => UNKNOWN * time::seconds(self.together(analysis), &work.terms),
         }
@@ -212,7 +157,7 @@ impl Calibration {
 
     /// What is expected of a kernel of which nothing is known; from the other precision if need be.
     fn together(&self, analysis: &Analysis) -> &Terms {
-        let other = self.other.get(precision(analysis)).or_else(|| self.other.values().next());
+        let other = self.other.get(analysis.precision()).or_else(|| self.other.values().next());
         other.unwrap_or(&NEUTRAL_GPU)
     }
 
@@ -222,7 +167,7 @@ impl Calibration {
             return 0.0;
         }
         let terms = conversion_terms(analysis, traffic, machine);
-        match self.conversions.get(precision(analysis)).and_then(|kinds| kinds.get(format.conversion_kind())) {
+        match self.conversions.get(analysis.precision()).and_then(|kinds| kinds.get(format.conversion_kind())) {
             Some(seconds) => dot(seconds, &terms),
             None => self.unknown_conversion_seconds(analysis, &terms),
         }
@@ -233,36 +178,17 @@ impl Calibration {
     fn unknown_conversion_seconds(&self, analysis: &Analysis, terms: &[f64; CONVERSION_TERMS]) -> f64 {
         let [_, stream, ..] = *self.together(analysis);
         let [constant, csr, stored] = NEUTRAL_CONVERSION;
-        let others = self.conversions.get(precision(analysis)).into_iter().flat_map(BTreeMap::values);
+        let others = self.conversions.get(analysis.precision()).into_iter().flat_map(BTreeMap::values);
         others.map(|seconds| dot(seconds, terms)).fold(dot(&[constant, csr * stream, stored * stream], terms), f64::max)
     }
-}
-
-impl Fitted {
-    fn new(samples: &[Sample], expected: &Terms) -> Self {
-        let seconds = fit(samples, expected, STRENGTH_OF_ALL);
-        let error = |sample: &Sample| (time::seconds(&seconds, &sample.terms) / sample.seconds - 1.0).abs();
-        let mut errors: Vec<_> = samples.iter().map(error).collect();
-        errors.sort_unstable_by(f64::total_cmp);
-        Self { seconds, measurements: samples.len(), error: errors[errors.len() / 2] }
-    }
-}
-
-/// The least time that was measured with each matrix.
-fn fastest(measurements: &[Measurement<'_>]) -> BTreeMap<*const Analysis, f64> {
-    let mut fastest = BTreeMap::new();
-    for measurement in measurements.iter().filter(|measurement| measurement.seconds > 0.0) {
-        let least = fastest.entry(std::ptr::from_ref(measurement.analysis)).or_insert(f64::INFINITY);
-        *least = least.min(measurement.seconds);
-    }
-    fastest
 }
 
 fn dot<const N: usize>(left: &[f64; N], right: &[f64; N]) -> f64 {
     left.iter().zip(right).map(|(left, right)| left * right).sum()
 }
 
-fn conversion_terms(analysis: &Analysis, traffic: &Traffic, machine: &Machine) -> [f64; CONVERSION_TERMS] {
+/// What the time of a conversion depends on: 1, bytes of the CSR arrays, and bytes of the new ones.
+pub fn conversion_terms(analysis: &Analysis, traffic: &Traffic, machine: &Machine) -> [f64; CONVERSION_TERMS] {
     let csr = Traffic::new(analysis, Format::CSR_SCALAR, machine).stored;
     [1.0, csr as f64, traffic.stored as f64]
 }
@@ -270,11 +196,6 @@ fn conversion_terms(analysis: &Analysis, traffic: &Traffic, machine: &Machine) -
 /// Whether it can be a number of seconds.
 fn is_time(seconds: f64) -> bool {
     seconds >= 0.0 && seconds.is_finite()
-}
-
-/// "float32" or "float64".
-fn precision(analysis: &Analysis) -> &'static str {
-    if analysis.value_bytes == size_of::<f32>() { f32::NAME } else { f64::NAME }
 }
 
 /// The model of a device: its name without its software.

@@ -7,26 +7,22 @@
 #![forbid(unsafe_code)]
 
 pub(crate) mod analysis;
-mod blocked;
 mod calibration;
 mod choice;
 pub(crate) mod costs;
 mod exclusion;
 mod fill;
-mod fit;
-mod least_squares;
 pub(crate) mod lengths;
 pub(crate) mod locality;
 pub(crate) mod machine;
 pub(crate) mod sample;
 mod store;
-mod time;
+pub mod time;
 mod traffic;
 mod work;
 
 pub use analysis::{Analysis, Diagonals};
-pub use blocked::{BlockedLaunch, BlockedModel, Multiprocessor, Needs};
-pub use calibration::{Calibration, Measurement};
+pub use calibration::{CONVERSION_TERMS, Calibration, FittedKernel, NEUTRAL_GPU, conversion_terms};
 pub use choice::{Candidate, Choice, Selection, choose, choose_with};
 pub use exclusion::Exclusion;
 pub use fill::BlockFill;

@@ -15,12 +15,12 @@ const SHARPNESS: i32 = 3;
 const LEAST: f64 = 1e-30;
 
 /// Seconds of work with these terms, at so many seconds for each.
-pub(super) fn seconds(rates: &Terms, terms: &Terms) -> f64 {
+pub fn seconds(rates: &Terms, terms: &Terms) -> f64 {
     Busy::new(rates, terms).total
 }
 
 /// The logarithm of [`seconds`], and how it grows with the logarithm of each rate.
-pub(super) fn log_seconds(rates: &Terms, terms: &Terms) -> (f64, Terms) {
+pub fn log_seconds(rates: &Terms, terms: &Terms) -> (f64, Terms) {
     let Busy { each, resources, together, total } = Busy::new(rates, terms);
     let mut slopes = [0.0; TERMS.len()];
     slopes[0] = each[0] / total;

@@ -1,7 +1,5 @@
 //! The inverses of dense blocks on the diagonal.
 
-use super::recipe::{Inverse, Recipe};
-use host::dense::{BlockDiagonal, BlockDiagonalOperands, BlockDiagonalProduct, Space};
 use host::error::Error;
 use host::executor::Executor;
 use host::format::Csr;
@@ -9,6 +7,9 @@ use host::memory::zeros;
 use host::parallel;
 use host::plan::Vector;
 use host::real::Real;
+
+use super::recipe::{Inverse, Recipe};
+use crate::dense::{BlockDiagonal, BlockDiagonalOperands, BlockDiagonalProduct, Space};
 
 struct BlockJacobi<T: Real, E: Executor>(BlockDiagonal<T, E::Memory>);
 

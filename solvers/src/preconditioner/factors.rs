@@ -1,15 +1,16 @@
 //! Two triangular factors: M = U⁻¹ L⁻¹.
 
-use super::name::TriangularSolver;
-use super::polynomial::scaled_rows;
-use super::recipe::{Inverse, PreconditionerOptions};
-use host::dense::{Combined, Multiplied, ONE, Scaled, Space};
 use host::error::Error;
 use host::executor::Executor;
 use host::format::{Csr, Offsets};
 use host::plan::{Plan, Vector};
 use host::real::Real;
-use host::triangular::{Side, Triangular, TriangularOperands, TriangularSolve};
+
+use super::name::TriangularSolver;
+use super::polynomial::scaled_rows;
+use super::recipe::{Inverse, PreconditionerOptions};
+use crate::dense::{Combined, Multiplied, ONE, Scaled, Space};
+use crate::triangular::{Side, Triangular, TriangularOperands, TriangularSolve};
 
 /// A triangular factor on the host.
 pub(super) struct Factor<T: Real> {

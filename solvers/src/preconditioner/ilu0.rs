@@ -1,13 +1,14 @@
 //! Incomplete LU factors with the entries of the matrix.
 
-use super::factors::{Factor, NOWHERE, beside_diagonal, inverse, shifted_diagonal};
-use super::name::TriangularSolver;
-use super::recipe::{PreconditionerOptions, Recipe, reciprocal};
 use host::error::Error;
 use host::executor::Executor;
 use host::format::Csr;
 use host::real::Real;
-use host::triangular::Side;
+
+use super::factors::{Factor, NOWHERE, beside_diagonal, inverse, shifted_diagonal};
+use super::name::TriangularSolver;
+use super::recipe::{PreconditionerOptions, Recipe, reciprocal};
+use crate::triangular::Side;
 
 /// Factorises on the host and moves the factors to the executor.
 pub(super) fn recipe<T: Real, E: Executor>(

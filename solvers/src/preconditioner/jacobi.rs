@@ -1,12 +1,13 @@
 //! The inverse of the diagonal.
 
-use super::recipe::{Inverse, Recipe, inverse_diagonal};
-use host::dense::{Multiplied, ONE, Space};
 use host::error::Error;
 use host::executor::Executor;
 use host::format::Csr;
 use host::plan::Vector;
 use host::real::Real;
+
+use super::recipe::{Inverse, Recipe, inverse_diagonal};
+use crate::dense::{Multiplied, ONE, Space};
 
 /// One over the diagonal.
 struct Jacobi<T: Real, E: Executor>(Vector<T, E>);

@@ -34,8 +34,6 @@ pub use name::{PreconditionerName, TriangularSolver};
 pub use recipe::PreconditionerOptions;
 pub use spectrum::SpectralBound;
 
-use super::operator::Operator;
-use host::dense::{Columns, ColumnsMut, FIRST_SLOT, ONE, Space};
 use host::error::{Error, check_length, check_square};
 use host::executor::Executor;
 use host::format::Csr;
@@ -43,6 +41,9 @@ use host::memory::Buffer;
 use host::plan::Vector;
 use host::real::Real;
 use recipe::{Inverse, Recipe};
+
+use super::operator::Operator;
+use crate::dense::{Columns, ColumnsMut, FIRST_SLOT, ONE, Space};
 
 /// An approximation of the inverse of a matrix, as an [`Operator`]: the same bits every time on the same device.
 pub struct Preconditioner<T: Real, E: Executor> {

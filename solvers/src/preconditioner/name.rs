@@ -3,8 +3,9 @@
 use std::fmt;
 use std::str::FromStr;
 
-use host::dense::LARGEST_BLOCK;
 use host::error::Error;
+
+use crate::dense::LARGEST_BLOCK;
 
 /// The degree of a polynomial, and the number of sweeps, at most.
 const MOST_STEPS: u32 = 100;

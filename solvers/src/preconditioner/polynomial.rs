@@ -3,13 +3,14 @@
 //! Both are so many steps of a method for B z = D⁻¹ r from z = 0: each corrects z by d ← a w + b d, where w is what is left
 //! of the residual, and only the factors a and b differ.
 
-use super::recipe::{Inverse, PreconditionerOptions, Recipe, inverse_diagonal};
-use host::dense::{Correction, FIRST_SLOT, Multiplied, ONE, ScaledTwice, Space};
 use host::error::Error;
 use host::executor::Executor;
 use host::format::Csr;
 use host::plan::{Plan, Vector};
 use host::real::Real;
+
+use super::recipe::{Inverse, PreconditionerOptions, Recipe, inverse_diagonal};
+use crate::dense::{Correction, FIRST_SLOT, Multiplied, ONE, ScaledTwice, Space};
 
 /// The step of Neumann's series over that of the largest eigenvalue λ of B: I − 1.5/λ B has its eigenvalues in [−0.5, 1) if
 /// those of B are in (0, λ], and M stays definite even if the largest is a third beyond the bound.

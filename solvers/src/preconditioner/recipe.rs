@@ -1,12 +1,13 @@
 //! What every preconditioner is made of.
 
-use super::spectrum::SpectralBound;
-use host::dense::Space;
 use host::error::Error;
 use host::executor::Executor;
 use host::format::{Csr, Format};
 use host::plan::Vector;
 use host::real::Real;
+
+use super::spectrum::SpectralBound;
+use crate::dense::Space;
 
 /// What a preconditioner takes besides its name.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -37,7 +38,7 @@ pub(super) struct Recipe<T: Real, E: Executor> {
     pub inverse: Box<dyn Inverse<T, E> + Send>,
     /// Whether M is symmetric whatever A is.
     pub symmetric: bool,
-    /// Scalars, from [`FIRST_SLOT`](host::dense::FIRST_SLOT) on.
+    /// Scalars, from [`FIRST_SLOT`](crate::dense::FIRST_SLOT) on.
     pub scalars: Vec<f64>,
 }
 

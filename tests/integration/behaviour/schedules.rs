@@ -6,13 +6,13 @@ use std::thread;
 
 use cuda_std::launch::{Call, Grid, Launch};
 use gpu_kernels::ceiling::{Gather, ReadOnly};
-use warp_spmv::dense::{MixedOperands, MixedUpdate};
 use warp_spmv::executor::{Emulated, Executor, KernelExecutor};
 use warp_spmv::format::{
     Bcsr, BlockSize, Cmrs, CmrsPadded, Coo16, FillLimit, Matrix, Offsets, Panels, SellP, Slicing, StripHeight,
     StripOrder, bcsr, cmrs, coo_16, sell_p,
 };
 use warp_spmv::memory::Buffer;
+use warp_spmv::solver::dense::{MixedOperands, MixedUpdate};
 use warp_spmv::solver::preconditioner::Preconditioner;
 use warp_spmv::solver::{Cg, Operator, Outcome};
 use warp_spmv::spmv::{Layout, Multivector};

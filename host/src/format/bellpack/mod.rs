@@ -21,6 +21,7 @@ use crate::parallel;
 use crate::real::Scalar;
 
 pub use by_kernels::{from_csr, into_csr};
+pub use product::entry;
 pub(crate) use strategy::Strategy;
 
 /// Block rows of a partition: the paper's R.

@@ -19,7 +19,7 @@ pub(crate) fn bellpack<T: Scalar, M: Memory>(matrix: &Bellpack<T, M>, vectors: V
 }
 
 /// The kernel's entry point for blocks of this size, and values of `value_bytes`.
-pub(crate) fn entry(size: BlockSize, value_bytes: usize) -> String {
+pub fn entry(size: BlockSize, value_bytes: usize) -> String {
     format!("bellpack_f{}_{}{}", 8 * value_bytes, size.rows(), size.columns())
 }
 

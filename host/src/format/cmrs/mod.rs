@@ -3,7 +3,6 @@
 #[allow(unsafe_code, reason = "it launches kernels")]
 pub(crate) mod by_kernels;
 mod costs;
-pub mod model;
 pub(crate) mod product;
 pub(crate) mod strategy;
 
@@ -16,7 +15,6 @@ use crate::format::storage::storage;
 use crate::format::{Csr, Offsets, check_shape, parallel_rows};
 use crate::parallel::{self, ROWS_AT_ONCE};
 use crate::real::Scalar;
-use model::overhead;
 
 pub use by_kernels::{from_csr, into_csr, with_height};
 pub(crate) use strategy::Strategy;
@@ -67,6 +65,14 @@ impl StripHeight {
             Self::H16 => 16,
         }
     }
+}
+
+/// Bytes that a warp moves over bytes that it needs (§5, eq. 5.1) for strips of `height` rows of `mean` entries, when
+/// memory comes in segments of `segment` bytes and a number has `width`.
+///
+/// Segments of 128 bytes fit 4-byte values, 256 bytes 8-byte ones (§6.5): what a warp reads at a time.
+pub fn overhead(height: usize, mean: f64, segment: usize, width: usize) -> f64 {
+    1.0 + (segment as f64 - width as f64) / (height as f64 * mean * width as f64)
 }
 
 /// How the entries of a strip are ordered.

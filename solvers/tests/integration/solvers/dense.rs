@@ -2,9 +2,9 @@
 
 use proptest::prelude::*;
 use warp_spmv::Real;
-use warp_spmv::dense::{Dot, FIRST_SLOT, Multicolumn, Space};
 use warp_spmv::device::Tuning;
 use warp_spmv::executor::{Cpu, Emulated, Executor, Reference};
+use warp_spmv::solver::dense::{Dot, FIRST_SLOT, Multicolumn, Space};
 
 use super::scenarios::Numbers;
 use super::scenarios::dense::{check_columns, check_lengths, check_passes, check_programs, check_stop, check_sum};

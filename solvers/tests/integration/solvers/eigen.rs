@@ -3,8 +3,8 @@
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use warp_spmv::dense::Multicolumn;
 use warp_spmv::executor::{Cpu, Emulated, Executor, Reference};
+use warp_spmv::solver::dense::Multicolumn;
 use warp_spmv::solver::{
     BlockCg, EigenReport, Lobpcg, Options, Outcome, Pagerank, Progress, Solver, SpectrumEnd, power_iteration,
 };

@@ -1,15 +1,14 @@
-//! From results to a calibration of the choice of a format, and how good the choice is.
+//! How good the choice of a format is, by results.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Display};
 
 use host::Format;
 use host::format::BlockSize;
-use host::select::{
-    Analysis, BlockedLaunch, BlockedModel, Calibration, Machine, Measurement, Multiprocessor, Outcomes, Selection,
-    choose_with,
-};
+use host::select::{Analysis, Calibration, Machine, Outcomes, Selection, choose_with};
 
+use super::blocked::{BlockedLaunch, BlockedModel, Multiprocessor};
+use super::{Measurement, fit};
 use crate::error::Error;
 use crate::record::{Entry, Run};
 
@@ -77,7 +76,7 @@ impl<'a> Sample<'a> {
                 measurements.push(Measurement { analysis, format, seconds, conversion });
             }
         }
-        Calibration::fit(self.device, &self.machine, &measurements)
+        fit(self.device, &self.machine, &measurements)
     }
 
     /// How far from the fastest the choices of several rules are.

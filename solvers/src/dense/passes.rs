@@ -6,15 +6,15 @@ use cuda_std::launch::Launch;
 use cuda_std::{Global, GlobalMut};
 use gpu_kernels::dense::passes::{MOST_COEFFICIENTS, MOST_READ, MOST_SUMS, MOST_WRITTEN, Pass, Slots, VectorPass};
 use gpu_kernels::dense::program::STATUS;
+use host::device::{Device, with_shared_for_each_warp};
+use host::error::{Error, check_length};
+use host::executor::operation::{Arithmetic, KernelExecutor, Operation};
+use host::memory::{Buffer, HostMemory, Memory};
+use host::parallel;
+use host::real::Real;
 
 use super::parts::{Part, PartMut};
 use super::sums::{PartialSums, Summation, with_summation};
-use crate::device::{Device, with_shared_for_each_warp};
-use crate::error::{Error, check_length};
-use crate::executor::operation::{Arithmetic, KernelExecutor, Operation};
-use crate::memory::{Buffer, HostMemory, Memory};
-use crate::parallel;
-use crate::real::Real;
 
 /// A pass over the elements of vectors.
 pub(super) struct PassOver<T, P>(PhantomData<(T, P)>);

@@ -5,11 +5,11 @@
 //! that are called slots. What is queued there is done in order and waits for nothing on the host:
 //!
 //! ```
-//! use host::dense::{Axpby, Dot, ONE, Space, Step};
+//! use solvers::dense::{Axpby, Dot, ONE, Space, Step};
 //! use host::executor::{Cpu, Executor};
 //!
 //! # fn main() -> Result<(), host::Error> {
-//! const PRODUCT: u32 = host::dense::FIRST_SLOT;
+//! const PRODUCT: u32 = solvers::dense::FIRST_SLOT;
 //! const NORM: u32 = PRODUCT + 1;
 //! let cpu = Cpu::new();
 //! let mut space = Space::new(&cpu, NORM + 1, 1)?;

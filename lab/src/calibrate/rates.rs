@@ -1,9 +1,8 @@
 //! Rates that explain measured times.
 
+use host::select::time::log_seconds;
+use host::select::{TERMS, Terms};
 use nalgebra::{SMatrix, SVector};
-
-use super::time::log_seconds;
-use super::work::{TERMS, Terms};
 
 /// Number of rates.
 const N: usize = TERMS.len();
@@ -23,7 +22,7 @@ const LARGEST_STEP: f64 = 2.0;
 
 /// A time that was measured.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Sample {
+pub(super) struct Timed {
     /// The work.
     pub terms: Terms,
     /// Seconds; more than 0.
@@ -36,7 +35,7 @@ pub(super) struct Sample {
 /// measured and so is a rate over the one that is expected, `strength` times. So a rate about which the samples say nothing
 /// stays as it is expected. By Gauss-Newton steps that are damped (Levenberg and Marquardt);
 /// O(rounds · samples · N²).
-pub(super) fn fit(samples: &[Sample], expected: &Terms, strength: f64) -> Terms {
+pub(super) fn fit(samples: &[Timed], expected: &Terms, strength: f64) -> Terms {
     let expected = expected.map(|rate| rate.max(f64::MIN_POSITIVE).ln());
     let mut rates = expected;
     let mut state = State::new(samples, &rates, &expected, strength);
@@ -73,11 +72,11 @@ struct State {
 
 impl State {
     /// At the logarithms of rates.
-    fn new(samples: &[Sample], rates: &Terms, expected: &Terms, strength: f64) -> Self {
+    fn new(samples: &[Timed], rates: &Terms, expected: &Terms, strength: f64) -> Self {
         let mut state = Self { sum: 0.0, curvature: [[0.0; N]; N], slope: [0.0; N] };
         let logarithms = rates;
         let rates = rates.map(f64::exp);
-        for &Sample { terms, seconds, weight } in samples {
+        for &Timed { terms, seconds, weight } in samples {
             let (log, slopes) = log_seconds(&rates, &terms);
             let error = log - seconds.ln();
             let size = error.abs();
@@ -113,21 +112,22 @@ impl State {
 
 #[cfg(test)]
 mod tests {
-    use super::super::time::seconds;
+    use host::select::time::seconds;
+
     use super::*;
 
     const EXPECTED: Terms = [4e-6, 3e-13, 3e-13, 1.5e-13, 1e-13, 1e-12, 5e-9, 5e-9];
     const TRUTH: Terms = [2e-6, 2e-13, 9e-13, 1e-13, 3e-13, 5e-12, 2e-8, 1e-8];
 
     /// Work of all kinds and sizes.
-    fn samples() -> Vec<Sample> {
+    fn samples() -> Vec<Timed> {
         let mut samples = Vec::new();
         for size in 0..6 {
             for kind in 1..N {
                 let mut terms = [1.0, 1e5, 1e4, 1e5, 1e4, 1e3, 3.0, 4.0];
                 terms[kind] *= 30.0;
                 terms[1..].iter_mut().for_each(|term| *term *= 10f64.powi(size));
-                samples.push(Sample { terms, seconds: seconds(&TRUTH, &terms), weight: 1.0 });
+                samples.push(Timed { terms, seconds: seconds(&TRUTH, &terms), weight: 1.0 });
             }
         }
         samples
@@ -155,7 +155,7 @@ mod tests {
         let rates = fit(&[], &EXPECTED, 1.0);
         assert!(rates.iter().zip(EXPECTED).all(|(rate, expected)| (rate / expected - 1.0).abs() < 1e-9));
         // Launches alone say nothing of bytes.
-        let launches = [Sample { terms: [1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0], seconds: 8e-6, weight: 100.0 }];
+        let launches = [Timed { terms: [1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0], seconds: 8e-6, weight: 100.0 }];
         let rates = fit(&launches, &EXPECTED, 0.01);
         assert!((rates[0] / 8e-6 - 1.0).abs() < 1e-3, "{rates:?}");
         assert!(rates[1..].iter().zip(&EXPECTED[1..]).all(|(rate, expected)| (rate / expected - 1.0).abs() < 1e-9));

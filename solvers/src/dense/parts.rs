@@ -3,11 +3,10 @@
 use std::ops::Range;
 
 use cuda_std::{Global, GlobalMut};
-
-use crate::error::{Error, check_length};
-use crate::executor::Executor;
-use crate::memory::{Buffer, HostMemory, Memory};
-use crate::real::Real;
+use host::error::{Error, check_length};
+use host::executor::Executor;
+use host::memory::{Buffer, HostMemory, Memory};
+use host::real::Real;
 
 /// Consecutive elements of an array that is read.
 pub struct Part<'a, T: Real, M: Memory> {

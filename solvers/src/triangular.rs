@@ -7,15 +7,15 @@ use cuda_std::warp::WARP_LANES;
 use cuda_std::{Global, GlobalMut};
 use gpu_kernels::Offset;
 use gpu_kernels::triangular::TriangularLevels;
+use host::device::Device;
+use host::error::{Error, check_length, check_square};
+use host::executor::operation::{Arithmetic, Executor, KernelExecutor, Operation};
+use host::format::{Csr, Offsets};
+use host::memory::{Buffer, HostMemory, Memory};
+use host::parallel;
+use host::real::Real;
 
 use crate::dense::{Summation, with_summation};
-use crate::device::Device;
-use crate::error::{Error, check_length, check_square};
-use crate::executor::operation::{Arithmetic, Executor, KernelExecutor, Operation};
-use crate::format::{Csr, Offsets};
-use crate::memory::{Buffer, HostMemory, Memory};
-use crate::parallel;
-use crate::real::Real;
 
 /// Lanes that work on a level at most for it to be small: several small levels are one launch of one block, because a
 /// launch takes longer than such a level. Not more: neighbouring rows of a level read x far apart, about one sector a cycle
@@ -99,8 +99,8 @@ impl<T: Real, M: Memory> Triangular<T, M> {
         check_length("the inverse of the diagonal", inverse_diagonal.len(), rows)?;
         let (levels, order) = levels(side, beside_diagonal)?;
         let lengths: Vec<usize> = order.iter().map(|&row| beside_diagonal.range(row as usize).len()).collect();
-        let mut column_indices = crate::memory::zeros(beside_diagonal.nnz())?;
-        let mut values = crate::memory::zeros(beside_diagonal.nnz())?;
+        let mut column_indices = host::memory::zeros(beside_diagonal.nnz())?;
+        let mut values = host::memory::zeros(beside_diagonal.nnz())?;
         let offsets = Offsets::from_lengths(lengths.into_iter());
         for (place, &row) in order.iter().enumerate() {
             let (from, to) = (beside_diagonal.range(row as usize), offsets.get(place)..offsets.get(place + 1));
@@ -124,22 +124,12 @@ impl<T: Real, M: Memory> Triangular<T, M> {
     pub fn rows(&self) -> usize {
         self.entries.rows()
     }
-
-    /// Number of levels: the rows of the longest chain in which each waits for the one before.
-    pub fn levels(&self) -> usize {
-        self.levels.len() - 1
-    }
-
-    /// Number of launches that a solve takes on a GPU.
-    pub fn launches(&self) -> usize {
-        self.batches.len()
-    }
 }
 
 /// Where each level begins among the rows in the order of levels, and that order; rows of a level stay in theirs.
 fn levels<T: Real>(side: Side, matrix: &Csr<T>) -> Result<(Vec<u32>, Vec<u32>), Error> {
     let rows = matrix.rows();
-    let mut level_of_row = crate::memory::zeros::<u32>(rows)?;
+    let mut level_of_row = host::memory::zeros::<u32>(rows)?;
     let (mut count, mut misplaced) = (0, None);
     side.in_order(rows, |row| {
         let mut level = 0;
@@ -157,11 +147,11 @@ fn levels<T: Real>(side: Side, matrix: &Csr<T>) -> Result<(Vec<u32>, Vec<u32>), 
         let place = format!("the entry of row {row} in column {column} is not beside the diagonal on its side");
         return Err(Error::structure("triangular", place));
     }
-    let mut offsets = crate::memory::zeros::<u32>(count + 1)?;
+    let mut offsets = host::memory::zeros::<u32>(count + 1)?;
     level_of_row.iter().for_each(|&level| offsets[level as usize + 1] += 1);
     (0..count).for_each(|level| offsets[level + 1] += offsets[level]);
     let mut next = offsets.clone();
-    let mut order = crate::memory::zeros(rows)?;
+    let mut order = host::memory::zeros(rows)?;
     for (row, &level) in level_of_row.iter().enumerate() {
         order[next[level as usize] as usize] = row as u32;
         next[level as usize] += 1;

@@ -4,13 +4,12 @@ use std::marker::PhantomData;
 
 use cuda_std::launch::Launch;
 use gpu_kernels::dense::mixed::MixedAxpby;
-
-use crate::device::Device;
-use crate::error::{Error, check_length};
-use crate::executor::operation::{Arithmetic, KernelExecutor, Operation};
-use crate::memory::{Buffer, HostMemory, Memory};
-use crate::parallel;
-use crate::real::Real;
+use host::device::Device;
+use host::error::{Error, check_length};
+use host::executor::operation::{Arithmetic, KernelExecutor, Operation};
+use host::memory::{Buffer, HostMemory, Memory};
+use host::parallel;
+use host::real::Real;
 
 /// Elements that a CPU thread takes at a time.
 const ELEMENTS_AT_ONCE: usize = 4096;

@@ -4,13 +4,12 @@ use cuda_std::launch::{Grid, Launch};
 use cuda_std::warp::WARP_LANES;
 use gpu_kernels::dense::program::{STATUS, WORDS, run};
 use gpu_kernels::dense::sums::FinishSums;
-
-use crate::device::Device;
-use crate::error::{Error, check_length};
-use crate::executor::operation::{Arithmetic, KernelExecutor, Operation};
-use crate::memory::{Buffer, HostMemory, Memory};
-use crate::real::Real;
-use crate::verify::Accumulator;
+use host::device::Device;
+use host::error::{Error, check_length};
+use host::executor::operation::{Arithmetic, KernelExecutor, Operation};
+use host::memory::{Buffer, HostMemory, Memory};
+use host::real::Real;
+use host::verify::Accumulator;
 
 /// What the blocks of a pass left of its sums.
 pub struct PartialSums<M: Memory> {
@@ -208,11 +207,11 @@ impl Summation for Compensated {
 macro_rules! with_summation {
     ($arithmetic:expr, $S:ident => $result:expr) => {
         match $arithmetic {
-            $crate::executor::operation::Arithmetic::Parallel => {
+            host::executor::operation::Arithmetic::Parallel => {
                 type $S = $crate::dense::Plain;
                 $result
             }
-            $crate::executor::operation::Arithmetic::Compensated => {
+            host::executor::operation::Arithmetic::Compensated => {
                 type $S = $crate::dense::Compensated;
                 $result
             }

@@ -1,17 +1,15 @@
 //! The time model of Choi, Singh & Vuduc 2010, §6, for BELLPACK: a GPU goes through blocks of threads in iterations, and
 //! in each one every multiprocessor has as many as it can hold.
 //!
-//! [`Calibration`](super::Calibration) predicts the time of every format and is what [`choose`](super::choose) goes by; this is
+//! [`Calibration`] predicts the time of every format and is what [`choose`](host::select::choose) goes by; this is
 //! the paper's own rule for the size of blocks, to compare with.
 
 use cuda_std::warp::WARP_LANES;
+use host::device::{KernelResources, Tuning};
+use host::format::{BlockSize, PartitionRows, bellpack};
+use host::select::{Analysis, Calibration};
 
-use super::analysis::Analysis;
-use super::calibration::Calibration;
 use super::least_squares::fit;
-use crate::device::{KernelResources, Tuning};
-use crate::format::bellpack::product::entry;
-use crate::format::{BlockSize, PartitionRows};
 
 /// What a multiprocessor has (Table 3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,7 +90,7 @@ impl BlockedLaunch {
         let threads = Tuning::default().threads_per_block;
         let block_rows = analysis.rows.div_ceil(size.rows());
         let values = analysis.fill(size)?.padded_blocks(PartitionRows::default().get()) / block_rows.max(1) as f64;
-        let resources = calibration.kernel_resources(&entry(size, analysis.value_bytes))?;
+        let resources = calibration.kernel_resources(&bellpack::entry(size, analysis.value_bytes))?;
         Some(Self {
             blocks: block_rows.div_ceil(threads as usize) as u64,
             resident: Needs::of_kernel(&resources, threads).resident_blocks(of),
@@ -143,18 +141,6 @@ pub struct BlockedModel {
 }
 
 impl BlockedModel {
-    /// From the time of an empty launch, and those of dense matrices that give each thread `values` blocks of values, with
-    /// one block of threads for each multiprocessor, with T of them, and with T + 1 (eq. 15 to 17).
-    pub fn from_benchmarks(empty: f64, one: f64, full: f64, over: f64, values: f64, resident: u32) -> Self {
-        let further = f64::from(resident.saturating_sub(1).max(1));
-        Self {
-            start: empty,
-            first: (one - empty) / values,
-            later: (over - full) / values,
-            beside: if resident > 1 { (full - one) / (further * values) } else { 0.0 },
-        }
-    }
-
     /// From the times of any launches of the kernel, for the least relative errors; none without measurements.
     pub fn from_launches(measured: &[(BlockedLaunch, f64)]) -> Option<Self> {
         let measured: Vec<_> = measured.iter().filter(|(_, seconds)| *seconds > 0.0).collect();
@@ -174,7 +160,7 @@ impl BlockedModel {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::executor::{Emulated, Executor};
+    use host::executor::{Emulated, Executor};
 
     const MODEL: BlockedModel = BlockedModel { start: 4e-6, first: 3e-8, later: 2e-8, beside: 5e-9 };
 
@@ -211,22 +197,18 @@ mod tests {
         assert_eq!([120, 121].map(|blocks| launch(blocks, 1.0).iterations()), [1, 2]);
     }
 
-    /// Eq. 15 to 17 undo eq. 13 to 21, and so do many launches.
+    /// The fit undoes eq. 13 to 21.
     #[test]
-    fn benchmarks_give_the_numbers_back() {
-        let values = 50.0;
-        let [one, full, over] = [30, 120, 150].map(|blocks| MODEL.seconds(&launch(blocks, values)));
-        let found = BlockedModel::from_benchmarks(MODEL.start, one, full, over, values, 4);
+    fn launches_give_the_numbers_back() {
         let launches: Vec<_> = [1, 30, 60, 120, 150, 500, 4000]
             .into_iter()
             .flat_map(|blocks| [2.0, 40.0].map(|values| launch(blocks, values)))
             .map(|launch| (launch, MODEL.seconds(&launch)))
             .collect();
-        for found in [found, BlockedModel::from_launches(&launches).unwrap()] {
-            let numbers = |model: BlockedModel| [model.start, model.first, model.later, model.beside];
-            for (found, truth) in numbers(found).into_iter().zip(numbers(MODEL)) {
-                assert!((found / truth - 1.0).abs() < 1e-3, "{found} is not {truth}");
-            }
+        let found = BlockedModel::from_launches(&launches).unwrap();
+        let numbers = |model: BlockedModel| [model.start, model.first, model.later, model.beside];
+        for (found, truth) in numbers(found).into_iter().zip(numbers(MODEL)) {
+            assert!((found / truth - 1.0).abs() < 1e-3, "{found} is not {truth}");
         }
         assert_eq!(BlockedModel::from_launches(&[]), None);
     }
@@ -260,7 +242,7 @@ mod tests {
         let calibration = Calibration::shipped(&device);
         for &size in BlockSize::ALL {
             for value_bytes in [4, 8] {
-                let resources = calibration.kernel_resources(&entry(size, value_bytes)).unwrap();
+                let resources = calibration.kernel_resources(&bellpack::entry(size, value_bytes)).unwrap();
                 assert!((16..=255).contains(&resources.registers), "{size:?}: {resources:?}");
                 assert!(resources.most_threads >= Tuning::default().threads_per_block, "{size:?}: {resources:?}");
             }

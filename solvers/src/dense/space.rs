@@ -4,16 +4,16 @@ use std::marker::PhantomData;
 
 use gpu_kernels::dense::passes::{MOST_COEFFICIENTS, Pass};
 use gpu_kernels::dense::program::Step;
+use host::error::{Error, check_length};
+use host::executor::Executor;
+use host::memory::{Buffer, Memory};
+use host::plan::Vector;
+use host::real::Real;
 
 use super::columns::{Combination, CombineOperands, GramOperands, GramProduct};
 use super::parts::{Columns, ColumnsMut, Part, PartMut};
 use super::passes::{PassOperands, PassOver};
 use super::sums::{FinishPass, PartialSums, SumOperands};
-use crate::error::{Error, check_length};
-use crate::executor::Executor;
-use crate::memory::{Buffer, Memory};
-use crate::plan::Vector;
-use crate::real::Real;
 
 /// The slot that holds 1.
 pub const ONE: u32 = 2;

@@ -1,29 +1,23 @@
 //! What CMRS costs and gains by the model of Koza et al. (2014, §5 and §6.4): the kernel takes as long as the bytes
 //! that it moves.
 
-/// Bytes that a warp moves over bytes that it needs (eq. 5.1) for strips of `height` rows of `mean` entries, when
-/// memory comes in segments of `segment` bytes and a number has `width`.
-///
-/// Segments of 128 bytes fit 4-byte values, 256 bytes 8-byte ones (§6.5): what a warp reads at a time.
-pub fn overhead(height: usize, mean: f64, segment: usize, width: usize) -> f64 {
-    1.0 + (segment as f64 - width as f64) / (height as f64 * mean * width as f64)
-}
+use host::format::cmrs::overhead;
 
 /// How much faster strips of `height` rows are than a warp a row (eq. 5.2); the operands are those of [`overhead`].
 pub fn speedup(height: usize, mean: f64, segment: usize, width: usize) -> f64 {
     overhead(1, mean, segment, width) / overhead(height, mean, segment, width)
 }
 
-/// Bytes that y ← A x has to move (eq. 6.1).
+/// Bytes that y ← A x moves (eq. 6.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Traffic {
+pub struct BytesMoved {
     /// β₊: each element of x is read once, because a cache keeps all of them.
     pub cached: u128,
     /// β₋: there is no cache, so an element of x is read for each entry.
     pub uncached: u128,
 }
 
-impl Traffic {
+impl BytesMoved {
     /// The traffic of a matrix whose arrays take `matrix` bytes and whose numbers have `width` bytes. O(1).
     pub fn new(matrix: u128, rows: usize, columns: usize, nnz: usize, width: usize) -> Self {
         let vectors = |elements_of_x: usize| (elements_of_x as u128 + rows as u128) * width as u128;
@@ -55,8 +49,8 @@ mod tests {
     fn traffic_with_and_without_a_cache() {
         // 1000 x 800, 5000 entries, 8-byte values, strips of 4 rows.
         let matrix = 5000 * (8 + 4) + 4 * 251;
-        let traffic = Traffic::new(matrix, 1000, 800, 5000, 8);
-        assert_eq!(traffic, Traffic { cached: matrix + 8 * 1800, uncached: matrix + 8 * 6000 });
+        let traffic = BytesMoved::new(matrix, 1000, 800, 5000, 8);
+        assert_eq!(traffic, BytesMoved { cached: matrix + 8 * 1800, uncached: matrix + 8 * 6000 });
         assert_eq!(traffic.uncached - traffic.cached, 8 * (5000 - 800));
         let (cached, uncached) = traffic.utilization(2.0, 100_000.0);
         assert_eq!((cached, uncached), (75404.0 / 200_000.0, 109_004.0 / 200_000.0));

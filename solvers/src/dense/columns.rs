@@ -5,15 +5,15 @@ use std::marker::PhantomData;
 use cuda_std::launch::{Grid, Launch};
 use gpu_kernels::dense::columns::{CombineColumns, Gram, TILE, TILE_PRODUCTS};
 use gpu_kernels::dense::program::STATUS;
+use host::device::{Device, with_shared_for_each_warp};
+use host::error::{Error, check_length};
+use host::executor::operation::{Arithmetic, KernelExecutor, Operation};
+use host::memory::{Buffer, HostMemory, Memory};
+use host::parallel;
+use host::real::Real;
 
 use super::parts::{Columns, ColumnsMut};
 use super::sums::{PartialSums, Summation, with_summation};
-use crate::device::{Device, with_shared_for_each_warp};
-use crate::error::{Error, check_length};
-use crate::executor::operation::{Arithmetic, KernelExecutor, Operation};
-use crate::memory::{Buffer, HostMemory, Memory};
-use crate::parallel;
-use crate::real::Real;
 
 /// Rows that a CPU thread takes at a time.
 const ROWS_AT_ONCE: usize = 1024;

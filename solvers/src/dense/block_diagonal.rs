@@ -4,15 +4,15 @@ use std::marker::PhantomData;
 
 use cuda_std::launch::Launch;
 use gpu_kernels::dense::block_diagonal::BlockDiagonal as Kernel;
+use host::device::Device;
+use host::error::{Error, check_length};
+use host::executor::operation::{Arithmetic, Executor, KernelExecutor, Operation};
+use host::format::LARGEST_DIMENSION;
+use host::memory::{Buffer, HostMemory, Memory};
+use host::parallel;
+use host::real::Real;
 
 use super::sums::{Summation, with_summation};
-use crate::device::Device;
-use crate::error::{Error, check_length};
-use crate::executor::operation::{Arithmetic, Executor, KernelExecutor, Operation};
-use crate::format::LARGEST_DIMENSION;
-use crate::memory::{Buffer, HostMemory, Memory};
-use crate::parallel;
-use crate::real::Real;
 
 /// Rows of the largest block: a warp has a lane for each.
 pub const LARGEST_BLOCK: usize = 32;

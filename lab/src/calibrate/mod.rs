@@ -1,0 +1,106 @@
+//! From measured times to a [`Calibration`] of the choice of a format, and how good the choice is.
+
+mod accuracy;
+mod blocked;
+mod least_squares;
+mod rates;
+
+use std::collections::BTreeMap;
+
+pub use accuracy::{Accuracy, Sample, is_held_out};
+use host::Format;
+use host::executor::Executor;
+use host::format::{BlockSize, bellpack};
+use host::select::{
+    Analysis, CONVERSION_TERMS, Calibration, FittedKernel, KernelWork, Machine, NEUTRAL_GPU, Terms, conversion_terms,
+    time,
+};
+
+use rates::Timed;
+
+/// How much the expectation of a rate counts, as a number of measurements: that all kernels together have what is known
+/// of a device without measurements, and that each kernel has what all have together.
+const STRENGTH_OF_NEUTRAL: f64 = 0.01;
+const STRENGTH_OF_ALL: f64 = 0.05;
+
+/// How much less a slow format counts: the power of the fastest time over its own.
+const SLOW: f64 = 0.5;
+
+/// A time that was measured.
+#[derive(Clone, Copy, Debug)]
+pub struct Measurement<'a> {
+    /// Of this matrix.
+    pub analysis: &'a Analysis,
+    /// In this format.
+    pub format: Format,
+    /// Seconds of a multiplication.
+    pub seconds: f64,
+    /// Seconds of the conversion from CSR.
+    pub conversion: Option<f64>,
+}
+
+/// Fits the time of each kernel, and of each kind of conversion, to measurements on one device. Errors are relative,
+/// and those of the fastest formats of a matrix count most.
+pub fn fit(device: &str, machine: &Machine, measurements: &[Measurement<'_>]) -> Calibration {
+    type Samples<S> = BTreeMap<String, BTreeMap<String, Vec<S>>>;
+    let mut kernels: Samples<Timed> = BTreeMap::new();
+    let mut conversions: Samples<[f64; CONVERSION_TERMS]> = BTreeMap::new();
+    let fastest = fastest(measurements);
+    for &Measurement { analysis, format, seconds, conversion } in measurements {
+        let work = KernelWork::new(analysis, format, machine);
+        let precision = analysis.precision().to_owned();
+        if seconds > 0.0 {
+            let weight = (fastest[&std::ptr::from_ref(analysis)] / seconds).powf(SLOW);
+            let of_precision = kernels.entry(precision.clone()).or_default();
+            let sample = Timed { terms: work.terms, seconds, weight };
+            of_precision.entry(work.kernel.to_owned()).or_default().push(sample);
+        }
+        if let Some(seconds) = conversion.filter(|&seconds| seconds > 0.0) {
+            let of_precision = conversions.entry(precision).or_default();
+            let terms = conversion_terms(analysis, &work.traffic, machine);
+            let of_kind = of_precision.entry(format.conversion_kind().to_owned()).or_default();
+            of_kind.push(terms.map(|term| term / seconds));
+        }
+    }
+    let (mut other, mut fitted) = (BTreeMap::new(), BTreeMap::new());
+    for (precision, kernels) in kernels {
+        let all: Vec<_> = kernels.values().flatten().copied().collect();
+        let together = rates::fit(&all, &NEUTRAL_GPU, STRENGTH_OF_NEUTRAL);
+        let each = kernels.into_iter().map(|(kernel, samples)| (kernel, fit_kernel(&samples, &together)));
+        fitted.insert(precision.clone(), each.collect());
+        other.insert(precision, together);
+    }
+    let conversions = conversions.into_iter().map(|(precision, kinds)| {
+        let kinds = kinds.into_iter().map(|(kind, rows)| (kind, least_squares::fit(&rows)));
+        (precision, kinds.collect())
+    });
+    Calibration::new(device, other, fitted, conversions.collect())
+}
+
+fn fit_kernel(samples: &[Timed], expected: &Terms) -> FittedKernel {
+    let seconds = rates::fit(samples, expected, STRENGTH_OF_ALL);
+    let error = |sample: &Timed| (time::seconds(&seconds, &sample.terms) / sample.seconds - 1.0).abs();
+    let mut errors: Vec<_> = samples.iter().map(error).collect();
+    errors.sort_unstable_by(f64::total_cmp);
+    FittedKernel { seconds, measurements: samples.len(), error: errors[errors.len() / 2] }
+}
+
+/// The least time that was measured with each matrix.
+fn fastest(measurements: &[Measurement<'_>]) -> BTreeMap<*const Analysis, f64> {
+    let mut fastest = BTreeMap::new();
+    for measurement in measurements.iter().filter(|measurement| measurement.seconds > 0.0) {
+        let least = fastest.entry(std::ptr::from_ref(measurement.analysis)).or_insert(f64::INFINITY);
+        *least = least.min(measurement.seconds);
+    }
+    fastest
+}
+
+/// Asks what the kernels of BELLPACK take of a multiprocessor, which the paper's model of them needs.
+pub fn ask<E: Executor>(calibration: &mut Calibration, executor: &E) {
+    let kernels = BlockSize::ALL.iter().flat_map(|&size| [4, 8].map(|bytes| bellpack::entry(size, bytes)));
+    for entry in kernels {
+        if let Some(resources) = executor.kernel_resources(&entry) {
+            calibration.set_kernel_resources(entry, resources);
+        }
+    }
+}
