@@ -185,7 +185,7 @@
 //!
 //! ```
 //! use warp_spmv::executor::{Cpu, Executor};
-//! use warp_spmv::spmv::{Layout, Multivector};
+//! use warp_spmv::{Layout, Multivector};
 //! use warp_spmv::{Csr, Format, Plan};
 //!
 //! fn main() -> Result<(), warp_spmv::Error> {

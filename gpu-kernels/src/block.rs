@@ -30,13 +30,14 @@ impl<const SIZE: u32> Block<SIZE> {
     };
 }
 
-/// Calls a macro with the block sizes of the paper (§6.6), as name, rows and columns. This is the one list of
-/// them; that the kernels have an instance for each is checked where they are launched, by the compiler.
+/// Calls a macro with other tokens, if there are any, and the block sizes of the paper (§6.6), as name, rows and columns.
+/// This is the one list of them; that the kernels have an instance for each is checked where they are launched, by the
+/// compiler.
 #[macro_export]
 macro_rules! block_sizes {
-    ($callback:ident) => {
+    ($callback:ident $($context:tt)*) => {
         $callback! {
-            B1x2 1 2, B2x2 2 2, B2x3 2 3, B3x2 3 2, B3x3 3 3, B3x4 3 4, B4x4 4 4, B5x5 5 5, B6x6 6 6, B7x7 7 7,
+            $($context)* B1x2 1 2, B2x2 2 2, B2x3 2 3, B3x2 3 2, B3x3 3 3, B3x4 3 4, B4x4 4 4, B5x5 5 5, B6x6 6 6, B7x7 7 7,
             B8x8 8 8
         }
     };

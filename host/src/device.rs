@@ -55,6 +55,7 @@ pub(crate) const ALWAYS_SHARED_BYTES: u32 = 48 << 10;
 pub(crate) const WARP_LANES: usize = cuda_std::warp::WARP_LANES as usize;
 
 /// The grid with shared memory of `bytes` bytes for each warp of a block.
+#[doc(hidden)]
 pub fn with_shared_for_each_warp(grid: Grid, bytes: u32) -> Grid {
     Grid { shared_bytes: grid.threads_per_block.div_ceil(WARP_LANES as u32) * bytes, ..grid }
 }

@@ -33,7 +33,7 @@ pub mod real;
 #[doc(hidden)]
 pub mod replace;
 pub mod select;
-pub mod spmv;
+mod spmv;
 pub mod verify;
 
 pub use error::Error;
@@ -41,3 +41,4 @@ pub use format::{Csr, Format};
 pub use memory::{HostMemory, Memory};
 pub use plan::{Plan, PlanOptions, Vector};
 pub use real::{Real, Scalar};
+pub use spmv::{Layout, Multivector};

@@ -4,7 +4,7 @@ use host::error::{self, Error, check_length};
 use host::executor::Executor;
 use host::plan::{Plan, Vector};
 use host::real::Real;
-use host::spmv::{Layout, Multivector};
+use host::{Layout, Multivector};
 
 /// A linear map from vectors of [`columns`](Self::columns) elements to vectors of [`rows`](Self::rows) elements, in the
 /// memory of executor `E`.

@@ -42,9 +42,8 @@ use warp_spmv::executor::{Cuda, Emulated, Executor};
 use warp_spmv::memory::Buffer;
 use warp_spmv::solver::preconditioner::{Preconditioner, PreconditionerName};
 use warp_spmv::solver::{Bicgstab, Cg, Gmres, Method, Minres, Options, Outcome, PipelinedCg, Solver};
-use warp_spmv::spmv::{Layout, Multivector};
 use warp_spmv::synthetic::Generator;
-use warp_spmv::{Csr, Format, Plan, Real};
+use warp_spmv::{Csr, Format, Layout, Multivector, Plan, Real};
 
 /// What is asked for.
 struct Arguments {

@@ -4,9 +4,8 @@
 use std::time::{Duration, Instant};
 
 use warp_spmv::executor::{Cuda, Executor, KernelExecutor};
-use warp_spmv::spmv::{Layout, Multivector};
 use warp_spmv::synthetic::Generator;
-use warp_spmv::{Csr, Error, Format, Plan};
+use warp_spmv::{Csr, Error, Format, Layout, Multivector, Plan};
 
 use crate::scenarios::Numbers;
 

@@ -1,9 +1,8 @@
 //! What every executor must get right with several vectors at once.
 
 use warp_spmv::executor::Executor;
-use warp_spmv::spmv::{Layout, Multivector};
 use warp_spmv::verify::{exact, verify};
-use warp_spmv::{Csr, Error, Format, Real};
+use warp_spmv::{Csr, Error, Format, Layout, Multivector, Real};
 
 use super::{Numbers, as_stored, plan, with_rows};
 

@@ -7,9 +7,8 @@ use std::fmt;
 use warp_spmv::device::Tuning;
 use warp_spmv::executor::{Emulated, Executor};
 use warp_spmv::format::FillLimit;
-use warp_spmv::spmv::{Layout, Multivector};
 use warp_spmv::verify::{exact, verify, verify_transposed};
-use warp_spmv::{Csr, Error, Format, Plan, PlanOptions, Real};
+use warp_spmv::{Csr, Error, Format, Layout, Multivector, Plan, PlanOptions, Real};
 
 use super::{Numbers, as_stored, check_conversion};
 

@@ -7,6 +7,7 @@ mod emulated;
 mod host_executor;
 mod host_memory;
 mod name;
+#[doc(hidden)]
 pub mod operation;
 mod reference;
 mod transfer;
@@ -17,5 +18,5 @@ pub use cuda::{Cuda, CudaBuffer, CudaMemory, MemoryUse};
 pub use emulated::Emulated;
 pub use host_executor::HostExecutor;
 pub use name::{ExecutorName, ExecutorVisitor};
-pub use operation::{Executor, KernelExecutor, Operation};
+pub use operation::{Arithmetic, Executor, KernelExecutor, Operation};
 pub use reference::Reference;

@@ -40,17 +40,6 @@ macro_rules! define_sizes {
                 match self { $(Self::$name => $columns),* }
             }
 
-            pub(crate) const fn names(self) -> BlockNames {
-                match self {
-                    $(Self::$name => BlockNames {
-                        bcsr: concat!("bcsr-", $rows, "x", $columns),
-                        bcsr_storage: concat!("BCSR ", $rows, "x", $columns),
-                        bellpack: concat!("bellpack-", $rows, "x", $columns),
-                        bellpack_storage: concat!("BELLPACK ", $rows, "x", $columns),
-                    }),*
-                }
-            }
-
             /// Does the work that is compiled for this size.
             pub(crate) fn visit<V: BlockVisitor>(self, visitor: V) -> V::Output {
                 match self { $(Self::$name => visitor.visit::<{ $rows * 10 + $columns }, $rows, $columns>()),* }
@@ -60,14 +49,6 @@ macro_rules! define_sizes {
 }
 
 gpu_kernels::block_sizes!(define_sizes);
-
-/// What the formats with blocks of some size are called.
-pub(crate) struct BlockNames {
-    pub bcsr: &'static str,
-    pub bcsr_storage: &'static str,
-    pub bellpack: &'static str,
-    pub bellpack_storage: &'static str,
-}
 
 impl Parameter for BlockSize {
     fn append_to(self, numbers: &mut Vec<u64>) {
@@ -80,6 +61,14 @@ pub(super) fn block_size(rows: usize, columns: usize) -> Result<BlockSize, Strin
     BlockSize::from_sides(rows, columns)
         .ok_or_else(|| format!("blocks of {rows} x {columns}, which is no size of them"))
 }
+
+/// What a format with blocks of a size is called: a prefix, and the size. For [`gpu_kernels::block_sizes!`].
+macro_rules! name_with_size {
+    (($prefix:literal, $size:expr) $($name:ident $rows:literal $columns:literal),*) => {
+        match $size { $(BlockSize::$name => concat!($prefix, $rows, "x", $columns)),* }
+    };
+}
+pub(super) use name_with_size;
 
 /// The list of a strategy with each block size: the strategy is a struct around one.
 macro_rules! of_each_size {

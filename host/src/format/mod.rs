@@ -4,26 +4,33 @@
 #![deny(unsafe_code)]
 
 mod assembly;
+#[doc(hidden)]
 pub mod bcsr;
+#[doc(hidden)]
 pub mod bellpack;
 pub(crate) mod block;
 mod catalogue;
 mod check;
+#[doc(hidden)]
 pub mod cmrs;
+#[doc(hidden)]
 pub mod cmrs_padded;
+#[doc(hidden)]
 pub mod coo;
+#[doc(hidden)]
 pub mod coo_16;
 pub(crate) mod csr;
-pub mod dia;
+pub(crate) mod dia;
 mod diagonals;
-pub mod ell;
+pub(crate) mod ell;
 mod fill;
 mod formats;
-pub mod hyb;
+pub(crate) mod hyb;
 mod matrix;
 mod offsets;
 pub(crate) mod rows;
-pub mod sell_16;
+pub(crate) mod sell_16;
+#[doc(hidden)]
 pub mod sell_p;
 pub(crate) mod storage;
 pub(crate) mod strategy;
@@ -59,8 +66,10 @@ pub(crate) use hyb::RowLengths;
 pub use hyb::{Fraction, Hyb, HybSplit};
 pub use matrix::Matrix;
 pub use offsets::Offsets;
+#[doc(hidden)]
 pub use rows::parallel_rows;
 pub use sell_16::Sell16;
+#[doc(hidden)]
 pub use sell_16::widening::Widening;
 pub(crate) use sell_p::sell_p_bytes;
 pub use sell_p::{SellP, SellPStrategy, Slicing};

@@ -17,21 +17,30 @@ pub(crate) mod locality;
 pub(crate) mod machine;
 pub(crate) mod sample;
 mod store;
+#[doc(hidden)]
 pub mod time;
 mod traffic;
 mod work;
 
-pub use analysis::{Analysis, Diagonals};
-pub use calibration::{CONVERSION_TERMS, Calibration, FittedKernel, NEUTRAL_GPU, conversion_terms};
-pub use choice::{Candidate, Choice, Selection, choose, choose_with};
+pub use analysis::Analysis;
+pub use calibration::Calibration;
+pub use choice::{Candidate, Choice, Selection, choose};
 pub use exclusion::Exclusion;
-pub use fill::BlockFill;
-pub use lengths::{Lengths, RowSums};
-pub use locality::{Locality, SECTOR_BYTES};
-pub use machine::Machine;
 pub use sample::Sampling;
 pub use store::{Outcomes, Store};
 pub use traffic::Traffic;
-pub use work::{KernelWork, TERMS, Terms};
 
+// What the benchmark lab fits and shows.
+#[doc(hidden)]
+pub use self::{
+    analysis::Diagonals,
+    calibration::{CONVERSION_TERMS, FittedKernel, NEUTRAL_GPU, conversion_terms},
+    choice::choose_with,
+    fill::BlockFill,
+    lengths::{Lengths, RowSums},
+    locality::{Locality, SECTOR_BYTES},
+    machine::Machine,
+    work::{KernelWork, TERMS, Terms},
+};
+#[doc(hidden)]
 pub use crate::format::Widening;

@@ -1,19 +1,13 @@
 //! Several right-hand sides at once: Y ← α A X + β Y.
 
-use cuda_std::launch::{Call, Launch};
+use cuda_std::launch::Launch;
 use cuda_std::{Global, GlobalMut};
-use gpu_kernels::multivector::{
-    BcsrMultivector, CooMultivectorCarries, CooMultivectorIntervals, CsrMultivector, SellPMultivector, Tile,
-};
+use gpu_kernels::multivector::Tile;
 
-use super::intervals::Intervals;
 use super::operands::check_factors;
-use super::{Carries, HostOperands, Room, Vectors, update};
+use super::{HostOperands, Vectors, update};
 use crate::device::Device;
 use crate::error::{Error, check_length};
-use crate::format::coo::product::{Piece, pieces, runs};
-use crate::format::csr::balanced::with_offsets;
-use crate::format::{Bcsr, BlockVisitor, Coo, Csr, SellP};
 use crate::memory::{Buffer, Memory};
 use crate::parallel;
 use crate::real::Scalar;
@@ -22,7 +16,7 @@ use crate::real::Scalar;
 const LARGEST_TILE: usize = 32;
 
 /// Rows that a CPU thread takes at a time, at least.
-const ROWS_AT_ONCE: usize = 256;
+pub(crate) const ROWS_AT_ONCE: usize = 256;
 
 /// How several vectors lie in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -129,186 +123,31 @@ impl<T: Scalar> Tiles<T> {
         Ok(Self { rows: rows as u32, tiles: shape.tiles(rows, columns).collect(), vectors, elements })
     }
 
-    fn arguments(&self) -> impl Iterator<Item = Arguments<T>> {
+    /// What the kernel takes for each tile besides the matrix.
+    pub fn arguments(&self) -> impl Iterator<Item = Arguments<T>> {
         let &Self { rows, vectors: Vectors { alpha, x, beta, y }, .. } = self;
         self.tiles.iter().map(move |&tile| Arguments { rows, tile, alpha, x, beta, y })
     }
-}
 
-/// The launches for a matrix in CSR.
-pub(crate) fn csr_launches<T: Scalar, M: Memory>(matrix: &Csr<T, M>, tiles: &Tiles<T>, device: &Device) -> Vec<Launch> {
-    tiles.arguments().map(|arguments| csr(matrix, arguments, device)).collect()
-}
-
-/// The launches for a matrix in SELL-P.
-pub(crate) fn sell_p_launches<T: Scalar, M: Memory>(
-    matrix: &SellP<T, M>,
-    tiles: &Tiles<T>,
-    device: &Device,
-) -> Vec<Launch> {
-    tiles.arguments().map(|arguments| sell_p(matrix, arguments, device)).collect()
-}
-
-/// The launches for a matrix in BCSR.
-pub(crate) fn bcsr_launches<T: Scalar, M: Memory>(
-    matrix: &Bcsr<T, M>,
-    tiles: &Tiles<T>,
-    device: &Device,
-) -> Vec<Launch> {
-    tiles.arguments().map(|arguments| bcsr(matrix, arguments, device)).collect()
-}
-
-/// The launches for a matrix in COO.
-///
-/// # Errors
-/// When memory runs out.
-pub(crate) fn coo_launches<T: Scalar, M: Memory>(
-    matrix: &Coo<T, M>,
-    tiles: &Tiles<T>,
-    room: &mut Room<'_, T, M>,
-    device: &Device,
-) -> Result<Vec<Launch>, Error> {
-    // For tiles of every size at once: asking for more later would give back what a launch or a recording before needs.
-    let sizes =
-        [1, 2, 4, 8, 16, 32].map(|lanes: u32| (intervals(matrix, lanes, device).count as usize, lanes as usize));
-    let rows = sizes.map(|(count, _)| count).into_iter().max().unwrap_or(0);
-    let values = sizes.map(|(count, lanes)| count * lanes).into_iter().max().unwrap_or(0);
-    let carries = room.wide_carries(rows, values)?;
-    let mut launches = vec![tiles.vectors.scale(tiles.elements, device)];
-    launches.extend(tiles.arguments().flat_map(|arguments| coo(matrix, arguments, carries, device)));
-    Ok(launches)
+    /// The launch of Y ← β Y.
+    pub fn scale(&self, device: &Device) -> Launch {
+        self.vectors.scale(self.elements, device)
+    }
 }
 
 /// What kernels take besides the matrix.
-struct Arguments<T> {
-    rows: u32,
-    tile: Tile,
-    alpha: T,
-    x: Global<T>,
-    beta: T,
-    y: GlobalMut<T>,
-}
-
-fn csr<T: Scalar, M: Memory>(matrix: &Csr<T, M>, arguments: Arguments<T>, device: &Device) -> Launch {
-    let Arguments { rows, tile, alpha, x, beta, y } = arguments;
-    let call = with_offsets!(matrix, offsets => CsrMultivector {
-        rows,
-        tile,
-        row_offsets: offsets.global(),
-        column_indices: matrix.column_indices().global(),
-        values: matrix.values().global(),
-        alpha,
-        x,
-        beta,
-        y,
-    });
-    Launch { grid: device.grid(u64::from(rows) * u64::from(tile.lanes)), call }
-}
-
-fn sell_p<T: Scalar, M: Memory>(matrix: &SellP<T, M>, arguments: Arguments<T>, device: &Device) -> Launch {
-    let Arguments { rows, tile, alpha, x, beta, y } = arguments;
-    let kernel = SellPMultivector {
-        rows,
-        tile,
-        slice_size: matrix.slicing().slice_size,
-        slice_begins: matrix.slice_begins().global(),
-        sorted_rows: matrix.row_indices().len() as u32,
-        row_indices: matrix.row_indices().global(),
-        column_indices: matrix.column_indices().global(),
-        values: matrix.values().global(),
-        alpha,
-        x,
-        beta,
-        y,
-    };
-    Launch::new(device.grid(u64::from(rows) * u64::from(tile.lanes)), kernel)
-}
-
-fn bcsr<T: Scalar, M: Memory>(matrix: &Bcsr<T, M>, arguments: Arguments<T>, device: &Device) -> Launch {
-    struct Launcher<'a, T: Scalar, M: Memory>(&'a Bcsr<T, M>, Arguments<T>);
-
-    impl<T: Scalar, M: Memory> BlockVisitor for Launcher<'_, T, M> {
-        type Output = Call;
-
-        fn visit<const SIZE: u32, const R: usize, const C: usize>(self) -> Call {
-            let Self(matrix, Arguments { rows, tile, alpha, x, beta, y }) = self;
-            Call::new(BcsrMultivector::<T, SIZE> {
-                rows,
-                tile,
-                last_column: matrix.columns().saturating_sub(1) as u32,
-                block_offsets: matrix.block_offsets().global(),
-                first_columns: matrix.first_columns().global(),
-                values: matrix.values().global(),
-                alpha,
-                x,
-                beta,
-                y,
-            })
-        }
-    }
-    let grid = device.grid(matrix.block_rows() as u64 * u64::from(arguments.tile.lanes));
-    Launch { grid, call: matrix.block_size().visit(Launcher(matrix, arguments)) }
-}
-
-/// An interval for each group of lanes that the device holds at a time.
-fn intervals<T: Scalar, M: Memory>(matrix: &Coo<T, M>, lanes: u32, device: &Device) -> Intervals {
-    Intervals::among(matrix.nnz() as u64, device.resident_threads() / u64::from(lanes))
-}
-
-/// Launches for Y ← Y + α A X.
-fn coo<T: Scalar, M: Memory>(
-    matrix: &Coo<T, M>,
-    arguments: Arguments<T>,
-    carries: Carries<T>,
-    device: &Device,
-) -> [Launch; 2] {
-    let Arguments { tile, alpha, x, y, .. } = arguments;
-    let intervals = intervals(matrix, tile.lanes, device);
-    let grid = device.grid_of(intervals.count * u64::from(tile.lanes));
-    let entries = CooMultivectorIntervals {
-        nnz: matrix.nnz() as u64,
-        interval: intervals.length,
-        tile,
-        row_indices: matrix.row_indices().global(),
-        column_indices: matrix.column_indices().global(),
-        values: matrix.values().global(),
-        alpha,
-        x,
-        y,
-        carry_rows: carries.rows_mut,
-        carry_values: carries.values_mut,
-    };
-    let carries = CooMultivectorCarries {
-        intervals: intervals.count as u32,
-        tile,
-        carry_rows: carries.rows,
-        carry_values: carries.values,
-        alpha,
-        y,
-    };
-    [Launch::new(grid, entries), Launch::new(grid, carries)]
-}
-
-/// Multiplies a matrix in CSR with several vectors in row-major layout on the CPU, in parallel.
-pub(crate) fn multiply_csr_on_cpu<T: Scalar>(matrix: &Csr<T>, vectors: usize, operands: HostOperands<'_, T>) {
-    multiply_rows(vectors, operands, ROWS_AT_ONCE, |row| (row, matrix.row(row)));
-}
-
-/// Multiplies a matrix in SELL-P with several vectors in row-major layout on the CPU, in parallel.
-pub(crate) fn multiply_sell_p_on_cpu<T: Scalar>(matrix: &SellP<T>, vectors: usize, operands: HostOperands<'_, T>) {
-    // Whole windows of sorted rows, whose results lie within one part of Y.
-    let rows_at_once = ROWS_AT_ONCE.next_multiple_of(matrix.slicing().sigma as usize);
-    multiply_rows(vectors, operands, rows_at_once, |position| (matrix.row_at(position), matrix.entries_at(position)));
-}
-
-/// Multiplies a matrix in BCSR with several vectors in row-major layout on the CPU, in parallel.
-pub(crate) fn multiply_bcsr_on_cpu<T: Scalar>(matrix: &Bcsr<T>, vectors: usize, operands: HostOperands<'_, T>) {
-    multiply_rows(vectors, operands, ROWS_AT_ONCE, |row| (row, matrix.row(row)));
+pub(crate) struct Arguments<T> {
+    pub rows: u32,
+    pub tile: Tile,
+    pub alpha: T,
+    pub x: Global<T>,
+    pub beta: T,
+    pub y: GlobalMut<T>,
 }
 
 /// Multiplies rows that are stored in any order, in parallel: `row_at` gives the row at a position, and its entries.
 /// The rows at each `rows_at_once` positions are the rows of these numbers, in any order.
-fn multiply_rows<T: Scalar, I: Iterator<Item = (u32, T)>>(
+pub(crate) fn multiply_rows<T: Scalar, I: Iterator<Item = (u32, T)>>(
     vectors: usize,
     operands: HostOperands<'_, T>,
     rows_at_once: usize,
@@ -324,23 +163,8 @@ fn multiply_rows<T: Scalar, I: Iterator<Item = (u32, T)>>(
     });
 }
 
-/// Multiplies a matrix in COO with several vectors in row-major layout on the CPU, in parallel.
-pub(crate) fn multiply_coo_on_cpu<T: Scalar>(matrix: &Coo<T>, vectors: usize, operands: HostOperands<'_, T>) {
-    let HostOperands { alpha, x, beta, y } = operands;
-    parallel::map_items(pieces(matrix, y, vectors), &|(_, Piece { first_row, entries, y })| {
-        for y in y.iter_mut() {
-            *y = if beta == T::ZERO { T::ZERO } else { beta * *y };
-        }
-        for (row, entries) in runs(matrix, entries) {
-            let y = &mut y[(row - first_row) * vectors..][..vectors];
-            let (columns, values) = (&matrix.column_indices()[entries.clone()], &matrix.values()[entries]);
-            multiply_row(|| columns.iter().copied().zip(values.iter().copied()), alpha, x, T::ONE, y);
-        }
-    });
-}
-
 /// Multiplies one row of the matrix with all vectors, in row-major layout, up to [`LARGEST_TILE`] at a time.
-fn multiply_row<T: Scalar, I: Iterator<Item = (u32, T)>>(
+pub(crate) fn multiply_row<T: Scalar, I: Iterator<Item = (u32, T)>>(
     entries: impl Fn() -> I,
     alpha: T,
     x: &[T],

@@ -2,16 +2,9 @@
 
 use std::ops::Range;
 
-use cuda_std::launch::Launch;
-use gpu_kernels::transposed::{CooTransposed, CsrTransposed};
-
-use super::{HostOperands, Vectors, update};
-use crate::device::Device;
+use super::{HostOperands, update};
 use crate::error::Error;
-use crate::format::csr::balanced::with_offsets;
-use crate::format::csr::lanes::lanes_for;
-use crate::format::{Coo, Csr, Offsets};
-use crate::memory::{Buffer, Memory, zeros};
+use crate::memory::zeros;
 use crate::parallel;
 use crate::real::Scalar;
 
@@ -21,72 +14,12 @@ const MOST_PARTS: usize = 64;
 /// Elements of y that a CPU thread adds up at a time.
 const COLUMNS_AT_ONCE: usize = 1024;
 
-/// The launches for a matrix in CSR.
-pub(crate) fn csr_launches<T: Scalar, M: Memory>(
-    matrix: &Csr<T, M>,
-    vectors: Vectors<T>,
-    device: &Device,
-) -> Vec<Launch> {
-    let lanes = lanes_for(matrix.rows(), matrix.nnz());
-    let Vectors { alpha, x, y, .. } = vectors;
-    let call = with_offsets!(matrix, offsets => CsrTransposed {
-        rows: matrix.rows() as u32,
-        lanes,
-        row_offsets: offsets.global(),
-        column_indices: matrix.column_indices().global(),
-        values: matrix.values().global(),
-        alpha,
-        x,
-        y,
-    });
-    let grid = device.grid(matrix.rows() as u64 * u64::from(lanes));
-    vec![vectors.scale(matrix.columns(), device), Launch { grid, call }]
-}
-
-/// The launches for a matrix in COO.
-pub(crate) fn coo_launches<T: Scalar, M: Memory>(
-    matrix: &Coo<T, M>,
-    vectors: Vectors<T>,
-    device: &Device,
-) -> Vec<Launch> {
-    let nnz = matrix.nnz() as u64;
-    let Vectors { alpha, x, y, .. } = vectors;
-    let kernel = CooTransposed {
-        nnz,
-        row_indices: matrix.row_indices().global(),
-        column_indices: matrix.column_indices().global(),
-        values: matrix.values().global(),
-        alpha,
-        x,
-        y,
-    };
-    vec![vectors.scale(matrix.columns(), device), Launch::new(device.grid(nnz), kernel)]
-}
-
-/// Multiplies the transpose of a matrix in CSR on the CPU, in parallel.
-///
-/// # Errors
-/// When memory runs out.
-pub(crate) fn multiply_csr_on_cpu<T: Scalar>(matrix: &Csr<T>, operands: HostOperands<'_, T>) -> Result<(), Error> {
-    let x = operands.x;
-    multiply_on_cpu(matrix.nnz(), matrix.columns(), operands, |part, parts| csr_sums(matrix, part, parts, x))
-}
-
-/// Multiplies the transpose of a matrix in COO on the CPU, in parallel.
-///
-/// # Errors
-/// When memory runs out.
-pub(crate) fn multiply_coo_on_cpu<T: Scalar>(matrix: &Coo<T>, operands: HostOperands<'_, T>) -> Result<(), Error> {
-    let x = operands.x;
-    multiply_on_cpu(matrix.nnz(), matrix.columns(), operands, |part, parts| coo_sums(matrix, part, parts, x))
-}
-
 /// Multiplies a transpose on the CPU, in parallel, by the sums of parts of the entries.
 ///
 /// The entries are cut into parts, which depend on the matrix alone, so the number of threads does not change a bit.
 /// Each part has its own sums, from its first column to its last one; then these are added up, column by column. There
 /// are at most as many sums as entries, or as columns if those are more: O(nnz + columns) memory and work.
-fn multiply_on_cpu<T: Scalar>(
+pub(crate) fn multiply_on_cpu<T: Scalar>(
     nnz: usize,
     columns: usize,
     operands: HostOperands<'_, T>,
@@ -109,14 +42,14 @@ fn multiply_on_cpu<T: Scalar>(
 }
 
 /// The sums of a part of the entries, from the first of its columns on.
-struct Sums<T> {
+pub(crate) struct Sums<T> {
     first_column: usize,
     sums: Vec<T>,
 }
 
 impl<T: Scalar> Sums<T> {
     /// Zeros for entries in these columns.
-    fn for_columns(columns: &[u32]) -> Result<Self, Error> {
+    pub fn for_columns(columns: &[u32]) -> Result<Self, Error> {
         let widen = |(first, last): (u32, u32), &column: &u32| (first.min(column), last.max(column));
         let (first, last) = columns.iter().fold((u32::MAX, 0), widen);
         if first > last {
@@ -126,7 +59,8 @@ impl<T: Scalar> Sums<T> {
     }
 
     #[inline]
-    fn add_product(&mut self, column: u32, value: T, element: T) {
+    /// Adds the product of an entry with an element of x.
+    pub fn add_product(&mut self, column: u32, value: T, element: T) {
         let sum = &mut self.sums[column as usize - self.first_column];
         *sum = *sum + value * element;
     }
@@ -145,37 +79,9 @@ impl<T: Scalar> Sums<T> {
 }
 
 /// The entries of one of so many parts.
-fn entries_of_part(nnz: usize, part: usize, parts: usize) -> Range<usize> {
+pub(crate) fn entries_of_part(nnz: usize, part: usize, parts: usize) -> Range<usize> {
     let at = |part: usize| (nnz as u128 * part as u128 / parts as u128) as usize;
     at(part)..at(part + 1)
-}
-
-/// The sums of the rows that begin among the entries of a part.
-fn csr_sums<T: Scalar>(matrix: &Csr<T>, part: usize, parts: usize, x: &[T]) -> Result<Sums<T>, Error> {
-    let entries = entries_of_part(matrix.nnz(), part, parts);
-    let first_row_from = |entry| match matrix.row_offsets() {
-        Offsets::Narrow(offsets) => offsets.partition_point(|&offset| (offset as usize) < entry),
-        Offsets::Wide(offsets) => offsets.partition_point(|&offset| (offset as usize) < entry),
-    };
-    let rows = first_row_from(entries.start)..first_row_from(entries.end);
-    let entries = matrix.row_offsets().get(rows.start)..matrix.row_offsets().get(rows.end);
-    let mut sums = Sums::for_columns(&matrix.column_indices()[entries])?;
-    for row in rows {
-        let element = x[row];
-        matrix.row(row).for_each(|(column, value)| sums.add_product(column, value, element));
-    }
-    Ok(sums)
-}
-
-fn coo_sums<T: Scalar>(matrix: &Coo<T>, part: usize, parts: usize, x: &[T]) -> Result<Sums<T>, Error> {
-    let entries = entries_of_part(matrix.nnz(), part, parts);
-    let columns = &matrix.column_indices()[entries.clone()];
-    let rows = &matrix.row_indices()[entries.clone()];
-    let mut sums = Sums::for_columns(columns)?;
-    for ((&column, &row), &value) in columns.iter().zip(rows).zip(&matrix.values()[entries]) {
-        sums.add_product(column, value, x[row as usize]);
-    }
-    Ok(sums)
 }
 
 #[cfg(test)]

@@ -31,7 +31,7 @@ const BELL_GARLAND: &[Format] = &[
     Format::Hyb(HybSplit::BellGarland),
 ];
 
-const CMRS: Format = Format::Cmrs(StripHeight::Automatic);
+const CMRS: Format = Format::Cmrs(StripHeight::ByTraffic);
 /// The five kernels beside CMRS, as near as there are some: vector, scalar, hybrid, and two CSR of libraries.
 const BESIDE_CMRS: Series = Series::with_peers(
     "best of the others",
@@ -268,7 +268,7 @@ pub const FIGURES: &[Experiment] = &[
             Series::of("hyb-column-limit", &[Format::Hyb(HybSplit::COLUMN_LIMIT)]),
             Series::of("hyb-imbalance-limit", &[Format::Hyb(HybSplit::IMBALANCE_LIMIT)]),
             Series::of("hyb-imbalance-bounded", &[Format::Hyb(HybSplit::IMBALANCE_BOUNDED)]),
-            Series::of("hyb-automatic", &[Format::Hyb(HybSplit::Automatic)]),
+            Series::of("hyb-automatic", &[Format::Hyb(HybSplit::GinkgoAutomatic)]),
         ],
         plot: PROFILE,
     },

@@ -55,16 +55,6 @@ impl<T: Real, M: Memory> BlockDiagonal<T, M> {
         }
         Ok(Self { rows, size, values: executor.upload(values)? })
     }
-
-    /// Number of rows.
-    pub fn rows(&self) -> usize {
-        self.rows
-    }
-
-    /// Rows of a block.
-    pub fn size(&self) -> usize {
-        self.size
-    }
 }
 
 /// y ← B x for dense blocks on the diagonal of B.

@@ -35,13 +35,17 @@ mod passes;
 mod space;
 mod sums;
 
-pub use block_diagonal::{BlockDiagonal, BlockDiagonalOperands, BlockDiagonalProduct, LARGEST_BLOCK};
+pub use block_diagonal::LARGEST_BLOCK;
+pub(crate) use block_diagonal::{BlockDiagonal, BlockDiagonalOperands, BlockDiagonalProduct};
+pub use gpu_kernels::dense::passes::{Axpby, Combined, Dot, DotAndSquare, Fill, Multiplied, Pass, Scaled, ScaledTwice};
+// Those that belong to one method.
+#[doc(hidden)]
 pub use gpu_kernels::dense::passes::{
-    Axpby, BicgstabDirection, BicgstabUpdate, CgUpdate, Combined, Correction, Dot, DotAndSquare, EigenResidual, Fill,
-    LanczosUpdate, MinresUpdate, Multiplied, PagerankUpdate, Pass, PipelinedCgUpdate, PreconditionedBicgstabUpdate,
-    PreconditionedPipelinedCgUpdate, Scaled, ScaledTwice,
+    BicgstabDirection, BicgstabUpdate, CgUpdate, Correction, EigenResidual, LanczosUpdate, MinresUpdate,
+    PagerankUpdate, PipelinedCgUpdate, PreconditionedBicgstabUpdate, PreconditionedPipelinedCgUpdate,
 };
 pub use gpu_kernels::dense::program::{ITERATION, STATUS, Step};
+#[doc(hidden)]
 pub use mixed::{MixedOperands, MixedUpdate};
 pub use parts::{Columns, ColumnsMut, Multicolumn, Part, PartMut};
 pub use space::{FIRST_SLOT, MINUS_ONE, ONE, Program, Space, ZERO};

@@ -7,9 +7,8 @@ use proptest::prelude::*;
 use warp_spmv::device::Tuning;
 use warp_spmv::executor::{Cpu, Emulated, Executor, HostExecutor, Reference};
 use warp_spmv::format::{Bellpack, BlockSize, FillLimit, HybSplit, Matrix, PartitionRows};
-use warp_spmv::spmv::{Layout, Multivector};
 use warp_spmv::verify::{exact, verify};
-use warp_spmv::{Csr, Format, Plan, PlanOptions, Real};
+use warp_spmv::{Csr, Format, Layout, Multivector, Plan, PlanOptions, Real};
 
 fn check_everything<T: Real, E: Executor>(executor: &E) {
     for &format in Format::ALL {

@@ -3,8 +3,7 @@
 use proptest::prelude::*;
 use warp_spmv::device::Tuning;
 use warp_spmv::executor::{Cpu, Emulated, Executor, Reference};
-use warp_spmv::spmv::{Layout, Multivector};
-use warp_spmv::{Csr, Format, Plan, Real};
+use warp_spmv::{Csr, Format, Layout, Multivector, Plan, Real};
 
 use crate::behaviour::executors::any_matrix;
 use crate::scenarios::multivector::{

@@ -15,9 +15,8 @@ use warp_spmv::memory::Buffer;
 use warp_spmv::solver::dense::{MixedOperands, MixedUpdate};
 use warp_spmv::solver::preconditioner::Preconditioner;
 use warp_spmv::solver::{Cg, Operator, Outcome};
-use warp_spmv::spmv::{Layout, Multivector};
 use warp_spmv::verify::{exact, verify};
-use warp_spmv::{Csr, Format, Plan, PlanOptions, Real};
+use warp_spmv::{Csr, Format, Layout, Multivector, Plan, PlanOptions, Real};
 
 use crate::scenarios::conformance::conformance;
 use crate::scenarios::random::emulators;
@@ -177,11 +176,11 @@ fn multiply_wide<T: Real>(executor: &Emulated, matrix: &Csr<T>) {
     let mut wide_matrices = vec![(Matrix::CmrsPadded(padded), Format::CmrsPadded)];
     for height in [2, 4, 8, 16] {
         let cmrs = Cmrs::try_with_height(matrix.clone(), height, StripOrder::ByColumn).unwrap();
-        wide_matrices.push((Matrix::Cmrs(cmrs.clone()), Format::Cmrs(StripHeight::Automatic)));
+        wide_matrices.push((Matrix::Cmrs(cmrs.clone()), Format::Cmrs(StripHeight::ByTraffic)));
         let offsets = wide(cmrs.strip_offsets());
         let cmrs =
             Cmrs::try_new(rows, columns, height, offsets, cmrs.words().to_vec(), cmrs.values().to_vec()).unwrap();
-        wide_matrices.push((Matrix::Cmrs(cmrs), Format::Cmrs(StripHeight::Automatic)));
+        wide_matrices.push((Matrix::Cmrs(cmrs), Format::Cmrs(StripHeight::ByTraffic)));
     }
     for (matrix, format) in wide_matrices {
         let mut result = vec![T::ZERO; rows];

@@ -40,7 +40,7 @@ pub fn from_csr<T: Scalar, K: KernelExecutor>(
     let scan = Scan::new(executor, &lengths)?;
     let blocks = scan.total() as usize;
     let bytes = bcsr_bytes_of::<T>(size, lengths.len(), blocks);
-    limit.check(size.names().bcsr_storage, bytes, matrix.bytes())?;
+    limit.check(super::storage_name(size), bytes, matrix.bytes())?;
     let block_offsets = scan.offsets(1)?.narrow("number of blocks", scan.total())?;
     let first_columns = found.first_columns(&scan.offsets_of(1)?, scan.total())?;
     drop((lengths, found));
@@ -84,7 +84,7 @@ fn with_room_for_blocks<T>(grid: Grid, size: BlockSize) -> Grid {
 ///
 /// # Errors
 /// When memory runs out, or the device fails.
-pub fn into_csr<T: Scalar, K: KernelExecutor>(
+pub(crate) fn into_csr<T: Scalar, K: KernelExecutor>(
     executor: &K,
     matrix: Bcsr<T, K::Memory>,
 ) -> Result<Csr<T, K::Memory>, Error> {

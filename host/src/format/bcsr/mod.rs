@@ -5,6 +5,7 @@ pub(crate) mod by_kernels;
 mod costs;
 #[allow(unsafe_code, reason = "each use says why it holds")]
 mod cpu;
+mod multivector;
 pub(crate) mod product;
 pub(crate) mod strategy;
 
@@ -12,7 +13,9 @@ use gpu_kernels::bcsr::GROUP_BLOCKS;
 use gpu_kernels::block::word_length;
 
 use crate::error::{Error, check_length};
-use crate::format::block::{BlockSize, StoredBlock, Writer, block_row_lengths, check_blocks, entries_of_row, pieces};
+use crate::format::block::{
+    BlockSize, StoredBlock, Writer, block_row_lengths, check_blocks, entries_of_row, name_with_size, pieces,
+};
 use crate::format::check::{check_offsets, count_parts};
 use crate::format::rows::collect_rows;
 use crate::format::storage::storage;
@@ -21,7 +24,7 @@ use crate::memory::{Buffer, Memory};
 use crate::parallel;
 use crate::real::Scalar;
 
-pub use by_kernels::{from_csr, into_csr};
+pub use by_kernels::from_csr;
 pub(crate) use strategy::Strategy;
 
 /// Block rows that one thread converts at a time.
@@ -66,6 +69,11 @@ impl<T: Scalar, M: Memory> Bcsr<T, M> {
     pub fn blocks(&self) -> usize {
         self.first_columns.len()
     }
+}
+
+/// The storage with blocks of this size, by name.
+fn storage_name(size: BlockSize) -> &'static str {
+    gpu_kernels::block_sizes!(name_with_size("BCSR ", size))
 }
 
 /// Bytes that the BCSR arrays of `matrix` take with values of `V`. Counts its blocks.
@@ -119,7 +127,7 @@ impl<T: Scalar> Bcsr<T> {
         let lengths = block_row_lengths(matrix, size);
         let blocks = total(&lengths);
         let bytes = bcsr_bytes_of::<T>(size, lengths.len(), blocks);
-        limit.check(size.names().bcsr_storage, bytes, matrix.bytes())?;
+        limit.check(storage_name(size), bytes, matrix.bytes())?;
         let offsets = Offsets::from_lengths(lengths.iter().map(|&length| length as usize));
         let block_offsets = offsets.narrow("number of blocks", blocks as u64)?;
         let mut first_columns = Vec::new();

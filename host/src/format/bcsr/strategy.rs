@@ -2,18 +2,17 @@
 
 use cuda_std::launch::Launch;
 
-use super::product;
-use super::{bcsr_bytes, cpu};
+use super::{bcsr_bytes, cpu, multivector, product, storage_name};
 use crate::device::Device;
 use crate::error::Error;
 use crate::executor::operation::KernelExecutor;
-use crate::format::block::{block_size, of_each_size};
+use crate::format::block::{block_size, name_with_size, of_each_size};
 use crate::format::storage::ArraySource;
 use crate::format::strategy::{self, HostStorage, Storage};
 use crate::format::{Bcsr, BlockSize, Csr, FillLimit};
 use crate::memory::Memory;
 use crate::real::Scalar;
-use crate::spmv::multivector::{self, Tiles};
+use crate::spmv::multivector::Tiles;
 use crate::spmv::{HostOperands, Room, Vectors};
 
 /// BCSR: several lanes a block row.
@@ -28,11 +27,11 @@ impl strategy::Strategy for Strategy {
     const STANDARD: &'static [Self] = &[Self(BlockSize::B2x2), Self(BlockSize::B3x3), Self(BlockSize::B6x6)];
 
     fn name(self) -> &'static str {
-        self.0.names().bcsr
+        gpu_kernels::block_sizes!(name_with_size("bcsr-", self.0))
     }
 
     fn storage(self) -> &'static str {
-        self.0.names().bcsr_storage
+        storage_name(self.0)
     }
 
     fn sums_duplicates(self) -> bool {
@@ -90,7 +89,7 @@ impl strategy::Strategy for Strategy {
         _: &mut Room<'_, T, M>,
         device: &Device,
     ) -> Result<Vec<Launch>, Error> {
-        Ok(multivector::bcsr_launches(matrix, tiles, device))
+        Ok(tiles.arguments().map(|arguments| multivector::launch(matrix, arguments, device)).collect())
     }
 
     fn multiply_rows_on_cpu<T: Scalar>(
@@ -99,7 +98,7 @@ impl strategy::Strategy for Strategy {
         vectors: usize,
         operands: HostOperands<'_, T>,
     ) -> Result<(), Error> {
-        multivector::multiply_bcsr_on_cpu(matrix, vectors, operands);
+        multivector::multiply_on_cpu(matrix, vectors, operands);
         Ok(())
     }
 }

@@ -25,7 +25,7 @@ use crate::real::Scalar;
 /// # Errors
 /// When the arrays would be larger than `limit` allows, the partitions together are 2^32 blocks wide or nearly so,
 /// memory runs out, or the device fails.
-pub fn from_csr<T: Scalar, K: KernelExecutor>(
+pub(crate) fn from_csr<T: Scalar, K: KernelExecutor>(
     executor: &K,
     matrix: Csr<T, K::Memory>,
     size: BlockSize,
@@ -46,7 +46,7 @@ pub fn from_csr<T: Scalar, K: KernelExecutor>(
     let missing = (block_rows.len().next_multiple_of(partition_rows) - block_rows.len()) as u128;
     let padded = u128::from(total_width) * partition_rows as u128 - u128::from(last_width) * missing;
     let bytes = bellpack_bytes_of::<T>(size, block_rows.len(), partition_rows, padded);
-    limit.check(size.names().bellpack_storage, bytes, matrix.bytes())?;
+    limit.check(super::storage_name(size), bytes, matrix.bytes())?;
     let partition_offsets = scan.offsets(1)?.narrow(TOTAL_WIDTH, total_width)?;
     drop(widths);
     // More than memory has bytes cannot be allocated, so nothing is lost here.
@@ -118,7 +118,7 @@ fn widths<K: KernelExecutor>(
 ///
 /// # Errors
 /// When memory runs out, or the device fails.
-pub fn into_csr<T: Scalar, K: KernelExecutor>(
+pub(crate) fn into_csr<T: Scalar, K: KernelExecutor>(
     executor: &K,
     matrix: Bellpack<T, K::Memory>,
 ) -> Result<Csr<T, K::Memory>, Error> {

@@ -11,7 +11,9 @@ use gpu_kernels::ell::PADDING;
 use rayon::prelude::*;
 
 use crate::error::{Error, check_length};
-use crate::format::block::{BlockSize, StoredBlock, Writer, block_row_lengths, check_blocks, entries_of_row, pieces};
+use crate::format::block::{
+    BlockSize, StoredBlock, Writer, block_row_lengths, check_blocks, entries_of_row, name_with_size, pieces,
+};
 use crate::format::check::{check_offsets, check_permutation, count_parts};
 use crate::format::rows::collect_rows;
 use crate::format::storage::storage;
@@ -20,7 +22,6 @@ use crate::memory::same_bits;
 use crate::parallel;
 use crate::real::Scalar;
 
-pub use by_kernels::{from_csr, into_csr};
 pub use product::entry;
 pub(crate) use strategy::Strategy;
 
@@ -96,6 +97,11 @@ storage! {
             values: T,
         }
     }
+}
+
+/// The storage with blocks of this size, by name.
+fn storage_name(size: BlockSize) -> &'static str {
+    gpu_kernels::block_sizes!(name_with_size("BELLPACK ", size))
 }
 
 /// Bytes that the BELLPACK arrays of `matrix` take with values of `V` and the default partitions. Counts its blocks.
@@ -221,7 +227,7 @@ impl<T: Scalar> Bellpack<T> {
         let sorted_lengths: Vec<u32> = block_rows.iter().map(|&block_row| lengths[block_row as usize]).collect();
         let padded = padded_blocks(&sorted_lengths, partition_rows);
         let bytes = bellpack_bytes_of::<T>(size, lengths.len(), partition_rows, padded);
-        limit.check(size.names().bellpack_storage, bytes, matrix.bytes())?;
+        limit.check(storage_name(size), bytes, matrix.bytes())?;
         let widths = sorted_lengths.chunks(partition_rows).map(|lengths| lengths[0] as usize);
         let total_width = widths.clone().sum::<usize>() as u64;
         let partition_offsets = Offsets::from_lengths(widths).narrow(TOTAL_WIDTH, total_width)?;

@@ -2,12 +2,11 @@
 
 use cuda_std::launch::Launch;
 
-use super::product;
-use super::{PartitionRows, bellpack_bytes};
+use super::{PartitionRows, bellpack_bytes, product, storage_name};
 use crate::device::Device;
 use crate::error::Error;
 use crate::executor::operation::KernelExecutor;
-use crate::format::block::{block_size, of_each_size};
+use crate::format::block::{block_size, name_with_size, of_each_size};
 use crate::format::storage::ArraySource;
 use crate::format::strategy::{self, HostStorage, Storage};
 use crate::format::{Bellpack, BlockSize, Csr, FillLimit};
@@ -27,11 +26,11 @@ impl strategy::Strategy for Strategy {
     const STANDARD: &'static [Self] = &[Self(BlockSize::B3x3), Self(BlockSize::B6x6)];
 
     fn name(self) -> &'static str {
-        self.0.names().bellpack
+        gpu_kernels::block_sizes!(name_with_size("bellpack-", self.0))
     }
 
     fn storage(self) -> &'static str {
-        self.0.names().bellpack_storage
+        storage_name(self.0)
     }
 
     fn sums_duplicates(self) -> bool {

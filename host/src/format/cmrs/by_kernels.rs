@@ -21,7 +21,7 @@ use crate::spmv::Intervals;
 ///
 /// # Errors
 /// When there are more than 2^28 columns ([`MOST_COLUMNS`]), memory runs out, or the device fails.
-pub fn from_csr<T: Scalar, K: KernelExecutor>(
+pub(crate) fn from_csr<T: Scalar, K: KernelExecutor>(
     executor: &K,
     matrix: Csr<T, K::Memory>,
     height: StripHeight,

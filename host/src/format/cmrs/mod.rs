@@ -16,7 +16,7 @@ use crate::format::{Csr, Offsets, check_shape, parallel_rows};
 use crate::parallel::{self, ROWS_AT_ONCE};
 use crate::real::Scalar;
 
-pub use by_kernels::{from_csr, into_csr, with_height};
+pub use by_kernels::{into_csr, with_height};
 pub(crate) use strategy::Strategy;
 
 /// How many rows a strip has.
@@ -27,7 +27,7 @@ pub enum StripHeight {
     /// rows of 4-byte values and half as many of 8-byte ones, because the partial sums limit how many warps a GPU
     /// holds (§6.3).
     #[default]
-    Automatic,
+    ByTraffic,
     /// 4 rows: best for 8-byte values on a K20M (§6.3).
     H4,
     /// 6 rows: best for 4-byte values on a K20M.
@@ -51,7 +51,7 @@ impl StripHeight {
     /// The number of rows, for a matrix of so many rows and entries with values of `T`.
     pub fn rows<T>(self, rows: usize, nnz: usize) -> usize {
         match self {
-            Self::Automatic => {
+            Self::ByTraffic => {
                 let highest = (PARTIAL_SUM_BYTES / size_of::<T>()).clamp(1, LARGEST_HEIGHT as usize);
                 let mean = nnz as f64 / rows as f64;
                 let width = size_of::<T>();
@@ -333,7 +333,7 @@ mod tests {
     fn the_buffers_of_csr_are_taken_over() {
         let matrix = example();
         let arrays = (matrix.column_indices().as_ptr(), matrix.values().as_ptr());
-        let matrix = Cmrs::try_from_csr(matrix, StripHeight::Automatic, StripOrder::ByColumn).unwrap();
+        let matrix = Cmrs::try_from_csr(matrix, StripHeight::ByTraffic, StripOrder::ByColumn).unwrap();
         assert_eq!((matrix.words().as_ptr(), matrix.values().as_ptr()), arrays);
         let matrix = matrix.into_csr();
         assert_eq!((matrix.column_indices().as_ptr(), matrix.values().as_ptr()), arrays);
@@ -382,7 +382,7 @@ mod tests {
             (10, 1600, 2, 2),
             (10, 3110, 1, 1),
         ] {
-            let height = StripHeight::Automatic;
+            let height = StripHeight::ByTraffic;
             assert_eq!((height.rows::<f32>(rows, nnz), height.rows::<f64>(rows, nnz)), (single, double), "{nnz}");
         }
     }

@@ -22,7 +22,7 @@ impl strategy::Strategy for Strategy {
     type Matrix<T: Scalar, M: Memory> = Cmrs<T, M>;
 
     const ALL: &'static [Self] = &[
-        Self(StripHeight::Automatic),
+        Self(StripHeight::ByTraffic),
         Self(StripHeight::H4),
         Self(StripHeight::H6),
         Self(StripHeight::H8),
@@ -30,11 +30,11 @@ impl strategy::Strategy for Strategy {
         Self(StripHeight::H16),
     ];
 
-    const STANDARD: &'static [Self] = &[Self(StripHeight::Automatic)];
+    const STANDARD: &'static [Self] = &[Self(StripHeight::ByTraffic)];
 
     fn name(self) -> &'static str {
         match self.0 {
-            StripHeight::Automatic => "cmrs",
+            StripHeight::ByTraffic => "cmrs",
             StripHeight::H4 => "cmrs-4",
             StripHeight::H6 => "cmrs-6",
             StripHeight::H8 => "cmrs-8",
@@ -45,7 +45,7 @@ impl strategy::Strategy for Strategy {
 
     fn storage(self) -> &'static str {
         match self.0 {
-            StripHeight::Automatic => "CMRS",
+            StripHeight::ByTraffic => "CMRS",
             StripHeight::H4 => "CMRS, 4 rows",
             StripHeight::H6 => "CMRS, 6 rows",
             StripHeight::H8 => "CMRS, 8 rows",

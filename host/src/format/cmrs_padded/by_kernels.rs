@@ -73,7 +73,7 @@ pub fn from_csr<T: Scalar, K: KernelExecutor>(
 ///
 /// # Errors
 /// When memory runs out, or the device fails.
-pub fn into_csr<T: Scalar, K: KernelExecutor>(
+pub(crate) fn into_csr<T: Scalar, K: KernelExecutor>(
     executor: &K,
     matrix: CmrsPadded<T, K::Memory>,
 ) -> Result<Csr<T, K::Memory>, Error> {

@@ -18,7 +18,7 @@ use crate::format::{Csr, FillLimit, Offsets, check_shape, parallel_rows};
 use crate::memory::same_bits;
 use crate::real::Scalar;
 
-pub use by_kernels::{from_csr, into_csr};
+pub use by_kernels::from_csr;
 pub(crate) use strategy::Strategy;
 
 /// Rows of a strip.

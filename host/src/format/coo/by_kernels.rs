@@ -16,7 +16,7 @@ use crate::spmv::Intervals;
 ///
 /// # Errors
 /// When memory runs out, or the device fails.
-pub fn from_csr<T: Scalar, K: KernelExecutor>(
+pub(crate) fn from_csr<T: Scalar, K: KernelExecutor>(
     executor: &K,
     matrix: Csr<T, K::Memory>,
 ) -> Result<Coo<T, K::Memory>, Error> {
@@ -60,7 +60,7 @@ pub(crate) fn rows_of_entries<K: KernelExecutor, O: Offset + Element>(
 ///
 /// # Errors
 /// When memory runs out, or the device fails.
-pub fn into_csr<T: Scalar, K: KernelExecutor>(
+pub(crate) fn into_csr<T: Scalar, K: KernelExecutor>(
     executor: &K,
     matrix: Coo<T, K::Memory>,
 ) -> Result<Csr<T, K::Memory>, Error> {

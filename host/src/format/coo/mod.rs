@@ -3,8 +3,10 @@
 #[allow(unsafe_code, reason = "it launches kernels")]
 pub(crate) mod by_kernels;
 mod costs;
+mod multivector;
 pub(crate) mod product;
 pub(crate) mod strategy;
+mod transposed;
 
 use rayon::prelude::*;
 
@@ -17,7 +19,7 @@ use crate::memory::zeros;
 use crate::parallel::ROWS_AT_ONCE;
 use crate::real::Scalar;
 
-pub use by_kernels::{from_csr, into_csr, row_indices as row_indices_by_kernels};
+pub use by_kernels::row_indices as row_indices_by_kernels;
 pub use strategy::CooStrategy;
 pub(crate) use strategy::Strategy;
 

@@ -2,8 +2,7 @@
 
 use cuda_std::launch::Launch;
 
-use super::coo_bytes;
-use super::product;
+use super::{coo_bytes, multivector, product, transposed};
 use crate::device::Device;
 use crate::error::Error;
 use crate::executor::operation::KernelExecutor;
@@ -12,8 +11,7 @@ use crate::format::strategy::{self, HostStorage, Storage};
 use crate::format::{Coo, Csr, FillLimit, Format};
 use crate::memory::Memory;
 use crate::real::Scalar;
-use crate::spmv::multivector::{self, Tiles};
-use crate::spmv::transposed;
+use crate::spmv::multivector::Tiles;
 use crate::spmv::{HostOperands, Room, Vectors};
 
 /// How the sums of a row of COO come together.
@@ -111,7 +109,7 @@ impl strategy::Strategy for Strategy {
         room: &mut Room<'_, T, M>,
         device: &Device,
     ) -> Result<Vec<Launch>, Error> {
-        multivector::coo_launches(matrix, tiles, room, device)
+        multivector::launches(matrix, tiles, room, device)
     }
 
     fn multiply_rows_on_cpu<T: Scalar>(
@@ -120,7 +118,7 @@ impl strategy::Strategy for Strategy {
         vectors: usize,
         operands: HostOperands<'_, T>,
     ) -> Result<(), Error> {
-        multivector::multiply_coo_on_cpu(matrix, vectors, operands);
+        multivector::multiply_on_cpu(matrix, vectors, operands);
         Ok(())
     }
 
@@ -130,7 +128,7 @@ impl strategy::Strategy for Strategy {
         vectors: Vectors<T>,
         device: &Device,
     ) -> Result<Vec<Launch>, Error> {
-        Ok(transposed::coo_launches(matrix, vectors, device))
+        Ok(transposed::launches(matrix, vectors, device))
     }
 
     fn multiply_transposed_on_cpu<T: Scalar>(
@@ -138,7 +136,7 @@ impl strategy::Strategy for Strategy {
         matrix: &Coo<T>,
         operands: HostOperands<'_, T>,
     ) -> Result<(), Error> {
-        transposed::multiply_coo_on_cpu(matrix, operands)
+        transposed::multiply_on_cpu(matrix, operands)
     }
 }
 

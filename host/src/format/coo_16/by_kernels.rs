@@ -23,7 +23,7 @@ use crate::spmv::Intervals;
 /// # Errors
 /// When there are about 2^32 entries or more; when the arrays would be larger than `limit` allows, before they are
 /// allocated; when memory runs out, or the device fails.
-pub fn from_csr<T: Scalar, K: KernelExecutor>(
+pub(crate) fn from_csr<T: Scalar, K: KernelExecutor>(
     executor: &K,
     matrix: Csr<T, K::Memory>,
     limit: FillLimit,

@@ -26,7 +26,7 @@ use crate::memory::{Buffer, Memory};
 use crate::parallel;
 use crate::real::Scalar;
 
-pub use by_kernels::{from_csr, into_csr, with_panels};
+pub use by_kernels::{into_csr, with_panels};
 pub(crate) use strategy::Strategy;
 
 const FORMAT: &str = "COO-16";

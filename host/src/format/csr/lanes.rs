@@ -4,7 +4,7 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Lanes {
     /// Chosen from the mean row length.
-    Automatic,
+    ByMeanLength,
     /// 2 lanes.
     L2,
     /// 4 lanes.
@@ -21,7 +21,7 @@ impl Lanes {
     /// The number of lanes, unless it is to be chosen.
     pub(crate) fn count(self) -> Option<u32> {
         match self {
-            Self::Automatic => None,
+            Self::ByMeanLength => None,
             Self::L2 => Some(2),
             Self::L4 => Some(4),
             Self::L8 => Some(8),
@@ -31,7 +31,7 @@ impl Lanes {
     }
 }
 
-/// The number of lanes a row that [`Lanes::Automatic`] stands for: about one lane for every six entries of the
+/// The number of lanes a row that [`Lanes::ByMeanLength`] stands for: about one lane for every six entries of the
 /// mean row, which measured best on an H200 for stencils and bands.
 pub(crate) fn lanes_for(rows: usize, nnz: usize) -> u32 {
     let mean = nnz / rows.max(1);

@@ -5,8 +5,10 @@ mod costs;
 #[allow(unsafe_code, reason = "each use says why it holds")]
 mod cpu;
 pub(crate) mod lanes;
+mod multivector;
 pub(crate) mod product;
 pub(crate) mod strategy;
+mod transposed;
 
 use crate::error::{Error, check_length};
 use crate::executor::Executor;

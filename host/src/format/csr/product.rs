@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn a_chain_is_never_longer_than_the_row() {
-        for lanes in [Lanes::Automatic, Lanes::L2, Lanes::L32] {
+        for lanes in [Lanes::ByMeanLength, Lanes::L2, Lanes::L32] {
             for length in 0..100 {
                 assert!(longest_chain(lanes, length) <= length);
             }

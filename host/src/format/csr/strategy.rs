@@ -3,8 +3,7 @@
 use cuda_std::launch::Launch;
 
 use super::lanes::Lanes;
-use super::product;
-use super::{balanced, cpu};
+use super::{balanced, cpu, multivector, product, transposed};
 use crate::device::Device;
 use crate::error::Error;
 use crate::executor::operation::KernelExecutor;
@@ -13,8 +12,7 @@ use crate::format::strategy::{self, HostStorage, Storage};
 use crate::format::{Csr, FillLimit, Format};
 use crate::memory::Memory;
 use crate::real::Scalar;
-use crate::spmv::multivector::{self, Tiles};
-use crate::spmv::transposed;
+use crate::spmv::multivector::Tiles;
 use crate::spmv::{HostOperands, Room, Vectors};
 
 /// How the rows of CSR are shared out.
@@ -38,7 +36,7 @@ impl Format {
     /// CSR, one thread a row.
     pub const CSR_SCALAR: Self = Self::Csr(CsrStrategy::Scalar);
     /// CSR, several lanes a row: as many as its mean length suggests.
-    pub const CSR_VECTOR: Self = Self::Csr(CsrStrategy::Vector(Lanes::Automatic));
+    pub const CSR_VECTOR: Self = Self::Csr(CsrStrategy::Vector(Lanes::ByMeanLength));
     /// CSR, equal shares of the entries for all warps.
     pub const CSR_LOAD_BALANCED: Self = Self::Csr(CsrStrategy::LoadBalanced);
     /// CSR, equal shares of rows and entries for all warps.
@@ -64,7 +62,7 @@ impl strategy::Strategy for Strategy {
 
     const ALL: &'static [Self] = &[
         Self(CsrStrategy::Scalar),
-        Self(CsrStrategy::Vector(Lanes::Automatic)),
+        Self(CsrStrategy::Vector(Lanes::ByMeanLength)),
         Self(CsrStrategy::Vector(Lanes::L2)),
         Self(CsrStrategy::Vector(Lanes::L4)),
         Self(CsrStrategy::Vector(Lanes::L8)),
@@ -77,7 +75,7 @@ impl strategy::Strategy for Strategy {
     ];
 
     const STANDARD: &'static [Self] = &[
-        Self(CsrStrategy::Vector(Lanes::Automatic)),
+        Self(CsrStrategy::Vector(Lanes::ByMeanLength)),
         Self(CsrStrategy::Scalar),
         Self(CsrStrategy::LoadBalanced),
         Self(CsrStrategy::MergePath),
@@ -87,7 +85,7 @@ impl strategy::Strategy for Strategy {
     fn name(self) -> &'static str {
         match self.0 {
             CsrStrategy::Scalar => "csr-scalar",
-            CsrStrategy::Vector(Lanes::Automatic) => "csr-vector",
+            CsrStrategy::Vector(Lanes::ByMeanLength) => "csr-vector",
             CsrStrategy::Vector(Lanes::L2) => "csr-vector-2",
             CsrStrategy::Vector(Lanes::L4) => "csr-vector-4",
             CsrStrategy::Vector(Lanes::L8) => "csr-vector-8",
@@ -176,7 +174,7 @@ impl strategy::Strategy for Strategy {
         _: &mut Room<'_, T, M>,
         device: &Device,
     ) -> Result<Vec<Launch>, Error> {
-        Ok(multivector::csr_launches(matrix, tiles, device))
+        Ok(tiles.arguments().map(|arguments| multivector::launch(matrix, arguments, device)).collect())
     }
 
     fn multiply_rows_on_cpu<T: Scalar>(
@@ -185,7 +183,7 @@ impl strategy::Strategy for Strategy {
         vectors: usize,
         operands: HostOperands<'_, T>,
     ) -> Result<(), Error> {
-        multivector::multiply_csr_on_cpu(matrix, vectors, operands);
+        multivector::multiply_on_cpu(matrix, vectors, operands);
         Ok(())
     }
 
@@ -195,7 +193,7 @@ impl strategy::Strategy for Strategy {
         vectors: Vectors<T>,
         device: &Device,
     ) -> Result<Vec<Launch>, Error> {
-        Ok(transposed::csr_launches(matrix, vectors, device))
+        Ok(transposed::launches(matrix, vectors, device))
     }
 
     fn multiply_transposed_on_cpu<T: Scalar>(
@@ -203,7 +201,7 @@ impl strategy::Strategy for Strategy {
         matrix: &Csr<T>,
         operands: HostOperands<'_, T>,
     ) -> Result<(), Error> {
-        transposed::multiply_csr_on_cpu(matrix, operands)
+        transposed::multiply_on_cpu(matrix, operands)
     }
 }
 

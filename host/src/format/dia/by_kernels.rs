@@ -18,7 +18,7 @@ use crate::spmv::Intervals;
 ///
 /// # Errors
 /// When the arrays would be larger than `limit` allows, memory runs out, or the device fails.
-pub fn from_csr<T: Scalar, K: KernelExecutor>(
+pub(crate) fn from_csr<T: Scalar, K: KernelExecutor>(
     executor: &K,
     matrix: Csr<T, K::Memory>,
     limit: FillLimit,
@@ -94,7 +94,7 @@ fn parts(diagonals: usize) -> usize {
 ///
 /// # Errors
 /// When memory runs out, or the device fails.
-pub fn into_csr<T: Scalar, K: KernelExecutor>(
+pub(crate) fn into_csr<T: Scalar, K: KernelExecutor>(
     executor: &K,
     matrix: Dia<T, K::Memory>,
 ) -> Result<Csr<T, K::Memory>, Error> {

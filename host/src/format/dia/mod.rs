@@ -20,7 +20,6 @@ use crate::memory::same_bits;
 use crate::parallel::{self, ROWS_AT_ONCE};
 use crate::real::Scalar;
 
-pub use by_kernels::{from_csr, into_csr};
 pub(crate) use strategy::Strategy;
 
 /// The stride is a multiple of this, so that each diagonal begins aligned for full cache lines.

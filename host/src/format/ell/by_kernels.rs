@@ -12,7 +12,7 @@ use crate::real::Scalar;
 /// # Errors
 /// When the arrays would be larger than `limit` allows, before they are allocated; when memory runs out, or the device
 /// fails.
-pub fn from_csr<T: Scalar, K: KernelExecutor>(
+pub(crate) fn from_csr<T: Scalar, K: KernelExecutor>(
     executor: &K,
     matrix: &Csr<T, K::Memory>,
     limit: FillLimit,
@@ -40,7 +40,7 @@ pub(crate) fn of_first_entries<T: Scalar, K: KernelExecutor>(
 ///
 /// # Errors
 /// When memory runs out, or the device fails.
-pub fn into_csr<T: Scalar, K: KernelExecutor>(
+pub(crate) fn into_csr<T: Scalar, K: KernelExecutor>(
     executor: &K,
     matrix: Ell<T, K::Memory>,
 ) -> Result<Csr<T, K::Memory>, Error> {

@@ -16,7 +16,6 @@ use crate::format::{Csr, FillLimit, check_shape};
 use crate::parallel::{self, ROWS_AT_ONCE};
 use crate::real::Scalar;
 
-pub use by_kernels::{from_csr, into_csr};
 pub use strategy::EllStrategy;
 pub(crate) use strategy::Strategy;
 

@@ -41,7 +41,7 @@ impl<K: KernelExecutor> RowLengths for Lengths<'_, K> {
 /// # Errors
 /// When the arrays would be larger than `limit` allows, before they are allocated; when memory runs out, or the device
 /// fails.
-pub fn from_csr<T: Scalar, K: KernelExecutor>(
+pub(crate) fn from_csr<T: Scalar, K: KernelExecutor>(
     executor: &K,
     matrix: &Csr<T, K::Memory>,
     split: HybSplit,
@@ -81,7 +81,7 @@ pub fn from_csr<T: Scalar, K: KernelExecutor>(
 ///
 /// # Errors
 /// When memory runs out, or the device fails.
-pub fn into_csr<T: Scalar, K: KernelExecutor>(
+pub(crate) fn into_csr<T: Scalar, K: KernelExecutor>(
     executor: &K,
     matrix: Hyb<T, K::Memory>,
 ) -> Result<Csr<T, K::Memory>, Error> {

@@ -21,7 +21,6 @@ use crate::format::{Coo, Csr, Ell, FillLimit, Offsets};
 use crate::memory::{HostMemory, Memory, Transfer};
 use crate::real::Scalar;
 
-pub use by_kernels::{from_csr, into_csr};
 pub(crate) use strategy::Strategy;
 
 /// Bytes of a column or row index.
@@ -55,8 +54,9 @@ pub enum HybSplit {
         /// The part of the number of rows.
         part_of_rows: Fraction,
     },
-    /// [`ImbalanceBounded`](Self::ImbalanceBounded) with Q(1/3) and a thousandth of the rows.
-    Automatic,
+    /// [`ImbalanceBounded`](Self::ImbalanceBounded) with Q(1/3) and a thousandth of the rows: Ginkgo's
+    /// `automatic`.
+    GinkgoAutomatic,
 }
 
 impl HybSplit {
@@ -95,7 +95,7 @@ impl HybSplit {
             Self::ImbalanceBounded { quantile, part_of_rows } => {
                 lengths.in_order(quantile.of(rows))?.min(part_of_rows.of(rows))
             }
-            Self::Automatic => {
+            Self::GinkgoAutomatic => {
                 let quantile = Fraction::new(1, NonZeroU32::new(3).unwrap());
                 let part_of_rows = Fraction::new(1, NonZeroU32::new(1000).unwrap());
                 Self::ImbalanceBounded { quantile, part_of_rows }.width_of::<V, L>(lengths)?
@@ -400,8 +400,8 @@ mod tests {
         // A ten-thousandth of 4000 rows is none.
         assert_eq!(width(&lengths, HybSplit::IMBALANCE_BOUNDED), 0);
         assert_eq!(width(&[5; 30_000], HybSplit::IMBALANCE_BOUNDED), 3);
-        assert_eq!(width(&lengths, HybSplit::Automatic), 3);
-        assert_eq!(width(&[9; 4000], HybSplit::Automatic), 4);
+        assert_eq!(width(&lengths, HybSplit::GinkgoAutomatic), 3);
+        assert_eq!(width(&[9; 4000], HybSplit::GinkgoAutomatic), 4);
     }
 
     #[test]

@@ -27,7 +27,7 @@ impl strategy::Strategy for Strategy {
         Self(HybSplit::COLUMN_LIMIT),
         Self(HybSplit::IMBALANCE_LIMIT),
         Self(HybSplit::IMBALANCE_BOUNDED),
-        Self(HybSplit::Automatic),
+        Self(HybSplit::GinkgoAutomatic),
     ];
 
     const STANDARD: &'static [Self] = &[Self(HybSplit::SmallestStorage)];
@@ -39,7 +39,7 @@ impl strategy::Strategy for Strategy {
             HybSplit::ColumnLimit(_) => "hyb-column-limit",
             HybSplit::ImbalanceLimit(_) => "hyb-imbalance-limit",
             HybSplit::ImbalanceBounded { .. } => "hyb-imbalance-bounded",
-            HybSplit::Automatic => "hyb-automatic",
+            HybSplit::GinkgoAutomatic => "hyb-automatic",
         }
     }
 
@@ -50,7 +50,7 @@ impl strategy::Strategy for Strategy {
             HybSplit::ColumnLimit(_) => "HYB, column limit",
             HybSplit::ImbalanceLimit(_) => "HYB, imbalance limit",
             HybSplit::ImbalanceBounded { .. } => "HYB, imbalance-bounded",
-            HybSplit::Automatic => "HYB, automatic",
+            HybSplit::GinkgoAutomatic => "HYB, automatic",
         }
     }
 

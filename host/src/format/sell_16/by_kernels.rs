@@ -20,7 +20,7 @@ const LANES: usize = SLICE_ROWS / 2;
 /// # Errors
 /// When a row has 2^26 entries or more; when the arrays would be larger than `limit` allows, before they are allocated;
 /// when memory runs out, or the device fails.
-pub fn from_csr<T: Scalar, K: KernelExecutor>(
+pub(crate) fn from_csr<T: Scalar, K: KernelExecutor>(
     executor: &K,
     matrix: &Csr<T, K::Memory>,
     limit: FillLimit,
@@ -74,7 +74,7 @@ pub fn from_csr<T: Scalar, K: KernelExecutor>(
 ///
 /// # Errors
 /// When memory runs out, or the device fails.
-pub fn into_csr<T: Scalar, K: KernelExecutor>(
+pub(crate) fn into_csr<T: Scalar, K: KernelExecutor>(
     executor: &K,
     matrix: Sell16<T, K::Memory>,
 ) -> Result<Csr<T, K::Memory>, Error> {

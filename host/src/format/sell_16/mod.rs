@@ -20,7 +20,6 @@ use crate::memory::same_bits;
 use crate::parallel;
 use crate::real::Scalar;
 
-pub use by_kernels::{from_csr, into_csr};
 pub(crate) use strategy::Strategy;
 
 /// Rows of a slice.

@@ -2,8 +2,7 @@
 
 use cuda_std::launch::Launch;
 
-use super::product;
-use super::{Slicing, predicted_bytes};
+use super::{Slicing, multivector, predicted_bytes, product};
 use crate::device::Device;
 use crate::error::Error;
 use crate::executor::operation::KernelExecutor;
@@ -12,7 +11,7 @@ use crate::format::strategy::{self, HostStorage, Storage};
 use crate::format::{Csr, FillLimit, Format, SellP};
 use crate::memory::Memory;
 use crate::real::Scalar;
-use crate::spmv::multivector::{self, Tiles};
+use crate::spmv::multivector::Tiles;
 use crate::spmv::{HostOperands, Room, Vectors};
 
 /// Which rows of SELL-P share a slice.
@@ -116,7 +115,7 @@ impl strategy::Strategy for Strategy {
         _: &mut Room<'_, T, M>,
         device: &Device,
     ) -> Result<Vec<Launch>, Error> {
-        Ok(multivector::sell_p_launches(matrix, tiles, device))
+        Ok(tiles.arguments().map(|arguments| multivector::launch(matrix, arguments, device)).collect())
     }
 
     fn multiply_rows_on_cpu<T: Scalar>(
@@ -125,7 +124,7 @@ impl strategy::Strategy for Strategy {
         vectors: usize,
         operands: HostOperands<'_, T>,
     ) -> Result<(), Error> {
-        multivector::multiply_sell_p_on_cpu(matrix, vectors, operands);
+        multivector::multiply_on_cpu(matrix, vectors, operands);
         Ok(())
     }
 }
