@@ -5,6 +5,7 @@ use std::process::{Command, ExitCode};
 
 use cuda_std::GlobalMut;
 use cuda_std::launch::{Grid, Launch, Place};
+use gpu_kernels::ptx::MODULES;
 use gpu_kernels::vector::Scale;
 use warp_spmv::executor::{Cpu, Cuda, CudaBuffer, Executor, KernelExecutor};
 use warp_spmv::format::{FillLimit, Matrix};
@@ -43,6 +44,8 @@ pub fn check_failures(gpu: &Cuda) {
     check_arrays_outlive_executors();
     check_memory_is_used_again();
     check_arrays_of_others(gpu);
+    check_recordings_of_several_handles(gpu);
+    check_recordings_and_freed_arrays(gpu);
     let program = std::env::current_exe().unwrap();
     for &(failure, environment) in FAILURES {
         let output =
@@ -185,6 +188,52 @@ fn check_arrays_of_others(gpu: &Cuda) {
     // A clone is the same executor.
     assert_eq!(gpu.clone().download(&mine).unwrap(), gpu.download(&mine).unwrap());
     println!("- arrays of another executor: refused in every format, by conversions, copies and passes");
+}
+
+/// What a recording cannot keep is done all the same: kernels of another handle of the executor, which are gone with it.
+fn check_recordings_of_several_handles(gpu: &Cuda) {
+    let (_, text) = MODULES.iter().min_by_key(|(capability, _)| capability).expect("there is PTX");
+    // SAFETY: it is the library's own.
+    let other = unsafe { gpu.clone().with_ptx((*text).to_owned()) };
+    let x = gpu.upload(vec![1.0; matrix().columns()]).unwrap();
+    let mut ys = [gpu.zeros(matrix().rows()).unwrap(), gpu.zeros(matrix().rows()).unwrap()];
+    let mut plans = [gpu, &other].map(|executor| Plan::new(executor, matrix(), Format::CSR_VECTOR).unwrap());
+    let mut recording = Default::default();
+    for times in 1..4 {
+        gpu.repeat(&mut recording, times, &mut || {
+            plans.iter_mut().zip(&mut ys).try_for_each(|(plan, y)| plan.apply(1.0, &x, 0.5, y))
+        })
+        .unwrap();
+    }
+    // y halves before each product: six times s is s (2 - 2^-5).
+    let expected: Vec<_> = expected().iter().map(|sum| sum * (2.0 - 0.5f64.powi(5))).collect();
+    drop((plans, other));
+    assert!(ys.iter().all(|y| gpu.download(y).unwrap() == expected));
+    println!("- recordings with kernels of two handles: not kept, and right");
+}
+
+/// A recording is done anew when an array of it was freed, by whichever thread, and when the memory is another array's.
+fn check_recordings_and_freed_arrays(gpu: &Cuda) {
+    let mut plan = Plan::new(gpu, matrix(), Format::COO).unwrap();
+    let sums = expected();
+    let mut recording = Default::default();
+    let mut check = |factor: f64| {
+        let x = gpu.upload(vec![factor; matrix().columns()]).unwrap();
+        let mut y = gpu.zeros(matrix().rows()).unwrap();
+        for _ in 0..5 {
+            gpu.repeat(&mut recording, 3, &mut || plan.apply(1.0, &x, 0.0, &mut y)).unwrap();
+            assert!(gpu.download(&y).unwrap().iter().zip(&sums).all(|(y, sum)| *y == factor * sum), "factor {factor}");
+        }
+        std::thread::spawn(move || drop((x, y))).join().unwrap();
+        drop(gpu.upload(vec![f64::NAN; matrix().columns()]).unwrap());
+    };
+    (1..20).for_each(|factor| check(f64::from(factor)));
+    // And while another thread frees arrays.
+    std::thread::scope(|scope| {
+        scope.spawn(|| (0..5000).for_each(|_| drop(gpu.upload(vec![f64::NAN; matrix().columns()]).unwrap())));
+        (1..100).for_each(|factor| check(f64::from(factor)));
+    });
+    println!("- recordings whose arrays are freed by other threads: done anew, and right");
 }
 
 /// What a process does that was started to fail. It must end by itself.

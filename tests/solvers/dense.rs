@@ -277,8 +277,8 @@ pub fn check_programs<E: Executor>(executor: &E) {
         (Step::constant(A + 8, 1.0), "the array of scalars has length 13, expected 14"),
         (Step::rotate(A + 7, A, A), "the array of scalars has length 13, expected 14"),
         (Step::record(A, A, 9), "the array of scalars has length 13, expected 14"),
-        (Step::record(A, A, 0), "the code of a stop, or the length of a ring, is 0, expected at least 1"),
-        (Step::stop_if_zero(0, A), "the code of a stop, or the length of a ring, is 0, expected at least 1"),
+        (Step::record(A, A, 0), "the length of a ring is 0, expected at least 1"),
+        (Step::stop_if_zero(0, A), "the code of a stop is 0, expected at least 1"),
     ] {
         let error = space.program(&[step]).map(|_| ()).unwrap_err();
         assert_eq!(error.to_string(), message, "{step:?}");

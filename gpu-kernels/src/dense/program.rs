@@ -126,17 +126,20 @@ impl Step {
         [self.operation, self.target, self.left, self.right]
     }
 
-    /// Number of slots that the step needs, or `None` if it stops with the code 0 or records in a ring of no slots.
-    pub fn slots(self) -> Option<u64> {
+    /// Number of slots that the step needs.
+    ///
+    /// # Errors
+    /// What is 0 and must not be: the code that it stops with, or the length of the ring that it records in.
+    pub fn slots(self) -> Result<u64, &'static str> {
         let [target, left, right] = [self.target, self.left, self.right].map(u64::from);
         match self.operation {
-            CONSTANT => Some(target + 1),
-            ROTATE => Some((target + 2).max(left + 1).max(right + 1)),
-            RECORD if right == 0 => None,
-            RECORD => Some((left + 1).max(target + right)),
-            STOP_IF_AT_MOST..=STOP_IF_ZERO if target == 0 => None,
-            STOP_IF_AT_MOST..=STOP_IF_ZERO => Some(left.max(right) + 1),
-            _ => Some(target.max(left).max(right) + 1),
+            CONSTANT => Ok(target + 1),
+            ROTATE => Ok((target + 2).max(left + 1).max(right + 1)),
+            RECORD if right == 0 => Err("the length of a ring"),
+            RECORD => Ok((left + 1).max(target + right)),
+            STOP_IF_AT_MOST..=STOP_IF_ZERO if target == 0 => Err("the code of a stop"),
+            STOP_IF_AT_MOST..=STOP_IF_ZERO => Ok(left.max(right) + 1),
+            _ => Ok(target.max(left).max(right) + 1),
         }
     }
 }

@@ -166,15 +166,23 @@ pub(crate) fn row_lengths<T: Scalar, K: KernelExecutor>(
 /// The number of entries of the longest row; 0 when there is no row. Takes 4 bytes a row.
 ///
 /// # Errors
-/// When it does not fit in 32 bits.
+/// When it does not fit in 32 bits, memory runs out, or the device fails.
 pub(crate) fn longest_row<T: Scalar, K: KernelExecutor>(
     executor: &K,
     matrix: &Csr<T, K::Memory>,
 ) -> Result<u32, Error> {
     match largest(executor, &row_lengths(executor, matrix, 0)?)? {
+        // The kernel says so of every longer row, too.
         u32::MAX => {
+            let longest = match matrix.row_offsets() {
+                Offsets::Narrow(_) => u32::MAX.into(),
+                Offsets::Wide(offsets) => {
+                    let offsets = executor.download(offsets)?;
+                    offsets.windows(2).map(|row| row[1] - row[0]).max().unwrap_or(0)
+                }
+            };
             let limit = u128::from(u32::MAX) - 1;
-            Err(Error::TooLarge { what: "number of entries of a row, at least,", value: limit + 1, limit })
+            Err(Error::TooLarge { what: "number of entries of a row", value: longest.into(), limit })
         }
         longest => Ok(longest),
     }

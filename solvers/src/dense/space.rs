@@ -100,11 +100,8 @@ impl<E: Executor> Space<E> {
     pub fn program(&self, steps: &[Step]) -> Result<Program<E::Memory>, Error> {
         let mut needed = 1;
         for step in steps {
-            let slots = step.slots().ok_or_else(|| Error::Setting {
-                what: "the code of a stop, or the length of a ring,",
-                value: "0".to_owned(),
-                expected: "at least 1",
-            })?;
+            let slots =
+                step.slots().map_err(|what| Error::Setting { what, value: "0".to_owned(), expected: "at least 1" })?;
             needed = needed.max(slots as usize);
         }
         check_slots(needed, self.scalars.len())?;

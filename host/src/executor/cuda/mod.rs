@@ -24,7 +24,7 @@ use cust::stream::{Stream, StreamFlags, StreamWaitEventFlags};
 use cust::sys::{cuLaunchKernel, cuMemcpyDtoDAsync_v2};
 
 pub use buffer::{CudaBuffer, CudaMemory};
-use driver::{cuda, driver};
+use driver::{cuda, driver, in_words};
 use kernels::{Kernels, Loaded, RESERVED_SHARED_BYTES};
 pub use owner::MemoryUse;
 use owner::Owner;
@@ -102,7 +102,10 @@ impl Cuda {
     pub fn new(number: u32) -> Result<Self, Error> {
         let unavailable = |reason: String| Error::Unavailable { executor: "cuda", reason };
         let failed = |what: &'static str| {
-            move |error: CudaError| Error::Unavailable { executor: "cuda", reason: format!("{what}: {error:?}") }
+            move |error: CudaError| Error::Unavailable {
+                executor: "cuda",
+                reason: format!("{what}: {}", in_words(&error)),
+            }
         };
         cust::init(cust::CudaFlags::empty()).map_err(failed("the driver did not start"))?;
         let count = cust::device::Device::num_devices().map_err(failed("no device was found"))?;
@@ -110,7 +113,8 @@ impl Cuda {
             return Err(unavailable(format!("device {number} was asked for, and there are {count}")));
         }
         let gpu = cust::device::Device::get_device(number).map_err(failed("the device was not found"))?;
-        let attribute = |which| gpu.get_attribute(which).map(|value| value as u32).map_err(failed("the device"));
+        let attribute =
+            |which| gpu.get_attribute(which).map(|value| value as u32).map_err(failed("the device's attributes"));
         let name = gpu.name().map_err(failed("the device's name"))?;
         let (major, minor) =
             (attribute(DeviceAttribute::ComputeCapabilityMajor)?, attribute(DeviceAttribute::ComputeCapabilityMinor)?);

@@ -106,8 +106,9 @@ impl CudaRecording {
                     *self = Self::Recorded(graph);
                     Ok(())
                 }
-                _ => {
-                    *self = Self::Refused;
+                recorded => {
+                    // Another thread may have freed an array meanwhile: the next time may do.
+                    *self = if recorded.is_some() { Self::Known } else { Self::Refused };
                     work()
                 }
             },
