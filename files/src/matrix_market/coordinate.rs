@@ -4,12 +4,13 @@ use super::cursor::{Cursor, Kind, Problem};
 use super::document::Document;
 use super::entries::{Contents, Entries};
 use super::header::{self, Layout};
+use super::sorted::SortedAssembly;
 use super::value::Value;
 use crate::ReadProgress;
 use crate::header::{Header, Symmetry};
 use crate::number::Number;
 use host::error::Error;
-use host::format::{Csr, RowCounts, SortedAssembly, TripletSlices};
+use host::format::{Csr, RowCounts, TripletSlices};
 use host::parallel;
 
 /// The entries of a sparse matrix, as row, column and value, in the order of a file.

@@ -26,6 +26,7 @@ mod cursor;
 mod document;
 mod entries;
 mod header;
+mod sorted;
 pub(crate) mod value;
 mod write;
 

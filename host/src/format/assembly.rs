@@ -1,10 +1,10 @@
-//! Matrices in CSR from entries that come some at a time: once if they come row after row; otherwise twice, to count
-//! those of each row and then to put each in its place. Next to the matrix this takes no memory for each row or entry.
+//! Matrices in CSR from entries that come some at a time, twice: to count those of each row, and then to put each in its
+//! place. Next to the matrix this takes no memory for each row or entry.
 
 use super::{Csr, Offsets, check_shape};
 use crate::error::Error;
 use crate::memory::{Element, zeros};
-use crate::parallel::{self, ROWS_AT_ONCE};
+use crate::parallel;
 use crate::real::Scalar;
 
 /// How often some entries are passed over at the same time, at most.
@@ -21,17 +21,6 @@ pub struct RowCounts {
     columns: usize,
     /// The count of a row is one place behind that of its number.
     counts: Offsets,
-}
-
-/// A matrix whose entries come row after row.
-#[doc(hidden)]
-pub struct SortedAssembly<T> {
-    counts: RowCounts,
-    last_row: u32,
-    column_indices: Vec<u32>,
-    values: Vec<T>,
-    /// Entries that there are.
-    filled: usize,
 }
 
 /// A matrix whose entries are put in their places.
@@ -70,6 +59,15 @@ impl RowCounts {
         }
     }
 
+    /// Where the entries of each row begin that were counted, one row after the other.
+    pub fn into_offsets(mut self) -> Offsets {
+        match &mut self.counts {
+            Offsets::Narrow(counts) => sum(counts),
+            Offsets::Wide(counts) => sum(counts),
+        }
+        self.counts
+    }
+
     /// A matrix with room for the entries that were counted.
     ///
     /// # Errors
@@ -104,83 +102,11 @@ impl<T: Scalar> Assembly<T> {
     /// When there were fewer entries than were counted.
     pub fn finish(self) -> Result<Csr<T>, Error> {
         let Self { rows, columns, next, column_indices, values } = self;
-        finish(rows, columns, next, column_indices, values)
+        next.check("CSR", "row", rows, values.len())?;
+        let mut matrix = Csr::from_valid(rows, columns, next, column_indices, values);
+        matrix.sort_and_sum();
+        Ok(matrix)
     }
-}
-
-impl<T: Scalar> SortedAssembly<T> {
-    /// A matrix with room for so many entries.
-    ///
-    /// # Errors
-    /// When the shape cannot be indexed, or memory runs out.
-    pub fn new(rows: usize, columns: usize, entries: usize) -> Result<Self, Error> {
-        let counts = RowCounts::new(rows, columns, entries as u128)?;
-        Ok(Self { counts, last_row: 0, column_indices: zeros(entries)?, values: zeros(entries)?, filled: 0 })
-    }
-
-    /// Appends entries, which lie in several parts; or answers that they are not in the order of the rows. In
-    /// parallel.
-    ///
-    /// # Panics
-    /// When a row is not below the number of rows, or there is no room.
-    pub fn append(&mut self, parts: &[TripletSlices<'_, T>]) -> bool {
-        let rows: Vec<_> = parts.iter().map(|part| part.0).filter(|rows| !rows.is_empty()).collect();
-        for rows in &rows {
-            if rows[0] < self.last_row {
-                return false;
-            }
-            self.last_row = rows[rows.len() - 1];
-        }
-        if !parallel::all(rows.len(), 1, &|part| rows[part].is_sorted()) {
-            return false;
-        }
-        self.counts.add(&rows);
-        let mut columns_left = &mut self.column_indices[self.filled..];
-        let mut values_left = &mut self.values[self.filled..];
-        let mut copies = Vec::with_capacity(parts.len());
-        for &(rows, columns, values) in parts {
-            let to_columns = columns_left.split_off_mut(..rows.len()).unwrap_or_default();
-            let to_values = values_left.split_off_mut(..rows.len()).unwrap_or_default();
-            copies.push(((to_columns, columns), (to_values, values)));
-            self.filled += rows.len();
-        }
-        parallel::map_items(copies, &|(_, ((to_columns, columns), (to_values, values)))| {
-            to_columns.copy_from_slice(columns);
-            to_values.copy_from_slice(values);
-        });
-        true
-    }
-
-    /// As [`Assembly::finish`].
-    ///
-    /// # Errors
-    /// When there is room left.
-    pub fn finish(self) -> Result<Csr<T>, Error> {
-        let RowCounts { rows, columns, counts: mut ends } = self.counts;
-        match &mut ends {
-            Offsets::Narrow(counts) => sum(counts),
-            Offsets::Wide(counts) => sum(counts),
-        }
-        finish(rows, columns, ends, self.column_indices, self.values)
-    }
-}
-
-/// A matrix from its arrays, whose columns are right.
-fn finish<T: Scalar>(
-    rows: usize,
-    columns: usize,
-    offsets: Offsets,
-    column_indices: Vec<u32>,
-    values: Vec<T>,
-) -> Result<Csr<T>, Error> {
-    offsets.check("CSR", "row", rows, values.len())?;
-    let mut matrix = Csr::from_valid(rows, columns, offsets, column_indices, values);
-    let ascends = |row| matrix.column_indices()[matrix.range(row)].is_sorted_by(|left, right| left < right);
-    if !parallel::all(rows, ROWS_AT_ONCE, &ascends) {
-        matrix.sort_rows();
-        matrix.sum_duplicates();
-    }
-    Ok(matrix)
 }
 
 /// A number of places, 32 or 64 bits wide.

@@ -104,18 +104,6 @@ impl BlockSize {
     }
 }
 
-/// How many values blocks of each size would store for one entry of `matrix`: 1 where all blocks are full. Counted,
-/// not sampled; O(nnz log(longest row)) for each size, in parallel. Entries that are stored twice count twice, and
-/// where there is none the ratio is 1.
-pub fn fill_ratios<T: Scalar>(matrix: &Csr<T>) -> Vec<(BlockSize, f64)> {
-    let ratio = |size: BlockSize| {
-        let blocks: u64 = block_row_lengths(matrix, size).into_iter().map(u64::from).sum();
-        let values = blocks as f64 * size.places() as f64;
-        if matrix.nnz() == 0 { 1.0 } else { values / matrix.nnz() as f64 }
-    };
-    BlockSize::ALL.iter().map(|&size| (size, ratio(size))).collect()
-}
-
 /// Block rows whose blocks a thread counts at a time.
 const BLOCK_ROWS_COUNTED_AT_ONCE: usize = 256;
 
@@ -332,15 +320,6 @@ mod tests {
         ] {
             assert_eq!(block_row_lengths(&matrix(), size), lengths, "{size:?}");
         }
-    }
-
-    #[test]
-    fn fill_is_stored_values_over_entries() {
-        let ratios = fill_ratios(&matrix());
-        let ratio = |size| ratios.iter().find(|&&(other, _)| other == size).unwrap().1;
-        assert_eq!([BlockSize::B1x2, BlockSize::B2x2, BlockSize::B8x8].map(ratio), [1.0, 1.2, 6.4]);
-        let empty = Csr::<f32>::try_new(3, 0, vec![0u32; 4], vec![], vec![]).unwrap();
-        assert!(fill_ratios(&empty).iter().all(|&(_, ratio)| ratio == 1.0));
     }
 
     #[test]

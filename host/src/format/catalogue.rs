@@ -175,6 +175,15 @@ impl Format {
     }
 }
 
+/// What a strategy gives for a matrix that is stored for it, or the error that it is not.
+macro_rules! with_fitting {
+    ($format:ident, $matrix:ident, $strategy:ident => $result:expr) => {{
+        $format.check_fits($matrix)?;
+        with_strategy_and_matrix!(
+            $format, $matrix, ($strategy, $matrix) => $result, otherwise => Err($format.not_stored_so()))
+    }};
+}
+
 /// What operations need of a format; see [`Strategy`].
 impl Format {
     /// A matrix in CSR, converted to this format on the host.
@@ -214,10 +223,7 @@ impl Format {
         room: &mut Room<'_, T, M>,
         device: &Device,
     ) -> Result<Vec<Launch>, Error> {
-        self.check_fits(matrix)?;
-        with_strategy_and_matrix!(
-            self, matrix, (strategy, matrix) => strategy.launches(matrix, vectors, room, device),
-            otherwise => Err(self.not_stored_so()))
+        with_fitting!(self, matrix, strategy => strategy.launches(matrix, vectors, room, device))
     }
 
     /// y ← α A x + β y on the CPU.
@@ -226,13 +232,10 @@ impl Format {
         matrix: &Matrix<T>,
         operands: HostOperands<'_, T>,
     ) -> Result<(), Error> {
-        self.check_fits(matrix)?;
-        with_strategy_and_matrix!(
-            self, matrix, (strategy, matrix) => {
-                strategy.multiply_on_cpu(matrix, operands);
-                Ok(())
-            },
-            otherwise => Err(self.not_stored_so()))
+        with_fitting!(self, matrix, strategy => {
+            strategy.multiply_on_cpu(matrix, operands);
+            Ok(())
+        })
     }
 
     /// The launches of Y ← α A X + β Y, and the room that they need.
@@ -243,10 +246,7 @@ impl Format {
         room: &mut Room<'_, T, M>,
         device: &Device,
     ) -> Result<Vec<Launch>, Error> {
-        self.check_fits(matrix)?;
-        with_strategy_and_matrix!(
-            self, matrix, (strategy, matrix) => strategy.multivector_launches(matrix, tiles, room, device),
-            otherwise => Err(self.not_stored_so()))
+        with_fitting!(self, matrix, strategy => strategy.multivector_launches(matrix, tiles, room, device))
     }
 
     /// Y ← α A X + β Y on the CPU, for vectors in row-major layout.
@@ -256,10 +256,7 @@ impl Format {
         vectors: usize,
         operands: HostOperands<'_, T>,
     ) -> Result<(), Error> {
-        self.check_fits(matrix)?;
-        with_strategy_and_matrix!(
-            self, matrix, (strategy, matrix) => strategy.multiply_rows_on_cpu(matrix, vectors, operands),
-            otherwise => Err(self.not_stored_so()))
+        with_fitting!(self, matrix, strategy => strategy.multiply_rows_on_cpu(matrix, vectors, operands))
     }
 
     /// The launches of y ← α Aᵀ x + β y.
@@ -269,10 +266,7 @@ impl Format {
         vectors: Vectors<T>,
         device: &Device,
     ) -> Result<Vec<Launch>, Error> {
-        self.check_fits(matrix)?;
-        with_strategy_and_matrix!(
-            self, matrix, (strategy, matrix) => strategy.transposed_launches(matrix, vectors, device),
-            otherwise => Err(self.not_stored_so()))
+        with_fitting!(self, matrix, strategy => strategy.transposed_launches(matrix, vectors, device))
     }
 
     /// y ← α Aᵀ x + β y on the CPU.
@@ -281,10 +275,7 @@ impl Format {
         matrix: &Matrix<T>,
         operands: HostOperands<'_, T>,
     ) -> Result<(), Error> {
-        self.check_fits(matrix)?;
-        with_strategy_and_matrix!(
-            self, matrix, (strategy, matrix) => strategy.multiply_transposed_on_cpu(matrix, operands),
-            otherwise => Err(self.not_stored_so()))
+        with_fitting!(self, matrix, strategy => strategy.multiply_transposed_on_cpu(matrix, operands))
     }
 }
 

@@ -38,12 +38,12 @@ mod transpose;
 #[cfg(feature = "test-format")]
 pub(crate) mod twin;
 
-pub use assembly::{RowCounts, SortedAssembly, TripletSlices};
+pub use assembly::{RowCounts, TripletSlices};
 pub use bcsr::Bcsr;
 pub(crate) use bcsr::bcsr_bytes_of;
 pub use bellpack::{Bellpack, PartitionRows};
 pub(crate) use bellpack::{TOTAL_WIDTH, bellpack_bytes_of};
-pub use block::{BlockSize, fill_ratios};
+pub use block::BlockSize;
 pub(crate) use block::{BlockVisitor, block_columns, block_columns_of, rows_of_block};
 pub use catalogue::Format;
 pub use check::check_indices;

@@ -25,7 +25,7 @@ pub(crate) trait Strategy: Copy + Eq + Hash + Debug + 'static {
     const ALL: &'static [Self];
 
     /// Those of them that stand for all where trying all would take too long.
-    const STANDARD: &'static [Self];
+    const STANDARD: &'static [Self] = Self::ALL;
 
     /// The name, as users write it; parameters that a name does not tell are the default ones there.
     fn name(self) -> &'static str;
@@ -65,7 +65,13 @@ pub(crate) trait Strategy: Copy + Eq + Hash + Debug + 'static {
     }
 
     /// The longest chain of additions that any product of a row of `length` entries goes through, on any executor.
-    fn longest_chain(self, length: usize) -> usize;
+    ///
+    /// Every addition joins sums of different entries, whether along a row, in a tree over the lanes, where intervals meet,
+    /// or in an atomic unit; so the row's length bounds their number, in whatever order they come. Duplicates that a
+    /// conversion has summed are links of the chain as well.
+    fn longest_chain(self, length: usize) -> usize {
+        length
+    }
 
     /// Bytes that the arrays of `matrix` take with values of `V`. Nothing is converted.
     fn bytes<T: Scalar, V: Scalar>(self, matrix: &Csr<T>) -> u128;

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use host::executor::Executor;
 use host::{Error, Real, Vector};
 
-use super::{Blas, Prepared};
+use super::peer::{Blas, Prepared};
 
 /// When to stop.
 #[derive(Clone, Copy, Debug)]

@@ -12,7 +12,7 @@ use host::memory::ElementType;
 use host::{Csr, Error, Real};
 use sprs::SpIndex;
 
-use super::{Peer, PeerError, Prepared, check_vectors};
+use super::peer::{Peer, PeerError, Prepared, check_vectors};
 
 /// A number type that both libraries know.
 trait Number: Real + cpu_peers::Number {}

@@ -7,7 +7,7 @@ use host::executor::{Cuda, CudaBuffer};
 use host::memory::{Buffer, ElementType};
 use host::{Error, Real};
 
-use super::Blas;
+use super::peer::Blas;
 
 /// What is called here. cudarc panics when a function is missing, so that they are all looked for beforehand.
 const NEEDED: &[&str] = &[

@@ -15,100 +15,20 @@ mod cpu;
 mod cublas;
 #[cfg(all(feature = "peers", feature = "cuda"))]
 mod cusparse;
+mod peer;
 #[cfg(all(feature = "peers", any(feature = "cuda", test)))]
 mod slices;
+#[cfg(all(test, feature = "peers"))]
+mod tests;
 
+use host::Real;
 use host::executor::{Executor, HostExecutor};
-use host::{Csr, Error, Format, Real, Vector};
 
 pub use conjugate_gradients::{Solved, Stop, conjugate_gradients};
-
-/// The format whose error bound holds for every peer in [`host::verify::verify`]: nothing is known of their order of
-/// additions, and no order has a longer chain than one sum over the row.
-pub const BOUND: Format = Format::CSR_SCALAR;
+pub use peer::{BOUND, Blas, Peer, PeerError, Prepared};
 
 /// The libraries that there are peers of, as the peers' names begin.
 pub const LIBRARIES: &[&str] = &["cusparse", "faer", "sprs"];
-
-/// A rival.
-pub trait Peer<T: Real, E: Executor> {
-    /// What it is called in files and on the command line: the library, and where there are several ways, which.
-    fn name(&self) -> &'static str;
-
-    /// The library and its version.
-    fn library(&self) -> String;
-
-    /// Makes a matrix ready to be multiplied, preprocessing included. Neither vector is read or written; they are what
-    /// a library is shown that wants to see some of the right lengths.
-    ///
-    /// # Errors
-    /// When the library does not take such a matrix, it would be blown up beyond the default
-    /// [`FillLimit`](host::format::FillLimit), memory runs out, or the device fails.
-    fn prepare<'a>(
-        &'a self,
-        matrix: &'a Csr<T, E::Memory>,
-        x: &Vector<T, E>,
-        y: &mut Vector<T, E>,
-    ) -> Result<Box<dyn Prepared<T, E> + 'a>, PeerError>;
-}
-
-/// A matrix that a peer has made ready.
-pub trait Prepared<T: Real, E: Executor> {
-    /// What the library was told.
-    fn strategy(&self) -> String;
-
-    /// Bytes of the matrix as it is stored, with the buffers that multiplying takes.
-    fn storage(&self) -> u64;
-
-    /// Whether the library says that it gives the same bits every time; none where it says nothing.
-    fn reproducible(&self) -> Option<bool>;
-
-    /// y ← α A x + β y; with β = 0, y is overwritten and never read. On a GPU it is queued on the executor's stream.
-    ///
-    /// # Errors
-    /// When a vector does not fit the matrix, or the device fails.
-    fn multiply(&mut self, alpha: T, x: &Vector<T, E>, beta: T, y: &mut Vector<T, E>) -> Result<(), Error>;
-}
-
-/// A library's operations on dense vectors. Scalars are on the host.
-pub trait Blas<T: Real, E: Executor> {
-    /// The library and its version.
-    fn library(&self) -> String;
-
-    /// x · y. Waits for it.
-    ///
-    /// # Errors
-    /// When the lengths differ or the library does not take such long ones, or the device fails.
-    fn dot(&self, x: &Vector<T, E>, y: &Vector<T, E>) -> Result<T, Error>;
-
-    /// y ← α x + y.
-    ///
-    /// # Errors
-    /// As for [`dot`](Self::dot).
-    fn axpy(&self, alpha: T, x: &Vector<T, E>, y: &mut Vector<T, E>) -> Result<(), Error>;
-
-    /// x ← α x.
-    ///
-    /// # Errors
-    /// As for [`dot`](Self::dot).
-    fn scale(&self, alpha: T, x: &mut Vector<T, E>) -> Result<(), Error>;
-}
-
-/// Why a peer does not multiply a matrix.
-#[derive(Debug, thiserror::Error)]
-pub enum PeerError {
-    /// The library does not take such a matrix.
-    #[error("{library} does not take it: {reason}")]
-    Unfit {
-        /// The library.
-        library: &'static str,
-        /// What is wrong with the matrix.
-        reason: String,
-    },
-    /// Memory ran out, the matrix would be blown up, or the device or the library failed.
-    #[error(transparent)]
-    Failed(#[from] Error),
-}
 
 /// A library that cannot be had.
 #[derive(Clone, Debug, PartialEq)]
@@ -196,70 +116,5 @@ impl WithPeers for host::executor::Cuda {
     #[cfg(not(feature = "peers"))]
     fn blas<T: Real>(&self) -> Result<Box<dyn Blas<T, Self> + '_>, Absent> {
         Err(Absent { library: CUBLAS, reason: NOT_BUILT.into() })
-    }
-}
-
-/// Checks that vectors fit a matrix.
-#[cfg(feature = "peers")]
-fn check_vectors<T: Real, M: host::Memory>(
-    matrix: &Csr<T, M>,
-    x: &M::Buffer<T>,
-    y: &M::Buffer<T>,
-) -> Result<(), Error> {
-    use host::memory::Buffer;
-    for (what, found, expected) in [("x", x.len(), matrix.columns()), ("y", y.len(), matrix.rows())] {
-        if found != expected {
-            return Err(Error::Length { what, found, expected });
-        }
-    }
-    Ok(())
-}
-
-#[cfg(all(test, feature = "peers"))]
-mod tests {
-    use host::verify::{exact, verify};
-    use synthetic::Generator;
-
-    use super::*;
-
-    pub fn generated<T: Real>(text: &str) -> Csr<T> {
-        text.parse::<Generator>().unwrap().generate().unwrap()
-    }
-
-    /// Small matrices of several structures.
-    pub fn matrices<T: Real>() -> Vec<(String, Csr<T>)> {
-        let generators = [
-            "stencil:27:9x7x5",
-            "stencil:5:20x31",
-            "elasticity:width=4",
-            "pareto:rows=400,k=1.2,base=3",
-            "rectangle:rows=90,columns=700,per-row=11",
-            "rectangle:rows=1000,columns=8,per-row=2",
-        ];
-        let mut matrices: Vec<_> = generators.iter().map(|text| (text.to_string(), generated(text))).collect();
-        // Empty rows at both ends, and a long one.
-        let rows: Vec<u32> = (0..300).map(|entry| if entry % 7 == 0 { 5 + entry / 7 } else { 40 }).collect();
-        let columns: Vec<u32> = (0..300).collect();
-        let values: Vec<T> = (0..300).map(|entry| T::from_f64(f64::from(entry) / 7.0 - 20.0)).collect();
-        let csr = |rows, columns, entries: [&[u32]; 2], values| {
-            Csr::try_from_triplets(rows, columns, entries[0], entries[1], values).unwrap()
-        };
-        matrices.push(("empty rows".into(), csr(100, 300, [&rows, &columns], &values)));
-        matrices.push(("1 x 1".into(), csr(1, 1, [&[0], &[0]], &[T::from_f64(-1.5)])));
-        matrices
-    }
-
-    pub fn vector<T: Real>(length: usize) -> Vec<T> {
-        (0..length).map(|place| T::from_f64((place as f64 + 0.5).sin())).collect()
-    }
-
-    /// Checks a multiplication y ← y + A x of zeros.
-    pub fn verified<T: Real>(name: &str, matrix: &Csr<T>, multiply: impl FnOnce(&[T], &mut [T])) {
-        let x = vector(matrix.columns());
-        let mut y = vec![T::ZERO; matrix.rows()];
-        multiply(&x, &mut y);
-        let exact = exact(matrix, T::ONE, &x, T::ZERO, &y).unwrap();
-        let verification = verify(&y, &exact, BOUND).unwrap();
-        assert!(verification.passed(), "{name}: {verification:?}");
     }
 }

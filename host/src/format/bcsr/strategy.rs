@@ -42,11 +42,6 @@ impl strategy::Strategy for Strategy {
         true
     }
 
-    fn longest_chain(self, length: usize) -> usize {
-        // One chain on the CPU. Duplicates that are summed beforehand are links of it as well.
-        length
-    }
-
     fn bytes<T: Scalar, V: Scalar>(self, matrix: &Csr<T>) -> u128 {
         bcsr_bytes::<T, V>(matrix, self.0)
     }

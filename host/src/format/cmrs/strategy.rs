@@ -58,11 +58,6 @@ impl strategy::Strategy for Strategy {
         true
     }
 
-    fn longest_chain(self, length: usize) -> usize {
-        // All entries of a row may fall to one lane.
-        length
-    }
-
     fn bytes<T: Scalar, V: Scalar>(self, matrix: &Csr<T>) -> u128 {
         let height = self.0.rows::<V>(matrix.rows(), matrix.nnz());
         cmrs_bytes::<V>(matrix.rows(), matrix.nnz(), height)

@@ -23,8 +23,6 @@ impl strategy::Strategy for Strategy {
 
     const ALL: &'static [Self] = &[Self];
 
-    const STANDARD: &'static [Self] = Self::ALL;
-
     fn name(self) -> &'static str {
         "cmrs-padded"
     }

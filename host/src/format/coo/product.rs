@@ -85,13 +85,6 @@ fn oversubscription(nnz: u64) -> u64 {
     }
 }
 
-/// Within an interval a product goes through a tree over 32 lanes and then from step to step; what crosses
-/// intervals, or comes on top of the ELL part, adds one more sum each. Every one of these additions joins sums of
-/// different entries, so the row's length bounds their number, in whatever order atomic ones come.
-pub(crate) fn longest_chain(length: usize) -> usize {
-    length
-}
-
 pub(crate) fn multiply_on_cpu<T: Scalar>(matrix: &Coo<T>, operands: HostOperands<'_, T>) {
     let HostOperands { alpha, x, beta, y } = operands;
     parallel::map_items(pieces(matrix, y, 1), &|(_, Piece { first_row, entries, y })| {

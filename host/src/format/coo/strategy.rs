@@ -39,8 +39,6 @@ impl strategy::Strategy for Strategy {
 
     const ALL: &'static [Self] = &[Self(CooStrategy::Segmented), Self(CooStrategy::Atomic)];
 
-    const STANDARD: &'static [Self] = Self::ALL;
-
     fn name(self) -> &'static str {
         match self.0 {
             CooStrategy::Segmented => "coo",
@@ -62,10 +60,6 @@ impl strategy::Strategy for Strategy {
 
     fn multiplies_transposed(self) -> bool {
         true
-    }
-
-    fn longest_chain(self, length: usize) -> usize {
-        product::longest_chain(length)
     }
 
     fn bytes<T: Scalar, V: Scalar>(self, matrix: &Csr<T>) -> u128 {

@@ -23,8 +23,6 @@ impl strategy::Strategy for Strategy {
 
     const ALL: &'static [Self] = &[Self];
 
-    const STANDARD: &'static [Self] = Self::ALL;
-
     fn name(self) -> &'static str {
         "coo-16"
     }
@@ -35,11 +33,6 @@ impl strategy::Strategy for Strategy {
 
     fn sorts_rows(self) -> bool {
         true
-    }
-
-    fn longest_chain(self, length: usize) -> usize {
-        // At most one for each of its slots, and each entry.
-        length
     }
 
     fn bytes<T: Scalar, V: Scalar>(self, matrix: &Csr<T>) -> u128 {

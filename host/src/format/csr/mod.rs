@@ -213,6 +213,16 @@ impl<T: Scalar> Csr<T> {
         self.row_offsets.narrow_if_short();
     }
 
+    /// Sorts each row by column and adds up duplicates, unless all is so already.
+    #[doc(hidden)]
+    pub fn sort_and_sum(&mut self) {
+        let ascends = |row| self.column_indices[self.range(row)].is_sorted_by(|left, right| left < right);
+        if !parallel::all(self.rows, ROWS_AT_ONCE, &ascends) {
+            self.sort_rows();
+            self.sum_duplicates();
+        }
+    }
+
     /// Where the entries of a row are in the arrays.
     ///
     /// # Panics

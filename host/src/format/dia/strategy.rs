@@ -24,8 +24,6 @@ impl strategy::Strategy for Strategy {
 
     const ALL: &'static [Self] = &[Self];
 
-    const STANDARD: &'static [Self] = Self::ALL;
-
     fn name(self) -> &'static str {
         "dia"
     }
@@ -36,11 +34,6 @@ impl strategy::Strategy for Strategy {
 
     fn sums_duplicates(self) -> bool {
         true
-    }
-
-    fn longest_chain(self, length: usize) -> usize {
-        // One chain. Duplicates that are summed beforehand are links of it as well.
-        length
     }
 
     fn bytes<T: Scalar, V: Scalar>(self, matrix: &Csr<T>) -> u128 {

@@ -52,10 +52,6 @@ impl strategy::Strategy for Strategy {
         "ELL"
     }
 
-    fn longest_chain(self, length: usize) -> usize {
-        length
-    }
-
     fn bytes<T: Scalar, V: Scalar>(self, matrix: &Csr<T>) -> u128 {
         ell_bytes::<V>(matrix.rows(), matrix.longest_row())
     }

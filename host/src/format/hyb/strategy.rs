@@ -54,10 +54,6 @@ impl strategy::Strategy for Strategy {
         }
     }
 
-    fn longest_chain(self, length: usize) -> usize {
-        crate::format::coo::product::longest_chain(length)
-    }
-
     fn bytes<T: Scalar, V: Scalar>(self, matrix: &Csr<T>) -> u128 {
         hyb_bytes::<T, V>(matrix, self.0)
     }

@@ -23,18 +23,12 @@ impl strategy::Strategy for Strategy {
 
     const ALL: &'static [Self] = &[Self];
 
-    const STANDARD: &'static [Self] = Self::ALL;
-
     fn name(self) -> &'static str {
         "sell-16"
     }
 
     fn storage(self) -> &'static str {
         "SELL-16"
-    }
-
-    fn longest_chain(self, length: usize) -> usize {
-        length
     }
 
     fn bytes<T: Scalar, V: Scalar>(self, matrix: &Csr<T>) -> u128 {

@@ -49,8 +49,6 @@ impl strategy::Strategy for Strategy {
 
     const ALL: &'static [Self] = &[Self(SellPStrategy::Unsorted), Self(SellPStrategy::Sorted)];
 
-    const STANDARD: &'static [Self] = Self::ALL;
-
     fn name(self) -> &'static str {
         match self.0 {
             SellPStrategy::Unsorted => "sell-p",
@@ -67,10 +65,6 @@ impl strategy::Strategy for Strategy {
 
     fn multiplies_multivectors(self) -> bool {
         true
-    }
-
-    fn longest_chain(self, length: usize) -> usize {
-        length
     }
 
     fn bytes<T: Scalar, V: Scalar>(self, matrix: &Csr<T>) -> u128 {

@@ -11,7 +11,7 @@ use host::{Csr, Error, Real};
 use super::descriptors::address;
 use super::library::{Library, check};
 use crate::peers::blocks::Blocks;
-use crate::peers::{Prepared, check_vectors};
+use crate::peers::peer::{Prepared, check_vectors};
 
 /// What is called here and nowhere else.
 pub const NEEDED: &[&str] = &["cusparseCreateMatDescr", "cusparseDestroyMatDescr", "cusparseSbsrmv", "cusparseDbsrmv"];

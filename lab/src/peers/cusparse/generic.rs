@@ -9,7 +9,7 @@ use host::{Csr, Error, Real};
 
 use super::descriptors::{MatrixDescriptor, VectorDescriptor, data_type};
 use super::library::{Library, check};
-use crate::peers::{Prepared, check_vectors};
+use crate::peers::peer::{Prepared, check_vectors};
 
 const PLAIN: sys::cusparseOperation_t = sys::cusparseOperation_t::CUSPARSE_OPERATION_NON_TRANSPOSE;
 

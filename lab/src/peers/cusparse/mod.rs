@@ -20,8 +20,8 @@ use self::descriptors::{MatrixDescriptor, address, data_type, index_type};
 use self::generic::{Generic, Stored};
 use self::library::{Library, has};
 use super::blocks::Blocks;
+use super::peer::{Peer, PeerError, Prepared};
 use super::slices::{SLICE_SIZE, Slices};
-use super::{Peer, PeerError, Prepared};
 
 const ZERO_BASED: sys::cusparseIndexBase_t = sys::cusparseIndexBase_t::CUSPARSE_INDEX_BASE_ZERO;
 

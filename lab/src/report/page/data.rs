@@ -6,7 +6,8 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::record::{Ceilings, Entry, Environment, RowLengths, Run};
-use crate::report::{Report, Series};
+use crate::report::contents::Report;
+use crate::report::series::Series;
 
 /// What the page is made from.
 #[derive(Serialize)]

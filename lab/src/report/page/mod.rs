@@ -2,7 +2,7 @@
 
 mod data;
 
-use super::Report;
+use super::contents::Report;
 use data::Data;
 
 /// Observable Plot and the library it draws with, as they were published.

@@ -2,12 +2,12 @@
 
 use plotters::style::text_anchor::HPos;
 
-use super::Figure;
 use super::axis::{Axis, short};
-use super::canvas::{Frame, figure, shortened};
+use super::canvas::{Frame, figure};
+use super::figure::Figure;
 use super::style::Style;
 use crate::error::Error;
-use crate::report::Report;
+use crate::report::contents::{Report, shortened};
 
 /// A bar's greatest length is for the most rows, and its least is for one: bars are as long as the logarithm of twice
 /// the number of rows.

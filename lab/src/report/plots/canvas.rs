@@ -10,11 +10,11 @@ use plotters::prelude::{Cartesian2d, ChartBuilder, DrawingArea, IntoDrawingArea,
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use plotters::style::{Color, FontTransform, IntoFont, RGBColor, TextStyle, WHITE};
 
-use super::Figure;
 use super::axis::Axis;
+use super::figure::Figure;
 use super::style::{Dash, GRID, Marker, REST, Style, TEXT};
 use crate::error::Error;
-use crate::report::Report;
+use crate::report::contents::{Report, shortened};
 
 /// What came of drawing.
 pub type Drawn = Result<(), Box<dyn AnyError>>;
@@ -206,15 +206,6 @@ fn text(root: &DrawingArea<SVGBackend, Shift>, place: Place, words: &str, size: 
 
 fn style<'a>(size: f64, (horizontal, vertical): (HPos, VPos)) -> TextStyle<'a> {
     TextStyle::from(("sans-serif", size).into_font()).color(&TEXT).pos(Pos::new(horizontal, vertical))
-}
-
-/// The text, or as much of it as has room.
-pub fn shortened(text: &str, length: usize) -> String {
-    if text.chars().count() <= length {
-        return text.into();
-    }
-    let kept: String = text.chars().take(length.saturating_sub(1)).collect();
-    kept + "…"
 }
 
 /// The text with control characters escaped, which XML cannot hold.

@@ -2,13 +2,13 @@
 
 use plotters::style::text_anchor::HPos;
 
-use super::Figure;
 use super::axis::{Axis, short};
-use super::canvas::{Canvas, Drawn, Frame, figure, shortened};
+use super::canvas::{Canvas, Drawn, Frame, figure};
+use super::figure::Figure;
 use super::style::{Style, TEXT};
 use crate::error::Error;
 use crate::record::Run;
-use crate::report::Report;
+use crate::report::contents::{Report, shortened};
 use crate::statistics::{self, SpeedUps, speed_ups};
 
 pub const WIDTH: u32 = 960;

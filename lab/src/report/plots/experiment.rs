@@ -1,15 +1,15 @@
 //! The plots of the papers' experiments.
 
-use super::Figure;
 use super::axis::Axis;
-use super::canvas::{Frame, escaped, figure, shortened};
+use super::canvas::{Frame, escaped, figure};
 use super::dots::{LETTERS, NAMES, WIDTH, height};
+use super::figure::Figure;
 use super::lines::{LEGEND, SIZE, profile_as};
 use super::style::{Dash, Style, TEXT};
 use crate::error::Error;
 use crate::figures::{Curve, Experiment, Plot, Quantity, Scale, X};
 use crate::record::Entry;
-use crate::report::Report;
+use crate::report::contents::{Report, shortened};
 
 /// Dashes of the curves.
 const CURVES: [Dash; 2] = [None, Some((7, 3))];

@@ -1,8 +1,8 @@
 //! How the residual of an iterative solver goes down.
 
-use super::Figure;
 use super::axis::Axis;
 use super::canvas::{Frame, figure};
+use super::figure::Figure;
 use super::lines::{LEGEND, SIZE};
 use super::style::{Style, TEXT};
 use crate::error::Error;

@@ -2,13 +2,13 @@
 
 use plotters::style::text_anchor::HPos;
 
-use super::Figure;
 use super::axis::{Axis, short};
 use super::canvas::{Frame, figure};
+use super::figure::Figure;
 use super::style::{Dash, REST, Style, TEXT};
 use crate::error::Error;
 use crate::record::Ceilings;
-use crate::report::Report;
+use crate::report::contents::Report;
 use crate::statistics::{self, performance_profiles};
 
 pub const SIZE: (u32, u32) = (960, 480);

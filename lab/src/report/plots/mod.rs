@@ -5,32 +5,17 @@ mod bars;
 mod canvas;
 mod dots;
 mod experiment;
+mod figure;
 mod history;
 mod lines;
 mod style;
 
-pub use canvas::shortened;
-
-use super::{Error, Report};
+use super::contents::Report;
+use crate::error::Error;
 
 pub use experiment::draw;
+pub use figure::Figure;
 pub use history::residual_history;
-
-/// A figure.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Figure {
-    /// Its name.
-    pub name: String,
-    /// The text of the SVG file.
-    pub svg: String,
-}
-
-impl Figure {
-    /// The name of its file.
-    pub fn file_name(&self) -> String {
-        format!("{}.svg", self.name)
-    }
-}
 
 /// All figures.
 pub fn figures(report: &Report) -> Result<Vec<Figure>, Error> {

@@ -3,7 +3,7 @@
 
 use plotters::style::RGBColor;
 
-use crate::report::Series;
+use crate::report::series::Series;
 
 /// Okabe and Ito's colours without yellow and black, and a purple; style.css has the same. Markers and dashes tell
 /// them apart as well.

@@ -1,0 +1,80 @@
+//! Matrices whose entries come row after row.
+
+use host::format::{Csr, RowCounts, TripletSlices};
+use host::memory::zeros;
+use host::{Error, Scalar, parallel};
+
+/// A matrix whose entries come row after row.
+pub struct SortedAssembly<T> {
+    rows: usize,
+    columns: usize,
+    counts: RowCounts,
+    last_row: u32,
+    column_indices: Vec<u32>,
+    values: Vec<T>,
+    /// Entries that there are.
+    filled: usize,
+}
+
+impl<T: Scalar> SortedAssembly<T> {
+    /// A matrix with room for so many entries.
+    ///
+    /// # Errors
+    /// When the shape cannot be indexed, or memory runs out.
+    pub fn new(rows: usize, columns: usize, entries: usize) -> Result<Self, Error> {
+        let counts = RowCounts::new(rows, columns, entries as u128)?;
+        Ok(Self {
+            rows,
+            columns,
+            counts,
+            last_row: 0,
+            column_indices: zeros(entries)?,
+            values: zeros(entries)?,
+            filled: 0,
+        })
+    }
+
+    /// Appends entries, which lie in several parts; or answers that they are not in the order of the rows. In
+    /// parallel.
+    ///
+    /// # Panics
+    /// When a row is not below the number of rows, or there is no room.
+    pub fn append(&mut self, parts: &[TripletSlices<'_, T>]) -> bool {
+        let rows: Vec<_> = parts.iter().map(|part| part.0).filter(|rows| !rows.is_empty()).collect();
+        for rows in &rows {
+            if rows[0] < self.last_row {
+                return false;
+            }
+            self.last_row = rows[rows.len() - 1];
+        }
+        if !parallel::all(rows.len(), 1, &|part| rows[part].is_sorted()) {
+            return false;
+        }
+        self.counts.add(&rows);
+        let mut columns_left = &mut self.column_indices[self.filled..];
+        let mut values_left = &mut self.values[self.filled..];
+        let mut copies = Vec::with_capacity(parts.len());
+        for &(rows, columns, values) in parts {
+            let to_columns = columns_left.split_off_mut(..rows.len()).unwrap_or_default();
+            let to_values = values_left.split_off_mut(..rows.len()).unwrap_or_default();
+            copies.push(((to_columns, columns), (to_values, values)));
+            self.filled += rows.len();
+        }
+        parallel::map_items(copies, &|(_, ((to_columns, columns), (to_values, values)))| {
+            to_columns.copy_from_slice(columns);
+            to_values.copy_from_slice(values);
+        });
+        true
+    }
+
+    /// The matrix, each row sorted by column, and entries of one place added up in the order in which they came.
+    ///
+    /// # Errors
+    /// When there is room left, or a column is not below their number.
+    pub fn finish(self) -> Result<Csr<T>, Error> {
+        let Self { rows, columns, counts, column_indices, values, .. } = self;
+        let mut matrix = Csr::try_new(rows, columns, counts.into_offsets(), column_indices, values)?;
+        matrix.sort_and_sum();
+        Ok(matrix)
+    }
+}
