@@ -279,7 +279,7 @@ impl Format {
     }
 }
 
-/// What the choice of a format knows of each; see [`Costs`]. `Auto` counts as CSR that chooses by itself.
+// What the choice of a format knows of each; see [`Costs`]. `Auto` counts as CSR that chooses by itself.
 impl Format {
     pub(crate) fn stored<V: Scalar>(self, analysis: &Analysis) -> Stored {
         with_strategy!(self, strategy => strategy.stored::<V>(analysis),

@@ -31,10 +31,10 @@ pub(crate) fn from_csr<T: Scalar, K: KernelExecutor>(
     with_height(executor, matrix, height, order)
 }
 
-/// [`from_csr`] with strips of any height from 1 to 16 rows.
+/// The same matrix as `matrix`, in CMRS with strips of any height from 1 to 16 rows.
 ///
 /// # Errors
-/// When the height is another, and as above.
+/// When the height is another, there are more than 2^28 columns ([`MOST_COLUMNS`]), memory runs out, or the device fails.
 pub fn with_height<T: Scalar, K: KernelExecutor>(
     executor: &K,
     matrix: Csr<T, K::Memory>,

@@ -33,10 +33,11 @@ pub(crate) fn from_csr<T: Scalar, K: KernelExecutor>(
     with_slots(executor, matrix, panels, limit, slot_begins, slots)
 }
 
-/// [`from_csr`] with panels of any size that they may have.
+/// The same matrix as `matrix`, in COO-16 with panels of any size that they may have.
 ///
 /// # Errors
-/// When they may not, and as above.
+/// When they may not; when there are about 2^32 entries or more; when the arrays would be larger than `limit` allows; when
+/// memory runs out, or the device fails.
 pub fn with_panels<T: Scalar, K: KernelExecutor>(
     executor: &K,
     matrix: Csr<T, K::Memory>,
