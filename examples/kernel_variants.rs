@@ -58,15 +58,16 @@ impl FromStr for Variant {
         let (name, rest) = text.split_once('=').unwrap_or((text, text));
         let mut parts = rest.split(',');
         let file = parts.next().filter(|&file| file != BUILT_IN).map(str::to_owned);
-        let mut tuning = Tuning::default();
+        let (mut threads_per_block, mut waves) = (Tuning::default().threads_per_block(), Tuning::default().waves());
         for part in parts {
             let number = |text: &str| text.parse().map_err(|error| format!("{part}: {error}"));
             match part.split_once('=') {
-                Some(("threads", threads)) => tuning.threads_per_block = number(threads)?,
-                Some(("waves", waves)) => tuning.waves = number(waves)?,
+                Some(("threads", threads)) => threads_per_block = number(threads)?,
+                Some(("waves", given)) => waves = number(given)?,
                 _ => return Err(format!("{part}: threads=N or waves=N is expected")),
             }
         }
+        let tuning = Tuning::new(threads_per_block, waves).map_err(|error| error.to_string())?;
         Ok(Self { name: name.into(), file, tuning })
     }
 }

@@ -3,6 +3,8 @@
 use cuda_std::launch::Grid;
 use serde::{Deserialize, Serialize};
 
+use crate::error::Error;
+
 /// What a launch needs to know of the device that it runs on.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Device {
@@ -34,12 +36,42 @@ pub struct KernelResources {
 /// The sizes of grids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tuning {
-    /// Threads of a block; a multiple of 32, at most 1024.
-    pub threads_per_block: u32,
-    /// Largest number of threads in a grid, as a multiple of what the device holds at a time. Threads of a
-    /// larger job go through it in several steps. 1 makes every warp persistent, but for kernels that are faster in
-    /// blocks that come one after the other, which have 16 at least; a large number gives each thread one row.
-    pub waves: u32,
+    threads_per_block: u32,
+    waves: u32,
+}
+
+impl Tuning {
+    /// For the emulator of a small GPU.
+    pub(crate) const SMALL: Self = Self { threads_per_block: 64, waves: 1 };
+
+    /// Blocks of so many threads, and grids of at most `waves` times as many threads as the device holds at a time; threads
+    /// of a larger job go through it in several steps. 1 makes every warp persistent, but for kernels that are faster in
+    /// blocks that come one after the other, which have 16 waves at least; a large number gives each thread one row.
+    ///
+    /// # Errors
+    /// When `threads_per_block` is not a multiple of 32 from 32 to 1024, for lanes of a warp that is not whole would wait
+    /// for others that do not exist; and when `waves` is 0.
+    pub fn new(threads_per_block: u32, waves: u32) -> Result<Self, Error> {
+        let refused = |what, value: u32, expected| Err(Error::Setting { what, value: value.to_string(), expected });
+        let lanes = WARP_LANES as u32;
+        if !(lanes..=MOST_THREADS_PER_BLOCK).contains(&threads_per_block) || !threads_per_block.is_multiple_of(lanes) {
+            return refused("the number of threads per block", threads_per_block, "a multiple of 32 from 32 to 1024");
+        }
+        if waves == 0 {
+            return refused("the number of waves", waves, "at least 1");
+        }
+        Ok(Self { threads_per_block, waves })
+    }
+
+    /// Threads of a block.
+    pub fn threads_per_block(self) -> u32 {
+        self.threads_per_block
+    }
+
+    /// The largest number of threads in a grid, as a multiple of what the device holds at a time.
+    pub fn waves(self) -> u32 {
+        self.waves
+    }
 }
 
 impl Default for Tuning {
@@ -47,6 +79,9 @@ impl Default for Tuning {
         Self { threads_per_block: 256, waves: 1 }
     }
 }
+
+/// Threads that a block has at most, on every GPU.
+const MOST_THREADS_PER_BLOCK: u32 = 1024;
 
 /// Bytes of shared memory that every GPU gives a block without being asked for more.
 pub(crate) const ALWAYS_SHARED_BYTES: u32 = 48 << 10;
@@ -85,7 +120,8 @@ impl Device {
     }
 
     fn grid_of_waves(&self, work: u64, threads_per_block: u32, waves: u32) -> Grid {
-        let most = self.resident_threads() * u64::from(waves);
+        // A device that holds no thread at all would leave all work undone.
+        let most = self.resident_threads().saturating_mul(waves.into()).max(1);
         // A thread's number has 32 bits, and kernels step past the end once.
         let blocks = work.min(most).min(1 << 30).div_ceil(threads_per_block.into());
         Grid { blocks: blocks as u32, threads_per_block, shared_bytes: 0 }
@@ -107,5 +143,42 @@ impl Device {
     pub(crate) fn grid_of(&self, threads: u64) -> Grid {
         let threads_per_block = self.tuning.threads_per_block;
         Grid { blocks: threads.div_ceil(threads_per_block.into()) as u32, threads_per_block, shared_bytes: 0 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tuning_is_whole_warps() {
+        for threads in [32, 64, 96, 1024] {
+            assert_eq!(Tuning::new(threads, 1).unwrap().threads_per_block(), threads);
+        }
+        for threads in [0, 1, 16, 31, 33, 1000, 1056, 2048, u32::MAX] {
+            let error = Tuning::new(threads, 1).unwrap_err().to_string();
+            let expected = "expected a multiple of 32 from 32 to 1024";
+            assert_eq!(error, format!("the number of threads per block is {threads}, {expected}"));
+        }
+        assert_eq!(Tuning::new(32, 0).unwrap_err().to_string(), "the number of waves is 0, expected at least 1");
+        assert_eq!(Tuning::new(32, u32::MAX).unwrap().waves(), u32::MAX);
+    }
+
+    /// There is a block wherever there is work, and never more threads than indices have bits for.
+    #[test]
+    fn no_work_is_left_without_a_block() {
+        for (multiprocessors, threads_per_multiprocessor) in [(0, 0), (1, 0), (0, 1), (1, 1), (u32::MAX, u32::MAX)] {
+            for tuning in [Tuning::default(), Tuning { threads_per_block: 1024, waves: u32::MAX }] {
+                let (name, cache_bytes, shared_bytes) = (String::new(), None, None);
+                let device =
+                    Device { name, cache_bytes, multiprocessors, threads_per_multiprocessor, shared_bytes, tuning };
+                for work in [0, 1, 31, 32, 1 << 31, u64::MAX] {
+                    for grid in [device.grid(work), device.uneven_grid(work), device.uneven_grid_of_blocks(work, 32)] {
+                        assert_eq!(grid.blocks == 0, work == 0, "{device:?}, work {work}");
+                        assert!(u64::from(grid.blocks) * u64::from(grid.threads_per_block) < 1 << 31);
+                    }
+                }
+            }
+        }
     }
 }

@@ -17,7 +17,7 @@ use super::{Numbers, as_stored, check_conversion};
 pub fn emulators() -> [Emulated; 4] {
     [(1, 32, 32, 1), (2, 128, 64, 1), (3, 64, 32, 2), (2, 256, 128, 3)].map(
         |(multiprocessors, threads, threads_per_block, waves)| {
-            Emulated::with_size(0, multiprocessors, threads, Tuning { threads_per_block, waves })
+            Emulated::with_size(0, multiprocessors, threads, Tuning::new(threads_per_block, waves).unwrap()).unwrap()
         },
     )
 }

@@ -221,7 +221,8 @@ mod tests {
     #[test]
     fn scans_are_sums_of_all_before() {
         for (multiprocessors, threads_per_block) in [(2, 32), (2, 64), (3, 32), (40, 32)] {
-            let executor = Emulated::with_size(1, multiprocessors, 128, Tuning { threads_per_block, waves: 1 });
+            let executor =
+                Emulated::with_size(1, multiprocessors, 128, Tuning::new(threads_per_block, 1).unwrap()).unwrap();
             for count in [0, 1, 31, 32, 33, 127, 128, 129, 400, 1000, 5000] {
                 // Sums beyond 32 bits.
                 let counts: Vec<u32> = (0..count).map(|place| u32::MAX - place * 77_777).collect();

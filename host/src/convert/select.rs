@@ -82,7 +82,7 @@ mod tests {
     /// More warps than the one that adds up what they counted has lanes.
     #[test]
     fn many_warps_count_together() {
-        let executor = Emulated::with_size(5, 40, 128, Tuning { threads_per_block: 64, waves: 1 });
+        let executor = Emulated::with_size(5, 40, 128, Tuning::new(64, 1).unwrap()).unwrap();
         let numbers: Vec<u32> = (0..3000).rev().collect();
         for place in [0, 1500, 2999] {
             assert_eq!(number_at(&executor, &numbers, place).unwrap(), place as u32);

@@ -5,6 +5,7 @@ use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cuda_std::launch::{Entry, Launch, Place};
+use cuda_std::warp::WARP_LANES;
 use warp_emulator::{Emulator, MAXIMUM_SHARED_BYTES};
 
 use super::host_memory::host_memory;
@@ -29,11 +30,30 @@ impl Emulated {
     /// An emulator of a small GPU, whose warps and blocks run in an order drawn from `seed`.
     pub fn new(seed: u64) -> Self {
         // Two multiprocessors of four warps each: small matrices already need persistent warps.
-        Self::with_size(seed, 2, 128, Tuning { threads_per_block: 64, waves: 1 })
+        Self::of_size(seed, 2, 128, Tuning::SMALL)
     }
 
     /// An emulator of a GPU with so many multiprocessors and threads on each.
-    pub fn with_size(seed: u64, multiprocessors: u32, threads_per_multiprocessor: u32, tuning: Tuning) -> Self {
+    ///
+    /// # Errors
+    /// When there is no multiprocessor, or not a whole warp on each.
+    pub fn with_size(
+        seed: u64,
+        multiprocessors: u32,
+        threads_per_multiprocessor: u32,
+        tuning: Tuning,
+    ) -> Result<Self, Error> {
+        let sizes = [
+            ("the number of multiprocessors", multiprocessors, 1, "at least 1"),
+            ("the number of threads per multiprocessor", threads_per_multiprocessor, WARP_LANES, "at least 32"),
+        ];
+        match sizes.into_iter().find(|&(_, value, least, _)| value < least) {
+            Some((what, value, _, expected)) => Err(Error::Setting { what, value: value.to_string(), expected }),
+            None => Ok(Self::of_size(seed, multiprocessors, threads_per_multiprocessor, tuning)),
+        }
+    }
+
+    fn of_size(seed: u64, multiprocessors: u32, threads_per_multiprocessor: u32, tuning: Tuning) -> Self {
         let name = name(seed);
         Self {
             device: Arc::new(Device {

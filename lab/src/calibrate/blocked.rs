@@ -87,7 +87,7 @@ impl BlockedLaunch {
         of: &Multiprocessor,
         multiprocessors: u32,
     ) -> Option<Self> {
-        let threads = Tuning::default().threads_per_block;
+        let threads = Tuning::default().threads_per_block();
         let block_rows = analysis.rows.div_ceil(size.rows());
         let values = analysis.fill(size)?.padded_blocks(PartitionRows::default().get()) / block_rows.max(1) as f64;
         let resources = calibration.kernel_resources(&bellpack::entry(size, analysis.value_bytes))?;
@@ -244,7 +244,7 @@ mod tests {
             for value_bytes in [4, 8] {
                 let resources = calibration.kernel_resources(&bellpack::entry(size, value_bytes)).unwrap();
                 assert!((16..=255).contains(&resources.registers), "{size:?}: {resources:?}");
-                assert!(resources.most_threads >= Tuning::default().threads_per_block, "{size:?}: {resources:?}");
+                assert!(resources.most_threads >= Tuning::default().threads_per_block(), "{size:?}: {resources:?}");
             }
         }
         assert_eq!(calibration.kernel_resources("bellpack"), None);

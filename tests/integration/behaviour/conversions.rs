@@ -56,8 +56,8 @@ fn executors_of_the_host_convert_as_formats_do() {
 #[test]
 fn conversions_do_not_depend_on_the_grid() {
     for (multiprocessors, threads, threads_per_block, waves) in [(1, 32, 32, 1), (3, 64, 32, 2), (4, 1024, 256, 64)] {
-        let tuning = Tuning { threads_per_block, waves };
-        let executor = Emulated::with_size(9, multiprocessors, threads, tuning);
+        let tuning = Tuning::new(threads_per_block, waves).unwrap();
+        let executor = Emulated::with_size(9, multiprocessors, threads, tuning).unwrap();
         check_all::<f32, _>(&executor, &storages_with_one_block_size());
     }
 }

@@ -73,7 +73,8 @@ fn factors_that_are_not_finite_are_refused_by_every_product() {
 
 /// Larger and smaller grids than the default one cut the work elsewhere.
 fn check_on_grid(multiprocessors: u32, threads: u32, threads_per_block: u32, waves: u32) {
-    let executor = Emulated::with_size(9, multiprocessors, threads, Tuning { threads_per_block, waves });
+    let executor =
+        Emulated::with_size(9, multiprocessors, threads, Tuning::new(threads_per_block, waves).unwrap()).unwrap();
     for &format in Format::ALL {
         for (name, matrix) in matrices::<f64>() {
             check(&executor, &name, &matrix, format);
@@ -159,12 +160,7 @@ fn emulated_jumps_over_long_runs_of_empty_rows() {
     for format in
         [Format::CSR_LOAD_BALANCED, Format::CSR_MERGE_PATH, Format::CSR_TILED, Format::Hyb(HybSplit::ColumnLimit(1))]
     {
-        check(
-            &Emulated::with_size(3, 1, 64, Tuning { threads_per_block: 64, waves: 1 }),
-            "mostly empty",
-            &matrix,
-            format,
-        );
+        check(&Emulated::with_size(3, 1, 64, Tuning::new(64, 1).unwrap()).unwrap(), "mostly empty", &matrix, format);
     }
 }
 

@@ -72,7 +72,9 @@ fn several_vectors_are_multiplied_right_on_other_grids() {
     for (seed, multiprocessors, threads, threads_per_block, waves) in
         [(3, 1, 32, 32, 1), (4, 3, 64, 32, 2), (5, 4, 1024, 256, 64)]
     {
-        let executor = Emulated::with_size(seed, multiprocessors, threads, Tuning { threads_per_block, waves });
+        let executor =
+            Emulated::with_size(seed, multiprocessors, threads, Tuning::new(threads_per_block, waves).unwrap())
+                .unwrap();
         for format in storages() {
             for (name, matrix) in matrices::<f64>().into_iter().filter(|(_, matrix)| matrix.nnz() < 1500) {
                 check_multivector(&executor, &name, &matrix, format, 6);

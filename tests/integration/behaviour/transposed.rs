@@ -64,7 +64,10 @@ fn transposed_is_right_on_other_grids() {
     for (seed, multiprocessors, threads, threads_per_block, waves) in
         [(3, 1, 32, 32, 1), (4, 3, 64, 32, 2), (5, 4, 1024, 256, 64)]
     {
-        check_all::<f64, _>(&Emulated::with_size(seed, multiprocessors, threads, Tuning { threads_per_block, waves }));
+        check_all::<f64, _>(
+            &Emulated::with_size(seed, multiprocessors, threads, Tuning::new(threads_per_block, waves).unwrap())
+                .unwrap(),
+        );
     }
 }
 

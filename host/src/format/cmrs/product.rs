@@ -21,7 +21,7 @@ pub(crate) const STRIPS_AT_ONCE: usize = 64;
 /// A grid for strips of unequal length, with a warp for each and this many bytes of shared memory for each warp:
 /// blocks are of the usual size, or as large as [`ALWAYS_SHARED_BYTES`] allow.
 pub(crate) fn grid(device: &Device, strips: usize, bytes_per_warp: usize) -> Grid {
-    let usual = device.tuning.threads_per_block as usize / WARP_LANES;
+    let usual = device.tuning.threads_per_block() as usize / WARP_LANES;
     let warps = usual.min(ALWAYS_SHARED_BYTES as usize / bytes_per_warp);
     let grid = device.uneven_grid_of_blocks((strips * WARP_LANES) as u64, (warps * WARP_LANES) as u32);
     Grid { shared_bytes: (warps * bytes_per_warp) as u32, ..grid }
@@ -89,7 +89,7 @@ mod tests {
     use crate::device::Tuning;
 
     fn device(threads_per_block: u32) -> Device {
-        let tuning = Tuning { threads_per_block, waves: 1 };
+        let tuning = Tuning::new(threads_per_block, 1).unwrap();
         Device {
             name: String::new(),
             cache_bytes: None,

@@ -65,7 +65,7 @@ pub(crate) fn coo_16<T: Scalar, M: Memory>(
         let shared_bytes = matrix.panels().shared_bytes::<T>(matrix.columns());
         let blocks = first_block(nnz, column_panels, block_entries);
         // Few blocks fit beside each other, because each has a panel of x: so they are large.
-        let threads_per_block = (3 * device.tuning.threads_per_block).min(1024);
+        let threads_per_block = (3 * device.tuning.threads_per_block()).min(1024);
         let grid = Grid { blocks, threads_per_block, shared_bytes };
         launches.push(Launch::new(grid, kernel));
     }

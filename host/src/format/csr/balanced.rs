@@ -84,7 +84,7 @@ pub(crate) fn merge_path<T: Scalar, M: Memory>(
 /// Threads of the block that has a tile: more than for other kernels, because rows of a tile share elements of x, but
 /// so many only that shared memory suffices on every device.
 fn tile_threads(device: &Device) -> u32 {
-    (2 * device.tuning.threads_per_block).min(512)
+    (2 * device.tuning.threads_per_block()).min(512)
 }
 
 /// The tiles of [`tiled`].

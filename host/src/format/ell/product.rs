@@ -41,7 +41,7 @@ pub(crate) fn subwarp<T: Scalar, M: Memory>(matrix: &Ell<T, M>, vectors: Vectors
     if threads_per_row == 1 {
         return ell(matrix, vectors, device);
     }
-    let threads_per_block = block_of_rows(threads_per_row, device.tuning.threads_per_block);
+    let threads_per_block = block_of_rows(threads_per_row, device.tuning.threads_per_block());
     let kernel = EllSubwarp {
         rows: matrix.rows() as u32,
         threads_per_row,

@@ -42,8 +42,8 @@ fn the_emulator_is_right_with_dense_vectors_in_float64() {
 #[test]
 fn the_emulator_is_right_with_dense_vectors_on_other_grids() {
     for (multiprocessors, threads, threads_per_block) in [(1, 32, 32), (3, 96, 32), (40, 256, 128)] {
-        let tuning = Tuning { threads_per_block, waves: 1 };
-        check_all::<f64, _>(&Emulated::with_size(5, multiprocessors, threads, tuning));
+        let tuning = Tuning::new(threads_per_block, 1).unwrap();
+        check_all::<f64, _>(&Emulated::with_size(5, multiprocessors, threads, tuning).unwrap());
     }
 }
 
@@ -98,8 +98,8 @@ proptest! {
         warps in 1u32..9,
         warps_per_block in 1u32..5,
     ) {
-        let tuning = Tuning { threads_per_block: 32 * warps_per_block, waves: 1 };
-        let executor = Emulated::with_size(seed, multiprocessors, 32 * warps, tuning);
+        let tuning = Tuning::new(32 * warps_per_block, 1).unwrap();
+        let executor = Emulated::with_size(seed, multiprocessors, 32 * warps, tuning).unwrap();
         let mut numbers = Numbers::new(seed);
         let (x, y) = (numbers.vector::<f64>(length), numbers.vector::<f64>(length));
         let computed = sums(&executor, &x, &y);
