@@ -195,7 +195,7 @@ fn apply<T: Real, E: Executor>(
     from: &Multicolumn<T, E::Memory>,
     to: &mut Multicolumn<T, E::Memory>,
 ) -> Result<(), Error> {
-    match operator.apply_columns(from.columns(), T::ONE, from.array(), T::ZERO, to.array_mut()) {
+    match to.write(|to| operator.apply_columns(from.columns(), T::ONE, from.array(), T::ZERO, to)) {
         Err(Error::Operator { .. } | Error::Unsupported { .. }) => (0..from.columns()).try_for_each(|column| {
             copy(space, from.column(column), PartMut::whole(x))?;
             operator.apply(T::ONE, x, T::ZERO, y)?;

@@ -3,47 +3,106 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::panic::Location;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::race::{Access, Accesses, Clocks, Stamp, WORD_BYTES};
 use crate::{FaultKind, Space};
 
-/// What memory holds that nobody has written: a NaN as a floating-point number of either size, and as an index far
-/// outside of every array.
-const UNWRITTEN: [u8; WORD_BYTES] = 0xffa5_a5a5_u32.to_ne_bytes();
+/// What forgotten memory is to hold. It decides on the bytes that it holds until it is written: none that a computation
+/// makes of others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Contents {
+    /// Integers: the mark is an index far outside of every array.
+    Integers,
+    /// Floating-point numbers of 32 bits: the mark is a NaN that signals, and arithmetic gives quiet ones alone.
+    Float32,
+    /// The same with 64 bits.
+    Float64,
+}
 
-/// The memory that began unwritten, as address and end, and may be so still.
+impl Contents {
+    /// The mark, or two of them one after the other.
+    fn mark(self) -> [u8; MARK_BYTES] {
+        match self {
+            Self::Integers => 0xffa5_a5a5_ffa5_a5a5_u64,
+            Self::Float32 => 0x7fa5_a5a5_7fa5_a5a5,
+            Self::Float64 => 0x7ff4_a5a5_7ff4_a5a5,
+        }
+        .to_ne_bytes()
+    }
+}
+
+const MARK_BYTES: usize = 8;
+
+/// Memory that began unwritten.
+struct Region {
+    end: usize,
+    mark: [u8; MARK_BYTES],
+    /// A bit for each word that a kernel has written since.
+    written: Vec<u64>,
+}
+
+/// All such memory, by its address.
 #[derive(Default)]
-pub(crate) struct Unwritten(Mutex<BTreeMap<usize, usize>>);
+pub(crate) struct Unwritten(Mutex<BTreeMap<usize, Region>>);
 
 impl Unwritten {
     /// Makes memory unwritten.
-    pub(crate) fn add(&self, memory: &mut [u8]) {
-        memory.chunks_mut(WORD_BYTES).for_each(|word| word.copy_from_slice(&UNWRITTEN[..word.len()]));
+    pub(crate) fn add(&self, memory: &mut [u8], contents: Contents) {
+        let mark = contents.mark();
+        memory.chunks_mut(MARK_BYTES).for_each(|bytes| bytes.copy_from_slice(&mark[..bytes.len()]));
         let Range { start, end } = memory.as_ptr_range();
         let (start, end) = (start as usize, end as usize);
-        let mut ranges = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut regions = self.regions();
         // What was there before has been freed.
-        let gone: Vec<usize> = ranges.range(..end).rev().take_while(|&(_, &e)| e > start).map(|(&s, _)| s).collect();
+        let before = regions.range(..end).rev().take_while(|(_, region)| region.end > start);
+        let gone: Vec<usize> = before.map(|(&start, _)| start).collect();
         gone.iter().for_each(|start| {
-            ranges.remove(start);
+            regions.remove(start);
         });
         if start < end {
-            ranges.insert(start, end);
+            let words = memory.len().div_ceil(WORD_BYTES);
+            regions.insert(start, Region { end, mark, written: vec![0; words.div_ceil(64)] });
         }
     }
 
-    /// Whether an element is as it was when its memory was made. Only its value tells, so a kernel could write one
-    /// that is taken for none: a NaN that arithmetic does not make, or an index that no array has.
+    /// Whether an element is as it was when its memory was made: it holds the mark, and no kernel has written it. Of what
+    /// the host writes, only the mark is taken for nothing.
     fn holds(&self, address: usize, element: &[u8]) -> bool {
-        element.chunks_exact(WORD_BYTES).all(|word| word == UNWRITTEN)
-            && self
-                .0
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .range(..=address)
-                .next_back()
-                .is_some_and(|(_, &end)| address < end)
+        self.with_unwritten(address, element, |_, _| ()).is_some()
+    }
+
+    /// Takes note that a kernel writes an element.
+    fn note_written(&self, address: usize, element: &[u8]) {
+        self.with_unwritten(address, element, |written, words| {
+            words.for_each(|word| written[word / 64] |= 1 << (word % 64));
+        });
+    }
+
+    /// Does something with the words of an element, if none has been written.
+    fn with_unwritten<R>(
+        &self,
+        address: usize,
+        element: &[u8],
+        work: impl FnOnce(&mut [u64], Range<usize>) -> R,
+    ) -> Option<R> {
+        // Most elements hold something else, and nothing needs to be looked for.
+        let looks_unwritten = |contents: Contents| element[..WORD_BYTES] == contents.mark()[..WORD_BYTES];
+        if ![Contents::Integers, Contents::Float32, Contents::Float64].into_iter().any(looks_unwritten) {
+            return None;
+        }
+        let mut regions = self.regions();
+        let (start, region) = regions.range_mut(..=address).next_back().filter(|(_, region)| address < region.end)?;
+        let first = (address - start) / WORD_BYTES;
+        let words = first..first + element.len() / WORD_BYTES;
+        let marked = element.chunks(MARK_BYTES).all(|bytes| bytes == &region.mark[..bytes.len()]);
+        let unwritten = words.clone().all(|word| region.written[word / 64] >> (word % 64) & 1 == 0);
+        (marked && unwritten).then(|| work(&mut region.written, words))
+    }
+
+    // Regions are whole between any two calls.
+    fn regions(&self) -> MutexGuard<'_, BTreeMap<usize, Region>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -106,10 +165,13 @@ impl GlobalMemory {
                 return Err(FaultKind::ReadOnly { access, index, other_location });
             }
         }
-        match self.accesses.note(address, bytes.len(), now, clocks) {
-            Some(other) => Err(other.races_with(&now, Space::Global, index)),
-            None => Ok(()),
+        if let Some(other) = self.accesses.note(address, bytes.len(), now, clocks) {
+            return Err(other.races_with(&now, Space::Global, index));
         }
+        if now.access != Access::Load {
+            self.unwritten.note_written(address, bytes);
+        }
+        Ok(())
     }
 
     fn initialised(&self, access: &'static str, elements: &Elements, bytes: &[u8]) -> Result<(), FaultKind> {

@@ -83,6 +83,7 @@ mod warp;
 
 pub use collective::{Shuffle, Vote};
 pub use fault::{Fault, FaultKind, Space};
+pub use global::Contents;
 pub use lane::{
     block_barrier, global_access, global_read_only, interleave, match_any, misaligned, out_of_bounds, position,
     shared_read, shared_size, shared_write, shuffle, vote, warp_barrier,

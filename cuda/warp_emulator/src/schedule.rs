@@ -11,7 +11,7 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::block::{Block, Progress};
 use crate::coroutine::Stacks;
-use crate::global::{GlobalMemory, Unwritten};
+use crate::global::{Contents, GlobalMemory, Unwritten};
 use crate::machine::{Grid, Launch, Machine, Statistics};
 use crate::order::RandomOrder;
 use crate::{Fault, FaultKind, lane};
@@ -92,9 +92,10 @@ impl Emulator {
     }
 
     /// Makes memory one that nobody has written: a kernel of this emulator that reads any of it before it was written is
-    /// then a fault. Only what the memory holds tells, so host and kernels write it as any other.
-    pub fn forget(&self, memory: &mut [u8]) {
-        self.unwritten.add(memory);
+    /// then a fault. Kernels that write it are seen; of what the host writes there, only the mark that the memory is
+    /// filled with is taken for nothing (see [`Contents`]).
+    pub fn forget(&self, memory: &mut [u8], contents: Contents) {
+        self.unwritten.add(memory, contents);
     }
 
     /// Runs `lane` once for every thread of `grid`, and returns what it took. `kernel` is a name for messages.

@@ -6,13 +6,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cuda_std::launch::{Entry, Launch, Place};
 use cuda_std::warp::WARP_LANES;
-use warp_emulator::{Emulator, MAXIMUM_SHARED_BYTES};
+use warp_emulator::{Contents, Emulator, MAXIMUM_SHARED_BYTES};
 
 use super::host_memory::host_memory;
 use super::operation::{Executor, KernelExecutor, Operation};
 use crate::device::{Device, Tuning};
 use crate::error::Error;
-use crate::memory::{Element, HostMemory};
+use crate::memory::{Element, ElementType, HostMemory};
 
 // Neither crate can take the number from the other: a GPU's kernels are built without the emulator.
 const _: () = assert!(cuda_std::warp::WARP_LANES == warp_emulator::WARP_LANES);
@@ -113,7 +113,12 @@ unsafe impl KernelExecutor for Emulated {
 
     fn unwritten<T: Element>(&self, length: usize) -> Result<Vec<T>, Error> {
         let mut array = self.zeros(length)?;
-        self.emulator.forget(bytemuck::cast_slice_mut(&mut array));
+        let contents = match T::TYPE {
+            ElementType::Float32 | ElementType::Complex64 => Contents::Float32,
+            ElementType::Float64 => Contents::Float64,
+            _ => Contents::Integers,
+        };
+        self.emulator.forget(bytemuck::cast_slice_mut(&mut array), contents);
         Ok(array)
     }
 }

@@ -131,9 +131,19 @@ impl<T: Real, M: Memory> Multicolumn<T, M> {
         &self.array
     }
 
-    /// [`array`](Self::array), to write to.
-    pub fn array_mut(&mut self) -> &mut M::Buffer<T> {
-        &mut self.array
+    /// Lets `write` write to [`array`](Self::array). Where that leaves an array of another length, which a vector of the
+    /// host can become, there are no columns any more.
+    ///
+    /// # Errors
+    /// Those of `write`, and when the array has another length then.
+    pub fn write(&mut self, write: impl FnOnce(&mut M::Buffer<T>) -> Result<(), Error>) -> Result<(), Error> {
+        let length = self.array.len();
+        let written = write(&mut self.array);
+        let kept = check_length("the block of vectors", self.array.len(), length);
+        if kept.is_err() {
+            (self.rows, self.columns) = (0, 0);
+        }
+        written.and(kept)
     }
 
     /// One column; an empty part if there is no such column.

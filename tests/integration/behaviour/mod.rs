@@ -4,6 +4,7 @@ mod complex;
 mod conversion_memory;
 mod conversions;
 mod executors;
+mod faults;
 mod formats;
 mod multivectors;
 mod panels;

@@ -3,8 +3,8 @@
 use std::cell::UnsafeCell;
 
 use warp_emulator::{
-    Access, Emulator, Fault, FaultKind, Grid, Shuffle, Space, block_barrier, global_access, global_read_only, position,
-    shared_read, shared_write, shuffle, warp_barrier,
+    Access, Contents, Emulator, Fault, FaultKind, Grid, Shuffle, Space, block_barrier, global_access, global_read_only,
+    position, shared_read, shared_write, shuffle, warp_barrier,
 };
 
 const FULL: u32 = u32::MAX;
@@ -318,7 +318,9 @@ fn what_was_forgotten_must_be_written_before_it_is_read() {
     let memory = [inside[0].to_ne_bytes(), inside[1].to_ne_bytes()].concat();
     assert_eq!(memory.len(), 16);
     // SAFETY: every pattern of bits is a number.
-    emulator.forget(unsafe { std::slice::from_raw_parts_mut(inside.as_mut_ptr().cast(), 16) });
+    emulator.forget(unsafe { std::slice::from_raw_parts_mut(inside.as_mut_ptr().cast(), 16) }, Contents::Float64);
+    let mark = inside[0];
+    assert!(mark.is_nan());
     assert!(before.iter().chain(&inside[2..]).all(|&number| number == 7.0));
     let address = numbers.as_mut_ptr();
     let run = |kernel: &dyn Fn()| emulator.run("reads", grid, kernel);
@@ -344,5 +346,14 @@ fn what_was_forgotten_must_be_written_before_it_is_read() {
     .unwrap();
     // Another memory in the same place, which the host has written.
     numbers[2] = 2.0;
+    run(&|| access(Access::Load, 2)).unwrap();
+    // What a kernel has written is known by that, whatever it is.
+    numbers[2] = mark;
+    assert!(run(&|| access(Access::Load, 2)).is_err());
+    run(&|| {
+        access(Access::Store, 2);
+        access(Access::Load, 2);
+    })
+    .unwrap();
     run(&|| access(Access::Load, 2)).unwrap();
 }

@@ -1,10 +1,10 @@
 //! Dense vectors on every executor that needs no GPU.
 
 use proptest::prelude::*;
-use warp_spmv::Real;
 use warp_spmv::device::Tuning;
 use warp_spmv::executor::{Cpu, Emulated, Executor, Reference};
-use warp_spmv::solver::dense::{Dot, FIRST_SLOT, Multicolumn, Space};
+use warp_spmv::solver::dense::{Columns, Dot, FIRST_SLOT, Multicolumn, Space};
+use warp_spmv::{HostMemory, Real};
 
 use super::scenarios::Numbers;
 use super::scenarios::dense::{check_columns, check_lengths, check_passes, check_programs, check_stop, check_sum};
@@ -110,4 +110,39 @@ proptest! {
             check_sum(computed[1 + i + 3 * j], x.iter().copied().zip(y.iter().copied()), "XᵀY");
         }
     }
+}
+
+/// What is given an array to write to may put another in its place, where arrays are vectors of the host: an error, and
+/// nothing is written beyond it.
+fn check_replaced_array<E: Executor<Memory = HostMemory>>(executor: &E) {
+    for length in [0, 1, 99, 101] {
+        let mut block = Multicolumn::<f64, HostMemory>::from_array(vec![1.0; 100], 50, 2).unwrap();
+        let written = block.write(|array: &mut Vec<f64>| {
+            *array = vec![1.0; length];
+            Ok(())
+        });
+        let message = format!("the block of vectors has length {length}, expected 100");
+        assert_eq!(written.unwrap_err().to_string(), message);
+        assert_eq!((block.rows(), block.columns()), (0, 0));
+        let mut space = Space::new(executor, FIRST_SLOT + 4, 4).unwrap();
+        let ones = vec![1.0; 50];
+        let error = space.combine(1.0, Columns::of(&ones), FIRST_SLOT, 0.0, block.range_mut(1..2)).unwrap_err();
+        assert_eq!(error.to_string(), "a column of Y has length 0, expected 50");
+        let error = space.gram(Columns::of(&ones), block.all()).unwrap_err();
+        assert_eq!(error.to_string(), "a column of Y has length 0, expected 50");
+    }
+    let mut block = Multicolumn::<f64, HostMemory>::from_array(vec![1.0; 100], 50, 2).unwrap();
+    let filled = block.write(|array: &mut Vec<f64>| {
+        array.fill(2.0);
+        Ok(())
+    });
+    filled.unwrap();
+    assert_eq!((block.columns(), block.array()), (2, &vec![2.0; 100]));
+}
+
+#[test]
+fn a_replaced_array_is_an_error() {
+    check_replaced_array(&Cpu::new());
+    check_replaced_array(&Reference::new());
+    check_replaced_array(&Emulated::new(0));
 }
