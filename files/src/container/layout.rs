@@ -7,7 +7,6 @@ use super::summary::Summary;
 use crate::binary::{Array, ElementType};
 use crate::limits::check_dimension;
 use crate::quote::quote;
-use host::format::LARGEST_DIMENSION;
 
 /// What every container begins with. The first byte is no text, and the last two are lost when a file is
 /// transferred as one.
@@ -235,11 +234,10 @@ impl Layout {
         let (rows, columns, stored, length) = (fields.u64(), fields.u64(), fields.u64(), fields.u64());
         let [values, offset_width] = fields.take();
         fields.zeros::<58>()?;
-        // A row takes memory wherever the matrix goes from here, and not every format has arrays as long as the rows.
+        // A row takes memory wherever the matrix goes from here, a column in the x that it is multiplied with, and not every
+        // format has arrays as long as these.
         check_dimension("rows", rows, found)?;
-        if columns > LARGEST_DIMENSION as u64 {
-            return Err(format!("{columns} columns are more than the {LARGEST_DIMENSION} that can be indexed"));
-        }
+        check_dimension("columns", columns, found)?;
         if (found as u64) < length {
             return Err(truncated(length.to_string()));
         }

@@ -60,7 +60,9 @@ pub(super) fn read<V: Value>(
 pub(super) fn read_vector<V: Value>(document: &Document<'_>, progress: ReadProgress<'_>) -> Result<Vec<V>, Error> {
     let (header, begin) = header::read(document, Layout::Array)?;
     header::check_values::<V>(document, &header)?;
-    if header.symmetry != Symmetry::General {
+    // One number is symmetric, and SciPy writes it so.
+    let one_number = (header.symmetry, header.rows, header.columns) == (Symmetry::Symmetric, 1, 1);
+    if header.symmetry != Symmetry::General && !one_number {
         return Err(document.error(0, "a vector has no symmetry, expected 'general'"));
     }
     if header.rows != 1 && header.columns != 1 {

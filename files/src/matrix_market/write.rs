@@ -87,7 +87,7 @@ pub fn write_coordinates<V: Value>(path: impl AsRef<Path>, entries: &Coordinates
         let mut number = itoa::Buffer::new();
         for entry in range {
             for index in [row_indices[entry], column_indices[entry]] {
-                text.extend_from_slice(number.format(index + 1).as_bytes());
+                text.extend_from_slice(number.format(u64::from(index) + 1).as_bytes());
                 text.push(b' ');
             }
             values[entry].append_value(text);

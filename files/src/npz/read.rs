@@ -123,6 +123,9 @@ impl Archive<'_> {
         if format != "csr" {
             check_dimension("rows", rows as u64, decompressed)?;
         }
+        if format != "csc" {
+            check_dimension("columns", columns as u64, decompressed)?;
+        }
         let matrix = match &*format {
             "csr" => {
                 let offsets = self.offsets()?;

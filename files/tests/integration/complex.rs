@@ -139,6 +139,17 @@ fn arrays_that_contradict_the_shape_are_not_written() {
         let error = write_coordinates(&path, &entries).unwrap_err().to_string();
         assert!(error.contains(wrong), "{error}");
     }
+    // The largest index, counted from 1, does not fit in its own type.
+    let entries = Coordinates {
+        rows: 1 << 32,
+        columns: 1 << 32,
+        row_indices: vec![u32::MAX],
+        column_indices: vec![0],
+        values: vec![1.5],
+    };
+    write_coordinates(&path, &entries).unwrap();
+    assert!(std::fs::read_to_string(&path).unwrap().ends_with("\n4294967296 1 1.5\n"));
+    std::fs::remove_file(&path).unwrap();
     let error = write_dense(&path, &DenseMatrix { rows: 2, columns: 2, values: vec![1.0] }).unwrap_err().to_string();
     assert!(error.contains("values has length 1, expected 4"), "{error}");
     assert!(!path.exists());

@@ -321,14 +321,16 @@ fn offsets_where_there_are_none() {
 
 /// No format is a way to have memory taken by a few bytes.
 #[test]
-fn rows_are_believed_as_far_as_the_file_is_long() {
+fn rows_and_columns_are_believed_as_far_as_the_file_is_long() {
     let none = Csr::<f64>::try_from_triplets(3, 4, &[], &[], &[]).unwrap();
     for format in formats() {
-        let mut bytes = bytes(&stored(&none, format).unwrap());
-        bytes[32..40].copy_from_slice(&(i32::MAX as u64).to_le_bytes());
-        seal(&mut bytes);
-        let error = parsed::<f64>(&bytes).map(|_| ()).unwrap_err();
-        check_error(&error, "m.wspmv".as_ref(), "2147483647 rows in a file of ");
+        for (place, what) in [(32, "rows"), (40, "columns")] {
+            let mut bytes = bytes(&stored(&none, format).unwrap());
+            bytes[place..place + 8].copy_from_slice(&(i32::MAX as u64).to_le_bytes());
+            seal(&mut bytes);
+            let error = parsed::<f64>(&bytes).map(|_| ()).unwrap_err();
+            check_error(&error, "m.wspmv".as_ref(), &format!("2147483647 {what} in a file of "));
+        }
     }
 }
 

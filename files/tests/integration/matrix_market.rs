@@ -391,6 +391,8 @@ fn vectors() {
     accept_vector(ARRAY, "1 3\n1\n2\n3\n", &[1.0, 2.0, 3.0]);
     accept_vector(ARRAY, "1 1\n7\n", &[7.0]);
     accept_vector(ARRAY, "0 1\n", &[]);
+    // SciPy calls one number symmetric.
+    accept_vector("array real symmetric", "1 1\n7\n", &[7.0]);
     accept_vector("Array Integer General", "2 1\n-4\n5\n", &[-4.0, 5.0]);
     refuse_vector(ARRAY, "% c\n2 2\n1\n2\n3\n4\n", 3, "found a matrix of 2 x 2");
     refuse_vector(ARRAY, "0 3\n", 2, "found a matrix of 0 x 3");
@@ -401,7 +403,9 @@ fn vectors() {
     refuse_vector(ARRAY, "2000000000 1\n1\n", 2, "2000000000 rows in a file of");
     refuse_vector(ARRAY, "9000000 1\n1\n", 2, "9000000 entries announced");
     refuse_vector("array integer general", "1 1\n1.5\n", 3, "expected an integer, found '1.5'");
-    refuse_vector("array real symmetric", "1 1\n1\n", 1, "a vector has no symmetry");
+    refuse_vector("array real symmetric", "2 2\n1\n2\n3\n", 1, "a vector has no symmetry");
+    refuse_vector("array real skew-symmetric", "2 2\n1\n", 1, "a vector has no symmetry");
+    refuse_vector("array real skew-symmetric", "1 1\n", 1, "a vector has no symmetry");
     refuse_vector("array pattern general", "1 1\n1\n", 1, "an array file cannot be a pattern");
     refuse_vector(REAL, "1 1 1\n1 1 1\n", 1, "a coordinate file holds a sparse matrix");
 }
