@@ -1,7 +1,7 @@
 //! Files that are written whole or not at all.
 #![forbid(unsafe_code)]
 
-use std::fs::{self, File};
+use std::fs::{self, File, Metadata};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
@@ -43,7 +43,7 @@ fn replace(path: &Path, write: impl FnOnce(&mut BufWriter<&File>) -> io::Result<
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
     };
-    let temporary = Temporary::new(folder)?;
+    let temporary = Temporary::new(folder, mode_of(old.as_ref()))?;
     write_through(temporary.file(), write)?;
     if let Some(old) = old {
         temporary.file().set_permissions(old.permissions())?;
@@ -51,6 +51,17 @@ fn replace(path: &Path, write: impl FnOnce(&mut BufWriter<&File>) -> io::Result<
     temporary.file().sync_all()?;
     temporary.into_named(folder)?.persist(target)?;
     Ok(())
+}
+
+/// Who may do what with new files, before the umask is taken off: never more than with the file whose place they get.
+fn mode_of(old: Option<&Metadata>) -> u32 {
+    #[cfg(unix)]
+    if let Some(old) = old {
+        use std::os::unix::fs::PermissionsExt;
+        return old.permissions().mode() & 0o777;
+    }
+    let _ = old;
+    0o666
 }
 
 /// A file that is removed unless it gets the place of another.
@@ -61,24 +72,30 @@ enum Temporary {
 }
 
 impl Temporary {
-    /// A new file with the permissions of new files.
-    fn new(folder: &Path) -> io::Result<Self> {
+    /// A new file that has these permissions from the first.
+    fn new(folder: &Path, mode: u32) -> io::Result<Self> {
         #[cfg(target_os = "linux")]
         {
             use rustix::fs::{Mode, OFlags};
             let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
             // The system takes the umask off, as for any new file.
-            let unnamed = rustix::fs::open(folder, flags, Mode::from_raw_mode(0o666));
+            let unnamed = rustix::fs::open(folder, flags, Mode::from_raw_mode(mode));
             // It gets its name by way of /proc.
             if let (Ok(file), true) = (unnamed, Path::new(DESCRIPTORS).is_dir()) {
                 return Ok(Self::Unnamed(file.into()));
             }
         }
+        Self::named(folder, mode)
+    }
+
+    /// The same where a file cannot be without a name.
+    #[cfg_attr(not(unix), expect(unused_variables))]
+    fn named(folder: &Path, mode: u32) -> io::Result<Self> {
         let mut builder = Builder::new();
         #[cfg(unix)]
         {
             use std::os::unix::fs::PermissionsExt;
-            builder.permissions(fs::Permissions::from_mode(0o666));
+            builder.permissions(fs::Permissions::from_mode(mode));
         }
         builder.tempfile_in(folder).map(Self::Named)
     }
@@ -137,5 +154,26 @@ mod tests {
         assert!(error.unwrap_err().to_string().ends_with("x: no more"));
         assert_eq!(fs::read_to_string(&path).unwrap(), "old");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    /// Also where the temporary file has a name meanwhile.
+    #[cfg(unix)]
+    #[test]
+    fn nobody_reads_more_than_the_file_that_is_replaced() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x");
+        for mode in [0o600, 0o640, 0o400] {
+            fs::write(&path, "old").unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+            let old = mode_of(fs::metadata(&path).ok().as_ref());
+            assert_eq!(old, mode);
+            for new in [Temporary::named(folder.path(), old), Temporary::new(folder.path(), old)] {
+                let has = new.unwrap().file().metadata().unwrap().permissions().mode() & 0o777;
+                assert_eq!(has & !mode, 0, "{has:o} for {mode:o}");
+            }
+            fs::remove_file(&path).unwrap();
+        }
+        assert_eq!(mode_of(None), 0o666);
     }
 }

@@ -225,7 +225,7 @@ impl<'a> Job<'a> {
     fn new(arguments: &'a Arguments) -> Result<Self, Error> {
         let mut entries = Vec::new();
         if let Some(out) = &arguments.out {
-            output::check_folder(out)?;
+            output::check_files([out], arguments.matrix.iter().map(Path::new))?;
             let exists = out.try_exists().map_err(|source| warp_spmv::Error::File { path: out.clone(), source })?;
             if exists && arguments.resume {
                 entries = results::read(out)?;

@@ -63,7 +63,7 @@ pub fn convert(arguments: &Arguments) -> Result<(), Error> {
             format!("--format {format} needs a file whose name ends in .wspmv: only that has a storage format");
         return Err(Error::Usage(reason));
     }
-    output::check_folder(&arguments.output)?;
+    output::check_files([&arguments.output], arguments.source.file())?;
     match arguments.precision {
         Precision::Float32 => convert_in::<f32>(arguments, kind, format),
         Precision::Float64 => convert_in::<f64>(arguments, kind, format),
@@ -81,7 +81,6 @@ fn convert_in<T: Number>(arguments: &Arguments, kind: FileKind, format: Format) 
         }
         matrix = Matrix::try_from_csr(csr, format, FillLimit::default())?;
     }
-    // The input is not read any more, so that it may be replaced.
     let path = &arguments.output;
     let writing = Progress::spinner("writing the matrix");
     match &matrix {

@@ -41,6 +41,11 @@ impl Source {
         self.matrix.to_str().filter(|text| Generator::is_generator_text(text))
     }
 
+    /// The file that is read, where the text is not that of a generator.
+    pub fn file(&self) -> Option<&Path> {
+        self.generator().is_none().then(|| Path::new(&self.matrix))
+    }
+
     /// A matrix by name, with the usual limits.
     pub fn new(matrix: OsString) -> Self {
         Self { matrix, decompressed_limit: ReadOptions::default().decompressed_limit }

@@ -1,9 +1,61 @@
 //! What the command writes to the terminal.
 
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::error::Error;
+
+/// Finds out before the work, not after it, that files have no place: that there is no such folder, or that one of them is
+/// another of them or a file that is read, whatever the paths are called.
+pub fn check_files<'a>(
+    outputs: impl IntoIterator<Item = &'a PathBuf>,
+    inputs: impl IntoIterator<Item = &'a Path>,
+) -> Result<(), Error> {
+    let inputs: Vec<_> = inputs.into_iter().filter_map(|input| Some((input, Place::of(input)?))).collect();
+    let mut places: Vec<Place> = Vec::new();
+    for output in outputs {
+        check_folder(output)?;
+        let Some(place) = Place::of(output) else { continue };
+        if let Some((input, _)) = inputs.iter().find(|(_, read)| *read == place) {
+            return Err(Error::Usage(format!("{}: is read, so nothing can be written there", input.display())));
+        }
+        if places.contains(&place) {
+            return Err(Error::Usage(format!("{}: is to be written twice", output.display())));
+        }
+        places.push(place);
+    }
+    Ok(())
+}
+
+/// Where a file is, by whatever name: links and other spellings of a path are the same place.
+#[derive(PartialEq)]
+enum Place {
+    /// A file that exists, by its device and its number there.
+    #[cfg(unix)]
+    File(u64, u64),
+    /// Any other.
+    Path(PathBuf),
+}
+
+impl Place {
+    /// None for what is no regular file, such as a pipe: it can be written to as often as one likes.
+    fn of(path: &Path) -> Option<Self> {
+        match path.metadata() {
+            Ok(metadata) if !metadata.is_file() => None,
+            #[cfg(unix)]
+            Ok(metadata) => {
+                use std::os::unix::fs::MetadataExt;
+                Some(Self::File(metadata.dev(), metadata.ino()))
+            }
+            #[cfg(not(unix))]
+            Ok(_) => path.canonicalize().ok().map(Self::Path),
+            Err(_) => {
+                let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+                Some(Self::Path(folder.canonicalize().ok()?.join(path.file_name()?)))
+            }
+        }
+    }
+}
 
 /// Finds out before the work, not after it, that a file has no place.
 pub fn check_folder(file: &Path) -> Result<(), Error> {

@@ -21,7 +21,7 @@ use super::interrupt::Interrupt;
 use super::looks::Looks;
 use super::output::{self, printable};
 use super::progress::Progress;
-use super::record::{Environment, Shape, seconds};
+use super::record::{Environment, Shape, path_if_any, seconds};
 use super::run::{DEFAULT_FORMAT, Precision, executor_parser, on_executor, timed};
 use super::solution::seconds_if_any;
 use super::solve::{at_least_0, format_parser};
@@ -119,6 +119,7 @@ struct Ranking {
     /// How much each iteration changed the ranks in all.
     history: Vec<f64>,
     /// Where the ranks were written, if they were.
+    #[serde(serialize_with = "path_if_any")]
     out: Option<PathBuf>,
     /// What else may matter for the times.
     environment: Environment,
@@ -152,9 +153,7 @@ struct Ranked {
 }
 
 pub fn pagerank(arguments: &Arguments) -> Result<(), Error> {
-    if let Some(out) = &arguments.out {
-        output::check_folder(out)?;
-    }
+    output::check_files(&arguments.out, arguments.source.file())?;
     match arguments.precision {
         Precision::Float32 => pagerank_in::<f32>(arguments),
         Precision::Float64 => pagerank_in::<f64>(arguments),

@@ -50,6 +50,7 @@ pub struct Record {
     /// How far the answer is from the exact one.
     pub verification: Checked,
     /// Where y was written, if it was.
+    #[serde(serialize_with = "path_if_any")]
     pub output: Option<PathBuf>,
     /// What else may matter for the times.
     pub environment: Environment,
@@ -141,6 +142,11 @@ pub struct Environment {
 
 pub fn seconds<S: serde::Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_f64(time.as_secs_f64())
+}
+
+/// A path as text. JSON has no other, so what is no Unicode in it is replaced.
+pub fn path_if_any<S: serde::Serializer>(path: &Option<PathBuf>, serializer: S) -> Result<S::Ok, S::Error> {
+    path.as_ref().map(|path| path.to_string_lossy()).serialize(serializer)
 }
 
 impl Shape {

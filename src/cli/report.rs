@@ -1,7 +1,7 @@
 //! `warp-spmv report`: results as a page, as figures and as a table.
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use lab::report::{self, Report};
 use warp_spmv::io::replace_file;
@@ -58,10 +58,8 @@ fn parse_import(text: &str) -> Result<(String, PathBuf), String> {
 }
 
 pub fn report(arguments: &Arguments) -> Result<(), Error> {
-    if let Some(path) = &arguments.output {
-        output::check_folder(path)?;
-        spare_inputs(arguments, path)?;
-    }
+    let inputs = arguments.inputs.iter().chain(arguments.import.iter().map(|(_, file)| file));
+    output::check_files(&arguments.output, inputs.map(PathBuf::as_path))?;
     if let Some(folder) = &arguments.svg {
         figures::check_folder(folder)?;
     }
@@ -88,16 +86,6 @@ pub fn report(arguments: &Arguments) -> Result<(), Error> {
         replace_file(path, |file| file.write_all(page.as_bytes()))?;
     }
     if arguments.table { output::print(&report.table()) } else { output::print(&summary(arguments, &report)) }
-}
-
-/// Refuses to write over what is read.
-fn spare_inputs(arguments: &Arguments, output: &Path) -> Result<(), Error> {
-    let Ok(place) = output.canonicalize() else { return Ok(()) };
-    let inputs = arguments.inputs.iter().chain(arguments.import.iter().map(|(_, file)| file));
-    match inputs.into_iter().find(|input| input.canonicalize().is_ok_and(|input| input == place)) {
-        None => Ok(()),
-        Some(input) => Err(Error::Usage(format!("{}: is read, so the page cannot be written there", input.display()))),
-    }
 }
 
 /// What was written, in a line for each place.

@@ -115,7 +115,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
         if matches!(arguments.format, Formats::All) {
             return Err(Error::Usage("--output takes the y of one format, not of --format all".into()));
         }
-        output::check_folder(output)?;
+        output::check_files([output], arguments.source.file().into_iter().chain(arguments.x.as_deref()))?;
     }
     match arguments.precision {
         Precision::Float32 => run_in::<f32>(arguments),

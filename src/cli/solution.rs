@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::{Serialize, Serializer};
 
 use super::output::printable;
-use super::record::{Checked, Environment, Shape, seconds};
+use super::record::{Checked, Environment, Shape, path_if_any, seconds};
 use super::rivals::Rival;
 use super::units::{self, duration, four_digits};
 
@@ -53,8 +53,10 @@ pub struct Solution {
     /// The norm of the residual before the first iteration and after each, as the method computes it.
     pub history: Vec<f64>,
     /// Where x was written, if it was.
+    #[serde(serialize_with = "path_if_any")]
     pub out: Option<PathBuf>,
     /// Where the history was drawn, if it was.
+    #[serde(serialize_with = "path_if_any")]
     pub plot: Option<PathBuf>,
     /// What else may matter for the times.
     pub environment: Environment,

@@ -135,9 +135,9 @@ fn seconds(text: &str) -> Result<Duration, String> {
 }
 
 pub fn solve(arguments: &Arguments) -> Result<(), Error> {
-    for file in arguments.out.iter().chain(&arguments.plot) {
-        output::check_folder(file)?;
-    }
+    let vectors = [arguments.rhs.as_deref(), arguments.start.as_deref()];
+    let inputs = arguments.source.file().into_iter().chain(vectors.into_iter().flatten());
+    output::check_files(arguments.out.iter().chain(&arguments.plot), inputs)?;
     match arguments.precision {
         Precision::Float32 => solve_in::<f32>(arguments),
         Precision::Float64 => solve_in::<f64>(arguments),

@@ -58,9 +58,8 @@ impl SubjectVisitor for Ask<'_> {
 }
 
 pub fn tune(arguments: &Arguments) -> Result<(), Error> {
-    if let Some(out) = &arguments.out {
-        output::check_folder(out)?;
-    }
+    let read = arguments.from.iter().chain(&arguments.calibration).chain(&arguments.records);
+    output::check_files(&arguments.out, read.map(PathBuf::as_path))?;
     let given = arguments.calibration.as_deref().map(Calibration::read).transpose()?;
     let entries = if arguments.from.is_empty() {
         bench::measure(&bench::Arguments::of_tuning(arguments.executor, arguments.records.clone()))?

@@ -9,13 +9,6 @@ use crate::command::{Folder, SMALL, spmv};
 const UNEVEN: &str = "%%MatrixMarket matrix coordinate real general\n5 6 9\n1 1 1\n1 4 2\n2 2 3\n3 1 4\n3 3 0\n5 1 5\n\
                       5 2 6\n5 3 7\n5 6 8\n";
 
-impl Folder {
-    /// The path of a name, as text.
-    fn name(&self, name: &str) -> String {
-        self.path(name).into_os_string().into_string().unwrap()
-    }
-}
-
 #[test]
 fn every_format_is_written_read_and_run() {
     let folder = Folder::new();

@@ -4,6 +4,7 @@ mod bad_input;
 mod bench;
 mod choose;
 mod convert;
+mod faults;
 mod files;
 mod info;
 mod pagerank;
@@ -90,6 +91,11 @@ impl Folder {
 
     fn path(&self, name: impl AsRef<Path>) -> PathBuf {
         self.0.path().join(name)
+    }
+
+    /// The path of a name, as text.
+    fn name(&self, name: &str) -> String {
+        self.path(name).into_os_string().into_string().unwrap()
     }
 
     /// Writes a file and answers with its path.

@@ -68,7 +68,7 @@ fn what_is_refused() {
         (vec![&missing, "-o", &nowhere], "no: No such file or directory"),
         (vec![&missing, "--svg", &nowhere], "no: No such file or directory"),
         (vec![&results, "--svg", &results], "results.json: "),
-        (vec![&results, "-o", &results], "results.json: is read, so the page cannot be written there"),
+        (vec![&results, "-o", &results], "results.json: is read, so nothing can be written there"),
         (
             vec![&results, "-o", &page, "--format", "csr"],
             "there is no format 'csr' in the results; expected one of ell",

@@ -1,0 +1,89 @@
+//! What was wrong once: each of these failed before it was mended.
+
+use std::fs;
+
+use super::{Folder, spmv};
+
+/// Nothing that is read is written over, however it is called, and no output gets the place of another.
+#[cfg(unix)]
+#[test]
+fn what_is_read_is_not_written_over() {
+    let folder = Folder::new();
+    let square = "%%MatrixMarket matrix coordinate real general\n2 2 3\n1 1 4\n2 1 1\n2 2 3\n";
+    let matrix = folder.file("m.mtx", square);
+    let vector = folder.file("b.mtx", "%%MatrixMarket matrix array real general\n2 1\n1\n2\n");
+    let results = folder.file("r.json", "[]\n");
+    std::os::unix::fs::symlink("m.mtx", folder.path("link.mtx")).unwrap();
+    fs::hard_link(folder.path("m.mtx"), folder.path("hard.mtx")).unwrap();
+    fs::create_dir(folder.path("sub")).unwrap();
+    let before = folder.names();
+    let matrices = [matrix.clone(), folder.name("link.mtx"), folder.name("hard.mtx"), folder.name("sub/../m.mtx")];
+    let refused = |read: &str, arguments: &[&str]| {
+        let message = spmv(arguments).refused();
+        assert_eq!(message, format!("{read}: is read, so nothing can be written there"), "{arguments:?}");
+    };
+    for other in &matrices {
+        refused(&matrix, &["run", &matrix, "--output", other]);
+        refused(&matrix, &["solve", &matrix, "--out", other]);
+        refused(&matrix, &["solve", &matrix, "--plot", other]);
+        refused(&matrix, &["pagerank", &matrix, "--out", other]);
+        refused(&matrix, &["convert", &matrix, other]);
+    }
+    refused(&vector, &["run", &matrix, "--x", &vector, "--output", &vector]);
+    refused(&vector, &["solve", &matrix, "--rhs", &vector, "--out", &vector]);
+    refused(&vector, &["solve", &matrix, "--start", &vector, "--plot", &vector]);
+    refused(&results, &["tune", "--from", &results, "--out", &results]);
+    refused(&results, &["report", &results, "-o", &results]);
+    for (out, plot) in [("new", "new"), ("new", "sub/../new")] {
+        let (out, plot) = (folder.name(out), folder.name(plot));
+        let message = spmv(["solve", &matrix, "--out", &out, "--plot", &plot]).refused();
+        assert_eq!(message, format!("{plot}: is to be written twice"));
+    }
+    assert_eq!(folder.names(), before);
+    assert_eq!(fs::read_to_string(&matrix).unwrap(), square);
+    assert_eq!(fs::read_to_string(&results).unwrap(), "[]\n");
+    // What is no file can be written to as often as one likes.
+    spmv(["solve", &matrix, "--out", "/dev/null", "--plot", "/dev/null"]).succeeded();
+}
+
+/// A name that is no Unicode is no reason to end after the work was done.
+#[cfg(target_os = "linux")]
+#[test]
+fn names_that_are_no_unicode() {
+    use std::ffi::{OsStr, OsString};
+    use std::os::unix::ffi::OsStrExt;
+    let folder = Folder::new();
+    let square = folder.file("m.mtx", "%%MatrixMarket matrix coordinate real general\n2 2 2\n1 1 4\n2 2 3\n");
+    let name = folder.path("").join(OsStr::from_bytes(b"y\xff.mtx"));
+    let words = |words: &[&str]| words.iter().map(OsString::from).collect::<Vec<_>>();
+    for (command, option, key) in [
+        ("run", "--output", "output"),
+        ("solve", "--out", "out"),
+        ("solve", "--plot", "plot"),
+        ("pagerank", "--out", "out"),
+    ] {
+        let mut arguments = words(&[command, &square, "--json", option]);
+        arguments.push(name.clone().into());
+        let record = spmv(arguments).record();
+        assert!(record[key].as_str().unwrap().ends_with("y\u{fffd}.mtx"), "{command} {option}: {}", record[key]);
+        fs::remove_file(&name).unwrap();
+    }
+}
+
+/// A few bytes do not make the command ask for gigabytes: not for columns either.
+#[test]
+fn columns_are_not_believed_beyond_the_file() {
+    let folder = Folder::new();
+    let wide = "%%MatrixMarket matrix coordinate real general\n2 16777216 1\n1 16777216 1\n";
+    let text = folder.file("wide.mtx", wide);
+    let container = folder.name("wide.wspmv");
+    spmv(["convert", &text, &container]).succeeded();
+    let mut bytes = fs::read(&container).unwrap();
+    // Where the container has the number of columns; its checksum is no longer right then, either.
+    assert_eq!(bytes[40..48], (1u64 << 24).to_le_bytes());
+    bytes[40..48].copy_from_slice(&(i32::MAX as u64).to_le_bytes());
+    let altered = folder.file("altered.wspmv", bytes);
+    assert!(spmv(["run", &altered]).refused().starts_with(&format!("{altered}: the file is altered")));
+    let beyond = folder.file("beyond.mtx", wide.replace("16777216", "16777217"));
+    assert!(spmv(["run", &beyond]).refused().contains("16777217 columns in a file of "));
+}
