@@ -1,4 +1,4 @@
-//! Sums of products in twice the working precision.
+//! Sums of products in twice the working precision, and norms.
 
 /// A sum of products in twice the working precision (an unevaluated sum of two `f64`), with what the error
 /// bound needs to know.
@@ -77,5 +77,86 @@ impl Exact {
     /// The element, rounded to `f64`.
     pub fn value(&self) -> f64 {
         if self.sum.high.is_finite() { self.sum.high + self.sum.low } else { self.sum.high }
+    }
+}
+
+/// A Euclidean norm that is added up number by number. Squares neither underflow nor overflow: the sum is of those of
+/// the numbers over the largest so far (as in reference BLAS, `nrm2`).
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Norm {
+    largest: f64,
+    squares: f64,
+}
+
+impl Norm {
+    /// Adds a number.
+    pub fn add(&mut self, value: f64) {
+        self.join(Self { largest: value.abs(), squares: f64::from(value != 0.0) });
+    }
+
+    /// Adds what another one is the norm of.
+    pub fn join(&mut self, other: Self) {
+        let (mut large, mut small) = (*self, other);
+        if small.largest > large.largest {
+            (large, small) = (small, large);
+        }
+        let ratio = if small.largest == large.largest { 1.0 } else { small.largest / large.largest };
+        *self = Self { largest: large.largest, squares: large.squares + small.squares * ratio * ratio };
+    }
+
+    /// The norm.
+    pub fn value(&self) -> f64 {
+        self.over(&Self { largest: 1.0, squares: 1.0 })
+    }
+
+    /// This norm over another one; 0 if this one is 0.
+    pub fn over(&self, other: &Self) -> f64 {
+        if self.largest == 0.0 {
+            return 0.0;
+        }
+        self.largest / other.largest * (self.squares / other.squares).sqrt()
+    }
+}
+
+impl FromIterator<f64> for Norm {
+    fn from_iter<I: IntoIterator<Item = f64>>(values: I) -> Self {
+        let mut norm = Self::default();
+        values.into_iter().for_each(|value| norm.add(value));
+        norm
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn norms_are_those_of_numbers_of_any_size() {
+        for scale in [1.0, 1e-320, 1e-170, 1e-162, 1e160, 3e307] {
+            for (values, expected) in [
+                (&[][..], 0.0),
+                (&[0.0, -0.0], 0.0),
+                (&[3.0, -4.0], 5.0),
+                (&[0.0, 1.0, 1.0, 0.0, 1.0, 1.0], 2.0),
+                (&[1e-200, 2.0, 1e-200], 2.0),
+            ] {
+                let norm: Norm = values.iter().map(|value| value * scale).collect();
+                // Of subnormal numbers, few digits are left.
+                let error = (norm.value() / (expected * scale) - 1.0).abs();
+                assert!(expected == 0.0 && norm.value() == 0.0 || error < 1e-3, "{values:?} · {scale}: {norm:?}");
+                let half = values.len() / 2;
+                let mut parts: Norm = values[..half].iter().map(|value| value * scale).collect();
+                parts.join(values[half..].iter().map(|value| value * scale).collect());
+                assert!((parts.value() - norm.value()).abs() <= 1e-15 * norm.value(), "{parts:?}, {norm:?}");
+                assert_eq!(norm.over(&norm), f64::from(expected != 0.0));
+            }
+        }
+        let norm = |values: &[f64]| values.iter().copied().collect::<Norm>().value();
+        assert_eq!(norm(&[1.0, f64::INFINITY, -f64::INFINITY, 2.0]), f64::INFINITY);
+        assert!(norm(&[1.0, f64::NAN, 2.0]).is_nan() && norm(&[f64::NAN, f64::INFINITY]).is_nan());
+        // Beyond the largest number, though each is below.
+        assert_eq!(norm(&[f64::MAX; 4]), f64::INFINITY);
+        let large: Norm = [f64::MAX; 4].into_iter().collect();
+        assert_eq!(large.over(&[f64::MAX].into_iter().collect()), 2.0);
     }
 }

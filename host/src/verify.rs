@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-pub use crate::accumulator::{Accumulator, Exact};
+pub use crate::accumulator::{Accumulator, Exact, Norm};
 use crate::error::{Error, check_length};
 use crate::format::{Csr, Format};
 use crate::parallel;
@@ -85,9 +85,8 @@ fn verify_sums<T: Real>(computed: &[T], exact: &[Exact], sums: Sums) -> Result<V
     });
     // In the order of the rows, so that sums are the same for any number of threads.
     let whole = parts.into_iter().reduce(Part::and).unwrap_or_default();
-    let Part { wrong, worst, worst_row, error_squares, squares } = whole;
-    let relative_error = if error_squares == 0.0 { 0.0 } else { (error_squares / squares).sqrt() };
-    Ok(Verification { wrong, worst, worst_row, relative_error })
+    let Part { wrong, worst, worst_row, errors, elements } = whole;
+    Ok(Verification { wrong, worst, worst_row, relative_error: errors.over(&elements) })
 }
 
 /// Rows that one thread compares at a time.
@@ -99,8 +98,8 @@ struct Part {
     wrong: usize,
     worst: f64,
     worst_row: Option<usize>,
-    error_squares: f64,
-    squares: f64,
+    errors: Norm,
+    elements: Norm,
 }
 
 impl Part {
@@ -116,23 +115,22 @@ impl Part {
                 (part.worst, part.worst_row) = (ratio, Some(row));
             }
             if exact.value().is_finite() && computed.to_f64().is_finite() {
-                part.error_squares += exact.distance(computed.to_f64()).powi(2);
-                part.squares += exact.value().powi(2);
+                part.errors.add(exact.distance(computed.to_f64()));
+                part.elements.add(exact.value());
             }
         }
         part
     }
 
     /// This part with the rows that follow.
-    fn and(self, next: Self) -> Self {
-        let worst = if next.worst > self.worst { &next } else { &self };
-        Self {
-            wrong: self.wrong + next.wrong,
-            worst: worst.worst,
-            worst_row: worst.worst_row,
-            error_squares: self.error_squares + next.error_squares,
-            squares: self.squares + next.squares,
+    fn and(mut self, next: Self) -> Self {
+        self.wrong += next.wrong;
+        if next.worst > self.worst {
+            (self.worst, self.worst_row) = (next.worst, next.worst_row);
         }
+        self.errors.join(next.errors);
+        self.elements.join(next.elements);
+        self
     }
 }
 

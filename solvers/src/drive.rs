@@ -1,6 +1,7 @@
 //! What all methods share: limits, history, callback, outcome.
 
 use std::cell::Cell;
+use std::ops::ControlFlow;
 
 use host::error::{Error, check_length};
 use host::executor::Executor;
@@ -10,9 +11,10 @@ use host::real::Real;
 
 use super::lanczos::SpectralBounds;
 use super::method::{FIRST_METHOD_SLOT, Iteration, LIMIT, Method, Problem, SCRATCH, TOLERANCE};
-use super::operator::{Operator, check_square};
+use super::operator::{Multiple, Operator, check_square};
 use super::options::Options;
-use super::report::{Outcome, Report};
+use super::range::{Ranger, exponent_for_norm, power_of_two};
+use super::report::{Outcome, Progress, Report};
 use super::watch::{Callback, NO_NUMBER, Repeated, Watch};
 use super::work::{Counted, Counter};
 use crate::dense::{Fill, ITERATION, STATUS, Space, Step, ZERO};
@@ -79,6 +81,9 @@ impl<'a, T: Real, E: Executor> Solver<'a, T, E> {
     /// Solves A x = b, from the given x on. That a method fails is no error but an [`Outcome`]; x is then what it
     /// had come to. If b is 0, then so is x.
     ///
+    /// Norms below 2^-300 or above 2^300, whose squares might be no numbers, make it solve a multiple of the system by a
+    /// power of two, which takes one more vector for b and three for x.
+    ///
     /// # Errors
     /// When A is not square, a vector or the preconditioner does not fit it, an option means nothing, memory runs out, or
     /// the device fails.
@@ -92,7 +97,24 @@ impl<'a, T: Real, E: Executor> Solver<'a, T, E> {
         let rows = check_square(self.operator, self.preconditioner.as_deref())?;
         check_length("b", b.len(), rows)?;
         check_length("x", x.len(), rows)?;
+        let mut ended = self.attempt(method, b, x, Exponents::default())?;
+        loop {
+            ended = match ended {
+                Ended::Report(report) => return Ok(report),
+                Ended::Beyond(exponents) => self.solve_scaled(method, b, x, exponents)?,
+            };
+        }
+    }
 
+    /// Solves A x = b where no square is beyond the range of numbers, or says what to scale.
+    fn attempt<M: Method<T, E>>(
+        &mut self,
+        method: &M,
+        b: &Vector<T, E>,
+        x: &mut Vector<T, E>,
+        exponents: Exponents,
+    ) -> Result<Ended, Error> {
+        let rows = b.len();
         let size = method.size(rows);
         let ring = FIRST_METHOD_SLOT.saturating_add(size.slots);
         let ring_length = Watch::ring_length(&self.options, size.iterations_at_once);
@@ -117,8 +139,78 @@ impl<'a, T: Real, E: Executor> Solver<'a, T, E> {
         };
         let watch = Watch::new(self.options, callback, (ring, ring_length), size.iterations_at_once);
         let counter = Counter::new([products, preconditionings], size.iterations_at_once);
-        Run { problem, watch, counter }.solve(method)
+        Run { problem, watch, counter, exponents }.solve(method)
     }
+
+    /// Solves A x = b by way of (2^o A) (2^(v − o) x) = 2^v b, whose numbers have squares. Powers of two round nothing.
+    fn solve_scaled<M: Method<T, E>>(
+        &mut self,
+        method: &M,
+        b: &Vector<T, E>,
+        x: &mut Vector<T, E>,
+        exponents: Exponents,
+    ) -> Result<Ended, Error> {
+        let Exponents { vectors, operator } = exponents;
+        let mut ranger = Ranger::new(self.executor)?;
+        let (enlarged, back) = (power_of_two(vectors), power_of_two(-vectors));
+        let factor = |exponent| T::from_f64(power_of_two(exponent));
+        let callback = &mut self.callback;
+        let mut tell = |progress: &Progress| match callback {
+            Some(callback) => callback(&Progress { residual_norm: progress.residual_norm * back, ..*progress }),
+            None => ControlFlow::Continue(()),
+        };
+        let mut multiple = Multiple::new(factor(operator), &mut *self.operator);
+        let mut preconditioner = match &mut self.preconditioner {
+            Some(preconditioner) => Some(Multiple::new(factor(-operator), &mut **preconditioner)),
+            None => None,
+        };
+        let absolute_tolerance = (self.options.absolute_tolerance * enlarged).min(f64::MAX);
+        let mut scaled = Solver {
+            executor: self.executor,
+            operator: &mut multiple,
+            preconditioner: preconditioner.as_mut().map(|preconditioner| preconditioner as _),
+            options: Options { absolute_tolerance, ..self.options },
+            callback: Some(&mut tell),
+        };
+        let of_x = vectors - operator;
+        let (b, mut scaled_x) = (ranger.scaled(b, vectors)?, ranger.scaled(x, of_x)?);
+        let ended = scaled.attempt(method, &b, &mut scaled_x, exponents)?;
+        *x = ranger.scaled(&scaled_x, -of_x)?;
+        let mut report = match ended {
+            Ended::Report(report) => report,
+            beyond @ Ended::Beyond(_) => return Ok(beyond),
+        };
+        if report.outcome == Outcome::Converged {
+            // What x loses where its own numbers are at the end of the range counts, too.
+            let mut residual = self.executor.duplicate(&b)?;
+            multiple.apply(-T::ONE, &ranger.scaled(x, of_x)?, T::ONE, &mut residual)?;
+            report.residual_norm = ranger.norm(&residual)?;
+            let tolerance = absolute_tolerance.max(self.options.relative_tolerance * report.right_hand_side_norm);
+            if !report.residual_norm.is_finite() {
+                report.outcome = Outcome::Breakdown(NO_NUMBER);
+            } else if report.residual_norm > tolerance {
+                report.outcome = Outcome::Stagnated;
+            }
+        }
+        for norm in report.history.iter_mut().chain([&mut report.residual_norm, &mut report.right_hand_side_norm]) {
+            *norm *= back;
+        }
+        Ok(Ended::Report(report))
+    }
+}
+
+/// The powers of two that a system is multiplied with, where its norms would have no squares: b and the residual, and A.
+#[derive(Clone, Copy, Default)]
+struct Exponents {
+    vectors: i32,
+    operator: i32,
+}
+
+/// What comes of an attempt.
+enum Ended {
+    Report(Report),
+    /// The system is to be scaled first.
+    Beyond(Exponents),
 }
 
 /// One system being solved.
@@ -126,10 +218,12 @@ struct Run<'a, T: Real, E: Executor> {
     problem: Problem<'a, T, E>,
     watch: Watch<'a>,
     counter: Counter<'a>,
+    /// What it was multiplied with already.
+    exponents: Exponents,
 }
 
 impl<T: Real, E: Executor> Run<'_, T, E> {
-    fn solve<M: Method<T, E>>(mut self, method: &M) -> Result<Report, Error> {
+    fn solve<M: Method<T, E>>(mut self, method: &M) -> Result<Ended, Error> {
         let right_hand_side_norm = self.problem.right_hand_side_norm()?;
         if right_hand_side_norm == 0.0 {
             let Problem { space, solution, .. } = &mut self.problem;
@@ -158,7 +252,14 @@ impl<T: Real, E: Executor> Run<'_, T, E> {
                 ended => ended,
             };
             if let Some(outcome) = outcome {
+                if let Some(exponents) = self.exponents_after(outcome, (norm, right_hand_side_norm))? {
+                    return Ok(Ended::Beyond(exponents));
+                }
                 break (outcome, norm);
+            }
+            let vectors = exponent_for_norm(norm.max(right_hand_side_norm));
+            if starts == 0 && self.exponents.vectors == 0 && vectors != 0 {
+                return Ok(Ended::Beyond(Exponents { vectors, ..self.exponents }));
             }
             before = norm;
             starts += 1;
@@ -178,7 +279,7 @@ impl<T: Real, E: Executor> Run<'_, T, E> {
             self.problem.space.set(&scalars)?;
             iteration.finish(&mut self.problem, self.watch.iterations - first, in_the_midst)?;
         };
-        Ok(Report {
+        Ok(Ended::Report(Report {
             outcome,
             iterations: self.watch.iterations,
             residual_norm,
@@ -187,7 +288,30 @@ impl<T: Real, E: Executor> Run<'_, T, E> {
             restarts: starts.saturating_sub(1),
             work: self.counter.work(),
             elapsed: self.watch.begin.elapsed(),
-        })
+        }))
+    }
+
+    /// What to multiply A with where a method has failed, perhaps because of squares of what A makes of vectors. x is then
+    /// as good as any to begin with.
+    fn exponents_after(
+        &mut self,
+        outcome: Outcome,
+        (norm, right_hand_side_norm): (f64, f64),
+    ) -> Result<Option<Exponents>, Error> {
+        let failed = matches!(outcome, Outcome::Breakdown(_) | Outcome::Stagnated);
+        if !failed || self.exponents.operator != 0 || !(right_hand_side_norm > 0.0 && right_hand_side_norm.is_finite())
+        {
+            return Ok(None);
+        }
+        let Problem { operator, right_hand_side, solution, space, .. } = &mut self.problem;
+        let operator = Ranger::new(space.executor())?.exponent_for(&mut **operator, right_hand_side)?;
+        if operator == 0 {
+            return Ok(None);
+        }
+        if !norm.is_finite() {
+            space.pass(Fill, [ZERO], [], [&mut **solution])?;
+        }
+        Ok(Some(Exponents { operator, ..self.exponents }))
     }
 
     /// Sets the scalars back, but for what the steps of [`Problem::check`] compare with.

@@ -5,7 +5,8 @@ use host::executor::Executor;
 use host::real::Real;
 use nalgebra::DMatrix;
 
-use super::operator::{Operator, check_square};
+use super::operator::{Multiple, Operator, Product, check_square};
+use super::range::{Ranger, power_of_two};
 use crate::dense::{Dot, FIRST_SLOT, LanczosUpdate, ONE, Scaled, Space, Step, ZERO};
 
 /// An interval with eigenvalues in it.
@@ -54,6 +55,12 @@ impl SpectralBounds {
         steps: usize,
     ) -> Result<Self, Error> {
         let rows = check_square(operator, preconditioner.as_deref())?;
+        let with = match &mut preconditioner {
+            Some(preconditioner) => Some(&mut **preconditioner as _),
+            None => None,
+        };
+        let (factor, back) = Self::factor_for(executor, operator, with)?;
+        let operator = &mut Multiple::new(T::from_f64(factor), operator);
         let mut space = Space::new(executor, SLOTS, 1)?;
         let length = space.program(&[Step::copy(OLD_GAMMA, GAMMA), Step::square_root(GAMMA, SQUARE)])?;
         let mut recurrence = vec![Step::divide(DELTA, DELTA, SQUARE)];
@@ -103,7 +110,25 @@ impl SpectralBounds {
             _ => 0.0,
         });
         let values = tridiagonal.symmetric_eigenvalues();
-        Ok(Self { smallest: values.min(), largest: values.max() + rest })
+        Ok(Self { smallest: values.min() * back, largest: (values.max() + rest) * back })
+    }
+
+    /// The factor of A with which squares of what M A makes of vectors are numbers, and one over it.
+    fn factor_for<T: Real, E: Executor>(
+        executor: &E,
+        operator: &mut dyn Operator<T, E>,
+        preconditioner: Option<&mut dyn Operator<T, E>>,
+    ) -> Result<(f64, f64), Error> {
+        let vector = executor.upload(pseudo_random(operator.rows()))?;
+        let mut ranger = Ranger::new(executor)?;
+        let exponent = match preconditioner {
+            None => ranger.exponent_for(operator, &vector)?,
+            Some(preconditioner) => {
+                let mut both = Product::new(executor, operator, preconditioner)?;
+                ranger.exponent_for(&mut both, &vector)?
+            }
+        };
+        Ok((power_of_two(exponent), power_of_two(-exponent)))
     }
 }
 

@@ -63,6 +63,7 @@ mod pagerank;
 mod pipelined_cg;
 mod power;
 pub mod preconditioner;
+mod range;
 mod rayleigh_ritz;
 mod refinement;
 mod report;

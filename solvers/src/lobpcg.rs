@@ -1,5 +1,7 @@
 //! Several eigenpairs at an end of the spectrum.
 
+use std::ops::ControlFlow;
+
 use host::error::{Error, check_length};
 use host::executor::Executor;
 use host::plan::Vector;
@@ -7,10 +9,11 @@ use host::real::Real;
 use nalgebra::DMatrix;
 
 use super::lanczos::pseudo_random;
-use super::operator::{Operator, check_square};
+use super::operator::{Multiple, Operator, check_square};
 use super::options::Options;
+use super::range::{Ranger, exponent_for_norm, power_of_two};
 use super::rayleigh_ritz::{SpectrumEnd, rayleigh_ritz};
-use super::report::{EigenReport, Outcome};
+use super::report::{EigenReport, Outcome, Progress};
 use super::watch::{Callback, NO_NUMBER, Watch};
 use crate::dense::{FIRST_SLOT, Multicolumn, ONE, Part, PartMut, Program, Scaled, Space};
 
@@ -22,7 +25,7 @@ use crate::dense::{FIRST_SLOT, Multicolumn, ONE, Part, PartMut, Program, Scaled,
 /// out of the small eigenproblem, which the host solves. An iteration for k pairs takes two products of the operator, for
 /// the new directions and the last ones, and one of the preconditioner with k vectors, with one at a time if they have no
 /// other, and O(rows · k²) for products and
-/// combinations of blocks. Vectors besides X: 10 k + 2.
+/// combinations of blocks. Vectors besides X: 11 k + 2.
 ///
 /// ```
 /// use solvers::dense::Multicolumn;
@@ -86,6 +89,25 @@ impl Lobpcg {
             let expected = "from 1 to 32, and a third of the rows at most";
             return Err(Error::Setting { what: "the number of pairs", value: pairs.to_string(), expected });
         }
+        let mut ranger = Ranger::new(executor)?;
+        let length = ranger.norm(x.array())?;
+        let begin = ranger.scaled(x.array(), exponent_for_norm(length))?;
+        let begin = Multicolumn::from_array(begin, rows, pairs)?;
+        // Squares of what A makes of vectors are to be numbers, and what M makes of them has the size of before.
+        let exponent = ranger.exponent_for(operator, &executor.upload(pseudo_random(rows))?)?;
+        let (enlarged, back) = (power_of_two(exponent), power_of_two(-exponent));
+        let operator = &mut Multiple::new(T::from_f64(enlarged), operator);
+        let mut preconditioner = match preconditioner {
+            Some(preconditioner) => Some(Multiple::new(T::from_f64(back), preconditioner)),
+            None => None,
+        };
+        let absolute_tolerance = (self.options.absolute_tolerance * enlarged).min(f64::MAX);
+        let scaled = Self { options: Options { absolute_tolerance, ..self.options }, ..*self };
+        let mut callback = callback;
+        let mut tell = |progress: &Progress| match &mut callback {
+            Some(callback) => callback(&Progress { residual_norm: progress.residual_norm * back, ..*progress }),
+            None => ControlFlow::Continue(()),
+        };
         let sums = 9 * pairs * pairs;
         let space = Space::new(executor, ARRAY + 2 * sums as u32, sums)?;
         let columns = |count| Multicolumn::zeros(executor, rows, count);
@@ -93,7 +115,7 @@ impl Lobpcg {
             nothing: space.program(&[])?,
             space,
             operator,
-            preconditioner: preconditioner.map(|preconditioner| preconditioner as _),
+            preconditioner: preconditioner.as_mut().map(|preconditioner| preconditioner as _),
             pairs,
             basis: columns(3 * pairs)?,
             products: columns(3 * pairs)?,
@@ -102,14 +124,16 @@ impl Lobpcg {
             block_product: columns(pairs)?,
             single: [executor.zeros(rows)?, executor.zeros(rows)?],
         };
-        let mut watch = Watch::new(self.options, callback, (0, 1), 1);
-        search.begin(x)?;
-        let (outcome, eigenvalues) = self.search(&mut search, &mut watch)?;
+        let mut watch = Watch::new(scaled.options, Some(&mut tell), (0, 1), 1);
+        search.begin(&begin)?;
+        let (outcome, eigenvalues) = scaled.search(&mut search, &mut watch)?;
         // Of the products that were computed last, not combined.
         search.multiply()?;
         let residual_norms = search.residuals(&eigenvalues)?;
         copy(&mut search.space, search.basis.range(0..pairs).part(), x.all_mut().part())?;
         let Watch { iterations, history, begin, .. } = watch;
+        let [eigenvalues, residual_norms, history] =
+            [eigenvalues, residual_norms, history].map(|sizes| sizes.iter().map(|size| size * back).collect());
         Ok(EigenReport { outcome, iterations, eigenvalues, residual_norms, history, elapsed: begin.elapsed() })
     }
 

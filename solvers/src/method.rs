@@ -6,7 +6,8 @@ use host::plan::Vector;
 use host::real::Real;
 
 use super::operator::Operator;
-use crate::dense::{Dot, FIRST_SLOT, ONE, Part, Program, Scaled, Space, Step};
+use crate::dense::{FIRST_SLOT, ONE, Program, Scaled, Space, Step};
+use crate::range::norm;
 
 /// The slot of the residual norm at which a method has converged.
 pub(super) const TOLERANCE: u32 = FIRST_SLOT;
@@ -137,12 +138,12 @@ impl<T: Real, E: Executor> Problem<'_, T, E> {
     pub(super) fn true_residual(&mut self) -> Result<f64, Error> {
         self.space.pass(Scaled, [ONE], [self.right_hand_side], [&mut self.residual])?;
         self.operator.apply(-T::ONE, self.solution, T::ONE, &mut self.residual)?;
-        norm(&mut self.space, &self.norm, Part::whole(&self.residual))
+        norm(&mut self.space, &self.norm, &self.residual)
     }
 
     /// ‖b‖. Waits.
     pub(super) fn right_hand_side_norm(&mut self) -> Result<f64, Error> {
-        norm(&mut self.space, &self.norm, Part::whole(self.right_hand_side))
+        norm(&mut self.space, &self.norm, self.right_hand_side)
     }
 }
 
@@ -159,15 +160,4 @@ pub(super) fn preconditioned<'v, T: Real, E: Executor>(
         }
         _ => Ok(v),
     }
-}
-
-/// The norm of a vector; `program` is its square root in [`SCRATCH`].
-pub(super) fn norm<T: Real, E: Executor>(
-    space: &mut Space<E>,
-    program: &Program<E::Memory>,
-    vector: Part<'_, T, E::Memory>,
-) -> Result<f64, Error> {
-    space.pass_over_parts(Dot, [], [vector, vector], [])?;
-    space.finish(SCRATCH, program)?;
-    Ok(space.scalars()?[SCRATCH as usize])
 }

@@ -1,5 +1,7 @@
 //! Power iteration.
 
+use std::ops::ControlFlow;
+
 use host::error::{Error, check_length};
 use host::executor::Executor;
 use host::memory::Buffer;
@@ -8,9 +10,10 @@ use host::real::Real;
 
 use super::lanczos::pseudo_random;
 use super::method::{CONVERGED, FIRST_METHOD_SLOT, LIMIT, TOLERANCE};
-use super::operator::{Operator, check_square};
+use super::operator::{Multiple, Operator, check_square};
 use super::options::Options;
-use super::report::{EigenReport, Outcome};
+use super::range::{Ranger, exponent_for_norm, power_of_two};
+use super::report::{EigenReport, Outcome, Progress};
 use super::watch::{Callback, Repeated, Watch, check};
 use crate::dense::{Dot, DotAndSquare, EigenResidual, ONE, Program, Scaled, Space, Step};
 
@@ -30,7 +33,7 @@ const RING: u32 = LAMBDA + 6;
 ///
 /// Converged when ‖A x − λ x‖ ≤ the relative tolerance times ‖A x‖, or the absolute one. Where several eigenvalues have the
 /// largest magnitude, such as 1 and −1, it does not converge. An iteration takes a product with the operator, and reads
-/// and writes 6 vectors. Vectors besides x: 1.
+/// and writes 6 vectors. Vectors besides x: 1, and 2 more at the beginning, where a product shows how large A is.
 ///
 /// ```
 /// use host::executor::Cpu;
@@ -62,11 +65,28 @@ pub fn power_iteration<T: Real, E: Executor>(
     options.check()?;
     let rows = check_square(operator, None)?;
     check_length("x", x.len(), rows)?;
+    let mut ranger = Ranger::new(executor)?;
+    let mut begin = executor.duplicate(x)?;
+    let mut length = ranger.norm(&begin)?;
+    if length == 0.0 {
+        begin = executor.upload(pseudo_random(rows))?;
+        length = ranger.norm(&begin)?;
+    }
+    let begin = ranger.scaled(&begin, exponent_for_norm(length))?;
+    // Squares of what A makes of vectors are to be numbers.
+    let exponent = ranger.exponent_for(operator, &begin)?;
+    let (enlarged, back) = (power_of_two(exponent), power_of_two(-exponent));
+    let operator = &mut Multiple::new(T::from_f64(enlarged), operator);
+    let mut callback = callback;
+    let mut tell = |progress: &Progress| match &mut callback {
+        Some(callback) => callback(&Progress { residual_norm: progress.residual_norm * back, ..*progress }),
+        None => ControlFlow::Continue(()),
+    };
     let ring = (RING, Watch::ring_length(options, 1));
     let mut space = Space::new(executor, RING.saturating_add(ring.1), 2)?;
     space.set(&[
         (TOLERANCE, options.relative_tolerance),
-        (ABSOLUTE_TOLERANCE, options.absolute_tolerance),
+        (ABSOLUTE_TOLERANCE, (options.absolute_tolerance * enlarged).min(f64::MAX)),
         (LIMIT, options.iteration_limit.into()),
         // Not known before the first iteration.
         (LAMBDA, f64::NAN),
@@ -84,27 +104,18 @@ pub fn power_iteration<T: Real, E: Executor>(
         Step::stop_if_at_most(CONVERGED, RESIDUAL, ABSOLUTE_TOLERANCE),
         limit,
     ])?;
-    let mut product = executor.duplicate(x)?;
-    for begin in [None, Some(pseudo_random)] {
-        if let Some(vector) = begin {
-            product = executor.upload(vector(rows))?;
-        }
-        space.pass(Dot, [], [&product, &product], [])?;
-        space.finish(SQUARE, &scaling)?;
-        if space.scalars()?[SQUARE as usize] != 0.0 {
-            break;
-        }
-    }
-    let mut watch = Watch::new(*options, callback, ring, 1);
-    let mut power = Power { operator, x, product, space, scaling, checked };
+    space.pass(Dot, [], [&begin, &begin], [])?;
+    space.finish(SQUARE, &scaling)?;
+    let mut watch = Watch::new(*options, Some(&mut tell), ring, 1);
+    let mut power = Power { operator, x, product: begin, space, scaling, checked };
     let outcome = watch.go_on(executor, &mut power)?.unwrap_or(Outcome::Converged);
     let scalars = power.space.scalars()?;
     Ok(EigenReport {
         outcome,
         iterations: watch.iterations,
-        eigenvalues: vec![scalars[LAMBDA as usize]],
-        residual_norms: vec![scalars[RESIDUAL as usize]],
-        history: watch.history,
+        eigenvalues: vec![scalars[LAMBDA as usize] * back],
+        residual_norms: vec![scalars[RESIDUAL as usize] * back],
+        history: watch.history.iter().map(|norm| norm * back).collect(),
         elapsed: watch.begin.elapsed(),
     })
 }

@@ -10,13 +10,14 @@ use host::plan::Vector;
 use host::real::Real;
 
 use super::drive::{RESTART_GAIN, Solver};
-use super::method::{Method, SCRATCH, norm};
+use super::method::{Method, SCRATCH};
 use super::operator::{Operator, check_square};
 use super::options::Options;
+use super::range::{norm, power_of_two};
 use super::report::{Outcome, Progress, Report};
 use super::watch::{Callback, NO_NUMBER};
 use super::work::Work;
-use crate::dense::{Fill, MixedOperands, MixedUpdate, ONE, Part, Scaled, Space, Step, ZERO};
+use crate::dense::{Fill, MixedOperands, MixedUpdate, ONE, Scaled, Space, Step, ZERO};
 
 /// How far below the tolerance, as a part of it, the last correction aims.
 const AIM: f64 = 0.5;
@@ -109,7 +110,7 @@ impl<'a, T: Real, S: Real, E: Executor> Refinement<'a, T, S, E> {
         let mut residual = self.executor.zeros::<T>(rows)?;
         let (mut scaled, mut correction) = (self.executor.zeros::<S>(rows)?, self.executor.zeros::<S>(rows)?);
 
-        let right_hand_side_norm = norm(&mut space, &square_root, Part::whole(b))?;
+        let right_hand_side_norm = norm(&mut space, &square_root, b)?;
         if right_hand_side_norm == 0.0 {
             space.pass(Fill, [ZERO], [], [&mut *x])?;
         }
@@ -130,7 +131,7 @@ impl<'a, T: Real, S: Real, E: Executor> Refinement<'a, T, S, E> {
             space.pass(Scaled, [ONE], [b], [&mut residual])?;
             self.operator.apply(-T::ONE, x, T::ONE, &mut residual)?;
             let before = report.residual_norm;
-            let now = norm(&mut space, &square_root, Part::whole(&residual))?;
+            let now = norm(&mut space, &square_root, &residual)?;
             report.residual_norm = now;
             report.elapsed = begin.elapsed();
             if corrections == 0 {
@@ -151,17 +152,19 @@ impl<'a, T: Real, S: Real, E: Executor> Refinement<'a, T, S, E> {
             }
             corrections += 1;
 
-            // Of norm 1, so that nothing is too small or too large for the other precision.
-            let operands = MixedOperands { alpha: 1.0 / now, x: &residual, beta: 0.0, y: &mut scaled };
+            // Of norm 1, so that nothing is too small or too large for the other precision; or less, where 1 over the norm
+            // is no number.
+            let unit = now.max(power_of_two(-1000));
+            let operands = MixedOperands { alpha: 1.0 / unit, x: &residual, beta: 0.0, y: &mut scaled };
             self.executor.run::<MixedUpdate<_, _>>(operands)?;
             space.pass(Fill, [ZERO], [], [&mut correction])?;
-            let inner = self.correct(method, (&scaled, &mut correction), (now, tolerance), &report, begin)?;
+            let inner = self.correct(method, (&scaled, &mut correction), (now, unit, tolerance), &report, begin)?;
             report.iterations += inner.iterations;
-            report.history.extend(inner.history[1..].iter().map(|norm| norm * now));
+            report.history.extend(inner.history[1..].iter().map(|norm| norm * unit));
             ended = (inner.outcome != Outcome::Converged).then_some(inner.outcome);
             if inner.residual_norm.is_finite() {
                 self.executor.run::<MixedUpdate<_, _>>(MixedOperands {
-                    alpha: now,
+                    alpha: unit,
                     x: &correction,
                     beta: 1.0,
                     y: &mut *x,
@@ -184,18 +187,18 @@ impl<'a, T: Real, S: Real, E: Executor> Refinement<'a, T, S, E> {
         check_length("x", x.len(), rows)
     }
 
-    /// Solves A d = r for the correction d, where r is the residual over its norm.
+    /// Solves A d = r for the correction d, where r is the residual over `unit`.
     fn correct<M: Method<S, E>>(
         &mut self,
         method: &M,
         (scaled, correction): (&Vector<S, E>, &mut Vector<S, E>),
-        (residual_norm, tolerance): (f64, f64),
+        (residual_norm, unit, tolerance): (f64, f64, f64),
         report: &Report,
         begin: Instant,
     ) -> Result<Report, Error> {
         let options = Options {
             relative_tolerance: 0.0,
-            absolute_tolerance: self.inner_tolerance.max(AIM * tolerance / residual_norm),
+            absolute_tolerance: self.inner_tolerance.max(AIM * tolerance / residual_norm) * (residual_norm / unit),
             iteration_limit: self.options.iteration_limit - report.iterations as u32,
             time_limit: self.options.time_limit.map(|limit| limit.saturating_sub(begin.elapsed())),
             ..self.options
@@ -204,7 +207,7 @@ impl<'a, T: Real, S: Real, E: Executor> Refinement<'a, T, S, E> {
         let mut tell = |progress: &Progress| match callback {
             Some(callback) => callback(&Progress {
                 iteration: report.iterations + progress.iteration,
-                residual_norm: progress.residual_norm * residual_norm,
+                residual_norm: progress.residual_norm * unit,
                 elapsed: begin.elapsed(),
             }),
             None => ControlFlow::Continue(()),

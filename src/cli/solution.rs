@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::{Serialize, Serializer};
+use warp_spmv::verify::Norm;
 
 use super::output::printable;
 use super::record::{Checked, Environment, Shape, path_if_any, seconds};
@@ -208,6 +209,5 @@ impl Display for Account {
 
 /// The Euclidean norm.
 pub fn norm(values: impl Iterator<Item = f64>) -> f64 {
-    // An empty sum is to be 0, not -0.
-    values.fold(0.0, |sum, value| sum + value * value).sqrt()
+    values.collect::<Norm>().value()
 }

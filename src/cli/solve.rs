@@ -15,7 +15,7 @@ use warp_spmv::executor::ExecutorName;
 use warp_spmv::io::{Number, replace_file, write_vector};
 use warp_spmv::solver::preconditioner::{Preconditioner, PreconditionerName};
 use warp_spmv::solver::{MethodName, Operator, Options, Outcome, Report, Solver, Work};
-use warp_spmv::verify::{Verification, exact, verify};
+use warp_spmv::verify::{Norm, Verification, exact, verify};
 use warp_spmv::{Format, Plan, Vector};
 
 use super::error::Error;
@@ -369,7 +369,6 @@ fn draw(path: &Path, title: &str, history: &[f64], tolerance: f64) -> Result<(),
 /// ‖found − known‖ / ‖known‖.
 fn distance<T: Number>(found: &[T], known: &[T]) -> f64 {
     let pairs = found.iter().zip(known);
-    let difference = norm(pairs.map(|(found, known)| found.to_f64() - known.to_f64()));
-    let size = norm(known.iter().map(|known| known.to_f64()));
-    if difference == 0.0 { 0.0 } else { difference / size }
+    let difference: Norm = pairs.map(|(found, known)| found.to_f64() - known.to_f64()).collect();
+    difference.over(&known.iter().map(|known| known.to_f64()).collect())
 }

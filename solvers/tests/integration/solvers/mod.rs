@@ -4,6 +4,7 @@ mod dense;
 mod eigen;
 mod methods;
 mod preconditioners;
+mod ranges;
 mod refinement;
 #[path = "../../../../tests/solvers"]
 mod scenarios {

@@ -1,0 +1,162 @@
+//! Norms whose squares are beyond the range of numbers, and powers of two that bring them back.
+
+use host::error::Error;
+use host::executor::Executor;
+use host::plan::Vector;
+use host::real::Real;
+
+use crate::dense::{Dot, Program, Scaled, Space, Step};
+use crate::method::SCRATCH;
+use crate::operator::Operator;
+
+/// Norms from 2 to the power of minus this up to it have squares, and products of several of these, that are numbers.
+const OF_NORMS: i32 = 300;
+
+/// Operators that make vectors longer by no more than 2 to the power of this, or shorter, leave norms that have squares.
+const OF_GAINS: i32 = 400;
+
+/// The largest exponent of a factor, and less than that of the smallest number.
+const MOST: i32 = 1000;
+
+/// Below this a norm may have lost squares to underflow.
+const LEAST_SURE: f64 = power_of_two(-450);
+
+/// The exponent of what small vectors are multiplied with, and large ones divided by, so that no square underflows or
+/// overflows (Blue 1978; reference BLAS, `nrm2`).
+const SHIFT: i32 = 600;
+
+/// 2 to a power from -1022 to 1023.
+pub(super) const fn power_of_two(exponent: i32) -> f64 {
+    f64::from_bits(((exponent + 1023) as u64) << 52)
+}
+
+/// The exponent of the power of two that brings a norm near 1, if it is so small or large that its square may be none; 0
+/// otherwise, and of what no factor makes a better number.
+pub(super) fn exponent_for_norm(norm: f64) -> i32 {
+    exponent(norm, OF_NORMS)
+}
+
+/// [`exponent_for_norm`] for how much longer an operator makes vectors.
+fn exponent_for_gain(gain: f64) -> i32 {
+    exponent(gain, OF_GAINS)
+}
+
+fn exponent(size: f64, safe: i32) -> i32 {
+    if size == 0.0 || !size.is_finite() {
+        return 0;
+    }
+    let exponent = size.log2().floor() as i32;
+    if exponent.abs() <= safe { 0 } else { (-exponent).clamp(-MOST, MOST) }
+}
+
+/// ‖v‖; `square_root` is the program that takes the root of [`SCRATCH`] in its place. Waits. Where the plain sum of squares
+/// may have lost any, it is formed again of a multiple.
+pub(super) fn norm<T: Real, E: Executor>(
+    space: &mut Space<E>,
+    square_root: &Program<E::Memory>,
+    vector: &Vector<T, E>,
+) -> Result<f64, Error> {
+    let plain = plain_norm(space, square_root, vector)?;
+    let factor = power_of_two(if plain < LEAST_SURE { SHIFT } else { -SHIFT });
+    // Squares of shorter numbers are summed in 64 bits, where there is room for all of them.
+    if T::LARGEST < power_of_two(SHIFT) || plain.is_nan() || (LEAST_SURE..f64::INFINITY).contains(&plain) {
+        return Ok(plain);
+    }
+    let mut scaled = space.executor().zeros(host::memory::Buffer::len(vector))?;
+    scale(space, factor, vector, &mut scaled)?;
+    Ok(plain_norm(space, square_root, &scaled)? / factor)
+}
+
+fn plain_norm<T: Real, E: Executor>(
+    space: &mut Space<E>,
+    square_root: &Program<E::Memory>,
+    vector: &Vector<T, E>,
+) -> Result<f64, Error> {
+    space.pass(Dot, [], [vector, vector], [])?;
+    space.finish(SCRATCH, square_root)?;
+    Ok(space.scalars()?[SCRATCH as usize])
+}
+
+/// w ← factor · v. The factor is put into [`SCRATCH`].
+fn scale<T: Real, E: Executor>(
+    space: &mut Space<E>,
+    factor: f64,
+    vector: &Vector<T, E>,
+    scaled: &mut Vector<T, E>,
+) -> Result<(), Error> {
+    let constant = space.program(&[Step::constant(SCRATCH, factor)])?;
+    space.run(&constant)?;
+    space.pass(Scaled, [SCRATCH], [vector], [scaled])
+}
+
+/// Norms and scaled copies of vectors, in a space of their own.
+pub(super) struct Ranger<E: Executor> {
+    space: Space<E>,
+    square_root: Program<E::Memory>,
+}
+
+impl<E: Executor> Ranger<E> {
+    pub(super) fn new(executor: &E) -> Result<Self, Error> {
+        let space = Space::new(executor, SCRATCH + 1, 1)?;
+        let square_root = space.program(&[Step::square_root(SCRATCH, SCRATCH)])?;
+        Ok(Self { space, square_root })
+    }
+
+    /// ‖v‖. Waits.
+    pub(super) fn norm<T: Real>(&mut self, vector: &Vector<T, E>) -> Result<f64, Error> {
+        norm(&mut self.space, &self.square_root, vector)
+    }
+
+    /// 2^exponent · v, where the exponent may be beyond those of numbers.
+    pub(super) fn scaled<T: Real>(&mut self, vector: &Vector<T, E>, exponent: i32) -> Result<Vector<T, E>, Error> {
+        let executor = self.space.executor().clone();
+        let mut scaled = executor.duplicate(vector)?;
+        let mut left = exponent;
+        while left != 0 {
+            let step = left.clamp(-MOST, MOST);
+            let before = executor.duplicate(&scaled)?;
+            scale(&mut self.space, power_of_two(step), &before, &mut scaled)?;
+            left -= step;
+        }
+        Ok(scaled)
+    }
+
+    /// The exponent of the power of two that an operator is to be multiplied with, so that squares of what it makes of
+    /// vectors are numbers; `vector` is one that it may be tried with. Takes a product.
+    pub(super) fn exponent_for<T: Real>(
+        &mut self,
+        operator: &mut dyn Operator<T, E>,
+        vector: &Vector<T, E>,
+    ) -> Result<i32, Error> {
+        if T::LARGEST < power_of_two(SHIFT) {
+            return Ok(0);
+        }
+        let mut product = self.space.executor().zeros(operator.rows())?;
+        operator.apply(T::ONE, vector, T::ZERO, &mut product)?;
+        Ok(exponent_for_gain(self.norm(&product)? / self.norm(vector)?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn powers_are_exact() {
+        for power in [-1022, -600, -450, -1, 0, 1, 52, 600, 1023] {
+            assert_eq!(power_of_two(power), 2f64.powi(power), "2^{power}");
+        }
+    }
+
+    #[test]
+    fn what_is_scaled_comes_near_1() {
+        for safe in [1.0, 1e-80, 1e80, 0.0, f64::INFINITY, f64::NAN] {
+            assert_eq!(exponent_for_norm(safe), 0, "{safe}");
+        }
+        for size in [1e-91, 1e91, 1e-170, 1e-300, 1e300, f64::MAX, f64::MIN_POSITIVE] {
+            let scaled = size * power_of_two(exponent_for_norm(size));
+            assert!(exponent_for_norm(size) != 0 && exponent_for_norm(scaled) == 0, "{size}: {scaled}");
+        }
+        assert_eq!(exponent_for_norm(f64::from_bits(1)), MOST);
+    }
+}
