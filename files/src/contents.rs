@@ -9,6 +9,11 @@ use memmap2::Mmap;
 
 use host::error::Error;
 
+use super::signature;
+
+/// Bytes that tell the kind of a file.
+const LOOKED_AT: u64 = 1 << 16;
+
 /// All bytes of a file: mapped where that is possible, copied where it is not (pipes, devices, empty files).
 pub(super) enum Contents {
     Mapped(Mmap),
@@ -40,7 +45,11 @@ impl Contents {
             }
         }
         let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes)?;
+        file.by_ref().take(LOOKED_AT).read_to_end(&mut bytes)?;
+        // A pipe or a device may have no end: what is of no known kind is not read on, and refused for its beginning.
+        if signature::is_known(&bytes) {
+            file.read_to_end(&mut bytes)?;
+        }
         Ok(Self::Copied(bytes))
     }
 }

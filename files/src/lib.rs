@@ -17,6 +17,7 @@ mod number;
 mod options;
 mod quote;
 mod rutherford_boeing;
+mod signature;
 mod text;
 
 pub use container::{read_container, read_container_matrix, write_container, write_container_matrix};

@@ -10,10 +10,10 @@ use host::plan::Vector;
 use host::real::Real;
 
 use super::lanczos::SpectralBounds;
-use super::method::{FIRST_METHOD_SLOT, Iteration, LIMIT, Method, Problem, SCRATCH, TOLERANCE};
+use super::method::{FIRST_METHOD_SLOT, Iteration, LIMIT, Method, Problem, TOLERANCE};
 use super::operator::{Multiple, Operator, check_square};
 use super::options::Options;
-use super::range::{Ranger, exponent_for_norm, power_of_two};
+use super::range::{Ranger, SCRATCH, exponent_for_norm, power_of_two};
 use super::report::{Outcome, Progress, Report};
 use super::watch::{Callback, NO_NUMBER, Repeated, Watch};
 use super::work::{Counted, Counter};

@@ -7,16 +7,14 @@ use host::real::Real;
 
 use super::operator::Operator;
 use crate::dense::{FIRST_SLOT, ONE, Program, Scaled, Space, Step};
-use crate::range::norm;
+use crate::range::{SCRATCH, norm};
 
 /// The slot of the residual norm at which a method has converged.
 pub(super) const TOLERANCE: u32 = FIRST_SLOT;
 /// The slot of the iteration limit.
 pub(super) const LIMIT: u32 = FIRST_SLOT + 1;
-/// Where the solver itself puts a product or a norm.
-pub(super) const SCRATCH: u32 = FIRST_SLOT + 2;
 /// The first slot that is a method's own.
-pub const FIRST_METHOD_SLOT: u32 = FIRST_SLOT + 3;
+pub const FIRST_METHOD_SLOT: u32 = SCRATCH + 1;
 
 // The codes in the status.
 pub(super) const CONVERGED: u32 = 1;

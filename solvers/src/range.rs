@@ -5,9 +5,11 @@ use host::executor::Executor;
 use host::plan::Vector;
 use host::real::Real;
 
-use crate::dense::{Dot, Program, Scaled, Space, Step};
-use crate::method::SCRATCH;
+use crate::dense::{Dot, FIRST_SLOT, Program, Scaled, Space, Step};
 use crate::operator::Operator;
+
+/// Where the solver itself puts a product or a norm: behind the two slots that steps of every method compare with.
+pub(super) const SCRATCH: u32 = FIRST_SLOT + 2;
 
 /// Norms from 2 to the power of minus this up to it have squares, and products of several of these, that are numbers.
 const OF_NORMS: i32 = 300;

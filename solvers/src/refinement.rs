@@ -10,10 +10,10 @@ use host::plan::Vector;
 use host::real::Real;
 
 use super::drive::{RESTART_GAIN, Solver};
-use super::method::{Method, SCRATCH};
+use super::method::Method;
 use super::operator::{Operator, check_square};
 use super::options::Options;
-use super::range::{norm, power_of_two};
+use super::range::{SCRATCH, norm, power_of_two};
 use super::report::{Outcome, Progress, Report};
 use super::watch::{Callback, NO_NUMBER};
 use super::work::Work;

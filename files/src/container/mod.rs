@@ -4,7 +4,7 @@
 //! `layout` is the header and the table of sections, `sections` the arrays; which of them a format has is among its own files.
 #![forbid(unsafe_code)]
 
-mod layout;
+pub(super) mod layout;
 mod sections;
 mod summary;
 

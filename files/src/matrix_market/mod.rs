@@ -25,7 +25,7 @@ mod coordinate;
 mod cursor;
 mod document;
 mod entries;
-mod header;
+pub(super) mod header;
 mod sorted;
 pub(crate) mod value;
 mod write;

@@ -3,10 +3,11 @@
 //! `npy` is the header of an array, `read` and `write` are the matrix.
 #![forbid(unsafe_code)]
 
-mod npy;
+pub(super) mod npy;
 mod read;
 mod write;
 
+pub(super) use npy::is_zip;
+pub(super) use read::parse;
 pub use read::read_npz;
-pub(super) use read::{is_zip, parse};
 pub use write::write_npz;

@@ -3,6 +3,11 @@
 use crate::binary::{Array, ElementType};
 use crate::quote::quote;
 
+/// Whether these are the bytes of a zip archive, which may be empty.
+pub(crate) fn is_zip(bytes: &[u8]) -> bool {
+    bytes.starts_with(b"PK\x03\x04") || bytes.starts_with(b"PK\x05\x06")
+}
+
 const MAGIC: &[u8] = b"\x93NUMPY";
 
 /// The data begins at a multiple of this.

@@ -17,11 +17,6 @@ use crate::options::ReadOptions;
 use host::error::Error;
 use host::format::{Csr, Offsets};
 
-/// Whether these are the bytes of a zip archive, which may be empty.
-pub(crate) fn is_zip(bytes: &[u8]) -> bool {
-    bytes.starts_with(b"PK\x03\x04") || bytes.starts_with(b"PK\x05\x06")
-}
-
 /// Reads a sparse matrix as `scipy.sparse.save_npz` writes it, in CSR, CSC or COO, with values that are real
 /// numbers, integers or truth values. Entries of CSR stay as they are; of the others, those given more than once
 /// are added up.

@@ -14,7 +14,7 @@
 
 mod fields;
 mod format;
-mod header;
+pub(super) mod header;
 
 use std::path::Path;
 

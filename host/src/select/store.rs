@@ -118,6 +118,10 @@ impl Store {
 /// The text of a file, if it is not larger than anything that belongs there.
 pub(super) fn text(path: &Path, limit: u64) -> Result<String, Error> {
     let read = || {
+        // A pipe might never say anything.
+        if !fs::metadata(path)?.is_file() {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "is no regular file"));
+        }
         let mut text = String::new();
         let mut left = File::open(path)?.take(limit);
         left.read_to_string(&mut text)?;

@@ -87,3 +87,35 @@ fn columns_are_not_believed_beyond_the_file() {
     let beyond = folder.file("beyond.mtx", wide.replace("16777216", "16777217"));
     assert!(spmv(["run", &beyond]).refused().contains("16777217 columns in a file of "));
 }
+
+/// What has no end is not read to its end where the beginning tells that it is no matrix.
+#[cfg(target_os = "linux")]
+#[test]
+fn endless_input_is_refused_for_its_beginning() {
+    use std::process::Stdio;
+    for endless in ["/dev/zero", "/dev/urandom"] {
+        let message = spmv(["info", endless]).refused();
+        assert!(message.starts_with(&format!("{endless}:1: unknown kind of file: ")), "{message}");
+        let message = spmv(["run", "stencil:5:3", "--x", endless]).refused();
+        assert!(message.starts_with(&format!("{endless}:1: ")), "{message}");
+    }
+    let mut yes = std::process::Command::new("yes").stdout(Stdio::piped()).spawn().unwrap();
+    let output = super::command(["info", "/dev/stdin"]).stdin(yes.stdout.take().unwrap()).output().unwrap();
+    yes.wait().unwrap();
+    let message = super::Outcome::from(output).refused();
+    assert!(message.starts_with("/dev/stdin:1: unknown kind of file: ") && message.ends_with("found 'y'"), "{message}");
+}
+
+/// What is remembered is in files: a pipe in the place of one is left aside, and not waited for.
+#[cfg(unix)]
+#[test]
+fn a_pipe_remembers_nothing() {
+    let folder = Folder::new();
+    fs::create_dir(folder.path("warp-spmv")).unwrap();
+    let pipe = folder.name("warp-spmv/outcomes.json");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let mut command = super::command(["run", "stencil:5:10", "--format", "auto", "--executor", "cpu", "--repeat", "1"]);
+    let outcome = super::Outcome::from(command.env("XDG_DATA_HOME", folder.path("")).output().unwrap());
+    let note = format!("not used      {pipe}: is no regular file\n");
+    assert!(outcome.succeeded().contains(&note));
+}
