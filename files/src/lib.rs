@@ -22,6 +22,8 @@ mod text;
 
 pub use container::{read_container, read_container_matrix, write_container, write_container_matrix};
 pub use header::{Field, Header, Symmetry};
+#[doc(hidden)]
+pub use host::replace::in_turn;
 pub use host::replace::replace_file;
 pub use kind::{FileKind, Loaded, LoadedMatrix, parse, parse_matrix, read, read_matrix, write};
 pub use matrix_market::{

@@ -4,6 +4,8 @@
 use std::fs::{self, File, Metadata};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
+#[cfg(target_os = "linux")]
+use std::time::{Duration, Instant};
 
 use tempfile::{Builder, NamedTempFile};
 
@@ -39,10 +41,7 @@ fn replace(path: &Path, write: impl FnOnce(&mut BufWriter<&File>) -> io::Result<
         Err(error) => return Err(error),
     };
     let target = if old.is_some() { path.canonicalize()? } else { path.to_path_buf() };
-    let folder = match target.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
+    let folder = folder_of(&target);
     let temporary = Temporary::new(folder, mode_of(old.as_ref()))?;
     write_through(temporary.file(), write)?;
     if let Some(old) = old {
@@ -51,6 +50,41 @@ fn replace(path: &Path, write: impl FnOnce(&mut BufWriter<&File>) -> io::Result<
     temporary.file().sync_all()?;
     temporary.into_named(folder)?.persist(target)?;
     Ok(())
+}
+
+/// Does `work`, which reads a file, changes what it holds, and [replaces](replace_file) it, while no other process does so
+/// in the same folder: otherwise one would lose what the other has changed. Other processes are waited for, but no longer
+/// than [`PATIENCE`]; and only on Linux, and where the file system has locks.
+pub fn in_turn<R>(path: &Path, work: impl FnOnce() -> R) -> R {
+    #[cfg(target_os = "linux")]
+    let _turn = turn(folder_of(path));
+    #[cfg(not(target_os = "linux"))]
+    let _ = path;
+    work()
+}
+
+/// A lock on a folder, as long as it is open.
+#[cfg(target_os = "linux")]
+fn turn(folder: &Path) -> Option<File> {
+    use rustix::fs::{FlockOperation, flock};
+    let folder = File::open(folder).ok()?;
+    let begin = Instant::now();
+    while flock(&folder, FlockOperation::NonBlockingLockExclusive) == Err(rustix::io::Errno::WOULDBLOCK) {
+        if begin.elapsed() > PATIENCE {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    Some(folder)
+}
+
+/// How long another process is waited for: each takes the time to write one file.
+#[cfg(target_os = "linux")]
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// The folder that a file is in.
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 /// Who may do what with new files, before the umask is taken off: never more than with the file whose place they get.

@@ -16,7 +16,7 @@ use lab::subject::{self, Subject, SubjectVisitor};
 use lab::suite::Suite;
 use lab::timing::Effort;
 use warp_spmv::executor::ExecutorName;
-use warp_spmv::io::Number;
+use warp_spmv::io::{Number, in_turn};
 use warp_spmv::{Csr, Format};
 
 use members::{Matrix, Wanted};
@@ -269,12 +269,22 @@ impl<'a> Job<'a> {
     /// Takes a new entry in the place of one that lacked something, and saves all.
     fn keep(&mut self, entry: Entry) -> Result<(), Error> {
         let same = |old: &Entry| is_of(old, &entry.filename, &entry.env.executor, &entry.env.precision);
-        self.entries.retain(|old| !same(old));
-        self.entries.push(entry);
-        match &self.arguments.out {
-            Some(out) => Ok(results::write(out, &self.entries)?),
-            None => Ok(()),
-        }
+        let take = |entries: &mut Vec<Entry>| {
+            entries.retain(|old| !same(old));
+            entries.push(entry.clone());
+        };
+        let Some(out) = &self.arguments.out else {
+            take(&mut self.entries);
+            return Ok(());
+        };
+        in_turn(out, || {
+            // Another process may have kept something there meanwhile.
+            if out.exists() {
+                self.entries = results::read(out)?;
+            }
+            take(&mut self.entries);
+            Ok(results::write(out, &self.entries)?)
+        })
     }
 }
 

@@ -21,6 +21,7 @@ mod run_all;
 mod solution;
 mod solve;
 mod system;
+mod threads;
 mod tune;
 mod units;
 
@@ -95,6 +96,7 @@ fn with_generators(examples: &str) -> String {
 
 /// Runs the command with the process's arguments.
 pub fn main() -> ExitCode {
+    let _threads = threads::begin();
     match parse_and_run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

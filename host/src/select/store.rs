@@ -11,7 +11,7 @@ use super::sample::scramble;
 use crate::device::Device;
 use crate::error::Error;
 use crate::format::Format;
-use crate::replace::replace_file;
+use crate::replace::{in_turn, replace_file};
 
 /// The folder in the user's data folder.
 const FOLDER: &str = "warp-spmv";
@@ -79,17 +79,20 @@ impl Store {
     /// # Errors
     /// When the file cannot be read or written.
     pub fn keep_outcomes(&self, analysis: &Analysis, device: &Device, measured: &[(Format, f64)]) -> Result<(), Error> {
-        let mut all = self.all()?;
-        let fingerprint = fingerprint(analysis, device);
-        if all.len() >= MOST_MATRICES && !all.contains_key(&fingerprint) {
-            all.pop_first();
-        }
-        let outcomes = all.entry(fingerprint).or_default();
-        outcomes.extend(measured.iter().map(|&(format, seconds)| (format.name().to_owned(), seconds)));
         self.make_folder()?;
-        replace_file(&self.outcomes_path(), |file| {
-            serde_json::to_writer(&mut *file, &all)?;
-            file.write_all(b"\n")
+        let path = self.outcomes_path();
+        in_turn(&path, || {
+            let mut all = self.all()?;
+            let fingerprint = fingerprint(analysis, device);
+            if all.len() >= MOST_MATRICES && !all.contains_key(&fingerprint) {
+                all.pop_first();
+            }
+            let outcomes = all.entry(fingerprint).or_default();
+            outcomes.extend(measured.iter().map(|&(format, seconds)| (format.name().to_owned(), seconds)));
+            replace_file(&path, |file| {
+                serde_json::to_writer(&mut *file, &all)?;
+                file.write_all(b"\n")
+            })
         })
     }
 

@@ -119,3 +119,110 @@ fn a_pipe_remembers_nothing() {
     let note = format!("not used      {pipe}: is no regular file\n");
     assert!(outcome.succeeded().contains(&note));
 }
+
+/// Threads that the system does not give, or that nobody should ask for, are done without.
+#[cfg(target_os = "linux")]
+#[test]
+fn threads_that_cannot_be_had() {
+    use std::os::unix::fs::PermissionsExt;
+    use std::process::Command;
+    let folder = Folder::new();
+    let program = folder.path("warp-spmv");
+    fs::copy(env!("CARGO_BIN_EXE_warp-spmv"), &program).unwrap();
+    fs::set_permissions(folder.path(""), fs::Permissions::from_mode(0o755)).unwrap();
+    let user = String::from_utf8(Command::new("id").arg("-u").output().unwrap().stdout).unwrap();
+    // The limit does not hold for root, so another user has to run it.
+    let mut command = if user.trim() == "0" {
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid=65534", "--regid=65534", "--clear-groups", "prlimit"]);
+        command
+    } else {
+        Command::new("prlimit")
+    };
+    command.args(["--nproc=1".into(), program]).args(["run", "stencil:5:20", "--repeat", "1", "--json"]);
+    let outcome = super::Outcome::from(command.args(["--executor", "cpu"]).output().unwrap());
+    assert_eq!((outcome.code, outcome.stderr.lines().count()), (Some(0), 1), "{outcome:?}");
+    assert!(outcome.stderr.contains(" threads cannot be had: ") && outcome.stderr.ends_with("; using 1\n"));
+    assert!(outcome.stdout.contains("\"passed\":true"), "{}", outcome.stdout);
+
+    let mut command = super::command(["run", "stencil:5:20", "--repeat", "1", "--json"]);
+    let outcome = super::Outcome::from(command.env("RAYON_NUM_THREADS", "20000").output().unwrap());
+    assert_eq!((outcome.code, outcome.stderr.lines().count()), (Some(0), 1), "{outcome:?}");
+    assert!(outcome.stderr.contains("RAYON_NUM_THREADS: ") && outcome.stdout.contains("\"passed\":true"));
+}
+
+/// Runs the command many times at once, and waits until all have succeeded.
+#[cfg(target_os = "linux")]
+fn at_once(commands: impl Iterator<Item = std::process::Command>) {
+    use std::process::Stdio;
+    let pipes = |mut command: std::process::Command| {
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).env("RAYON_NUM_THREADS", "1").spawn().unwrap()
+    };
+    let processes: Vec<_> = commands.map(pipes).collect();
+    for process in processes {
+        super::Outcome::from(process.wait_with_output().unwrap()).succeeded();
+    }
+}
+
+/// Processes that add to one file of results keep what the others have added.
+#[cfg(target_os = "linux")]
+#[test]
+fn results_of_several_processes_are_kept() {
+    let folder = Folder::new();
+    let out = folder.name("results.json");
+    at_once((3..9).map(|size| {
+        let [first, second] = [size, size + 10].map(|size| format!("stencil:5:{size}"));
+        super::command([
+            "bench",
+            "--matrix",
+            &first,
+            "--matrix",
+            &second,
+            "--format",
+            "csr-scalar",
+            "--precision",
+            "float64",
+            "--executor",
+            "cpu",
+            "--repeat",
+            "1",
+            "--seconds",
+            "0.01",
+            "--out",
+            &out,
+            "--resume",
+        ])
+    }));
+    let results: serde_json::Value = serde_json::from_str(&fs::read_to_string(&out).unwrap()).unwrap();
+    let mut names: Vec<_> =
+        results.as_array().unwrap().iter().map(|entry| entry["filename"].as_str().unwrap()).collect();
+    names.sort();
+    names.dedup();
+    assert_eq!(names.len(), 12, "{names:?}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn outcomes_of_several_processes_are_remembered() {
+    let folder = Folder::new();
+    at_once((0..10).map(|number| {
+        let matrix = format!("uniform:rows=300,per-row=5,seed={number}");
+        let mut command = super::command([
+            "run",
+            &matrix,
+            "--format",
+            "auto",
+            "--measure",
+            "2",
+            "--executor",
+            "cpu",
+            "--repeat",
+            "1",
+        ]);
+        command.env("XDG_DATA_HOME", folder.path(""));
+        command
+    }));
+    let outcomes = fs::read_to_string(folder.path("warp-spmv/outcomes.json")).unwrap();
+    let outcomes: serde_json::Value = serde_json::from_str(&outcomes).unwrap();
+    assert_eq!(outcomes.as_object().unwrap().len(), 10);
+}
