@@ -160,10 +160,8 @@ impl<'a, T: Real, E: Executor> Solver<'a, T, E> {
             None => ControlFlow::Continue(()),
         };
         let mut multiple = Multiple::new(factor(operator), &mut *self.operator);
-        let mut preconditioner = match &mut self.preconditioner {
-            Some(preconditioner) => Some(Multiple::new(factor(-operator), &mut **preconditioner)),
-            None => None,
-        };
+        let multiple_of_m = |preconditioner| Multiple::new(factor(-operator), preconditioner);
+        let mut preconditioner = self.preconditioner.as_deref_mut().map(multiple_of_m);
         let absolute_tolerance = (self.options.absolute_tolerance * enlarged).min(f64::MAX);
         let mut scaled = Solver {
             executor: self.executor,

@@ -55,10 +55,7 @@ impl SpectralBounds {
         steps: usize,
     ) -> Result<Self, Error> {
         let rows = check_square(operator, preconditioner.as_deref())?;
-        let with = match &mut preconditioner {
-            Some(preconditioner) => Some(&mut **preconditioner as _),
-            None => None,
-        };
+        let with = preconditioner.as_mut().map(|preconditioner| &mut **preconditioner as _);
         let (factor, back) = Self::factor_for(executor, operator, with)?;
         let operator = &mut Multiple::new(T::from_f64(factor), operator);
         let mut space = Space::new(executor, SLOTS, 1)?;

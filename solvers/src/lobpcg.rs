@@ -97,10 +97,7 @@ impl Lobpcg {
         let exponent = ranger.exponent_for(operator, &executor.upload(pseudo_random(rows))?)?;
         let (enlarged, back) = (power_of_two(exponent), power_of_two(-exponent));
         let operator = &mut Multiple::new(T::from_f64(enlarged), operator);
-        let mut preconditioner = match preconditioner {
-            Some(preconditioner) => Some(Multiple::new(T::from_f64(back), preconditioner)),
-            None => None,
-        };
+        let mut preconditioner = preconditioner.map(|preconditioner| Multiple::new(T::from_f64(back), preconditioner));
         let absolute_tolerance = (self.options.absolute_tolerance * enlarged).min(f64::MAX);
         let scaled = Self { options: Options { absolute_tolerance, ..self.options }, ..*self };
         let mut callback = callback;

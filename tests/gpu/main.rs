@@ -17,6 +17,7 @@ mod solvers {
     pub mod dense;
     pub mod eigen;
     pub mod preconditioner;
+    pub mod ranges;
     pub mod solver;
 
     use super::scenarios::Numbers;
@@ -37,6 +38,7 @@ use scenarios::{
 use solvers::dense::{check_columns, check_lengths, check_passes, check_programs, check_stop};
 use solvers::eigen::{check_block_cg, check_lobpcg, check_pagerank, check_power};
 use solvers::preconditioner::{check_preconditioned, check_preconditioners, check_refinement};
+use solvers::ranges::{check_eigenvalues, check_sizes};
 use solvers::solver::{Family, check_chebyshev, check_family, check_interval, convection, indefinite, laplacian};
 use warp_spmv::executor::{Cuda, Emulated, Executor};
 use warp_spmv::memory::Buffer;
@@ -145,6 +147,11 @@ const PARTS: &[Part] = &[
         check_preconditioning::<f64>(gpu, arguments.cube());
         check_refinement(gpu);
         println!("- refinement in float64 of what Cg finds in float32: right");
+    }),
+    ("ranges", |gpu, _| {
+        check_sizes(gpu);
+        check_eigenvalues(gpu);
+        println!("- systems and eigenproblems of numbers from 1e-300 to 1e300: right");
     }),
     #[cfg(feature = "peers")]
     ("peers", |gpu, _| {

@@ -14,6 +14,7 @@ mod scenarios {
     #[path = "../scenarios/numbers.rs"]
     mod numbers;
     pub mod preconditioner;
+    pub mod ranges;
     pub mod solver;
 
     pub use numbers::Numbers;
