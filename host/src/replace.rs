@@ -54,7 +54,7 @@ fn replace(path: &Path, write: impl FnOnce(&mut BufWriter<&File>) -> io::Result<
 
 /// Does `work`, which reads a file, changes what it holds, and [replaces](replace_file) it, while no other process does so
 /// in the same folder: otherwise one would lose what the other has changed. Other processes are waited for, but no longer
-/// than [`PATIENCE`]; and only on Linux, and where the file system has locks.
+/// than 20 seconds; and only on Linux, and where the file system has locks.
 pub fn in_turn<R>(path: &Path, work: impl FnOnce() -> R) -> R {
     #[cfg(target_os = "linux")]
     let _turn = turn(folder_of(path));
