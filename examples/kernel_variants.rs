@@ -139,7 +139,7 @@ fn compare<T: Real>(
     executors: &[(String, Cuda)],
 ) -> Result<(), Box<dyn std::error::Error>> {
     let matrix: Csr<T> = generator.generate()?;
-    let x: Vec<T> = random_vector(matrix.columns(), 1);
+    let x: Vec<T> = random_vector(matrix.columns(), 1)?;
     let exact = exact(&matrix, T::ONE, &x, T::ZERO, &vec![T::ZERO; matrix.rows()])?;
     let (_, first) = &executors[0];
     let mut chill = first.chill()?.ok_or("the GPU has no way to clear its caches")?;

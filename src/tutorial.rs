@@ -211,7 +211,7 @@
 //!     plan.apply_transposed(1.0, &x, 0.0, &mut y)?;
 //!     assert_eq!(cpu.download(&y)?, [1.0, 20.0, 30.0]);
 //!
-//!     let mut transposed = Plan::new(&cpu, matrix.transposed(), format)?;
+//!     let mut transposed = Plan::new(&cpu, matrix.transposed()?, format)?;
 //!     transposed.apply(1.0, &x, 0.0, &mut y)?;
 //!     assert_eq!(cpu.download(&y)?, [1.0, 20.0, 30.0]);
 //!     Ok(())

@@ -58,7 +58,7 @@ impl Array<'_> {
             let (found, expected) = (self.element.name(), E::TYPE.name());
             return Err(format!("'{}' is of type {found}, expected {expected}", self.name));
         }
-        let mut elements = vec![E::default(); self.len()];
+        let mut elements = zeros::<E>(self.len())?;
         let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut elements);
         let width = E::TYPE.width();
         parallel::chunks_mut(bytes, CHUNK * width, 1, &|(chunk, to)| {
@@ -126,7 +126,7 @@ impl Array<'_> {
         expected: &str,
         convert: impl Fn(S) -> Option<D> + Sync,
     ) -> Result<Vec<D>, String> {
-        let mut decoded = vec![D::default(); self.bytes.len() / S::WIDTH];
+        let mut decoded = zeros::<D>(self.bytes.len() / S::WIDTH)?;
         let first_wrong = AtomicUsize::new(usize::MAX);
         parallel::chunks_mut(&mut decoded, CHUNK, 1, &|(chunk, to)| {
             let first = chunk * CHUNK;
@@ -148,6 +148,15 @@ impl Array<'_> {
         let element = S::read(&self.bytes[index * S::WIDTH..], self.big_endian);
         Err(format!("{}[{index}] is {element}, expected {expected}", self.name))
     }
+}
+
+/// As many zeros, if there is memory for them.
+fn zeros<D: Clone + Default>(length: usize) -> Result<Vec<D>, String> {
+    let mut zeros = Vec::new();
+    let bytes = length as u128 * size_of::<D>() as u128;
+    zeros.try_reserve_exact(length).map_err(|_| format!("no memory for {bytes} bytes"))?;
+    zeros.resize(length, D::default());
+    Ok(zeros)
 }
 
 /// The nearest number of a type, unless a finite one is too large for it.

@@ -9,6 +9,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rayon::prelude::*;
 
+use crate::error::Error;
+
 /// Rows that a thread converts at a time.
 pub(crate) const ROWS_AT_ONCE: usize = 4096;
 
@@ -38,7 +40,28 @@ pub fn map<R: Send>(count: usize, at_least: usize, work: &(dyn Fn(usize) -> R + 
         chunks_mut(&mut results, 1, at_least, &|(number, result)| result[0] = Some(work(number)));
         return results.into_iter().flatten().collect();
     }
-    let mut results: Vec<R> = Vec::with_capacity(count);
+    filled(Vec::with_capacity(count), count, at_least, work)
+}
+
+/// [`map`] for results that nothing is to be done with when they are dropped. `what` is what they are, together.
+///
+/// # Errors
+/// When memory runs out.
+pub fn try_map<R: Copy + Send>(
+    what: &'static str,
+    count: usize,
+    at_least: usize,
+    work: &(dyn Fn(usize) -> R + Sync),
+) -> Result<Vec<R>, Error> {
+    let mut results = Vec::new();
+    let bytes = count as u128 * size_of::<R>() as u128;
+    results.try_reserve_exact(count).map_err(|_| Error::OutOfMemory { what, bytes })?;
+    Ok(filled(results, count, at_least, work))
+}
+
+/// The results in a vector that is empty and has room for them; their type is one that needs no drop.
+fn filled<R: Send>(mut results: Vec<R>, count: usize, at_least: usize, work: &(dyn Fn(usize) -> R + Sync)) -> Vec<R> {
+    assert!(results.is_empty() && results.capacity() >= count);
     let base = Base(results.spare_capacity_mut().as_mut_ptr());
     for_each(count, at_least, &|number| {
         // SAFETY: there is room for `count` results, and each number comes once, so nobody else has this place.

@@ -11,17 +11,17 @@ use crate::real::Real;
 /// α A x + β y in twice the working precision; with β = 0, `y` is not read. O(nnz), rows in parallel.
 ///
 /// # Errors
-/// When a vector does not fit the matrix.
+/// When a vector does not fit the matrix, or memory runs out.
 pub fn exact<T: Real>(matrix: &Csr<T>, alpha: T, x: &[T], beta: T, y: &[T]) -> Result<Vec<Exact>, Error> {
     check_length("x", x.len(), matrix.columns())?;
     check_length("y", y.len(), matrix.rows())?;
-    Ok(parallel::map(y.len(), 1, &|row| {
+    parallel::try_map("the exact answer", y.len(), 1, &|row| {
         let mut sum = Accumulator::default();
         for (column, value) in matrix.row(row) {
             sum.add_product(value.to_f64(), x[column as usize].to_f64());
         }
         sum.combine(alpha.to_f64(), beta.to_f64(), y[row].to_f64())
-    }))
+    })
 }
 
 /// How far a computed result is from the exact one.

@@ -51,7 +51,7 @@ pub(crate) fn of<S: Subject>(subject: &S) -> Result<Option<Ceilings>, Error> {
 /// Of all threads of the host together.
 pub(crate) fn rates_of_cpu(cpu: &HostExecutor) -> Result<MemoryRates, Error> {
     let bytes = uncached_bytes(cpu);
-    let from: Vec<f64> = random_vector(bytes / size_of::<f64>(), 1);
+    let from: Vec<f64> = random_vector(bytes / size_of::<f64>(), 1)?;
     let mut to = vec![0.0f64; from.len()];
     let share = from.len().div_ceil(8 * rayon::current_num_threads()).max(1);
     let rate = |bytes: usize, work: &mut dyn FnMut()| -> Result<f64, Error> {
@@ -78,7 +78,7 @@ pub(crate) fn rates_of_cpu(cpu: &HostExecutor) -> Result<MemoryRates, Error> {
 
 /// What reads an array that is larger than the cache.
 pub(crate) fn chill_cpu(cpu: &HostExecutor) -> Result<Chill<'_>, Error> {
-    let other: Vec<f64> = random_vector(uncached_bytes(cpu) / size_of::<f64>(), 2);
+    let other: Vec<f64> = random_vector(uncached_bytes(cpu) / size_of::<f64>(), 2)?;
     let share = other.len().div_ceil(8 * rayon::current_num_threads()).max(1);
     Ok(Box::new(move || {
         black_box(sum(&other, share));
@@ -141,7 +141,7 @@ pub(crate) mod cuda {
     const THREADS_PER_BLOCK: u32 = 512;
 
     pub fn rates(gpu: &Cuda) -> Result<MemoryRates, Error> {
-        let from = gpu.upload(random_vector::<f64>(BYTES / size_of::<f64>(), 1))?;
+        let from = gpu.upload(random_vector::<f64>(BYTES / size_of::<f64>(), 1)?)?;
         let mut to = gpu.zeros::<f64>(from.len())?;
         let gigabytes = BYTES as f64 / 1e9;
         let time = |work: &mut dyn FnMut() -> Result<(), Error>| -> Result<f64, Error> {
@@ -167,7 +167,7 @@ pub(crate) mod cuda {
     }
 
     pub fn chill(gpu: &Cuda) -> Result<Chill<'_>, Error> {
-        let other = gpu.upload(random_vector::<f64>((uncached_bytes(gpu) / size_of::<f64>()) & !3, 2))?;
+        let other = gpu.upload(random_vector::<f64>((uncached_bytes(gpu) / size_of::<f64>()) & !3, 2)?)?;
         let mut sums = sums(gpu, 1)?;
         Ok(Box::new(move || read(gpu, &other, 1, &mut sums)))
     }

@@ -140,7 +140,7 @@ impl<'s, S: Subject> Bench<'s, S> {
         let start = Instant::now();
         let analysis = Analysis::new(matrix);
         let analysis_seconds = start.elapsed().as_secs_f64();
-        let x: Vec<T> = random_vector(matrix.columns(), SEED);
+        let x: Vec<T> = random_vector(matrix.columns(), SEED)?;
         let exact = exact(matrix, T::ONE, &x, T::ZERO, &vec![T::ZERO; matrix.rows()])?;
         let x = self.subject.upload(x)?;
         let csr = matrix.clone().upload(self.subject)?;

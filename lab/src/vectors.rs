@@ -1,6 +1,7 @@
 //! Vectors to multiply by.
 
-use host::{Real, parallel};
+use host::memory::zeros;
+use host::{Error, Real, parallel};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -8,14 +9,17 @@ use rand_chacha::ChaCha8Rng;
 const AT_ONCE: usize = 1 << 16;
 
 /// Numbers from -1 to 1 that are the same in every run, whatever the number of threads.
-pub fn random_vector<T: Real>(length: usize, seed: u64) -> Vec<T> {
-    let mut vector = vec![T::ZERO; length];
+///
+/// # Errors
+/// When memory runs out.
+pub fn random_vector<T: Real>(length: usize, seed: u64) -> Result<Vec<T>, Error> {
+    let mut vector = zeros(length)?;
     parallel::chunks_mut(&mut vector, AT_ONCE, 1, &|(chunk, numbers)| {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         random.set_stream(chunk as u64);
         numbers.fill_with(|| T::from_f64(random.random_range(-1.0..1.0)));
     });
-    vector
+    Ok(vector)
 }
 
 #[cfg(test)]
@@ -24,9 +28,10 @@ mod tests {
 
     #[test]
     fn the_same_for_the_same_seed_and_within_bounds() {
-        let vector: Vec<f64> = random_vector(3 * AT_ONCE + 5, 7);
-        assert_eq!(vector, random_vector::<f64>(3 * AT_ONCE + 5, 7));
-        assert_ne!(vector, random_vector::<f64>(3 * AT_ONCE + 5, 8));
+        let drawn = |seed| random_vector::<f64>(3 * AT_ONCE + 5, seed).unwrap();
+        let vector = drawn(7);
+        assert_eq!(vector, drawn(7));
+        assert_ne!(vector, drawn(8));
         assert_ne!(vector[..AT_ONCE], vector[AT_ONCE..2 * AT_ONCE]);
         assert!(vector.iter().all(|number| (-1.0..1.0).contains(number)));
         let mean = vector.iter().sum::<f64>() / vector.len() as f64;

@@ -90,7 +90,7 @@ impl<T: Real, E: Executor> Pagerank<T, E> {
             totals.push(total);
         }
         let (rows, columns) = (graph.rows(), graph.columns());
-        let (offsets, sources, mut values) = graph.transposed().into_parts();
+        let (offsets, sources, mut values) = graph.transposed()?.into_parts();
         for (value, &source) in values.iter_mut().zip(&sources) {
             let total = totals[source as usize];
             *value = T::from_f64(if total == 0.0 { 0.0 } else { value.to_f64() / total });

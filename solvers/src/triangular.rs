@@ -98,10 +98,9 @@ impl<T: Real, M: Memory> Triangular<T, M> {
         check_square("the triangular matrix", rows, beside_diagonal.columns())?;
         check_length("the inverse of the diagonal", inverse_diagonal.len(), rows)?;
         let (levels, order) = levels(side, beside_diagonal)?;
-        let lengths: Vec<usize> = order.iter().map(|&row| beside_diagonal.range(row as usize).len()).collect();
         let mut column_indices = host::memory::zeros(beside_diagonal.nnz())?;
         let mut values = host::memory::zeros(beside_diagonal.nnz())?;
-        let offsets = Offsets::from_lengths(lengths.into_iter());
+        let offsets = Offsets::try_from_lengths(order.iter().map(|&row| beside_diagonal.range(row as usize).len()))?;
         for (place, &row) in order.iter().enumerate() {
             let (from, to) = (beside_diagonal.range(row as usize), offsets.get(place)..offsets.get(place + 1));
             column_indices[to.clone()].copy_from_slice(&beside_diagonal.column_indices()[from.clone()]);
@@ -317,7 +316,7 @@ mod tests {
         // Row 2 takes row 0, row 3 takes 0 and 2, row 4 takes 1.
         let lower = Csr::try_from_triplets(5, 5, &[2, 3, 3, 4], &[0, 0, 2, 1], &[1.0; 4]).unwrap();
         assert_eq!(levels(Side::Lower, &lower).unwrap(), (vec![0, 2, 4, 5], vec![0, 1, 2, 4, 3]));
-        assert_eq!(levels(Side::Upper, &lower.transposed()).unwrap(), (vec![0, 2, 4, 5], vec![3, 4, 1, 2, 0]));
+        assert_eq!(levels(Side::Upper, &lower.transposed().unwrap()).unwrap(), (vec![0, 2, 4, 5], vec![3, 4, 1, 2, 0]));
         let error = levels(Side::Upper, &lower).unwrap_err().to_string();
         assert_eq!(error, "triangular matrix: the entry of row 4 in column 1 is not beside the diagonal on its side");
         let nothing = Csr::<f64>::try_new(0, 0, vec![0u32], vec![], vec![]).unwrap();

@@ -350,7 +350,10 @@ impl Job<'_> {
         for wanted in wanted {
             let entry = match (&matrix, wanted.precision) {
                 (Ok(matrix), Precision::Float64) => self.entry(bench, &name, family, matrix, wanted),
-                (Ok(matrix), Precision::Float32) => self.entry(bench, &name, family, &matrix.cast::<f32>(), wanted),
+                (Ok(matrix), Precision::Float32) => match matrix.cast::<f32>() {
+                    Ok(matrix) => self.entry(bench, &name, family, &matrix, wanted),
+                    Err(error) => bench.missing::<f32>(&name, family, error.to_string()),
+                },
                 (Err(error), Precision::Float64) => bench.missing::<f64>(&name, family, error.clone()),
                 (Err(error), Precision::Float32) => bench.missing::<f32>(&name, family, error.clone()),
             };

@@ -63,7 +63,8 @@ pub fn convert(arguments: &Arguments) -> Result<(), Error> {
             format!("--format {format} needs a file whose name ends in .wspmv: only that has a storage format");
         return Err(Error::Usage(reason));
     }
-    output::check_files([&arguments.output], arguments.source.file())?;
+    // The input is not read any more when the output is written, so that it may be replaced.
+    output::check_folder(&arguments.output)?;
     match arguments.precision {
         Precision::Float32 => convert_in::<f32>(arguments, kind, format),
         Precision::Float64 => convert_in::<f64>(arguments, kind, format),

@@ -5,7 +5,7 @@ use std::io;
 
 use serde::Serialize;
 use terminal_size::{Width, terminal_size_of};
-use warp_spmv::executor::{Executor, ExecutorName, ExecutorVisitor};
+use warp_spmv::executor::{Cpu, Executor, ExecutorName, ExecutorVisitor};
 use warp_spmv::format::FillLimit;
 use warp_spmv::io::Number;
 use warp_spmv::select::{Analysis, Choice, Selection, choose};
@@ -139,7 +139,7 @@ impl<T: Number> ExecutorVisitor for Explain<'_, T> {
         if selection.measure == 0 {
             return choose(&Analysis::new(matrix), executor.device(), &selection);
         }
-        let plan = Plan::automatic(executor, matrix.clone(), &selection)?;
+        let plan = Plan::automatic(executor, matrix.duplicate(&Cpu::new())?, &selection)?;
         Ok(plan.explain().expect("it was chosen").clone())
     }
 }
@@ -147,7 +147,7 @@ impl<T: Number> ExecutorVisitor for Explain<'_, T> {
 fn explain(matrix: &Csr<f64>, arguments: &Arguments) -> Result<Choice, Error> {
     match arguments.precision {
         Precision::Float64 => explain_in(matrix, arguments),
-        Precision::Float32 => explain_in(&matrix.cast::<f32>(), arguments),
+        Precision::Float32 => explain_in(&matrix.cast::<f32>()?, arguments),
     }
 }
 

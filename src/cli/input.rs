@@ -7,6 +7,7 @@ use std::{fs, io};
 use warp_spmv::Csr;
 use warp_spmv::format::Matrix;
 use warp_spmv::io::{Number, ReadOptions, read_matrix, read_vector};
+use warp_spmv::memory::zeros;
 use warp_spmv::synthetic::Generator;
 
 use super::error::Error;
@@ -122,6 +123,20 @@ fn explain(error: warp_spmv::Error) -> Error {
         }
         error => error.into(),
     }
+}
+
+/// A vector that holds one number everywhere.
+pub fn filled<T: Number>(length: usize, number: T) -> Result<Vec<T>, Error> {
+    let mut vector = zeros(length)?;
+    vector.fill(number);
+    Ok(vector)
+}
+
+/// A copy of a vector.
+pub fn copied<T: Number>(vector: &[T]) -> Result<Vec<T>, warp_spmv::Error> {
+    let mut copy = zeros(vector.len())?;
+    copy.copy_from_slice(vector);
+    Ok(copy)
 }
 
 /// Reads a vector that goes with a matrix with this many columns.

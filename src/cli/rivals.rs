@@ -6,6 +6,7 @@ use std::time::Duration;
 use lab::peers::{Absent, Blas, Peer, PeerError, Peers, Stop, conjugate_gradients};
 use lab::subject::Subject;
 use serde::Serialize;
+use warp_spmv::executor::Cpu;
 use warp_spmv::io::Number;
 use warp_spmv::verify::exact;
 use warp_spmv::{Csr, Error, Vector};
@@ -58,7 +59,7 @@ pub fn solve<T: Number, S: Subject>(executor: &S, system: &System<T>, stop: Stop
             return Ok(Vec::new());
         }
     };
-    let matrix = system.matrix.clone().upload(executor)?;
+    let matrix = system.matrix.duplicate(&Cpu::new())?.upload(executor)?;
     let b = executor.upload(system.b.clone())?;
     let mut rivals = Vec::new();
     for peer in &present {

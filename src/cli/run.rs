@@ -318,7 +318,7 @@ impl<T: Number> Job<'_, T> {
         problem: &Problem<T, E>,
     ) -> Result<Measured<T>, warp_spmv::Error> {
         let (computed, _) = timed(executor, "multiplying", || {
-            let mut computed = executor.upload(problem.y.clone())?;
+            let mut computed = executor.upload(input::copied(&problem.y)?)?;
             plan.apply(self.alpha, &problem.x, self.beta, &mut computed)?;
             executor.download(&computed)
         })?;
@@ -335,13 +335,13 @@ impl<T: Number> Job<'_, T> {
     fn vectors(&self, matrix: &Csr<T>) -> Result<(Vec<T>, Vec<T>), Error> {
         let x = match &self.arguments.x {
             Some(path) => input::vector(path, matrix.columns())?,
-            None => random_vector(matrix.columns(), SEED_OF_X),
+            None => random_vector(matrix.columns(), SEED_OF_X)?,
         };
         // With β = 0 nothing may be read from y, and NaN would show it.
         let y = if self.beta == T::ZERO {
-            vec![T::from_f64(f64::NAN); matrix.rows()]
+            input::filled(matrix.rows(), T::from_f64(f64::NAN))?
         } else {
-            random_vector(matrix.rows(), SEED_OF_Y)
+            random_vector(matrix.rows(), SEED_OF_Y)?
         };
         Ok((x, y))
     }
@@ -362,7 +362,7 @@ impl<T: Number> Job<'_, T> {
         let (warm_ups, default_repeats) = if self.times_matter() { (WARM_UPS, 50) } else { (0, 1) };
         let repeats = warm_ups + self.arguments.repeat.map_or(default_repeats, |repeats| repeats as usize);
         let progress = Progress::times(format!("timing {}", plan.format()));
-        let mut result = executor.upload(y.to_vec())?;
+        let mut result = executor.upload(input::copied(y)?)?;
         let mut times = Vec::new();
         for repeat in 0..repeats {
             let time = executor.time(&mut || plan.apply(self.alpha, x, self.beta, &mut result))?;
@@ -371,7 +371,7 @@ impl<T: Number> Job<'_, T> {
             }
             // With β, y would grow from one multiplication to the next.
             if self.beta != T::ZERO {
-                result = executor.upload(y.to_vec())?;
+                result = executor.upload(input::copied(y)?)?;
             }
             progress.update(repeat as u64 + 1, repeats as u64);
         }

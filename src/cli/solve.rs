@@ -11,8 +11,9 @@ use lab::report::residual_history;
 use lab::subject::{self, Subject};
 use lab::timing::{self, Effort};
 use lab::vectors::random_vector;
-use warp_spmv::executor::ExecutorName;
+use warp_spmv::executor::{Cpu, ExecutorName};
 use warp_spmv::io::{Number, replace_file, write_vector};
+use warp_spmv::memory::zeros;
 use warp_spmv::solver::preconditioner::{Preconditioner, PreconditionerName};
 use warp_spmv::solver::{MethodName, Operator, Options, Outcome, Report, Solver, Work};
 use warp_spmv::verify::{Norm, Verification, exact, verify};
@@ -165,14 +166,19 @@ fn load<T: Number>(arguments: &Arguments) -> Result<System<T>, Error> {
     let (b, known) = match &arguments.rhs {
         Some(path) => (input::vector(path, rows)?, None),
         None => {
-            let x = arguments.seed.map_or_else(|| vec![T::ONE; rows], |seed| random_vector(rows, seed));
-            let product = exact(&matrix, T::ONE, &x, T::ZERO, &vec![T::ZERO; rows])?;
-            (product.iter().map(|element| T::from_f64(element.value())).collect(), Some(x))
+            let x = match arguments.seed {
+                Some(seed) => random_vector(rows, seed)?,
+                None => input::filled(rows, T::ONE)?,
+            };
+            let mut b = zeros::<T>(rows)?;
+            let product = exact(&matrix, T::ONE, &x, T::ZERO, &b)?;
+            b.iter_mut().zip(&product).for_each(|(b, element)| *b = T::from_f64(element.value()));
+            (b, Some(x))
         }
     };
     let start = match &arguments.start {
         Some(path) => input::vector(path, rows)?,
-        None => vec![T::ZERO; rows],
+        None => zeros(rows)?,
     };
     Ok(System { name, matrix, b, start, known })
 }
@@ -189,8 +195,8 @@ impl<T: Number> subject::SubjectVisitor for Job<'_, T> {
         let (system, loading) = (load::<T>(arguments)?, begin.elapsed());
         self.note.iter().for_each(|note| output::say(note));
         let Prepared { mut plan, convert, upload } =
-            Prepared::new(executor, system.matrix.clone(), &mut None, arguments.format)?;
-        let (b, mut x) = (executor.upload(system.b.clone())?, executor.upload(system.start.clone())?);
+            Prepared::new(executor, system.matrix.duplicate(&Cpu::new())?, &mut None, arguments.format)?;
+        let (b, mut x) = (executor.upload(input::copied(&system.b)?)?, executor.upload(input::copied(&system.start)?)?);
         let tolerance = self.tolerance(&system.b);
         let make = |name| {
             let make = || Preconditioner::new(executor, &system.matrix, name);

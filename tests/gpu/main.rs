@@ -356,7 +356,7 @@ fn check_files(gpu: &Cuda, files: &[String]) {
             Ok((matrix, _)) => {
                 for &format in Format::ALL {
                     check(gpu, file, &matrix, format);
-                    check(gpu, file, &matrix.cast::<f32>(), format);
+                    check(gpu, file, &matrix.cast::<f32>().unwrap(), format);
                 }
                 let (rows, columns, nnz) = (matrix.rows(), matrix.columns(), matrix.nnz());
                 println!("- {file}: {rows} x {columns}, {nnz} entries: right in every format and precision");

@@ -211,7 +211,7 @@ fn check_one<T: Real, E: Executor>(
     let vectors = if operation == 1 { [1, 2, 5, 33][numbers.below(4)] } else { 1 };
     let shape = Multivector { vectors, layout };
     if operation == 2 {
-        stored = stored.transposed();
+        stored = stored.transposed().unwrap();
     }
     let x = kind_of_x.vector::<T>(stored.columns() * vectors, numbers);
     let y = kind_of_y.vector::<T>(stored.rows() * vectors, numbers);

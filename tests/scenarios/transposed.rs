@@ -46,7 +46,7 @@ fn check_against_transpose<T: Real, E: Executor>(
     y: &[T],
 ) -> Option<f64> {
     let computed = multiply_transposed(executor, matrix, format, (alpha, beta), x, y)?;
-    let exact = exact(&matrix.transposed(), alpha, x, beta, y).unwrap();
+    let exact = exact(&matrix.transposed().unwrap(), alpha, x, beta, y).unwrap();
     let result = verify_transposed(&computed, &exact).unwrap();
     assert!(result.passed(), "{name}, {format}, {}, α {alpha}, β {beta}: {result:?}", T::NAME);
     Some(result.worst)

@@ -367,7 +367,7 @@ pub fn refine<E: Executor, M: Method<f32, E>>(
     b: &[f64],
     options: Options,
 ) -> (Report, Vec<f64>) {
-    let narrow = matrix.cast::<f32>();
+    let narrow = matrix.cast::<f32>().unwrap();
     let mut preconditioner = preconditioner.map(|name| Preconditioner::new(executor, &narrow, name).unwrap());
     let mut plan = Plan::new(executor, matrix.clone(), Format::SELL_P).unwrap();
     let mut inner = Plan::new(executor, narrow, Format::SELL_P).unwrap();

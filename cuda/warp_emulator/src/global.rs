@@ -52,18 +52,23 @@ impl Unwritten {
         let mark = contents.mark();
         memory.chunks_mut(MARK_BYTES).for_each(|bytes| bytes.copy_from_slice(&mark[..bytes.len()]));
         let Range { start, end } = memory.as_ptr_range();
-        let (start, end) = (start as usize, end as usize);
+        self.remove(memory);
+        if start < end {
+            let words = memory.len().div_ceil(WORD_BYTES);
+            let region = Region { end: end as usize, mark, written: vec![0; words.div_ceil(64)] };
+            self.regions().insert(start as usize, region);
+        }
+    }
+
+    /// Makes memory one like any other. What lay there before and was unwritten has been freed.
+    pub(crate) fn remove(&self, memory: &[u8]) {
+        let Range { start, end } = memory.as_ptr_range();
         let mut regions = self.regions();
-        // What was there before has been freed.
-        let before = regions.range(..end).rev().take_while(|(_, region)| region.end > start);
+        let before = regions.range(..end as usize).rev().take_while(|(_, region)| region.end > start as usize);
         let gone: Vec<usize> = before.map(|(&start, _)| start).collect();
         gone.iter().for_each(|start| {
             regions.remove(start);
         });
-        if start < end {
-            let words = memory.len().div_ceil(WORD_BYTES);
-            regions.insert(start, Region { end, mark, written: vec![0; words.div_ceil(64)] });
-        }
     }
 
     /// Whether an element is as it was when its memory was made: it holds the mark, and no kernel has written it. Of what

@@ -98,6 +98,11 @@ impl Emulator {
         self.unwritten.add(memory, contents);
     }
 
+    /// Makes memory one that holds what it holds: it may lie where [forgotten](Self::forget) memory was that has been freed.
+    pub fn remember(&self, memory: &[u8]) {
+        self.unwritten.remove(memory);
+    }
+
     /// Runs `lane` once for every thread of `grid`, and returns what it took. `kernel` is a name for messages.
     ///
     /// The same seed, grid and lane give the same schedule. The time is proportional to the number of threads and

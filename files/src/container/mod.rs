@@ -124,7 +124,7 @@ fn round<U: Number, T: Number>(matrix: Matrix<U>) -> Result<Matrix<T>, String> {
     let beyond =
         |entries: Range<usize>| matrix.values()[entries].iter().find(|value| rounded::<T>(value.to_f64()).is_none());
     match parallel::first(matrix.nnz(), ROUNDED_AT_ONCE, &beyond) {
-        None => Ok(Matrix::Csr(matrix.cast())),
+        None => matrix.cast().map(Matrix::Csr).map_err(|error| error.to_string()),
         Some(value) => Err(format!("a value is {value}, expected a number in the range of {}", T::NAME)),
     }
 }

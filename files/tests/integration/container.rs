@@ -179,9 +179,9 @@ fn files_that_contradict_themselves() {
 fn another_precision() {
     let narrow = bytes(&matrix::<f32>(5, 30, 30, 200));
     let wide = parse::<f64>(&narrow, "m", &ReadOptions::default()).unwrap().matrix;
-    assert_same(&wide, &matrix::<f32>(5, 30, 30, 200).cast());
+    assert_same(&wide, &matrix::<f32>(5, 30, 30, 200).cast().unwrap());
     let rounded = bytes(&example());
-    assert_same(&parse::<f32>(&rounded, "m", &ReadOptions::default()).unwrap().matrix, &example().cast());
+    assert_same(&parse::<f32>(&rounded, "m", &ReadOptions::default()).unwrap().matrix, &example().cast().unwrap());
     let large = bytes(&Csr::try_from_triplets(1, 2, &[0, 0], &[0, 1], &[f64::INFINITY, 1e300]).unwrap());
     let error = parse::<f32>(&large, "m", &ReadOptions::default()).unwrap_err();
     check_error(&error, Path::new("m"), "values[1] is 1");

@@ -64,7 +64,7 @@ fn the_same_matrix_in_many_ways() {
     let folder = Folder::new();
     let path = folder.file("m.rb", &plain);
     assert_same(&read_rutherford_boeing::<f64>(&path, &ReadOptions::default()).unwrap(), &expected);
-    assert_same(&read_rutherford_boeing::<f32>(&path, &ReadOptions::default()).unwrap(), &expected.cast());
+    assert_same(&read_rutherford_boeing::<f32>(&path, &ReadOptions::default()).unwrap(), &expected.cast().unwrap());
 }
 
 #[test]

@@ -40,7 +40,7 @@ impl Default for Cpu {
 
 // SAFETY: arrays are vectors, moved and cloned, and the operation is the one asked for.
 unsafe impl Executor for Cpu {
-    host_memory!();
+    host_memory!(|_, _| ());
 
     fn device(&self) -> &Device {
         &self.device

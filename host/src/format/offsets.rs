@@ -4,7 +4,7 @@ use super::check::check_offsets;
 use super::storage::ArrayVisitor;
 use crate::error::Error;
 use crate::executor::Executor;
-use crate::memory::{Buffer, HostMemory, Memory, Transfer};
+use crate::memory::{Buffer, HostMemory, Memory, Transfer, copy, zeros};
 
 /// The largest offset that is stored in 32 bits. It leaves room for kernels to step past the last entry.
 pub(super) const LARGEST_NARROW: u32 = u32::MAX - (1 << 16);
@@ -89,6 +89,28 @@ impl Offsets {
         }
     }
 
+    /// [`from_lengths`](Self::from_lengths), where memory may not suffice.
+    ///
+    /// # Errors
+    /// When memory runs out.
+    pub fn try_from_lengths(lengths: impl ExactSizeIterator<Item = usize> + Clone) -> Result<Self, Error> {
+        let total: u128 = lengths.clone().map(|length| length as u128).sum();
+        let mut sum = 0;
+        let ends = lengths.map(|length| {
+            sum += length as u64;
+            sum
+        });
+        Ok(if Self::width_for(total) == 4 {
+            let mut offsets = zeros::<u32>(ends.len() + 1)?;
+            offsets[1..].iter_mut().zip(ends).for_each(|(offset, end)| *offset = end as u32);
+            Self::Narrow(offsets)
+        } else {
+            let mut offsets = zeros::<u64>(ends.len() + 1)?;
+            offsets[1..].iter_mut().zip(ends).for_each(|(offset, end)| *offset = end);
+            Self::Wide(offsets)
+        })
+    }
+
     /// Bytes of one offset into arrays of so many places.
     pub(crate) fn width_for(places: u128) -> usize {
         if places <= LARGEST_NARROW.into() { 4 } else { 8 }
@@ -117,6 +139,14 @@ impl Offsets {
             Self::Narrow(offsets) => offsets[index] as usize,
             Self::Wide(offsets) => offsets[index] as usize,
         }
+    }
+
+    /// A copy.
+    pub(super) fn try_clone(&self) -> Result<Self, Error> {
+        Ok(match self {
+            Self::Narrow(offsets) => Self::Narrow(copy(offsets)?),
+            Self::Wide(offsets) => Self::Wide(copy(offsets)?),
+        })
     }
 
     /// Changes an offset to a smaller one; what it was.

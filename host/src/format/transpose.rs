@@ -1,6 +1,8 @@
 //! The transpose of a matrix in CSR.
 
 use super::{Csr, Offsets, parallel_rows};
+use crate::error::Error;
+use crate::memory::zeros;
 use crate::parallel;
 use crate::real::Scalar;
 
@@ -10,11 +12,14 @@ const MOST_PASSES: usize = 8;
 impl<T: Scalar> Csr<T> {
     /// The transpose: rows become columns. Each of its rows is sorted by column; entries that are stored more than
     /// once stay so, in their order. In parallel, O(rows + columns + nnz), takes as much memory as the entries.
-    pub fn transposed(&self) -> Self {
+    ///
+    /// # Errors
+    /// When memory runs out.
+    pub fn transposed(&self) -> Result<Self, Error> {
         // Each thread takes a range of columns and picks them out of all entries, row after row, so the entries keep
         // their order, whatever the number of threads.
         let columns_at_once = self.columns().div_ceil(rayon::current_num_threads().min(MOST_PASSES)).max(1);
-        let mut lengths = vec![0usize; self.columns()];
+        let mut lengths = zeros::<u64>(self.columns())?;
         parallel::chunks_mut(&mut lengths, columns_at_once, 1, &|(range, lengths)| {
             let first = range * columns_at_once;
             for &column in self.column_indices() {
@@ -23,9 +28,8 @@ impl<T: Scalar> Csr<T> {
                 }
             }
         });
-        let offsets = Offsets::from_lengths(lengths.into_iter());
-        let mut row_indices = vec![0u32; self.nnz()];
-        let mut values = vec![T::ZERO; self.nnz()];
+        let offsets = Offsets::try_from_lengths(lengths.into_iter().map(|length| length as usize))?;
+        let (mut row_indices, mut values) = (zeros(self.nnz())?, zeros(self.nnz())?);
         parallel_rows(&offsets, columns_at_once, &mut row_indices, &mut values, &|columns, row_indices, values| {
             let base = offsets.get(columns.start);
             let mut next: Vec<usize> = columns.clone().map(|column| offsets.get(column) - base).collect();
@@ -38,7 +42,7 @@ impl<T: Scalar> Csr<T> {
                 }
             }
         });
-        Self::from_valid(self.columns(), self.rows(), offsets, row_indices, values)
+        Ok(Self::from_valid(self.columns(), self.rows(), offsets, row_indices, values))
     }
 }
 
@@ -53,7 +57,7 @@ mod tests {
         let matrix = Csr::try_new(4, 5, vec![0u32, 3, 3, 4, 5], columns, vec![1.0, 2.0, 3.0, 4.0, 5.0]).unwrap();
         let expected =
             Csr::try_new(5, 4, vec![0u32, 2, 3, 3, 5, 5], vec![0, 3, 2, 0, 0], vec![2.0, 5.0, 4.0, 1.0, 3.0]);
-        assert_eq!(matrix.transposed(), expected.unwrap());
+        assert_eq!(matrix.transposed().unwrap(), expected.unwrap());
     }
 
     #[test]
@@ -65,7 +69,7 @@ mod tests {
         let mut matrix = Csr::try_new(rows as usize, 331, offsets, columns, values).unwrap();
         for threads in [1, 3, 11] {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-            let twice = pool.install(|| matrix.transposed().transposed());
+            let twice = pool.install(|| matrix.transposed().unwrap().transposed().unwrap());
             matrix.sort_rows();
             assert_eq!(twice, matrix, "{threads} threads");
         }
@@ -75,7 +79,7 @@ mod tests {
     fn nothing_transposed_is_nothing() {
         for (rows, columns) in [(0, 0), (0, 5), (5, 0), (3, 2)] {
             let matrix = Csr::<f32>::try_new(rows, columns, vec![0u32; rows + 1], vec![], vec![]).unwrap();
-            let transposed = matrix.transposed();
+            let transposed = matrix.transposed().unwrap();
             assert_eq!((transposed.rows(), transposed.columns(), transposed.nnz()), (columns, rows, 0));
         }
     }

@@ -6,7 +6,7 @@ use gpu_kernels::dense::passes::{MOST_COEFFICIENTS, Pass};
 use gpu_kernels::dense::program::Step;
 use host::error::{Error, check_length};
 use host::executor::Executor;
-use host::memory::{Buffer, Memory};
+use host::memory::{Buffer, Memory, zeros};
 use host::plan::Vector;
 use host::real::Real;
 
@@ -50,7 +50,7 @@ impl<E: Executor> Space<E> {
         let blocks = executor.device().grid(u64::MAX).blocks.max(1) as usize;
         let length = sums.max(gpu_kernels::dense::passes::MOST_SUMS).saturating_mul(blocks);
         let partial_sums = PartialSums { values: executor.zeros(length)?, sums: 0, blocks: 0 };
-        let scalars = executor.upload(constants(slots))?;
+        let scalars = executor.upload(constants(slots)?)?;
         Ok(Self { executor: executor.clone(), scalars, partial_sums, bytes_moved: 0 })
     }
 
@@ -83,7 +83,7 @@ impl<E: Executor> Space<E> {
     /// # Errors
     /// When there is no such slot, or the device fails.
     pub fn set(&mut self, scalars: &[(u32, f64)]) -> Result<(), Error> {
-        let mut values = constants(self.scalars.len() as u32);
+        let mut values = constants(self.scalars.len() as u32)?;
         for &(slot, value) in scalars {
             check_slots(slot as usize + 1, values.len())?;
             values[slot as usize] = value;
@@ -227,11 +227,11 @@ fn bytes<T: Real>(lengths: impl IntoIterator<Item = usize>) -> u64 {
 }
 
 /// Slots with nothing but the constant ones.
-fn constants(slots: u32) -> Vec<f64> {
-    let mut scalars = vec![0.0; slots.max(FIRST_SLOT) as usize];
+fn constants(slots: u32) -> Result<Vec<f64>, Error> {
+    let mut scalars = zeros::<f64>(slots.max(FIRST_SLOT) as usize)?;
     scalars[ONE as usize] = 1.0;
     scalars[MINUS_ONE as usize] = -1.0;
-    scalars
+    Ok(scalars)
 }
 
 fn check_slots(needed: usize, slots: usize) -> Result<(), Error> {

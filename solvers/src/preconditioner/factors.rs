@@ -3,6 +3,8 @@
 use host::error::Error;
 use host::executor::Executor;
 use host::format::{Csr, Offsets};
+use host::memory::zeros;
+use host::parallel;
 use host::plan::{Plan, Vector};
 use host::real::Real;
 
@@ -105,13 +107,29 @@ impl<T: Real, E: Executor> Inverse<T, E> for Sweeps<T, E> {
 /// No place among the entries of a row.
 pub(super) const NOWHERE: usize = usize::MAX;
 
+/// [`NOWHERE`] for each column.
+pub(super) fn nowhere(columns: usize) -> Result<Vec<usize>, Error> {
+    parallel::try_map("the places of a row's entries", columns, ROWS_AT_ONCE, &|_| NOWHERE)
+}
+
+/// Numbers of the precision of the matrix.
+pub(super) fn rounded<T: Real>(numbers: &[f64]) -> Result<Vec<T>, Error> {
+    parallel::try_map("the inverse of the diagonal", numbers.len(), ROWS_AT_ONCE, &|row| T::from_f64(numbers[row]))
+}
+
+/// Rows that a thread takes at a time.
+const ROWS_AT_ONCE: usize = 4096;
+
 /// The entries on one side of the diagonal, in 64 bits.
 pub(super) fn beside_diagonal<T: Real>(matrix: &Csr<T>, side: Side) -> Result<Csr<f64>, Error> {
     let entries = |row: usize| matrix.row(row).filter(move |&(column, _)| side.contains(row, column as usize));
-    let lengths: Vec<usize> = (0..matrix.rows()).map(|row| entries(row).count()).collect();
-    let offsets = Offsets::from_lengths(lengths.into_iter());
-    let (columns, values) =
-        (0..matrix.rows()).flat_map(entries).map(|(column, value)| (column, value.to_f64())).unzip();
+    let offsets = Offsets::try_from_lengths((0..matrix.rows()).map(|row| entries(row).count()))?;
+    let stored = offsets.get(matrix.rows());
+    let (mut columns, mut values) = (zeros(stored)?, zeros(stored)?);
+    let places = columns.iter_mut().zip(&mut values);
+    for ((to_column, to_value), (column, value)) in places.zip((0..matrix.rows()).flat_map(entries)) {
+        (*to_column, *to_value) = (column, value.to_f64());
+    }
     Csr::try_new(matrix.rows(), matrix.columns(), offsets, columns, values)
 }
 

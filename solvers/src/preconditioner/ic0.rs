@@ -1,11 +1,12 @@
 //! Incomplete Cholesky factors with the entries of the matrix.
 
 use host::error::Error;
-use host::executor::Executor;
+use host::executor::{Cpu, Executor};
 use host::format::Csr;
+use host::memory::zeros;
 use host::real::Real;
 
-use super::factors::{Factor, NOWHERE, beside_diagonal, inverse, shifted_diagonal};
+use super::factors::{Factor, NOWHERE, beside_diagonal, inverse, nowhere, rounded, shifted_diagonal};
 use super::name::TriangularSolver;
 use super::recipe::{PreconditionerOptions, Recipe};
 use crate::triangular::Side;
@@ -20,8 +21,8 @@ pub(super) fn recipe<T: Real, E: Executor>(
     let lower = factorize(matrix, options)?;
     let upper = Factor {
         side: Side::Upper,
-        beside_diagonal: lower.beside_diagonal.transposed(),
-        inverse_diagonal: lower.inverse_diagonal.clone(),
+        beside_diagonal: lower.beside_diagonal.transposed()?,
+        inverse_diagonal: Cpu::new().duplicate(&lower.inverse_diagonal)?,
     };
     let inverse = inverse(executor, lower, upper, solver, options)?;
     Ok(Recipe { inverse, symmetric: true, scalars: vec![] })
@@ -32,13 +33,13 @@ pub(super) fn recipe<T: Real, E: Executor>(
 /// taken as 0.
 fn factorize<T: Real>(matrix: &Csr<T>, options: PreconditionerOptions) -> Result<Factor<T>, Error> {
     let rows = matrix.rows();
-    let mut matrix = matrix.clone();
+    let mut matrix = matrix.duplicate(&Cpu::new())?;
     matrix.sort_rows();
     matrix.sum_duplicates();
     let mut lower = beside_diagonal(&matrix, Side::Lower)?;
-    let mut inverse_diagonal = vec![0.0; rows];
+    let mut inverse_diagonal = zeros::<f64>(rows)?;
     // Where the entries of this row are.
-    let mut places = vec![NOWHERE; rows];
+    let mut places = nowhere(rows)?;
     for row in 0..rows {
         let read = matrix.row(row).filter(|&(column, _)| column as usize <= row);
         let mut pivot = shifted_diagonal(options, row, read);
@@ -67,6 +68,6 @@ fn factorize<T: Real>(matrix: &Csr<T>, options: PreconditionerOptions) -> Result
         }
         inverse_diagonal[row] = inverse;
     }
-    let inverse_diagonal = inverse_diagonal.into_iter().map(T::from_f64).collect();
-    Ok(Factor { side: Side::Lower, beside_diagonal: lower.cast(), inverse_diagonal })
+    let inverse_diagonal = rounded(&inverse_diagonal)?;
+    Ok(Factor { side: Side::Lower, beside_diagonal: lower.cast()?, inverse_diagonal })
 }

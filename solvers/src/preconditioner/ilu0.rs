@@ -1,11 +1,12 @@
 //! Incomplete LU factors with the entries of the matrix.
 
 use host::error::Error;
-use host::executor::Executor;
+use host::executor::{Cpu, Executor};
 use host::format::Csr;
+use host::memory::zeros;
 use host::real::Real;
 
-use super::factors::{Factor, NOWHERE, beside_diagonal, inverse, shifted_diagonal};
+use super::factors::{Factor, NOWHERE, beside_diagonal, inverse, nowhere, rounded, shifted_diagonal};
 use super::name::TriangularSolver;
 use super::recipe::{PreconditionerOptions, Recipe, reciprocal};
 use crate::triangular::Side;
@@ -27,13 +28,13 @@ pub(super) fn recipe<T: Real, E: Executor>(
 /// element that is not stored is taken as 0, and as a place of the factors.
 fn factorize<T: Real>(matrix: &Csr<T>, options: PreconditionerOptions) -> Result<(Factor<T>, Factor<T>), Error> {
     let rows = matrix.rows();
-    let mut matrix = matrix.clone();
+    let mut matrix = matrix.duplicate(&Cpu::new())?;
     matrix.sort_rows();
     matrix.sum_duplicates();
     let (mut lower, mut upper) = (beside_diagonal(&matrix, Side::Lower)?, beside_diagonal(&matrix, Side::Upper)?);
-    let mut inverse_diagonal = vec![0.0; rows];
+    let mut inverse_diagonal = zeros::<f64>(rows)?;
     // Where the entries of this row are: those below the diagonal in L, those above it in U.
-    let mut places = vec![NOWHERE; rows];
+    let mut places = nowhere(rows)?;
     for row in 0..rows {
         let mut diagonal = shifted_diagonal(options, row, matrix.row(row));
         let (below, above) = (lower.range(row), upper.range(row));
@@ -59,9 +60,11 @@ fn factorize<T: Real>(matrix: &Csr<T>, options: PreconditionerOptions) -> Result
         reciprocal::<T>("ILU(0)", row, diagonal)?;
         inverse_diagonal[row] = 1.0 / diagonal;
     }
-    let upper_diagonal = inverse_diagonal.into_iter().map(T::from_f64).collect();
+    let upper_diagonal = rounded(&inverse_diagonal)?;
+    inverse_diagonal.fill(1.0);
+    let lower_diagonal = rounded(&inverse_diagonal)?;
     Ok((
-        Factor { side: Side::Lower, beside_diagonal: lower.cast(), inverse_diagonal: vec![T::ONE; rows] },
-        Factor { side: Side::Upper, beside_diagonal: upper.cast(), inverse_diagonal: upper_diagonal },
+        Factor { side: Side::Lower, beside_diagonal: lower.cast()?, inverse_diagonal: lower_diagonal },
+        Factor { side: Side::Upper, beside_diagonal: upper.cast()?, inverse_diagonal: upper_diagonal },
     ))
 }

@@ -45,7 +45,7 @@ fn for_any_number_of_threads() {
 #[test]
 fn in_both_precisions() {
     for text in GENERATORS {
-        assert!(generate::<f32>(text) == generate::<f64>(text).cast(), "{text}");
+        assert!(generate::<f32>(text) == generate::<f64>(text).cast().unwrap(), "{text}");
     }
 }
 

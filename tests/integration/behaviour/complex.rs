@@ -42,7 +42,7 @@ fn check<E: Executor>(executor: &E) {
     }
     let mut plan = Plan::new(executor, matrix.clone(), Format::CSR_SCALAR).unwrap();
     plan.set_format(Format::CSR_TILED).unwrap();
-    let transposed = matrix.transposed();
+    let transposed = matrix.transposed().unwrap();
     let z: Vec<_> = (0..matrix.rows()).map(whole).collect();
     let mut y = executor.zeros(matrix.columns()).unwrap();
     plan.apply_transposed(alpha, &executor.upload(z.clone()).unwrap(), Complex::new(0.0, 0.0), &mut y).unwrap();

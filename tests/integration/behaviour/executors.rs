@@ -249,7 +249,7 @@ proptest! {
         for &format in Format::ALL {
             check(&Cpu::new(), "random", &matrix, format);
             check(&Emulated::new(seed), "random", &matrix, format);
-            check(&Emulated::new(seed), "random", &matrix.cast::<f32>(), format);
+            check(&Emulated::new(seed), "random", &matrix.cast::<f32>().unwrap(), format);
         }
     }
 }

@@ -27,7 +27,6 @@ fn what_is_read_is_not_written_over() {
         refused(&matrix, &["solve", &matrix, "--out", other]);
         refused(&matrix, &["solve", &matrix, "--plot", other]);
         refused(&matrix, &["pagerank", &matrix, "--out", other]);
-        refused(&matrix, &["convert", &matrix, other]);
     }
     refused(&vector, &["run", &matrix, "--x", &vector, "--output", &vector]);
     refused(&vector, &["solve", &matrix, "--rhs", &vector, "--out", &vector]);
@@ -225,4 +224,43 @@ fn outcomes_of_several_processes_are_remembered() {
     let outcomes = fs::read_to_string(folder.path("warp-spmv/outcomes.json")).unwrap();
     let outcomes: serde_json::Value = serde_json::from_str(&outcomes).unwrap();
     assert_eq!(outcomes.as_object().unwrap().len(), 10);
+}
+
+/// Memory that runs out is an error in one line, wherever it runs out, and nothing is left behind.
+#[cfg(target_os = "linux")]
+#[test]
+fn memory_that_runs_out() {
+    let folder = Folder::new();
+    let (matrix, output) = (folder.name("s.wspmv"), folder.name("new.npz"));
+    spmv(["convert", "stencil:7:60", &matrix]).succeeded();
+    let names = folder.names();
+    let (mut refused, mut done) = (0, 0);
+    // Kilobytes of addresses: for little more than the program, then for more and more of what it makes of the file.
+    for limit in (60_000..180_000).step_by(8_000) {
+        for arguments in [
+            &["run", &matrix, "--executor", "cpu", "--repeat", "1"][..],
+            &["run", &matrix, "--executor", "cpu", "--repeat", "1", "--format", "sell-p"],
+            &["solve", &matrix, "--executor", "cpu", "--iterations", "2"],
+            &["solve", &matrix, "--executor", "cpu", "--iterations", "2", "--preconditioner", "ilu0"],
+            &["convert", &matrix, &output],
+            &["info", &matrix],
+        ] {
+            let mut shell = std::process::Command::new("sh");
+            let limited = format!("ulimit -v {limit}; exec \"$0\" \"$@\"");
+            shell.args(["-c", &limited, env!("CARGO_BIN_EXE_warp-spmv")]).args(arguments);
+            let outcome = super::Outcome::from(shell.env("RAYON_NUM_THREADS", "1").output().unwrap());
+            let _ = fs::remove_file(&output);
+            match outcome.code {
+                // Two iterations do not suffice to converge.
+                Some(0 | 3) => done += 1,
+                code => {
+                    assert_eq!(code, Some(2), "{limit}, {arguments:?}: {outcome:?}");
+                    outcome.refused();
+                    refused += 1;
+                }
+            }
+            assert_eq!(folder.names(), names, "{limit}, {arguments:?}");
+        }
+    }
+    assert!(refused > 9 && done > 9, "{refused} refused, {done} done");
 }

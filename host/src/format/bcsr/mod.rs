@@ -128,7 +128,7 @@ impl<T: Scalar> Bcsr<T> {
         let blocks = total(&lengths);
         let bytes = bcsr_bytes_of::<T>(size, lengths.len(), blocks);
         limit.check(storage_name(size), bytes, matrix.bytes())?;
-        let offsets = Offsets::from_lengths(lengths.iter().map(|&length| length as usize));
+        let offsets = Offsets::try_from_lengths(lengths.iter().map(|&length| length as usize))?;
         let block_offsets = offsets.narrow("number of blocks", blocks as u64)?;
         let mut first_columns = Vec::new();
         let mut values = Vec::new();

@@ -230,7 +230,7 @@ impl<T: Scalar> Bellpack<T> {
         limit.check(storage_name(size), bytes, matrix.bytes())?;
         let widths = sorted_lengths.chunks(partition_rows).map(|lengths| lengths[0] as usize);
         let total_width = widths.clone().sum::<usize>() as u64;
-        let partition_offsets = Offsets::from_lengths(widths).narrow(TOTAL_WIDTH, total_width)?;
+        let partition_offsets = Offsets::try_from_lengths(widths)?.narrow(TOTAL_WIDTH, total_width)?;
 
         let mut first_columns = Vec::new();
         let mut values = Vec::new();

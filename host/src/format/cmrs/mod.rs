@@ -212,7 +212,7 @@ impl<T: Scalar> Cmrs<T> {
         });
         let strips = (0..rows.div_ceil(height)).map(|strip| strip * height);
         let lengths = strips.map(|row| row_offsets.get(rows.min(row + height)) - row_offsets.get(row));
-        let strip_offsets = Offsets::from_lengths(lengths);
+        let strip_offsets = Offsets::try_from_lengths(lengths)?;
         Ok(Self { rows, columns, stored, height, strip_offsets, words, values })
     }
 

@@ -171,7 +171,8 @@ impl<T: Scalar> CmrsPadded<T> {
         let bytes = padded_bytes::<T, T>(matrix);
         limit.check("padded CMRS", bytes, matrix.bytes())?;
         let rows = matrix.rows();
-        let strip_offsets = Offsets::from_lengths((0..rows.div_ceil(HEIGHT)).map(|strip| STEP * steps(matrix, strip)));
+        let strip_offsets =
+            Offsets::try_from_lengths((0..rows.div_ceil(HEIGHT)).map(|strip| STEP * steps(matrix, strip)))?;
         let stored_places = strip_offsets.get(strip_offsets.len() - 1);
         let mut words = Vec::new();
         let mut values = Vec::new();

@@ -94,7 +94,7 @@ impl<T: Scalar> Coo16<T> {
             begins[tile + 1] = begins[tile] + count;
         }
         let length_of = |panel: usize| (begins[(panel + 1) * column_panels] - begins[panel * column_panels]) as usize;
-        let panel_begins = Offsets::from_lengths((0..row_panels).map(length_of));
+        let panel_begins = Offsets::try_from_lengths((0..row_panels).map(length_of))?;
         let (mut words, mut values): (Vec<u32>, Vec<T>) = (zeros(self.stored)?, zeros(self.stored)?);
         parallel_rows(&panel_begins, 1, &mut words, &mut values, &|panel, words, values| {
             let mut next = begins[panel.start * column_panels..][..column_panels].to_vec();

@@ -17,7 +17,7 @@ use crate::format::check::check_indices;
 use crate::format::rows::parallel_rows;
 use crate::format::storage::storage;
 use crate::format::{Offsets, check_shape};
-use crate::memory::Memory;
+use crate::memory::{self, Memory};
 use crate::parallel::{self, ROWS_AT_ONCE};
 use crate::real::{Real, Scalar};
 
@@ -81,15 +81,19 @@ impl<T: Scalar, M: Memory> Csr<T, M> {
 
 impl<T: Real> Csr<T> {
     /// The same matrix with values of another type, rounded to the nearest.
-    pub fn cast<U: Real>(&self) -> Csr<U> {
-        Csr {
+    ///
+    /// # Errors
+    /// When memory runs out.
+    pub fn cast<U: Real>(&self) -> Result<Csr<U>, Error> {
+        let rounded = |entry: usize| U::from_f64(self.values[entry].to_f64());
+        Ok(Csr {
             rows: self.rows,
             columns: self.columns,
             stored: self.stored,
-            row_offsets: self.row_offsets.clone(),
-            column_indices: self.column_indices.clone(),
-            values: self.values.iter().map(|value| U::from_f64(value.to_f64())).collect(),
-        }
+            row_offsets: self.row_offsets.try_clone()?,
+            column_indices: memory::copy(&self.column_indices)?,
+            values: parallel::try_map("values of another type", self.stored, ROWS_AT_ONCE, &rounded)?,
+        })
     }
 }
 

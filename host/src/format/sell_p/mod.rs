@@ -242,7 +242,7 @@ impl<T: Scalar> SellP<T> {
         values.resize(places, T::ZERO);
         let slice_size = slicing.slice_size as usize;
         let slices = slice_begins.windows(2).map(|pair| (pair[1] - pair[0]) as usize * slice_size);
-        let offsets = Offsets::from_lengths(slices);
+        let offsets = Offsets::try_from_lengths(slices)?;
         parallel_rows(&offsets, SLICES_AT_ONCE, &mut column_indices, &mut values, &|slices, columns, values| {
             let base = offsets.get(slices.start);
             for position in slices.start * slice_size..matrix.rows().min(slices.end * slice_size) {

@@ -71,7 +71,7 @@ fn refinement_solves_systems_of_any_size() {
     let matrix = diagonal(&[1.0, 2.0, 3.5]);
     for of_b in [1.0, 1e-170, 1e-300, 1e170] {
         let mut outer = Plan::new(&cpu, matrix.clone(), Format::CSR_SCALAR).unwrap();
-        let mut inner = Plan::new(&cpu, matrix.cast::<f32>(), Format::CSR_SCALAR).unwrap();
+        let mut inner = Plan::new(&cpu, matrix.cast::<f32>().unwrap(), Format::CSR_SCALAR).unwrap();
         let mut x = vec![0.0; 3];
         let b = [1.0, 3.0, -7.0].map(|value| value * of_b).to_vec();
         let report = Refinement::new(&cpu, &mut outer, &mut inner).options(options(1e-13)).solve(&Cg, &b, &mut x);

@@ -63,7 +63,7 @@ fn limits_end_it_where_they_say() {
 fn a_callback_hears_of_each_iteration_and_can_stop_it() {
     let cpu = Cpu::new();
     let matrix = laplacian::<f64>(&[20, 16]);
-    let mut inner = Plan::new(&cpu, matrix.cast::<f32>(), Format::SELL_P).unwrap();
+    let mut inner = Plan::new(&cpu, matrix.cast::<f32>().unwrap(), Format::SELL_P).unwrap();
     let mut plan = Plan::new(&cpu, matrix, Format::SELL_P).unwrap();
     let b = Numbers::new(6).vector(320);
     let mut run = |last: usize| {
