@@ -92,12 +92,11 @@ fn columns_are_not_believed_beyond_the_file() {
 #[test]
 fn endless_input_is_refused_for_its_beginning() {
     use std::process::Stdio;
-    for endless in ["/dev/zero", "/dev/urandom"] {
-        let message = spmv(["info", endless]).refused();
-        assert!(message.starts_with(&format!("{endless}:1: unknown kind of file: ")), "{message}");
-        let message = spmv(["run", "stencil:5:3", "--x", endless]).refused();
-        assert!(message.starts_with(&format!("{endless}:1: ")), "{message}");
-    }
+    let endless = "/dev/zero";
+    let message = spmv(["info", endless]).refused();
+    assert!(message.starts_with(&format!("{endless}:1: unknown kind of file: ")), "{message}");
+    let message = spmv(["run", "stencil:5:3", "--x", endless]).refused();
+    assert!(message.starts_with(&format!("{endless}:1: ")), "{message}");
     let mut yes = std::process::Command::new("yes").stdout(Stdio::piped()).spawn().unwrap();
     let output = super::command(["info", "/dev/stdin"]).stdin(yes.stdout.take().unwrap()).output().unwrap();
     yes.wait().unwrap();
