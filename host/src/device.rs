@@ -44,9 +44,10 @@ impl Tuning {
     /// For the emulator of a small GPU.
     pub(crate) const SMALL: Self = Self { threads_per_block: 64, waves: 1 };
 
-    /// Blocks of so many threads, and grids of at most `waves` times as many threads as the device holds at a time; threads
-    /// of a larger job go through it in several steps. 1 makes every warp persistent, but for kernels that are faster in
-    /// blocks that come one after the other, which have 16 waves at least; a large number gives each thread one row.
+    /// Blocks of `threads_per_block` threads, and grids of at most `waves` times as many threads as the device holds at
+    /// a time; threads of a larger job go through it in several steps. 1 makes every warp persistent, but for kernels
+    /// that are faster in blocks that come one after the other, which have 16 waves at least; a large number gives each
+    /// thread one row.
     ///
     /// # Errors
     /// When `threads_per_block` is not a multiple of 32 from 32 to 1024, for lanes of a warp that is not whole would wait

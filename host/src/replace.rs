@@ -123,7 +123,7 @@ impl Temporary {
     }
 
     /// The same where a file cannot be without a name.
-    #[cfg_attr(not(unix), expect(unused_variables))]
+    #[cfg_attr(not(unix), expect(unused_variables, reason = "modes are of Unix"))]
     fn named(folder: &Path, mode: u32) -> io::Result<Self> {
         let mut builder = Builder::new();
         #[cfg(unix)]
@@ -143,7 +143,7 @@ impl Temporary {
     }
 
     /// The same file with a name, because no other can take the place of a file.
-    #[cfg_attr(not(target_os = "linux"), expect(unused_variables))]
+    #[cfg_attr(not(target_os = "linux"), expect(unused_variables, reason = "only an unnamed file needs the folder"))]
     fn into_named(self, folder: &Path) -> io::Result<NamedTempFile> {
         match self {
             #[cfg(target_os = "linux")]

@@ -48,8 +48,7 @@ mod block_cg;
 mod catalogue;
 mod cg;
 mod chebyshev;
-// Launches of kernels.
-#[allow(unsafe_code)]
+#[allow(unsafe_code, reason = "it launches kernels")]
 pub mod dense;
 mod drive;
 mod gmres;
@@ -67,7 +66,7 @@ mod range;
 mod rayleigh_ritz;
 mod refinement;
 mod report;
-#[allow(unsafe_code)]
+#[allow(unsafe_code, reason = "it launches kernels")]
 mod triangular;
 mod watch;
 mod work;

@@ -14,7 +14,7 @@ const MOST_ON_FEW_CORES: usize = 256;
 const VARIABLE: &str = "RAYON_NUM_THREADS";
 
 /// Makes the threads: as many as there are cores or as the environment asks for, and fewer, with a note, where the
-/// system does not give so many. What is returned is to be kept as long as anything runs.
+/// system refuses that number. Keep what is returned for as long as anything runs.
 pub fn begin() -> Option<ThreadPool> {
     let cores = available_parallelism().map_or(1, NonZero::get);
     let asked = std::env::var(VARIABLE).ok().and_then(|text| text.parse().ok()).filter(|&threads: &usize| threads > 0);

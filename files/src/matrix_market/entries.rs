@@ -22,7 +22,7 @@ const REPORT: usize = 1 << 20;
 
 /// What entries are read into.
 pub(super) trait Contents: Send {
-    /// Contents with room for so many entries.
+    /// Contents with room for `entries` entries.
     fn with_capacity(entries: usize) -> Self;
 
     /// Forgets the entries, and keeps the room.

@@ -17,7 +17,7 @@ pub struct SortedAssembly<T> {
 }
 
 impl<T: Scalar> SortedAssembly<T> {
-    /// A matrix with room for so many entries.
+    /// A matrix with room for `entries` entries.
     ///
     /// # Errors
     /// When the shape cannot be indexed, or memory runs out.

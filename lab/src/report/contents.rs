@@ -57,7 +57,7 @@ impl Report {
         &self.series
     }
 
-    /// How an entry is called in so many letters: by its matrix, and by what tells it from the others.
+    /// The matrix of an entry, cut to leave room, and what tells it from the others: about `letters` letters in all.
     pub(super) fn label(&self, place: usize, letters: usize) -> String {
         let qualifier = self.qualifier(place);
         let room = letters.saturating_sub(qualifier.chars().count());
