@@ -28,7 +28,7 @@ fn analysis(criterion: &mut Criterion) {
         let matrix: Csr<f64> = text.parse::<Generator>().unwrap().generate().unwrap();
         let mut group = criterion.benchmark_group(*text);
         group.throughput(Throughput::Elements(matrix.nnz() as u64)).warm_up_time(Duration::from_secs(1));
-        let analysis = best(&mut group, "analysis", || Analysis::new(&matrix));
+        let analysis = best(&mut group, "analysis", || Analysis::new(&matrix).unwrap());
         let unit = Format::CSR_VECTOR;
         let mut plan = Plan::new(&cpu, matrix.clone(), unit).unwrap();
         let (x, mut y) = (vec![1.0; matrix.columns()], vec![f64::NAN; matrix.rows()]);

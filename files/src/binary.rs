@@ -5,10 +5,13 @@ use std::borrow::Cow;
 use std::fmt::Display;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use bytemuck::Zeroable;
+
 use crate::number::Number;
+use host::error::Error;
 use host::format::Offsets;
-use host::memory::Element;
 pub(super) use host::memory::ElementType;
+use host::memory::{Element, zeros};
 use host::parallel;
 
 /// Elements that one thread handles at a time.
@@ -58,7 +61,7 @@ impl Array<'_> {
             let (found, expected) = (self.element.name(), E::TYPE.name());
             return Err(format!("'{}' is of type {found}, expected {expected}", self.name));
         }
-        let mut elements = zeros::<E>(self.len())?;
+        let mut elements = zeros::<E>(self.len()).map_err(|error| error.to_string())?;
         let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut elements);
         let width = E::TYPE.width();
         parallel::chunks_mut(bytes, CHUNK * width, 1, &|(chunk, to)| {
@@ -85,13 +88,14 @@ impl Array<'_> {
     /// The elements as offsets.
     pub(super) fn offsets(&self) -> Result<Offsets, String> {
         const EXPECTED: &str = "an offset from 0 on";
-        Ok(match self.element {
-            ElementType::Uint32 => self.decode(EXPECTED, |offset: u32| Some(offset))?.into(),
-            ElementType::Int32 => self.decode(EXPECTED, |offset: i32| u32::try_from(offset).ok())?.into(),
-            ElementType::Uint64 => self.decode(EXPECTED, |offset: u64| Some(offset))?.into(),
-            ElementType::Int64 => self.decode(EXPECTED, |offset: i64| u64::try_from(offset).ok())?.into(),
+        let offsets: Result<Offsets, Error> = match self.element {
+            ElementType::Uint32 => self.decode(EXPECTED, |offset: u32| Some(offset))?.try_into(),
+            ElementType::Int32 => self.decode(EXPECTED, |offset: i32| u32::try_from(offset).ok())?.try_into(),
+            ElementType::Uint64 => self.decode(EXPECTED, |offset: u64| Some(offset))?.try_into(),
+            ElementType::Int64 => self.decode(EXPECTED, |offset: i64| u64::try_from(offset).ok())?.try_into(),
             _ => return Err(self.wrong_type()),
-        })
+        };
+        offsets.map_err(|error| error.to_string())
     }
 
     /// The elements as values, each rounded once to the nearest.
@@ -121,12 +125,12 @@ impl Array<'_> {
     }
 
     /// Converts the elements, in parallel.
-    fn decode<S: Scalar, D: Clone + Default + Send>(
+    fn decode<S: Scalar, D: Zeroable + Send>(
         &self,
         expected: &str,
         convert: impl Fn(S) -> Option<D> + Sync,
     ) -> Result<Vec<D>, String> {
-        let mut decoded = zeros::<D>(self.bytes.len() / S::WIDTH)?;
+        let mut decoded = zeros::<D>(self.bytes.len() / S::WIDTH).map_err(|error| error.to_string())?;
         let first_wrong = AtomicUsize::new(usize::MAX);
         parallel::chunks_mut(&mut decoded, CHUNK, 1, &|(chunk, to)| {
             let first = chunk * CHUNK;
@@ -148,15 +152,6 @@ impl Array<'_> {
         let element = S::read(&self.bytes[index * S::WIDTH..], self.big_endian);
         Err(format!("{}[{index}] is {element}, expected {expected}", self.name))
     }
-}
-
-/// As many zeros, if there is memory for them.
-fn zeros<D: Clone + Default>(length: usize) -> Result<Vec<D>, String> {
-    let mut zeros = Vec::new();
-    let bytes = length as u128 * size_of::<D>() as u128;
-    zeros.try_reserve_exact(length).map_err(|_| format!("no memory for {bytes} bytes"))?;
-    zeros.resize(length, D::default());
-    Ok(zeros)
 }
 
 /// The nearest number of a type, unless a finite one is too large for it.

@@ -9,10 +9,13 @@ use memmap2::Mmap;
 
 use host::error::Error;
 
-use super::signature;
+use super::{ReadOptions, signature};
 
 /// Bytes that tell the kind of a file.
-const LOOKED_AT: u64 = 1 << 16;
+const LOOKED_AT: usize = 1 << 16;
+
+/// Bytes that are read or decompressed at a time.
+pub(super) const STEP: usize = 1 << 20;
 
 /// All bytes of a file: mapped where that is possible, copied where it is not (pipes, devices, empty files).
 pub(super) enum Contents {
@@ -22,11 +25,11 @@ pub(super) enum Contents {
 
 impl Contents {
     /// Opens and maps or reads a file.
-    pub(super) fn of(path: &Path) -> Result<Self, Error> {
-        Self::open(path).map_err(|source| Error::File { path: path.into(), source })
+    pub(super) fn of(path: &Path, options: &ReadOptions<'_>) -> Result<Self, Error> {
+        Self::open(path, options).map_err(|source| Error::File { path: path.into(), source })
     }
 
-    fn open(path: &Path) -> io::Result<Self> {
+    fn open(path: &Path, options: &ReadOptions<'_>) -> io::Result<Self> {
         let mut file = File::open(path)?;
         let metadata = file.metadata()?;
         if metadata.is_dir() {
@@ -45,13 +48,29 @@ impl Contents {
             }
         }
         let mut bytes = Vec::new();
-        file.by_ref().take(LOOKED_AT).read_to_end(&mut bytes)?;
+        append_step(&mut file, &mut bytes, LOOKED_AT)?;
         // A pipe or a device may have no end: what is of no known kind is not read on, and refused for its beginning.
         if signature::is_known(&bytes) {
-            file.read_to_end(&mut bytes)?;
+            let limit = options.streamed_limit();
+            while append_step(&mut file, &mut bytes, STEP)? > 0 {
+                if bytes.len() as u64 > limit {
+                    let reason = format!("has no size and goes on after {limit} bytes; make a file of it first");
+                    return Err(io::Error::new(io::ErrorKind::FileTooLarge, reason));
+                }
+            }
         }
         Ok(Self::Copied(bytes))
     }
+}
+
+/// Appends up to `step` of the bytes that a reader yields; how many there were, 0 at the end.
+pub(super) fn append_step(reader: &mut impl Read, bytes: &mut Vec<u8>, step: usize) -> io::Result<usize> {
+    // Without room, `read_to_end` would abort when memory runs out. An eighth more at a time, where a vector by itself
+    // would take twice as much.
+    if bytes.capacity() - bytes.len() < step {
+        bytes.try_reserve_exact(step.max(bytes.len() / 8))?;
+    }
+    reader.take(step as u64).read_to_end(bytes)
 }
 
 impl Deref for Contents {

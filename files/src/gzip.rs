@@ -9,14 +9,12 @@ use flate2::Compression;
 use flate2::bufread::MultiGzDecoder;
 use flate2::write::GzEncoder;
 
+use super::contents::{self, STEP};
 use super::options::ReadOptions;
 use host::error::Error;
 
 /// What every compressed file begins with.
 const MAGIC: &[u8] = &[0x1f, 0x8b];
-
-/// Bytes that are decompressed between two reports of the progress.
-const STEP: u64 = 1 << 20;
 
 /// How hard to compress: numbers get half a percent smaller at 6, the usual level, and take twice the time.
 const LEVEL: Compression = Compression::new(3);
@@ -55,25 +53,38 @@ pub(super) fn read_all(mut reader: impl Read, limit: u64) -> Result<Vec<u8>, Str
 /// Appends some of what a decompressor yields; whether there was any.
 fn append_step(reader: &mut impl Read, bytes: &mut Vec<u8>, limit: u64) -> Result<bool, String> {
     // One byte more than is allowed tells whether there is more.
-    let step = STEP.min((limit - bytes.len() as u64).saturating_add(1));
-    // An eighth more at a time, where a vector by itself would take twice as much.
-    if bytes.capacity() - bytes.len() < step as usize {
-        let more = (step as usize).max(bytes.len() / 8);
-        bytes.try_reserve_exact(more).map_err(|_| format!("no memory for more than {} bytes", bytes.len()))?;
-    }
-    match reader.take(step).read_to_end(bytes) {
+    let step = (limit - bytes.len() as u64).saturating_add(1).min(STEP as u64);
+    match contents::append_step(reader, bytes, step as usize) {
         Ok(_) if bytes.len() as u64 > limit => {
             Err(format!("decompresses to more than the {limit} bytes allowed; decompress it first, or raise the limit"))
         }
         Ok(read) => Ok(read > 0),
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Err("the compressed data is truncated".into()),
+        Err(error) if error.kind() == io::ErrorKind::OutOfMemory => {
+            Err(format!("out of memory: there are more than {} bytes", bytes.len()))
+        }
         Err(error) => Err(error.to_string()),
     }
 }
 
 /// Appends bytes as one compressed member.
 pub(super) fn append_member(bytes: &[u8], compressed: &mut Vec<u8>) -> io::Result<()> {
-    let mut encoder = GzEncoder::new(compressed, LEVEL);
+    let mut encoder = GzEncoder::new(Appending(compressed), LEVEL);
     encoder.write_all(bytes)?;
     encoder.finish().map(drop)
+}
+
+/// A vector that is written to, which by itself aborts when memory runs out.
+struct Appending<'a>(&'a mut Vec<u8>);
+
+impl Write for Appending<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.try_reserve(bytes.len())?;
+        self.0.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }

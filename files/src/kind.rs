@@ -81,10 +81,12 @@ pub struct LoadedMatrix<T: Number> {
     pub kind: FileKind,
 }
 
-impl<T: Number> From<LoadedMatrix<T>> for Loaded<T> {
-    /// Converts the matrix to CSR.
-    fn from(LoadedMatrix { matrix, header, kind }: LoadedMatrix<T>) -> Self {
-        Self { matrix: matrix.into_csr(), header, kind }
+impl<T: Number> TryFrom<LoadedMatrix<T>> for Loaded<T> {
+    type Error = Error;
+
+    /// Converts the matrix to CSR, which fails when memory runs out.
+    fn try_from(LoadedMatrix { matrix, header, kind }: LoadedMatrix<T>) -> Result<Self, Error> {
+        Ok(Self { matrix: matrix.into_csr()?, header, kind })
     }
 }
 
@@ -97,7 +99,7 @@ impl<T: Number> From<LoadedMatrix<T>> for Loaded<T> {
 ///
 /// # Errors
 /// When the file cannot be read, with what the system said; when it is of no known kind, or wrong, with what is
-/// wrong and, in a text, the line.
+/// wrong and, in a text, the line; when memory runs out.
 ///
 /// ```no_run
 /// let loaded = files::read::<f64>("1138_bus.mtx.gz", &Default::default())?;
@@ -105,7 +107,7 @@ impl<T: Number> From<LoadedMatrix<T>> for Loaded<T> {
 /// # Ok::<(), host::Error>(())
 /// ```
 pub fn read<T: Number>(path: impl AsRef<Path>, options: &ReadOptions<'_>) -> Result<Loaded<T>, Error> {
-    read_matrix(path, options).map(Into::into)
+    read_matrix::<T>(path, options)?.try_into()
 }
 
 /// [`read`] without the conversion to CSR: a container's matrix stays in its storage format, as
@@ -115,7 +117,7 @@ pub fn read<T: Number>(path: impl AsRef<Path>, options: &ReadOptions<'_>) -> Res
 /// As [`read`].
 pub fn read_matrix<T: Number>(path: impl AsRef<Path>, options: &ReadOptions<'_>) -> Result<LoadedMatrix<T>, Error> {
     let path = path.as_ref();
-    parse_matrix(&Contents::of(path)?, path, options)
+    parse_matrix(&Contents::of(path, options)?, path, options)
 }
 
 /// [`read`] for bytes in memory; `name` stands for the path in errors.
@@ -123,7 +125,7 @@ pub fn read_matrix<T: Number>(path: impl AsRef<Path>, options: &ReadOptions<'_>)
 /// # Errors
 /// As [`read`], but for those of the system.
 pub fn parse<T: Number>(bytes: &[u8], name: impl AsRef<Path>, options: &ReadOptions<'_>) -> Result<Loaded<T>, Error> {
-    parse_matrix(bytes, name, options).map(Into::into)
+    parse_matrix::<T>(bytes, name, options)?.try_into()
 }
 
 /// [`read_matrix`] for bytes in memory; `name` stands for the path in errors.
@@ -178,7 +180,7 @@ fn kind_of(bytes: &[u8]) -> Result<FileKind, String> {
 ///
 /// # Errors
 /// When the name ends in none of these; with what the system said; when `path` is a directory or a
-/// write-protected file.
+/// write-protected file; when memory runs out.
 pub fn write<T: Number>(path: impl AsRef<Path>, matrix: &Csr<T>) -> Result<(), Error> {
     let path = path.as_ref();
     match FileKind::of_name(path)? {

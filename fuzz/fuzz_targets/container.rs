@@ -24,9 +24,9 @@ fn check<T: Real + Number>(bytes: &[u8]) {
     if matrix.rows() > 1 << 16 {
         return;
     }
-    let format = Format::ALL.iter().copied().find(|&format| matrix.is_stored_as(format));
+    let format = Format::ALL.iter().copied().find(|&format| matrix.is_stored_as(format).unwrap());
     let size = matrix.bytes() + matrix.rows() as u128 + matrix.columns() as u128;
-    let csr = matrix.clone().into_csr();
+    let csr = matrix.clone().into_csr().unwrap();
     assert_eq!(csr.nnz(), matrix.nnz());
     if let Some(format) = format.filter(|_| size <= MOST_PLACES) {
         let x: Vec<T> = (0..csr.columns()).map(|column| T::from_f64(column as f64 + 0.5)).collect();

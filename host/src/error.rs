@@ -187,6 +187,12 @@ pub enum Error {
 }
 
 // Boxed, because a fault is several times as large as other errors.
+impl From<std::convert::Infallible> for Error {
+    fn from(never: std::convert::Infallible) -> Self {
+        match never {}
+    }
+}
+
 impl From<warp_emulator::Fault> for Error {
     fn from(fault: warp_emulator::Fault) -> Self {
         Self::Emulator(Box::new(fault))

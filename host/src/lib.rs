@@ -18,6 +18,7 @@
 //! ```
 
 mod accumulator;
+mod available_memory;
 #[cfg(feature = "complex")]
 mod complex;
 pub mod convert;

@@ -3,6 +3,7 @@
 use bytemuck::Pod;
 use cuda_std::{Global, GlobalMut};
 
+pub use crate::available_memory::available_memory;
 use crate::error::Error;
 
 /// What an array on a device can hold.
@@ -118,30 +119,70 @@ impl<T> Buffer<T> for Vec<T> {
     }
 }
 
-/// An array of zeros in the host's memory.
+/// An empty vector with room for `length` elements.
 ///
 /// # Errors
 /// When memory runs out.
-pub fn zeros<T: Element>(length: usize) -> Result<Vec<T>, Error> {
-    let bytes = length as u128 * size_of::<T>() as u128;
-    bytemuck::allocation::try_zeroed_vec(length).map_err(|()| Error::OutOfMemory { what: "an array", bytes })
+pub fn with_capacity<T>(length: usize) -> Result<Vec<T>, Error> {
+    let mut elements = Vec::new();
+    elements.try_reserve_exact(length).map_err(|_| out_of_memory::<T>(length))?;
+    Ok(elements)
 }
 
-/// Whether two arrays have the same bits: of values, NaN is then the same as itself, and 0 is not the same as -0.
-pub(crate) fn same_bits<E: Element>(left: &[E], right: &[E]) -> bool {
-    bytemuck::cast_slice::<E, u8>(left) == bytemuck::cast_slice::<E, u8>(right)
+/// Makes room for `more` elements; for more than that where a vector grows again and again.
+///
+/// # Errors
+/// When memory runs out.
+pub fn reserve<T>(elements: &mut Vec<T>, more: usize) -> Result<(), Error> {
+    elements.try_reserve(more).map_err(|_| out_of_memory::<T>(elements.len().saturating_add(more)))
+}
+
+/// There is no memory for an array of so many elements.
+fn out_of_memory<T>(length: usize) -> Error {
+    Error::OutOfMemory { what: "an array", bytes: length as u128 * size_of::<T>() as u128 }
+}
+
+/// An array of zeros in the host's memory, which the operating system need not write.
+///
+/// # Errors
+/// When memory runs out.
+pub fn zeros<T: bytemuck::Zeroable>(length: usize) -> Result<Vec<T>, Error> {
+    bytemuck::allocation::try_zeroed_vec(length).map_err(|()| out_of_memory::<T>(length))
+}
+
+/// `length` times the same element.
+///
+/// # Errors
+/// When memory runs out.
+pub fn filled<T: Clone>(length: usize, element: T) -> Result<Vec<T>, Error> {
+    let mut elements = with_capacity(length)?;
+    elements.resize(length, element);
+    Ok(elements)
 }
 
 /// A copy of an array in the host's memory.
 ///
 /// # Errors
 /// When memory runs out.
-pub(crate) fn copy<T: Element>(array: &[T]) -> Result<Vec<T>, Error> {
-    let mut copy = Vec::new();
-    let bytes = size_of_val(array) as u128;
-    copy.try_reserve_exact(array.len()).map_err(|_| Error::OutOfMemory { what: "a copy of an array", bytes })?;
+pub fn copy<T: Clone>(array: &[T]) -> Result<Vec<T>, Error> {
+    let mut copy = with_capacity(array.len())?;
     copy.extend_from_slice(array);
     Ok(copy)
+}
+
+/// What an iterator that knows its length gives.
+///
+/// # Errors
+/// When memory runs out.
+pub fn collect<T>(elements: impl ExactSizeIterator<Item = T>) -> Result<Vec<T>, Error> {
+    let mut collected = with_capacity(elements.len())?;
+    collected.extend(elements);
+    Ok(collected)
+}
+
+/// Whether two arrays have the same bits: of values, NaN is then the same as itself, and 0 is not the same as -0.
+pub(crate) fn same_bits<E: Element>(left: &[E], right: &[E]) -> bool {
+    bytemuck::cast_slice::<E, u8>(left) == bytemuck::cast_slice::<E, u8>(right)
 }
 
 /// A way from one memory to another.

@@ -2,21 +2,50 @@
 //! hundred times the code of most loops, is compiled once and not once for each loop and type of element. A call through
 //! the reference costs nothing beside a chunk or a row.
 
+use std::cmp::Ordering;
+use std::error::Error as _;
 use std::mem::MaybeUninit;
 use std::ops::Range;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Mutex, OnceLock};
 
 use rayon::prelude::*;
 
 use crate::error::Error;
+use crate::memory;
 
 /// Rows that a thread converts at a time.
 pub(crate) const ROWS_AT_ONCE: usize = 4096;
 
 /// Calls `work` once with each number below `count`. A thread takes `at_least` neighbours at a time.
 pub fn for_each(count: usize, at_least: usize, work: &(dyn Fn(usize) + Sync)) {
-    (0..count).into_par_iter().with_min_len(at_least).for_each(work);
+    if has_pool() {
+        (0..count).into_par_iter().with_min_len(at_least).for_each(work);
+    } else {
+        (0..count).for_each(work);
+    }
+}
+
+/// Whether this thread can share work out: it is in a pool, or there is the global one, which is made here if nobody has
+/// made it. Where the system refuses its threads, rayon panics in every call, so that none may be made.
+fn has_pool() -> bool {
+    static GLOBAL: OnceLock<bool> = OnceLock::new();
+    let begun = || match rayon::ThreadPoolBuilder::new().build_global() {
+        Ok(()) => true,
+        // Without a source the pool was there.
+        Err(error) => error.source().is_none(),
+    };
+    rayon::current_thread_index().is_some() || *GLOBAL.get_or_init(begun)
+}
+
+/// Number of threads that share the work of this one; 1 where the system refuses more.
+pub fn threads() -> usize {
+    if has_pool() { rayon::current_num_threads() } else { 1 }
+}
+
+/// Sorts by `compare`; equal elements may change places.
+pub fn sort_unstable_by<T: Send>(elements: &mut [T], compare: impl Fn(&T, &T) -> Ordering + Sync) {
+    if has_pool() { elements.par_sort_unstable_by(compare) } else { elements.sort_unstable_by(compare) }
 }
 
 /// The start of an array whose elements different threads write.
@@ -33,35 +62,20 @@ impl<T> Base<T> {
 }
 
 /// What `work` gives for each number below `count`. A thread takes `at_least` neighbours at a time.
-pub fn map<R: Send>(count: usize, at_least: usize, work: &(dyn Fn(usize) -> R + Sync)) -> Vec<R> {
-    if std::mem::needs_drop::<R>() {
-        // When `work` panics, those that are there must be dropped.
-        let mut results: Vec<Option<R>> = std::iter::repeat_with(|| None).take(count).collect();
-        chunks_mut(&mut results, 1, at_least, &|(number, result)| result[0] = Some(work(number)));
-        return results.into_iter().flatten().collect();
-    }
-    filled(Vec::with_capacity(count), count, at_least, work)
-}
-
-/// [`map`] for results that nothing is to be done with when they are dropped. `what` is what they are, together.
 ///
 /// # Errors
 /// When memory runs out.
-pub fn try_map<R: Copy + Send>(
-    what: &'static str,
-    count: usize,
-    at_least: usize,
-    work: &(dyn Fn(usize) -> R + Sync),
-) -> Result<Vec<R>, Error> {
-    let mut results = Vec::new();
-    let bytes = count as u128 * size_of::<R>() as u128;
-    results.try_reserve_exact(count).map_err(|_| Error::OutOfMemory { what, bytes })?;
-    Ok(filled(results, count, at_least, work))
-}
-
-/// The results in a vector that is empty and has room for them; their type is one that needs no drop.
-fn filled<R: Send>(mut results: Vec<R>, count: usize, at_least: usize, work: &(dyn Fn(usize) -> R + Sync)) -> Vec<R> {
-    assert!(results.is_empty() && results.capacity() >= count);
+pub fn map<R: Send>(count: usize, at_least: usize, work: &(dyn Fn(usize) -> R + Sync)) -> Result<Vec<R>, Error> {
+    if std::mem::needs_drop::<R>() {
+        // When `work` panics, those that are there must be dropped.
+        let mut results: Vec<Option<R>> = memory::with_capacity(count)?;
+        results.resize_with(count, || None);
+        chunks_mut(&mut results, 1, at_least, &|(number, result)| result[0] = Some(work(number)));
+        let mut all = memory::with_capacity(count)?;
+        all.extend(results.into_iter().flatten());
+        return Ok(all);
+    }
+    let mut results = memory::with_capacity(count)?;
     let base = Base(results.spare_capacity_mut().as_mut_ptr());
     for_each(count, at_least, &|number| {
         // SAFETY: there is room for `count` results, and each number comes once, so nobody else has this place.
@@ -69,18 +83,24 @@ fn filled<R: Send>(mut results: Vec<R>, count: usize, at_least: usize, work: &(d
     });
     // SAFETY: each has been written, for otherwise `for_each` would have panicked.
     unsafe { results.set_len(count) };
-    results
+    Ok(results)
 }
 
 /// What `work` gives for each item and its number.
-pub fn map_items<I: Send, R: Send>(items: Vec<I>, work: &(dyn Fn((usize, I)) -> R + Sync)) -> Vec<R> {
-    let items: Vec<_> = items.into_iter().map(|item| Mutex::new(Some(item))).collect();
+///
+/// # Errors
+/// When memory runs out.
+pub fn map_items<I: Send, R: Send>(items: Vec<I>, work: &(dyn Fn((usize, I)) -> R + Sync)) -> Result<Vec<R>, Error> {
+    let items = memory::collect(items.into_iter().map(|item| Mutex::new(Some(item))))?;
     let take = |number: usize| items[number].lock().ok().and_then(|mut item| item.take());
     map(items.len(), 1, &|number| work((number, take(number).expect("each number comes once"))))
 }
 
 /// What is done with a chunk, and its number.
 pub type ChunkWork<'a, T> = dyn Fn((usize, &mut [T])) + Sync + 'a;
+
+/// What is done with a chunk, and its number, and may fail.
+pub type FallibleChunkWork<'a, T> = dyn Fn((usize, &mut [T])) -> Result<(), Error> + Sync + 'a;
 
 /// Calls `work` with the number of each chunk of `length` elements and the chunk; the last may be shorter. A thread takes
 /// `at_least` neighbours at a time.
@@ -97,6 +117,29 @@ pub fn chunks_mut<T: Send>(elements: &mut [T], length: usize, at_least: usize, w
     });
 }
 
+/// [`chunks_mut`] for work that may fail.
+///
+/// # Errors
+/// One of `work`; of which chunk is not defined.
+///
+/// # Panics
+/// When `length` is 0.
+pub fn try_chunks_mut<T: Send>(
+    elements: &mut [T],
+    length: usize,
+    work: &FallibleChunkWork<'_, T>,
+) -> Result<(), Error> {
+    let failed = Mutex::new(Ok(()));
+    chunks_mut(elements, length, 1, &|chunk| {
+        if let Err(error) = work(chunk)
+            && let Ok(mut failed) = failed.lock()
+        {
+            *failed = Err(error);
+        }
+    });
+    failed.into_inner().unwrap_or(Ok(()))
+}
+
 /// Sets each element to what `work` gives for its number. A thread takes `at_once` neighbours at a time.
 pub fn fill<T: Send>(elements: &mut [T], at_once: usize, work: &(dyn Fn(usize) -> T + Sync)) {
     chunks_mut(elements, at_once, 1, &|(chunk, elements)| {
@@ -106,18 +149,20 @@ pub fn fill<T: Send>(elements: &mut [T], at_once: usize, work: &(dyn Fn(usize) -
 
 /// The first that `search` finds in ranges of `at_once` numbers below `count`, each searched from its start.
 pub fn first<R: Send>(count: usize, at_once: usize, search: &(dyn Fn(Range<usize>) -> Option<R> + Sync)) -> Option<R> {
-    let found = AtomicUsize::new(usize::MAX);
-    let of_range = |range: usize| {
-        if range > found.load(Ordering::Relaxed) {
-            return None;
+    let least = AtomicUsize::new(usize::MAX);
+    let found = Mutex::new(None);
+    for_each(count.div_ceil(at_once), 1, &|range| {
+        if range > least.load(Relaxed) {
+            return;
         }
-        let result = search(range * at_once..count.min((range + 1) * at_once));
-        if result.is_some() {
-            found.fetch_min(range, Ordering::Relaxed);
+        if let Some(result) = search(range * at_once..count.min((range + 1) * at_once))
+            && let Ok(mut found) = found.lock()
+            && least.fetch_min(range, Relaxed) > range
+        {
+            *found = Some(result);
         }
-        result
-    };
-    map(count.div_ceil(at_once), 1, &of_range).into_iter().flatten().next()
+    });
+    found.into_inner().ok().flatten()
 }
 
 /// Whether `holds` is true for all numbers below `count`. A thread takes `at_once` neighbours at a time.
@@ -131,7 +176,12 @@ pub fn join<A: Send, B: Send>(first: impl FnOnce() -> A + Send, second: impl FnO
     type Once<'a> = &'a mut (dyn FnMut() + Send);
 
     fn both(first: Once<'_>, second: Once<'_>) {
-        rayon::join(first, second);
+        if has_pool() {
+            rayon::join(first, second);
+        } else {
+            first();
+            second();
+        }
     }
 
     let (mut of_first, mut of_second) = (None, None);
@@ -148,9 +198,9 @@ mod tests {
     fn each_number_comes_once_and_results_are_in_order() {
         for count in [0, 1, 2, 100, 1000] {
             let squares: Vec<_> = (0..count).map(|number| (number * number).to_string()).collect();
-            assert_eq!(map(count, 7, &|number| (number * number).to_string()), squares);
+            assert_eq!(map(count, 7, &|number| (number * number).to_string()).unwrap(), squares);
             let items: Vec<_> = (0..count).map(|number| number.to_string()).collect();
-            let lengths = map_items(items, &|(number, item)| (number, item));
+            let lengths = map_items(items, &|(number, item)| (number, item)).unwrap();
             assert!(
                 lengths
                     .iter()
@@ -199,5 +249,40 @@ mod tests {
         assert!(std::panic::catch_unwind(|| map(100, 1, &work)).is_err());
         assert!(std::panic::catch_unwind(|| join(|| 1, || panic!("as meant"))).is_err());
         assert_eq!(join(|| 1, || "two"), (1, "two"));
+    }
+
+    #[test]
+    #[ignore = "the next one runs it, in a process of its own"]
+    fn alone() {
+        assert_eq!(threads(), 1);
+        assert_eq!(map(100, 1, &|number| number).unwrap(), (0..100).collect::<Vec<_>>());
+        assert_eq!(join(|| 1, || 2), (1, 2));
+        let mut numbers = [3, 1, 2];
+        sort_unstable_by(&mut numbers, Ord::cmp);
+        assert_eq!(numbers, [1, 2, 3]);
+        use crate::executor::{Cpu, Executor};
+        let matrix = crate::Csr::try_from_triplets(2, 2, &[1, 0], &[0, 1], &[2.0, 3.0]).unwrap();
+        let cpu = Cpu::new();
+        for &format in crate::Format::ALL {
+            let mut plan = crate::Plan::new(&cpu, matrix.clone(), format).unwrap();
+            let mut y = cpu.zeros(2).unwrap();
+            plan.apply(1.0, &vec![1.0, 10.0], 0.0, &mut y).unwrap();
+            assert_eq!(y, [30.0, 2.0]);
+        }
+    }
+
+    /// No system has the memory for stacks of a million gigabytes.
+    #[test]
+    #[cfg_attr(miri, ignore = "it starts a process")]
+    fn threads_that_cannot_be_had_are_done_without() {
+        let mut command = std::process::Command::new(std::env::current_exe().unwrap());
+        command.args(["--exact", "parallel::tests::alone", "--ignored", "--test-threads=1"]);
+        let output = command.env("RUST_MIN_STACK", (1_u64 << 50).to_string()).output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(
+            output.status.success() && text.contains("1 passed"),
+            "{text}{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
     }
 }

@@ -121,7 +121,7 @@ impl<T: Scalar, E: Executor> Plan<T, E> {
     /// # Errors
     /// When no format can be chosen, memory runs out, or the device fails.
     pub fn automatic(executor: &E, matrix: Csr<T>, selection: &Selection) -> Result<Self, Error> {
-        let analysis = Analysis::new(&matrix);
+        let analysis = Analysis::new(&matrix)?;
         let mut choice = choose(&analysis, executor.device(), selection)?;
         let candidates = choice.to_measure(selection.measure);
         let mut csr = matrix.upload(executor)?;

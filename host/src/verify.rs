@@ -15,7 +15,7 @@ use crate::real::Real;
 pub fn exact<T: Real>(matrix: &Csr<T>, alpha: T, x: &[T], beta: T, y: &[T]) -> Result<Vec<Exact>, Error> {
     check_length("x", x.len(), matrix.columns())?;
     check_length("y", y.len(), matrix.rows())?;
-    parallel::try_map("the exact answer", y.len(), 1, &|row| {
+    parallel::map(y.len(), 1, &|row| {
         let mut sum = Accumulator::default();
         for (column, value) in matrix.row(row) {
             sum.add_product(value.to_f64(), x[column as usize].to_f64());
@@ -53,7 +53,7 @@ impl Verification {
 /// [`Real::ATOMIC_UNDERFLOW`].
 ///
 /// # Errors
-/// When the lengths differ.
+/// When the lengths differ, or memory runs out.
 pub fn verify<T: Real>(computed: &[T], exact: &[Exact], format: Format) -> Result<Verification, Error> {
     verify_sums(computed, exact, Sums { format, atomic: !format.reproducible() })
 }
@@ -63,7 +63,7 @@ pub fn verify<T: Real>(computed: &[T], exact: &[Exact], format: Format) -> Resul
 /// order, and with atomic additions.
 ///
 /// # Errors
-/// When the lengths differ.
+/// When the lengths differ, or memory runs out.
 pub fn verify_transposed<T: Real>(computed: &[T], exact: &[Exact]) -> Result<Verification, Error> {
     verify_sums(computed, exact, Sums { format: Format::CSR_SCALAR, atomic: true })
 }
@@ -82,7 +82,7 @@ fn verify_sums<T: Real>(computed: &[T], exact: &[Exact], sums: Sums) -> Result<V
     let parts = parallel::map(computed.len().div_ceil(ROWS_AT_ONCE), 1, &|chunk| {
         let rows = chunk * ROWS_AT_ONCE..computed.len().min((chunk + 1) * ROWS_AT_ONCE);
         Part::of(rows.start, &computed[rows.clone()], &exact[rows], sums)
-    });
+    })?;
     // In the order of the rows, so that sums are the same for any number of threads.
     let whole = parts.into_iter().reduce(Part::and).unwrap_or_default();
     let Part { wrong, worst, worst_row, errors, elements } = whole;

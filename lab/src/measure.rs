@@ -138,12 +138,12 @@ impl<'s, S: Subject> Bench<'s, S> {
     ) -> Result<Entry, Error> {
         let Case { name, family, matrix } = *case;
         let start = Instant::now();
-        let analysis = Analysis::new(matrix);
+        let analysis = Analysis::new(matrix)?;
         let analysis_seconds = start.elapsed().as_secs_f64();
         let x: Vec<T> = random_vector(matrix.columns(), SEED)?;
         let exact = exact(matrix, T::ONE, &x, T::ZERO, &vec![T::ZERO; matrix.rows()])?;
         let x = self.subject.upload(x)?;
-        let csr = matrix.clone().upload(self.subject)?;
+        let csr = matrix.try_clone()?.upload(self.subject)?;
         let mut session = Session {
             subject: self.subject,
             chill: self.chill.as_mut(),

@@ -2,7 +2,7 @@
 
 use host::error::{Error, check_length};
 use host::executor::Executor;
-use host::memory::Buffer;
+use host::memory::{Buffer, reserve};
 use host::plan::Vector;
 use host::real::Real;
 
@@ -93,14 +93,19 @@ impl Layout {
     }
 
     /// Pᵀ A P = L Lᵀ, in its lower triangle.
-    fn factorization(self) -> Vec<Step> {
+    ///
+    /// # Errors
+    /// When memory runs out.
+    fn factorization(self) -> Result<Vec<Step>, Error> {
         let mut steps = Vec::new();
         for column in 0..self.columns {
             let pivot = self.factor(column, column);
+            reserve(&mut steps, 2)?;
             steps.push(Step::stop_unless_finite(NOT_FINITE, pivot));
             steps.push(Step::multiply(LEAST, SMALLEST_PIVOT, pivot));
             for row in column..self.columns {
                 let entry = self.factor(row, column);
+                reserve(&mut steps, column as usize + 3)?;
                 steps.extend(
                     (0..column).map(|k| Step::subtract_product(entry, self.factor(row, k), self.factor(column, k))),
                 );
@@ -113,14 +118,18 @@ impl Layout {
                 }
             }
         }
-        steps
+        Ok(steps)
     }
 
-    /// The weights W become the solution of L Lᵀ Y = W.
-    fn solution(self) -> Vec<Step> {
-        let mut steps = Vec::new();
+    /// After these steps, the weights W become the solution of L Lᵀ Y = W.
+    ///
+    /// # Errors
+    /// When memory runs out.
+    fn solution(self, mut steps: Vec<Step>) -> Result<Vec<Step>, Error> {
         for column in 0..self.columns {
             let weight = |row| self.weights() + column * self.columns + row;
+            // A step for each row and each pair of rows, there and back.
+            reserve(&mut steps, (self.columns * (self.columns + 1)) as usize)?;
             for row in 0..self.columns {
                 steps.extend((0..row).map(|k| Step::subtract_product(weight(row), self.factor(row, k), weight(k))));
                 steps.push(Step::divide(weight(row), weight(row), self.factor(row, row)));
@@ -131,7 +140,7 @@ impl Layout {
                 steps.push(Step::divide(weight(row), weight(row), self.factor(row, row)));
             }
         }
-        steps
+        Ok(steps)
     }
 }
 
@@ -174,8 +183,8 @@ impl<T: Real, E: Executor> Method<T, E> for BlockCg {
             z: problem.vector()?,
             nothing: space.program(&[])?,
             first: space.program(&[Step::constant(SMALLEST_PIVOT, T::UNIT_ROUNDOFF)])?,
-            factorized: space.program(&[layout.factorization(), layout.solution()].concat())?,
-            solved: space.program(&layout.solution())?,
+            factorized: space.program(&layout.solution(layout.factorization()?)?)?,
+            solved: space.program(&layout.solution(Vec::new())?)?,
             checked: space.program(&checked)?,
         })
     }

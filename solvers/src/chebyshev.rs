@@ -21,18 +21,18 @@ pub struct Chebyshev {
     pub bounds: SpectralBounds,
 }
 
-/// θ, the middle of the spectrum, times 2.
-const TWICE_MIDDLE: u32 = FIRST_METHOD_SLOT;
-/// δ², of half the length of the spectrum.
-const SQUARED_HALF: u32 = TWICE_MIDDLE + 1;
-/// ρ / δ in the names of the book, which is there for δ = 0 as well.
-const TAU: u32 = TWICE_MIDDLE + 2;
-const NEW_TAU: u32 = TWICE_MIDDLE + 3;
+/// 1 / θ, of the middle of the spectrum: all else is the same for spectra of any size.
+const INVERSE: u32 = FIRST_METHOD_SLOT;
+/// (δ / θ)², of half the length of the spectrum.
+const SQUARED_SHARE: u32 = INVERSE + 1;
+/// ρ θ / δ in the names of the book, which is there for δ = 0 as well.
+const TAU: u32 = INVERSE + 2;
+const NEW_TAU: u32 = INVERSE + 3;
 /// The coefficients of the next direction.
-const OF_RESIDUAL: u32 = TWICE_MIDDLE + 4;
-const OF_DIRECTION: u32 = TWICE_MIDDLE + 5;
-const SQUARE: u32 = TWICE_MIDDLE + 6;
-const NORM: u32 = TWICE_MIDDLE + 7;
+const OF_RESIDUAL: u32 = INVERSE + 4;
+const OF_DIRECTION: u32 = INVERSE + 5;
+const SQUARE: u32 = INVERSE + 6;
+const NORM: u32 = INVERSE + 7;
 const SLOTS: u32 = 8;
 
 /// The vectors and programs of [`Chebyshev`].
@@ -62,21 +62,20 @@ impl<T: Real, E: Executor> Method<T, E> for Chebyshev {
             let value = format!("from {smallest} to {largest}");
             return Err(Error::Setting { what: "the spectrum", value, expected: "an interval of positive numbers" });
         }
-        let (twice_middle, half) = (smallest + largest, (largest - smallest) / 2.0);
-        let first = [
-            Step::constant(TWICE_MIDDLE, twice_middle),
-            Step::constant(SQUARED_HALF, half * half),
-            Step::constant(TAU, 2.0 / twice_middle),
-        ];
+        let middle = smallest.midpoint(largest);
+        let share = (largest - smallest) / 2.0 / middle;
+        let first =
+            [Step::constant(INVERSE, 1.0 / middle), Step::constant(SQUARED_SHARE, share * share), Step::copy(TAU, ONE)];
         let next = [
             &[Step::square_root(NORM, SQUARE)],
             &problem.check(NORM)[..],
             &[
-                Step::copy(NEW_TAU, TWICE_MIDDLE),
-                Step::subtract_product(NEW_TAU, SQUARED_HALF, TAU),
+                Step::add(NEW_TAU, ONE, ONE),
+                Step::subtract_product(NEW_TAU, SQUARED_SHARE, TAU),
                 Step::divide(NEW_TAU, ONE, NEW_TAU),
                 Step::add(OF_RESIDUAL, NEW_TAU, NEW_TAU),
-                Step::multiply(OF_DIRECTION, SQUARED_HALF, TAU),
+                Step::multiply(OF_RESIDUAL, OF_RESIDUAL, INVERSE),
+                Step::multiply(OF_DIRECTION, SQUARED_SHARE, TAU),
                 Step::multiply(OF_DIRECTION, OF_DIRECTION, NEW_TAU),
                 Step::copy(TAU, NEW_TAU),
             ],
@@ -99,7 +98,7 @@ impl<T: Real, E: Executor> Iteration<T, E> for ChebyshevIteration<T, E> {
         let Problem { preconditioner, residual: r, space, .. } = problem;
         space.run(&self.first)?;
         let z = preconditioned(preconditioner, r, self.z.as_mut())?;
-        space.pass(Scaled, [TAU], [z], [&mut self.d])
+        space.pass(Scaled, [INVERSE], [z], [&mut self.d])
     }
 
     fn advance(&mut self, problem: &mut Problem<'_, T, E>) -> Result<(), Error> {

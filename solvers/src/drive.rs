@@ -1,7 +1,7 @@
 //! What all methods share: limits, history, callback, outcome.
 
 use std::cell::Cell;
-use std::ops::ControlFlow;
+use std::time::Instant;
 
 use host::error::{Error, check_length};
 use host::executor::Executor;
@@ -13,11 +13,11 @@ use super::lanczos::SpectralBounds;
 use super::method::{FIRST_METHOD_SLOT, Iteration, LIMIT, Method, Problem, TOLERANCE};
 use super::operator::{Multiple, Operator, check_square};
 use super::options::Options;
-use super::range::{Ranger, SCRATCH, exponent_for_norm, power_of_two};
-use super::report::{Outcome, Progress, Report};
+use super::range::{Ranger, SCRATCH, Scale, exponent_for_norm};
+use super::report::{Outcome, Report};
 use super::watch::{Callback, NO_NUMBER, Repeated, Watch};
 use super::work::{Counted, Counter};
-use crate::dense::{Fill, ITERATION, STATUS, Space, Step, ZERO};
+use crate::dense::{Fill, ITERATION, Space, Step, ZERO};
 
 /// What a restart must at least divide the true residual norm by, or it was in vain.
 pub(super) const RESTART_GAIN: f64 = 2.0;
@@ -97,82 +97,87 @@ impl<'a, T: Real, E: Executor> Solver<'a, T, E> {
         let rows = check_square(self.operator, self.preconditioner.as_deref())?;
         check_length("b", b.len(), rows)?;
         check_length("x", x.len(), rows)?;
-        let mut ended = self.attempt(method, b, x, Exponents::default())?;
+        let begin = Instant::now();
+        let mut attempt: Attempt<'_, T, E, M> = Attempt { method, b, exponents: Exponents::default(), begin };
         loop {
-            ended = match ended {
+            let scales = attempt.exponents != Exponents::default();
+            let ended = if scales { attempt.scaled(self, x)? } else { attempt.plain(self, x)? };
+            match ended {
                 Ended::Report(report) => return Ok(report),
-                Ended::Beyond(exponents) => self.solve_scaled(method, b, x, exponents)?,
-            };
+                Ended::Beyond(exponents) => attempt.exponents = exponents,
+            }
         }
     }
+}
 
+/// A system, and how it is solved this time.
+struct Attempt<'p, T: Real, E: Executor, M> {
+    method: &'p M,
+    b: &'p Vector<T, E>,
+    /// What the system is multiplied with.
+    exponents: Exponents,
+    /// When the first attempt began.
+    begin: Instant,
+}
+
+impl<T: Real, E: Executor, M: Method<T, E>> Attempt<'_, T, E, M> {
     /// Solves A x = b where no square is beyond the range of numbers, or says what to scale.
-    fn attempt<M: Method<T, E>>(
-        &mut self,
-        method: &M,
-        b: &Vector<T, E>,
-        x: &mut Vector<T, E>,
-        exponents: Exponents,
-    ) -> Result<Ended, Error> {
-        let rows = b.len();
-        let size = method.size(rows);
-        let ring = FIRST_METHOD_SLOT.saturating_add(size.slots);
-        let ring_length = Watch::ring_length(&self.options, size.iterations_at_once);
-        let space = Space::new(self.executor, ring.saturating_add(ring_length), size.sums)?;
+    fn plain(&self, solver: &mut Solver<'_, T, E>, x: &mut Vector<T, E>) -> Result<Ended, Error> {
+        let (executor, rows) = (solver.executor, self.b.len());
+        let size = self.method.size(rows);
+        let ring_length = Watch::ring_length(&solver.options, size.iterations_at_once);
+        let slots = [FIRST_METHOD_SLOT, size.slots, ring_length].into_iter().map(u64::from).sum::<u64>();
+        let too_many = |_| Error::TooLarge { what: "number of slots", value: slots.into(), limit: u32::MAX.into() };
+        let slots = u32::try_from(slots).map_err(too_many)?;
+        let ring = slots - ring_length;
+        let space = Space::new(executor, slots, size.sums)?;
         let norm = space.program(&[Step::square_root(SCRATCH, SCRATCH)])?;
         let [products, preconditionings] = &[Cell::new(0), Cell::new(0)];
-        let mut operator = Counted { operator: &mut *self.operator, applications: products };
-        let mut preconditioner = match &mut self.preconditioner {
+        let mut operator = Counted { operator: &mut *solver.operator, applications: products };
+        let mut preconditioner = match &mut solver.preconditioner {
             Some(preconditioner) => Some(Counted { operator: &mut **preconditioner, applications: preconditionings }),
             None => None,
         };
-        let callback = self.callback.as_mut().map(|callback| &mut **callback as _);
+        let callback = solver.callback.as_mut().map(|callback| &mut **callback as _);
         let problem = Problem {
             operator: &mut operator,
             preconditioner: preconditioner.as_mut().map(|preconditioner| preconditioner as _),
-            right_hand_side: b,
+            right_hand_side: self.b,
             solution: x,
-            residual: self.executor.zeros(rows)?,
+            residual: executor.zeros(rows)?,
             space,
             ring: (ring, ring_length),
             norm,
         };
-        let watch = Watch::new(self.options, callback, (ring, ring_length), size.iterations_at_once);
+        let mut watch = Watch::new(solver.options, callback, (ring, ring_length), size.iterations_at_once);
+        watch.begin = self.begin;
         let counter = Counter::new([products, preconditionings], size.iterations_at_once);
-        Run { problem, watch, counter, exponents }.solve(method)
+        Run { problem, watch, counter, exponents: self.exponents }.solve(self.method)
     }
 
     /// Solves A x = b by way of (2^o A) (2^(v − o) x) = 2^v b, whose numbers have squares. Powers of two round nothing.
-    fn solve_scaled<M: Method<T, E>>(
-        &mut self,
-        method: &M,
-        b: &Vector<T, E>,
-        x: &mut Vector<T, E>,
-        exponents: Exponents,
-    ) -> Result<Ended, Error> {
-        let Exponents { vectors, operator } = exponents;
-        let mut ranger = Ranger::new(self.executor)?;
-        let (enlarged, back) = (power_of_two(vectors), power_of_two(-vectors));
-        let factor = |exponent| T::from_f64(power_of_two(exponent));
-        let callback = &mut self.callback;
-        let mut tell = |progress: &Progress| match callback {
-            Some(callback) => callback(&Progress { residual_norm: progress.residual_norm * back, ..*progress }),
-            None => ControlFlow::Continue(()),
-        };
-        let mut multiple = Multiple::new(factor(operator), &mut *self.operator);
-        let multiple_of_m = |preconditioner| Multiple::new(factor(-operator), preconditioner);
-        let mut preconditioner = self.preconditioner.as_deref_mut().map(multiple_of_m);
-        let absolute_tolerance = (self.options.absolute_tolerance * enlarged).min(f64::MAX);
+    fn scaled(&self, solver: &mut Solver<'_, T, E>, x: &mut Vector<T, E>) -> Result<Ended, Error> {
+        let Exponents { vectors, operator } = self.exponents;
+        let (of_vectors, of_operator) = (Scale::new(vectors), Scale::new(operator));
+        let executor = solver.executor;
+        let mut ranger = Ranger::new(executor)?;
+        let options = of_vectors.options(&solver.options);
+        let mut tell = of_vectors.callback(solver.callback.as_mut().map(|callback| &mut **callback as _));
+        let mut multiple = Multiple::new(T::from_f64(of_operator.factor), &mut *solver.operator);
+        let multiple_of_m = |preconditioner| Multiple::new(T::from_f64(of_operator.inverse), preconditioner);
+        let mut preconditioner = solver.preconditioner.as_deref_mut().map(multiple_of_m);
         let mut scaled = Solver {
-            executor: self.executor,
+            executor,
             operator: &mut multiple,
             preconditioner: preconditioner.as_mut().map(|preconditioner| preconditioner as _),
-            options: Options { absolute_tolerance, ..self.options },
+            options,
             callback: Some(&mut tell),
         };
         let of_x = vectors - operator;
-        let (b, mut scaled_x) = (ranger.scaled(b, vectors)?, ranger.scaled(x, of_x)?);
-        let ended = scaled.attempt(method, &b, &mut scaled_x, exponents)?;
+        let (b, mut scaled_x) = (ranger.scaled(self.b, vectors)?, ranger.scaled(x, of_x)?);
+        let attempt: Attempt<'_, T, E, M> =
+            Attempt { method: self.method, b: &b, exponents: self.exponents, begin: self.begin };
+        let ended = attempt.plain(&mut scaled, &mut scaled_x)?;
         *x = ranger.scaled(&scaled_x, -of_x)?;
         let mut report = match ended {
             Ended::Report(report) => report,
@@ -180,25 +185,24 @@ impl<'a, T: Real, E: Executor> Solver<'a, T, E> {
         };
         if report.outcome == Outcome::Converged {
             // What x loses where its own numbers are at the end of the range counts, too.
-            let mut residual = self.executor.duplicate(&b)?;
+            let mut residual = executor.duplicate(&b)?;
             multiple.apply(-T::ONE, &ranger.scaled(x, of_x)?, T::ONE, &mut residual)?;
             report.residual_norm = ranger.norm(&residual)?;
-            let tolerance = absolute_tolerance.max(self.options.relative_tolerance * report.right_hand_side_norm);
+            let tolerance = options.absolute_tolerance.max(options.relative_tolerance * report.right_hand_side_norm);
             if !report.residual_norm.is_finite() {
                 report.outcome = Outcome::Breakdown(NO_NUMBER);
             } else if report.residual_norm > tolerance {
                 report.outcome = Outcome::Stagnated;
             }
         }
-        for norm in report.history.iter_mut().chain([&mut report.residual_norm, &mut report.right_hand_side_norm]) {
-            *norm *= back;
-        }
+        let Report { history, residual_norm, right_hand_side_norm, .. } = &mut report;
+        of_vectors.bring_back(history.iter_mut().chain([residual_norm, right_hand_side_norm]));
         Ok(Ended::Report(report))
     }
 }
 
 /// The powers of two that a system is multiplied with, where its norms would have no squares: b and the residual, and A.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Default, PartialEq)]
 struct Exponents {
     vectors: i32,
     operator: i32,
@@ -216,7 +220,7 @@ struct Run<'a, T: Real, E: Executor> {
     problem: Problem<'a, T, E>,
     watch: Watch<'a>,
     counter: Counter<'a>,
-    /// What it was multiplied with already.
+    /// What it is multiplied with.
     exponents: Exponents,
 }
 
@@ -235,7 +239,7 @@ impl<T: Real, E: Executor> Run<'_, T, E> {
             self.begin_at(tolerance)?;
             let norm = self.problem.true_residual()?;
             if starts == 0 {
-                self.watch.history.push(norm);
+                self.watch.keep(norm)?;
             }
             self.watch.best = (norm, self.watch.iterations);
             let finite = norm.is_finite() && right_hand_side_norm.is_finite();
@@ -271,10 +275,7 @@ impl<T: Real, E: Executor> Run<'_, T, E> {
             let mut repeated =
                 AtWork { iteration: &mut *iteration, problem: &mut self.problem, counter: &mut self.counter };
             ended = self.watch.go_on(&executor, &mut repeated)?;
-            let scalars = self.problem.space.scalars()?;
-            let in_the_midst = scalars[STATUS as usize] != 0.0;
-            let scalars: Vec<_> = (0..).zip(scalars).filter(|&(slot, _)| slot != STATUS).collect();
-            self.problem.space.set(&scalars)?;
+            let in_the_midst = self.problem.space.resume()?;
             iteration.finish(&mut self.problem, self.watch.iterations - first, in_the_midst)?;
         };
         Ok(Ended::Report(Report {

@@ -2,6 +2,7 @@
 
 use host::error::Error;
 use host::executor::Executor;
+use host::memory::with_capacity;
 use host::plan::Vector;
 use host::real::Real;
 
@@ -116,9 +117,13 @@ impl Layout {
     }
 
     /// Back substitution with the first columns of the triangle.
-    fn substitution(self, columns: u32) -> Vec<Step> {
+    ///
+    /// # Errors
+    /// When memory runs out.
+    fn substitution(self, columns: u32) -> Result<Vec<Step>, Error> {
         let (weights, g) = (self.weights(), self.right_hand_side());
-        let mut steps: Vec<_> = (0..self.cycle).map(|row| Step::copy(weights + row, ZERO)).collect();
+        let mut steps = with_capacity((self.cycle + columns * (columns + 3) / 2 + 1) as usize)?;
+        steps.extend((0..self.cycle).map(|row| Step::copy(weights + row, ZERO)));
         for row in (0..columns).rev() {
             steps.push(Step::copy(weights + row, g + row));
             steps.extend(
@@ -128,7 +133,7 @@ impl Layout {
             steps.push(Step::divide(weights + row, weights + row, self.entry(row, row)));
         }
         steps.push(Step::copy(COLUMNS, ZERO));
-        steps
+        Ok(steps)
     }
 }
 
@@ -180,7 +185,7 @@ impl<T: Real, E: Executor> Method<T, E> for Gmres {
             columns: (0..layout.cycle)
                 .map(|column| space.program(&layout.column(problem, column)))
                 .collect::<Result<_, _>>()?,
-            substitution: space.program(&layout.substitution(layout.cycle))?,
+            substitution: space.program(&layout.substitution(layout.cycle)?)?,
         })
     }
 }
@@ -259,7 +264,7 @@ impl<T: Real, E: Executor> Iteration<T, E> for GmresIteration<T, E> {
         if columns == 0 {
             return Ok(());
         }
-        let substitution = problem.space.program(&self.layout.substitution(columns))?;
+        let substitution = problem.space.program(&self.layout.substitution(columns)?)?;
         self.update(problem, Some(&substitution))
     }
 }

@@ -2,11 +2,11 @@
 
 use host::error::Error;
 use host::executor::Executor;
+use host::memory::{collect, reserve};
 use host::real::Real;
-use nalgebra::DMatrix;
 
 use super::operator::{Multiple, Operator, Product, check_square};
-use super::range::{Ranger, power_of_two};
+use super::range::{Ranger, Scale};
 use crate::dense::{Dot, FIRST_SLOT, LanczosUpdate, ONE, Scaled, Space, Step, ZERO};
 
 /// An interval with eigenvalues in it.
@@ -38,7 +38,7 @@ pub(super) fn coefficients([a, b, c]: [u32; 3], delta: u32, gamma: u32, old_gamm
 
 impl SpectralBounds {
     /// Estimates the spectrum of M A, for a symmetric A and a positive definite M, or of A if there is no M, by so many
-    /// steps of Lanczos' recurrence from a vector that is always the same.
+    /// steps of Lanczos' recurrence from a vector that is always the same: at least 1, and no more than there are rows.
     ///
     /// The upper end is the largest Ritz value plus the length of the last Lanczos vector, as a rule a bound (Zhou & Li
     /// 2011, §2). The lower end is the smallest Ritz value, which is more than the smallest eigenvalue: after 10 to 20
@@ -56,20 +56,20 @@ impl SpectralBounds {
     ) -> Result<Self, Error> {
         let rows = check_square(operator, preconditioner.as_deref())?;
         let with = preconditioner.as_mut().map(|preconditioner| &mut **preconditioner as _);
-        let (factor, back) = Self::factor_for(executor, operator, with)?;
-        let operator = &mut Multiple::new(T::from_f64(factor), operator);
+        let scale = Self::scale_for(executor, operator, with)?;
+        let operator = &mut Multiple::new(T::from_f64(scale.factor), operator);
         let mut space = Space::new(executor, SLOTS, 1)?;
         let length = space.program(&[Step::copy(OLD_GAMMA, GAMMA), Step::square_root(GAMMA, SQUARE)])?;
         let mut recurrence = vec![Step::divide(DELTA, DELTA, SQUARE)];
         recurrence.extend(coefficients(LANCZOS, DELTA, GAMMA, OLD_GAMMA));
         let recurrence = space.program(&recurrence)?;
         let (mut v, mut old_v, mut q, mut z) = (
-            executor.upload(pseudo_random(rows))?,
+            executor.upload(pseudo_random(rows)?)?,
             executor.zeros(rows)?,
             executor.zeros(rows)?,
             executor.zeros(rows)?,
         );
-        let (mut diagonal, mut lengths) = (Vec::new(), Vec::new());
+        let (mut diagonal, mut lengths, mut reached) = (Vec::new(), Vec::new(), 0.0f64);
         loop {
             match &mut preconditioner {
                 Some(preconditioner) => preconditioner.apply(T::ONE, &v, T::ZERO, &mut z)?,
@@ -82,9 +82,9 @@ impl SpectralBounds {
             space.finish(DELTA, &recurrence)?;
             let scalars = space.scalars()?;
             let (gamma, delta) = (scalars[GAMMA as usize], scalars[DELTA as usize]);
+            reserve(&mut lengths, 1)?;
             lengths.push(gamma);
             // If the vector is 0, or as good as, then the spectrum of what was reached is known.
-            let reached = diagonal.iter().fold(0.0, |largest: f64, value: &f64| largest.max(value.abs()));
             let ends = gamma <= reached * T::UNIT_ROUNDOFF || diagonal.len() == steps.clamp(1, rows.max(1));
             if !gamma.is_finite() || !(ends || delta.is_finite()) {
                 let value = format!("{gamma} after {} steps", diagonal.len());
@@ -94,29 +94,27 @@ impl SpectralBounds {
             if ends {
                 break;
             }
+            reserve(&mut diagonal, 1)?;
             diagonal.push(delta);
+            reached = reached.max(delta.abs());
             space.pass(LanczosUpdate, LANCZOS, [&q], [&mut old_v, &mut v])?;
         }
         if diagonal.is_empty() {
             return Ok(Self { smallest: 0.0, largest: 0.0 });
         }
         let rest = *lengths.last().unwrap_or(&0.0);
-        let tridiagonal = DMatrix::from_fn(diagonal.len(), diagonal.len(), |row, column| match row.abs_diff(column) {
-            0 => diagonal[row],
-            1 => lengths[row.max(column)],
-            _ => 0.0,
-        });
-        let values = tridiagonal.symmetric_eigenvalues();
-        Ok(Self { smallest: values.min() * back, largest: (values.max() + rest) * back })
+        let tridiagonal = Tridiagonal { diagonal: &diagonal, beside: &lengths };
+        let [smallest, largest] = tridiagonal.extreme_eigenvalues();
+        Ok(Self { smallest: smallest * scale.inverse, largest: (largest + rest) * scale.inverse })
     }
 
-    /// The factor of A with which squares of what M A makes of vectors are numbers, and one over it.
-    fn factor_for<T: Real, E: Executor>(
+    /// What A is to be multiplied with so that squares of what M A makes of vectors are numbers.
+    fn scale_for<T: Real, E: Executor>(
         executor: &E,
         operator: &mut dyn Operator<T, E>,
         preconditioner: Option<&mut dyn Operator<T, E>>,
-    ) -> Result<(f64, f64), Error> {
-        let vector = executor.upload(pseudo_random(operator.rows()))?;
+    ) -> Result<Scale, Error> {
+        let vector = executor.upload(pseudo_random(operator.rows())?)?;
         let mut ranger = Ranger::new(executor)?;
         let exponent = match preconditioner {
             None => ranger.exponent_for(operator, &vector)?,
@@ -125,17 +123,123 @@ impl SpectralBounds {
                 ranger.exponent_for(&mut both, &vector)?
             }
         };
-        Ok((power_of_two(exponent), power_of_two(-exponent)))
+        Ok(Scale::new(exponent))
+    }
+}
+
+/// A symmetric tridiagonal matrix of one row at least.
+struct Tridiagonal<'a> {
+    diagonal: &'a [f64],
+    /// What couples each row with the one before; of the first row, and behind the last one, nothing is looked at.
+    beside: &'a [f64],
+}
+
+impl Tridiagonal<'_> {
+    /// The smallest and the largest eigenvalue, as exact as the larger magnitude of the two allows: by bisection (Golub
+    /// & Van Loan 2013, §8.4), in O(rows). A dense matrix would take far more memory than the recurrence's vectors.
+    fn extreme_eigenvalues(&self) -> [f64; 2] {
+        let (mut least, mut most, mut largest_square) = (f64::INFINITY, f64::NEG_INFINITY, 1.0f64);
+        for (row, element) in self.diagonal.iter().enumerate() {
+            let before = self.before(row).abs();
+            // Of Gershgorin's circle.
+            let radius = before + self.before(row + 1).abs();
+            (least, most) = (least.min(element - radius), most.max(element + radius));
+            largest_square = largest_square.max(before * before);
+        }
+        let (least, most) = (least.max(f64::MIN), most.min(f64::MAX));
+        let enough = f64::EPSILON / 2.0 * least.abs().max(most.abs());
+        // Much less than what rounding makes of a pivot, and no square over it overflows.
+        let smallest_pivot = f64::MIN_POSITIVE * largest_square;
+        [1, self.diagonal.len()].map(|number| {
+            let (mut low, mut high) = (least, most);
+            loop {
+                let middle = low.midpoint(high);
+                if high - low <= enough || middle <= low || middle >= high {
+                    return middle;
+                }
+                let beyond = self.eigenvalues_below(middle, smallest_pivot) >= number;
+                if beyond { high = middle } else { low = middle }
+            }
+        })
+    }
+
+    /// What couples a row with the one before; 0 where there is none.
+    fn before(&self, row: usize) -> f64 {
+        if (1..self.diagonal.len()).contains(&row) { self.beside[row] } else { 0.0 }
+    }
+
+    /// The number of eigenvalues below x: that of the negative pivots of T − x I (Sylvester's law of inertia).
+    fn eigenvalues_below(&self, x: f64, smallest_pivot: f64) -> usize {
+        let (mut pivot, mut negative) = (1.0f64, 0);
+        for (row, element) in self.diagonal.iter().enumerate() {
+            let before = self.before(row);
+            pivot = element - x - before * before / pivot;
+            if pivot.abs() < smallest_pivot {
+                pivot = -smallest_pivot;
+            }
+            negative += usize::from(pivot < 0.0);
+        }
+        negative
     }
 }
 
 /// Numbers from −1 to 1, always the same (splitmix64: Steele, Lea & Flood 2014, §5).
-pub(super) fn pseudo_random<T: Real>(length: usize) -> Vec<T> {
+///
+/// # Errors
+/// When memory runs out.
+pub(super) fn pseudo_random<T: Real>(length: usize) -> Result<Vec<T>, Error> {
     let number = |place: usize| {
         let mut bits = (place as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         bits = (bits ^ bits >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         bits = (bits ^ bits >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
         T::from_f64(((bits ^ bits >> 31) >> 11) as f64 / (1u64 << 52) as f64 - 1.0)
     };
-    (0..length).map(number).collect()
+    collect((0..length).map(number))
+}
+
+#[cfg(test)]
+mod tests {
+    use nalgebra::DMatrix;
+
+    use super::*;
+
+    #[test]
+    fn the_ends_of_the_spectrum_are_those_of_all_eigenvalues() {
+        let numbers: Vec<f64> = pseudo_random(60).unwrap();
+        for rows in [1, 2, 3, 7, 30] {
+            for (scale, of_diagonal, of_beside) in [
+                (1.0, 1.0, 1.0),
+                (1e-100, 1.0, 1.0),
+                (1e120, 1.0, 1.0),
+                (1.0, 0.0, 1.0),
+                (1.0, 1.0, 0.0),
+                (1.0, 0.0, 0.0),
+            ] {
+                let diagonal: Vec<f64> = numbers[..rows].iter().map(|number| number * of_diagonal * scale).collect();
+                let mut beside: Vec<f64> = numbers[30..].iter().map(|number| number * of_beside * scale).collect();
+                // Two matrices that have nothing to do with each other.
+                beside[rows / 2] *= if rows == 7 { 0.0 } else { 1.0 };
+                let matrix = DMatrix::from_fn(rows, rows, |row, column| match row.abs_diff(column) {
+                    0 => diagonal[row],
+                    1 => beside[row.max(column)],
+                    _ => 0.0,
+                });
+                let values = matrix.symmetric_eigenvalues();
+                let tridiagonal = Tridiagonal { diagonal: &diagonal, beside: &beside };
+                let [smallest, largest] = tridiagonal.extreme_eigenvalues();
+                let near = |value: f64, expected: f64| (value - expected).abs() <= 1e-13 * values.amax();
+                assert!(near(smallest, values.min()) && near(largest, values.max()), "{rows}, {scale:e}: {values}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_spectrum_at_the_end_of_the_range_is_no_endless_search() {
+        let (large, zero) = ([f64::MAX, f64::MIN, f64::MAX], [0.0; 4]);
+        let of = |diagonal: &[f64], beside: &[f64]| Tridiagonal { diagonal, beside }.extreme_eigenvalues();
+        let [smallest, largest] = of(&large, &zero);
+        assert!(smallest < 0.99 * f64::MIN && largest > 0.99 * f64::MAX, "{smallest:e}, {largest:e}");
+        assert_eq!(of(&[f64::from_bits(1)], &zero), [f64::from_bits(1); 2]);
+        assert!(of(&large, &[1e150; 4]).iter().all(|value| value.is_finite()));
+    }
 }

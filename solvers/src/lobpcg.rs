@@ -1,9 +1,8 @@
 //! Several eigenpairs at an end of the spectrum.
 
-use std::ops::ControlFlow;
-
 use host::error::{Error, check_length};
 use host::executor::Executor;
+use host::memory::with_capacity;
 use host::plan::Vector;
 use host::real::Real;
 use nalgebra::DMatrix;
@@ -11,9 +10,9 @@ use nalgebra::DMatrix;
 use super::lanczos::pseudo_random;
 use super::operator::{Multiple, Operator, check_square};
 use super::options::Options;
-use super::range::{Ranger, exponent_for_norm, power_of_two};
+use super::range::{Ranger, Scale, exponent_for_norm};
 use super::rayleigh_ritz::{SpectrumEnd, rayleigh_ritz};
-use super::report::{EigenReport, Outcome, Progress};
+use super::report::{EigenReport, Outcome};
 use super::watch::{Callback, NO_NUMBER, Watch};
 use crate::dense::{FIRST_SLOT, Multicolumn, ONE, Part, PartMut, Program, Scaled, Space};
 
@@ -24,8 +23,7 @@ use crate::dense::{FIRST_SLOT, Multicolumn, ONE, Part, PartMut, Program, Scaled,
 /// The directions are made orthogonal to the new X (Hetmaniuk & Lehoucq 2006, §4), and what is linearly dependent is left
 /// out of the small eigenproblem, which the host solves. An iteration for k pairs takes two products of the operator, for
 /// the new directions and the last ones, and one of the preconditioner with k vectors, with one at a time if they have no
-/// other, and O(rows · k²) for products and
-/// combinations of blocks. Vectors besides X: 11 k + 2.
+/// other, and O(rows · k²) for products and combinations of blocks. Vectors besides X: 11 k + 2.
 ///
 /// ```
 /// use solvers::dense::Multicolumn;
@@ -94,17 +92,12 @@ impl Lobpcg {
         let begin = ranger.scaled(x.array(), exponent_for_norm(length))?;
         let begin = Multicolumn::from_array(begin, rows, pairs)?;
         // Squares of what A makes of vectors are to be numbers, and what M makes of them has the size of before.
-        let exponent = ranger.exponent_for(operator, &executor.upload(pseudo_random(rows))?)?;
-        let (enlarged, back) = (power_of_two(exponent), power_of_two(-exponent));
-        let operator = &mut Multiple::new(T::from_f64(enlarged), operator);
-        let mut preconditioner = preconditioner.map(|preconditioner| Multiple::new(T::from_f64(back), preconditioner));
-        let absolute_tolerance = (self.options.absolute_tolerance * enlarged).min(f64::MAX);
-        let scaled = Self { options: Options { absolute_tolerance, ..self.options }, ..*self };
-        let mut callback = callback;
-        let mut tell = |progress: &Progress| match &mut callback {
-            Some(callback) => callback(&Progress { residual_norm: progress.residual_norm * back, ..*progress }),
-            None => ControlFlow::Continue(()),
-        };
+        let scale = Scale::new(ranger.exponent_for(operator, &executor.upload(pseudo_random(rows)?)?)?);
+        let operator = &mut Multiple::new(T::from_f64(scale.factor), operator);
+        let multiple_of_m = |preconditioner| Multiple::new(T::from_f64(scale.inverse), preconditioner);
+        let mut preconditioner = preconditioner.map(multiple_of_m);
+        let scaled = Self { options: scale.options(&self.options), ..*self };
+        let mut tell = scale.callback(callback);
         let sums = 9 * pairs * pairs;
         let space = Space::new(executor, ARRAY + 2 * sums as u32, sums)?;
         let columns = |count| Multicolumn::zeros(executor, rows, count);
@@ -123,14 +116,13 @@ impl Lobpcg {
         };
         let mut watch = Watch::new(scaled.options, Some(&mut tell), (0, 1), 1);
         search.begin(&begin)?;
-        let (outcome, eigenvalues) = scaled.search(&mut search, &mut watch)?;
+        let (outcome, mut eigenvalues) = scaled.search(&mut search, &mut watch)?;
         // Of the products that were computed last, not combined.
         search.multiply()?;
-        let residual_norms = search.residuals(&eigenvalues)?;
+        let mut residual_norms = search.residuals(&eigenvalues)?;
         copy(&mut search.space, search.basis.range(0..pairs).part(), x.all_mut().part())?;
-        let Watch { iterations, history, begin, .. } = watch;
-        let [eigenvalues, residual_norms, history] =
-            [eigenvalues, residual_norms, history].map(|sizes| sizes.iter().map(|size| size * back).collect());
+        let Watch { iterations, mut history, begin, .. } = watch;
+        scale.bring_back(eigenvalues.iter_mut().chain(&mut residual_norms).chain(&mut history));
         Ok(EigenReport { outcome, iterations, eigenvalues, residual_norms, history, elapsed: begin.elapsed() })
     }
 
@@ -154,7 +146,7 @@ impl Lobpcg {
                 search.multiply()?;
                 norm = largest(&search.residuals(&values)?);
             }
-            let stops = watch.iterations > 0 && watch.take(watch.iterations, norm, false);
+            let stops = watch.iterations > 0 && watch.take(watch.iterations, norm, false)?;
             let outcome = if !norm.is_finite() {
                 Some(Outcome::Breakdown(NO_NUMBER))
             } else if norm <= tolerance {
@@ -232,7 +224,7 @@ impl<T: Real, E: Executor> Search<'_, T, E> {
         copy(&mut self.space, x.all().part(), self.block.all_mut().part())?;
         if largest(&self.norms_of_block()?) == 0.0 {
             let (rows, columns) = (x.rows(), x.columns());
-            let array = self.space.executor().upload(pseudo_random(rows * columns))?;
+            let array = self.space.executor().upload(pseudo_random(rows * columns)?)?;
             self.block = Multicolumn::from_array(array, rows, columns)?;
         }
         copy(&mut self.space, self.block.all().part(), self.basis.range_mut(0..self.pairs).part())?;
@@ -265,8 +257,9 @@ impl<T: Real, E: Executor> Search<'_, T, E> {
         let Some(ritz) = rayleigh_ritz(&gram, &products_of_basis, pairs, end, least) else {
             return Ok(None);
         };
-        let coefficients = ritz.vectors.iter().chain(ritz.directions.iter()).copied();
-        space.set(&(ARRAY..).zip(coefficients).collect::<Vec<_>>())?;
+        let mut coefficients = with_capacity(ritz.vectors.len() + ritz.directions.len())?;
+        coefficients.extend((ARRAY..).zip(ritz.vectors.iter().chain(ritz.directions.iter()).copied()));
+        space.set(&coefficients)?;
         for blocks in [basis, products] {
             space.combine(T::ONE, blocks.all(), ARRAY, T::ZERO, next.all_mut())?;
             copy(space, next.all().part(), blocks.range_mut(0..2 * pairs).part())?;

@@ -5,6 +5,7 @@ use std::time::Duration;
 use host::error::{Error, check_length, check_square};
 use host::executor::Executor;
 use host::format::{Csr, Format};
+use host::memory::{collect, copy, filled, with_capacity};
 use host::plan::{Plan, Vector};
 use host::real::Real;
 
@@ -73,7 +74,7 @@ impl<T: Real, E: Executor> Pagerank<T, E> {
     /// fit the format, memory runs out, or the device fails.
     pub fn new(executor: &E, graph: &Csr<T>, format: Format) -> Result<Self, Error> {
         check_square("the graph", graph.rows(), graph.columns())?;
-        let mut totals = Vec::with_capacity(graph.rows());
+        let mut totals = with_capacity(graph.rows())?;
         for row in 0..graph.rows() {
             let mut total = 0.0;
             for (column, weight) in graph.row(row) {
@@ -96,10 +97,8 @@ impl<T: Real, E: Executor> Pagerank<T, E> {
             *value = T::from_f64(if total == 0.0 { 0.0 } else { value.to_f64() / total });
         }
         let transitions = Csr::try_new(columns, rows, offsets, sources, values)?;
-        Ok(Self {
-            transitions: Plan::new(executor, transitions, format)?,
-            dangling: totals.iter().map(|&total| total == 0.0).collect(),
-        })
+        let dangling = collect(totals.iter().map(|&total| total == 0.0))?;
+        Ok(Self { transitions: Plan::new(executor, transitions, format)?, dangling })
     }
 
     /// The ranks, which add up to 1: x = d Pᵀ x + (1 − d + d · the ranks of vertices without edges) v, by power iteration
@@ -111,8 +110,9 @@ impl<T: Real, E: Executor> Pagerank<T, E> {
     /// writes 6 vectors.
     ///
     /// # Errors
-    /// When the damping is not from 0 to below 1, the personalization has another length, is negative or not finite
-    /// anywhere, or adds up to 0, an option means nothing, memory runs out, or the device fails.
+    /// When the damping is not from 0 to below 1, rounded to the precision as well, the personalization has another
+    /// length, is negative or not finite anywhere, or adds up to 0, an option means nothing, memory runs out, or the
+    /// device fails.
     pub fn rank(
         &mut self,
         damping: f64,
@@ -121,14 +121,14 @@ impl<T: Real, E: Executor> Pagerank<T, E> {
         callback: Option<Callback<'_>>,
     ) -> Result<(Vector<T, E>, PagerankReport), Error> {
         options.check()?;
-        if !(0.0..1.0).contains(&damping) {
+        // As the product takes it: what is just below 1 may be 1 then.
+        let (given, damping) = (damping, T::from_f64(damping));
+        if !((0.0..1.0).contains(&given) && damping < T::ONE) {
             let value = damping.to_string();
             return Err(Error::Setting { what: "the damping", value, expected: "from 0 to below 1" });
         }
         let v = self.distribution(personalization)?;
         let of_dangling = v.iter().zip(&self.dangling).map(|(v, &is)| if is { v.to_f64() } else { 0.0 });
-        // As the product takes it.
-        let damping = T::from_f64(damping);
         let shared = 1.0 - damping.to_f64() * (1.0 - of_dangling.sum::<f64>());
         let ring = (RING, Watch::ring_length(options, 1));
         let mut space = Space::new(self.transitions.executor(), RING.saturating_add(ring.1), 3)?;
@@ -147,12 +147,12 @@ impl<T: Real, E: Executor> Pagerank<T, E> {
             ],
         ]
         .concat();
-        let dangling = self.dangling.iter().map(|&is| if is { T::ONE } else { T::ZERO }).collect();
+        let dangling = collect(self.dangling.iter().map(|&is| if is { T::ONE } else { T::ZERO }))?;
         let executor = self.transitions.executor().clone();
         let mut ranking = Ranking {
             transitions: &mut self.transitions,
             damping,
-            x: executor.upload(v.clone())?,
+            x: executor.upload(copy(&v)?)?,
             y: executor.zeros(v.len())?,
             v: executor.upload(v)?,
             dangling: executor.upload(dangling)?,
@@ -169,7 +169,7 @@ impl<T: Real, E: Executor> Pagerank<T, E> {
     fn distribution(&self, personalization: Option<&[T]>) -> Result<Vec<T>, Error> {
         let rows = self.dangling.len();
         let Some(weights) = personalization else {
-            return Ok(vec![T::from_f64(1.0 / rows as f64); rows]);
+            return filled(rows, T::from_f64(1.0 / rows as f64));
         };
         check_length("the personalization", weights.len(), rows)?;
         let expected = "finite numbers from 0 on that do not add up to 0";
@@ -182,7 +182,7 @@ impl<T: Real, E: Executor> Pagerank<T, E> {
         if rows > 0 && (total == 0.0 || !total.is_finite()) {
             return refuse(format!("{total} in all"));
         }
-        Ok(weights.iter().map(|weight| T::from_f64(weight.to_f64() / total)).collect())
+        collect(weights.iter().map(|weight| T::from_f64(weight.to_f64() / total)))
     }
 }
 

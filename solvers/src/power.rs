@@ -1,7 +1,5 @@
 //! Power iteration.
 
-use std::ops::ControlFlow;
-
 use host::error::{Error, check_length};
 use host::executor::Executor;
 use host::memory::Buffer;
@@ -12,8 +10,8 @@ use super::lanczos::pseudo_random;
 use super::method::{CONVERGED, FIRST_METHOD_SLOT, LIMIT, TOLERANCE};
 use super::operator::{Multiple, Operator, check_square};
 use super::options::Options;
-use super::range::{Ranger, exponent_for_norm, power_of_two};
-use super::report::{EigenReport, Outcome, Progress};
+use super::range::{Ranger, Scale, exponent_for_norm};
+use super::report::{EigenReport, Outcome};
 use super::watch::{Callback, Repeated, Watch, check};
 use crate::dense::{Dot, DotAndSquare, EigenResidual, ONE, Program, Scaled, Space, Step};
 
@@ -54,7 +52,8 @@ const RING: u32 = LAMBDA + 6;
 /// ```
 ///
 /// # Errors
-/// When A is not square, x does not fit it, an option means nothing, memory runs out, or the device fails.
+/// When A is not square or has no rows, x does not fit it, an option means nothing, memory runs out, or the device
+/// fails.
 pub fn power_iteration<T: Real, E: Executor>(
     executor: &E,
     operator: &mut dyn Operator<T, E>,
@@ -65,28 +64,26 @@ pub fn power_iteration<T: Real, E: Executor>(
     options.check()?;
     let rows = check_square(operator, None)?;
     check_length("x", x.len(), rows)?;
+    if rows == 0 {
+        return Err(Error::Setting { what: "the number of rows", value: "0".into(), expected: "1 or more" });
+    }
     let mut ranger = Ranger::new(executor)?;
     let mut begin = executor.duplicate(x)?;
     let mut length = ranger.norm(&begin)?;
     if length == 0.0 {
-        begin = executor.upload(pseudo_random(rows))?;
+        begin = executor.upload(pseudo_random(rows)?)?;
         length = ranger.norm(&begin)?;
     }
     let begin = ranger.scaled(&begin, exponent_for_norm(length))?;
     // Squares of what A makes of vectors are to be numbers.
-    let exponent = ranger.exponent_for(operator, &begin)?;
-    let (enlarged, back) = (power_of_two(exponent), power_of_two(-exponent));
-    let operator = &mut Multiple::new(T::from_f64(enlarged), operator);
-    let mut callback = callback;
-    let mut tell = |progress: &Progress| match &mut callback {
-        Some(callback) => callback(&Progress { residual_norm: progress.residual_norm * back, ..*progress }),
-        None => ControlFlow::Continue(()),
-    };
-    let ring = (RING, Watch::ring_length(options, 1));
+    let scale = Scale::new(ranger.exponent_for(operator, &begin)?);
+    let operator = &mut Multiple::new(T::from_f64(scale.factor), operator);
+    let (options, mut tell) = (scale.options(options), scale.callback(callback));
+    let ring = (RING, Watch::ring_length(&options, 1));
     let mut space = Space::new(executor, RING.saturating_add(ring.1), 2)?;
     space.set(&[
         (TOLERANCE, options.relative_tolerance),
-        (ABSOLUTE_TOLERANCE, (options.absolute_tolerance * enlarged).min(f64::MAX)),
+        (ABSOLUTE_TOLERANCE, options.absolute_tolerance),
         (LIMIT, options.iteration_limit.into()),
         // Not known before the first iteration.
         (LAMBDA, f64::NAN),
@@ -106,18 +103,14 @@ pub fn power_iteration<T: Real, E: Executor>(
     ])?;
     space.pass(Dot, [], [&begin, &begin], [])?;
     space.finish(SQUARE, &scaling)?;
-    let mut watch = Watch::new(*options, Some(&mut tell), ring, 1);
+    let mut watch = Watch::new(options, Some(&mut tell), ring, 1);
     let mut power = Power { operator, x, product: begin, space, scaling, checked };
     let outcome = watch.go_on(executor, &mut power)?.unwrap_or(Outcome::Converged);
     let scalars = power.space.scalars()?;
-    Ok(EigenReport {
-        outcome,
-        iterations: watch.iterations,
-        eigenvalues: vec![scalars[LAMBDA as usize] * back],
-        residual_norms: vec![scalars[RESIDUAL as usize] * back],
-        history: watch.history.iter().map(|norm| norm * back).collect(),
-        elapsed: watch.begin.elapsed(),
-    })
+    let [mut eigenvalues, mut residual_norms] = [LAMBDA, RESIDUAL].map(|slot| vec![scalars[slot as usize]]);
+    let Watch { iterations, mut history, begin, .. } = watch;
+    scale.bring_back(eigenvalues.iter_mut().chain(&mut residual_norms).chain(&mut history));
+    Ok(EigenReport { outcome, iterations, eigenvalues, residual_norms, history, elapsed: begin.elapsed() })
 }
 
 struct Power<'a, T: Real, E: Executor> {

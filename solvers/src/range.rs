@@ -1,5 +1,7 @@
 //! Norms whose squares are beyond the range of numbers, and powers of two that bring them back.
 
+use std::ops::ControlFlow;
+
 use host::error::Error;
 use host::executor::Executor;
 use host::plan::Vector;
@@ -7,6 +9,9 @@ use host::real::Real;
 
 use crate::dense::{Dot, FIRST_SLOT, Program, Scaled, Space, Step};
 use crate::operator::Operator;
+use crate::options::Options;
+use crate::report::Progress;
+use crate::watch::Callback;
 
 /// Where the solver itself puts a product or a norm: behind the two slots that steps of every method compare with.
 pub(super) const SCRATCH: u32 = FIRST_SLOT + 2;
@@ -89,6 +94,41 @@ fn scale<T: Real, E: Executor>(
     let constant = space.program(&[Step::constant(SCRATCH, factor)])?;
     space.run(&constant)?;
     space.pass(Scaled, [SCRATCH], [vector], [scaled])
+}
+
+/// A power of two that norms are multiplied with while something is solved, and the way back.
+#[derive(Clone, Copy)]
+pub(super) struct Scale {
+    pub(super) factor: f64,
+    /// One over it.
+    pub(super) inverse: f64,
+}
+
+impl Scale {
+    /// 2 to a power from -1022 to 1022.
+    pub(super) const fn new(exponent: i32) -> Self {
+        Self { factor: power_of_two(exponent), inverse: power_of_two(-exponent) }
+    }
+
+    /// The options for norms that are multiplied.
+    pub(super) fn options(self, options: &Options) -> Options {
+        // Beyond the largest number is as good as that.
+        let absolute_tolerance = (options.absolute_tolerance * self.factor).min(f64::MAX);
+        Options { absolute_tolerance, ..*options }
+    }
+
+    /// What is told norms that are multiplied, and tells the callback those that they stand for.
+    pub(super) fn callback(self, mut callback: Option<Callback<'_>>) -> impl FnMut(&Progress) -> ControlFlow<()> {
+        move |progress: &Progress| match &mut callback {
+            Some(callback) => callback(&Progress { residual_norm: progress.residual_norm * self.inverse, ..*progress }),
+            None => ControlFlow::Continue(()),
+        }
+    }
+
+    /// Makes of norms that are multiplied those that they stand for.
+    pub(super) fn bring_back<'n>(self, norms: impl IntoIterator<Item = &'n mut f64>) {
+        norms.into_iter().for_each(|norm| *norm *= self.inverse);
+    }
 }
 
 /// Norms and scaled copies of vectors, in a space of their own.

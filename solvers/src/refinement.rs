@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use host::error::{Error, check_length};
 use host::executor::Executor;
-use host::memory::Buffer;
+use host::memory::{Buffer, reserve};
 use host::plan::Vector;
 use host::real::Real;
 
@@ -135,6 +135,7 @@ impl<'a, T: Real, S: Real, E: Executor> Refinement<'a, T, S, E> {
             report.residual_norm = now;
             report.elapsed = begin.elapsed();
             if corrections == 0 {
+                reserve(&mut report.history, 1)?;
                 report.history.push(now);
             }
             let outcome = match ended {
@@ -160,7 +161,9 @@ impl<'a, T: Real, S: Real, E: Executor> Refinement<'a, T, S, E> {
             space.pass(Fill, [ZERO], [], [&mut correction])?;
             let inner = self.correct(method, (&scaled, &mut correction), (now, unit, tolerance), &report, begin)?;
             report.iterations += inner.iterations;
-            report.history.extend(inner.history[1..].iter().map(|norm| norm * unit));
+            let corrected = inner.history.get(1..).unwrap_or_default();
+            reserve(&mut report.history, corrected.len())?;
+            report.history.extend(corrected.iter().map(|norm| norm * unit));
             ended = (inner.outcome != Outcome::Converged).then_some(inner.outcome);
             if inner.residual_norm.is_finite() {
                 self.executor.run::<MixedUpdate<_, _>>(MixedOperands {

@@ -11,7 +11,7 @@ use host::device::Device;
 use host::error::{Error, check_length, check_square};
 use host::executor::operation::{Arithmetic, Executor, KernelExecutor, Operation};
 use host::format::{Csr, Offsets};
-use host::memory::{Buffer, HostMemory, Memory};
+use host::memory::{Buffer, HostMemory, Memory, collect, copy, reserve, zeros};
 use host::parallel;
 use host::real::Real;
 
@@ -98,22 +98,22 @@ impl<T: Real, M: Memory> Triangular<T, M> {
         check_square("the triangular matrix", rows, beside_diagonal.columns())?;
         check_length("the inverse of the diagonal", inverse_diagonal.len(), rows)?;
         let (levels, order) = levels(side, beside_diagonal)?;
-        let mut column_indices = host::memory::zeros(beside_diagonal.nnz())?;
-        let mut values = host::memory::zeros(beside_diagonal.nnz())?;
-        let offsets = Offsets::try_from_lengths(order.iter().map(|&row| beside_diagonal.range(row as usize).len()))?;
+        let mut column_indices = zeros(beside_diagonal.nnz())?;
+        let mut values = zeros(beside_diagonal.nnz())?;
+        let offsets = Offsets::from_lengths(order.iter().map(|&row| beside_diagonal.range(row as usize).len()))?;
         for (place, &row) in order.iter().enumerate() {
             let (from, to) = (beside_diagonal.range(row as usize), offsets.get(place)..offsets.get(place + 1));
             column_indices[to.clone()].copy_from_slice(&beside_diagonal.column_indices()[from.clone()]);
             values[to].copy_from_slice(&beside_diagonal.values()[from]);
         }
-        let inverse_diagonal = order.iter().map(|&row| inverse_diagonal[row as usize]).collect();
+        let inverse_diagonal = collect(order.iter().map(|&row| inverse_diagonal[row as usize]))?;
         let lanes = lanes_for(rows, beside_diagonal.nnz());
         Ok(Self {
             entries: Csr::try_new(rows, rows, offsets, column_indices, values)?.upload(executor)?,
             order: executor.upload(order)?,
             inverse_diagonal: executor.upload(inverse_diagonal)?,
-            level_offsets: executor.upload(levels.clone())?,
-            batches: batches(&levels, lanes),
+            level_offsets: executor.upload(copy(&levels)?)?,
+            batches: batches(&levels, lanes)?,
             levels,
             lanes,
         })
@@ -128,7 +128,7 @@ impl<T: Real, M: Memory> Triangular<T, M> {
 /// Where each level begins among the rows in the order of levels, and that order; rows of a level stay in theirs.
 fn levels<T: Real>(side: Side, matrix: &Csr<T>) -> Result<(Vec<u32>, Vec<u32>), Error> {
     let rows = matrix.rows();
-    let mut level_of_row = host::memory::zeros::<u32>(rows)?;
+    let mut level_of_row = zeros::<u32>(rows)?;
     let (mut count, mut misplaced) = (0, None);
     side.in_order(rows, |row| {
         let mut level = 0;
@@ -146,11 +146,11 @@ fn levels<T: Real>(side: Side, matrix: &Csr<T>) -> Result<(Vec<u32>, Vec<u32>), 
         let place = format!("the entry of row {row} in column {column} is not beside the diagonal on its side");
         return Err(Error::structure("triangular", place));
     }
-    let mut offsets = host::memory::zeros::<u32>(count + 1)?;
+    let mut offsets = zeros::<u32>(count + 1)?;
     level_of_row.iter().for_each(|&level| offsets[level as usize + 1] += 1);
     (0..count).for_each(|level| offsets[level + 1] += offsets[level]);
-    let mut next = offsets.clone();
-    let mut order = host::memory::zeros(rows)?;
+    let mut next = copy(&offsets)?;
+    let mut order = zeros(rows)?;
     for (row, &level) in level_of_row.iter().enumerate() {
         order[next[level as usize] as usize] = row as u32;
         next[level as usize] += 1;
@@ -168,7 +168,10 @@ fn lanes_for(rows: usize, nnz: usize) -> u32 {
 }
 
 /// The launches: neighbouring small levels are one, any other level is one of its own.
-fn batches(levels: &[u32], lanes: u32) -> Vec<Batch> {
+///
+/// # Errors
+/// When memory runs out.
+fn batches(levels: &[u32], lanes: u32) -> Result<Vec<Batch>, Error> {
     let mut batches: Vec<Batch> = Vec::new();
     for (level, range) in (0..).zip(levels.windows(2)) {
         let work = u64::from(range[1] - range[0]) * u64::from(lanes);
@@ -177,10 +180,13 @@ fn batches(levels: &[u32], lanes: u32) -> Vec<Batch> {
             Some(batch) if small(batch.lanes) && small(work) => {
                 (batch.end_level, batch.lanes) = (level + 1, batch.lanes.max(work));
             }
-            _ => batches.push(Batch { first_level: level, end_level: level + 1, lanes: work }),
+            _ => {
+                reserve(&mut batches, 1)?;
+                batches.push(Batch { first_level: level, end_level: level + 1, lanes: work });
+            }
         }
     }
-    batches
+    Ok(batches)
 }
 
 /// x ← T⁻¹ b for a triangular T.
@@ -236,7 +242,7 @@ fn solve_launches<T: Real, M: Memory>(
         };
         Launch { grid: grid(batch, device), call }
     };
-    Ok(matrix.batches.iter().map(launch).collect())
+    collect(matrix.batches.iter().map(launch))
 }
 
 /// One block for several levels, any grid for a single one.
@@ -300,7 +306,7 @@ fn solve_on_host<T: Real, S: Summation>(operands: TriangularOperands<'_, T, Host
         if places.len() < ROWS_AT_ONCE {
             places.for_each(|place| x[matrix.order[place] as usize] = element(place, x));
         } else {
-            let elements = parallel::map(places.len(), ROWS_AT_ONCE, &|place| element(places.start + place, x));
+            let elements = parallel::map(places.len(), ROWS_AT_ONCE, &|place| element(places.start + place, x))?;
             places.zip(elements).for_each(|(place, element)| x[matrix.order[place] as usize] = element);
         }
     }
@@ -327,10 +333,10 @@ mod tests {
     fn neighbouring_small_levels_are_one_launch() {
         let batch = |first_level, end_level, lanes| Batch { first_level, end_level, lanes };
         assert_eq!(
-            batches(&[0, 10, 1034, 2059, 2060, 2062], 1),
+            batches(&[0, 10, 1034, 2059, 2060, 2062], 1).unwrap(),
             [batch(0, 2, 1024), batch(2, 3, 1025), batch(3, 5, 2)]
         );
-        assert_eq!(batches(&[0, 256, 513], 4), [batch(0, 1, 1024), batch(1, 2, 1028)]);
-        assert_eq!(batches(&[0], 16), []);
+        assert_eq!(batches(&[0, 256, 513], 4).unwrap(), [batch(0, 1, 1024), batch(1, 2, 1028)]);
+        assert_eq!(batches(&[0], 16).unwrap(), []);
     }
 }

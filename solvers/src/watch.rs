@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use host::error::Error;
 use host::executor::Executor;
+use host::memory::reserve;
 
 use super::method::{CONVERGED, FIRST_BREAKDOWN, LIMIT, LIMIT_REACHED, NOT_FINITE, TOLERANCE};
 use super::options::Options;
@@ -90,7 +91,7 @@ impl<'a> Watch<'a> {
             let calls = wanted.div_ceil(self.iterations_at_once.into()) as usize;
             executor.repeat(&mut recording, calls, &mut || work.advance())?;
             let scalars = work.space().scalars()?;
-            let stopped = self.take_history(&scalars);
+            let stopped = self.take_history(&scalars)?;
             let status = scalars[STATUS as usize] as u32;
             match status {
                 0 if stopped => return Ok(Some(Outcome::Stopped)),
@@ -121,26 +122,33 @@ impl<'a> Watch<'a> {
     }
 
     /// Takes what is new of the history, tells the callback, and says whether that wants to stop.
-    fn take_history(&mut self, scalars: &[f64]) -> bool {
+    fn take_history(&mut self, scalars: &[f64]) -> Result<bool, Error> {
         let (ring, length) = self.ring;
         let done = scalars[ITERATION as usize] as usize;
         let mut stops = false;
         for iteration in self.iterations..done {
             let norm = scalars[ring as usize + iteration % length as usize];
-            stops = self.take(iteration + 1, norm, stops);
+            stops = self.take(iteration + 1, norm, stops)?;
         }
         self.iterations = done;
-        stops
+        Ok(stops)
     }
 
     /// Takes one norm, tells the callback unless it wants to stop already, and says whether it wants to stop.
-    pub(super) fn take(&mut self, iteration: usize, residual_norm: f64, stops: bool) -> bool {
-        self.history.push(residual_norm);
+    pub(super) fn take(&mut self, iteration: usize, residual_norm: f64, stops: bool) -> Result<bool, Error> {
+        self.keep(residual_norm)?;
         if residual_norm < PROGRESS * self.best.0 {
             self.best = (residual_norm, iteration);
         }
         let progress = Progress { iteration, residual_norm, elapsed: self.begin.elapsed() };
-        stops || self.callback.as_mut().is_some_and(|callback| callback(&progress).is_break())
+        Ok(stops || self.callback.as_mut().is_some_and(|callback| callback(&progress).is_break()))
+    }
+
+    /// Adds a norm to the history.
+    pub(super) fn keep(&mut self, residual_norm: f64) -> Result<(), Error> {
+        reserve(&mut self.history, 1)?;
+        self.history.push(residual_norm);
+        Ok(())
     }
 }
 

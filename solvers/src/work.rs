@@ -59,7 +59,7 @@ pub(super) struct Counted<'a, T: Real, E: Executor> {
 
 impl<T: Real, E: Executor> Counted<'_, T, E> {
     fn count(&self, vectors: usize) {
-        self.applications.set(self.applications.get() + vectors as u64);
+        self.applications.set(self.applications.get().saturating_add(vectors as u64));
     }
 }
 

@@ -344,7 +344,7 @@ impl Job<'_> {
     ) -> Result<(), Error> {
         let (name, family) = (source.name(), *family);
         let matrix = match source.load::<f64>() {
-            Ok(input) => Ok(input.matrix.into_csr()),
+            Ok(input) => input.matrix.into_csr().map_err(|error| error.to_string()),
             Err(error) => Err(error.to_string()),
         };
         for wanted in wanted {

@@ -73,12 +73,12 @@ pub fn convert(arguments: &Arguments) -> Result<(), Error> {
 
 fn convert_in<T: Number>(arguments: &Arguments, kind: FileKind, format: Format) -> Result<(), Error> {
     let Input { mut matrix, .. } = arguments.source.load::<T>()?;
-    if arguments.sort || !matrix.is_stored_as(format) {
+    if arguments.sort || !matrix.is_stored_as(format)? {
         let _progress = Progress::spinner(format!("converting to {format}"));
-        let mut csr = matrix.into_csr();
+        let mut csr = matrix.into_csr()?;
         if arguments.sort {
-            csr.sort_rows();
-            csr.sum_duplicates();
+            csr.sort_rows()?;
+            csr.sum_duplicates()?;
         }
         matrix = Matrix::try_from_csr(csr, format, FillLimit::default())?;
     }

@@ -109,7 +109,7 @@ pub fn info(arguments: &Arguments) -> Result<(), Error> {
 impl Record {
     fn new(input: Input<f64>, arguments: &Arguments) -> Result<Self, Error> {
         let Input { name, matrix, field, symmetry } = input;
-        let matrix = matrix.into_csr();
+        let matrix = matrix.into_csr()?;
         let places = matrix.rows() as f64 * matrix.columns() as f64;
         Ok(Self {
             version: env!("CARGO_PKG_VERSION"),
@@ -119,7 +119,7 @@ impl Record {
             symmetry,
             bandwidth: Bandwidth::new(&matrix),
             row_lengths: RowLengths::new(matrix.row_lengths()),
-            storage: storage(&matrix),
+            storage: storage(&matrix)?,
             matrix: Shape::new(name, &matrix),
         })
     }
@@ -137,7 +137,7 @@ impl<T: Number> ExecutorVisitor for Explain<'_, T> {
     fn visit<E: Executor>(self, executor: &E) -> Self::Output {
         let Self { matrix, selection } = self;
         if selection.measure == 0 {
-            return choose(&Analysis::new(matrix), executor.device(), &selection);
+            return choose(&Analysis::new(matrix)?, executor.device(), &selection);
         }
         let plan = Plan::automatic(executor, matrix.duplicate(&Cpu::new())?, &selection)?;
         Ok(plan.explain().expect("it was chosen").clone())
@@ -183,7 +183,7 @@ impl Display for Bandwidth {
     }
 }
 
-fn storage(matrix: &Csr<f64>) -> Vec<Storage> {
+fn storage(matrix: &Csr<f64>) -> Result<Vec<Storage>, Error> {
     let mut storage: Vec<Storage> = Vec::new();
     for &format in Format::ALL {
         match storage.iter_mut().find(|known| known.storage == format.storage()) {
@@ -191,21 +191,21 @@ fn storage(matrix: &Csr<f64>) -> Vec<Storage> {
             None => storage.push(Storage {
                 storage: format.storage(),
                 formats: vec![format.name()],
-                float64: Size::new::<f64>(format, matrix),
-                float32: Size::new::<f32>(format, matrix),
+                float64: Size::new::<f64>(format, matrix)?,
+                float32: Size::new::<f32>(format, matrix)?,
             }),
         }
     }
-    storage
+    Ok(storage)
 }
 
 impl Size {
     /// The size with values of `V`.
-    fn new<V: Real>(format: Format, matrix: &Csr<f64>) -> Self {
-        let bytes = format.bytes::<_, V>(matrix);
-        let csr = Format::CSR_SCALAR.bytes::<_, V>(matrix);
+    fn new<V: Real>(format: Format, matrix: &Csr<f64>) -> Result<Self, Error> {
+        let bytes = format.bytes::<_, V>(matrix)?;
+        let csr = Format::CSR_SCALAR.bytes::<_, V>(matrix)?;
         let refused = !FillLimit::default().allows(bytes, csr);
-        Self { bytes, times_csr: bytes as f64 / csr as f64, refused }
+        Ok(Self { bytes, times_csr: bytes as f64 / csr as f64, refused })
     }
 }
 

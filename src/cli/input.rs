@@ -7,7 +7,6 @@ use std::{fs, io};
 use warp_spmv::Csr;
 use warp_spmv::format::Matrix;
 use warp_spmv::io::{Number, ReadOptions, read_matrix, read_vector};
-use warp_spmv::memory::zeros;
 use warp_spmv::synthetic::Generator;
 
 use super::error::Error;
@@ -85,7 +84,7 @@ impl Source {
     /// Generates or reads a matrix that is to be square, in CSR.
     pub fn load_square<T: Number>(&self) -> Result<(String, Csr<T>), Error> {
         let Input { name, matrix, .. } = self.load()?;
-        let matrix = matrix.into_csr();
+        let matrix = matrix.into_csr()?;
         let (rows, columns) = (matrix.rows(), matrix.columns());
         if rows == columns { Ok((name, matrix)) } else { Err(Error::NotSquare { name, rows, columns }) }
     }
@@ -105,7 +104,8 @@ impl Source {
         }
         let progress = Progress::bytes("reading the matrix");
         let report = |done, total| progress.update(done, total);
-        let options = ReadOptions { progress: Some(&report), decompressed_limit: self.decompressed_limit };
+        let options =
+            ReadOptions { progress: Some(&report), decompressed_limit: self.decompressed_limit, ..Default::default() };
         let loaded = read_matrix(&self.matrix, &options).map_err(explain)?;
         let (matrix, field, symmetry) = (loaded.matrix, loaded.header.field.name(), loaded.header.symmetry.name());
         Ok(Input { name: self.matrix.to_string_lossy().into_owned(), matrix, field, symmetry })
@@ -123,20 +123,6 @@ fn explain(error: warp_spmv::Error) -> Error {
         }
         error => error.into(),
     }
-}
-
-/// A vector that holds one number everywhere.
-pub fn filled<T: Number>(length: usize, number: T) -> Result<Vec<T>, Error> {
-    let mut vector = zeros(length)?;
-    vector.fill(number);
-    Ok(vector)
-}
-
-/// A copy of a vector.
-pub fn copied<T: Number>(vector: &[T]) -> Result<Vec<T>, warp_spmv::Error> {
-    let mut copy = zeros(vector.len())?;
-    copy.copy_from_slice(vector);
-    Ok(copy)
 }
 
 /// Reads a vector that goes with a matrix with this many columns.

@@ -11,7 +11,7 @@ use warp_spmv::executor::{Executor, ExecutorName, ExecutorVisitor};
 use warp_spmv::format::{FillLimit, Matrix};
 use warp_spmv::io::{Number, write_vector};
 use warp_spmv::verify::{Exact, Verification, exact, verify};
-use warp_spmv::{Csr, Format, Plan, Scalar, Vector};
+use warp_spmv::{Csr, Format, Plan, Scalar, Vector, memory};
 
 use super::choosing::Choosing;
 use super::error::Error;
@@ -226,7 +226,9 @@ impl<T: Number, E: Executor> Prepared<T, E> {
         format: Format,
     ) -> Result<Self, warp_spmv::Error> {
         const UPLOADING: &str = "moving the matrix to the executor";
-        if let Some(stored) = stored.take_if(|stored| stored.is_stored_as(format)) {
+        if stored.as_ref().map_or(Ok(false), |stored| stored.is_stored_as(format))?
+            && let Some(stored) = stored.take()
+        {
             let (plan, upload) = timed(executor, UPLOADING, || Plan::from_matrix(executor, stored, format))?;
             return Ok(Self { plan, convert: Duration::ZERO, upload });
         }
@@ -253,7 +255,7 @@ impl<T: Number> Job<'_, T> {
         let load = start.elapsed();
         let (matrix, stored) = match matrix {
             Matrix::Csr(matrix) => (matrix, None),
-            stored => (stored.clone().into_csr(), Some(stored)),
+            stored => (stored.try_clone()?.into_csr()?, Some(stored)),
         };
         let (x, y) = self.vectors(&matrix)?;
         if let Some(note) = &self.note {
@@ -318,7 +320,7 @@ impl<T: Number> Job<'_, T> {
         problem: &Problem<T, E>,
     ) -> Result<Measured<T>, warp_spmv::Error> {
         let (computed, _) = timed(executor, "multiplying", || {
-            let mut computed = executor.upload(input::copied(&problem.y)?)?;
+            let mut computed = executor.upload(memory::copy(&problem.y)?)?;
             plan.apply(self.alpha, &problem.x, self.beta, &mut computed)?;
             executor.download(&computed)
         })?;
@@ -339,7 +341,7 @@ impl<T: Number> Job<'_, T> {
         };
         // With β = 0 nothing may be read from y, and NaN would show it.
         let y = if self.beta == T::ZERO {
-            input::filled(matrix.rows(), T::from_f64(f64::NAN))?
+            memory::filled(matrix.rows(), T::from_f64(f64::NAN))?
         } else {
             random_vector(matrix.rows(), SEED_OF_Y)?
         };
@@ -362,7 +364,7 @@ impl<T: Number> Job<'_, T> {
         let (warm_ups, default_repeats) = if self.times_matter() { (WARM_UPS, 50) } else { (0, 1) };
         let repeats = warm_ups + self.arguments.repeat.map_or(default_repeats, |repeats| repeats as usize);
         let progress = Progress::times(format!("timing {}", plan.format()));
-        let mut result = executor.upload(input::copied(y)?)?;
+        let mut result = executor.upload(memory::copy(y)?)?;
         let mut times = Vec::new();
         for repeat in 0..repeats {
             let time = executor.time(&mut || plan.apply(self.alpha, x, self.beta, &mut result))?;
@@ -371,7 +373,7 @@ impl<T: Number> Job<'_, T> {
             }
             // With β, y would grow from one multiplication to the next.
             if self.beta != T::ZERO {
-                result = executor.upload(input::copied(y)?)?;
+                result = executor.upload(memory::copy(y)?)?;
             }
             progress.update(repeat as u64 + 1, repeats as u64);
         }

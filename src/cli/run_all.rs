@@ -142,12 +142,15 @@ fn prepare<T: Number, E: Executor>(
     Loaded { matrix, stored }: &mut Loaded<T>,
     format: Format,
 ) -> Result<Prepared<T, E>, (String, bool)> {
-    let warm_up = job.times_matter() && !stored.as_ref().is_some_and(|stored| stored.is_stored_as(format));
-    if warm_up {
-        // The first conversion may wait for its kernels to be compiled.
-        Prepared::new(executor, matrix.clone(), &mut None, format).map_err(explain)?;
-    }
-    Prepared::new(executor, matrix.clone(), stored, format).map_err(explain)
+    let mut prepare = || {
+        let is_stored = stored.as_ref().map_or(Ok(false), |stored| stored.is_stored_as(format))?;
+        if job.times_matter() && !is_stored {
+            // The first conversion may wait for its kernels to be compiled.
+            Prepared::new(executor, matrix.try_clone()?, &mut None, format)?;
+        }
+        Prepared::new(executor, matrix.try_clone()?, stored, format)
+    };
+    prepare().map_err(explain)
 }
 
 fn measure<T: Number, E: Executor>(

@@ -13,7 +13,7 @@ use lab::timing::{self, Effort};
 use lab::vectors::random_vector;
 use warp_spmv::executor::{Cpu, ExecutorName};
 use warp_spmv::io::{Number, replace_file, write_vector};
-use warp_spmv::memory::zeros;
+use warp_spmv::memory::{self, zeros};
 use warp_spmv::solver::preconditioner::{Preconditioner, PreconditionerName};
 use warp_spmv::solver::{MethodName, Operator, Options, Outcome, Report, Solver, Work};
 use warp_spmv::verify::{Norm, Verification, exact, verify};
@@ -168,7 +168,7 @@ fn load<T: Number>(arguments: &Arguments) -> Result<System<T>, Error> {
         None => {
             let x = match arguments.seed {
                 Some(seed) => random_vector(rows, seed)?,
-                None => input::filled(rows, T::ONE)?,
+                None => memory::filled(rows, T::ONE)?,
             };
             let mut b = zeros::<T>(rows)?;
             let product = exact(&matrix, T::ONE, &x, T::ZERO, &b)?;
@@ -196,7 +196,7 @@ impl<T: Number> subject::SubjectVisitor for Job<'_, T> {
         self.note.iter().for_each(|note| output::say(note));
         let Prepared { mut plan, convert, upload } =
             Prepared::new(executor, system.matrix.duplicate(&Cpu::new())?, &mut None, arguments.format)?;
-        let (b, mut x) = (executor.upload(input::copied(&system.b)?)?, executor.upload(input::copied(&system.start)?)?);
+        let (b, mut x) = (executor.upload(memory::copy(&system.b)?)?, executor.upload(memory::copy(&system.start)?)?);
         let tolerance = self.tolerance(&system.b);
         let make = |name| {
             let make = || Preconditioner::new(executor, &system.matrix, name);

@@ -1,16 +1,17 @@
 //! From rows to a matrix: lengths first, then entries, straight into arrays of the right size.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use bytemuck::{Zeroable, allocation::try_zeroed_vec};
 use host::format::{Csr, Offsets, parallel_rows};
 use host::parallel;
 use host::real::Real;
 use rand_chacha::ChaCha8Rng;
-use rayon::prelude::*;
 
 use crate::draw::{Purpose, stream};
-use crate::memory::available_memory;
 use crate::registry::csr_bytes;
 use crate::{Error, Generate};
+use host::memory::available_memory;
 
 /// The largest size of a matrix's arrays, in bytes: 4 TiB, more than any machine it is meant for has.
 pub const LARGEST_BYTES: u128 = 1 << 42;
@@ -47,32 +48,36 @@ pub(crate) fn assemble<T: Real>(generator: &impl Generate, rows: &impl RowByRow)
             let range = offsets.get(row) - base..offsets.get(row + 1) - base;
             rows.fill::<T>(row, &mut random, &mut columns[range.clone()], &mut values[range]);
         }
-    });
+        Ok(())
+    })?;
     Ok(Csr::try_new(generator.rows(), generator.columns(), offsets, column_indices, values)?)
 }
 
 fn row_offsets(rows: usize, generator: &impl RowByRow) -> Result<Offsets, Error> {
     // Each length goes where the end of its row goes, so that summing them up needs no second array.
     let mut ends: Vec<u32> = zeroed("row offsets", rows + 1)?;
+    let total = AtomicU64::new(0);
     parallel::chunks_mut(&mut ends[1..], ROWS_AT_ONCE, 1, &|(chunk, lengths)| {
         let mut random = stream(generator.seed(), Purpose::Lengths, chunk);
+        let mut sum = 0;
         for (row, length) in (chunk * ROWS_AT_ONCE..).zip(lengths) {
             *length = generator.length(row, &mut random);
+            sum += u64::from(*length);
         }
+        total.fetch_add(sum, Ordering::Relaxed);
     });
-    summed(ends)
+    summed(ends, total.into_inner())
 }
 
-/// Offsets from the length of each row, which comes where the end of the row goes.
-fn summed(mut ends: Vec<u32>) -> Result<Offsets, Error> {
-    let total: u64 = ends.par_iter().map(|&length| u64::from(length)).sum();
+/// Offsets from the length of each row, which comes where the end of the row goes, and from the total of them.
+fn summed(mut ends: Vec<u32>, total: u64) -> Result<Offsets, Error> {
     if u32::try_from(total).is_ok() {
         let mut sum = 0;
         for end in &mut ends {
             sum += *end;
             *end = sum;
         }
-        return Ok(ends.into());
+        return Ok(ends.try_into()?);
     }
     let mut wide: Vec<u64> = zeroed("row offsets", ends.len())?;
     let mut sum = 0;
@@ -80,7 +85,7 @@ fn summed(mut ends: Vec<u32>) -> Result<Offsets, Error> {
         sum += u64::from(length);
         *wide = sum;
     }
-    Ok(wide.into())
+    Ok(wide.try_into()?)
 }
 
 /// Checks that a CSR matrix, and so many bytes besides, can be held.

@@ -1,5 +1,6 @@
 //! From edges to a symmetric matrix, where a row cannot know its entries by itself.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use host::format::{Csr, Offsets, parallel_rows};
@@ -16,7 +17,10 @@ pub(crate) trait EdgeByEdge: Generate + Sync {
     fn seed(&self) -> u64;
 
     /// Calls `edge` with both ends of each edge that a vertex brings: the same ones whenever it is asked.
-    fn edges_of(&self, vertex: usize, edge: impl FnMut(usize, usize));
+    ///
+    /// # Errors
+    /// When memory runs out.
+    fn edges_of(&self, vertex: usize, edge: impl FnMut(usize, usize)) -> Result<(), host::Error>;
 }
 
 /// The symmetric adjacency matrix of a graph, with random values. Edges that come twice are one entry, and an edge
@@ -30,7 +34,7 @@ pub(crate) fn assemble_edges<T: Real>(graph: &impl EdgeByEdge) -> Result<Csr<T>,
     // Offsets before and after edges that come twice are dropped, 8 bytes each.
     check_bytes::<T>(rows, graph.expected_nnz(), 16 * (rows as u128 + 1))?;
     let (offsets, mut columns) = scatter(graph)?;
-    let offsets = drop_duplicates(&offsets.into(), &mut columns)?;
+    let offsets = drop_duplicates(&Offsets::try_from(offsets)?, &mut columns)?;
     let mut values: Vec<T> = zeroed("values", columns.len())?;
     parallel_rows(&offsets, ROWS_AT_ONCE, &mut columns, &mut values, &|chunk, columns, values| {
         let base = offsets.get(chunk.start);
@@ -40,7 +44,8 @@ pub(crate) fn assemble_edges<T: Real>(graph: &impl EdgeByEdge) -> Result<Csr<T>,
                 values[entry] = value_of(unit(mix(graph.seed(), row.min(column), row.max(column))));
             }
         }
-    });
+        Ok(())
+    })?;
     Ok(Csr::try_new(rows, rows, offsets, columns, values)?)
 }
 
@@ -50,7 +55,7 @@ fn scatter(graph: &impl EdgeByEdge) -> Result<(Vec<u64>, Vec<u32>), Error> {
     let next: Vec<AtomicU64> = zeroed("row offsets", rows + 1)?;
     for_each_entry(graph, |row, _| {
         next[row + 1].fetch_add(1, Ordering::Relaxed);
-    });
+    })?;
     let mut sum = 0;
     for length in &next {
         sum += length.load(Ordering::Relaxed);
@@ -61,7 +66,8 @@ fn scatter(graph: &impl EdgeByEdge) -> Result<(Vec<u64>, Vec<u32>), Error> {
     for_each_entry(graph, |row, column| {
         let place = next[row].fetch_add(1, Ordering::Relaxed) as usize;
         columns[place].store(column as u32, Ordering::Relaxed);
-    });
+    })?;
+    // Collected where they are, without memory of their own.
     let mut offsets: Vec<u64> = next.into_iter().map(AtomicU64::into_inner).collect();
     offsets.rotate_right(1);
     offsets[0] = 0;
@@ -69,15 +75,15 @@ fn scatter(graph: &impl EdgeByEdge) -> Result<(Vec<u64>, Vec<u32>), Error> {
 }
 
 /// Calls `entry` with row and column of each entry, from all threads.
-fn for_each_entry(graph: &impl EdgeByEdge, entry: impl Fn(usize, usize) + Sync) {
-    parallel::for_each(graph.rows(), ROWS_AT_ONCE, &|vertex| {
-        graph.edges_of(vertex, |from, to| {
-            entry(from, to);
-            if from != to {
-                entry(to, from);
-            }
-        });
-    });
+fn for_each_entry(graph: &impl EdgeByEdge, entry: impl Fn(usize, usize) + Sync) -> Result<(), Error> {
+    let both_ways = |from, to| {
+        entry(from, to);
+        if from != to {
+            entry(to, from);
+        }
+    };
+    let failure = |mut vertices: Range<usize>| vertices.find_map(|vertex| graph.edges_of(vertex, both_ways).err());
+    parallel::first(graph.rows(), ROWS_AT_ONCE, &failure).map_or(Ok(()), |error| Err(error.into()))
 }
 
 /// Sorts each row and keeps one of each column. Returns where the rows begin after that.
@@ -93,7 +99,8 @@ fn drop_duplicates(offsets: &Offsets, columns: &mut Vec<u32>) -> Result<Offsets,
             let distinct = keep_distinct(row);
             row[distinct..].fill(DROPPED);
         }
-    });
+        Ok(())
+    })?;
     let mut ends: Vec<u64> = zeroed("row offsets", rows + 1)?;
     let mut kept = 0;
     for row in 0..rows {
@@ -104,5 +111,5 @@ fn drop_duplicates(offsets: &Offsets, columns: &mut Vec<u32>) -> Result<Offsets,
         ends[row + 1] = kept as u64;
     }
     columns.truncate(kept);
-    Ok(ends.into())
+    Ok(ends.try_into()?)
 }

@@ -31,7 +31,6 @@ mod draw;
 mod edges;
 mod error;
 mod lengths;
-mod memory;
 mod numbering;
 
 mod banded;
@@ -53,8 +52,8 @@ pub mod reorder;
 pub use assemble::LARGEST_BYTES;
 pub use elasticity::Cells;
 pub use error::Error;
+pub use host::memory::available_memory;
 pub use like::Table3;
-pub use memory::available_memory;
 pub use numbering::Numbering;
 pub use registry::{Generate, Help};
 pub use stencil::{Boundary, Points};

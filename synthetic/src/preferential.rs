@@ -90,7 +90,7 @@ impl EdgeByEdge for BarabasiAlbert {
         self.seed
     }
 
-    fn edges_of(&self, vertex: usize, mut edge: impl FnMut(usize, usize)) {
+    fn edges_of(&self, vertex: usize, mut edge: impl FnMut(usize, usize)) -> Result<(), host::Error> {
         for number in vertex * self.edges_per_vertex..(vertex + 1) * self.edges_per_vertex {
             // The list of ends has the edge's own vertex at an even place and the copy behind it.
             let mut place = 2 * number as u64 + 1;
@@ -99,5 +99,6 @@ impl EdgeByEdge for BarabasiAlbert {
             }
             edge(vertex, (place / 2) as usize / self.edges_per_vertex);
         }
+        Ok(())
     }
 }

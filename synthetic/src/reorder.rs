@@ -21,37 +21,50 @@ mod reverse_cuthill_mckee;
 pub use ordering::Ordering;
 pub use reverse_cuthill_mckee::reverse_cuthill_mckee;
 
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
 use host::format::Offsets;
-use host::parallel;
-use host::{Csr, Real};
-use rayon::prelude::*;
+use host::{Csr, Error, Real, memory, parallel};
 
 use crate::bijection::Bijection;
 
 /// Longest rows first; rows of one length keep their order. O(rows log rows).
-pub fn by_row_length<T: Real>(matrix: &Csr<T>) -> Ordering {
+///
+/// # Errors
+/// When memory runs out.
+pub fn by_row_length<T: Real>(matrix: &Csr<T>) -> Result<Ordering, Error> {
     longest_first(matrix.row_offsets())
 }
 
 // Not generic, so that sorting in parallel is compiled here and once.
-fn longest_first(offsets: &Offsets) -> Ordering {
-    let mut rows: Vec<u32> = (0..offsets.len() as u32 - 1).collect();
-    rows.par_sort_by_key(|&row| std::cmp::Reverse(offsets.get(row as usize + 1) - offsets.get(row as usize)));
-    Ordering::from_valid(rows)
+fn longest_first(offsets: &Offsets) -> Result<Ordering, Error> {
+    let mut rows = memory::collect(0..offsets.len() as u32 - 1)?;
+    let length = |row: u32| offsets.get(row as usize + 1) - offsets.get(row as usize);
+    // By the row too: a stable sort would take memory, and abort without it.
+    parallel::sort_unstable_by(&mut rows, |&left, &right| length(right).cmp(&length(left)).then(left.cmp(&right)));
+    Ok(Ordering::from_valid(rows))
 }
 
 /// A random order of so many rows, the same for each seed. O(rows).
 ///
 /// # Errors
-/// When there are more rows than a matrix can have.
-pub fn shuffle(rows: usize, seed: u64) -> Result<Ordering, host::Error> {
+/// When there are more rows than a matrix can have, or memory runs out.
+pub fn shuffle(rows: usize, seed: u64) -> Result<Ordering, Error> {
     ordering::check_length(rows)?;
     let bijection = Bijection::new(rows, seed);
-    Ok(Ordering::from_valid((0..rows).into_par_iter().map(|row| bijection.forward(row) as u32).collect()))
+    parallel::map(rows, ordering::ROWS_AT_ONCE, &|row| bijection.forward(row) as u32).map(Ordering::from_valid)
 }
 
 /// How far an entry is from the diagonal, at most: the largest |row − column|; 0 without entries. O(rows + nnz).
 pub fn bandwidth<T: Real>(matrix: &Csr<T>) -> usize {
     let of_row = |row: usize| matrix.row(row).map(|(column, _)| row.abs_diff(column as usize)).max().unwrap_or(0);
-    parallel::map(matrix.rows(), 1, &of_row).into_iter().max().unwrap_or(0)
+    let bandwidth = AtomicUsize::new(0);
+    parallel::for_each(matrix.rows(), 1, &|row| {
+        let of_row = of_row(row);
+        // Most rows are not the widest so far, and reading disturbs no other thread.
+        if of_row > bandwidth.load(Relaxed) {
+            bandwidth.fetch_max(of_row, Relaxed);
+        }
+    });
+    bandwidth.into_inner()
 }

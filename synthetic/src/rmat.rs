@@ -1,6 +1,9 @@
 //! Recursive random graphs (Chakrabarti, Zhan & Faloutsos 2004, "R-MAT").
 
+use std::sync::OnceLock;
+
 use host::format::Csr;
+use host::memory;
 use host::real::Real;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::Rng;
@@ -153,7 +156,9 @@ impl Generate for Rmat {
 
     fn generate<T: Real>(&self) -> Result<Csr<T>, Error> {
         self.check()?;
-        assemble(self, &Rows::new(self))
+        let rows = Rows::new(self);
+        let matrix = assemble(self, &rows)?;
+        rows.failure.into_inner().map_or(Ok(matrix), |error| Err(error.into()))
     }
 }
 
@@ -162,17 +167,26 @@ struct Rows<'a> {
     order: Order,
     /// Of a column's bit being 1, for a row's bit of 0 and of 1, times 2^32.
     odds: [u64; 2],
+    /// That there was no memory for a row: then no further rows are made.
+    failure: OnceLock<host::Error>,
 }
 
 impl<'a> Rows<'a> {
     fn new(graph: &'a Rmat) -> Self {
         let odds = [(graph.a, graph.b), (graph.c, graph.d())]
             .map(|(zero, one)| if one > 0.0 { (one / (zero + one) * 2f64.powi(32)) as u64 } else { 0 });
-        Self { graph, order: graph.numbering.of(graph.rows(), graph.seed), odds }
+        Self { graph, order: graph.numbering.of(graph.rows(), graph.seed), odds, failure: OnceLock::new() }
     }
 
-    /// The columns of a row: the same ones whenever it is asked.
-    fn columns(&self, row: usize) -> Vec<u32> {
+    /// The columns of a row, the same ones whenever it is asked, unless memory runs out or has run out.
+    fn columns(&self, row: usize) -> Option<Vec<u32>> {
+        if self.failure.get().is_some() {
+            return None;
+        }
+        self.draw_columns(row).map_err(|error| self.failure.set(error)).ok()
+    }
+
+    fn draw_columns(&self, row: usize) -> Result<Vec<u32>, host::Error> {
         let vertex = self.order.vertex(row);
         let mut random = stream(self.graph.seed, Purpose::Row, row);
         let ones = vertex.count_ones() as i32;
@@ -184,13 +198,14 @@ impl<'a> Rows<'a> {
         let mut columns = Vec::new();
         while missing > 0 {
             let drawn = missing.min((DRAWN_AT_ONCE + columns.len()) as u64);
+            memory::reserve(&mut columns, drawn as usize)?;
             columns.extend((0..drawn).map(|_| self.order.number(self.column(vertex, &mut random)) as u32));
             columns.sort_unstable();
             let distinct = keep_distinct(&mut columns);
             columns.truncate(distinct);
             missing -= drawn;
         }
-        columns
+        Ok(columns)
     }
 
     fn column(&self, vertex: usize, random: &mut ChaCha8Rng) -> usize {
@@ -207,11 +222,12 @@ impl RowByRow for Rows<'_> {
     }
 
     fn length(&self, row: usize, _: &mut ChaCha8Rng) -> u32 {
-        self.columns(row).len() as u32
+        self.columns(row).map_or(0, |columns| columns.len() as u32)
     }
 
     fn fill<T: Real>(&self, row: usize, random: &mut ChaCha8Rng, columns: &mut [u32], values: &mut [T]) {
-        columns.copy_from_slice(&self.columns(row));
+        let Some(own) = self.columns(row) else { return };
+        columns.copy_from_slice(&own);
         values.fill_with(|| value(random));
     }
 }

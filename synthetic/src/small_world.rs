@@ -1,6 +1,7 @@
 //! Small-world graphs (Watts & Strogatz 1998).
 
 use host::format::Csr;
+use host::memory;
 use host::real::Real;
 use rand::RngExt;
 
@@ -100,9 +101,9 @@ impl EdgeByEdge for SmallWorld {
         self.seed
     }
 
-    fn edges_of(&self, vertex: usize, mut edge: impl FnMut(usize, usize)) {
+    fn edges_of(&self, vertex: usize, mut edge: impl FnMut(usize, usize)) -> Result<(), host::Error> {
         let mut random = stream(self.seed, Purpose::Row, vertex);
-        let mut chosen = Vec::with_capacity(self.neighbours / 2);
+        let mut chosen = memory::with_capacity(self.neighbours / 2)?;
         for distance in 1..=self.neighbours / 2 {
             let mut end = (vertex + distance) % self.vertices;
             if random.random::<f64>() < self.rewired {
@@ -114,5 +115,6 @@ impl EdgeByEdge for SmallWorld {
             chosen.push(end);
             edge(vertex, end);
         }
+        Ok(())
     }
 }

@@ -1,12 +1,12 @@
 //! The header and the table of sections, as bytes. `docs/container.md` is the same in words.
 
-use rayon::prelude::*;
-
 use super::sections::Section;
 use super::summary::Summary;
 use crate::binary::{Array, ElementType};
 use crate::limits::check_dimension;
 use crate::quote::quote;
+use host::error::Error;
+use host::parallel;
 
 /// What every container begins with. The first byte is no text, and the last two are lost when a file is
 /// transferred as one.
@@ -79,17 +79,16 @@ pub(super) fn padding(at: usize) -> Vec<u8> {
 }
 
 /// CRC-32 of bytes, in parallel.
-fn checksum(bytes: &[u8]) -> u32 {
-    let parts = bytes.par_chunks(CHECKSUM_CHUNK).map(|chunk| {
+fn checksum(bytes: &[u8]) -> Result<u32, Error> {
+    let of_chunk = |chunk: usize| {
         let mut hasher = crc32fast::Hasher::new();
-        hasher.update(chunk);
+        hasher.update(&bytes[chunk * CHECKSUM_CHUNK..bytes.len().min((chunk + 1) * CHECKSUM_CHUNK)]);
         hasher
-    });
-    let combine = |mut left: crc32fast::Hasher, right: crc32fast::Hasher| {
-        left.combine(&right);
-        left
     };
-    parts.reduce(crc32fast::Hasher::new, combine).finalize()
+    let parts = parallel::map(bytes.len().div_ceil(CHECKSUM_CHUNK), 1, &of_chunk)?;
+    let mut whole = crc32fast::Hasher::new();
+    parts.iter().for_each(|part| whole.combine(part));
+    Ok(whole.finalize())
 }
 
 /// CRC-32 of the header up to its checksum and of the table.
@@ -163,7 +162,7 @@ impl<'a> Fields<'a> {
 
 impl Layout {
     /// The layout of a file with these sections, one behind the other. O(bytes) for the checksums.
-    pub(super) fn new(format: &str, summary: &Summary, sections: &[Section<'_>]) -> Self {
+    pub(super) fn new(format: &str, summary: &Summary, sections: &[Section<'_>]) -> Result<Self, Error> {
         let mut at = HEADER + ENTRY * sections.len();
         let mut entries = Vec::with_capacity(sections.len());
         for section in sections {
@@ -172,12 +171,12 @@ impl Layout {
             entries.push(Entry {
                 name: padded(&section.name),
                 element: section.element,
-                checksum: checksum(&section.bytes),
+                checksum: checksum(&section.bytes)?,
                 elements: (section.bytes.len() / section.element.width()) as u64,
                 begin: begin as u64,
             });
         }
-        Self { format: padded(format), summary: *summary, length: at as u64, entries }
+        Ok(Self { format: padded(format), summary: *summary, length: at as u64, entries })
     }
 
     /// Header and table as they are in the file.
@@ -290,7 +289,7 @@ impl Layout {
         let array = |entry: &'a Entry| {
             let (name, begin) = (trimmed(&entry.name), entry.begin as usize);
             let bytes = &bytes[begin..begin + entry.elements as usize * entry.element.width()];
-            if checksum(bytes) != entry.checksum {
+            if checksum(bytes).map_err(|error| error.to_string())? != entry.checksum {
                 return Err(format!("the file is altered: section '{name}' does not match its checksum"));
             }
             Ok(Array { name, element: entry.element, big_endian: false, bytes })

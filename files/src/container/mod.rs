@@ -33,7 +33,7 @@ pub(super) use layout::is_container;
 /// that was there is untouched; one that is replaced hands on its permissions.
 ///
 /// # Errors
-/// With what the system said; when `path` is a directory or a write-protected file.
+/// With what the system said; when `path` is a directory or a write-protected file; when memory runs out.
 pub fn write_container<T: Number>(path: impl AsRef<Path>, matrix: &Csr<T>) -> Result<(), Error> {
     let (rows, columns, stored) = (matrix.rows(), matrix.columns(), matrix.nnz());
     let summary = Summary { rows, columns, stored, values: T::TYPE, offset_width: matrix.row_offsets().width() };
@@ -52,7 +52,7 @@ pub fn write_container_matrix<T: Number>(path: impl AsRef<Path>, matrix: &Matrix
 }
 
 fn write(path: &Path, format: &str, summary: &Summary, sections: &[Section<'_>]) -> Result<(), Error> {
-    let layout = Layout::new(format, summary, sections);
+    let layout = Layout::new(format, summary, sections)?;
     replace_file(path, |file| {
         let head = layout.to_bytes();
         file.write_all(&head)?;
@@ -71,7 +71,7 @@ fn write(path: &Path, format: &str, summary: &Summary, sections: &[Section<'_>])
 /// # Errors
 /// As [`read_container_matrix`].
 pub fn read_container<T: Number>(path: impl AsRef<Path>) -> Result<Csr<T>, Error> {
-    read_container_matrix(path).map(Matrix::into_csr)
+    read_container_matrix::<T>(path)?.into_csr()
 }
 
 /// Reads a matrix from a container, in the storage format that it has there; but in CSR where the file has values in
@@ -83,10 +83,11 @@ pub fn read_container<T: Number>(path: impl AsRef<Path>) -> Result<Csr<T>, Error
 ///
 /// # Errors
 /// When the file cannot be read, with what the system said; when it is no container, is of a later version,
-/// holds an unknown format, is truncated or altered, or holds arrays that are no matrix, with which of these it is.
+/// holds an unknown format, is truncated or altered, or holds arrays that are no matrix, with which of these it is;
+/// when memory runs out.
 pub fn read_container_matrix<T: Number>(path: impl AsRef<Path>) -> Result<Matrix<T>, Error> {
     let path = path.as_ref();
-    let (matrix, _) = parse(&Contents::of(path)?, path, &ReadOptions::default())?;
+    let (matrix, _) = parse(&Contents::of(path, &ReadOptions::default())?, path, &ReadOptions::default())?;
     Ok(matrix)
 }
 
@@ -120,7 +121,7 @@ const ROUNDED_AT_ONCE: usize = 1 << 14;
 
 /// The matrix in CSR with its values rounded, none of them beyond the range.
 fn round<U: Number, T: Number>(matrix: Matrix<U>) -> Result<Matrix<T>, String> {
-    let matrix = matrix.into_csr();
+    let matrix = matrix.into_csr().map_err(|error| error.to_string())?;
     let beyond =
         |entries: Range<usize>| matrix.values()[entries].iter().find(|value| rounded::<T>(value.to_f64()).is_none());
     match parallel::first(matrix.nnz(), ROUNDED_AT_ONCE, &beyond) {

@@ -8,6 +8,7 @@ use super::value::Value;
 use crate::ReadProgress;
 use crate::header::{Field, Header, Symmetry};
 use host::error::Error;
+use host::memory;
 
 /// A dense matrix, column by column.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,11 +33,11 @@ pub(super) fn read<V: Value>(
         let values = read_values(document, &header, begin, progress)?;
         return Ok((DenseMatrix { rows, columns, values }, header));
     }
-    let mut dense = vec![V::default(); rows * columns];
+    let mut dense = memory::filled(rows * columns, V::default())?;
     let first_of = |column: usize| column + usize::from(symmetry == Symmetry::SkewSymmetric);
     let (mut row, mut column) = (first_of(0), 0);
     let read = |cursor: &mut Cursor<'_>, values: &mut Vec<V>| read_value(cursor, values, field);
-    Entries::new(document, begin, entries, progress).for_each_batch(0, read, |chunks| {
+    Entries::new(document, begin, entries, progress)?.for_each_batch(0, read, |chunks| {
         for &value in chunks.iter().copied().flatten() {
             // Columns without a listed value are the last ones only.
             if row == rows {
@@ -86,9 +87,9 @@ fn read_values<V: Value>(
 ) -> Result<Vec<V>, Error> {
     let Header { field, entries, .. } = *header;
     // The header has made sure that this many fit the file.
-    let mut values = Vec::with_capacity(entries as usize);
+    let mut values = memory::with_capacity(entries as usize)?;
     let read = |cursor: &mut Cursor<'_>, values: &mut Vec<V>| read_value(cursor, values, field);
-    Entries::new(document, begin, entries, progress).for_each_batch(0, read, |chunks| {
+    Entries::new(document, begin, entries, progress)?.for_each_batch(0, read, |chunks| {
         chunks.iter().for_each(|chunk| values.extend_from_slice(chunk));
         Ok(true)
     })?;

@@ -4,24 +4,27 @@ use std::io::{self, Write};
 use std::ops::Range;
 use std::path::Path;
 
-use rayon::prelude::*;
-
 use crate::extension::has_extension;
 use crate::gzip;
 use host::error::Error;
+use host::parallel;
 use host::replace::replace_file;
 
 /// Items, each about a line, that one thread handles at a time.
 const CHUNK: usize = 1 << 15;
 
+/// No item's text is longer: two indices of up to 10 digits, and a complex number of two with up to 24 characters each.
+const LONGEST_ITEM: usize = 80;
+
 /// Chunks for each thread that are made while as many are written.
 const CHUNKS_PER_THREAD: usize = 2;
 
-/// A chunk's text, and what it is compressed to.
+/// A chunk's text, and what it is compressed to, or why there is none.
 #[derive(Default)]
 struct Chunk {
     text: Vec<u8>,
     compressed: Vec<u8>,
+    failure: Option<io::Error>,
 }
 
 /// Writes a file of a first part and the text of a number of items, which `append` appends for any range of
@@ -34,18 +37,25 @@ pub(super) fn write_file(
 ) -> Result<(), Error> {
     let compress = has_extension(path, ".gz");
     let chunks = items.div_ceil(CHUNK);
-    let batch = CHUNKS_PER_THREAD * rayon::current_num_threads();
+    let batch = CHUNKS_PER_THREAD * parallel::threads();
+    let make_one = |number: usize, Chunk { text, compressed, .. }: &mut Chunk| -> io::Result<()> {
+        let range = number * CHUNK..items.min((number + 1) * CHUNK);
+        text.clear();
+        // So that nothing is left to allocate for `append`, which cannot fail.
+        text.try_reserve(range.len() * LONGEST_ITEM)?;
+        append(range, text);
+        if compress {
+            compressed.clear();
+            gzip::append_member(text, compressed)?;
+        }
+        Ok(())
+    };
     let make = |batch: &mut Vec<Chunk>, numbers: Range<usize>| -> io::Result<()> {
         batch.resize_with(numbers.len(), Chunk::default);
-        batch.par_iter_mut().zip(numbers).try_for_each(|(chunk, number)| {
-            chunk.text.clear();
-            append(number * CHUNK..items.min((number + 1) * CHUNK), &mut chunk.text);
-            if compress {
-                chunk.compressed.clear();
-                gzip::append_member(&chunk.text, &mut chunk.compressed)?;
-            }
-            Ok(())
-        })
+        parallel::chunks_mut(batch, 1, 1, &|(place, chunk)| {
+            chunk[0].failure = make_one(numbers.start + place, &mut chunk[0]).err();
+        });
+        batch.iter_mut().find_map(|chunk| chunk.failure.take()).map_or(Ok(()), Err)
     };
     replace_file(path, |file| {
         let mut compressed_first = Vec::new();
@@ -63,7 +73,7 @@ pub(super) fn write_file(
                 let mut parts = ready.iter().map(|chunk| if compress { &chunk.compressed } else { &chunk.text });
                 parts.try_for_each(|part| file.write_all(part))
             };
-            let (written, made) = rayon::join(write, || make(&mut next, numbers));
+            let (written, made) = parallel::join(write, || make(&mut next, numbers));
             written.and(made)?;
             std::mem::swap(&mut ready, &mut next);
         }

@@ -11,7 +11,7 @@ use crate::header::{Header, Symmetry};
 use crate::number::Number;
 use host::error::Error;
 use host::format::{Csr, RowCounts, TripletSlices};
-use host::parallel;
+use host::{memory, parallel};
 
 /// The entries of a sparse matrix, as row, column and value, in the order of a file.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,12 +36,19 @@ struct Triplets<V> {
 }
 
 impl<V: Send> Contents for Triplets<V> {
-    fn with_capacity(entries: usize) -> Self {
-        Self {
-            rows: Vec::with_capacity(entries),
-            columns: Vec::with_capacity(entries),
-            values: Vec::with_capacity(entries),
-        }
+    fn with_capacity(entries: usize) -> Result<Self, Error> {
+        Ok(Self {
+            rows: memory::with_capacity(entries)?,
+            columns: memory::with_capacity(entries)?,
+            values: memory::with_capacity(entries)?,
+        })
+    }
+
+    #[inline]
+    fn make_room(&mut self) -> Result<(), Kind> {
+        self.rows.make_room()?;
+        self.columns.make_room()?;
+        self.values.make_room()
     }
 
     fn clear(&mut self) {
@@ -99,9 +106,12 @@ pub(super) fn read_coordinates<V: Value>(
         entries = header.entries as usize;
     } else {
         body.entries.passes = 2;
-        body.count::<V>(|rows| entries += rows.iter().map(|rows| rows.len()).sum::<usize>())?;
+        body.count::<V>(|rows| {
+            entries += rows.iter().map(|rows| rows.len()).sum::<usize>();
+            Ok(())
+        })?;
     }
-    let Triplets { mut rows, mut columns, mut values } = Triplets::with_capacity(entries);
+    let Triplets { mut rows, mut columns, mut values } = Triplets::with_capacity(entries)?;
     body.read(body.entries.passes - 1, |chunks: &[&Triplets<V>]| {
         let extend_rows = || chunks.iter().for_each(|chunk| rows.extend_from_slice(&chunk.rows));
         let extend_columns = || chunks.iter().for_each(|chunk| columns.extend_from_slice(&chunk.columns));
@@ -119,7 +129,7 @@ impl<'a> Body<'a> {
     fn new<V: Value>(document: &'a Document<'_>, progress: ReadProgress<'a>) -> Result<Self, Error> {
         let (header, begin) = header::read(document, Layout::Coordinate)?;
         header::check_values::<V>(document, &header)?;
-        let entries = Entries::new(document, begin, header.entries, progress);
+        let entries = Entries::new(document, begin, header.entries, progress)?;
         Ok(Self { header, entries })
     }
 
@@ -136,13 +146,13 @@ impl<'a> Body<'a> {
         }
         // The header has made sure that this many fit the file.
         let mut assembly = SortedAssembly::new(rows, columns, entries as usize)?;
-        let sorted = self.read(0, |chunks| Ok(assembly.append(&parts(chunks))))?;
+        let sorted = self.read(0, |chunks| assembly.append(&parts(chunks)))?;
         if sorted { assembly.finish().map(Some) } else { Ok(None) }
     }
 
     /// Goes through the rows of all entries in parallel, with those that the symmetry implies. What else is in a line
     /// is not looked at, unless an index is wrong or entries are missing: then the first wrong line is told.
-    fn count<V: Value>(&self, mut take: impl FnMut(&[&[u32]])) -> Result<(), Error> {
+    fn count<V: Value>(&self, mut take: impl FnMut(&[&[u32]]) -> Result<(), Error>) -> Result<(), Error> {
         let Header { symmetry, rows, columns, .. } = self.header;
         let read = |cursor: &mut Cursor<'_>, indices: &mut Vec<u32>| {
             let row = cursor.row(rows)?;
@@ -157,7 +167,7 @@ impl<'a> Body<'a> {
             Ok(())
         };
         let counted = self.entries.for_each_batch(0, read, |chunks| {
-            take(&chunks.iter().map(|chunk| &***chunk).collect::<Vec<_>>());
+            take(&chunks.iter().map(|chunk| &***chunk).collect::<Vec<_>>())?;
             Ok(true)
         });
         counted.map(drop).or_else(|error| {

@@ -2,6 +2,7 @@
 
 use crate::header::Symmetry;
 use crate::text::Text;
+use host::memory::collect;
 
 /// Integers up to here are exact in every `f64`.
 const LARGEST_EXACT: u64 = 1 << f64::MANTISSA_DIGITS;
@@ -28,6 +29,8 @@ pub enum Kind {
     Half(Symmetry),
     /// It begins an entry on the diagonal of a hermitian matrix that is not real.
     Diagonal,
+    /// It is right, but there is no memory for so many bytes.
+    Memory { bytes: usize },
 }
 
 /// Why digits are not a number.
@@ -265,7 +268,8 @@ fn add_digit(number: u64, digit: &u8) -> Result<u64, Unreadable> {
 /// Real numbers that are infinite or have Fortran's exponents, and what is no number.
 #[cold]
 fn unusual_real<T: Text>(token: &[u8]) -> Result<T, Kind> {
-    let with_e: Vec<u8> = token.iter().map(|&byte| if matches!(byte, b'd' | b'D') { b'e' } else { byte }).collect();
+    let with_e = token.iter().map(|&byte| if matches!(byte, b'd' | b'D') { b'e' } else { byte });
+    let with_e = collect(with_e).map_err(|_| Kind::Memory { bytes: token.len() })?;
     match T::parse_prefix(&with_e) {
         Some((value, length)) if length == token.len() => {
             let infinity_by_name = !token.iter().any(u8::is_ascii_digit);

@@ -45,6 +45,7 @@ impl<'a> Document<'a> {
                 format!("entry above the diagonal: a {} file holds only those on and below it", symmetry.name())
             }
             Kind::Diagonal => "complex value on the diagonal of a hermitian matrix, expected a real one".into(),
+            Kind::Memory { bytes } => return Error::OutOfMemory { what: "entries of a text", bytes: bytes as u128 },
         };
         self.error(problem.at, reason)
     }

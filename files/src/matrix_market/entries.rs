@@ -2,11 +2,11 @@
 
 use std::ops::Range;
 
-use super::cursor::{Cursor, Problem};
+use super::cursor::{Cursor, Kind, Problem};
 use super::document::Document;
 use crate::ReadProgress;
 use host::error::Error;
-use host::parallel;
+use host::{memory, parallel};
 
 /// Bytes that one thread handles at a time, at most and, but for the last ones, at least.
 const CHUNK: (usize, usize) = (1 << 14, 1 << 18);
@@ -20,18 +20,34 @@ const BATCHES: usize = 32;
 /// Bytes between two reports of the progress.
 const REPORT: usize = 1 << 20;
 
+/// Entries that a line can bring: its own, and the one that a symmetry implies.
+const ENTRIES_PER_LINE: usize = 2;
+
 /// What entries are read into.
-pub(super) trait Contents: Send {
+pub(super) trait Contents: Send + Sized {
     /// Contents with room for `entries` entries.
-    fn with_capacity(entries: usize) -> Self;
+    fn with_capacity(entries: usize) -> Result<Self, Error>;
+
+    /// Makes room for what a line brings.
+    fn make_room(&mut self) -> Result<(), Kind>;
 
     /// Forgets the entries, and keeps the room.
     fn clear(&mut self);
 }
 
 impl<V: Send> Contents for Vec<V> {
-    fn with_capacity(entries: usize) -> Self {
-        Vec::with_capacity(entries)
+    fn with_capacity(entries: usize) -> Result<Self, Error> {
+        memory::with_capacity(entries)
+    }
+
+    #[inline]
+    fn make_room(&mut self) -> Result<(), Kind> {
+        // A call for each line would take longer than this.
+        if self.capacity() - self.len() >= ENTRIES_PER_LINE {
+            return Ok(());
+        }
+        let bytes = (self.len() + ENTRIES_PER_LINE) * size_of::<V>();
+        self.try_reserve(ENTRIES_PER_LINE).map_err(|_| Kind::Memory { bytes })
     }
 
     fn clear(&mut self) {
@@ -41,7 +57,13 @@ impl<V: Send> Contents for Vec<V> {
 
 /// For entries that are only checked.
 impl Contents for () {
-    fn with_capacity(_: usize) {}
+    fn with_capacity(_: usize) -> Result<Self, Error> {
+        Ok(())
+    }
+
+    fn make_room(&mut self) -> Result<(), Kind> {
+        Ok(())
+    }
 
     fn clear(&mut self) {}
 }
@@ -68,13 +90,18 @@ pub(super) struct Entries<'a> {
 
 impl<'a> Entries<'a> {
     /// The entries that follow position `begin`, of which there should be `announced`.
-    pub fn new(document: &'a Document<'_>, begin: usize, announced: u64, progress: ReadProgress<'a>) -> Self {
-        let threads = rayon::current_num_threads();
+    pub fn new(
+        document: &'a Document<'_>,
+        begin: usize,
+        announced: u64,
+        progress: ReadProgress<'a>,
+    ) -> Result<Self, Error> {
+        let threads = parallel::threads();
         let batch = (document.text.len() - begin) / BATCHES;
         let chunk = (batch / (threads * CHUNKS_PER_THREAD)).clamp(CHUNK.0, CHUNK.1);
         let chunks_at_once = (batch / chunk).clamp(CHUNKS_PER_THREAD, threads * CHUNKS_PER_THREAD);
-        let chunks = split(document.text, begin, chunk);
-        Self { document, announced, begin, chunks, chunks_at_once, passes: 1, progress }
+        let chunks = split(document.text, begin, chunk)?;
+        Ok(Self { document, announced, begin, chunks, chunks_at_once, passes: 1, progress })
     }
 
     /// Goes through all entries, the time with this number from 0. `read` reads one, up to and with the end of its
@@ -98,7 +125,7 @@ impl<'a> Entries<'a> {
                 // The header has made sure that this many entries fit the file.
                 let length = ranges[batch.len()].len() as u128;
                 let share = (u128::from(announced) * length).div_ceil((total - self.begin) as u128) as usize;
-                let contents = C::with_capacity(share + share / 16);
+                let contents = C::with_capacity(share + share / 16)?;
                 batch.push(Chunk { contents, entries: 0, problem: None });
             }
             batch.truncate(ranges.len());
@@ -151,7 +178,8 @@ impl<C: Contents> Chunk<C> {
         self.entries = 0;
         let mut cursor = Cursor::new(&document.text[..bytes.end], bytes.start);
         while cursor.skip_to_content() {
-            if let Err(problem) = read(&mut cursor, &mut self.contents) {
+            let room = self.contents.make_room().map_err(|kind| Problem { at: cursor.at(), kind });
+            if let Err(problem) = room.and_then(|()| read(&mut cursor, &mut self.contents)) {
                 self.problem = Some(problem);
                 return;
             }
@@ -161,15 +189,15 @@ impl<C: Contents> Chunk<C> {
 }
 
 /// Parts of about `chunk` bytes that end where lines do.
-fn split(text: &[u8], mut begin: usize, chunk: usize) -> Vec<Range<usize>> {
-    let mut parts = Vec::with_capacity((text.len() - begin).div_ceil(chunk));
+fn split(text: &[u8], mut begin: usize, chunk: usize) -> Result<Vec<Range<usize>>, Error> {
+    let mut parts = memory::with_capacity((text.len() - begin).div_ceil(chunk))?;
     while begin < text.len() {
         let mut end = Cursor::new(text, text.len().min(begin + chunk));
         end.skip_line();
         parts.push(begin..end.at());
         begin = end.at();
     }
-    parts
+    Ok(parts)
 }
 
 /// Where the entry with a number, from 0, begins in a chunk whose entries up to there are right.

@@ -59,7 +59,7 @@ use host::format::Csr;
 ///
 /// # Errors
 /// When the file cannot be read, with what the system said; when it is not a coordinate file of a real matrix,
-/// with the first line that is wrong.
+/// with the first line that is wrong; when memory runs out.
 ///
 /// ```no_run
 /// let (matrix, header) = files::read_matrix_market::<f64>("1138_bus.mtx", None)?;
@@ -82,7 +82,7 @@ pub fn read_matrix_market_with<T: Number>(
     options: &ReadOptions<'_>,
 ) -> Result<(Csr<T>, Header), Error> {
     let path = path.as_ref();
-    let contents = Contents::of(path)?;
+    let contents = Contents::of(path, options)?;
     parse_plain(&gzip::decompressed(&contents, path, options)?, path, options.progress)
 }
 
@@ -112,10 +112,10 @@ pub(super) fn parse_plain<T: Number>(
 /// In parallel, O(bytes). As for [`read_matrix_market`], the file may be mapped.
 ///
 /// # Errors
-/// When the file cannot be read; when it is no such file, with the first line that is wrong.
+/// When the file cannot be read; when it is no such file, with the first line that is wrong; when memory runs out.
 pub fn read_vector<T: Number>(path: impl AsRef<Path>, progress: ReadProgress<'_>) -> Result<Vec<T>, Error> {
     let path = path.as_ref();
-    parse_vector(&Contents::of(path)?, path, progress)
+    parse_vector(&Contents::of(path, &ReadOptions::default())?, path, progress)
 }
 
 /// [`read_vector`] for a file in memory; `name` stands for the path in errors.
@@ -149,7 +149,7 @@ pub fn read_coordinates<V: Value>(
     options: &ReadOptions<'_>,
 ) -> Result<(Coordinates<V>, Header), Error> {
     let path = path.as_ref();
-    let contents = Contents::of(path)?;
+    let contents = Contents::of(path, options)?;
     let text = gzip::decompressed(&contents, path, options)?;
     coordinate::read_coordinates(&Document::new(&text, path), options.progress)
 }
@@ -159,13 +159,13 @@ pub fn read_coordinates<V: Value>(
 ///
 /// # Errors
 /// When the file cannot be read; when it is no such file, with the first line that is wrong; when the values are
-/// complex, and those of `V` are not.
+/// complex, and those of `V` are not; when memory runs out.
 pub fn read_dense<V: Value>(
     path: impl AsRef<Path>,
     options: &ReadOptions<'_>,
 ) -> Result<(DenseMatrix<V>, Header), Error> {
     let path = path.as_ref();
-    let contents = Contents::of(path)?;
+    let contents = Contents::of(path, options)?;
     let text = gzip::decompressed(&contents, path, options)?;
     array::read(&Document::new(&text, path), options.progress)
 }

@@ -37,20 +37,23 @@ impl<T: Scalar> SortedAssembly<T> {
     /// Appends entries, which lie in several parts; or answers that they are not in the order of the rows. In
     /// parallel.
     ///
+    /// # Errors
+    /// When memory runs out.
+    ///
     /// # Panics
     /// When a row is not below the number of rows, or there is no room.
-    pub fn append(&mut self, parts: &[TripletSlices<'_, T>]) -> bool {
+    pub fn append(&mut self, parts: &[TripletSlices<'_, T>]) -> Result<bool, Error> {
         let rows: Vec<_> = parts.iter().map(|part| part.0).filter(|rows| !rows.is_empty()).collect();
         for rows in &rows {
             if rows[0] < self.last_row {
-                return false;
+                return Ok(false);
             }
             self.last_row = rows[rows.len() - 1];
         }
         if !parallel::all(rows.len(), 1, &|part| rows[part].is_sorted()) {
-            return false;
+            return Ok(false);
         }
-        self.counts.add(&rows);
+        self.counts.add(&rows)?;
         let mut columns_left = &mut self.column_indices[self.filled..];
         let mut values_left = &mut self.values[self.filled..];
         let mut copies = Vec::with_capacity(parts.len());
@@ -63,18 +66,18 @@ impl<T: Scalar> SortedAssembly<T> {
         parallel::map_items(copies, &|(_, ((to_columns, columns), (to_values, values)))| {
             to_columns.copy_from_slice(columns);
             to_values.copy_from_slice(values);
-        });
-        true
+        })?;
+        Ok(true)
     }
 
     /// The matrix, each row sorted by column, and entries of one place added up in the order in which they came.
     ///
     /// # Errors
-    /// When there is room left, or a column is not below their number.
+    /// When there is room left, a column is not below their number, or memory runs out.
     pub fn finish(self) -> Result<Csr<T>, Error> {
         let Self { rows, columns, counts, column_indices, values, .. } = self;
         let mut matrix = Csr::try_new(rows, columns, counts.into_offsets(), column_indices, values)?;
-        matrix.sort_and_sum();
+        matrix.sort_and_sum()?;
         Ok(matrix)
     }
 }

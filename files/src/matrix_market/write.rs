@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::array::DenseMatrix;
 use super::chunks::write_file;
@@ -38,7 +39,7 @@ pub struct MatrixMarketOptions {
 /// that was there is untouched; one that is replaced hands on its permissions.
 ///
 /// # Errors
-/// With what the system said; when `path` is a directory or a write-protected file.
+/// With what the system said; when `path` is a directory or a write-protected file; when memory runs out.
 pub fn write_vector<V: Value>(path: impl AsRef<Path>, vector: &[V]) -> Result<(), Error> {
     write_array(path.as_ref(), vector.len(), 1, vector)
 }
@@ -48,7 +49,7 @@ pub fn write_vector<V: Value>(path: impl AsRef<Path>, vector: &[V]) -> Result<()
 ///
 /// # Errors
 /// With what the system said; when `path` is a directory or a write-protected file; when there are not as many values
-/// as the shape says.
+/// as the shape says; when memory runs out.
 pub fn write_dense<V: Value>(path: impl AsRef<Path>, matrix: &DenseMatrix<V>) -> Result<(), Error> {
     let &DenseMatrix { rows, columns, ref values } = matrix;
     let Some(expected) = rows.checked_mul(columns) else {
@@ -74,7 +75,7 @@ fn write_array<V: Value>(path: &Path, rows: usize, columns: usize, values: &[V])
 ///
 /// # Errors
 /// With what the system said; when `path` is a directory or a write-protected file; when the arrays differ in length
-/// or an index is not below the shape's.
+/// or an index is not below the shape's; when memory runs out.
 pub fn write_coordinates<V: Value>(path: impl AsRef<Path>, entries: &Coordinates<V>) -> Result<(), Error> {
     let Coordinates { rows, columns, row_indices, column_indices, values } = entries;
     check_length("column_indices", column_indices.len(), row_indices.len())?;
@@ -106,7 +107,7 @@ pub fn write_coordinates<V: Value>(path: impl AsRef<Path>, entries: &Coordinates
 ///
 /// # Errors
 /// With what the system said; when `path` is a directory or a write-protected file; when the matrix is not what
-/// `options` say.
+/// `options` say; when memory runs out.
 ///
 /// ```no_run
 /// use host::Csr;
@@ -126,7 +127,7 @@ pub fn write_matrix_market<T: Number>(
     check_field(matrix, options).map_err(|reason| Error::contents(path, reason))?;
     let matrix = match symmetry {
         Symmetry::General => Cow::Borrowed(matrix),
-        _ => in_order(matrix),
+        _ => in_order(matrix)?,
     };
     let entries = match symmetry {
         Symmetry::General => matrix.nnz(),
@@ -198,15 +199,15 @@ fn check_field<T: Number>(matrix: &Csr<T>, options: MatrixMarketOptions) -> Resu
 }
 
 /// The matrix with its rows in order and no entry stored twice.
-fn in_order<T: Number>(matrix: &Csr<T>) -> Cow<'_, Csr<T>> {
+fn in_order<T: Number>(matrix: &Csr<T>) -> Result<Cow<'_, Csr<T>>, Error> {
     let ordered = |row| matrix.column_indices()[matrix.range(row)].is_sorted_by(|left, right| left < right);
     if parallel::all(matrix.rows(), AT_ONCE, &ordered) {
-        return Cow::Borrowed(matrix);
+        return Ok(Cow::Borrowed(matrix));
     }
-    let mut matrix = matrix.clone();
-    matrix.sort_rows();
-    matrix.sum_duplicates();
-    Cow::Owned(matrix)
+    let mut matrix = matrix.try_clone()?;
+    matrix.sort_rows()?;
+    matrix.sum_duplicates()?;
+    Ok(Cow::Owned(matrix))
 }
 
 /// Number of entries that a file of this symmetry holds, when the matrix, whose rows are in order, has it.
@@ -242,7 +243,12 @@ fn half<T: Number>(matrix: &Csr<T>, symmetry: Symmetry) -> Result<usize, String>
         None => {
             let up_to_diagonal =
                 |row| matrix.column_indices()[matrix.range(row)].partition_point(|&column| column as usize <= row);
-            Ok(parallel::map(matrix.rows(), AT_ONCE, &up_to_diagonal).into_iter().sum())
+            let entries = AtomicUsize::new(0);
+            parallel::for_each(matrix.rows().div_ceil(AT_ONCE), 1, &|chunk| {
+                let rows = chunk * AT_ONCE..matrix.rows().min((chunk + 1) * AT_ONCE);
+                entries.fetch_add(rows.map(up_to_diagonal).sum(), Ordering::Relaxed);
+            });
+            Ok(entries.into_inner())
         }
     }
 }

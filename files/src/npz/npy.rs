@@ -13,6 +13,12 @@ const MAGIC: &[u8] = b"\x93NUMPY";
 /// The data begins at a multiple of this.
 const ALIGNMENT: usize = 64;
 
+/// NumPy knows arrays of no more axes.
+const MOST_AXES: usize = 64;
+
+/// Characters of a text that are read: more than the name of any format has, and no more than an error should show.
+const MOST_CHARACTERS: usize = 40;
+
 /// What an array's elements are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -87,20 +93,18 @@ impl<'a> Npy<'a> {
         }
     }
 
-    /// The text, which should be one.
+    /// The text, which should be one, up to some characters.
     pub(super) fn text(&self) -> Option<String> {
-        let text = match self.kind {
-            Kind::Bytes(_) => self.data.to_vec(),
-            Kind::Characters(_) => {
-                let place = if self.big_endian { 3 } else { 0 };
-                self.data.chunks_exact(4).map(|character| character[place]).collect()
-            }
+        let (width, place) = match self.kind {
+            Kind::Bytes(_) => (1, 0),
+            Kind::Characters(_) => (4, if self.big_endian { 3 } else { 0 }),
             Kind::Number(_) => return None,
         };
         if !self.shape.is_empty() {
             return None;
         }
-        Some(text.iter().take_while(|&&byte| byte != 0).map(|&byte| char::from(byte)).collect())
+        let characters = self.data.chunks_exact(width).map(|character| character[place]);
+        Some(characters.take_while(|&byte| byte != 0).take(MOST_CHARACTERS).map(char::from).collect())
     }
 }
 
@@ -136,6 +140,9 @@ impl<'a> Literal<'a> {
         self.eat(b'(')?;
         while self.eat(b')').is_none() {
             let digits = self.take_while(|byte| byte.is_ascii_digit());
+            if shape.len() == MOST_AXES {
+                return None;
+            }
             shape.push(str::from_utf8(digits).ok()?.parse().ok()?);
             // Python 2 marked long integers.
             let _ = self.eat(b'L');
@@ -239,6 +246,17 @@ mod tests {
             let npy = Npy::parse(&bytes).unwrap();
             assert_eq!(npy.array("x").unwrap().values::<f32>().unwrap(), [1.0, 2.0, 256.0], "{header}");
         }
+    }
+
+    #[test]
+    fn as_many_axes_as_numpy_has() {
+        let parse = |axes: usize| {
+            let shape = "0,".repeat(axes);
+            let header = format!("{{'descr': '<f8', 'fortran_order': False, 'shape': ({shape})}}");
+            Npy::parse(&with_header(&header, &[])).map(|npy| npy.shape.len())
+        };
+        assert_eq!(parse(MOST_AXES), Ok(MOST_AXES));
+        assert!(parse(MOST_AXES + 1).unwrap_err().contains("its header is"));
     }
 
     #[test]

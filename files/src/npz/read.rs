@@ -16,6 +16,7 @@ use crate::number::Number;
 use crate::options::ReadOptions;
 use host::error::Error;
 use host::format::{Csr, Offsets};
+use host::memory;
 
 /// Reads a sparse matrix as `scipy.sparse.save_npz` writes it, in CSR, CSC or COO, with values that are real
 /// numbers, integers or truth values. Entries of CSR stay as they are; of the others, those given more than once
@@ -28,10 +29,10 @@ use host::format::{Csr, Offsets};
 /// # Errors
 /// When the file cannot be read, with what the system said; when it is no such archive, is truncated or altered,
 /// holds another format or complex values, or arrays that are no matrix, with which of these it is; when the
-/// arrays decompress to more than [`ReadOptions::decompressed_limit`].
+/// arrays decompress to more than [`ReadOptions::decompressed_limit`]; when memory runs out.
 pub fn read_npz<T: Number>(path: impl AsRef<Path>, options: &ReadOptions<'_>) -> Result<Csr<T>, Error> {
     let path = path.as_ref();
-    let (matrix, _) = parse(&Contents::of(path)?, path, options)?;
+    let (matrix, _) = parse(&Contents::of(path, options)?, path, options)?;
     Ok(matrix)
 }
 
@@ -158,7 +159,7 @@ fn from_columns<T: Number>(
 ) -> Result<Csr<T>, Error> {
     // The arrays are those of the transpose in CSR.
     offsets.check("CSC", "column", columns, row_indices.len())?;
-    let mut column_indices = Vec::with_capacity(row_indices.len());
+    let mut column_indices = memory::with_capacity(row_indices.len())?;
     for column in 0..columns {
         column_indices.resize(offsets.get(column + 1), column as u32);
     }

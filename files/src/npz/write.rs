@@ -11,6 +11,7 @@ use crate::binary::little_endian;
 use crate::number::Number;
 use host::error::Error;
 use host::format::{Csr, Offsets};
+use host::memory::collect;
 use host::replace::replace_file;
 
 /// Elements that are handed to the compressor at a time.
@@ -23,7 +24,7 @@ const CHUNK: usize = 1 << 16;
 /// that was there is untouched; one that is replaced hands on its permissions.
 ///
 /// # Errors
-/// With what the system said; when `path` is a directory, a pipe or a write-protected file.
+/// With what the system said; when `path` is a directory, a pipe or a write-protected file; when memory runs out.
 pub fn write_npz<T: Number>(path: impl AsRef<Path>, matrix: &Csr<T>) -> Result<(), Error> {
     replace_file(path.as_ref(), |file| {
         let mut archive = ZipWriter::new(file);
@@ -75,7 +76,7 @@ fn begin(
 fn write_indices(to: &mut impl Write, indices: &[u32], wide: bool) -> io::Result<()> {
     for chunk in indices.chunks(CHUNK) {
         if wide {
-            let chunk: Vec<u64> = chunk.iter().map(|&index| index.into()).collect();
+            let chunk = collect(chunk.iter().map(|&index| u64::from(index))).map_err(io::Error::other)?;
             to.write_all(&little_endian(bytemuck::cast_slice(&chunk), 8))?;
         } else {
             to.write_all(&little_endian(bytemuck::cast_slice(chunk), 4))?;

@@ -2,6 +2,7 @@
 
 use super::format::FortranFormat;
 use crate::options::ReadOptions;
+use host::memory;
 
 /// Lines that are read between two reports of the progress.
 const LINES_PER_REPORT: u64 = 1 << 14;
@@ -55,7 +56,7 @@ pub(super) fn read_array<E>(
     if count > lines.rest.len() as u64 {
         return Err(format!("{count} {what} announced, more than the {} bytes left can hold", lines.rest.len()));
     }
-    let mut array = Vec::with_capacity(count as usize);
+    let mut array = memory::with_capacity(count as usize).map_err(|error| error.to_string())?;
     while (array.len() as u64) < count {
         let Some(line) = lines.next() else {
             return Err(format!("the file ends after {} of {count} {what}", array.len()));

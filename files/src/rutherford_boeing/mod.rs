@@ -28,6 +28,7 @@ use fields::{Lines, read_array};
 use format::parse_integer;
 use host::error::Error;
 use host::format::Csr;
+use host::memory;
 
 pub(super) use header::has_header;
 
@@ -40,10 +41,10 @@ pub(super) use header::has_header;
 ///
 /// # Errors
 /// When the file cannot be read, with what the system said; when it is not what its header says, with the first
-/// line that is wrong; when it holds complex values or elements that are not assembled.
+/// line that is wrong; when it holds complex values or elements that are not assembled; when memory runs out.
 pub fn read_rutherford_boeing<T: Number>(path: impl AsRef<Path>, options: &ReadOptions<'_>) -> Result<Csr<T>, Error> {
     let path = path.as_ref();
-    let contents = Contents::of(path)?;
+    let contents = Contents::of(path, options)?;
     let (matrix, _) = parse(&gzip::decompressed(&contents, path, options)?, path, options)?;
     Ok(matrix)
 }
@@ -87,7 +88,7 @@ fn read<T: Number>(lines: &mut Lines<'_>, options: &ReadOptions<'_>) -> Result<(
             .ok_or_else(|| format!("expected a row index from 1 to {rows}, found {}", quote(text)))
     })?;
     let values: Vec<T> = match field {
-        Field::Pattern => vec![T::from_f64(1.0); row_indices.len()],
+        Field::Pattern => memory::filled(row_indices.len(), T::from_f64(1.0)).map_err(|error| error.to_string())?,
         Field::Integer => read_array(lines, &values_format, entries, "values", options, |_, text| {
             parse_integer(text)
                 .and_then(|_| values_format.parse_real(text))
@@ -111,13 +112,18 @@ fn assemble<T: Number>(
     mut row_indices: Vec<u32>,
     mut values: Vec<T>,
 ) -> Result<Csr<T>, String> {
-    let mut column_indices = Vec::with_capacity(row_indices.len());
+    let mut column_indices = memory::with_capacity(row_indices.len()).map_err(|error| error.to_string())?;
     for (column, end) in offsets[1..].iter().enumerate() {
         column_indices.resize(*end as usize, column as u32);
     }
     if symmetry != Symmetry::General {
         let skew = symmetry == Symmetry::SkewSymmetric;
         let stored = row_indices.len();
+        let mirrored = row_indices.iter().zip(&column_indices).filter(|(row, column)| row != column).count();
+        memory::reserve(&mut row_indices, mirrored)
+            .and_then(|()| memory::reserve(&mut column_indices, mirrored))
+            .and_then(|()| memory::reserve(&mut values, mirrored))
+            .map_err(|error| error.to_string())?;
         for entry in 0..stored {
             let (row, column, value) = (row_indices[entry], column_indices[entry], values[entry]);
             if row < column || skew && row == column {

@@ -1,9 +1,10 @@
 //! The Matrix Market reader and writer on files.
 
 use std::fs;
+use std::io::Write;
 use std::path::Path;
 
-use files::{Number, read_matrix_market, read_vector, write_vector};
+use files::{Number, ReadOptions, read, read_matrix_market, read_vector, write_vector};
 use host::Error;
 
 /// The names in a folder.
@@ -138,5 +139,27 @@ mod unix {
         });
         assert_eq!(read, vector);
         assert!(fs::metadata(&pipe).unwrap().file_type().is_fifo());
+    }
+
+    /// A pipe that begins well may have no end.
+    #[test]
+    fn an_endless_pipe_is_left_after_a_limit() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("pipe");
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        let options = ReadOptions { streamed_limit: Some(3 << 20), ..ReadOptions::default() };
+        for beginning in ["%%MatrixMarket matrix coordinate real general\n9 9 9\n", "PK\u{3}\u{4}"] {
+            let error = std::thread::scope(|scope| {
+                scope.spawn(|| {
+                    let mut pipe = fs::File::create(&pipe).unwrap();
+                    pipe.write_all(beginning.as_bytes()).unwrap();
+                    while pipe.write_all(&b"1 1 1\n".repeat(1000)).is_ok() {}
+                });
+                read::<f64>(&pipe, &options).map(drop).unwrap_err()
+            });
+            let expected =
+                format!("{}: has no size and goes on after 3145728 bytes; make a file of it first", pipe.display());
+            assert_eq!(error.to_string(), expected);
+        }
     }
 }

@@ -197,7 +197,7 @@ mod tests {
     fn matrix(rows: usize) -> Csr<f64> {
         let columns_of =
             |row: usize| (0..row * 13 % 40).map(move |entry| (entry * entry * (row % 5) / 4 + entry) as u32);
-        let offsets = Offsets::from_lengths((0..rows).map(|row| columns_of(row).count()));
+        let offsets = Offsets::from_lengths((0..rows).map(|row| columns_of(row).count())).unwrap();
         let columns: Vec<u32> = (0..rows).flat_map(columns_of).collect();
         let values = vec![1.0; columns.len()];
         Csr::try_new(rows, 1600, offsets, columns, values).unwrap()

@@ -55,7 +55,7 @@ impl<T: Scalar> Operation for IntoCsr<T> {
     }
 
     fn on_host(_: Arithmetic, matrix: Matrix<T>) -> Result<Csr<T>, Error> {
-        Ok(matrix.into_csr())
+        matrix.into_csr()
     }
 }
 

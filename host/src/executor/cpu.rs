@@ -5,6 +5,7 @@ use super::operation::{Arithmetic, Executor, Operation};
 use crate::device::{Device, Tuning};
 use crate::error::Error;
 use crate::memory::HostMemory;
+use crate::parallel;
 
 /// The executor that runs on rayon's threads: the pool it is called from, or the global one. Its results do
 /// not depend on how many they are.
@@ -16,7 +17,7 @@ pub struct Cpu {
 impl Cpu {
     /// The executor; there is nothing to set.
     pub fn new() -> Self {
-        let threads = rayon::current_num_threads();
+        let threads = parallel::threads();
         let name = format!("{threads} thread{}", if threads == 1 { "" } else { "s" });
         let multiprocessors = threads as u32;
         Self {

@@ -3,7 +3,7 @@
 
 use super::{Csr, Offsets, check_shape};
 use crate::error::Error;
-use crate::memory::{Element, zeros};
+use crate::memory::{Element, collect, zeros};
 use crate::parallel;
 use crate::real::Scalar;
 
@@ -50,9 +50,12 @@ impl RowCounts {
 
     /// Counts entries, given by their rows, which lie in several parts. In parallel.
     ///
+    /// # Errors
+    /// When memory runs out; some may have been counted then.
+    ///
     /// # Panics
     /// When a row is not below the number of rows.
-    pub fn add(&mut self, parts: &[&[u32]]) {
+    pub fn add(&mut self, parts: &[&[u32]]) -> Result<(), Error> {
         match &mut self.counts {
             Offsets::Narrow(counts) => count(&mut counts[1..], parts),
             Offsets::Wide(counts) => count(&mut counts[1..], parts),
@@ -99,12 +102,12 @@ impl<T: Scalar> Assembly<T> {
     /// columns must have been below their number.
     ///
     /// # Errors
-    /// When there were fewer entries than were counted.
+    /// When there were fewer entries than were counted, or memory runs out.
     pub fn finish(self) -> Result<Csr<T>, Error> {
         let Self { rows, columns, next, column_indices, values } = self;
         next.check("CSR", "row", rows, values.len())?;
         let mut matrix = Csr::from_valid(rows, columns, next, column_indices, values);
-        matrix.sort_and_sum();
+        matrix.sort_and_sum()?;
         Ok(matrix)
     }
 }
@@ -139,20 +142,21 @@ impl Offset for u64 {
 type RowRange = (u32, u32);
 
 /// The first and the last row of each part, and those of all of them; nothing when there is no entry.
-fn row_ranges(parts: &[&[u32]]) -> Option<(Vec<RowRange>, usize, usize)> {
+fn row_ranges(parts: &[&[u32]]) -> Result<Option<(Vec<RowRange>, usize, usize)>, Error> {
     let of_part = |part: usize| {
         parts[part].iter().fold((u32::MAX, 0), |(first, last): (u32, u32), &row| (first.min(row), last.max(row)))
     };
-    let ranges = parallel::map(parts.len(), 1, &of_part);
-    let (first, last) = (ranges.iter().map(|range| range.0).min()?, ranges.iter().map(|range| range.1).max()?);
-    (first <= last).then_some((ranges, first as usize, last as usize))
+    let ranges = parallel::map(parts.len(), 1, &of_part)?;
+    let (first, last) = (ranges.iter().map(|range| range.0).min(), ranges.iter().map(|range| range.1).max());
+    let both = first.zip(last).filter(|(first, last)| first <= last);
+    Ok(both.map(|(first, last)| (ranges, first as usize, last as usize)))
 }
 
 /// Adds to the counts of rows. Each thread takes a range of rows, and picks them out of all parts.
-fn count<O: Offset>(counts: &mut [O], parts: &[&[u32]]) {
-    let Some((ranges, first, last)) = row_ranges(parts) else { return };
+fn count<O: Offset>(counts: &mut [O], parts: &[&[u32]]) -> Result<(), Error> {
+    let Some((ranges, first, last)) = row_ranges(parts)? else { return Ok(()) };
     let counts = &mut counts[first..=last];
-    let rows_at_once = counts.len().div_ceil(rayon::current_num_threads().min(MOST_PASSES));
+    let rows_at_once = counts.len().div_ceil(parallel::threads().min(MOST_PASSES));
     parallel::chunks_mut(counts, rows_at_once, 1, &|(chunk, counts)| {
         let first = first + chunk * rows_at_once;
         let end = first + counts.len();
@@ -167,6 +171,7 @@ fn count<O: Offset>(counts: &mut [O], parts: &[&[u32]]) {
             }
         }
     });
+    Ok(())
 }
 
 /// Turns the number of entries of each row into where it begins; the number of all entries.
@@ -204,8 +209,8 @@ fn place<O: Offset, T: Scalar>(
     values: &mut [T],
     parts: &[TripletSlices<'_, T>],
 ) -> Result<(), Error> {
-    let rows: Vec<_> = parts.iter().map(|part| part.0).collect();
-    let Some((ranges, first, last)) = row_ranges(&rows) else { return Ok(()) };
+    let rows = collect(parts.iter().map(|part| part.0))?;
+    let Some((ranges, first, last)) = row_ranges(&rows)? else { return Ok(()) };
     let surplus = || Error::structure("triplet", "there are more entries than were counted");
     let next = next.get_mut(first..=last).ok_or_else(surplus)?;
     let shares = shares(first, next, column_indices, values).ok_or_else(surplus)?;
@@ -216,7 +221,7 @@ fn place<O: Offset, T: Scalar>(
             }
         }
         Ok(())
-    });
+    })?;
     filled.into_iter().collect()
 }
 
@@ -232,7 +237,7 @@ fn shares<'a, O: Offset, T: Scalar>(
     let places = next.last()?.to_usize().checked_sub(first_place)?;
     let mut column_indices = column_indices.get_mut(first_place..)?;
     let mut values = values.get_mut(first_place..)?;
-    let count = rayon::current_num_threads().min(MOST_PASSES);
+    let count = parallel::threads().min(MOST_PASSES);
     let begin = first_place;
     let mut shares = Vec::with_capacity(count);
     for share in 1..=count {

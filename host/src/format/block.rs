@@ -5,7 +5,8 @@ use gpu_kernels::block::word_length;
 
 use super::Csr;
 use super::storage::Parameter;
-use crate::memory::same_bits;
+use crate::error::Error;
+use crate::memory::{collect, reserve, same_bits, zeros};
 use crate::parallel;
 use crate::real::Scalar;
 
@@ -104,49 +105,68 @@ impl BlockSize {
     }
 }
 
+/// Block columns, a page of them, that are sorted by merging rows.
+const MERGED: usize = 1024;
+
 /// Block rows whose blocks a thread counts at a time.
 const BLOCK_ROWS_COUNTED_AT_ONCE: usize = 256;
 
 /// The number of blocks of each block row. In parallel.
-pub(super) fn block_row_lengths<T: Scalar>(matrix: &Csr<T>, size: BlockSize) -> Vec<u32> {
-    let mut lengths = vec![0; matrix.rows().div_ceil(size.rows())];
-    parallel::chunks_mut(&mut lengths, BLOCK_ROWS_COUNTED_AT_ONCE, 1, &|(chunk, lengths)| {
+///
+/// # Errors
+/// When memory runs out.
+pub(super) fn block_row_lengths<T: Scalar>(matrix: &Csr<T>, size: BlockSize) -> Result<Vec<u32>, Error> {
+    let mut lengths = zeros(matrix.rows().div_ceil(size.rows()))?;
+    parallel::try_chunks_mut(&mut lengths, BLOCK_ROWS_COUNTED_AT_ONCE, &|(chunk, lengths)| {
         let mut columns = Vec::new();
         for (block_row, length) in (chunk * BLOCK_ROWS_COUNTED_AT_ONCE..).zip(lengths) {
-            block_columns(matrix, size, block_row, &mut columns);
+            block_columns(matrix, size, block_row, &mut columns)?;
             *length = columns.len() as u32;
         }
-    });
-    lengths
+        Ok(())
+    })?;
+    Ok(lengths)
 }
 
 /// The block columns where a block row has entries, in order.
+///
+/// # Errors
+/// When memory runs out.
 pub(crate) fn block_columns<T: Scalar>(
     matrix: &Csr<T>,
     size: BlockSize,
     block_row: usize,
     block_columns: &mut Vec<u32>,
-) {
+) -> Result<(), Error> {
     let rows = rows_of_block(matrix.rows(), size, block_row);
-    block_columns_of(rows.map(|row| &matrix.column_indices()[matrix.range(row)]), size, block_columns);
+    block_columns_of(rows.map(|row| &matrix.column_indices()[matrix.range(row)]), size, block_columns)
 }
 
 /// The block columns where rows with these columns have entries, in order.
+///
+/// # Errors
+/// When memory runs out.
 pub(crate) fn block_columns_of<'a>(
-    rows: impl Iterator<Item = &'a [u32]>,
+    rows: impl Iterator<Item = &'a [u32]> + Clone,
     size: BlockSize,
     block_columns: &mut Vec<u32>,
-) {
+) -> Result<(), Error> {
     let width = size.columns() as u32;
     block_columns.clear();
+    reserve(block_columns, rows.clone().map(<[u32]>::len).sum())?;
     for column in rows.flatten() {
         if block_columns.last() != Some(&(column / width)) {
             block_columns.push(column / width);
         }
     }
-    // Not the unstable sort: this one merges rows that are already in order.
-    block_columns.sort();
+    // The stable sort merges rows that are already in order, but takes memory for many columns.
+    if block_columns.len() <= MERGED {
+        block_columns.sort()
+    } else {
+        block_columns.sort_unstable()
+    }
     block_columns.dedup();
+    Ok(())
 }
 
 /// The rows of a block row, of so many.
@@ -187,18 +207,22 @@ impl<'a, T: Scalar> Writer<'a, T> {
     /// Writes the values of a block row, whose blocks are stored where `place` says for their number and their
     /// first column, into places that hold the mark so far. Entries of one place add up, in order. Gives the
     /// number of places that have an entry.
+    ///
+    /// # Errors
+    /// When memory runs out.
     pub fn write(
         &mut self,
         block_row: usize,
         values: &mut [T],
         mut place: impl FnMut(usize, u32) -> StoredBlock,
-    ) -> usize {
+    ) -> Result<usize, Error> {
         let Self { matrix, size, block_columns, blocks } = self;
-        self::block_columns(matrix, *size, block_row, block_columns);
+        self::block_columns(matrix, *size, block_row, block_columns)?;
         let [height, width] = [size.rows(), size.columns()];
         let word_length = word_length::<T>(size.places() as u32) as usize;
         let place = |(number, &block_column): (usize, &u32)| place(number, block_column * width as u32);
         blocks.clear();
+        reserve(blocks, block_columns.len())?;
         blocks.extend(block_columns.iter().enumerate().map(place));
         let mut stored = 0;
         for (row_in_block, row) in rows_of_block(matrix.rows(), *size, block_row).enumerate() {
@@ -214,7 +238,7 @@ impl<'a, T: Scalar> Writer<'a, T> {
                 *sum = if sum.is_absent() { value } else { *sum + value }.present();
             }
         }
-        stored
+        Ok(stored)
     }
 }
 
@@ -263,20 +287,26 @@ pub(super) fn check_blocks<T: Scalar>(
     Ok(stored)
 }
 
+/// The first columns and the values of some blocks.
+pub(super) type Piece<'a, T> = (&'a mut [u32], &'a mut [T]);
+
 /// Cuts arrays of blocks, one of an element a block and one of `places`, into pieces of so many blocks each.
+///
+/// # Errors
+/// When memory runs out.
 pub(super) fn pieces<'a, T>(
-    blocks: impl Iterator<Item = usize>,
+    blocks: impl ExactSizeIterator<Item = usize>,
     places: usize,
     mut first_columns: &'a mut [u32],
     mut values: &'a mut [T],
-) -> Vec<(&'a mut [u32], &'a mut [T])> {
+) -> Result<Vec<Piece<'a, T>>, Error> {
     let piece = |blocks| {
         let (own_columns, columns) = std::mem::take(&mut first_columns).split_at_mut(blocks);
         let (own_values, rest) = std::mem::take(&mut values).split_at_mut(blocks * places);
         (first_columns, values) = (columns, rest);
         (own_columns, own_values)
     };
-    blocks.map(piece).collect()
+    collect(blocks.map(piece))
 }
 
 /// The entries of one row of a block row, as column and value, by column.
@@ -318,7 +348,7 @@ mod tests {
             (BlockSize::B3x3, vec![2, 2]),
             (BlockSize::B8x8, vec![1]),
         ] {
-            assert_eq!(block_row_lengths(&matrix(), size), lengths, "{size:?}");
+            assert_eq!(block_row_lengths(&matrix(), size).unwrap(), lengths, "{size:?}");
         }
     }
 

@@ -134,8 +134,11 @@ impl Format {
     /// Bytes that the arrays of `matrix` take in this format with values of `V`; of [`Auto`](Self::Auto) those of CSR,
     /// which it starts from. Nothing is converted. O(rows), but for DIA O(nnz + rows + columns), with blocks
     /// O(nnz log(longest row)), and for SELL-16 up to 64 nnz.
-    pub fn bytes<T: Scalar, V: Scalar>(self, matrix: &Csr<T>) -> u128 {
-        with_strategy!(self, strategy => strategy.bytes::<T, V>(matrix), auto => matrix.bytes_with::<V>())
+    ///
+    /// # Errors
+    /// When memory runs out.
+    pub fn bytes<T: Scalar, V: Scalar>(self, matrix: &Csr<T>) -> Result<u128, Error> {
+        with_strategy!(self, strategy => strategy.bytes::<T, V>(matrix), auto => Ok(matrix.bytes_with::<V>()))
     }
 
     /// The longest chain of additions that any product of a row of `length` entries goes through, on any executor:
@@ -210,9 +213,9 @@ impl Format {
     }
 
     /// Whether a matrix is stored as this format would store it.
-    pub(super) fn is_chosen_for<T: Scalar>(self, matrix: &Matrix<T, HostMemory>) -> bool {
+    pub(super) fn is_chosen_for<T: Scalar>(self, matrix: &Matrix<T, HostMemory>) -> Result<bool, Error> {
         with_strategy_and_matrix!(
-            self, matrix, (strategy, matrix) => strategy.is_chosen_for(matrix), otherwise => false)
+            self, matrix, (strategy, matrix) => strategy.is_chosen_for(matrix), otherwise => Ok(false))
     }
 
     /// The launches of y ← α A x + β y, and the room that they need.
@@ -232,10 +235,7 @@ impl Format {
         matrix: &Matrix<T>,
         operands: HostOperands<'_, T>,
     ) -> Result<(), Error> {
-        with_fitting!(self, matrix, strategy => {
-            strategy.multiply_on_cpu(matrix, operands);
-            Ok(())
-        })
+        with_fitting!(self, matrix, strategy => strategy.multiply_on_cpu(matrix, operands))
     }
 
     /// The launches of Y ← α A X + β Y, and the room that they need.

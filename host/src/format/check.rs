@@ -1,16 +1,20 @@
 //! What the constructors from arrays check, in parallel. The first place that is wrong is the one that is told.
 
 use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use gpu_kernels::ell::PADDING;
 
 use crate::error::Error;
-use crate::memory::same_bits;
+use crate::memory::{same_bits, zeros};
 use crate::parallel;
 use crate::real::Scalar;
 
 /// Offsets or indices that one thread checks at a time.
-const AT_ONCE: usize = 1 << 14;
+pub(super) const AT_ONCE: usize = 1 << 14;
+
+/// Parts that one thread counts at a time.
+const PARTS_AT_ONCE: usize = 8;
 
 /// What `count` counts in each of so many parts, added up, or the error of the first part that has one.
 pub(super) fn count_parts(
@@ -18,8 +22,15 @@ pub(super) fn count_parts(
     parts: usize,
     count: impl Fn(usize) -> Result<usize, String> + Send + Sync,
 ) -> Result<usize, Error> {
-    let counts = parallel::map(parts, 1, &count).into_iter();
-    counts.sum::<Result<usize, String>>().map_err(|reason| Error::structure(format, reason))
+    let all = AtomicUsize::new(0);
+    let count_some = |mut parts: Range<usize>| {
+        let counted = parts.try_fold(0, |sum, part| Ok::<usize, String>(sum + count(part)?));
+        counted.map(|counted| all.fetch_add(counted, Ordering::Relaxed)).err()
+    };
+    match parallel::first(parts, PARTS_AT_ONCE, &count_some) {
+        None => Ok(all.into_inner()),
+        Some(reason) => Err(Error::structure(format, reason)),
+    }
 }
 
 /// Checks where each of `count` things begins, such as rows: count + 1 offsets, the first 0, never decreasing, the
@@ -67,7 +78,7 @@ pub fn check_indices(format: &'static str, axis: &str, limit: usize, indices: &[
 
 /// Checks that `indices` holds each number from `first` on once. O(indices).
 pub(super) fn check_permutation(what: &str, indices: &[u32], first: usize) -> Result<(), String> {
-    let mut seen = vec![false; indices.len()];
+    let mut seen = zeros::<bool>(indices.len()).map_err(|error| error.to_string())?;
     for (place, &index) in indices.iter().enumerate() {
         match (index as usize).checked_sub(first).and_then(|place| seen.get_mut(place)) {
             Some(seen) if !*seen => *seen = true,

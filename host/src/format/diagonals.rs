@@ -3,9 +3,11 @@
 use std::iter;
 use std::ops::Range;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::{Csr, Offsets};
+use crate::error::Error;
+use crate::memory::{collect, with_capacity};
 use crate::parallel;
 use crate::real::Scalar;
 
@@ -21,12 +23,17 @@ const ROWS_COMPARED: usize = 32;
 
 /// A bit for each diagonal, in pages that are only there once they have a bit set: a wide matrix of few entries
 /// takes little memory.
-struct Diagonals(Vec<OnceLock<Box<[AtomicU64; PAGE_WORDS]>>>);
+struct Diagonals {
+    pages: Vec<OnceLock<Vec<AtomicU64>>>,
+    /// Whether there was no memory for a page.
+    incomplete: AtomicBool,
+}
 
 impl Diagonals {
     /// Room for so many diagonals.
-    fn new(count: usize) -> Self {
-        Self((0..count.div_ceil(PAGE_BITS)).map(|_| OnceLock::new()).collect())
+    fn new(count: usize) -> Result<Self, Error> {
+        let pages = collect((0..count.div_ceil(PAGE_BITS)).map(|_| OnceLock::new()))?;
+        Ok(Self { pages, incomplete: AtomicBool::new(false) })
     }
 
     fn insert(&self, diagonal: usize) {
@@ -44,7 +51,14 @@ impl Diagonals {
     }
 
     fn set(&self, word: usize, bits: u64) {
-        let page = self.0[word / PAGE_WORDS].get_or_init(|| Box::new([const { AtomicU64::new(0) }; PAGE_WORDS]));
+        let page = &self.pages[word / PAGE_WORDS];
+        let page = match page.get() {
+            Some(page) => page,
+            None => match collect((0..PAGE_WORDS).map(|_| AtomicU64::new(0))) {
+                Ok(zeros) => page.get_or_init(|| zeros),
+                Err(_) => return self.incomplete.store(true, Ordering::Relaxed),
+            },
+        };
         let word = &page[word % PAGE_WORDS];
         // Most diagonals are known already, and reading disturbs no other thread.
         if word.load(Ordering::Relaxed) & bits != bits {
@@ -88,7 +102,7 @@ impl Diagonals {
 
     /// The diagonals, in order.
     fn iter(&self) -> impl Iterator<Item = usize> + '_ {
-        let pages = self.0.iter().enumerate().filter_map(|(number, page)| Some((number, page.get()?)));
+        let pages = self.pages.iter().enumerate().filter_map(|(number, page)| Some((number, page.get()?)));
         let words = pages.flat_map(|(number, page)| (number * PAGE_WORDS..).zip(page.iter()));
         let some = |bits: u64| (bits != 0).then_some(bits);
         words.flat_map(move |(number, word)| {
@@ -100,10 +114,13 @@ impl Diagonals {
 }
 
 /// Column minus row of each diagonal that holds an entry, in order. In parallel, O(nnz + rows + columns).
-pub(crate) fn occupied_diagonals<T: Scalar>(matrix: &Csr<T>) -> Vec<i32> {
+///
+/// # Errors
+/// When memory runs out.
+pub(crate) fn occupied_diagonals<T: Scalar>(matrix: &Csr<T>) -> Result<Vec<i32>, Error> {
     // The diagonal through the last row's first column comes first.
     let last_row = matrix.rows().saturating_sub(1);
-    let diagonals = Diagonals::new(last_row + matrix.columns());
+    let diagonals = Diagonals::new(last_row + matrix.columns())?;
     let mean = matrix.nnz() / matrix.rows().max(1);
     let at_once = (ENTRIES_AT_ONCE / (mean + 1)).max(ROWS_COMPARED);
     parallel::for_each(matrix.rows().div_ceil(at_once), 1, &|chunk| {
@@ -114,7 +131,12 @@ pub(crate) fn occupied_diagonals<T: Scalar>(matrix: &Csr<T>) -> Vec<i32> {
             Offsets::Wide(offsets) => diagonals.insert_rows(columns, offsets, rows),
         }
     });
-    diagonals.iter().map(|diagonal| (diagonal as i64 - last_row as i64) as i32).collect()
+    if diagonals.incomplete.load(Ordering::Relaxed) {
+        return Err(Error::OutOfMemory { what: "a page of diagonals", bytes: 8 * PAGE_WORDS as u128 });
+    }
+    let mut occupied = with_capacity(diagonals.iter().count())?;
+    occupied.extend(diagonals.iter().map(|diagonal| (diagonal as i64 - last_row as i64) as i32));
+    Ok(occupied)
 }
 
 /// Whether these columns are those of one row before, each moved by one, as far as both go. The first ones tell
@@ -137,10 +159,10 @@ mod tests {
     fn each_occupied_diagonal_comes_once_and_in_order() {
         let matrix =
             Csr::try_from_triplets(3, 4, &[0, 0, 1, 2, 2, 2], &[0, 3, 1, 0, 1, 2], &[1.0, 1.0, 1.0, 1.0, 1.0, 0.0]);
-        assert_eq!(occupied_diagonals(&matrix.unwrap()), [-2, -1, 0, 3]);
+        assert_eq!(occupied_diagonals(&matrix.unwrap()).unwrap(), [-2, -1, 0, 3]);
         for (rows, columns) in [(0, 0), (0, 5), (5, 0), (5, 5)] {
             let empty = Csr::<f32>::try_from_triplets(rows, columns, &[], &[], &[]).unwrap();
-            assert!(occupied_diagonals(&empty).is_empty());
+            assert!(occupied_diagonals(&empty).unwrap().is_empty());
         }
     }
 
@@ -163,7 +185,7 @@ mod tests {
             let matrix = Csr::try_from_triplets(same + 2, same + 300, &rows, &columns, &values).unwrap();
             let expected: BTreeSet<i32> =
                 rows.iter().zip(&columns).map(|(&row, &column)| column as i32 - row as i32).collect();
-            assert!(occupied_diagonals(&matrix).into_iter().eq(expected), "{same} rows");
+            assert!(occupied_diagonals(&matrix).unwrap().into_iter().eq(expected), "{same} rows");
         }
     }
 
@@ -172,8 +194,8 @@ mod tests {
     fn the_farthest_diagonals_are_found() {
         let wide = crate::format::LARGEST_DIMENSION;
         let matrix = Csr::try_from_triplets(1, wide, &[0, 0, 0], &[0, 1 << 15, wide as u32 - 1], &[1.0; 3]).unwrap();
-        assert_eq!(occupied_diagonals(&matrix), [0, 1 << 15, wide as i32 - 1]);
+        assert_eq!(occupied_diagonals(&matrix).unwrap(), [0, 1 << 15, wide as i32 - 1]);
         let tall = Csr::try_from_triplets(70_000, 1, &[0, 69_999, 1], &[0, 0, 0], &[1.0; 3]).unwrap();
-        assert_eq!(occupied_diagonals(&tall), [-69_999, -1, 0]);
+        assert_eq!(occupied_diagonals(&tall).unwrap(), [-69_999, -1, 0]);
     }
 }

@@ -134,19 +134,38 @@ impl<T: Scalar> Matrix<T> {
 
     /// Whether the arrays are stored as `format` needs them, with the parameters that it chooses for this matrix.
     /// O(1), but for HYB O(places).
-    pub fn is_stored_as(&self, format: Format) -> bool {
+    ///
+    /// # Errors
+    /// When memory runs out.
+    pub fn is_stored_as(&self, format: Format) -> Result<bool, Error> {
         format.is_chosen_for(self)
     }
 
     /// Calls `visit` with row, column and value of each entry; a row's entries in the order that
     /// [`into_csr`](Self::into_csr) gives them.
-    pub(crate) fn for_each_entry(&self, mut visit: impl FnMut(usize, u32, T)) {
-        with_storage!(self, matrix => HostStorage::for_each_entry(matrix, &mut visit));
+    ///
+    /// # Errors
+    /// When memory runs out, of which most formats need none.
+    pub(crate) fn for_each_entry(&self, mut visit: impl FnMut(usize, u32, T)) -> Result<(), Error> {
+        with_storage!(self, matrix => HostStorage::for_each_entry(matrix, &mut visit))
     }
 
     /// The same matrix in CSR.
-    pub fn into_csr(self) -> Csr<T> {
+    ///
+    /// # Errors
+    /// When memory runs out; the matrix is dropped then.
+    pub fn into_csr(self) -> Result<Csr<T>, Error> {
         with_storage!(self, matrix => HostStorage::into_csr(matrix))
+    }
+}
+
+impl<T: Scalar> Matrix<T> {
+    /// A copy.
+    ///
+    /// # Errors
+    /// When memory runs out.
+    pub fn try_clone(&self) -> Result<Self, Error> {
+        with_storage!(self, matrix => Ok(matrix.try_clone()?.into()))
     }
 }
 

@@ -32,6 +32,7 @@ pub(crate) mod rows;
 pub(crate) mod sell_16;
 #[doc(hidden)]
 pub mod sell_p;
+mod sort;
 pub(crate) mod storage;
 pub(crate) mod strategy;
 mod transpose;

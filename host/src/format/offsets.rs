@@ -4,7 +4,7 @@ use super::check::check_offsets;
 use super::storage::ArrayVisitor;
 use crate::error::Error;
 use crate::executor::Executor;
-use crate::memory::{Buffer, HostMemory, Memory, Transfer, copy, zeros};
+use crate::memory::{Buffer, HostMemory, Memory, Transfer, collect, copy, zeros};
 
 /// The largest offset that is stored in 32 bits. It leaves room for kernels to step past the last entry.
 pub(super) const LARGEST_NARROW: u32 = u32::MAX - (1 << 16);
@@ -75,25 +75,10 @@ impl<M: Memory> Offsets<M> {
 
 impl Offsets {
     /// Offsets from the number of entries of each row.
-    pub fn from_lengths(lengths: impl ExactSizeIterator<Item = usize> + Clone) -> Self {
-        let total: u64 = lengths.clone().map(|length| length as u64).sum();
-        let mut sum = 0u64;
-        let ends = lengths.map(|length| {
-            sum += length as u64;
-            sum
-        });
-        if Self::width_for(total.into()) == 4 {
-            Self::Narrow(std::iter::once(0).chain(ends.map(|end| end as u32)).collect())
-        } else {
-            Self::Wide(std::iter::once(0).chain(ends).collect())
-        }
-    }
-
-    /// [`from_lengths`](Self::from_lengths), where memory may not suffice.
     ///
     /// # Errors
     /// When memory runs out.
-    pub fn try_from_lengths(lengths: impl ExactSizeIterator<Item = usize> + Clone) -> Result<Self, Error> {
+    pub fn from_lengths(lengths: impl ExactSizeIterator<Item = usize> + Clone) -> Result<Self, Error> {
         let total: u128 = lengths.clone().map(|length| length as u128).sum();
         let mut sum = 0;
         let ends = lengths.map(|length| {
@@ -142,7 +127,10 @@ impl Offsets {
     }
 
     /// A copy.
-    pub(super) fn try_clone(&self) -> Result<Self, Error> {
+    ///
+    /// # Errors
+    /// When memory runs out.
+    pub fn try_clone(&self) -> Result<Self, Error> {
         Ok(match self {
             Self::Narrow(offsets) => Self::Narrow(copy(offsets)?),
             Self::Wide(offsets) => Self::Wide(copy(offsets)?),
@@ -158,10 +146,16 @@ impl Offsets {
     }
 
     /// Makes the offsets 32 bits wide where they have become small enough.
-    pub(super) fn narrow_if_short(&mut self) {
-        if let Self::Wide(offsets) = self {
-            *self = std::mem::take(offsets).into();
+    ///
+    /// # Errors
+    /// When memory runs out; the offsets are unchanged then.
+    pub(super) fn narrow_if_short(&mut self) -> Result<(), Error> {
+        if let Self::Wide(offsets) = self
+            && let Some(narrow) = narrowed(offsets)?
+        {
+            *self = Self::Narrow(narrow);
         }
+        Ok(())
     }
 
     /// Checks the invariants for `count` things, such as rows, with so many stored entries.
@@ -203,27 +197,37 @@ impl std::fmt::Debug for Offsets {
     }
 }
 
-impl From<Vec<u32>> for Offsets {
-    /// Widens to 64 bits where the last offset is too near to 2^32 for kernels.
-    fn from(offsets: Vec<u32>) -> Self {
+impl TryFrom<Vec<u32>> for Offsets {
+    type Error = Error;
+
+    /// Widens to 64 bits where the last offset is too near to 2^32 for kernels, which fails when memory runs out.
+    fn try_from(offsets: Vec<u32>) -> Result<Self, Error> {
         if offsets.iter().all(|&offset| offset <= LARGEST_NARROW) {
-            Self::Narrow(offsets)
-        } else {
-            Self::Wide(offsets.into_iter().map(u64::from).collect())
+            return Ok(Self::Narrow(offsets));
         }
+        Ok(Self::Wide(collect(offsets.into_iter().map(u64::from))?))
     }
 }
 
-impl From<Vec<u64>> for Offsets {
-    /// Narrows to 32 bits where the last offset fits.
-    fn from(offsets: Vec<u64>) -> Self {
-        // Decreasing offsets are refused later, by `check`; until then nothing may be lost by narrowing.
-        if offsets.iter().all(|&offset| offset <= LARGEST_NARROW.into()) {
-            Self::Narrow(offsets.into_iter().map(|offset| offset as u32).collect())
-        } else {
-            Self::Wide(offsets)
-        }
+impl TryFrom<Vec<u64>> for Offsets {
+    type Error = Error;
+
+    /// Narrows to 32 bits where the last offset fits, which fails when memory runs out.
+    fn try_from(offsets: Vec<u64>) -> Result<Self, Error> {
+        Ok(match narrowed(&offsets)? {
+            Some(narrow) => Self::Narrow(narrow),
+            None => Self::Wide(offsets),
+        })
     }
+}
+
+/// The offsets in 32 bits, if they fit.
+fn narrowed(offsets: &[u64]) -> Result<Option<Vec<u32>>, Error> {
+    // Decreasing offsets are refused later, by `check`; until then nothing may be lost by narrowing.
+    if offsets.iter().any(|&offset| offset > LARGEST_NARROW.into()) {
+        return Ok(None);
+    }
+    collect(offsets.iter().map(|&offset| offset as u32)).map(Some)
 }
 
 #[cfg(test)]
@@ -236,6 +240,11 @@ mod tests {
         assert!(check(LARGEST_NARROW).is_ok());
         let error = check(LARGEST_NARROW + 1).unwrap_err().to_string();
         assert!(error.contains("4294901760, and the limit is 4294901759"), "{error}");
-        assert!(Offsets::from(vec![0, LARGEST_NARROW + 1]).check("CSR", "row", 1, LARGEST_NARROW as usize + 1).is_ok());
+        assert!(
+            Offsets::try_from(vec![0, LARGEST_NARROW + 1])
+                .unwrap()
+                .check("CSR", "row", 1, LARGEST_NARROW as usize + 1)
+                .is_ok()
+        );
     }
 }

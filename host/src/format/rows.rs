@@ -9,10 +9,13 @@ use crate::parallel::{self, ROWS_AT_ONCE};
 use crate::real::Scalar;
 
 /// What is done with some rows, and their parts of two arrays.
-type RowWork<'a, A, B> = dyn Fn(Range<usize>, &mut [A], &mut [B]) + Sync + 'a;
+type RowWork<'a, A, B> = dyn Fn(Range<usize>, &mut [A], &mut [B]) -> Result<(), Error> + Sync + 'a;
 
 /// Calls `work` for consecutive chunks of `chunk` rows, in parallel, each with its own part of two arrays
 /// that hold the rows' entries one after the other. The chunks do not depend on the number of threads.
+///
+/// # Errors
+/// An error of `work`.
 ///
 /// # Panics
 /// When an array is shorter than the last offset.
@@ -22,8 +25,8 @@ pub fn parallel_rows<A: Send, B: Send>(
     first: &mut [A],
     second: &mut [B],
     work: &RowWork<'_, A, B>,
-) {
-    split(offsets, chunk.max(1), 0..offsets.len().saturating_sub(1), first, second, work);
+) -> Result<(), Error> {
+    split(offsets, chunk.max(1), 0..offsets.len().saturating_sub(1), first, second, work)
 }
 
 fn split<A: Send, B: Send>(
@@ -33,21 +36,19 @@ fn split<A: Send, B: Send>(
     first: &mut [A],
     second: &mut [B],
     work: &RowWork<'_, A, B>,
-) {
+) -> Result<(), Error> {
     if rows.len() <= chunk {
-        if !rows.is_empty() {
-            work(rows, first, second);
-        }
-        return;
+        return if rows.is_empty() { Ok(()) } else { work(rows, first, second) };
     }
     let middle = rows.start + rows.len().div_ceil(chunk) / 2 * chunk;
     let entries = offsets.get(middle) - offsets.get(rows.start);
     let (first_left, first_right) = first.split_at_mut(entries);
     let (second_left, second_right) = second.split_at_mut(entries);
-    parallel::join(
+    let (left, right) = parallel::join(
         || split(offsets, chunk, rows.start..middle, first_left, second_left, work),
         || split(offsets, chunk, middle..rows.end, first_right, second_right, work),
     );
+    left.and(right)
 }
 
 /// The row of each entry, in parallel.
@@ -62,13 +63,17 @@ pub(super) fn row_indices(offsets: &Offsets) -> Result<Vec<u32>, Error> {
         for row in rows {
             row_indices[offsets.get(row) - base..offsets.get(row + 1) - base].fill(row as u32);
         }
-    });
+        Ok(())
+    })?;
     Ok(row_indices)
 }
 
-/// Number of entries of each row, from the row of each entry, which never decreases. In parallel.
-pub(super) fn row_lengths(rows: usize, row_indices: &[u32]) -> Vec<usize> {
-    let mut lengths = vec![0; rows];
+/// Where each row begins, from the row of each entry, which never decreases. In parallel.
+///
+/// # Errors
+/// When memory runs out.
+pub(super) fn row_offsets(rows: usize, row_indices: &[u32]) -> Result<Offsets, Error> {
+    let mut lengths = zeros(rows)?;
     parallel::chunks_mut(&mut lengths, ROWS_AT_ONCE, 1, &|(chunk, lengths)| {
         let first = chunk * ROWS_AT_ONCE;
         let begin = row_indices.partition_point(|&row| (row as usize) < first);
@@ -77,26 +82,29 @@ pub(super) fn row_lengths(rows: usize, row_indices: &[u32]) -> Vec<usize> {
             *length += 1;
         }
     });
-    lengths
+    Offsets::from_lengths(lengths.iter().copied())
 }
 
 /// A matrix in CSR from a format that gives the entries of any row, as column and value. In parallel; the entries
 /// of each row are gone through twice.
+///
+/// # Errors
+/// When memory runs out.
 pub(super) fn collect_rows<T: Scalar, I: Iterator<Item = (u32, T)>>(
     rows: usize,
     columns: usize,
     entries: impl Fn(usize) -> I + Sync,
-) -> Csr<T> {
-    let lengths = parallel::map(rows, 1, &|row| entries(row).count());
-    let offsets = Offsets::from_lengths(lengths.iter().copied());
-    let stored = offsets.get(rows);
-    let mut column_indices = vec![0; stored];
-    let mut values = vec![T::ZERO; stored];
+) -> Result<Csr<T>, Error> {
+    let lengths = parallel::map(rows, 1, &|row| entries(row).count())?;
+    let offsets = Offsets::from_lengths(lengths.iter().copied())?;
+    drop(lengths);
+    let (mut column_indices, mut values) = (zeros(offsets.get(rows))?, zeros(offsets.get(rows))?);
     parallel_rows(&offsets, ROWS_AT_ONCE, &mut column_indices, &mut values, &|rows, columns, values| {
         let places = columns.iter_mut().zip(values);
         for ((column, value), entry) in places.zip(rows.flat_map(&entries)) {
             (*column, *value) = entry;
         }
-    });
-    Csr::from_valid(rows, columns, offsets, column_indices, values)
+        Ok(())
+    })?;
+    Ok(Csr::from_valid(rows, columns, offsets, column_indices, values))
 }

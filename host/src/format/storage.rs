@@ -149,6 +149,23 @@ macro_rules! storage {
             }
         }
 
+        impl<T: crate::real::Scalar> $Format<T> {
+            /// A copy.
+            ///
+            /// # Errors
+            /// When memory runs out.
+            pub fn try_clone(&self) -> Result<Self, crate::error::Error> {
+                Ok(Self {
+                    rows: self.rows,
+                    columns: self.columns,
+                    stored: self.stored,
+                    $($parameter: self.$parameter,)*
+                    $($offsets: self.$offsets.try_clone()?,)?
+                    $($array: crate::memory::copy(&self.$array)?,)*
+                })
+            }
+        }
+
         impl<T: crate::real::Scalar> Clone for $Format<T> {
             fn clone(&self) -> Self {
                 Self {

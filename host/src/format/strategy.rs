@@ -74,7 +74,10 @@ pub(crate) trait Strategy: Copy + Eq + Hash + Debug + 'static {
     }
 
     /// Bytes that the arrays of `matrix` take with values of `V`. Nothing is converted.
-    fn bytes<T: Scalar, V: Scalar>(self, matrix: &Csr<T>) -> u128;
+    ///
+    /// # Errors
+    /// When memory runs out.
+    fn bytes<T: Scalar, V: Scalar>(self, matrix: &Csr<T>) -> Result<u128, Error>;
 
     /// `matrix` in this storage, converted on the host.
     ///
@@ -99,8 +102,11 @@ pub(crate) trait Strategy: Copy + Eq + Hash + Debug + 'static {
     }
 
     /// Whether the matrix is stored with the parameters that this strategy chooses for it.
-    fn is_chosen_for<T: Scalar>(self, matrix: &Self::Matrix<T, HostMemory>) -> bool {
-        self.fits(matrix)
+    ///
+    /// # Errors
+    /// When memory runs out.
+    fn is_chosen_for<T: Scalar>(self, matrix: &Self::Matrix<T, HostMemory>) -> Result<bool, Error> {
+        Ok(self.fits(matrix))
     }
 
     /// The launches of y ← α A x + β y, in order. The vectors fit the matrix, and the matrix the strategy.
@@ -116,7 +122,14 @@ pub(crate) trait Strategy: Copy + Eq + Hash + Debug + 'static {
     ) -> Result<Vec<Launch>, Error>;
 
     /// y ← α A x + β y on the CPU, in parallel. The vectors fit the matrix, and the matrix the strategy.
-    fn multiply_on_cpu<T: Scalar>(self, matrix: &Self::Matrix<T, HostMemory>, operands: HostOperands<'_, T>);
+    ///
+    /// # Errors
+    /// When memory runs out.
+    fn multiply_on_cpu<T: Scalar>(
+        self,
+        matrix: &Self::Matrix<T, HostMemory>,
+        operands: HostOperands<'_, T>,
+    ) -> Result<(), Error>;
 
     /// The launches of Y ← α A X + β Y, in order; X and Y fit the matrix.
     ///
@@ -204,10 +217,16 @@ pub(crate) trait Storage<T: Scalar, M: Memory>: Sized {
 /// Arrays in the host's memory.
 pub(crate) trait HostStorage<T: Scalar>: Storage<T, HostMemory> {
     /// Calls `visit` with row, column and value of each entry; a row's entries in the order that CSR gets them.
-    fn for_each_entry(&self, visit: &mut dyn FnMut(usize, u32, T));
+    ///
+    /// # Errors
+    /// When memory runs out, of which most formats need none.
+    fn for_each_entry(&self, visit: &mut dyn FnMut(usize, u32, T)) -> Result<(), Error>;
 
     /// The same matrix in CSR.
-    fn into_csr(self) -> Csr<T>;
+    ///
+    /// # Errors
+    /// When memory runs out.
+    fn into_csr(self) -> Result<Csr<T>, Error>;
 
     /// A matrix from the arrays of a file, every invariant checked.
     ///

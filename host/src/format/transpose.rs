@@ -2,7 +2,7 @@
 
 use super::{Csr, Offsets, parallel_rows};
 use crate::error::Error;
-use crate::memory::zeros;
+use crate::memory::{collect, zeros};
 use crate::parallel;
 use crate::real::Scalar;
 
@@ -18,7 +18,7 @@ impl<T: Scalar> Csr<T> {
     pub fn transposed(&self) -> Result<Self, Error> {
         // Each thread takes a range of columns and picks them out of all entries, row after row, so the entries keep
         // their order, whatever the number of threads.
-        let columns_at_once = self.columns().div_ceil(rayon::current_num_threads().min(MOST_PASSES)).max(1);
+        let columns_at_once = self.columns().div_ceil(parallel::threads().min(MOST_PASSES)).max(1);
         let mut lengths = zeros::<u64>(self.columns())?;
         parallel::chunks_mut(&mut lengths, columns_at_once, 1, &|(range, lengths)| {
             let first = range * columns_at_once;
@@ -28,11 +28,11 @@ impl<T: Scalar> Csr<T> {
                 }
             }
         });
-        let offsets = Offsets::try_from_lengths(lengths.into_iter().map(|length| length as usize))?;
+        let offsets = Offsets::from_lengths(lengths.iter().map(|&length| length as usize))?;
         let (mut row_indices, mut values) = (zeros(self.nnz())?, zeros(self.nnz())?);
         parallel_rows(&offsets, columns_at_once, &mut row_indices, &mut values, &|columns, row_indices, values| {
             let base = offsets.get(columns.start);
-            let mut next: Vec<usize> = columns.clone().map(|column| offsets.get(column) - base).collect();
+            let mut next = collect(columns.clone().map(|column| offsets.get(column) - base))?;
             for row in 0..self.rows() {
                 for (column, value) in self.row(row) {
                     if let Some(place) = next.get_mut((column as usize).wrapping_sub(columns.start)) {
@@ -41,7 +41,8 @@ impl<T: Scalar> Csr<T> {
                     }
                 }
             }
-        });
+            Ok(())
+        })?;
         Ok(Self::from_valid(self.columns(), self.rows(), offsets, row_indices, values))
     }
 }
@@ -70,7 +71,7 @@ mod tests {
         for threads in [1, 3, 11] {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
             let twice = pool.install(|| matrix.transposed().unwrap().transposed().unwrap());
-            matrix.sort_rows();
+            matrix.sort_rows().unwrap();
             assert_eq!(twice, matrix, "{threads} threads");
         }
     }

@@ -6,7 +6,9 @@ use super::fill::{BlockFill, fills};
 use super::lengths::{Lengths, RowSums, pass};
 use super::locality::Locality;
 use super::sample::{Sampling, places};
+use crate::error::Error;
 use crate::format::{BlockSize, Csr, Widening, dia_bytes, occupied_diagonals};
+use crate::memory::reserve;
 use crate::parallel;
 use crate::real::Scalar;
 
@@ -60,13 +62,19 @@ pub struct Diagonals {
 impl Analysis {
     /// Looks at all row offsets and at about 1 % of the entries; at all of them to count diagonals where there are so
     /// few that DIA may be of use. In parallel.
-    pub fn new<T: Scalar>(matrix: &Csr<T>) -> Self {
+    ///
+    /// # Errors
+    /// When memory runs out.
+    pub fn new<T: Scalar>(matrix: &Csr<T>) -> Result<Self, Error> {
         Self::with_sampling(matrix, Sampling::Part)
     }
 
     /// [`new`](Self::new) with another sample.
-    pub fn with_sampling<T: Scalar>(matrix: &Csr<T>, sampling: Sampling) -> Self {
-        let ((lengths, sums), (diagonals, (fills, (locality, widening)))) = parallel::join(
+    ///
+    /// # Errors
+    /// When memory runs out.
+    pub fn with_sampling<T: Scalar>(matrix: &Csr<T>, sampling: Sampling) -> Result<Self, Error> {
+        let (passed, (diagonals, (fills, (locality, widening)))) = parallel::join(
             || pass(matrix.row_offsets()),
             || {
                 parallel::join(
@@ -80,7 +88,8 @@ impl Analysis {
                 )
             },
         );
-        Self {
+        let (lengths, sums) = passed?;
+        Ok(Self {
             rows: matrix.rows(),
             columns: matrix.columns(),
             nnz: matrix.nnz(),
@@ -88,11 +97,11 @@ impl Analysis {
             offset_bytes: matrix.row_offsets().width(),
             lengths,
             sums,
-            diagonals,
-            fills,
-            locality,
-            widening,
-        }
+            diagonals: diagonals?,
+            fills: fills?,
+            locality: locality?,
+            widening: widening?,
+        })
     }
 
     /// How full blocks of this size would be; none only in a description that was read from a file without it.
@@ -112,21 +121,21 @@ impl Analysis {
 }
 
 impl Diagonals {
-    fn new<T: Scalar>(matrix: &Csr<T>, sampling: Sampling) -> Self {
+    fn new<T: Scalar>(matrix: &Csr<T>, sampling: Sampling) -> Result<Self, Error> {
         let mut seen: Vec<i64> = Vec::new();
         let mean = matrix.nnz() / matrix.rows().max(1);
         let rows = (ENTRIES_OF_DIAGONALS / (mean + 1)).clamp(2, ROWS_OF_DIAGONALS);
         for row in places(matrix.rows(), rows) {
-            seen.extend(
-                matrix.column_indices()[matrix.range(row)].iter().map(|&column| i64::from(column) - row as i64),
-            );
+            let columns = &matrix.column_indices()[matrix.range(row)];
+            reserve(&mut seen, columns.len())?;
+            seen.extend(columns.iter().map(|&column| i64::from(column) - row as i64));
         }
         seen.sort_unstable();
         seen.dedup();
         let least = dia_bytes::<T>(matrix.rows(), seen.len());
         if sampling == Sampling::Part && least > DIA_TIMES_CSR * matrix.bytes() {
-            return Self { count: seen.len(), exact: false };
+            return Ok(Self { count: seen.len(), exact: false });
         }
-        Self { count: occupied_diagonals(matrix).len(), exact: true }
+        Ok(Self { count: occupied_diagonals(matrix)?.len(), exact: true })
     }
 }

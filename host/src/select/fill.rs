@@ -5,7 +5,9 @@ use std::cmp::Reverse;
 use serde::{Deserialize, Serialize};
 
 use super::sample::{Sampling, places};
+use crate::error::Error;
 use crate::format::{BlockSize, Csr, block_columns, block_columns_of, rows_of_block};
+use crate::memory::{collect, filled, with_capacity};
 use crate::parallel;
 use crate::real::Scalar;
 
@@ -76,12 +78,12 @@ struct Drawn {
 impl Drawn {
     /// Counts its blocks: all of them, or those of the part of its columns that has the column by which it was drawn.
     /// That is one of as many parts as make it short, and has them in proportion to its entries.
-    fn look<T: Scalar>(self, matrix: &Csr<T>, size: BlockSize, scratch: &mut Vec<u32>) -> Seen {
+    fn look<T: Scalar>(self, matrix: &Csr<T>, size: BlockSize, scratch: &mut Vec<u32>) -> Result<Seen, Error> {
         let Self { block_row, entries, draws, column } = self;
         let seen = |blocks: usize, whole: bool| Seen { blocks: blocks as u32, entries, draws, whole };
         let Some(column) = column.filter(|_| entries > LONG) else {
-            block_columns(matrix, size, block_row, scratch);
-            return seen(scratch.len(), true);
+            block_columns(matrix, size, block_row, scratch)?;
+            return Ok(seen(scratch.len(), true));
         };
         let width = matrix.columns().div_ceil(entries.div_ceil(LONG)).next_multiple_of(size.columns());
         let begin = column as usize / width * width;
@@ -94,24 +96,31 @@ impl Drawn {
         };
         let rows = rows_of_block(matrix.rows(), size, block_row).map(part);
         let looked_at: usize = rows.clone().map(<[u32]>::len).sum();
-        block_columns_of(rows, size, scratch);
+        block_columns_of(rows, size, scratch)?;
         let blocks = scratch.len() as f64 * entries as f64 / looked_at.max(1) as f64;
-        seen((blocks.round() as usize).max(1), false)
+        Ok(seen((blocks.round() as usize).max(1), false))
     }
 }
 
 impl BlockFill {
     /// Block rows are drawn by their entries, each as often as it has a part of them: so the long ones, which matter,
     /// are among them, and what is averaged is the number of blocks for an entry, which differs little.
-    fn new<T: Scalar>(matrix: &Csr<T>, size: BlockSize, entries: &[(usize, u32)], sampling: Sampling) -> Self {
+    fn new<T: Scalar>(
+        matrix: &Csr<T>,
+        size: BlockSize,
+        entries: &[(usize, u32)],
+        sampling: Sampling,
+    ) -> Result<Self, Error> {
         let block_rows = matrix.rows().div_ceil(size.rows());
-        let drawn = draw(matrix, size.rows(), entries, sampling);
-        let seen = parallel::map(drawn.len().div_ceil(DRAWN_AT_ONCE), 1, &|chunk| {
+        let drawn = draw(matrix, size.rows(), entries, sampling)?;
+        let mut seen = filled(drawn.len(), Seen { blocks: 0, entries: 0, draws: 0, whole: false })?;
+        parallel::try_chunks_mut(&mut seen, DRAWN_AT_ONCE, &|(chunk, seen)| {
             let mut scratch = Vec::new();
-            let drawn = drawn[chunk * DRAWN_AT_ONCE..].iter().take(DRAWN_AT_ONCE);
-            drawn.map(|drawn| drawn.look(matrix, size, &mut scratch)).collect::<Vec<_>>()
-        });
-        let mut seen = seen.concat();
+            for (seen, drawn) in seen.iter_mut().zip(&drawn[chunk * DRAWN_AT_ONCE..]) {
+                *seen = drawn.look(matrix, size, &mut scratch)?;
+            }
+            Ok(())
+        })?;
         let whole = seen.len() == block_rows && seen.iter().all(|seen| seen.whole);
         seen.sort_unstable_by_key(|seen| Reverse(seen.blocks));
         let draws: usize = seen.iter().map(|seen| seen.draws).sum();
@@ -121,14 +130,14 @@ impl BlockFill {
         };
         let same = |left: &Seen, right: &Seen| left.blocks == right.blocks;
         let lengths = seen.chunk_by(same).map(|same| (same[0].blocks, same.iter().map(stands_for).sum())).collect();
-        Self {
+        Ok(Self {
             block_height: size.rows(),
             block_width: size.columns(),
             block_rows,
             sampled: seen.len(),
             lengths,
             uncertainty: if whole { 0.0 } else { uncertainty(&seen, draws) },
-        }
+        })
     }
 
     /// Whether all block rows were looked at.
@@ -168,18 +177,23 @@ impl BlockFill {
 }
 
 /// Some entries by row and column, evenly: what block rows of every size are drawn by.
-fn drawn_entries<T: Scalar>(matrix: &Csr<T>, sampling: Sampling) -> Vec<(usize, u32)> {
+fn drawn_entries<T: Scalar>(matrix: &Csr<T>, sampling: Sampling) -> Result<Vec<(usize, u32)>, Error> {
     let draws = match sampling {
         Sampling::Everything => 0,
         Sampling::Part => (matrix.nnz() / ENTRIES_FOR_A_DRAW).clamp(FEWEST_DRAWS, MOST_DRAWS),
     };
-    let entries: Vec<_> = places(matrix.nnz(), draws).collect();
+    let entries = collect(places(matrix.nnz(), draws))?;
     let entry_of = |draw: usize| (matrix.row_of(entries[draw]), matrix.column_indices()[entries[draw]]);
     parallel::map(entries.len(), 1, &entry_of)
 }
 
 /// The block rows that have these entries; all of them in order to look at everything.
-fn draw<T: Scalar>(matrix: &Csr<T>, height: usize, entries: &[(usize, u32)], sampling: Sampling) -> Vec<Drawn> {
+fn draw<T: Scalar>(
+    matrix: &Csr<T>,
+    height: usize,
+    entries: &[(usize, u32)],
+    sampling: Sampling,
+) -> Result<Vec<Drawn>, Error> {
     let block_rows = matrix.rows().div_ceil(height);
     let entries_of = |block_row: usize| {
         let rows = block_row * height..matrix.rows().min((block_row + 1) * height);
@@ -187,9 +201,9 @@ fn draw<T: Scalar>(matrix: &Csr<T>, height: usize, entries: &[(usize, u32)], sam
     };
     let whole = |block_row: usize| Drawn { block_row, entries: entries_of(block_row), draws: 1, column: None };
     if sampling == Sampling::Everything {
-        return (0..block_rows).map(whole).collect();
+        return collect((0..block_rows).map(whole));
     }
-    let mut drawn: Vec<Drawn> = Vec::new();
+    let mut drawn: Vec<Drawn> = with_capacity(entries.len())?;
     for &(row, column) in entries {
         let block_row = row / height;
         match drawn.last_mut() {
@@ -201,7 +215,7 @@ fn draw<T: Scalar>(matrix: &Csr<T>, height: usize, entries: &[(usize, u32)], sam
     let looked_at: usize = drawn.iter().map(|drawn| drawn.entries.min(LONG)).sum();
     let affordable = (matrix.nnz() / LARGEST_PART).max(ENTRIES);
     let step = looked_at.div_ceil(affordable).min(drawn.len() / LEAST_DRAWS).max(1);
-    drawn.into_iter().step_by(step).collect()
+    collect(drawn.into_iter().step_by(step))
 }
 
 /// What a part of the draws that is seen in none may have with a probability of 95 %, times the draws (the rule of three),
@@ -225,8 +239,9 @@ fn uncertainty(seen: &[Seen], draws: usize) -> f64 {
 }
 
 /// The fill of blocks of every size, in their order.
-pub(super) fn fills<T: Scalar>(matrix: &Csr<T>, sampling: Sampling) -> Vec<BlockFill> {
-    let entries = drawn_entries(matrix, sampling);
+pub(super) fn fills<T: Scalar>(matrix: &Csr<T>, sampling: Sampling) -> Result<Vec<BlockFill>, Error> {
+    let entries = drawn_entries(matrix, sampling)?;
     let sizes = BlockSize::ALL;
-    parallel::map(sizes.len(), 1, &|number| BlockFill::new(matrix, sizes[number], &entries, sampling))
+    let fills = parallel::map(sizes.len(), 1, &|number| BlockFill::new(matrix, sizes[number], &entries, sampling))?;
+    fills.into_iter().collect()
 }

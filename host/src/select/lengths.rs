@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::ops::Range;
 
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::device::WARP_LANES;
+use crate::error::Error;
 use crate::format::{Offsets, RowLengths, Slicing, padded_strip_steps, slots_of};
+use crate::parallel;
 
 /// Lanes that may share a row.
 pub(super) const LANES: [usize; 6] = [1, 2, 4, 8, 16, 32];
@@ -21,6 +22,10 @@ const PADDED_HEIGHT: usize = gpu_kernels::cmrs::PADDED_HEIGHT as usize;
 
 /// Rows that one thread looks at at a time: whole windows of sorted SELL-P, slices, warps, and strips of every height.
 const ROWS_AT_ONCE: usize = 3 * Slicing::SORTED.sigma as usize;
+
+/// Chunks of so many rows that a thread looks at at least, and how many parts they are shared out in at most.
+const CHUNKS_AT_ONCE: usize = 8;
+const MOST_PARTS: usize = 1 << 8;
 
 /// Rows whose sums are added up together: whole slices, warps, and strips of every height.
 const GROUP_ROWS: usize = 192;
@@ -269,14 +274,22 @@ impl Tally {
 }
 
 /// Looks at all row offsets once, in parallel.
-pub(crate) fn pass(offsets: &Offsets) -> (Lengths, RowSums) {
+///
+/// # Errors
+/// When memory runs out.
+pub(crate) fn pass(offsets: &Offsets) -> Result<(Lengths, RowSums), Error> {
     let rows = offsets.len() - 1;
-    let chunks = (0..rows.div_ceil(ROWS_AT_ONCE)).into_par_iter().with_min_len(8);
-    let add =
-        |tally: Tally, chunk: usize| tally.add(offsets, chunk * ROWS_AT_ONCE..rows.min((chunk + 1) * ROWS_AT_ONCE));
-    let Tally { short, long, sums, .. } = chunks.fold(Tally::default, add).reduce(Tally::default, Tally::merge);
+    let chunks = rows.div_ceil(ROWS_AT_ONCE);
+    let parts = chunks.div_ceil(CHUNKS_AT_ONCE).min(MOST_PARTS);
+    let tallies = parallel::map(parts, 1, &|part| {
+        let own = chunks * part / parts..chunks * (part + 1) / parts;
+        let add =
+            |tally: Tally, chunk: usize| tally.add(offsets, chunk * ROWS_AT_ONCE..rows.min((chunk + 1) * ROWS_AT_ONCE));
+        own.fold(Tally::default(), add)
+    })?;
+    let Tally { short, long, sums, .. } = tallies.into_iter().fold(Tally::default(), Tally::merge);
     let counts = short.into_iter().enumerate().filter(|&(_, rows)| rows > 0).chain(long).collect();
-    (Lengths { counts }, sums)
+    Ok((Lengths { counts }, sums))
 }
 
 #[cfg(test)]
@@ -286,7 +299,7 @@ mod tests {
 
     /// A matrix with rows of the given lengths, all entries in its only column.
     fn with_lengths(lengths: &[usize]) -> Csr<f32> {
-        let offsets = Offsets::from_lengths(lengths.iter().copied());
+        let offsets = Offsets::from_lengths(lengths.iter().copied()).unwrap();
         let stored = offsets.get(lengths.len());
         Csr::try_new(lengths.len(), 1, offsets, vec![0; stored], vec![1.0; stored]).unwrap()
     }
@@ -300,7 +313,7 @@ mod tests {
     #[test]
     fn statistics_are_those_of_the_sorted_lengths() {
         let mut all = lengths();
-        let (lengths, _) = pass(with_lengths(&all).row_offsets());
+        let (lengths, _) = pass(with_lengths(&all).row_offsets()).unwrap();
         all.sort_unstable();
         let rows = all.len();
         assert_eq!((lengths.rows(), lengths.longest()), (rows, all[rows - 1]));
@@ -317,9 +330,9 @@ mod tests {
         }
         for width in [0, 1, 12, 500, 10_000] {
             assert_eq!(lengths.beyond(width), all.iter().map(|length| length.saturating_sub(width)).sum::<usize>());
-            assert_eq!(lengths.in_order(width), all.in_order(width));
+            assert_eq!(lengths.in_order(width).unwrap(), all.in_order(width).unwrap());
         }
-        let (none, sums) = pass(with_lengths(&[]).row_offsets());
+        let (none, sums) = pass(with_lengths(&[]).row_offsets()).unwrap();
         assert_eq!((none.rows(), none.longest(), none.mean(), none.quantile(0.5)), (0, 0, 0.0, 0));
         assert_eq!(sums, RowSums::default());
     }
@@ -327,7 +340,7 @@ mod tests {
     #[test]
     fn sums_are_those_of_each_warp_slice_and_strip() {
         let all = lengths();
-        let (_, sums) = pass(with_lengths(&all).row_offsets());
+        let (_, sums) = pass(with_lengths(&all).row_offsets()).unwrap();
         for (place, &lanes) in LANES.iter().enumerate() {
             let warps = all.chunks(32 / lanes);
             let steps: usize = warps.map(|rows| rows.iter().map(|length| length.div_ceil(lanes)).max().unwrap()).sum();

@@ -5,7 +5,9 @@ use serde::{Deserialize, Serialize};
 use super::lengths::LANES;
 use super::sample::{Sampling, sample, scramble};
 use crate::device::WARP_LANES;
+use crate::error::Error;
 use crate::format::Csr;
+use crate::memory::{collect, zeros};
 use crate::parallel;
 use crate::real::Scalar;
 
@@ -64,18 +66,21 @@ impl Counts {
 
 impl Locality {
     /// Looks at some of the warps of 32 rows, and at some runs of entries.
-    pub(super) fn new<T: Scalar>(matrix: &Csr<T>, sampling: Sampling) -> Self {
-        let warps: Vec<_> = sample(matrix.rows().div_ceil(WARP_LANES), matrix.nnz(), sampling).collect();
+    ///
+    /// # Errors
+    /// When memory runs out.
+    pub(super) fn new<T: Scalar>(matrix: &Csr<T>, sampling: Sampling) -> Result<Self, Error> {
+        let warps = collect(sample(matrix.rows().div_ceil(WARP_LANES), matrix.nnz(), sampling))?;
         let of_warp = |number: usize| counts(matrix, warps[number] * WARP_LANES, sampling);
-        let counts = parallel::map(warps.len(), 8, &of_warp).into_iter().fold(Counts::default(), Counts::merge);
+        let counts = parallel::map(warps.len(), 8, &of_warp)?.into_iter().fold(Counts::default(), Counts::merge);
         let per_entry = |sectors: usize, entries: usize| sectors as f64 / entries.max(1) as f64;
-        Self {
+        Ok(Self {
             lane_sectors: counts.lane_sectors.map(|sectors| per_entry(sectors, counts.entries)),
             flat_sectors: per_entry(counts.flat_sectors, counts.flat_entries),
-            reuse: reuse(matrix, sampling),
+            reuse: reuse(matrix, sampling)?,
             below: counts.below,
             above: counts.above,
-        }
+        })
     }
 
     /// Sectors of x that come from memory, where a cache holds so many, and x has `sectors`: the rate at which new ones
@@ -174,7 +179,7 @@ fn distinct(numbers: &mut [u32]) -> usize {
 }
 
 /// [`Locality::reuse`], the mean of some runs of the same length.
-fn reuse<T: Scalar>(matrix: &Csr<T>, sampling: Sampling) -> Vec<(usize, f64)> {
+fn reuse<T: Scalar>(matrix: &Csr<T>, sampling: Sampling) -> Result<Vec<(usize, f64)>, Error> {
     let nnz = matrix.nnz();
     let length = match sampling {
         Sampling::Everything => nnz,
@@ -186,15 +191,15 @@ fn reuse<T: Scalar>(matrix: &Csr<T>, sampling: Sampling) -> Vec<(usize, f64)> {
         let begin = (nnz - length) / runs * number + (nnz - length) / runs / 2;
         new_sectors(&matrix.column_indices()[begin..begin + length], matrix.columns(), elements::<T>())
     };
-    let curves = parallel::map(runs, 1, &run);
+    let curves = parallel::map(runs, 1, &run)?.into_iter().collect::<Result<Vec<_>, Error>>()?;
     let sizes = curves.first().map_or(0, Vec::len);
     let mean = |size: usize| curves.iter().map(|curve| curve[size].1).sum::<usize>() as f64 / runs as f64;
-    (0..sizes).map(|size| (curves[0][size].0, mean(size))).collect()
+    collect((0..sizes).map(|size| (curves[0][size].0, mean(size))))
 }
 
 /// Different sectors among the first 2^k entries, for each k, and among all.
-fn new_sectors(columns: &[u32], width: usize, elements: u32) -> Vec<(usize, usize)> {
-    let mut known = vec![0u64; width.div_ceil(elements as usize).div_ceil(64)];
+fn new_sectors(columns: &[u32], width: usize, elements: u32) -> Result<Vec<(usize, usize)>, Error> {
+    let mut known = zeros::<u64>(width.div_ceil(elements as usize).div_ceil(64))?;
     let mut seen = 0;
     let mut curve = Vec::new();
     for (number, column) in (1..).zip(columns) {
@@ -207,7 +212,7 @@ fn new_sectors(columns: &[u32], width: usize, elements: u32) -> Vec<(usize, usiz
             curve.push((number, seen));
         }
     }
-    curve
+    Ok(curve)
 }
 
 #[cfg(test)]
@@ -240,7 +245,7 @@ mod tests {
     fn sectors_are_those_that_each_warp_touches() {
         let matrix = matrix();
         let (columns, nnz) = (matrix.column_indices(), matrix.nnz() as f64);
-        let locality = Locality::new(&matrix, Sampling::Everything);
+        let locality = Locality::new(&matrix, Sampling::Everything).unwrap();
         for (place, lanes) in LANES.into_iter().enumerate() {
             let mut touched = 0;
             for group in (0..ROWS).collect::<Vec<_>>().chunks(32).flat_map(|warp| warp.chunks(32 / lanes)) {
@@ -260,7 +265,7 @@ mod tests {
 
     #[test]
     fn what_a_cache_holds_is_read_once() {
-        let locality = Locality::new(&matrix(), Sampling::Everything);
+        let locality = Locality::new(&matrix(), Sampling::Everything).unwrap();
         let (nnz, all) = (matrix().nnz(), locality.reuse.last().unwrap().1);
         assert_eq!(locality.far_sectors(nnz, 250.0, 1000.0), all);
         // A hundred times as many entries of the same kind have no more sectors than x.

@@ -24,7 +24,7 @@ const MOST_PARTS: usize = 1 << 12;
 
 /// Some of `parts` parts of a matrix with so many entries on the whole: one at random in each of as many ranges of the
 /// same size. Ascending, and all different.
-pub(crate) fn sample(parts: usize, entries: usize, sampling: Sampling) -> impl Iterator<Item = usize> + Clone {
+pub(crate) fn sample(parts: usize, entries: usize, sampling: Sampling) -> impl ExactSizeIterator<Item = usize> + Clone {
     let wanted = match sampling {
         Sampling::Everything => parts,
         Sampling::Part => {
@@ -38,7 +38,7 @@ pub(crate) fn sample(parts: usize, entries: usize, sampling: Sampling) -> impl I
 
 /// So many of `count` places, or all: one at random in each of as many ranges of the same size. Ascending, and all
 /// different.
-pub(super) fn places(count: usize, wanted: usize) -> impl Iterator<Item = usize> + Clone {
+pub(super) fn places(count: usize, wanted: usize) -> impl ExactSizeIterator<Item = usize> + Clone {
     let wanted = wanted.min(count);
     let range = move |number: usize| (number as u128 * count as u128 / wanted as u128) as usize;
     (0..wanted).map(move |number| {

@@ -8,7 +8,7 @@ use super::operands::check_factors;
 use super::{HostOperands, Vectors, update};
 use crate::device::Device;
 use crate::error::{Error, check_length};
-use crate::memory::{Buffer, Memory};
+use crate::memory::{Buffer, Memory, collect};
 use crate::parallel;
 use crate::real::Scalar;
 
@@ -61,9 +61,9 @@ impl Multivector {
         })
     }
 
-    /// The vectors of each launch, with as few lanes as they need.
-    fn tiles(self, rows: usize, columns: usize) -> impl Iterator<Item = Tile> {
-        (0..self.vectors).step_by(LARGEST_TILE).map(move |first_vector| Tile {
+    /// The vectors of each launch, with as few lanes as they need; none where they have no elements.
+    fn tiles(self, rows: usize, columns: usize) -> impl ExactSizeIterator<Item = Tile> {
+        (0..if rows == 0 { 0 } else { self.vectors }).step_by(LARGEST_TILE).map(move |first_vector| Tile {
             lanes: (self.vectors - first_vector).min(LARGEST_TILE).next_power_of_two() as u32,
             first_vector: first_vector as u32,
             vectors: self.vectors as u32,
@@ -115,12 +115,12 @@ impl<T: Scalar> Tiles<T> {
     /// The tiles of X and Y for a matrix of this shape.
     ///
     /// # Errors
-    /// When X or Y does not fit.
+    /// When X or Y does not fit, or memory runs out.
     pub fn new<M: Memory>(operands: MultivectorOperands<'_, T, M>, rows: usize, columns: usize) -> Result<Self, Error> {
         operands.check(rows, columns)?;
         let MultivectorOperands { shape, alpha, x, beta, y } = operands;
         let (elements, vectors) = (y.len(), Vectors { alpha, x: x.global(), beta, y: y.global_mut() });
-        Ok(Self { rows: rows as u32, tiles: shape.tiles(rows, columns).collect(), vectors, elements })
+        Ok(Self { rows: rows as u32, tiles: collect(shape.tiles(rows, columns))?, vectors, elements })
     }
 
     /// What the kernel takes for each tile besides the matrix.

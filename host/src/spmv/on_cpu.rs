@@ -28,7 +28,7 @@ pub(crate) trait RowsVisitor<T>: Sync {
 /// Visits all rows, `rows_at_once` at a time: in parallel, where `work`, in entries, is enough for that.
 pub(crate) fn share_out<T: Send>(y: &mut [T], rows_at_once: usize, work: usize, visitor: &impl RowsVisitor<T>) {
     let pieces = y.len().div_ceil(rows_at_once);
-    if work <= WORK_ALONE || rayon::current_num_threads() == 1 {
+    if work <= WORK_ALONE || parallel::threads() == 1 {
         y.chunks_mut(rows_at_once).enumerate().for_each(|(piece, y)| visit(visitor, piece * rows_at_once, y));
     } else {
         let at_least = (WORK_AT_ONCE * pieces / work).max(1);

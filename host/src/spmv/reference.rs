@@ -3,16 +3,13 @@
 use super::{MultivectorOperands, Operands};
 use crate::error::Error;
 use crate::format::Matrix;
-use crate::memory::HostMemory;
+use crate::memory::{HostMemory, collect, filled};
 use crate::real::{ExactSum, Scalar};
 
 /// y ← α A x + β y.
 pub(crate) fn multiply<T: Scalar>(matrix: &Matrix<T>, operands: Operands<'_, T, HostMemory>) -> Result<(), Error> {
     operands.check(matrix.rows(), matrix.columns())?;
-    multiply_entries(operands, |add| {
-        matrix.for_each_entry(|row, column, value| add(row, column as usize, value));
-    });
-    Ok(())
+    multiply_entries(operands, |add| matrix.for_each_entry(|row, column, value| add(row, column as usize, value)))
 }
 
 /// Y ← α A X + β Y for several vectors.
@@ -23,8 +20,9 @@ pub(crate) fn multiply_multivector<T: Scalar>(
     operands.check(matrix.rows(), matrix.columns())?;
     let MultivectorOperands { shape, alpha, x, beta, y } = operands;
     for vector in 0..shape.vectors {
-        let x = (0..matrix.columns()).map(|column| x[shape.place(matrix.columns(), column, vector)]).collect();
-        let mut result = (0..matrix.rows()).map(|row| y[shape.place(matrix.rows(), row, vector)]).collect();
+        let x = (0..matrix.columns()).map(|column| x[shape.place(matrix.columns(), column, vector)]);
+        let result = (0..matrix.rows()).map(|row| y[shape.place(matrix.rows(), row, vector)]);
+        let (x, mut result) = (collect(x)?, collect(result)?);
         multiply(matrix, Operands { alpha, x: &x, beta, y: &mut result })?;
         for (row, result) in result.into_iter().enumerate() {
             y[shape.place(matrix.rows(), row, vector)] = result;
@@ -39,21 +37,19 @@ pub(crate) fn multiply_transposed<T: Scalar>(
     operands: Operands<'_, T, HostMemory>,
 ) -> Result<(), Error> {
     operands.check(matrix.columns(), matrix.rows())?;
-    multiply_entries(operands, |add| {
-        matrix.for_each_entry(|row, column, value| add(column as usize, row, value));
-    });
-    Ok(())
+    multiply_entries(operands, |add| matrix.for_each_entry(|row, column, value| add(column as usize, row, value)))
 }
 
 /// y ← α A x + β y for the matrix whose entries `for_each` hands over, as row, column and value.
 fn multiply_entries<T: Scalar>(
     operands: Operands<'_, T, HostMemory>,
-    for_each: impl FnOnce(&mut dyn FnMut(usize, usize, T)),
-) {
+    for_each: impl FnOnce(&mut dyn FnMut(usize, usize, T)) -> Result<(), Error>,
+) -> Result<(), Error> {
     let Operands { alpha, x, beta, y } = operands;
-    let mut rows = vec![T::Sum::default(); y.len()];
-    for_each(&mut |row, column, value| rows[row].add(value, x[column]));
+    let mut rows = filled(y.len(), T::Sum::default())?;
+    for_each(&mut |row, column, value| rows[row].add(value, x[column]))?;
     for (y, row) in y.iter_mut().zip(rows) {
         *y = row.combined(alpha, beta, *y);
     }
+    Ok(())
 }

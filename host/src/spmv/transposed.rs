@@ -27,7 +27,7 @@ pub(crate) fn multiply_on_cpu<T: Scalar>(
 ) -> Result<(), Error> {
     let HostOperands { alpha, beta, y, .. } = operands;
     let parts = (nnz / columns.max(1)).clamp(1, MOST_PARTS);
-    let sums = parallel::map(parts, 1, &|part| sums(part, parts)).into_iter().collect::<Result<Vec<_>, Error>>()?;
+    let sums = parallel::map(parts, 1, &|part| sums(part, parts))?.into_iter().collect::<Result<Vec<_>, Error>>()?;
     parallel::chunks_mut(y, COLUMNS_AT_ONCE, 1, &|(chunk, y)| {
         let first = chunk * COLUMNS_AT_ONCE;
         let mut totals = [T::ZERO; COLUMNS_AT_ONCE];

@@ -47,7 +47,7 @@ impl<T: Real> Blocks<T> {
                 "blocks of {size} x {size}, the best size, would take {times:.2} times the bytes of CSR"
             ));
         }
-        let offsets = match Offsets::from_lengths(lengths.iter().copied()) {
+        let offsets = match Offsets::from_lengths(lengths.iter().copied()).map_err(|error| error.to_string())? {
             Offsets::Narrow(offsets) if offsets.last().is_none_or(|&blocks| blocks <= i32::MAX as u32) => offsets,
             _ => return Err("there are 2^31 blocks or more".into()),
         };

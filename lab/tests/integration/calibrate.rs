@@ -20,7 +20,7 @@ fn a_calibration_is_fitted_and_kept() {
         ["stencil:5:60", "stencil:27:12", "uniform:rows=5000,per-row=9", "pareto:rows=2000,k=1.5", "dense:rows=90"];
     let analyses: Vec<_> = texts
         .iter()
-        .map(|text| Analysis::new(&text.parse::<Generator>().unwrap().generate::<f64>().unwrap()))
+        .map(|text| Analysis::new(&text.parse::<Generator>().unwrap().generate::<f64>().unwrap()).unwrap())
         .collect();
     let truth = |analysis: &Analysis, format| 1e-6 + 1e-9 * Traffic::new(analysis, format, &MACHINE).stored as f64;
     let measurements: Vec<_> = analyses

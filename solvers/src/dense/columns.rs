@@ -8,7 +8,7 @@ use gpu_kernels::dense::program::STATUS;
 use host::device::{Device, with_shared_for_each_warp};
 use host::error::{Error, check_length};
 use host::executor::operation::{Arithmetic, KernelExecutor, Operation};
-use host::memory::{Buffer, HostMemory, Memory};
+use host::memory::{Buffer, HostMemory, Memory, collect, zeros};
 use host::parallel;
 use host::real::Real;
 
@@ -143,7 +143,9 @@ fn combine_launch<T: Real, M: Memory>(operands: CombineOperands<'_, T, M>, devic
         beta,
         y: y.part.global_mut(),
     };
-    Ok(Launch::new(device.grid(x.rows as u64), kernel))
+    // Where there are no columns, the number of rows can be any.
+    let work = if y.columns == 0 { 0 } else { x.rows };
+    Ok(Launch::new(device.grid(work as u64), kernel))
 }
 
 /// XᵀY on the host. The sums do not depend on the number of threads.
@@ -155,22 +157,25 @@ fn gram_on_host<T: Real, S: Summation>(mut operands: GramOperands<'_, T, HostMem
     }
     let (rows, x_columns) = (x.rows, x.columns);
     let (x, y) = (x.part.slice(), y.part.slice());
-    let products_of_chunk = |chunk: usize| -> Vec<f64> {
+    let chunks = rows.div_ceil(S::CHUNK);
+    // All products of a chunk one after the other.
+    let mut sums = zeros::<f64>(chunks.saturating_mul(products))?;
+    parallel::chunks_mut(&mut sums, products.max(1), 1, &|(chunk, sums)| {
         let first = chunk * S::CHUNK;
         let length = S::CHUNK.min(rows - first);
         let column = |number: usize| number * rows + first..number * rows + first + length;
-        let product = |number: usize| {
+        for (number, product) in sums.iter_mut().enumerate() {
             let (x, y) = (&x[column(number % x_columns)], &y[column(number / x_columns)]);
             let mut sum = S::default();
             x.iter().zip(y).enumerate().for_each(|(place, (a, b))| sum.add(place, a.to_f64(), b.to_f64()));
-            sum.value()
-        };
-        (0..products).map(product).collect()
-    };
-    let chunks = parallel::map(rows.div_ceil(S::CHUNK), 1, &products_of_chunk);
-    // In the order of the chunks.
-    let totals: Vec<f64> = (0..products).map(|number| chunks.iter().map(|chunk| chunk[number]).sum()).collect();
-    partial_sums.set(&totals)
+            *product = sum.value();
+        }
+    });
+    for (number, total) in partial_sums.values[..products].iter_mut().enumerate() {
+        // In the order of the chunks.
+        *total = (0..chunks).map(|chunk| sums[chunk * products + number]).sum();
+    }
+    Ok(())
 }
 
 /// Y ← α X C + β Y on the host.
@@ -181,10 +186,10 @@ fn combine_on_host<T: Real, S: Summation>(operands: CombineOperands<'_, T, HostM
         return Ok(());
     }
     let (rows, x_columns, x) = (x.rows, x.columns, x.part.slice());
+    let narrowed = |&coefficient: &f64| T::from_f64(coefficient).to_f64();
+    let coefficients = collect(scalars[coefficients as usize..][..x_columns * y.columns].iter().map(narrowed))?;
     parallel::chunks_mut(y.part.slice(), rows, 1, &|(column, y)| {
-        let coefficients: Vec<f64> = (0..x_columns)
-            .map(|i| T::from_f64(scalars[coefficients as usize + column * x_columns + i]).to_f64())
-            .collect();
+        let coefficients = &coefficients[column * x_columns..][..x_columns];
         parallel::chunks_mut(y, ROWS_AT_ONCE, 1, &|(chunk, y)| {
             for (row, y) in (chunk * ROWS_AT_ONCE..).zip(y) {
                 let mut sum = S::default();

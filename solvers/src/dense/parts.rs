@@ -138,22 +138,24 @@ impl<T: Real, M: Memory> Multicolumn<T, M> {
     /// Those of `write`, and when the array has another length then.
     pub fn write(&mut self, write: impl FnOnce(&mut M::Buffer<T>) -> Result<(), Error>) -> Result<(), Error> {
         let length = self.array.len();
+        // Without columns until the array is known to be as long as it was, which it is not where `write` panics.
+        let shape = (std::mem::take(&mut self.rows), std::mem::take(&mut self.columns));
         let written = write(&mut self.array);
         let kept = check_length("the block of vectors", self.array.len(), length);
-        if kept.is_err() {
-            (self.rows, self.columns) = (0, 0);
+        if kept.is_ok() {
+            (self.rows, self.columns) = shape;
         }
         written.and(kept)
     }
 
     /// One column; an empty part if there is no such column.
     pub fn column(&self, column: usize) -> Part<'_, T, M> {
-        self.range(column..column + 1).part
+        self.range(column..column.saturating_add(1)).part
     }
 
     /// One column, to write to; an empty part if there is no such column.
     pub fn column_mut(&mut self, column: usize) -> PartMut<'_, T, M> {
-        self.range_mut(column..column + 1).part
+        self.range_mut(column..column.saturating_add(1)).part
     }
 
     /// Some of the columns: those of the range that there are.

@@ -1,6 +1,7 @@
 //! Passes over the elements of vectors.
 
 use std::marker::PhantomData;
+use std::sync::{Mutex, PoisonError};
 
 use cuda_std::launch::Launch;
 use cuda_std::{Global, GlobalMut};
@@ -9,7 +10,7 @@ use gpu_kernels::dense::program::STATUS;
 use host::device::{Device, with_shared_for_each_warp};
 use host::error::{Error, check_length};
 use host::executor::operation::{Arithmetic, KernelExecutor, Operation};
-use host::memory::{Buffer, HostMemory, Memory};
+use host::memory::{Buffer, HostMemory, Memory, collect};
 use host::parallel;
 use host::real::Real;
 
@@ -102,21 +103,21 @@ fn pass_on_host<T: Real, P: Pass, S: Summation>(operands: PassOperands<'_, T, P,
     let mut read_slices = [&[][..]; MOST_READ];
     read_slices.iter_mut().zip(read).for_each(|(slice, part)| *slice = part.slice());
     let mut written: Vec<_> = written.iter_mut().map(|part| part.slice().chunks_mut(S::CHUNK)).collect();
-    let chunks: Vec<[&mut [T]; MOST_WRITTEN]> = (0..length.div_ceil(S::CHUNK))
-        .map(|_| {
-            let mut slices: [&mut [T]; MOST_WRITTEN] = Default::default();
-            let next = written.iter_mut().map(|chunks| chunks.next().unwrap_or_default());
-            slices.iter_mut().zip(next).for_each(|(slice, chunk)| *slice = chunk);
-            slices
-        })
-        .collect();
-    let sums_of_chunk = |(chunk, written): (usize, [&mut [T]; MOST_WRITTEN])| {
+    let chunks = collect((0..length.div_ceil(S::CHUNK)).map(|_| {
+        let mut slices: [&mut [T]; MOST_WRITTEN] = Default::default();
+        let next = written.iter_mut().map(|chunks| chunks.next().unwrap_or_default());
+        slices.iter_mut().zip(next).for_each(|(slice, chunk)| *slice = chunk);
+        Mutex::new(slices)
+    }))?;
+    let sums_of_chunk = |chunk: usize| {
+        // Each chunk is taken once.
+        let written = std::mem::take(&mut *chunks[chunk].lock().unwrap_or_else(PoisonError::into_inner));
         let first = chunk * S::CHUNK;
         let length = S::CHUNK.min(length - first);
         let read = read_slices.map(|slice| if slice.is_empty() { slice } else { &slice[first..][..length] });
         pass_over_chunk::<T, P, S>(coefficients, read, written, length)
     };
-    let sums: Vec<_> = parallel::map_items(chunks, &sums_of_chunk);
+    let sums: Vec<[f64; MOST_SUMS]> = parallel::map(chunks.len(), 1, &sums_of_chunk)?;
     if P::SUMS > 0 {
         // In the order of the chunks.
         let total = |number: usize| sums.iter().map(|sums| sums[number]).sum();

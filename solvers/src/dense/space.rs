@@ -3,10 +3,10 @@
 use std::marker::PhantomData;
 
 use gpu_kernels::dense::passes::{MOST_COEFFICIENTS, Pass};
-use gpu_kernels::dense::program::Step;
+use gpu_kernels::dense::program::{STATUS, Step, WORDS};
 use host::error::{Error, check_length};
 use host::executor::Executor;
-use host::memory::{Buffer, Memory, zeros};
+use host::memory::{Buffer, Memory, with_capacity, zeros};
 use host::plan::Vector;
 use host::real::Real;
 
@@ -72,7 +72,7 @@ impl<E: Executor> Space<E> {
     /// All scalars, as they are when everything queued is done: waits for that.
     ///
     /// # Errors
-    /// When the device fails.
+    /// When memory runs out, or the device fails.
     pub fn scalars(&self) -> Result<Vec<f64>, Error> {
         self.executor.download(&self.scalars)
     }
@@ -81,7 +81,7 @@ impl<E: Executor> Space<E> {
     /// what was stopped goes on. Waits for everything queued.
     ///
     /// # Errors
-    /// When there is no such slot, or the device fails.
+    /// When there is no such slot, memory runs out, or the device fails.
     pub fn set(&mut self, scalars: &[(u32, f64)]) -> Result<(), Error> {
         let mut values = constants(self.scalars.len() as u32)?;
         for &(slot, value) in scalars {
@@ -90,6 +90,18 @@ impl<E: Executor> Space<E> {
         }
         self.scalars = self.executor.upload(values)?;
         Ok(())
+    }
+
+    /// Makes the status 0, so that what was stopped goes on, and leaves the other scalars as they are. Whether it was
+    /// stopped. Waits for everything queued.
+    ///
+    /// # Errors
+    /// When memory runs out, or the device fails.
+    pub(crate) fn resume(&mut self) -> Result<bool, Error> {
+        let mut scalars = self.scalars()?;
+        let stopped = std::mem::take(&mut scalars[STATUS as usize]) != 0.0;
+        self.scalars = self.executor.upload(scalars)?;
+        Ok(stopped)
     }
 
     /// Moves a program into the executor's memory.
@@ -105,15 +117,16 @@ impl<E: Executor> Space<E> {
             needed = needed.max(slots as usize);
         }
         check_slots(needed, self.scalars.len())?;
-        let words = self.executor.upload(steps.iter().flat_map(|step| step.words()).collect())?;
-        Ok(Program { words, slots: needed })
+        let mut words = with_capacity(steps.len().saturating_mul(WORDS as usize))?;
+        words.extend(steps.iter().flat_map(|step| step.words()));
+        Ok(Program { words: self.executor.upload(words)?, slots: needed })
     }
 
     /// Queues a pass over whole vectors. How many coefficients (given by their slots) and vectors it takes is checked
     /// when it is compiled. Its sums are there after [`finish`](Self::finish).
     ///
     /// # Errors
-    /// When the vectors' lengths differ, there is no such slot, or the device fails.
+    /// When the vectors' lengths differ, there is no such slot, memory runs out, or the device fails.
     pub fn pass<T: Real, P: Pass, const C: usize, const R: usize, const W: usize>(
         &mut self,
         pass: P,
@@ -161,7 +174,8 @@ impl<E: Executor> Space<E> {
     /// product i, j of column i of X and j of Y is sum i + j · (columns of X).
     ///
     /// # Errors
-    /// When the columns' lengths differ, there are more products than the space has room for, or the device fails.
+    /// When the columns' lengths differ, there are more products than the space has room for, memory runs out, or the
+    /// device fails.
     pub fn gram<T: Real>(&mut self, x: Columns<'_, T, E::Memory>, y: Columns<'_, T, E::Memory>) -> Result<(), Error> {
         self.bytes_moved += bytes::<T>([x.part.len(), y.part.len()]);
         self.executor.run::<GramProduct<T>>(GramOperands {
@@ -177,7 +191,7 @@ impl<E: Executor> Space<E> {
     /// [`gram`](Self::gram).
     ///
     /// # Errors
-    /// When the columns' lengths differ, there is no such slot, or the device fails.
+    /// When the columns' lengths differ, there is no such slot, memory runs out, or the device fails.
     pub fn combine<T: Real>(
         &mut self,
         alpha: T,

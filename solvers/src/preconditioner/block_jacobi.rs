@@ -1,5 +1,7 @@
 //! The inverses of dense blocks on the diagonal.
 
+use std::sync::{Mutex, PoisonError};
+
 use host::error::Error;
 use host::executor::Executor;
 use host::format::Csr;
@@ -19,10 +21,19 @@ pub(super) fn recipe<T: Real, E: Executor>(executor: &E, matrix: &Csr<T>, size: 
     let bytes = blocks as u128 * (size * size * size_of::<T>()) as u128;
     let places = blocks.checked_mul(size * size).ok_or(Error::OutOfMemory { what: "the inverse blocks", bytes })?;
     let mut values = zeros::<T>(places)?;
-    let invert = |(block, values): (usize, &mut [T])| inverse_of_block(matrix, block * size, size, values);
-    let inverted = parallel::map_items(values.chunks_mut(size * size).collect(), &invert);
     // The error of the first block that has one, whatever thread finds its own first.
-    inverted.into_iter().collect::<Result<(), _>>()?;
+    let failed: Mutex<Option<(usize, Error)>> = Mutex::new(None);
+    parallel::chunks_mut(&mut values, size * size, 1, &|(block, values)| {
+        if let Err(error) = inverse_of_block(matrix, block * size, size, values) {
+            let mut failed = failed.lock().unwrap_or_else(PoisonError::into_inner);
+            if failed.as_ref().is_none_or(|&(other, _)| block < other) {
+                *failed = Some((block, error));
+            }
+        }
+    });
+    if let Some((_, error)) = failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        return Err(error);
+    }
     let blocks = BlockDiagonal::new(executor, matrix.rows(), size, values)?;
     Ok(Recipe { inverse: Box::new(BlockJacobi(blocks)), symmetric: false, scalars: vec![] })
 }

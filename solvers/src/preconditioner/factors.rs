@@ -109,12 +109,12 @@ pub(super) const NOWHERE: usize = usize::MAX;
 
 /// [`NOWHERE`] for each column.
 pub(super) fn nowhere(columns: usize) -> Result<Vec<usize>, Error> {
-    parallel::try_map("the places of a row's entries", columns, ROWS_AT_ONCE, &|_| NOWHERE)
+    parallel::map(columns, ROWS_AT_ONCE, &|_| NOWHERE)
 }
 
 /// Numbers of the precision of the matrix.
 pub(super) fn rounded<T: Real>(numbers: &[f64]) -> Result<Vec<T>, Error> {
-    parallel::try_map("the inverse of the diagonal", numbers.len(), ROWS_AT_ONCE, &|row| T::from_f64(numbers[row]))
+    parallel::map(numbers.len(), ROWS_AT_ONCE, &|row| T::from_f64(numbers[row]))
 }
 
 /// Rows that a thread takes at a time.
@@ -123,7 +123,7 @@ const ROWS_AT_ONCE: usize = 4096;
 /// The entries on one side of the diagonal, in 64 bits.
 pub(super) fn beside_diagonal<T: Real>(matrix: &Csr<T>, side: Side) -> Result<Csr<f64>, Error> {
     let entries = |row: usize| matrix.row(row).filter(move |&(column, _)| side.contains(row, column as usize));
-    let offsets = Offsets::try_from_lengths((0..matrix.rows()).map(|row| entries(row).count()))?;
+    let offsets = Offsets::from_lengths((0..matrix.rows()).map(|row| entries(row).count()))?;
     let stored = offsets.get(matrix.rows());
     let (mut columns, mut values) = (zeros(stored)?, zeros(stored)?);
     let places = columns.iter_mut().zip(&mut values);

@@ -1,9 +1,9 @@
 //! Incomplete Cholesky factors with the entries of the matrix.
 
 use host::error::Error;
-use host::executor::{Cpu, Executor};
+use host::executor::Executor;
 use host::format::Csr;
-use host::memory::zeros;
+use host::memory::{copy, zeros};
 use host::real::Real;
 
 use super::factors::{Factor, NOWHERE, beside_diagonal, inverse, nowhere, rounded, shifted_diagonal};
@@ -22,20 +22,20 @@ pub(super) fn recipe<T: Real, E: Executor>(
     let upper = Factor {
         side: Side::Upper,
         beside_diagonal: lower.beside_diagonal.transposed()?,
-        inverse_diagonal: Cpu::new().duplicate(&lower.inverse_diagonal)?,
+        inverse_diagonal: copy(&lower.inverse_diagonal)?,
     };
     let inverse = inverse(executor, lower, upper, solver, options)?;
     Ok(Recipe { inverse, symmetric: true, scalars: vec![] })
 }
 
 /// IC(0), row by row in 64 bits, one after the other: O(sum over the entries below the diagonal of the length of the row
-/// of L that they meet). Takes the memory of the matrix one and a half times, besides the factors. A diagonal element that is not stored is
-/// taken as 0.
+/// of L that they meet). Takes the memory of the matrix one and a half times, besides the factors. A diagonal element
+/// that is not stored is taken as 0.
 fn factorize<T: Real>(matrix: &Csr<T>, options: PreconditionerOptions) -> Result<Factor<T>, Error> {
     let rows = matrix.rows();
-    let mut matrix = matrix.duplicate(&Cpu::new())?;
-    matrix.sort_rows();
-    matrix.sum_duplicates();
+    let mut matrix = matrix.try_clone()?;
+    matrix.sort_rows()?;
+    matrix.sum_duplicates()?;
     let mut lower = beside_diagonal(&matrix, Side::Lower)?;
     let mut inverse_diagonal = zeros::<f64>(rows)?;
     // Where the entries of this row are.

@@ -1,7 +1,7 @@
 //! Incomplete LU factors with the entries of the matrix.
 
 use host::error::Error;
-use host::executor::{Cpu, Executor};
+use host::executor::Executor;
 use host::format::Csr;
 use host::memory::zeros;
 use host::real::Real;
@@ -24,13 +24,13 @@ pub(super) fn recipe<T: Real, E: Executor>(
 }
 
 /// ILU(0), row by row in 64 bits (Saad 2003, algorithm 10.4), one after the other: O(sum over the entries below the
-/// diagonal of the length of the row of U that they meet). Takes the memory of the matrix twice, besides the factors. A diagonal
-/// element that is not stored is taken as 0, and as a place of the factors.
+/// diagonal of the length of the row of U that they meet). Takes the memory of the matrix twice, besides the factors. A
+/// diagonal element that is not stored is taken as 0, and as a place of the factors.
 fn factorize<T: Real>(matrix: &Csr<T>, options: PreconditionerOptions) -> Result<(Factor<T>, Factor<T>), Error> {
     let rows = matrix.rows();
-    let mut matrix = matrix.duplicate(&Cpu::new())?;
-    matrix.sort_rows();
-    matrix.sum_duplicates();
+    let mut matrix = matrix.try_clone()?;
+    matrix.sort_rows()?;
+    matrix.sum_duplicates()?;
     let (mut lower, mut upper) = (beside_diagonal(&matrix, Side::Lower)?, beside_diagonal(&matrix, Side::Upper)?);
     let mut inverse_diagonal = zeros::<f64>(rows)?;
     // Where the entries of this row are: those below the diagonal in L, those above it in U.

@@ -75,7 +75,7 @@ fn recipe<T: Real, E: Executor>(
     factors: impl FnOnce(f64) -> Vec<f64>,
 ) -> Result<Recipe<T, E>, Error> {
     let inverse_diagonal = inverse_diagonal(operation, matrix)?;
-    let scaled = scaled_rows(matrix.clone(), &inverse_diagonal)?;
+    let scaled = scaled_rows(matrix.try_clone()?, &inverse_diagonal)?;
     let largest = options.bound.largest_eigenvalue(&scaled)?;
     let polynomial = Polynomial {
         inverse_diagonal: executor.upload(inverse_diagonal)?,

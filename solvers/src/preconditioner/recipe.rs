@@ -3,6 +3,7 @@
 use host::error::Error;
 use host::executor::Executor;
 use host::format::{Csr, Format};
+use host::memory::with_capacity;
 use host::plan::Vector;
 use host::real::Real;
 
@@ -45,15 +46,16 @@ pub(super) struct Recipe<T: Real, E: Executor> {
 /// One over each diagonal element; entries that are stored more than once add up.
 ///
 /// # Errors
-/// When there is none in a row, or it is 0 or not finite, or one over it is not finite.
+/// When there is none in a row, or it is 0 or not finite, or one over it is not finite, and when memory runs out.
 pub(super) fn inverse_diagonal<T: Real>(operation: &'static str, matrix: &Csr<T>) -> Result<Vec<T>, Error> {
-    let invert = |row: usize| {
+    let mut inverse = with_capacity(matrix.rows())?;
+    for row in 0..matrix.rows() {
         let on_diagonal = matrix.row(row).filter(|&(column, _)| column as usize == row);
         // Not from -0, which an empty sum is.
         let pivot = on_diagonal.fold(0.0, |sum, (_, value)| sum + value.to_f64());
-        reciprocal(operation, row, pivot)
-    };
-    (0..matrix.rows()).map(invert).collect()
+        inverse.push(reciprocal(operation, row, pivot)?);
+    }
+    Ok(inverse)
 }
 
 /// One over a pivot.

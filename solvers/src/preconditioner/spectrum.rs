@@ -2,6 +2,7 @@
 
 use host::error::Error;
 use host::format::Csr;
+use host::memory::collect;
 use host::parallel;
 use host::real::Real;
 
@@ -29,7 +30,7 @@ impl SpectralBound {
     /// The bound for a square matrix; 1 if it has no rows.
     ///
     /// # Errors
-    /// When it is not finite and greater than 0.
+    /// When it is not finite and greater than 0, or memory runs out.
     pub(super) fn largest_eigenvalue<T: Real>(self, matrix: &Csr<T>) -> Result<f64, Error> {
         if matrix.rows() == 0 {
             return Ok(1.0);
@@ -40,7 +41,7 @@ impl SpectralBound {
         let gershgorin = (0..matrix.rows()).map(sum).fold(0.0, larger);
         let bound = match self {
             Self::Gershgorin => gershgorin,
-            Self::PowerSteps(steps) => match power_steps(matrix, steps) {
+            Self::PowerSteps(steps) => match power_steps(matrix, steps)? {
                 growth if growth > 0.0 => gershgorin.min(SAFETY * growth),
                 _ => gershgorin,
             },
@@ -54,23 +55,26 @@ impl SpectralBound {
 }
 
 /// What the last of so many products with the matrix multiplies the norm of a vector with; 0 if it has come to 0.
-fn power_steps<T: Real>(matrix: &Csr<T>, steps: u32) -> f64 {
+///
+/// # Errors
+/// When memory runs out.
+fn power_steps<T: Real>(matrix: &Csr<T>, steps: u32) -> Result<f64, Error> {
     let norm = |vector: &[f64]| vector.iter().map(|value| value * value).sum::<f64>().sqrt();
     // Of no regularity that an eigenvector could be orthogonal to: by Weyl's sequence, in [-0.5, 0.5).
     let element = |row: usize| (row as f64 * 0.618_033_988_749_895).fract() - 0.5;
-    let mut vector: Vec<f64> = (0..matrix.rows()).map(element).collect();
+    let mut vector = collect((0..matrix.rows()).map(element))?;
     let mut growth = 0.0;
     for _ in 0..steps {
         let before = norm(&vector);
         if before == 0.0 {
-            return 0.0;
+            return Ok(0.0);
         }
-        let product =
-            |row| matrix.row(row).map(|(column, value)| value.to_f64() * vector[column as usize] / before).sum();
-        vector = parallel::map(matrix.rows(), 1, &product);
+        let term = |(column, value): (u32, T)| value.to_f64() * vector[column as usize] / before;
+        let product = |row| matrix.row(row).map(term).sum::<f64>();
+        vector = parallel::map(matrix.rows(), 1, &product)?;
         growth = norm(&vector);
     }
-    growth
+    Ok(growth)
 }
 
 #[cfg(test)]

@@ -2,11 +2,12 @@
 
 use host::Error;
 use host::format::{Csr, LARGEST_DIMENSION, Offsets, parallel_rows};
+use host::memory::zeros;
+use host::parallel;
 use host::real::Real;
-use rayon::prelude::*;
 
 /// Rows that one thread handles at a time.
-const ROWS_AT_ONCE: usize = 1024;
+pub(super) const ROWS_AT_ONCE: usize = 1024;
 
 /// A permutation: which of the old places comes to each of the new ones.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,10 +19,10 @@ impl Ordering {
     /// An ordering from the old place of each new one. O(n).
     ///
     /// # Errors
-    /// When a place is not below the length or comes twice, or there are more than a matrix can have.
+    /// When a place is not below the length or comes twice, there are more than a matrix can have, or memory runs out.
     pub fn try_new(old: Vec<u32>) -> Result<Self, Error> {
         check_length(old.len())?;
-        let mut seen = vec![false; old.len()];
+        let mut seen: Vec<bool> = zeros(old.len())?;
         for (new, &place) in old.iter().enumerate() {
             match seen.get_mut(place as usize) {
                 Some(seen) if !*seen => *seen = true,
@@ -54,28 +55,31 @@ impl Ordering {
     }
 
     /// The ordering that undoes this one. O(n).
-    pub fn inverse(&self) -> Self {
-        let mut inverse = vec![0; self.old.len()];
+    ///
+    /// # Errors
+    /// When memory runs out.
+    pub fn inverse(&self) -> Result<Self, Error> {
+        let mut inverse: Vec<u32> = zeros(self.old.len())?;
         for (new, &old) in self.old.iter().enumerate() {
             inverse[old as usize] = new as u32;
         }
-        Self { old: inverse }
+        Ok(Self { old: inverse })
     }
 
     /// A vector in the new order: element i is the old element `old_places()[i]`. In parallel, O(n).
     ///
     /// # Errors
-    /// When the vector has another length.
+    /// When the vector has another length, or memory runs out.
     pub fn apply<T: Copy + Send + Sync>(&self, vector: &[T]) -> Result<Vec<T>, Error> {
         self.check("vector", vector.len())?;
-        Ok(self.old.par_iter().map(|&old| vector[old as usize]).collect())
+        parallel::map(self.len(), ROWS_AT_ONCE, &|new| vector[self.old[new] as usize])
     }
 
     /// The matrix with its rows in the new order and its columns as they are: it multiplies x to the reordered y. In
     /// parallel, O(rows + nnz).
     ///
     /// # Errors
-    /// When the matrix has another number of rows.
+    /// When the matrix has another number of rows, or memory runs out.
     pub fn apply_rows<T: Real>(&self, matrix: &Csr<T>) -> Result<Csr<T>, Error> {
         self.gather(matrix, |column| column)
     }
@@ -84,27 +88,27 @@ impl Ordering {
     /// multiplies the reordered x to the reordered y. In parallel, O(rows + nnz log(longest row)).
     ///
     /// # Errors
-    /// When the matrix has another number of rows or columns.
+    /// When the matrix has another number of rows or columns, or memory runs out.
     pub fn apply_symmetric<T: Real>(&self, matrix: &Csr<T>) -> Result<Csr<T>, Error> {
         self.check("columns", matrix.columns())?;
-        let new = self.inverse();
+        let new = self.inverse()?;
         let mut reordered = self.gather(matrix, |column| new.old[column as usize])?;
-        reordered.sort_rows();
+        reordered.sort_rows()?;
         Ok(reordered)
     }
 
     fn gather<T: Real>(&self, matrix: &Csr<T>, new_column: impl Fn(u32) -> u32 + Sync) -> Result<Csr<T>, Error> {
         self.check("rows", matrix.rows())?;
-        let offsets = Offsets::from_lengths(self.old.iter().map(|&old| matrix.range(old as usize).len()));
-        let mut columns = vec![0; matrix.nnz()];
-        let mut values = vec![T::default(); matrix.nnz()];
+        let offsets = Offsets::from_lengths(self.old.iter().map(|&old| matrix.range(old as usize).len()))?;
+        let (mut columns, mut values) = (zeros(matrix.nnz())?, zeros(matrix.nnz())?);
         parallel_rows(&offsets, ROWS_AT_ONCE, &mut columns, &mut values, &|rows, columns, values| {
             let entries = rows.flat_map(|row| matrix.row(self.old[row] as usize));
             for ((place, (column, value)), into) in columns.iter_mut().zip(entries).zip(values) {
                 *place = new_column(column);
                 *into = value;
             }
-        });
+            Ok(())
+        })?;
         Csr::try_new(matrix.rows(), matrix.columns(), offsets, columns, values)
     }
 

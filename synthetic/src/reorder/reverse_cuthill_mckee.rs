@@ -1,6 +1,7 @@
 //! Reverse Cuthill-McKee.
 
 use host::error::check_square;
+use host::memory::{copy, with_capacity, zeros};
 use host::{Csr, Error, Real};
 
 use super::Ordering;
@@ -14,15 +15,15 @@ use crate::draw::keep_distinct;
 /// columns of the matrix and of its transpose.
 ///
 /// # Errors
-/// When the matrix is not square.
+/// When the matrix is not square, or memory runs out.
 pub fn reverse_cuthill_mckee<T: Real>(matrix: &Csr<T>) -> Result<Ordering, Error> {
     check_square("the matrix", matrix.rows(), matrix.columns())?;
-    let graph = Graph::new(matrix);
-    let mut search = Search { graph: &graph, seen: vec![false; matrix.rows()] };
-    let mut ordered = Vec::with_capacity(matrix.rows());
+    let graph = Graph::new(matrix)?;
+    let mut search = Search { graph: &graph, seen: zeros(matrix.rows())? };
+    let (mut ordered, mut reached) = (with_capacity(matrix.rows())?, with_capacity(matrix.rows())?);
     for start in 0..matrix.rows() as u32 {
         if !search.seen[start as usize] {
-            let edge = search.vertex_at_edge(start);
+            let edge = search.vertex_at_edge(start, &mut reached);
             search.breadth_first(edge, &mut ordered);
         }
     }
@@ -37,21 +38,22 @@ struct Graph {
 }
 
 impl Graph {
-    fn new<T: Real>(matrix: &Csr<T>) -> Self {
+    fn new<T: Real>(matrix: &Csr<T>) -> Result<Self, Error> {
         let rows = matrix.rows();
-        let mut ends = vec![0; rows + 1];
+        let mut ends: Vec<usize> = zeros(rows + 1)?;
         for_each_pair(matrix, |from, _| ends[from + 1] += 1);
         for row in 0..rows {
             ends[row + 1] += ends[row];
         }
-        let mut neighbours = vec![0; ends[rows]];
-        let mut next = ends.clone();
+        let mut neighbours: Vec<u32> = zeros(ends[rows])?;
+        let mut next = copy(&ends)?;
         for_each_pair(matrix, |from, to| {
             neighbours[next[from]] = to as u32;
             next[from] += 1;
         });
         // Keeps one of those that have entries in both directions.
-        let mut offsets = vec![0];
+        let mut offsets = with_capacity(rows + 1)?;
+        offsets.push(0);
         let mut kept = 0;
         for row in 0..rows {
             let own = &mut neighbours[ends[row]..ends[row + 1]];
@@ -63,9 +65,11 @@ impl Graph {
         }
         neighbours.truncate(kept);
         for row in 0..rows {
-            neighbours[offsets[row]..offsets[row + 1]].sort_by_key(|&vertex| degree(&offsets, vertex));
+            // By the vertex too: a stable sort would take memory, and abort without it.
+            let own = &mut neighbours[offsets[row]..offsets[row + 1]];
+            own.sort_unstable_by_key(|&vertex| (degree(&offsets, vertex), vertex));
         }
-        Self { offsets, neighbours }
+        Ok(Self { offsets, neighbours })
     }
 
     fn of(&self, vertex: u32) -> &[u32] {
@@ -93,8 +97,8 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Appends what can be reached from a vertex, nearest first. Returns the number of steps to the farthest, and
-    /// where in `reached` the farthest begin.
+    /// Appends what can be reached from a vertex, nearest first, to a vector that has room for every vertex. Returns the
+    /// number of steps to the farthest, and where in `reached` the farthest begin.
     fn breadth_first(&mut self, start: u32, reached: &mut Vec<u32>) -> (usize, usize) {
         let mut level = reached.len();
         let mut steps = 0;
@@ -118,15 +122,14 @@ impl Search<'_> {
     }
 
     /// A vertex from which the farthest one is far: goes to one of small degree among the farthest, until none is
-    /// farther from there. Leaves nothing seen.
-    fn vertex_at_edge(&mut self, start: u32) -> u32 {
+    /// farther from there. Leaves nothing seen; `reached` is scratch with room for every vertex.
+    fn vertex_at_edge(&mut self, start: u32, reached: &mut Vec<u32>) -> u32 {
         let mut edge = start;
         let mut most_steps = None;
-        let mut reached = Vec::new();
         loop {
             reached.clear();
-            let (steps, level) = self.breadth_first(edge, &mut reached);
-            for &vertex in &reached {
+            let (steps, level) = self.breadth_first(edge, reached);
+            for &vertex in &*reached {
                 self.seen[vertex as usize] = false;
             }
             let farther = most_steps.is_none_or(|most| steps > most);

@@ -50,7 +50,7 @@ fn check<E: Executor>(executor: &E) {
         .map(|row| alpha * transposed.row(row).map(|(column, value)| value * z[column as usize]).sum::<Complex32>())
         .collect();
     assert_eq!(executor.download(&y).unwrap(), expected, "transposed");
-    assert!(plan.into_matrix().download(executor).unwrap().into_csr() == matrix);
+    assert!(plan.into_matrix().download(executor).unwrap().into_csr().unwrap() == matrix);
 }
 
 #[test]

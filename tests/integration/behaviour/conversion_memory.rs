@@ -210,7 +210,7 @@ fn conversions_take_as_much_memory_as_they_state() {
     let lengths: Vec<usize> = (0..1000).map(|row| row * 7 % 49).collect();
     let unsorted = with_rows::<f64>(300, &lengths, &mut numbers);
     let mut sorted = unsorted.clone();
-    sorted.sort_rows();
+    sorted.sort_rows().unwrap();
     // One for each storage, with parameters that small matrices show something with.
     let mut formats = Format::STANDARD.to_vec();
     formats.dedup_by_key(|format| format.storage());

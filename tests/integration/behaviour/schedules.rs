@@ -114,7 +114,7 @@ fn multiply_all<T: Real>(executor: &Emulated, matrix: &Csr<T>) -> Results {
         // CMRS has the entries of a strip by column, and a row of it in that order.
         let mut sorted = back.clone();
         for matrix in [&mut stored, &mut sorted] {
-            matrix.sort_rows();
+            matrix.sort_rows().unwrap();
         }
         assert!(sorted == stored, "{format}: there and back");
         results.insert(format!("{format}, back"), bits(back.values()));
@@ -184,7 +184,7 @@ fn multiply_wide<T: Real>(executor: &Emulated, matrix: &Csr<T>) {
     }
     for (matrix, format) in wide_matrices {
         let mut result = vec![T::ZERO; rows];
-        let csr = matrix.clone().into_csr();
+        let csr = matrix.clone().into_csr().unwrap();
         let mut plan = Plan::from_matrix(executor, matrix, format).unwrap();
         plan.apply(T::ONE, &x, T::ZERO, &mut result).unwrap_or_else(|e| panic!("{format}: {e}"));
         assert!(verify(&result, &expected, format).unwrap().passed(), "{format}, wide");

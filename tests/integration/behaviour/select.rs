@@ -26,12 +26,12 @@ fn selection() -> Selection {
 /// After a look at everything, the bytes are those of the converted matrix.
 fn check_traffic<T: Real>() {
     for (name, matrix) in matrices::<T>() {
-        let analysis = Analysis::with_sampling(&matrix, Sampling::Everything);
+        let analysis = Analysis::with_sampling(&matrix, Sampling::Everything).unwrap();
         for &format in Format::ALL {
             let place = format!("{name}, {format}, {}", T::NAME);
             let traffic = Traffic::new(&analysis, format, &MACHINE);
             assert!(traffic.exact, "{place}");
-            assert_eq!(traffic.stored, format.bytes::<_, T>(&matrix), "{place}");
+            assert_eq!(traffic.stored, format.bytes::<_, T>(&matrix).unwrap(), "{place}");
             let Ok(converted) = Matrix::try_from_csr(matrix.clone(), format, FillLimit::default()) else { continue };
             assert_eq!(traffic.stored, converted.bytes(), "{place}");
             if !matches!(format, Format::Bellpack(_)) {
@@ -58,7 +58,7 @@ fn sampled_fill_is_within_its_confidence() {
         for text in ["pareto:rows=60000,k=1.5,base=4", "uniform:rows=80000,per-row=6,lengths=poisson", "rmat:scale=16"]
         {
             let matrix: Csr<f32> = generated(&format!("{text},seed={seed}"));
-            let analysis = Analysis::new(&matrix);
+            let analysis = Analysis::new(&matrix).unwrap();
             for &size in BlockSize::ALL {
                 let blocks =
                     Matrix::try_from_csr(matrix.clone(), Format::Bcsr(size), FillLimit { times_csr: f64::INFINITY })
@@ -80,7 +80,7 @@ fn sampled_fill_is_within_its_confidence() {
 #[test]
 fn a_block_structure_is_found() {
     let matrix: Csr<f64> = generated("block-diagonal:blocks=20000,size=6");
-    let analysis = Analysis::new(&matrix);
+    let analysis = Analysis::new(&matrix).unwrap();
     for &size in &[BlockSize::B2x2, BlockSize::B3x3, BlockSize::B6x6] {
         let fill = analysis.fill(size).unwrap();
         assert!((fill.ratio(matrix.nnz()) - 1.0).abs() < 1e-9 && fill.uncertainty < 0.03, "{size:?}");
@@ -95,13 +95,13 @@ fn blocks_and_sorted_rows_gather_what_they_touch() {
     let gathered = |analysis: &Analysis, format: &str| {
         Traffic::new(analysis, format.parse().unwrap(), &MACHINE).gathered / analysis.nnz as f64
     };
-    let scattered = Analysis::new(&generated::<f64>("uniform:rows=20000,per-row=5,lengths=poisson"));
+    let scattered = Analysis::new(&generated::<f64>("uniform:rows=20000,per-row=5,lengths=poisson")).unwrap();
     for format in ["sell-p", "sell-p-sorted", "bcsr-1x2", "bcsr-3x3", "bellpack-1x2"] {
         let each = gathered(&scattered, format);
         assert!((each / 32.0 - 1.0).abs() < 0.05, "{format}: {each} bytes for an entry");
     }
     // Here four rows share a sector, whatever stands in it.
-    let grid = Analysis::new(&generated::<f64>("stencil:5:300"));
+    let grid = Analysis::new(&generated::<f64>("stencil:5:300")).unwrap();
     let [sliced, sorted, blocks] = ["sell-p", "sell-p-sorted", "bellpack-2x2"].map(|format| gathered(&grid, format));
     assert!(sliced < 12.0 && sorted < 1.1 * sliced && blocks < 1.1 * sliced, "{sliced}, {sorted}, {blocks}");
 }
@@ -110,7 +110,7 @@ fn blocks_and_sorted_rows_gather_what_they_touch() {
 #[test]
 fn the_work_of_hyb_is_that_of_its_parts() {
     let terms = |text: &str, format: &str| {
-        let work = KernelWork::new(&Analysis::new(&generated::<f64>(text)), format.parse().unwrap(), &MACHINE);
+        let work = KernelWork::new(&Analysis::new(&generated::<f64>(text)).unwrap(), format.parse().unwrap(), &MACHINE);
         (work.kernel, work.terms)
     };
     // All rows alike: there is only the ELL part.
@@ -166,7 +166,7 @@ fn auto_is_a_format_like_others() {
 #[test]
 fn the_choice_keeps_to_what_is_asked() {
     let matrix: Csr<f64> = generated("pareto:rows=3000,k=1.1");
-    let analysis = Analysis::new(&matrix);
+    let analysis = Analysis::new(&matrix).unwrap();
     let cpu = Cpu::new();
     let chosen = |selection: &Selection| choose(&analysis, cpu.device(), selection);
     let excluded = |choice: &Choice, format| {
@@ -191,7 +191,7 @@ fn the_choice_keeps_to_what_is_asked() {
     let choice = chosen(&Selection { multiplications: Some(1), ..selection() }).unwrap();
     assert_eq!(choice.format.storage(), Format::CSR_SCALAR.storage());
     // A GPU of compute capability 7.5 has too little shared memory for large panels.
-    let wide = Analysis::new(&generated::<f64>("uniform:rows=90000,per-row=1"));
+    let wide = Analysis::new(&generated::<f64>("uniform:rows=90000,per-row=1")).unwrap();
     for (shared_bytes, expected) in [(64 << 10, Some(Exclusion::SharedMemory)), (99 << 10, None)] {
         let machine = Machine { shared_bytes: Some(shared_bytes), ..MACHINE };
         let fill_limit = FillLimit { times_csr: f64::INFINITY };
@@ -218,13 +218,13 @@ fn what_was_measured_decides() {
     assert_eq!((measured.len(), measured[0].format), (2, plan.format()));
     assert!(measured[0].measured <= measured[1].measured);
     // The second time it is remembered; also without measuring.
-    let analysis = Analysis::new(&matrix);
+    let analysis = Analysis::new(&matrix).unwrap();
     let again = choose(&analysis, cpu.device(), &Selection { measure: 0, ..selection.clone() }).unwrap();
     assert_eq!(again.candidates.iter().filter(|candidate| candidate.measured.is_some()).count(), 2);
     assert_eq!(again.format, plan.format());
     // Another matrix is another one, if only by one entry.
     let other: Csr<f32> = generated("uniform:rows=2000,per-row=5,seed=8");
-    let other = choose(&Analysis::new(&other), cpu.device(), &Selection { measure: 0, ..selection }).unwrap();
+    let other = choose(&Analysis::new(&other).unwrap(), cpu.device(), &Selection { measure: 0, ..selection }).unwrap();
     assert!(other.candidates.iter().all(|candidate| candidate.measured.is_none()));
     // A file that is no good is left aside.
     let path = folder.path().join("not there yet/outcomes.json");

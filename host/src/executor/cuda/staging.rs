@@ -8,10 +8,10 @@ use cust::event::{Event, EventFlags};
 use cust::memory::LockedBuffer;
 use cust::stream::Stream;
 use cust::sys::{CUdeviceptr, cuMemcpyDtoHAsync_v2, cuMemcpyHtoDAsync_v2};
-use rayon::prelude::*;
 
 use super::driver::{cuda, driver};
 use crate::error::Error;
+use crate::parallel;
 
 /// Bytes from which on an array goes this way.
 pub(super) const WORTHWHILE: usize = 4 << 20;
@@ -119,5 +119,7 @@ impl Drop for Staging {
 
 /// Copies all of `from` to where `to` begins.
 fn copy(from: &[u8], to: &mut [u8]) {
-    from.par_chunks(SHARE).zip(to.par_chunks_mut(SHARE)).for_each(|(from, to)| to[..from.len()].copy_from_slice(from));
+    parallel::chunks_mut(&mut to[..from.len()], SHARE, 1, &|(share, to)| {
+        to.copy_from_slice(&from[share * SHARE..][..to.len()]);
+    });
 }

@@ -162,7 +162,7 @@ mod tests {
     fn matrix<T: Real>() -> Csr<T> {
         let (rows, columns) = if cfg!(miri) { (10, 150) } else { (400, 200) };
         let columns_of = |row: usize| (0..columns).filter(move |column| column * 7 % 40 <= row / 3 % 41);
-        let offsets = Offsets::from_lengths((0..rows).map(|row| columns_of(row).count()));
+        let offsets = Offsets::from_lengths((0..rows).map(|row| columns_of(row).count())).unwrap();
         let column_indices: Vec<u32> = (0..rows).flat_map(columns_of).map(|column| column as u32).collect();
         let values = (0..column_indices.len()).map(|entry| T::from_f64((entry % 19) as f64 - 9.0)).collect();
         Csr::try_new(rows, columns, offsets, column_indices, values).unwrap()

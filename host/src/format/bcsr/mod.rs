@@ -77,9 +77,12 @@ fn storage_name(size: BlockSize) -> &'static str {
 }
 
 /// Bytes that the BCSR arrays of `matrix` take with values of `V`. Counts its blocks.
-pub(super) fn bcsr_bytes<T: Scalar, V>(matrix: &Csr<T>, size: BlockSize) -> u128 {
-    let lengths = block_row_lengths(matrix, size);
-    bcsr_bytes_of::<V>(size, lengths.len(), total(&lengths))
+///
+/// # Errors
+/// When memory runs out.
+pub(super) fn bcsr_bytes<T: Scalar, V>(matrix: &Csr<T>, size: BlockSize) -> Result<u128, Error> {
+    let lengths = block_row_lengths(matrix, size)?;
+    Ok(bcsr_bytes_of::<V>(size, lengths.len(), total(&lengths)))
 }
 
 /// Bytes of the arrays for so many block rows and blocks.
@@ -109,7 +112,7 @@ impl<T: Scalar> Bcsr<T> {
         check_shape(rows, columns)?;
         let block_rows = rows.div_ceil(block_size.rows());
         check_offsets("BCSR", "block row", &block_offsets, block_rows, first_columns.len())?;
-        let block_offsets = Offsets::from(block_offsets).narrow("number of blocks", first_columns.len() as u64)?;
+        let block_offsets = Offsets::try_from(block_offsets)?.narrow("number of blocks", first_columns.len() as u64)?;
         check_length("values", values.len(), first_columns.len() * block_size.places())?;
         let mut matrix = Self { rows, columns, stored: 0, block_size, block_offsets, first_columns, values };
         matrix.stored = count_parts("BCSR", block_rows, |block_row| {
@@ -124,11 +127,11 @@ impl<T: Scalar> Bcsr<T> {
     /// When the arrays would be larger than `limit` allows, there are 2^32 blocks or nearly so, or the arrays cannot
     /// be allocated.
     pub fn try_from_csr(matrix: &Csr<T>, size: BlockSize, limit: FillLimit) -> Result<Self, Error> {
-        let lengths = block_row_lengths(matrix, size);
+        let lengths = block_row_lengths(matrix, size)?;
         let blocks = total(&lengths);
         let bytes = bcsr_bytes_of::<T>(size, lengths.len(), blocks);
         limit.check(storage_name(size), bytes, matrix.bytes())?;
-        let offsets = Offsets::try_from_lengths(lengths.iter().map(|&length| length as usize))?;
+        let offsets = Offsets::from_lengths(lengths.iter().map(|&length| length as usize))?;
         let block_offsets = offsets.narrow("number of blocks", blocks as u64)?;
         let mut first_columns = Vec::new();
         let mut values = Vec::new();
@@ -140,7 +143,7 @@ impl<T: Scalar> Bcsr<T> {
 
         let lengths_of_pieces = lengths.chunks(BLOCK_ROWS_AT_ONCE);
         let blocks_of_pieces = lengths_of_pieces.clone().map(total);
-        let pieces = pieces(blocks_of_pieces, size.places(), &mut first_columns, &mut values);
+        let pieces = pieces(blocks_of_pieces, size.places(), &mut first_columns, &mut values)?;
         let stored = parallel::map_items(pieces, &|(piece, (first_columns, values))| {
             let mut writer = Writer::new(matrix, size);
             let first_row = piece * BLOCK_ROWS_AT_ONCE;
@@ -152,11 +155,11 @@ impl<T: Scalar> Bcsr<T> {
                 stored += writer.write(block_row, values, |block, first_column| {
                     first_columns[blocks.start + block] = first_column;
                     locate::<T>(size, &blocks, block, first_column)
-                });
+                })?;
             }
-            stored
-        });
-        let stored = stored.into_iter().sum();
+            Ok(stored)
+        })?;
+        let stored = stored.into_iter().sum::<Result<_, Error>>()?;
         let (rows, columns) = (matrix.rows(), matrix.columns());
         Ok(Self { rows, columns, stored, block_size: size, block_offsets, first_columns, values })
     }
@@ -179,7 +182,10 @@ impl<T: Scalar> Bcsr<T> {
     }
 
     /// The same matrix in CSR. O(stored values), in parallel.
-    pub fn to_csr(&self) -> Csr<T> {
+    ///
+    /// # Errors
+    /// When memory runs out.
+    pub fn to_csr(&self) -> Result<Csr<T>, Error> {
         collect_rows(self.rows, self.columns, |row| self.row(row))
     }
 }

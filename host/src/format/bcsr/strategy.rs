@@ -42,7 +42,7 @@ impl strategy::Strategy for Strategy {
         true
     }
 
-    fn bytes<T: Scalar, V: Scalar>(self, matrix: &Csr<T>) -> u128 {
+    fn bytes<T: Scalar, V: Scalar>(self, matrix: &Csr<T>) -> Result<u128, Error> {
         bcsr_bytes::<T, V>(matrix, self.0)
     }
 
@@ -73,8 +73,9 @@ impl strategy::Strategy for Strategy {
         Ok(vec![product::bcsr(matrix, vectors, device)])
     }
 
-    fn multiply_on_cpu<T: Scalar>(self, matrix: &Bcsr<T>, operands: HostOperands<'_, T>) {
+    fn multiply_on_cpu<T: Scalar>(self, matrix: &Bcsr<T>, operands: HostOperands<'_, T>) -> Result<(), Error> {
         cpu::multiply_on_cpu(matrix, operands);
+        Ok(())
     }
 
     fn multivector_launches<T: Scalar, M: Memory>(
@@ -111,13 +112,14 @@ impl<T: Scalar, M: Memory> Storage<T, M> for Bcsr<T, M> {
 }
 
 impl<T: Scalar> HostStorage<T> for Bcsr<T> {
-    fn for_each_entry(&self, visit: &mut dyn FnMut(usize, u32, T)) {
+    fn for_each_entry(&self, visit: &mut dyn FnMut(usize, u32, T)) -> Result<(), Error> {
         for row in 0..self.rows() {
             self.row(row).for_each(|(column, value)| visit(row, column, value));
         }
+        Ok(())
     }
 
-    fn into_csr(self) -> Csr<T> {
+    fn into_csr(self) -> Result<Csr<T>, Error> {
         self.to_csr()
     }
 

@@ -6,9 +6,10 @@ mod costs;
 pub(crate) mod product;
 pub(crate) mod strategy;
 
+use std::cmp::Reverse;
+
 use gpu_kernels::block::word_length;
 use gpu_kernels::ell::PADDING;
-use rayon::prelude::*;
 
 use crate::error::{Error, check_length};
 use crate::format::block::{
@@ -18,7 +19,7 @@ use crate::format::check::{check_offsets, check_permutation, count_parts};
 use crate::format::rows::collect_rows;
 use crate::format::storage::storage;
 use crate::format::{Csr, FillLimit, Offsets, check_shape};
-use crate::memory::same_bits;
+use crate::memory::{collect, same_bits, zeros};
 use crate::parallel;
 use crate::real::Scalar;
 
@@ -105,23 +106,31 @@ fn storage_name(size: BlockSize) -> &'static str {
 }
 
 /// Bytes that the BELLPACK arrays of `matrix` take with values of `V` and the default partitions. Counts its blocks.
-pub(super) fn bellpack_bytes<T: Scalar, V>(matrix: &Csr<T>, size: BlockSize) -> u128 {
-    let mut lengths = block_row_lengths(matrix, size);
+///
+/// # Errors
+/// When memory runs out.
+pub(super) fn bellpack_bytes<T: Scalar, V>(matrix: &Csr<T>, size: BlockSize) -> Result<u128, Error> {
+    let mut lengths = block_row_lengths(matrix, size)?;
     sort_descending(&mut lengths);
     let partition_rows = PartitionRows::default().get();
-    bellpack_bytes_of::<V>(size, lengths.len(), partition_rows, padded_blocks(&lengths, partition_rows))
+    Ok(bellpack_bytes_of::<V>(size, lengths.len(), partition_rows, padded_blocks(&lengths, partition_rows)))
 }
 
 // Not generic, so that sorting in parallel is compiled here and once.
 fn sort_descending(lengths: &mut [u32]) {
-    lengths.par_sort_unstable_by(|a, b| b.cmp(a));
+    parallel::sort_unstable_by(lengths, |a, b| b.cmp(a));
 }
 
-/// The block rows, those with many blocks first.
-fn longest_first(lengths: &[u32]) -> Vec<u32> {
-    let mut block_rows: Vec<u32> = (0..lengths.len() as u32).collect();
-    block_rows.par_sort_by_key(|&block_row| std::cmp::Reverse(lengths[block_row as usize]));
-    block_rows
+/// The block rows, those with many blocks first, and of the same length in order.
+///
+/// # Errors
+/// When memory runs out.
+fn longest_first(lengths: &[u32]) -> Result<Vec<u32>, Error> {
+    let mut block_rows = collect(0..lengths.len() as u32)?;
+    // Not a stable sort, which takes memory.
+    let key = |&block_row: &u32| (Reverse(lengths[block_row as usize]), block_row);
+    parallel::sort_unstable_by(&mut block_rows, |left, right| key(left).cmp(&key(right)));
+    Ok(block_rows)
 }
 
 /// Bytes of the arrays for so many block rows, and blocks with padding.
@@ -160,7 +169,7 @@ impl<T: Scalar> Bellpack<T> {
         let partitions = block_rows.len().div_ceil(partition_rows);
         let width = partition_offsets.last().map_or(0, |&end| end as usize);
         check_offsets("BELLPACK", "partition", &partition_offsets, partitions, width)?;
-        let partition_offsets = Offsets::from(partition_offsets).narrow(TOTAL_WIDTH, width as u64)?;
+        let partition_offsets = Offsets::try_from(partition_offsets)?.narrow(TOTAL_WIDTH, width as u64)?;
         // All partitions have as many block rows, but for the last.
         let missing = partitions * partition_rows - block_rows.len();
         let last_width = partition_offsets.iter().rev().nth(1).map_or(0, |&begin| width - begin as usize);
@@ -222,15 +231,15 @@ impl<T: Scalar> Bellpack<T> {
         limit: FillLimit,
     ) -> Result<Self, Error> {
         let partition_rows = partition_rows.get();
-        let lengths = block_row_lengths(matrix, size);
-        let block_rows = longest_first(&lengths);
-        let sorted_lengths: Vec<u32> = block_rows.iter().map(|&block_row| lengths[block_row as usize]).collect();
+        let lengths = block_row_lengths(matrix, size)?;
+        let block_rows = longest_first(&lengths)?;
+        let sorted_lengths = collect(block_rows.iter().map(|&block_row| lengths[block_row as usize]))?;
         let padded = padded_blocks(&sorted_lengths, partition_rows);
         let bytes = bellpack_bytes_of::<T>(size, lengths.len(), partition_rows, padded);
         limit.check(storage_name(size), bytes, matrix.bytes())?;
         let widths = sorted_lengths.chunks(partition_rows).map(|lengths| lengths[0] as usize);
         let total_width = widths.clone().sum::<usize>() as u64;
-        let partition_offsets = Offsets::try_from_lengths(widths)?.narrow(TOTAL_WIDTH, total_width)?;
+        let partition_offsets = Offsets::from_lengths(widths)?.narrow(TOTAL_WIDTH, total_width)?;
 
         let mut first_columns = Vec::new();
         let mut values = Vec::new();
@@ -244,7 +253,7 @@ impl<T: Scalar> Bellpack<T> {
 
         let blocks_of_partitions =
             sorted_lengths.chunks(partition_rows).map(|lengths| lengths[0] as usize * lengths.len());
-        let partitions = pieces(blocks_of_partitions, size.places(), &mut first_columns, &mut values);
+        let partitions = pieces(blocks_of_partitions, size.places(), &mut first_columns, &mut values)?;
         let stored = parallel::map_items(partitions, &|(partition, (first_columns, values))| {
             let mut writer = Writer::new(matrix, size);
             let block_rows = block_rows.chunks(partition_rows).nth(partition).unwrap_or_default();
@@ -256,9 +265,9 @@ impl<T: Scalar> Bellpack<T> {
                     places.locate::<T>(size, step, first_column)
                 })
             };
-            block_rows.iter().enumerate().map(write).sum::<usize>()
-        });
-        let stored = stored.into_iter().sum();
+            block_rows.iter().enumerate().map(write).sum::<Result<usize, Error>>()
+        })?;
+        let stored = stored.into_iter().sum::<Result<_, _>>()?;
         let (rows, columns) = (matrix.rows(), matrix.columns());
         Ok(Self {
             rows,
@@ -322,8 +331,11 @@ impl<T: Scalar> Bellpack<T> {
     }
 
     /// The same matrix in CSR. O(stored values), in parallel.
-    pub fn to_csr(&self) -> Csr<T> {
-        let mut places = vec![0; self.block_rows.len()];
+    ///
+    /// # Errors
+    /// When memory runs out.
+    pub fn to_csr(&self) -> Result<Csr<T>, Error> {
+        let mut places = zeros(self.block_rows.len())?;
         for (stored_row, &block_row) in self.block_rows.iter().enumerate() {
             places[block_row as usize] = stored_row;
         }

@@ -5,8 +5,9 @@ use gpu_kernels::bellpack;
 use gpu_kernels::ell::PADDING;
 
 use crate::device::Device;
+use crate::error::Error;
 use crate::format::{Bellpack, BlockSize, BlockVisitor};
-use crate::memory::{Buffer, Memory};
+use crate::memory::{Buffer, Memory, filled};
 use crate::parallel;
 use crate::real::Scalar;
 use crate::spmv::block::{GROUP, add_group, values_per_word};
@@ -49,8 +50,8 @@ impl<T: Scalar, M: Memory> BlockVisitor for Launcher<'_, T, M> {
     }
 }
 
-pub(crate) fn multiply_on_cpu<T: Scalar>(matrix: &Bellpack<T>, operands: HostOperands<'_, T>) {
-    matrix.block_size().visit(Multiplication { matrix, operands });
+pub(crate) fn multiply_on_cpu<T: Scalar>(matrix: &Bellpack<T>, operands: HostOperands<'_, T>) -> Result<(), Error> {
+    matrix.block_size().visit(Multiplication { matrix, operands })
 }
 
 struct Multiplication<'a, T: Scalar> {
@@ -59,12 +60,12 @@ struct Multiplication<'a, T: Scalar> {
 }
 
 impl<T: Scalar> BlockVisitor for Multiplication<'_, T> {
-    type Output = ();
+    type Output = Result<(), Error>;
 
-    fn visit<const SIZE: u32, const R: usize, const C: usize>(self) {
+    fn visit<const SIZE: u32, const R: usize, const C: usize>(self) -> Result<(), Error> {
         let Self { matrix, operands: HostOperands { alpha, x, beta, y } } = self;
         let block_rows = matrix.block_rows();
-        let mut sums = vec![[T::ZERO; R]; block_rows.len()];
+        let mut sums = filled(block_rows.len(), [T::ZERO; R])?;
         parallel::chunks_mut(&mut sums, matrix.partition_rows(), 1, &|(partition, sums)| {
             let lanes = sums.len();
             for (group, sums) in sums.chunks_mut(GROUP).enumerate() {
@@ -94,6 +95,7 @@ impl<T: Scalar> BlockVisitor for Multiplication<'_, T> {
                 update(y, alpha, sum, beta);
             }
         }
+        Ok(())
     }
 }
 

@@ -37,7 +37,7 @@ impl strategy::Strategy for Strategy {
         true
     }
 
-    fn bytes<T: Scalar, V: Scalar>(self, matrix: &Csr<T>) -> u128 {
+    fn bytes<T: Scalar, V: Scalar>(self, matrix: &Csr<T>) -> Result<u128, Error> {
         bellpack_bytes::<T, V>(matrix, self.0)
     }
 
@@ -58,8 +58,8 @@ impl strategy::Strategy for Strategy {
         matrix.block_size() == self.0
     }
 
-    fn is_chosen_for<T: Scalar>(self, matrix: &Bellpack<T>) -> bool {
-        self.fits(matrix) && matrix.partition_rows() == PartitionRows::default().get()
+    fn is_chosen_for<T: Scalar>(self, matrix: &Bellpack<T>) -> Result<bool, Error> {
+        Ok(self.fits(matrix) && matrix.partition_rows() == PartitionRows::default().get())
     }
 
     fn launches<T: Scalar, M: Memory>(
@@ -72,8 +72,8 @@ impl strategy::Strategy for Strategy {
         Ok(vec![product::bellpack(matrix, vectors, device)])
     }
 
-    fn multiply_on_cpu<T: Scalar>(self, matrix: &Bellpack<T>, operands: HostOperands<'_, T>) {
-        product::multiply_on_cpu(matrix, operands);
+    fn multiply_on_cpu<T: Scalar>(self, matrix: &Bellpack<T>, operands: HostOperands<'_, T>) -> Result<(), Error> {
+        product::multiply_on_cpu(matrix, operands)
     }
 }
 
@@ -92,11 +92,12 @@ impl<T: Scalar, M: Memory> Storage<T, M> for Bellpack<T, M> {
 }
 
 impl<T: Scalar> HostStorage<T> for Bellpack<T> {
-    fn for_each_entry(&self, visit: &mut dyn FnMut(usize, u32, T)) {
+    fn for_each_entry(&self, visit: &mut dyn FnMut(usize, u32, T)) -> Result<(), Error> {
         self.for_each_entry(visit);
+        Ok(())
     }
 
-    fn into_csr(self) -> Csr<T> {
+    fn into_csr(self) -> Result<Csr<T>, Error> {
         self.to_csr()
     }
 

@@ -219,7 +219,7 @@ mod tests {
     /// A matrix that needs them would have 2^32 places.
     #[test]
     fn strips_may_have_wide_offsets() {
-        let offsets = Offsets::from_lengths((0..90).map(|row| row * 7 % 40));
+        let offsets = Offsets::from_lengths((0..90).map(|row| row * 7 % 40)).unwrap();
         let stored = offsets.get(90);
         let columns = (0..stored as u32).map(|entry| entry * 7 % 50).collect();
         let values = (0..stored).map(|entry| entry as f64).collect();

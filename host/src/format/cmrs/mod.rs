@@ -11,8 +11,10 @@ use gpu_kernels::cmrs::{LARGEST_HEIGHT, MOST_COLUMNS, column_of, pack, row_in_st
 use crate::device::WARP_LANES;
 use crate::error::{Error, check_length};
 use crate::format::check::count_parts;
+use crate::format::sort::Sorter;
 use crate::format::storage::storage;
 use crate::format::{Csr, Offsets, check_shape, parallel_rows};
+use crate::memory::{reserve, zeros};
 use crate::parallel::{self, ROWS_AT_ONCE};
 use crate::real::Scalar;
 
@@ -153,11 +155,11 @@ impl<T: Scalar> Cmrs<T> {
         rows: usize,
         columns: usize,
         height: usize,
-        strip_offsets: impl Into<Offsets>,
+        strip_offsets: impl TryInto<Offsets, Error: Into<Error>>,
         words: Vec<u32>,
         values: Vec<T>,
     ) -> Result<Self, Error> {
-        let strip_offsets = strip_offsets.into();
+        let strip_offsets = strip_offsets.try_into().map_err(Into::into)?;
         check_shape(rows, columns)?;
         check_height(height)?;
         check_columns(columns, MOST_COLUMNS)?;
@@ -196,7 +198,7 @@ impl<T: Scalar> Cmrs<T> {
         let (row_offsets, mut words, mut values) = matrix.into_parts();
         parallel_rows(&row_offsets, rows_at_once(height), &mut words, &mut values, &|rows, words, values| {
             let base = row_offsets.get(rows.start);
-            let mut scratch = Vec::new();
+            let mut sorter = Sorter::new();
             for first_row in rows.clone().step_by(height) {
                 let strip = first_row..rows.end.min(first_row + height);
                 for row in strip.clone() {
@@ -206,13 +208,15 @@ impl<T: Scalar> Cmrs<T> {
                 }
                 if order == StripOrder::ByColumn {
                     let range = row_offsets.get(strip.start) - base..row_offsets.get(strip.end) - base;
-                    sort_words(&mut words[range.clone()], &mut values[range], &mut scratch);
+                    // A word orders by column first.
+                    sorter.sort(&mut words[range.clone()], &mut values[range])?;
                 }
             }
-        });
+            Ok(())
+        })?;
         let strips = (0..rows.div_ceil(height)).map(|strip| strip * height);
         let lengths = strips.map(|row| row_offsets.get(rows.min(row + height)) - row_offsets.get(row));
-        let strip_offsets = Offsets::try_from_lengths(lengths)?;
+        let strip_offsets = Offsets::from_lengths(lengths)?;
         Ok(Self { rows, columns, stored, height, strip_offsets, words, values })
     }
 
@@ -229,11 +233,14 @@ impl<T: Scalar> Cmrs<T> {
     /// The same matrix in CSR. Words and values are taken over and changed in place; in parallel, O(rows + nnz). The
     /// entries of a row are in the order that the strip has them: after [`StripOrder::ByRow`] in the one that they
     /// once had, after [`StripOrder::ByColumn`] as after [`Csr::sort_rows`].
-    pub fn into_csr(mut self) -> Csr<T> {
+    ///
+    /// # Errors
+    /// When memory runs out.
+    pub fn into_csr(mut self) -> Result<Csr<T>, Error> {
         let (rows, height) = (self.rows, self.height);
         let row_offsets = count_rows(rows, height, |strip| {
             self.words[self.strip_offsets.get(strip)..self.strip_offsets.get(strip + 1)].iter().copied()
-        });
+        })?;
         let chunk = rows_at_once(height);
         parallel_rows(&row_offsets, chunk, &mut self.words, &mut self.values, &|rows, words, values| {
             let base = row_offsets.get(rows.start);
@@ -242,6 +249,7 @@ impl<T: Scalar> Cmrs<T> {
                 let strip = first_row..rows.end.min(first_row + height);
                 let range = row_offsets.get(strip.start) - base..row_offsets.get(strip.end) - base;
                 scratch.clear();
+                reserve(&mut scratch, range.len())?;
                 scratch.extend(words[range.clone()].iter().copied().zip(values[range].iter().copied()));
                 let mut next = [0; LARGEST_HEIGHT as usize];
                 for (next, row) in next.iter_mut().zip(strip) {
@@ -254,43 +262,33 @@ impl<T: Scalar> Cmrs<T> {
                     *next += 1;
                 }
             }
-        });
-        Csr::from_valid(rows, self.columns, row_offsets, self.words, self.values)
+            Ok(())
+        })?;
+        Ok(Csr::from_valid(rows, self.columns, row_offsets, self.words, self.values))
     }
 }
 
 /// Row offsets of strips, from the words of each strip's entries. In parallel.
+///
+/// # Errors
+/// When memory runs out.
 pub(super) fn count_rows<W: Iterator<Item = u32>>(
     rows: usize,
     height: usize,
     words: impl Fn(usize) -> W + Sync,
-) -> Offsets {
-    let mut lengths = vec![0usize; rows];
+) -> Result<Offsets, Error> {
+    let mut lengths = zeros::<usize>(rows)?;
     parallel::chunks_mut(&mut lengths, height, ROWS_AT_ONCE / height, &|(strip, lengths)| {
         for word in words(strip) {
             lengths[row_in_strip(word) as usize] += 1;
         }
     });
-    Offsets::from_lengths(lengths.into_iter())
+    Offsets::from_lengths(lengths.iter().copied())
 }
 
 /// Whole strips of that height, together about as many rows as one thread handles at a time.
 fn rows_at_once(height: usize) -> usize {
     ROWS_AT_ONCE / height * height
-}
-
-/// Sorts the entries of a strip by column and row; those of one place keep their order.
-fn sort_words<T: Scalar>(words: &mut [u32], values: &mut [T], scratch: &mut Vec<(u32, T)>) {
-    if words.is_sorted() {
-        return;
-    }
-    scratch.clear();
-    scratch.extend(words.iter().copied().zip(values.iter().copied()));
-    // A word orders by column first. A stable sort makes use of the rows' own order.
-    scratch.sort_by_key(|&(word, _)| word);
-    for ((word, value), &sorted) in words.iter_mut().zip(values).zip(&*scratch) {
-        (*word, *value) = sorted;
-    }
 }
 
 #[cfg(test)]
@@ -321,11 +319,11 @@ mod tests {
             ),
         ] {
             let matrix = Cmrs::try_with_height(example(), 2, order).unwrap();
-            assert_eq!(matrix.strip_offsets(), &Offsets::from(vec![0u32, 4, 9, 10]));
+            assert_eq!(matrix.strip_offsets(), &Offsets::Narrow(vec![0, 4, 9, 10]));
             assert_eq!(*matrix.values(), values);
             assert!(matrix.words().iter().map(|&word| column_of(word)).eq(columns));
             assert!(matrix.words().iter().map(|&word| row_in_strip(word)).eq(rows));
-            assert_eq!(matrix.into_csr(), example());
+            assert_eq!(matrix.into_csr().unwrap(), example());
         }
     }
 
@@ -335,7 +333,7 @@ mod tests {
         let arrays = (matrix.column_indices().as_ptr(), matrix.values().as_ptr());
         let matrix = Cmrs::try_from_csr(matrix, StripHeight::ByTraffic, StripOrder::ByColumn).unwrap();
         assert_eq!((matrix.words().as_ptr(), matrix.values().as_ptr()), arrays);
-        let matrix = matrix.into_csr();
+        let matrix = matrix.into_csr().unwrap();
         assert_eq!((matrix.column_indices().as_ptr(), matrix.values().as_ptr()), arrays);
     }
 
@@ -345,9 +343,9 @@ mod tests {
         let matrix =
             || Csr::try_new(3, 9, vec![0u32, 4, 4, 6], vec![7, 2, 7, 0, 8, 1], vec![1., 2., 3., 4., 5., 6.]).unwrap();
         let mut sorted = matrix();
-        sorted.sort_rows();
+        sorted.sort_rows().unwrap();
         for height in (1..=16).step_by(if cfg!(miri) { 5 } else { 1 }) {
-            let back = |order| Cmrs::try_with_height(matrix(), height, order).unwrap().into_csr();
+            let back = |order| Cmrs::try_with_height(matrix(), height, order).unwrap().into_csr().unwrap();
             assert_eq!(back(StripOrder::ByRow), matrix());
             assert_eq!(back(StripOrder::ByColumn), sorted);
         }
@@ -365,7 +363,7 @@ mod tests {
     fn columns_must_fit_28_bits() {
         let matrix = |columns| Csr::try_new(1, columns, vec![0u32, 1], vec![columns as u32 - 1], vec![1.0f32]).unwrap();
         let convert = |columns| Cmrs::try_from_csr(matrix(columns), StripHeight::H16, StripOrder::ByColumn);
-        assert_eq!(convert(1 << 28).unwrap().into_csr(), matrix(1 << 28));
+        assert_eq!(convert(1 << 28).unwrap().into_csr().unwrap(), matrix(1 << 28));
         let error = convert((1 << 28) + 1).map(|_| ()).unwrap_err().to_string();
         assert_eq!(error, "the number of columns of a CMRS matrix is 268435457, and the limit is 268435456");
     }

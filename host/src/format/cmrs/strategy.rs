@@ -58,9 +58,9 @@ impl strategy::Strategy for Strategy {
         true
     }
 
-    fn bytes<T: Scalar, V: Scalar>(self, matrix: &Csr<T>) -> u128 {
+    fn bytes<T: Scalar, V: Scalar>(self, matrix: &Csr<T>) -> Result<u128, Error> {
         let height = self.0.rows::<V>(matrix.rows(), matrix.nnz());
-        cmrs_bytes::<V>(matrix.rows(), matrix.nnz(), height)
+        Ok(cmrs_bytes::<V>(matrix.rows(), matrix.nnz(), height))
     }
 
     fn convert<T: Scalar>(self, matrix: Csr<T>, _: FillLimit) -> Result<Cmrs<T>, Error> {
@@ -76,8 +76,8 @@ impl strategy::Strategy for Strategy {
         super::by_kernels::from_csr(executor, matrix, self.0, StripOrder::default())
     }
 
-    fn is_chosen_for<T: Scalar>(self, matrix: &Cmrs<T>) -> bool {
-        matrix.height() == self.0.rows::<T>(matrix.rows(), matrix.nnz())
+    fn is_chosen_for<T: Scalar>(self, matrix: &Cmrs<T>) -> Result<bool, Error> {
+        Ok(matrix.height() == self.0.rows::<T>(matrix.rows(), matrix.nnz()))
     }
 
     fn launches<T: Scalar, M: Memory>(
@@ -90,8 +90,9 @@ impl strategy::Strategy for Strategy {
         Ok(vec![product::cmrs(matrix, vectors, device)])
     }
 
-    fn multiply_on_cpu<T: Scalar>(self, matrix: &Cmrs<T>, operands: HostOperands<'_, T>) {
+    fn multiply_on_cpu<T: Scalar>(self, matrix: &Cmrs<T>, operands: HostOperands<'_, T>) -> Result<(), Error> {
         product::multiply_on_cpu(matrix, operands);
+        Ok(())
     }
 }
 
@@ -112,11 +113,12 @@ impl<T: Scalar, M: Memory> Storage<T, M> for Cmrs<T, M> {
 }
 
 impl<T: Scalar> HostStorage<T> for Cmrs<T> {
-    fn for_each_entry(&self, visit: &mut dyn FnMut(usize, u32, T)) {
+    fn for_each_entry(&self, visit: &mut dyn FnMut(usize, u32, T)) -> Result<(), Error> {
         self.for_each_entry(visit);
+        Ok(())
     }
 
-    fn into_csr(self) -> Csr<T> {
+    fn into_csr(self) -> Result<Csr<T>, Error> {
         Cmrs::into_csr(self)
     }
 

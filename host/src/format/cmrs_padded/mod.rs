@@ -15,7 +15,7 @@ use crate::format::check::count_parts;
 use crate::format::cmrs::{check_columns, count_rows, fits, misplaced};
 use crate::format::storage::storage;
 use crate::format::{Csr, FillLimit, Offsets, check_shape, parallel_rows};
-use crate::memory::same_bits;
+use crate::memory::{same_bits, zeros};
 use crate::real::Scalar;
 
 pub use by_kernels::from_csr;
@@ -109,11 +109,11 @@ impl<T: Scalar> CmrsPadded<T> {
     pub fn try_new(
         rows: usize,
         columns: usize,
-        strip_offsets: impl Into<Offsets>,
+        strip_offsets: impl TryInto<Offsets, Error: Into<Error>>,
         words: Vec<u32>,
         values: Vec<T>,
     ) -> Result<Self, Error> {
-        let strip_offsets = strip_offsets.into();
+        let strip_offsets = strip_offsets.try_into().map_err(Into::into)?;
         check_shape(rows, columns)?;
         check_columns(columns, MOST_COLUMNS - 1)?;
         check_length("values", values.len(), words.len())?;
@@ -171,8 +171,7 @@ impl<T: Scalar> CmrsPadded<T> {
         let bytes = padded_bytes::<T, T>(matrix);
         limit.check("padded CMRS", bytes, matrix.bytes())?;
         let rows = matrix.rows();
-        let strip_offsets =
-            Offsets::try_from_lengths((0..rows.div_ceil(HEIGHT)).map(|strip| STEP * steps(matrix, strip)))?;
+        let strip_offsets = Offsets::from_lengths((0..rows.div_ceil(HEIGHT)).map(|strip| STEP * steps(matrix, strip)))?;
         let stored_places = strip_offsets.get(strip_offsets.len() - 1);
         let mut words = Vec::new();
         let mut values = Vec::new();
@@ -196,7 +195,8 @@ impl<T: Scalar> CmrsPadded<T> {
                     }
                 }
             }
-        });
+            Ok(())
+        })?;
         let (columns, stored) = (matrix.columns(), matrix.nnz());
         Ok(Self { rows, columns, stored, strip_offsets, words, values })
     }
@@ -219,18 +219,21 @@ impl<T: Scalar> CmrsPadded<T> {
     }
 
     /// The same matrix in CSR, every entry in its old place. In parallel, O(rows + places).
-    pub fn to_csr(&self) -> Csr<T> {
-        let row_offsets = count_rows(self.rows, HEIGHT, |strip| self.entries(strip).map(|(word, _)| word));
-        let mut column_indices = vec![0; self.stored];
-        let mut values = vec![T::ZERO; self.stored];
+    ///
+    /// # Errors
+    /// When memory runs out.
+    pub fn to_csr(&self) -> Result<Csr<T>, Error> {
+        let row_offsets = count_rows(self.rows, HEIGHT, |strip| self.entries(strip).map(|(word, _)| word))?;
+        let (mut column_indices, mut values) = (zeros(self.stored)?, zeros(self.stored)?);
         let rows_at_once = STRIPS_AT_ONCE * HEIGHT;
         parallel_rows(&row_offsets, rows_at_once, &mut column_indices, &mut values, &|rows, columns, values| {
             let entries = (rows.start / HEIGHT..rows.end.div_ceil(HEIGHT)).flat_map(|strip| self.entries(strip));
             for ((column, value), (word, entry)) in columns.iter_mut().zip(values).zip(entries) {
                 (*column, *value) = (column_of(word), entry);
             }
-        });
-        Csr::from_valid(self.rows, self.columns, row_offsets, column_indices, values)
+            Ok(())
+        })?;
+        Ok(Csr::from_valid(self.rows, self.columns, row_offsets, column_indices, values))
     }
 }
 
@@ -240,7 +243,7 @@ mod tests {
 
     /// A matrix with rows of the given lengths, its values 1, 2, 3 and so on.
     fn with_rows(lengths: &[usize]) -> Csr<f64> {
-        let offsets = Offsets::from_lengths(lengths.iter().copied());
+        let offsets = Offsets::from_lengths(lengths.iter().copied()).unwrap();
         let nnz: usize = lengths.iter().sum();
         let values = (1..=nnz).map(|entry| entry as f64).collect();
         Csr::try_new(lengths.len(), 9, offsets, (0..nnz).map(|entry| entry as u32 % 9).collect(), values).unwrap()
@@ -288,7 +291,7 @@ mod tests {
             let matrix = CmrsPadded::try_from_csr(&csr, FillLimit::default()).unwrap();
             assert_eq!(matrix.words().len(), STEP * steps, "{lengths:?}");
             check_steps(&matrix);
-            assert_eq!(matrix.to_csr(), csr, "{lengths:?}");
+            assert_eq!(matrix.to_csr().unwrap(), csr, "{lengths:?}");
         }
     }
 
@@ -300,7 +303,7 @@ mod tests {
             Csr::try_new(16, columns, offsets, vec![columns as u32 - 1], vec![1.0f32]).unwrap()
         };
         let convert = |columns| CmrsPadded::try_from_csr(&matrix(columns), FillLimit::default());
-        assert_eq!(convert((1 << 28) - 1).unwrap().to_csr(), matrix((1 << 28) - 1));
+        assert_eq!(convert((1 << 28) - 1).unwrap().to_csr().unwrap(), matrix((1 << 28) - 1));
         let error = convert(1 << 28).map(|_| ()).unwrap_err().to_string();
         assert_eq!(error, "the number of columns of a CMRS matrix is 268435456, and the limit is 268435455");
     }

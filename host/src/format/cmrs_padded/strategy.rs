@@ -35,8 +35,8 @@ impl strategy::Strategy for Strategy {
         product::longest_padded_chain(length)
     }
 
-    fn bytes<T: Scalar, V: Scalar>(self, matrix: &Csr<T>) -> u128 {
-        padded_bytes::<T, V>(matrix)
+    fn bytes<T: Scalar, V: Scalar>(self, matrix: &Csr<T>) -> Result<u128, Error> {
+        Ok(padded_bytes::<T, V>(matrix))
     }
 
     fn convert<T: Scalar>(self, matrix: Csr<T>, limit: FillLimit) -> Result<CmrsPadded<T>, Error> {
@@ -62,8 +62,9 @@ impl strategy::Strategy for Strategy {
         Ok(vec![product::padded(matrix, vectors, device)])
     }
 
-    fn multiply_on_cpu<T: Scalar>(self, matrix: &CmrsPadded<T>, operands: HostOperands<'_, T>) {
+    fn multiply_on_cpu<T: Scalar>(self, matrix: &CmrsPadded<T>, operands: HostOperands<'_, T>) -> Result<(), Error> {
         product::multiply_padded_on_cpu(matrix, operands);
+        Ok(())
     }
 }
 
@@ -84,11 +85,12 @@ impl<T: Scalar, M: Memory> Storage<T, M> for CmrsPadded<T, M> {
 }
 
 impl<T: Scalar> HostStorage<T> for CmrsPadded<T> {
-    fn for_each_entry(&self, visit: &mut dyn FnMut(usize, u32, T)) {
+    fn for_each_entry(&self, visit: &mut dyn FnMut(usize, u32, T)) -> Result<(), Error> {
         self.for_each_entry(visit);
+        Ok(())
     }
 
-    fn into_csr(self) -> Csr<T> {
+    fn into_csr(self) -> Result<Csr<T>, Error> {
         self.to_csr()
     }
 

@@ -8,15 +8,15 @@ pub(crate) mod product;
 pub(crate) mod strategy;
 mod transposed;
 
-use rayon::prelude::*;
+use std::ops::Range;
 
 use crate::error::{Error, check_length};
-use crate::format::check::check_indices;
-use crate::format::rows::{parallel_rows, row_indices, row_lengths};
+use crate::format::check::{AT_ONCE, check_indices};
+use crate::format::rows::{parallel_rows, row_indices, row_offsets};
 use crate::format::storage::storage;
 use crate::format::{Csr, Offsets, check_shape};
 use crate::memory::zeros;
-use crate::parallel::ROWS_AT_ONCE;
+use crate::parallel::{self, ROWS_AT_ONCE};
 use crate::real::Scalar;
 
 pub use by_kernels::row_indices as row_indices_by_kernels;
@@ -62,7 +62,8 @@ impl<T: Scalar> Coo<T> {
         check_shape(rows, columns)?;
         check_length("column_indices", column_indices.len(), row_indices.len())?;
         check_length("values", values.len(), row_indices.len())?;
-        if let Some(entry) = row_indices.par_windows(2).position_first(|pair| pair[1] < pair[0]) {
+        let falls = |mut entries: Range<usize>| entries.find(|&entry| row_indices[entry + 1] < row_indices[entry]);
+        if let Some(entry) = parallel::first(row_indices.len().saturating_sub(1), AT_ONCE, &falls) {
             return Err(Error::structure(
                 "COO",
                 format!("entry {} is in a row before that of entry {entry}", entry + 1),
@@ -77,7 +78,7 @@ impl<T: Scalar> Coo<T> {
 
     /// The entries of each row of `matrix` after its first `skipped`. In parallel.
     pub(super) fn of_later_entries(matrix: &Csr<T>, skipped: usize) -> Result<Self, Error> {
-        let offsets = Offsets::from_lengths(matrix.row_lengths().map(|length| length.saturating_sub(skipped)));
+        let offsets = Offsets::from_lengths(matrix.row_lengths().map(|length| length.saturating_sub(skipped)))?;
         let stored = offsets.get(matrix.rows());
         let row_indices = row_indices(&offsets)?;
         let mut column_indices = zeros(stored)?;
@@ -86,7 +87,8 @@ impl<T: Scalar> Coo<T> {
             let places = columns.iter_mut().zip(values);
             let entries = rows.flat_map(|row| matrix.row(row).skip(skipped));
             places.zip(entries).for_each(|((column, value), entry)| (*column, *value) = entry);
-        });
+            Ok(())
+        })?;
         Ok(Self { rows: matrix.rows(), columns: matrix.columns(), stored, row_indices, column_indices, values })
     }
 
@@ -98,9 +100,12 @@ impl<T: Scalar> Coo<T> {
     }
 
     /// The same matrix in CSR. Columns and values are taken over; O(rows + nnz), in parallel.
-    pub fn into_csr(self) -> Csr<T> {
-        let offsets = Offsets::from_lengths(row_lengths(self.rows, &self.row_indices).into_iter());
-        Csr::from_valid(self.rows, self.columns, offsets, self.column_indices, self.values)
+    ///
+    /// # Errors
+    /// When memory runs out.
+    pub fn into_csr(self) -> Result<Csr<T>, Error> {
+        let offsets = row_offsets(self.rows, &self.row_indices)?;
+        Ok(Csr::from_valid(self.rows, self.columns, offsets, self.column_indices, self.values))
     }
 
     /// The same matrix as `matrix`. Columns and values are taken over; O(nnz), in parallel.

@@ -74,9 +74,13 @@ fn add_product<T: Scalar, M: Memory>(
 }
 
 /// Multiplies with several vectors in row-major layout on the CPU, in parallel.
-pub(super) fn multiply_on_cpu<T: Scalar>(matrix: &Coo<T>, vectors: usize, operands: HostOperands<'_, T>) {
+pub(super) fn multiply_on_cpu<T: Scalar>(
+    matrix: &Coo<T>,
+    vectors: usize,
+    operands: HostOperands<'_, T>,
+) -> Result<(), Error> {
     let HostOperands { alpha, x, beta, y } = operands;
-    parallel::map_items(pieces(matrix, y, vectors), &|(_, Piece { first_row, entries, y })| {
+    parallel::map_items(pieces(matrix, y, vectors)?, &|(_, Piece { first_row, entries, y })| {
         for y in y.iter_mut() {
             *y = if beta == T::ZERO { T::ZERO } else { beta * *y };
         }
@@ -85,5 +89,6 @@ pub(super) fn multiply_on_cpu<T: Scalar>(matrix: &Coo<T>, vectors: usize, operan
             let (columns, values) = (&matrix.column_indices()[entries.clone()], &matrix.values()[entries]);
             multiply_row(|| columns.iter().copied().zip(values.iter().copied()), alpha, x, T::ONE, y);
         }
-    });
+    })?;
+    Ok(())
 }

@@ -8,7 +8,7 @@ use gpu_kernels::coo::{CooAtomic, CooIntervals};
 use crate::device::Device;
 use crate::error::Error;
 use crate::format::Coo;
-use crate::memory::{Buffer, Memory};
+use crate::memory::{Buffer, Memory, reserve};
 use crate::parallel;
 use crate::real::Scalar;
 use crate::spmv::intervals::Intervals;
@@ -85,9 +85,9 @@ fn oversubscription(nnz: u64) -> u64 {
     }
 }
 
-pub(crate) fn multiply_on_cpu<T: Scalar>(matrix: &Coo<T>, operands: HostOperands<'_, T>) {
+pub(crate) fn multiply_on_cpu<T: Scalar>(matrix: &Coo<T>, operands: HostOperands<'_, T>) -> Result<(), Error> {
     let HostOperands { alpha, x, beta, y } = operands;
-    parallel::map_items(pieces(matrix, y, 1), &|(_, Piece { first_row, entries, y })| {
+    parallel::map_items(pieces(matrix, y, 1)?, &|(_, Piece { first_row, entries, y })| {
         for y in y.iter_mut() {
             *y = if beta == T::ZERO { T::ZERO } else { beta * *y };
         }
@@ -100,7 +100,8 @@ pub(crate) fn multiply_on_cpu<T: Scalar>(matrix: &Coo<T>, operands: HostOperands
             let y = &mut y[row - first_row];
             *y = *y + alpha * sum;
         }
-    });
+    })?;
+    Ok(())
 }
 
 /// The rows among some entries, each with its own.
@@ -121,7 +122,14 @@ pub(crate) struct Piece<'a, T> {
 }
 
 /// Cuts the matrix and y into pieces; y has `width` elements for each row.
-pub(crate) fn pieces<'a, T: Scalar>(matrix: &Coo<T>, mut y: &'a mut [T], width: usize) -> Vec<Piece<'a, T>> {
+///
+/// # Errors
+/// When memory runs out.
+pub(crate) fn pieces<'a, T: Scalar>(
+    matrix: &Coo<T>,
+    mut y: &'a mut [T],
+    width: usize,
+) -> Result<Vec<Piece<'a, T>>, Error> {
     let rows = matrix.row_indices();
     let mut pieces = Vec::new();
     let (mut entry, mut first_row) = (0, 0);
@@ -131,10 +139,11 @@ pub(crate) fn pieces<'a, T: Scalar>(matrix: &Coo<T>, mut y: &'a mut [T], width: 
         let end = next + rows[next..].iter().take_while(|&&row| next > 0 && row == rows[next - 1]).count();
         let end_row = rows.get(end).map_or(matrix.rows(), |&row| row as usize);
         let (own, rest) = std::mem::take(&mut y).split_at_mut((end_row - first_row) * width);
+        reserve(&mut pieces, 1)?;
         pieces.push(Piece { first_row, entries: entry..end, y: own });
         (entry, first_row, y) = (end, end_row, rest);
     }
-    pieces
+    Ok(pieces)
 }
 
 #[cfg(test)]

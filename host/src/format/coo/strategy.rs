@@ -62,8 +62,8 @@ impl strategy::Strategy for Strategy {
         true
     }
 
-    fn bytes<T: Scalar, V: Scalar>(self, matrix: &Csr<T>) -> u128 {
-        coo_bytes::<V>(matrix.nnz())
+    fn bytes<T: Scalar, V: Scalar>(self, matrix: &Csr<T>) -> Result<u128, Error> {
+        Ok(coo_bytes::<V>(matrix.nnz()))
     }
 
     fn convert<T: Scalar>(self, matrix: Csr<T>, _: FillLimit) -> Result<Coo<T>, Error> {
@@ -92,8 +92,8 @@ impl strategy::Strategy for Strategy {
         }
     }
 
-    fn multiply_on_cpu<T: Scalar>(self, matrix: &Coo<T>, operands: HostOperands<'_, T>) {
-        product::multiply_on_cpu(matrix, operands);
+    fn multiply_on_cpu<T: Scalar>(self, matrix: &Coo<T>, operands: HostOperands<'_, T>) -> Result<(), Error> {
+        product::multiply_on_cpu(matrix, operands)
     }
 
     fn multivector_launches<T: Scalar, M: Memory>(
@@ -112,8 +112,7 @@ impl strategy::Strategy for Strategy {
         vectors: usize,
         operands: HostOperands<'_, T>,
     ) -> Result<(), Error> {
-        multivector::multiply_on_cpu(matrix, vectors, operands);
-        Ok(())
+        multivector::multiply_on_cpu(matrix, vectors, operands)
     }
 
     fn transposed_launches<T: Scalar, M: Memory>(
@@ -147,11 +146,12 @@ impl<T: Scalar, M: Memory> Storage<T, M> for Coo<T, M> {
 }
 
 impl<T: Scalar> HostStorage<T> for Coo<T> {
-    fn for_each_entry(&self, visit: &mut dyn FnMut(usize, u32, T)) {
+    fn for_each_entry(&self, visit: &mut dyn FnMut(usize, u32, T)) -> Result<(), Error> {
         Coo::for_each_entry(self, visit);
+        Ok(())
     }
 
-    fn into_csr(self) -> Csr<T> {
+    fn into_csr(self) -> Result<Csr<T>, Error> {
         Coo::into_csr(self)
     }
 

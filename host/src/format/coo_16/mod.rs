@@ -22,7 +22,7 @@ use crate::format::check::{check_offsets, count_parts};
 use crate::format::offsets::LARGEST_NARROW;
 use crate::format::storage::storage;
 use crate::format::{Csr, check_shape};
-use crate::memory::{Buffer, Memory};
+use crate::memory::{Buffer, Memory, filled, zeros};
 use crate::parallel;
 use crate::real::Scalar;
 
@@ -252,7 +252,7 @@ impl<T: Scalar> Coo16<T> {
 
     /// Checks that each row has as many slots as it needs, and its entries there by turns.
     fn check_slots(&self) -> Result<(), Error> {
-        let slot_counts = self.slot_counts();
+        let slot_counts = self.slot_counts()?;
         count_parts(FORMAT, self.rows, |row| {
             let slots = self.slots_of_row(row);
             let length: usize = slot_counts[slots.clone()].iter().map(|&count| count as usize).sum();
@@ -293,7 +293,7 @@ impl<T: Scalar> Coo16<T> {
         }
         count_parts(FORMAT, row_panels, |row_panel| {
             let slots = self.slots().min((row_panel + 1) * self.panel_slots) - row_panel * self.panel_slots;
-            let mut last_group = vec![usize::MAX; slots];
+            let mut last_group = filled(slots, usize::MAX).map_err(|error| error.to_string())?;
             let mut group_number = 0;
             for column_panel in 0..column_panels {
                 let tile = self.tile(row_panel, column_panel);
@@ -358,8 +358,11 @@ impl<T: Scalar> Coo16<T> {
     }
 
     /// Number of entries of each slot. In parallel.
-    fn slot_counts(&self) -> Vec<u32> {
-        let mut counts = vec![0; self.slots()];
+    ///
+    /// # Errors
+    /// When memory runs out.
+    fn slot_counts(&self) -> Result<Vec<u32>, Error> {
+        let mut counts = zeros(self.slots())?;
         parallel::chunks_mut(&mut counts, self.panel_slots, 1, &|(panel, counts)| {
             for column_panel in 0..self.panel_counts().1 {
                 for entry in self.tile(panel, column_panel).places() {
@@ -367,7 +370,7 @@ impl<T: Scalar> Coo16<T> {
                 }
             }
         });
-        counts
+        Ok(counts)
     }
 }
 

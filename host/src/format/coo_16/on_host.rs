@@ -1,14 +1,16 @@
 //! CSR to COO-16 and back, on the CPU. [`convert::coo_16`](crate::convert::coo_16) does the same by kernels.
 
 use gpu_kernels::coo_16::{dealt_place, tile_counts, tile_word};
-use rayon::prelude::*;
 
 use super::{Coo16, FORMAT, Panels, WARP_LANES, check_entries, coo_16_bytes, half_words, slots_of, tile_count};
 use crate::error::Error;
 use crate::format::{Csr, FillLimit, Offsets, parallel_rows};
-use crate::memory::zeros;
+use crate::memory::{collect, copy, with_capacity, zeros};
 use crate::parallel::{self, ROWS_AT_ONCE};
 use crate::real::Scalar;
+
+/// Chunks of words that one thread takes apart at a time.
+const CHUNKS_AT_ONCE: usize = 256;
 
 impl<T: Scalar> Coo16<T> {
     /// The same matrix as `matrix`, in COO-16; its rows are sorted in place, if they are not. In parallel,
@@ -31,7 +33,7 @@ impl<T: Scalar> Coo16<T> {
         panels.check()?;
         let (rows, columns, stored) = (matrix.rows(), matrix.columns(), matrix.nnz());
         check_entries(stored)?;
-        let mut slot_begins = Vec::with_capacity(rows + 1);
+        let mut slot_begins = with_capacity(rows + 1)?;
         slot_begins.push(0);
         let mut slots = 0;
         slot_begins.extend(matrix.row_lengths().map(|length| {
@@ -40,7 +42,7 @@ impl<T: Scalar> Coo16<T> {
         }));
         let bytes = coo_16_bytes::<T>(rows, columns, stored, slots, panels);
         limit.check(FORMAT, bytes, matrix.bytes())?;
-        matrix.sort_rows();
+        matrix.sort_rows()?;
         let (row_panels, column_panels) = panels.count(rows, columns, slots);
         let tiles = tile_count(row_panels, column_panels, bytes)?;
         let mut result = Self {
@@ -57,7 +59,7 @@ impl<T: Scalar> Coo16<T> {
             slot_offsets: Vec::new(),
             values: Vec::new(),
         };
-        result.panel_rows = (0..row_panels).map(|panel| result.end_row(panel) as u32).collect();
+        result.panel_rows = collect((0..row_panels).map(|panel| result.end_row(panel) as u32))?;
         if stored > 0 {
             let by_row_panel = result.count_and_sort(matrix)?;
             result.take_tiles(&by_row_panel)?;
@@ -94,10 +96,10 @@ impl<T: Scalar> Coo16<T> {
             begins[tile + 1] = begins[tile] + count;
         }
         let length_of = |panel: usize| (begins[(panel + 1) * column_panels] - begins[panel * column_panels]) as usize;
-        let panel_begins = Offsets::try_from_lengths((0..row_panels).map(length_of))?;
+        let panel_begins = Offsets::from_lengths((0..row_panels).map(length_of))?;
         let (mut words, mut values): (Vec<u32>, Vec<T>) = (zeros(self.stored)?, zeros(self.stored)?);
         parallel_rows(&panel_begins, 1, &mut words, &mut values, &|panel, words, values| {
-            let mut next = begins[panel.start * column_panels..][..column_panels].to_vec();
+            let mut next = copy(&begins[panel.start * column_panels..][..column_panels])?;
             let base = next[0];
             self.for_each_of_panel(&matrix, panel.start, |slot, entry| {
                 let column = column_of(entry);
@@ -107,7 +109,8 @@ impl<T: Scalar> Coo16<T> {
                 values[place] = matrix.values()[entry];
                 *next += 1;
             });
-        });
+            Ok(())
+        })?;
         parallel::fill(&mut tile_words, 1, &|tile| {
             let entries = begins[tile] as usize..begins[tile + 1] as usize;
             tile_word(entries.len() as u32, groups(&words[entries]))
@@ -131,7 +134,7 @@ impl<T: Scalar> Coo16<T> {
             false => self.stored,
         };
         let length_of = |panel: usize| panel_end(panel) - self.tile_begins[panel] as usize;
-        let panel_begins = Offsets::from_lengths((0..column_panels).map(length_of));
+        let panel_begins = Offsets::from_lengths((0..column_panels).map(length_of))?;
         let (mut words, mut values): (Vec<u32>, Vec<T>) = (zeros(self.stored)?, zeros(self.stored)?);
         parallel_rows(&panel_begins, 1, &mut words, &mut values, &|panel, words, values| {
             let base = panel_begins.get(panel.start);
@@ -142,7 +145,8 @@ impl<T: Scalar> Coo16<T> {
                     values[place - base] = sorted.values[source + number];
                 }
             }
-        });
+            Ok(())
+        })?;
         self.column_offsets = halves(&words, 0)?;
         self.slot_offsets = halves(&words, 16)?;
         self.values = values;
@@ -151,24 +155,27 @@ impl<T: Scalar> Coo16<T> {
 
     /// The same matrix in CSR, with sorted rows if it was made from CSR. In parallel, O(rows + nnz + tiles). Takes a second
     /// copy of the entries.
-    pub fn to_csr(&self) -> Csr<T> {
+    ///
+    /// # Errors
+    /// When memory runs out.
+    pub fn to_csr(&self) -> Result<Csr<T>, Error> {
         let (row_panels, column_panels) = self.panel_counts();
-        let slot_counts = self.slot_counts();
+        let slot_counts = self.slot_counts()?;
         let count_in = |slots: &[u32]| slots.iter().map(|&count| count as usize).sum::<usize>();
         let counts_of = |panel: usize| {
             let begin = panel * self.panel_slots;
             &slot_counts[begin..slot_counts.len().min(begin + self.panel_slots)]
         };
-        let panel_begins = Offsets::from_lengths((0..row_panels).map(|panel| count_in(counts_of(panel))));
+        let panel_begins = Offsets::from_lengths((0..row_panels).map(|panel| count_in(counts_of(panel))))?;
         // First slot after slot.
-        let (mut columns, mut values) = (vec![0u32; self.stored], vec![T::ZERO; self.stored]);
+        let (mut columns, mut values) = (zeros::<u32>(self.stored)?, zeros::<T>(self.stored)?);
         parallel_rows(&panel_begins, 1, &mut columns, &mut values, &|panel, columns, values| {
             let mut begin = 0;
             let begins = counts_of(panel.start).iter().map(|&count| {
                 begin += count as usize;
                 begin - count as usize
             });
-            let mut next: Vec<usize> = begins.collect();
+            let mut next = collect(begins)?;
             for column_panel in 0..column_panels {
                 for place in self.tile(panel.start, column_panel).places_by_slot() {
                     let next = &mut next[self.slot(place)];
@@ -176,9 +183,10 @@ impl<T: Scalar> Coo16<T> {
                     *next += 1;
                 }
             }
-        });
-        let offsets = Offsets::from_lengths((0..self.rows).map(|row| count_in(&slot_counts[self.slots_of_row(row)])));
-        let (mut new_columns, mut new_values) = (vec![0; self.stored], vec![T::ZERO; self.stored]);
+            Ok(())
+        })?;
+        let offsets = Offsets::from_lengths((0..self.rows).map(|row| count_in(&slot_counts[self.slots_of_row(row)])))?;
+        let (mut new_columns, mut new_values) = (zeros(self.stored)?, zeros(self.stored)?);
         parallel_rows(&offsets, ROWS_AT_ONCE, &mut new_columns, &mut new_values, &|rows, new_columns, new_values| {
             let mut entries = new_columns.iter_mut().zip(new_values);
             for row in rows {
@@ -189,8 +197,9 @@ impl<T: Scalar> Coo16<T> {
                     (*column, *value) = (columns[source], values[source]);
                 }
             }
-        });
-        Csr::from_valid(self.rows, self.columns, offsets, new_columns, new_values)
+            Ok(())
+        })?;
+        Ok(Csr::from_valid(self.rows, self.columns, offsets, new_columns, new_values))
     }
 }
 
@@ -218,8 +227,8 @@ fn groups(words: &[u32]) -> u32 {
 fn halves(words: &[u32], shift: u32) -> Result<Vec<u32>, Error> {
     let lanes = WARP_LANES as usize;
     let mut halves: Vec<u32> = zeros(half_words(words.len()))?;
-    halves.par_chunks_exact_mut(lanes).zip(words.par_chunks(2 * lanes)).for_each(|(halves, words)| {
-        for (place, word) in words.iter().enumerate() {
+    parallel::chunks_mut(&mut halves, lanes, CHUNKS_AT_ONCE, &|(chunk, halves)| {
+        for (place, word) in words[chunk * 2 * lanes..].iter().take(2 * lanes).enumerate() {
             halves[place % lanes] |= (word >> shift & 0xFFFF) << (place / lanes * 16);
         }
     });

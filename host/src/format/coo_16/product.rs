@@ -7,7 +7,7 @@ use gpu_kernels::coo_16::{Coo16Products, Coo16Sums, first_block, sums_shared_byt
 use crate::device::{Device, WARP_LANES};
 use crate::error::Error;
 use crate::format::Coo16;
-use crate::memory::{Buffer, Memory};
+use crate::memory::{Buffer, Memory, with_capacity, zeros};
 use crate::parallel;
 use crate::real::Scalar;
 use crate::spmv::{HostOperands, Room, Vectors, update};
@@ -104,10 +104,10 @@ pub(crate) fn coo_16<T: Scalar, M: Memory>(
     Ok(launches)
 }
 
-pub(crate) fn multiply_on_cpu<T: Scalar>(matrix: &Coo16<T>, operands: HostOperands<'_, T>) {
+pub(crate) fn multiply_on_cpu<T: Scalar>(matrix: &Coo16<T>, operands: HostOperands<'_, T>) -> Result<(), Error> {
     let HostOperands { alpha, x, beta, y } = operands;
     let (row_panels, column_panels) = matrix.panel_counts();
-    let mut parts = Vec::with_capacity(row_panels);
+    let mut parts = with_capacity(row_panels)?;
     let (mut first_row, mut left) = (0, &mut y[..]);
     for panel in 0..row_panels {
         let end_row = if panel + 1 < row_panels { matrix.panel_rows()[panel] as usize } else { matrix.rows() };
@@ -117,7 +117,7 @@ pub(crate) fn multiply_on_cpu<T: Scalar>(matrix: &Coo16<T>, operands: HostOperan
         first_row = end_row;
     }
     let carries = parallel::map_items(parts, &|(panel, (first_row, y))| {
-        let mut sums = vec![T::ZERO; matrix.panel_slots()];
+        let mut sums = zeros::<T>(matrix.panel_slots())?;
         for column_panel in 0..column_panels {
             for entry in matrix.tile(panel, column_panel).places() {
                 let sum = &mut sums[matrix.slot(entry)];
@@ -134,10 +134,11 @@ pub(crate) fn multiply_on_cpu<T: Scalar>(matrix: &Coo16<T>, operands: HostOperan
         for (row, y) in (first_row..).zip(y) {
             update(y, alpha, sum_of(row), beta);
         }
-        if panel + 1 < row_panels { sum_of(end_row) } else { T::ZERO }
-    });
+        Ok::<_, Error>(if panel + 1 < row_panels { sum_of(end_row) } else { T::ZERO })
+    })?;
     for (&row, carry) in matrix.panel_rows().iter().zip(carries) {
         let y = &mut y[row as usize];
-        *y = *y + alpha * carry;
+        *y = *y + alpha * carry?;
     }
+    Ok(())
 }

@@ -35,8 +35,8 @@ impl strategy::Strategy for Strategy {
         true
     }
 
-    fn bytes<T: Scalar, V: Scalar>(self, matrix: &Csr<T>) -> u128 {
-        predicted_bytes::<T, V>(matrix)
+    fn bytes<T: Scalar, V: Scalar>(self, matrix: &Csr<T>) -> Result<u128, Error> {
+        Ok(predicted_bytes::<T, V>(matrix))
     }
 
     fn convert<T: Scalar>(self, matrix: Csr<T>, limit: FillLimit) -> Result<Coo16<T>, Error> {
@@ -52,8 +52,8 @@ impl strategy::Strategy for Strategy {
         super::by_kernels::from_csr(executor, matrix, limit)
     }
 
-    fn is_chosen_for<T: Scalar>(self, matrix: &Coo16<T>) -> bool {
-        matrix.panels() == Panels::chosen::<T>(matrix.columns(), matrix.slots())
+    fn is_chosen_for<T: Scalar>(self, matrix: &Coo16<T>) -> Result<bool, Error> {
+        Ok(matrix.panels() == Panels::chosen::<T>(matrix.columns(), matrix.slots()))
     }
 
     fn launches<T: Scalar, M: Memory>(
@@ -66,8 +66,8 @@ impl strategy::Strategy for Strategy {
         product::coo_16(matrix, vectors, room, device)
     }
 
-    fn multiply_on_cpu<T: Scalar>(self, matrix: &Coo16<T>, operands: HostOperands<'_, T>) {
-        product::multiply_on_cpu(matrix, operands);
+    fn multiply_on_cpu<T: Scalar>(self, matrix: &Coo16<T>, operands: HostOperands<'_, T>) -> Result<(), Error> {
+        product::multiply_on_cpu(matrix, operands)
     }
 }
 
@@ -85,11 +85,11 @@ impl<T: Scalar, M: Memory> Storage<T, M> for Coo16<T, M> {
 }
 
 impl<T: Scalar> HostStorage<T> for Coo16<T> {
-    fn for_each_entry(&self, visit: &mut dyn FnMut(usize, u32, T)) {
-        HostStorage::for_each_entry(&self.to_csr(), visit);
+    fn for_each_entry(&self, visit: &mut dyn FnMut(usize, u32, T)) -> Result<(), Error> {
+        HostStorage::for_each_entry(&self.to_csr()?, visit)
     }
 
-    fn into_csr(self) -> Csr<T> {
+    fn into_csr(self) -> Result<Csr<T>, Error> {
         self.to_csr()
     }
 

@@ -78,7 +78,7 @@ impl<T: Scalar, const READS_AHEAD: bool> Multiplication<'_, T, READS_AHEAD> {
     /// Multiplies all rows, whose offsets are one more than elements of y: in parallel, where that pays.
     fn all<O: Index + Sync>(&self, offsets: &[O], y: &mut [T]) {
         let work = self.columns.len() + y.len() * ROW_WORK;
-        if work <= WORK_ALONE || rayon::current_num_threads() == 1 {
+        if work <= WORK_ALONE || parallel::threads() == 1 {
             self.alone(offsets, y);
         } else {
             self.share_out(offsets, y);
@@ -323,7 +323,7 @@ mod tests {
     fn matrix<T: Real>(rows: usize) -> Csr<T> {
         let columns = 97;
         let lengths = (0..rows).map(|row| if row % 8 < 4 { row * row % 34 } else { row / 8 % 11 });
-        let offsets = Offsets::from_lengths(lengths.collect::<Vec<_>>().into_iter());
+        let offsets = Offsets::from_lengths(lengths.collect::<Vec<_>>().into_iter()).unwrap();
         let entries = offsets.get(rows);
         let value = |entry: usize| match entry % 1000 {
             500 => f64::INFINITY,

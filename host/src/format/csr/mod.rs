@@ -15,6 +15,7 @@ use crate::executor::Executor;
 use crate::format::assembly::RowCounts;
 use crate::format::check::check_indices;
 use crate::format::rows::parallel_rows;
+use crate::format::sort::Sorter;
 use crate::format::storage::storage;
 use crate::format::{Offsets, check_shape};
 use crate::memory::{self, Memory};
@@ -39,7 +40,7 @@ storage! {
     /// assert!(matrix.row(1).eq([(1, 2.0), (2, 3.0)]));
     /// // The same from rows, columns and values in any order.
     /// let mut again = Csr::try_from_triplets(2, 3, &[1, 0, 1], &[2, 0, 1], &[3.0, 1.0, 2.0])?;
-    /// again.sort_rows();
+    /// again.sort_rows()?;
     /// assert!(again == matrix);
     /// # Ok(())
     /// # }
@@ -92,7 +93,7 @@ impl<T: Real> Csr<T> {
             stored: self.stored,
             row_offsets: self.row_offsets.try_clone()?,
             column_indices: memory::copy(&self.column_indices)?,
-            values: parallel::try_map("values of another type", self.stored, ROWS_AT_ONCE, &rounded)?,
+            values: parallel::map(self.stored, ROWS_AT_ONCE, &rounded)?,
         })
     }
 }
@@ -106,15 +107,16 @@ impl<T: Scalar> Csr<T> {
     /// A matrix from its arrays. In parallel, O(rows + nnz).
     ///
     /// # Errors
-    /// When the arrays contradict each other or the shape, or a column index is not below `columns`.
+    /// When the arrays contradict each other or the shape, a column index is not below `columns`, or memory runs out,
+    /// which takes offsets of a width that they need not have.
     pub fn try_new(
         rows: usize,
         columns: usize,
-        row_offsets: impl Into<Offsets>,
+        row_offsets: impl TryInto<Offsets, Error: Into<Error>>,
         column_indices: Vec<u32>,
         values: Vec<T>,
     ) -> Result<Self, Error> {
-        let row_offsets = row_offsets.into();
+        let row_offsets = row_offsets.try_into().map_err(Into::into)?;
         check_shape(rows, columns)?;
         check_length("values", values.len(), column_indices.len())?;
         row_offsets.check("CSR", "row", rows, values.len())?;
@@ -138,7 +140,7 @@ impl<T: Scalar> Csr<T> {
     /// that of its longest rows twice.
     ///
     /// # Errors
-    /// When an index is not below the shape's, or the three arrays differ in length.
+    /// When an index is not below the shape's, the three arrays differ in length, or memory runs out.
     pub fn try_from_triplets(
         rows: usize,
         columns: usize,
@@ -152,14 +154,18 @@ impl<T: Scalar> Csr<T> {
         check_indices("triplet", "row", rows, row_indices)?;
         check_indices("triplet", "column", columns, column_indices)?;
         let mut counts = RowCounts::new(rows, columns, row_indices.len() as u128)?;
-        counts.add(&[row_indices]);
+        counts.add(&[row_indices])?;
         let mut assembly = counts.into_assembly()?;
         assembly.place(&[(row_indices, column_indices, values)])?;
         assembly.finish()
     }
 
-    /// Sorts each row by column; entries of one column keep their order. In parallel.
-    pub fn sort_rows(&mut self) {
+    /// Sorts each row by column; entries of one column keep their order. In parallel, O(nnz log(longest row)); takes the
+    /// memory of the longest rows twice.
+    ///
+    /// # Errors
+    /// When memory runs out, or a row that is not sorted has 2^32 entries; some rows may be sorted then.
+    pub fn sort_rows(&mut self) -> Result<(), Error> {
         parallel_rows(
             &self.row_offsets,
             ROWS_AT_ONCE,
@@ -167,34 +173,28 @@ impl<T: Scalar> Csr<T> {
             &mut self.values,
             &|rows, columns, values| {
                 let base = self.row_offsets.get(rows.start);
-                let mut scratch: Vec<(u32, T)> = Vec::new();
+                let mut sorter = Sorter::new();
                 for row in rows {
                     let range = self.row_offsets.get(row) - base..self.row_offsets.get(row + 1) - base;
-                    let (columns, values) = (&mut columns[range.clone()], &mut values[range]);
-                    if columns.is_sorted() {
-                        continue;
-                    }
-                    scratch.clear();
-                    scratch.extend(columns.iter().copied().zip(values.iter().copied()));
-                    scratch.sort_by_key(|&(column, _)| column);
-                    for (place, &(column, value)) in scratch.iter().enumerate() {
-                        columns[place] = column;
-                        values[place] = value;
-                    }
+                    sorter.sort(&mut columns[range.clone()], &mut values[range])?;
                 }
+                Ok(())
             },
-        );
+        )
     }
 
     /// Adds up neighbouring entries of one row and column, so that after [`sort_rows`](Self::sort_rows) no
     /// entry is stored twice. In place, O(nnz).
-    pub fn sum_duplicates(&mut self) {
+    ///
+    /// # Errors
+    /// When memory runs out, which takes offsets that become narrow; the matrix is right then, but for their width.
+    pub fn sum_duplicates(&mut self) -> Result<(), Error> {
         let distinct = |row| {
             let columns = &self.column_indices[self.range(row)];
             columns.windows(2).all(|pair| pair[0] != pair[1])
         };
         if parallel::all(self.rows, ROWS_AT_ONCE, &distinct) {
-            return;
+            return Ok(());
         }
         let (mut kept, mut end) = (0, 0);
         for row in 0..self.rows {
@@ -214,17 +214,21 @@ impl<T: Scalar> Csr<T> {
         self.column_indices.truncate(kept);
         self.values.truncate(kept);
         self.stored = kept;
-        self.row_offsets.narrow_if_short();
+        self.row_offsets.narrow_if_short()
     }
 
     /// Sorts each row by column and adds up duplicates, unless all is so already.
+    ///
+    /// # Errors
+    /// Those of both.
     #[doc(hidden)]
-    pub fn sort_and_sum(&mut self) {
+    pub fn sort_and_sum(&mut self) -> Result<(), Error> {
         let ascends = |row| self.column_indices[self.range(row)].is_sorted_by(|left, right| left < right);
         if !parallel::all(self.rows, ROWS_AT_ONCE, &ascends) {
-            self.sort_rows();
-            self.sum_duplicates();
+            self.sort_rows()?;
+            self.sum_duplicates()?;
         }
+        Ok(())
     }
 
     /// Where the entries of a row are in the arrays.

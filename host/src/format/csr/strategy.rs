@@ -129,8 +129,8 @@ impl strategy::Strategy for Strategy {
         }
     }
 
-    fn bytes<T: Scalar, V: Scalar>(self, matrix: &Csr<T>) -> u128 {
-        matrix.bytes_with::<V>()
+    fn bytes<T: Scalar, V: Scalar>(self, matrix: &Csr<T>) -> Result<u128, Error> {
+        Ok(matrix.bytes_with::<V>())
     }
 
     fn convert<T: Scalar>(self, matrix: Csr<T>, _: FillLimit) -> Result<Csr<T>, Error> {
@@ -163,8 +163,9 @@ impl strategy::Strategy for Strategy {
         }
     }
 
-    fn multiply_on_cpu<T: Scalar>(self, matrix: &Csr<T>, operands: HostOperands<'_, T>) {
+    fn multiply_on_cpu<T: Scalar>(self, matrix: &Csr<T>, operands: HostOperands<'_, T>) -> Result<(), Error> {
         cpu::multiply_on_cpu(matrix, operands);
+        Ok(())
     }
 
     fn multivector_launches<T: Scalar, M: Memory>(
@@ -222,14 +223,15 @@ impl<T: Scalar, M: Memory> Storage<T, M> for Csr<T, M> {
 }
 
 impl<T: Scalar> HostStorage<T> for Csr<T> {
-    fn for_each_entry(&self, visit: &mut dyn FnMut(usize, u32, T)) {
+    fn for_each_entry(&self, visit: &mut dyn FnMut(usize, u32, T)) -> Result<(), Error> {
         for row in 0..self.rows() {
             self.row(row).for_each(|(column, value)| visit(row, column, value));
         }
+        Ok(())
     }
 
-    fn into_csr(self) -> Csr<T> {
-        self
+    fn into_csr(self) -> Result<Csr<T>, Error> {
+        Ok(self)
     }
 
     fn read<S: ArraySource<T>>(rows: usize, columns: usize, source: &mut S) -> Result<Self, String> {

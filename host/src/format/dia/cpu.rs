@@ -184,7 +184,7 @@ mod tests {
             let column = move |&offset: &isize| row.checked_add_signed(offset).filter(|&column| column < columns);
             diagonals.iter().filter_map(column).filter(move |&column| !(row + column).is_multiple_of(11))
         };
-        let offsets = Offsets::from_lengths((0..rows).map(|row| columns_of(row).count()));
+        let offsets = Offsets::from_lengths((0..rows).map(|row| columns_of(row).count())).unwrap();
         let column_indices: Vec<u32> = (0..rows).flat_map(columns_of).map(|column| column as u32).collect();
         let value = |entry: usize| if entry == 500 { f64::INFINITY } else { (entry as f64).sin() };
         let values = (0..column_indices.len()).map(|entry| T::from_f64(value(entry))).collect();

@@ -8,15 +8,13 @@ mod cpu;
 pub(crate) mod product;
 pub(crate) mod strategy;
 
-use rayon::prelude::*;
-
 use crate::error::{Error, check_length};
 use crate::format::check::count_parts;
 use crate::format::diagonals::occupied_diagonals;
 use crate::format::rows::collect_rows;
 use crate::format::storage::storage;
 use crate::format::{Csr, FillLimit, check_shape};
-use crate::memory::same_bits;
+use crate::memory::{same_bits, with_capacity};
 use crate::parallel::{self, ROWS_AT_ONCE};
 use crate::real::Scalar;
 
@@ -62,8 +60,11 @@ pub(crate) fn dia_bytes<T>(rows: usize, diagonals: usize) -> u128 {
 }
 
 /// Bytes that the DIA arrays of `matrix` take with values of `V`. O(nnz + rows + columns).
-pub(super) fn predicted_bytes<T: Scalar, V>(matrix: &Csr<T>) -> u128 {
-    dia_bytes::<V>(matrix.rows(), occupied_diagonals(matrix).len())
+///
+/// # Errors
+/// When memory runs out.
+pub(super) fn predicted_bytes<T: Scalar, V>(matrix: &Csr<T>) -> Result<u128, Error> {
+    Ok(dia_bytes::<V>(matrix.rows(), occupied_diagonals(matrix)?.len()))
 }
 
 impl<T: Scalar> Dia<T> {
@@ -87,7 +88,7 @@ impl<T: Scalar> Dia<T> {
         }
         let diagonals = offsets.len();
         check_length("values", values.len(), stride.saturating_mul(diagonals))?;
-        if let Some(place) = offsets.par_windows(2).position_first(|pair| pair[1] <= pair[0]) {
+        if let Some(place) = offsets.windows(2).position(|pair| pair[1] <= pair[0]) {
             return fail(format!("offset {} of the diagonals is not above the one before it", place + 1));
         }
         let stored = count_parts("DIA", diagonals, |diagonal| {
@@ -115,7 +116,7 @@ impl<T: Scalar> Dia<T> {
     /// When the arrays would be larger than `limit` allows, or cannot be allocated; they are not allocated then.
     pub fn try_from_csr(matrix: &Csr<T>, limit: FillLimit) -> Result<Self, Error> {
         let rows = matrix.rows();
-        let offsets = occupied_diagonals(matrix);
+        let offsets = occupied_diagonals(matrix)?;
         let bytes = dia_bytes::<T>(rows, offsets.len());
         limit.check("DIA", bytes, matrix.bytes())?;
         let out_of_memory = || Error::OutOfMemory { what: "a DIA matrix", bytes };
@@ -124,13 +125,13 @@ impl<T: Scalar> Dia<T> {
         let mut values = Vec::new();
         values.try_reserve_exact(places).map_err(|_| out_of_memory())?;
         values.resize(places, T::ABSENT);
-        let chunks = split_by_rows(&mut values, stride, rows);
+        let chunks = split_by_rows(&mut values, stride, rows)?;
         let stored = parallel::map_items(chunks, &|(chunk, mut diagonals)| {
             let first_row = chunk * ROWS_AT_ONCE;
             (first_row..rows.min(first_row + ROWS_AT_ONCE))
                 .map(|row| fill_row(matrix, row, &offsets, row - first_row, &mut diagonals))
                 .sum::<usize>()
-        });
+        })?;
         let stored = stored.into_iter().sum();
         Ok(Self { rows, columns: matrix.columns(), stored, stride, diagonals: offsets.len(), offsets, values })
     }
@@ -149,20 +150,30 @@ impl<T: Scalar> Dia<T> {
     }
 
     /// The same matrix in CSR. In parallel, O(rows · diagonals).
-    pub fn to_csr(&self) -> Csr<T> {
+    ///
+    /// # Errors
+    /// When memory runs out.
+    pub fn to_csr(&self) -> Result<Csr<T>, Error> {
         collect_rows(self.rows, self.columns, |row| self.row(row))
     }
 }
 
 /// For each [`ROWS_AT_ONCE`] rows, their places on each diagonal.
-fn split_by_rows<T>(values: &mut [T], stride: usize, rows: usize) -> Vec<Vec<&mut [T]>> {
-    let mut chunks: Vec<_> = (0..rows.div_ceil(ROWS_AT_ONCE)).map(|_| Vec::new()).collect();
+///
+/// # Errors
+/// When memory runs out.
+fn split_by_rows<T>(values: &mut [T], stride: usize, rows: usize) -> Result<Vec<Vec<&mut [T]>>, Error> {
+    let diagonals = values.len() / stride.max(1);
+    let mut chunks = with_capacity(rows.div_ceil(ROWS_AT_ONCE))?;
+    for _ in 0..chunks.capacity() {
+        chunks.push(with_capacity(diagonals)?);
+    }
     for diagonal in values.chunks_mut(stride.max(1)) {
         for (chunk, part) in chunks.iter_mut().zip(diagonal.chunks_mut(ROWS_AT_ONCE)) {
             chunk.push(part);
         }
     }
-    chunks
+    Ok(chunks)
 }
 
 /// Writes the entries of a row to their diagonals, at `place`, and gives the number of places that it fills.
@@ -227,7 +238,7 @@ mod tests {
             let matrix = Csr::try_new(2, 2, vec![0u32, 1, 3], vec![1, 0, 0], vec![T::ABSENT; 3]).unwrap();
             let dia = Dia::try_from_csr(&matrix, FillLimit::default()).unwrap();
             assert_eq!(dia.nnz(), 2);
-            let back = dia.to_csr();
+            let back = dia.to_csr().unwrap();
             assert_eq!(back.column_indices(), &[1, 0]);
             assert!(back.values().iter().all(|value| value.to_f64().is_nan() && !value.is_absent()));
         }

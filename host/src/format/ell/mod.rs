@@ -13,6 +13,7 @@ use crate::format::check::{Places, count_parts};
 use crate::format::rows::collect_rows;
 use crate::format::storage::storage;
 use crate::format::{Csr, FillLimit, check_shape};
+use crate::memory::collect;
 use crate::parallel::{self, ROWS_AT_ONCE};
 use crate::real::Scalar;
 
@@ -114,7 +115,7 @@ impl<T: Scalar> Ell<T> {
         column_indices.resize(places, PADDING);
         values.resize(places, T::ZERO);
         if places > 0 {
-            let places = column_indices.chunks_mut(stride).zip(values.chunks_mut(stride)).collect();
+            let places = collect(column_indices.chunks_mut(stride).zip(values.chunks_mut(stride)))?;
             parallel::map_items(places, &|(place, (column_indices, values)): (usize, (&mut [u32], &mut [T]))| {
                 for row in 0..rows {
                     let range = matrix.range(row);
@@ -123,7 +124,7 @@ impl<T: Scalar> Ell<T> {
                         values[row] = matrix.values()[range.start + place];
                     }
                 }
-            });
+            })?;
         }
         let stored = matrix.row_lengths().map(|length| length.min(width)).sum();
         Ok(Self { rows, columns: matrix.columns(), stored, stride, width, column_indices, values })
@@ -145,7 +146,10 @@ impl<T: Scalar> Ell<T> {
     }
 
     /// The same matrix in CSR. In parallel, O(rows · width).
-    pub fn to_csr(&self) -> Csr<T> {
+    ///
+    /// # Errors
+    /// When memory runs out.
+    pub fn to_csr(&self) -> Result<Csr<T>, Error> {
         collect_rows(self.rows, self.columns, |row| self.row(row))
     }
 }

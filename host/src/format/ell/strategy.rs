@@ -52,8 +52,8 @@ impl strategy::Strategy for Strategy {
         "ELL"
     }
 
-    fn bytes<T: Scalar, V: Scalar>(self, matrix: &Csr<T>) -> u128 {
-        ell_bytes::<V>(matrix.rows(), matrix.longest_row())
+    fn bytes<T: Scalar, V: Scalar>(self, matrix: &Csr<T>) -> Result<u128, Error> {
+        Ok(ell_bytes::<V>(matrix.rows(), matrix.longest_row()))
     }
 
     fn convert<T: Scalar>(self, matrix: Csr<T>, limit: FillLimit) -> Result<Ell<T>, Error> {
@@ -82,8 +82,9 @@ impl strategy::Strategy for Strategy {
         }])
     }
 
-    fn multiply_on_cpu<T: Scalar>(self, matrix: &Ell<T>, operands: HostOperands<'_, T>) {
+    fn multiply_on_cpu<T: Scalar>(self, matrix: &Ell<T>, operands: HostOperands<'_, T>) -> Result<(), Error> {
         product::multiply_on_cpu(matrix, operands);
+        Ok(())
     }
 }
 
@@ -100,11 +101,12 @@ impl<T: Scalar, M: Memory> Storage<T, M> for Ell<T, M> {
 }
 
 impl<T: Scalar> HostStorage<T> for Ell<T> {
-    fn for_each_entry(&self, visit: &mut dyn FnMut(usize, u32, T)) {
+    fn for_each_entry(&self, visit: &mut dyn FnMut(usize, u32, T)) -> Result<(), Error> {
         Ell::for_each_entry(self, visit);
+        Ok(())
     }
 
-    fn into_csr(self) -> Csr<T> {
+    fn into_csr(self) -> Result<Csr<T>, Error> {
         self.to_csr()
     }
 

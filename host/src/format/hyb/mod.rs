@@ -6,19 +6,20 @@ mod costs;
 pub(crate) mod product;
 pub(crate) mod strategy;
 
-use std::convert::Infallible;
 use std::num::NonZeroU32;
+use std::ops::Range;
 
 use gpu_kernels::ell::PADDING;
-use rayon::prelude::*;
 
 use crate::error::Error;
+use crate::format::check::AT_ONCE;
 use crate::format::coo::coo_bytes;
 use crate::format::ell::ell_bytes;
-use crate::format::rows::{collect_rows, row_lengths};
+use crate::format::rows::{collect_rows, row_offsets};
 use crate::format::storage::ArrayVisitor;
-use crate::format::{Coo, Csr, Ell, FillLimit, Offsets};
-use crate::memory::{HostMemory, Memory, Transfer};
+use crate::format::{Coo, Csr, Ell, FillLimit};
+use crate::memory::{HostMemory, Memory, Transfer, collect, copy, zeros};
+use crate::parallel;
 use crate::real::Scalar;
 
 pub(crate) use strategy::Strategy;
@@ -72,9 +73,11 @@ impl HybSplit {
 
     /// Places of a row in the ELL part of `matrix` if values were of type `V`. Takes O(rows) time on average, by
     /// selection, and a copy of the row lengths.
-    pub fn width<T: Scalar, V: Scalar>(self, matrix: &Csr<T>) -> usize {
-        let Ok(width) = self.width_of::<V, _>(matrix);
-        width
+    ///
+    /// # Errors
+    /// When memory runs out.
+    pub fn width<T: Scalar, V: Scalar>(self, matrix: &Csr<T>) -> Result<usize, Error> {
+        self.width_of::<V, _>(matrix)
     }
 
     /// [`width`](Self::width) from what it depends on.
@@ -121,37 +124,40 @@ pub(crate) trait RowLengths {
 }
 
 impl<T: Scalar> RowLengths for Csr<T> {
-    type Error = Infallible;
+    type Error = Error;
 
     fn rows(&self) -> usize {
         self.rows
     }
 
-    fn longest(&self) -> Result<usize, Infallible> {
+    fn longest(&self) -> Result<usize, Error> {
         Ok(self.longest_row())
     }
 
-    fn in_order(&self, place: usize) -> Result<usize, Infallible> {
-        self.row_lengths().collect::<Vec<_>>().in_order(place)
+    fn in_order(&self, place: usize) -> Result<usize, Error> {
+        Ok(select(&mut collect(self.row_lengths())?, place))
     }
 }
 
 impl RowLengths for Vec<usize> {
-    type Error = Infallible;
+    type Error = Error;
 
     fn rows(&self) -> usize {
         self.len()
     }
 
-    fn longest(&self) -> Result<usize, Infallible> {
+    fn longest(&self) -> Result<usize, Error> {
         Ok(self.iter().copied().max().unwrap_or(0))
     }
 
-    fn in_order(&self, place: usize) -> Result<usize, Infallible> {
-        let mut lengths = self.clone();
-        let Some(last) = lengths.len().checked_sub(1) else { return Ok(0) };
-        Ok(*lengths.select_nth_unstable(place.min(last)).1)
+    fn in_order(&self, place: usize) -> Result<usize, Error> {
+        Ok(select(&mut copy(self)?, place))
     }
+}
+
+/// [`RowLengths::in_order`] of lengths that may change places.
+fn select(lengths: &mut [usize], place: usize) -> usize {
+    lengths.len().checked_sub(1).map_or(0, |last| *lengths.select_nth_unstable(place.min(last)).1)
 }
 
 /// A part of a whole, exact, so that it selects the same row on every machine.
@@ -232,6 +238,16 @@ impl<T: Scalar, M: Memory> Hyb<T, M> {
     }
 }
 
+impl<T: Scalar> Hyb<T> {
+    /// A copy.
+    ///
+    /// # Errors
+    /// When memory runs out.
+    pub fn try_clone(&self) -> Result<Self, Error> {
+        Ok(Self { ell: self.ell.try_clone()?, coo: self.coo.try_clone()? })
+    }
+}
+
 impl<T: Scalar> Clone for Hyb<T> {
     fn clone(&self) -> Self {
         Self { ell: self.ell.clone(), coo: self.coo.clone() }
@@ -246,8 +262,11 @@ impl<T: Scalar> PartialEq for Hyb<T> {
 }
 
 /// Bytes that the HYB arrays of `matrix` take with values of type `V`. Cannot overflow.
-pub(super) fn hyb_bytes<T: Scalar, V: Scalar>(matrix: &Csr<T>, split: HybSplit) -> u128 {
-    bytes_with_width::<T, V>(matrix, split.width::<T, V>(matrix))
+///
+/// # Errors
+/// When memory runs out.
+pub(super) fn hyb_bytes<T: Scalar, V: Scalar>(matrix: &Csr<T>, split: HybSplit) -> Result<u128, Error> {
+    Ok(bytes_with_width::<T, V>(matrix, split.width::<T, V>(matrix)?))
 }
 
 fn bytes_with_width<T: Scalar, V>(matrix: &Csr<T>, width: usize) -> u128 {
@@ -257,7 +276,8 @@ fn bytes_with_width<T: Scalar, V>(matrix: &Csr<T>, width: usize) -> u128 {
 
 /// The first entry of the COO part whose row has padding at the ELL part's last place. In parallel.
 fn first_padded(last_columns: &[u32], rows: &[u32]) -> Option<usize> {
-    rows.par_iter().position_first(|&row| last_columns[row as usize] == PADDING)
+    let padded = |mut entries: Range<usize>| entries.find(|&entry| last_columns[rows[entry] as usize] == PADDING);
+    parallel::first(rows.len(), AT_ONCE, &padded)
 }
 
 impl<T: Scalar> Hyb<T> {
@@ -287,17 +307,19 @@ impl<T: Scalar> Hyb<T> {
     /// # Errors
     /// When the arrays would be larger than `limit` allows, or cannot be allocated.
     pub fn try_from_csr(matrix: &Csr<T>, split: HybSplit, limit: FillLimit) -> Result<Self, Error> {
-        let width = split.width::<T, T>(matrix);
+        let width = split.width::<T, T>(matrix)?;
         limit.check("HYB", bytes_with_width::<T, T>(matrix, width), matrix.bytes())?;
         Ok(Self { ell: Ell::of_first_entries(matrix, width)?, coo: Coo::of_later_entries(matrix, width)? })
     }
 
     /// Whether `split` would cut the rows where they are. O(rows · width + nnz).
-    pub(super) fn is_split_by(&self, split: HybSplit) -> bool {
-        let mut lengths = vec![0; self.rows()];
+    ///
+    /// # Errors
+    /// When memory runs out.
+    pub(super) fn is_split_by(&self, split: HybSplit) -> Result<bool, Error> {
+        let mut lengths = zeros(self.rows())?;
         self.for_each_entry(&mut |row, _, _| lengths[row] += 1);
-        let Ok(width) = split.width_of::<T, _>(&lengths);
-        width == self.ell.width()
+        Ok(split.width_of::<T, _>(&lengths)? == self.ell.width())
     }
 
     /// Calls `visit` with row, column and value of each entry; a row's entries in the order that CSR has them.
@@ -307,9 +329,12 @@ impl<T: Scalar> Hyb<T> {
     }
 
     /// The same matrix in CSR. O(rows · width + nnz), in parallel; besides the two matrices it takes an offset a row.
-    pub fn into_csr(self) -> Csr<T> {
+    ///
+    /// # Errors
+    /// When memory runs out.
+    pub fn into_csr(self) -> Result<Csr<T>, Error> {
         let Self { ell, coo } = &self;
-        let offsets = Offsets::from_lengths(row_lengths(coo.rows(), coo.row_indices()).into_iter());
+        let offsets = row_offsets(coo.rows(), coo.row_indices())?;
         collect_rows(ell.rows(), ell.columns(), |row| {
             let later = offsets.get(row)..offsets.get(row + 1);
             let entries = coo.column_indices()[later.clone()].iter().zip(&coo.values()[later]);
@@ -325,7 +350,7 @@ mod tests {
 
     /// A matrix with rows of the given lengths.
     fn with_lengths(lengths: &[usize]) -> Csr<f64> {
-        let offsets = Offsets::from_lengths(lengths.iter().copied());
+        let offsets = Offsets::from_lengths(lengths.iter().copied()).unwrap();
         let stored = offsets.get(lengths.len());
         Csr::try_new(lengths.len(), 1, offsets, vec![0; stored], vec![1.0; stored]).unwrap()
     }
@@ -335,7 +360,7 @@ mod tests {
     }
 
     fn width(lengths: &[usize], split: HybSplit) -> usize {
-        split.width::<f64, f64>(&with_lengths(lengths))
+        split.width::<f64, f64>(&with_lengths(lengths)).unwrap()
     }
 
     #[test]
@@ -362,15 +387,15 @@ mod tests {
                 lengths.len() * width * (value + 4) + beyond * (value + 8)
             };
             let smallest = |value| (0..=60).map(|width| bytes(width, value)).min().unwrap();
-            let chosen = HybSplit::SmallestStorage.width::<f64, f64>(&matrix);
+            let chosen = HybSplit::SmallestStorage.width::<f64, f64>(&matrix).unwrap();
             assert_eq!(bytes(chosen, 8), smallest(8), "{lengths:?}");
-            let chosen = HybSplit::SmallestStorage.width::<f64, f32>(&matrix);
+            let chosen = HybSplit::SmallestStorage.width::<f64, f32>(&matrix).unwrap();
             assert_eq!(bytes(chosen, 4), smallest(4), "{lengths:?}");
         }
         let quarter = HybSplit::ImbalanceLimit(fraction(1, 4));
         let lengths: Vec<usize> = (0..100).collect();
         assert_eq!((width(&lengths, HybSplit::SmallestStorage), width(&lengths, quarter)), (25, 25));
-        assert_eq!(HybSplit::SmallestStorage.width::<f64, f32>(&with_lengths(&lengths)), 33);
+        assert_eq!(HybSplit::SmallestStorage.width::<f64, f32>(&with_lengths(&lengths)).unwrap(), 33);
     }
 
     #[test]
@@ -412,7 +437,7 @@ mod tests {
         assert_eq!((hyb.ell().width(), hyb.ell().nnz(), hyb.nnz()), (2, 4, 6));
         assert!(hyb.ell().row(0).eq([(4, 1.0), (0, 2.0)]));
         assert_eq!((&hyb.coo().row_indices()[..], &hyb.coo().column_indices()[..]), (&[0, 0][..], &[2, 1][..]));
-        assert_eq!(hyb.into_csr(), matrix);
+        assert_eq!(hyb.into_csr().unwrap(), matrix);
     }
 
     #[test]
@@ -422,7 +447,7 @@ mod tests {
         let matrix = with_lengths(&lengths);
         let all_in_ell = HybSplit::ImbalanceLimit(fraction(1, 1));
         let error = Hyb::try_from_csr(&matrix, all_in_ell, FillLimit::default()).map(|_| ()).unwrap_err();
-        let predicted = hyb_bytes::<f64, f64>(&matrix, all_in_ell);
+        let predicted = hyb_bytes::<f64, f64>(&matrix, all_in_ell).unwrap();
         assert!(matches!(error, Error::Fill { format: "HYB", predicted: p, .. } if p == predicted), "{error}");
     }
 }

@@ -21,10 +21,11 @@ pub(crate) fn hyb<T: Scalar, M: Memory>(
     Ok(launches)
 }
 
-pub(crate) fn multiply_on_cpu<T: Scalar>(matrix: &Hyb<T>, operands: HostOperands<'_, T>) {
+pub(crate) fn multiply_on_cpu<T: Scalar>(matrix: &Hyb<T>, operands: HostOperands<'_, T>) -> Result<(), Error> {
     let HostOperands { alpha, x, beta, y } = operands;
     ell::product::multiply_on_cpu(matrix.ell(), HostOperands { alpha, x, beta, y: &mut *y });
     if matrix.coo().nnz() > 0 {
-        coo::product::multiply_on_cpu(matrix.coo(), HostOperands { alpha, x, beta: T::ONE, y });
+        coo::product::multiply_on_cpu(matrix.coo(), HostOperands { alpha, x, beta: T::ONE, y })?;
     }
+    Ok(())
 }

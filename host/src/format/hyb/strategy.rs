@@ -54,7 +54,7 @@ impl strategy::Strategy for Strategy {
         }
     }
 
-    fn bytes<T: Scalar, V: Scalar>(self, matrix: &Csr<T>) -> u128 {
+    fn bytes<T: Scalar, V: Scalar>(self, matrix: &Csr<T>) -> Result<u128, Error> {
         hyb_bytes::<T, V>(matrix, self.0)
     }
 
@@ -71,7 +71,7 @@ impl strategy::Strategy for Strategy {
         super::by_kernels::from_csr(executor, &matrix, self.0, limit)
     }
 
-    fn is_chosen_for<T: Scalar>(self, matrix: &Hyb<T>) -> bool {
+    fn is_chosen_for<T: Scalar>(self, matrix: &Hyb<T>) -> Result<bool, Error> {
         matrix.is_split_by(self.0)
     }
 
@@ -85,8 +85,8 @@ impl strategy::Strategy for Strategy {
         product::hyb(matrix, vectors, room, device)
     }
 
-    fn multiply_on_cpu<T: Scalar>(self, matrix: &Hyb<T>, operands: HostOperands<'_, T>) {
-        product::multiply_on_cpu(matrix, operands);
+    fn multiply_on_cpu<T: Scalar>(self, matrix: &Hyb<T>, operands: HostOperands<'_, T>) -> Result<(), Error> {
+        product::multiply_on_cpu(matrix, operands)
     }
 }
 
@@ -103,11 +103,12 @@ impl<T: Scalar, M: Memory> Storage<T, M> for Hyb<T, M> {
 }
 
 impl<T: Scalar> HostStorage<T> for Hyb<T> {
-    fn for_each_entry(&self, visit: &mut dyn FnMut(usize, u32, T)) {
+    fn for_each_entry(&self, visit: &mut dyn FnMut(usize, u32, T)) -> Result<(), Error> {
         Hyb::for_each_entry(self, visit);
+        Ok(())
     }
 
-    fn into_csr(self) -> Csr<T> {
+    fn into_csr(self) -> Result<Csr<T>, Error> {
         Hyb::into_csr(self)
     }
 

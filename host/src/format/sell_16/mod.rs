@@ -16,7 +16,7 @@ use crate::format::check::{check_offsets, count_parts};
 use crate::format::rows::collect_rows;
 use crate::format::storage::storage;
 use crate::format::{Csr, FillLimit, check_shape};
-use crate::memory::same_bits;
+use crate::memory::{filled, same_bits, with_capacity, zeros};
 use crate::parallel;
 use crate::real::Scalar;
 
@@ -72,9 +72,12 @@ pub(crate) fn check_row_length(longest_row: usize) -> Result<(), Error> {
 
 /// Bytes that the SELL-16 arrays of `matrix` take with values of `V`. In parallel, O(nnz) where rows go through near
 /// columns together, at most 64 times that.
-pub(super) fn predicted_bytes<T: Scalar, V>(matrix: &Csr<T>) -> u128 {
-    let widths = parallel::map(matrix.rows().div_ceil(ROWS), 1, &|slice| sell_16_width(matrix, slice));
-    sell_16_bytes::<V>(matrix.rows(), widths.into_iter().map(|width| width as u128).sum())
+///
+/// # Errors
+/// When memory runs out.
+pub(super) fn predicted_bytes<T: Scalar, V>(matrix: &Csr<T>) -> Result<u128, Error> {
+    let widths = parallel::map(matrix.rows().div_ceil(ROWS), 1, &|slice| sell_16_width(matrix, slice))?;
+    Ok(sell_16_bytes::<V>(matrix.rows(), widths.into_iter().map(|width| width as u128).sum()))
 }
 
 /// The number of places of each row of a slice.
@@ -186,7 +189,7 @@ impl<T: Scalar> Sell16<T> {
     pub fn try_from_csr(matrix: &Csr<T>, limit: FillLimit) -> Result<Self, Error> {
         check_row_length(matrix.longest_row())?;
         let slices = matrix.rows().div_ceil(ROWS);
-        let mut slice_begins = vec![0u64; slices + 1];
+        let mut slice_begins = zeros::<u64>(slices + 1)?;
         parallel::fill(&mut slice_begins[1..], 1, &|slice| sell_16_width(matrix, slice) as u64);
         let mut width = 0u64;
         for end in &mut slice_begins {
@@ -198,16 +201,11 @@ impl<T: Scalar> Sell16<T> {
         let out_of_memory = || Error::OutOfMemory { what: "a SELL-16 matrix", bytes };
         let width = usize::try_from(width).ok().filter(|width| width.checked_mul(ROWS).is_some());
         let width = width.ok_or_else(out_of_memory)?;
-        let (mut bases, mut column_offsets, mut values) = (Vec::new(), Vec::new(), Vec::new());
-        bases.try_reserve_exact(width).map_err(|_| out_of_memory())?;
-        column_offsets.try_reserve_exact(width * WORDS).map_err(|_| out_of_memory())?;
-        values.try_reserve_exact(width * ROWS).map_err(|_| out_of_memory())?;
-        bases.resize(width, 0u32);
-        column_offsets.resize(width * WORDS, 0u32);
-        values.resize(width * ROWS, T::ZERO);
+        let (mut bases, mut column_offsets) = (filled(width, 0u32)?, filled(width * WORDS, 0u32)?);
+        let mut values = filled(width * ROWS, T::ZERO)?;
         let (mut bases_left, mut offsets_left, mut values_left) =
             (&mut bases[..], &mut column_offsets[..], &mut values[..]);
-        let mut parts = Vec::with_capacity(slices);
+        let mut parts = with_capacity(slices)?;
         for ends in slice_begins.windows(2) {
             let width = (ends[1] - ends[0]) as usize;
             let (of_slice, rest) = bases_left.split_at_mut(width);
@@ -231,7 +229,7 @@ impl<T: Scalar> Sell16<T> {
                     values[2 * word + half] = matrix.values().get(entry).copied().unwrap_or(T::ZERO);
                 }
             });
-        });
+        })?;
         let (rows, columns, stored) = (matrix.rows(), matrix.columns(), matrix.nnz());
         Ok(Self { rows, columns, stored, slice_begins, bases, column_offsets, values })
     }
@@ -260,7 +258,10 @@ impl<T: Scalar> Sell16<T> {
     }
 
     /// The same matrix in CSR. In parallel, O(places).
-    pub fn to_csr(&self) -> Csr<T> {
+    ///
+    /// # Errors
+    /// When memory runs out.
+    pub fn to_csr(&self) -> Result<Csr<T>, Error> {
         collect_rows(self.rows, self.columns, |row| self.row(row))
     }
 }
@@ -274,7 +275,7 @@ mod tests {
 
     /// A matrix with the given columns in its rows; the values tell which entry it is.
     fn with_columns(width: usize, rows: &[&[u32]]) -> Csr<f64> {
-        let offsets = crate::format::Offsets::from_lengths(rows.iter().map(|row| row.len()));
+        let offsets = crate::format::Offsets::from_lengths(rows.iter().map(|row| row.len())).unwrap();
         let values = (1..=rows.iter().map(|row| row.len()).sum()).map(|entry: usize| entry as f64).collect();
         Csr::try_new(rows.len(), width, offsets, rows.concat(), values).unwrap()
     }
@@ -299,7 +300,7 @@ mod tests {
         assert_eq!(sell.places(), 64 * sell.bases().len());
         let needed = Matrix::from(sell.clone()).bytes_needed();
         assert_eq!(needed, sell.bytes() + 8 * (70 + 10));
-        assert_eq!(sell.to_csr(), matrix);
+        assert_eq!(sell.to_csr().unwrap(), matrix);
     }
 
     #[test]
@@ -315,8 +316,8 @@ mod tests {
             [NO_ENTRY, NO_ENTRY, NO_ENTRY, 0],
         ];
         assert_eq!(offsets(&sell, &[0, 1, 2, 3]), expected);
-        assert_eq!(sell.to_csr(), matrix);
-        assert_eq!(predicted_bytes::<_, f64>(&matrix), sell.bytes());
+        assert_eq!(sell.to_csr().unwrap(), matrix);
+        assert_eq!(predicted_bytes::<_, f64>(&matrix).unwrap(), sell.bytes());
     }
 
     #[test]

@@ -31,7 +31,7 @@ impl strategy::Strategy for Strategy {
         "SELL-16"
     }
 
-    fn bytes<T: Scalar, V: Scalar>(self, matrix: &Csr<T>) -> u128 {
+    fn bytes<T: Scalar, V: Scalar>(self, matrix: &Csr<T>) -> Result<u128, Error> {
         predicted_bytes::<T, V>(matrix)
     }
 
@@ -58,8 +58,9 @@ impl strategy::Strategy for Strategy {
         Ok(vec![product::sell_16(matrix, vectors, device)])
     }
 
-    fn multiply_on_cpu<T: Scalar>(self, matrix: &Sell16<T>, operands: HostOperands<'_, T>) {
+    fn multiply_on_cpu<T: Scalar>(self, matrix: &Sell16<T>, operands: HostOperands<'_, T>) -> Result<(), Error> {
         product::multiply_on_cpu(matrix, operands);
+        Ok(())
     }
 }
 
@@ -76,13 +77,14 @@ impl<T: Scalar, M: Memory> Storage<T, M> for Sell16<T, M> {
 }
 
 impl<T: Scalar> HostStorage<T> for Sell16<T> {
-    fn for_each_entry(&self, visit: &mut dyn FnMut(usize, u32, T)) {
+    fn for_each_entry(&self, visit: &mut dyn FnMut(usize, u32, T)) -> Result<(), Error> {
         for row in 0..self.rows() {
             self.row(row).for_each(|(column, value)| visit(row, column, value));
         }
+        Ok(())
     }
 
-    fn into_csr(self) -> Csr<T> {
+    fn into_csr(self) -> Result<Csr<T>, Error> {
         self.to_csr()
     }
 

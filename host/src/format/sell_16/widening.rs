@@ -3,7 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::{ROWS as SLICE_ROWS, sell_16_width};
+use crate::error::Error;
 use crate::format::Csr;
+use crate::memory::collect;
 use crate::parallel;
 use crate::real::Scalar;
 use crate::select::sample::{Sampling, sample};
@@ -26,9 +28,12 @@ impl Default for Widening {
 
 impl Widening {
     /// Looks at some of the slices.
-    pub(crate) fn new<T: Scalar>(matrix: &Csr<T>, sampling: Sampling) -> Self {
+    ///
+    /// # Errors
+    /// When memory runs out.
+    pub(crate) fn new<T: Scalar>(matrix: &Csr<T>, sampling: Sampling) -> Result<Self, Error> {
         let slices = matrix.rows().div_ceil(SLICE_ROWS);
-        let looked_at: Vec<_> = sample(slices, matrix.nnz(), sampling).collect();
+        let looked_at = collect(sample(slices, matrix.nnz(), sampling))?;
         let widths = |number: usize| {
             let slice = looked_at[number];
             let rows = slice * SLICE_ROWS..matrix.rows().min((slice + 1) * SLICE_ROWS);
@@ -36,9 +41,9 @@ impl Widening {
             (sell_16_width(matrix, slice), longest)
         };
         let add = |left: (usize, usize), right: (usize, usize)| (left.0 + right.0, left.1 + right.1);
-        let (width, longest) = parallel::map(looked_at.len(), 1, &widths).into_iter().fold((0, 0), add);
+        let (width, longest) = parallel::map(looked_at.len(), 1, &widths)?.into_iter().fold((0, 0), add);
         let ratio = if longest == 0 { 1.0 } else { width as f64 / longest as f64 };
-        Self { ratio, exact: looked_at.len() == slices }
+        Ok(Self { ratio, exact: looked_at.len() == slices })
     }
 
     /// The width of all slices, from that of unsorted SELL-P.
@@ -65,9 +70,9 @@ mod tests {
     fn the_width_of_all_slices_is_that_of_the_format() {
         for distances in [&[1, 3][..], &[1, 1000], &[2000, 4000, 4001], &[]] {
             let matrix = with_distances(if cfg!(miri) { 100 } else { 1000 }, distances);
-            let widening = Widening::new(&matrix, Sampling::Everything);
+            let widening = Widening::new(&matrix, Sampling::Everything).unwrap();
             let sell = Sell16::try_from_csr(&matrix, FillLimit { times_csr: f64::INFINITY }).unwrap();
-            let (_, sums) = pass(matrix.row_offsets());
+            let (_, sums) = pass(matrix.row_offsets()).unwrap();
             assert!(widening.exact);
             assert_eq!(widening.width(sums.slice_widths).round() as usize, sell.bases().len(), "{distances:?}");
         }
@@ -77,12 +82,12 @@ mod tests {
     #[cfg_attr(miri, ignore = "200,000 rows")]
     fn some_slices_stand_for_all() {
         let matrix = with_distances(8_000, &[1, 2, 5, 2000]);
-        let widening = Widening::new(&matrix, Sampling::Part);
-        let exact = Widening::new(&matrix, Sampling::Everything);
+        let widening = Widening::new(&matrix, Sampling::Part).unwrap();
+        let exact = Widening::new(&matrix, Sampling::Everything).unwrap();
         assert!(exact.ratio > 1.2, "{exact:?}");
         assert!((widening.ratio / exact.ratio - 1.0).abs() < 0.1, "{widening:?}, {exact:?}");
         // Many rows and few of them looked at.
         let near = with_distances(200_000, &[0]);
-        assert_eq!(Widening::new(&near, Sampling::Part), Widening { ratio: 1.0, exact: false });
+        assert_eq!(Widening::new(&near, Sampling::Part).unwrap(), Widening { ratio: 1.0, exact: false });
     }
 }

@@ -16,6 +16,7 @@ use crate::format::check::{Places, check_offsets, check_permutation, count_parts
 use crate::format::rows::{collect_rows, parallel_rows};
 use crate::format::storage::{Parameter, storage};
 use crate::format::{Csr, FillLimit, Offsets, check_shape};
+use crate::memory::{collect, zeros};
 use crate::parallel;
 use crate::real::Scalar;
 
@@ -104,9 +105,12 @@ pub(crate) fn sell_p_bytes<T>(places: u128, slice_begins: usize, row_indices: us
 }
 
 /// Bytes that the SELL-P arrays of `matrix` take with values of `V`. O(rows log(sigma)).
-pub(super) fn predicted_bytes<T: Scalar, V>(matrix: &Csr<T>, slicing: Slicing) -> u128 {
-    let Layout { row_indices, slice_begins } = Layout::new(matrix, slicing);
-    sell_p_bytes::<V>(places(&slice_begins, slicing), slice_begins.len(), row_indices.len())
+///
+/// # Errors
+/// When memory runs out.
+pub(super) fn predicted_bytes<T: Scalar, V>(matrix: &Csr<T>, slicing: Slicing) -> Result<u128, Error> {
+    let Layout { row_indices, slice_begins } = Layout::new(matrix, slicing)?;
+    Ok(sell_p_bytes::<V>(places(&slice_begins, slicing), slice_begins.len(), row_indices.len()))
 }
 
 /// Where each row goes.
@@ -116,17 +120,18 @@ struct Layout {
 }
 
 impl Layout {
-    fn new<T: Scalar>(matrix: &Csr<T>, slicing: Slicing) -> Self {
+    fn new<T: Scalar>(matrix: &Csr<T>, slicing: Slicing) -> Result<Self, Error> {
         let length = |row: usize| matrix.range(row).len();
         let mut row_indices = Vec::new();
         if slicing.sigma > 1 {
-            row_indices.extend(0..matrix.rows() as u32);
+            row_indices = collect(0..matrix.rows() as u32)?;
             parallel::chunks_mut(&mut row_indices, slicing.sigma as usize, 1, &|(_, rows)| {
-                rows.sort_by_key(|&row| Reverse(length(row as usize)));
+                // By the row as well: the stable sort would take memory.
+                rows.sort_unstable_by_key(|&row| (Reverse(length(row as usize)), row));
             });
         }
         let slice_size = slicing.slice_size as usize;
-        let mut slice_begins = vec![0u64; matrix.rows().div_ceil(slice_size) + 1];
+        let mut slice_begins = zeros::<u64>(matrix.rows().div_ceil(slice_size) + 1)?;
         parallel::fill(&mut slice_begins[1..], SLICES_AT_ONCE, &|slice| {
             let positions = slice * slice_size..matrix.rows().min((slice + 1) * slice_size);
             let mut longest = 0;
@@ -140,7 +145,7 @@ impl Layout {
             begin += *end;
             *end = begin;
         }
-        Self { row_indices, slice_begins }
+        Ok(Self { row_indices, slice_begins })
     }
 }
 
@@ -228,7 +233,7 @@ impl<T: Scalar> SellP<T> {
     pub fn try_from_csr(matrix: &Csr<T>, slicing: Slicing, limit: FillLimit) -> Result<Self, Error> {
         slicing.check()?;
         slicing.check_width(matrix.longest_row())?;
-        let Layout { row_indices, slice_begins } = Layout::new(matrix, slicing);
+        let Layout { row_indices, slice_begins } = Layout::new(matrix, slicing)?;
         let places = places(&slice_begins, slicing);
         let bytes = sell_p_bytes::<T>(places, slice_begins.len(), row_indices.len());
         limit.check("SELL-P", bytes, matrix.bytes())?;
@@ -242,7 +247,7 @@ impl<T: Scalar> SellP<T> {
         values.resize(places, T::ZERO);
         let slice_size = slicing.slice_size as usize;
         let slices = slice_begins.windows(2).map(|pair| (pair[1] - pair[0]) as usize * slice_size);
-        let offsets = Offsets::try_from_lengths(slices)?;
+        let offsets = Offsets::from_lengths(slices)?;
         parallel_rows(&offsets, SLICES_AT_ONCE, &mut column_indices, &mut values, &|slices, columns, values| {
             let base = offsets.get(slices.start);
             for position in slices.start * slice_size..matrix.rows().min(slices.end * slice_size) {
@@ -253,7 +258,8 @@ impl<T: Scalar> SellP<T> {
                     place += slice_size;
                 }
             }
-        });
+            Ok(())
+        })?;
         let (rows, columns, stored) = (matrix.rows(), matrix.columns(), matrix.nnz());
         Ok(Self { rows, columns, stored, slicing, slice_begins, row_indices, column_indices, values })
     }
@@ -277,8 +283,11 @@ impl<T: Scalar> SellP<T> {
     }
 
     /// The same matrix in CSR. In parallel, O(places).
-    pub fn to_csr(&self) -> Csr<T> {
-        let mut positions = vec![0u32; self.row_indices.len()];
+    ///
+    /// # Errors
+    /// When memory runs out.
+    pub fn to_csr(&self) -> Result<Csr<T>, Error> {
+        let mut positions = zeros::<u32>(self.row_indices.len())?;
         for (position, &row) in self.row_indices.iter().enumerate() {
             positions[row as usize] = position as u32;
         }
@@ -292,7 +301,7 @@ mod tests {
 
     /// Rows of the given lengths; the values tell which entry it is.
     fn with_lengths(lengths: &[usize]) -> Csr<f64> {
-        let offsets = Offsets::from_lengths(lengths.iter().copied());
+        let offsets = Offsets::from_lengths(lengths.iter().copied()).unwrap();
         let columns = lengths.iter().flat_map(|&length| 0..length as u32).collect();
         let values = (0..lengths.iter().sum()).map(|entry| entry as f64).collect();
         Csr::try_new(lengths.len(), 10, offsets, columns, values).unwrap()
@@ -342,8 +351,8 @@ mod tests {
                 slicing(4096, 1, 1),
             ] {
                 let sell = SellP::try_from_csr(&matrix, slicing, FillLimit::default()).unwrap();
-                assert_eq!(predicted_bytes::<_, f64>(&matrix, slicing), sell.bytes());
-                assert_eq!(sell.to_csr(), matrix, "{slicing:?}");
+                assert_eq!(predicted_bytes::<_, f64>(&matrix, slicing).unwrap(), sell.bytes());
+                assert_eq!(sell.to_csr().unwrap(), matrix, "{slicing:?}");
             }
         }
     }

@@ -67,7 +67,7 @@ impl strategy::Strategy for Strategy {
         true
     }
 
-    fn bytes<T: Scalar, V: Scalar>(self, matrix: &Csr<T>) -> u128 {
+    fn bytes<T: Scalar, V: Scalar>(self, matrix: &Csr<T>) -> Result<u128, Error> {
         predicted_bytes::<T, V>(matrix, self.0.slicing())
     }
 
@@ -84,8 +84,8 @@ impl strategy::Strategy for Strategy {
         super::by_kernels::from_csr(executor, &matrix, self.0.slicing(), limit)
     }
 
-    fn is_chosen_for<T: Scalar>(self, matrix: &SellP<T>) -> bool {
-        matrix.slicing() == self.0.slicing()
+    fn is_chosen_for<T: Scalar>(self, matrix: &SellP<T>) -> Result<bool, Error> {
+        Ok(matrix.slicing() == self.0.slicing())
     }
 
     fn launches<T: Scalar, M: Memory>(
@@ -98,8 +98,9 @@ impl strategy::Strategy for Strategy {
         Ok(vec![product::sell_p(matrix, vectors, device)])
     }
 
-    fn multiply_on_cpu<T: Scalar>(self, matrix: &SellP<T>, operands: HostOperands<'_, T>) {
+    fn multiply_on_cpu<T: Scalar>(self, matrix: &SellP<T>, operands: HostOperands<'_, T>) -> Result<(), Error> {
         product::multiply_on_cpu(matrix, operands);
+        Ok(())
     }
 
     fn multivector_launches<T: Scalar, M: Memory>(
@@ -136,14 +137,15 @@ impl<T: Scalar, M: Memory> Storage<T, M> for SellP<T, M> {
 }
 
 impl<T: Scalar> HostStorage<T> for SellP<T> {
-    fn for_each_entry(&self, visit: &mut dyn FnMut(usize, u32, T)) {
+    fn for_each_entry(&self, visit: &mut dyn FnMut(usize, u32, T)) -> Result<(), Error> {
         for position in 0..self.rows() {
             let row = self.row_at(position);
             self.entries_at(position).for_each(|(column, value)| visit(row, column, value));
         }
+        Ok(())
     }
 
-    fn into_csr(self) -> Csr<T> {
+    fn into_csr(self) -> Result<Csr<T>, Error> {
         self.to_csr()
     }
 

@@ -31,8 +31,8 @@ impl strategy::Strategy for Strategy {
         "Twin"
     }
 
-    fn bytes<T: Scalar, V: Scalar>(self, matrix: &Csr<T>) -> u128 {
-        matrix.bytes_with::<V>()
+    fn bytes<T: Scalar, V: Scalar>(self, matrix: &Csr<T>) -> Result<u128, Error> {
+        Ok(matrix.bytes_with::<V>())
     }
 
     fn convert<T: Scalar>(self, matrix: Csr<T>, _: FillLimit) -> Result<Twin<T>, Error> {
@@ -72,7 +72,7 @@ impl strategy::Strategy for Strategy {
         Ok(vec![Launch { grid: device.grid(matrix.rows() as u64), call }])
     }
 
-    fn multiply_on_cpu<T: Scalar>(self, matrix: &Twin<T>, operands: HostOperands<'_, T>) {
+    fn multiply_on_cpu<T: Scalar>(self, matrix: &Twin<T>, operands: HostOperands<'_, T>) -> Result<(), Error> {
         let HostOperands { alpha, x, beta, y } = operands;
         for (row, y) in y.iter_mut().enumerate() {
             let entries = matrix.row_offsets().get(row)..matrix.row_offsets().get(row + 1);
@@ -80,6 +80,7 @@ impl strategy::Strategy for Strategy {
             let sum = products.fold(T::ZERO, |sum, (&column, &value)| sum + value * x[column as usize]);
             update(y, alpha, sum, beta);
         }
+        Ok(())
     }
 }
 
@@ -100,12 +101,12 @@ impl<T: Scalar, M: Memory> Storage<T, M> for Twin<T, M> {
 }
 
 impl<T: Scalar> HostStorage<T> for Twin<T> {
-    fn for_each_entry(&self, visit: &mut dyn FnMut(usize, u32, T)) {
-        HostStorage::for_each_entry(&self.clone().into_csr(), visit);
+    fn for_each_entry(&self, visit: &mut dyn FnMut(usize, u32, T)) -> Result<(), Error> {
+        HostStorage::for_each_entry(&self.try_clone()?.into_csr(), visit)
     }
 
-    fn into_csr(self) -> Csr<T> {
-        Twin::into_csr(self)
+    fn into_csr(self) -> Result<Csr<T>, Error> {
+        Ok(Twin::into_csr(self))
     }
 
     fn read<S: ArraySource<T>>(rows: usize, columns: usize, source: &mut S) -> Result<Self, String> {

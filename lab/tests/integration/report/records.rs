@@ -135,7 +135,7 @@ fn entry(matrix: usize, precision: &str, width: u64) -> Entry {
         rows,
         cols: rows,
         nonzeros,
-        analysis: Some(Analysis::new(&Csr::try_from_triplets(2, 2, &[0, 1], &[0, 1], &[1.0, 2.0]).unwrap())),
+        analysis: Some(Analysis::new(&Csr::try_from_triplets(2, 2, &[0, 1], &[0, 1], &[1.0, 2.0]).unwrap()).unwrap()),
         analysis_time: Some(AnalysisTime { seconds: 1e-4, csr_calls: Some(1.5) }),
         error: None,
         row_lengths: Some(RowLengths {

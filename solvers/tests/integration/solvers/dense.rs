@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use warp_spmv::device::Tuning;
 use warp_spmv::executor::{Cpu, Emulated, Executor, Reference};
-use warp_spmv::solver::dense::{Columns, Dot, FIRST_SLOT, Multicolumn, Space};
+use warp_spmv::solver::dense::{Columns, Dot, FIRST_SLOT, Multicolumn, ONE, PartMut, Scaled, Space};
 use warp_spmv::{HostMemory, Real};
 
 use super::scenarios::Numbers;
@@ -145,4 +145,44 @@ fn a_replaced_array_is_an_error() {
     check_replaced_array(&Cpu::new());
     check_replaced_array(&Reference::new());
     check_replaced_array(&Emulated::new(0));
+}
+
+/// What is given an array to write to may replace it and then panic.
+#[test]
+fn a_replaced_array_has_no_columns_after_a_panic() {
+    let mut block = Multicolumn::<f64, HostMemory>::from_array(vec![1.0; 100], 50, 2).unwrap();
+    let written = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        block.write(|array: &mut Vec<f64>| {
+            *array = vec![1.0; 10];
+            panic!("as meant")
+        })
+    }));
+    assert!(written.is_err());
+    assert_eq!((block.rows(), block.columns()), (0, 0));
+}
+
+/// Blocks without columns, which can have any number of rows, and columns that a block does not have.
+fn check_no_columns<E: Executor>(executor: &E) {
+    let none = || Multicolumn::<f64, E::Memory>::zeros(executor, usize::MAX, 0).unwrap();
+    let (x, mut y) = (none(), none());
+    let mut space = Space::new(executor, FIRST_SLOT, 4).unwrap();
+    let nothing = space.program(&[]).unwrap();
+    space.gram(x.all(), y.all()).unwrap();
+    space.finish(FIRST_SLOT, &nothing).unwrap();
+    space.combine(1.0, x.all(), FIRST_SLOT, 0.0, y.all_mut()).unwrap();
+
+    let block = Multicolumn::<f64, E::Memory>::zeros(executor, 3, 2).unwrap();
+    for column in [2, 3, usize::MAX - 1, usize::MAX] {
+        let mut empty = executor.zeros::<f64>(0).unwrap();
+        space.pass_over_parts(Scaled, [ONE], [block.column(column)], [PartMut::whole(&mut empty)]).unwrap();
+    }
+    let error = Multicolumn::<f64, E::Memory>::zeros(executor, usize::MAX, 2).err().unwrap().to_string();
+    assert!(error.starts_with("out of memory: "), "{error}");
+}
+
+#[test]
+fn nothing_is_done_without_columns() {
+    check_no_columns(&Cpu::new());
+    check_no_columns(&Reference::new());
+    check_no_columns(&Emulated::new(0));
 }

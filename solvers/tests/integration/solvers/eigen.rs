@@ -174,6 +174,9 @@ fn bad_calls_for_eigenvalues_are_errors() {
     }
     let error = power_iteration(&cpu, &mut plan, &mut vec![1.0; 11], &options::<f64>(), None).unwrap_err();
     assert_eq!(error.to_string(), "x has length 11, expected 12");
+    let mut empty = Plan::new(&cpu, diagonal::<f64>(&[]), Format::CSR_SCALAR).unwrap();
+    let error = power_iteration(&cpu, &mut empty, &mut vec![], &options::<f64>(), None).unwrap_err();
+    assert_eq!(error.to_string(), "the number of rows is 0, expected 1 or more");
     for (columns, message) in [
         (0, "the number of columns is 0, expected from 1 to 32"),
         (33, "the number of columns is 33, expected from 1 to 32"),
@@ -207,6 +210,11 @@ fn bad_calls_for_eigenvalues_are_errors() {
         let error = pagerank.rank(damping, personalization, &options::<f64>(), None).map(|_| ()).unwrap_err();
         assert_eq!(error.to_string(), message);
     }
+    // The nearest number of 32 bits is 1.
+    let narrow = Csr::<f32>::try_from_triplets(2, 2, &[1], &[0], &[1.0]).unwrap();
+    let mut pagerank = Pagerank::new(&cpu, &narrow, Format::CSR_SCALAR).unwrap();
+    let error = pagerank.rank(1.0 - 1e-9, None, &options::<f32>(), None).map(|_| ()).unwrap_err();
+    assert_eq!(error.to_string(), "the damping is 1, expected from 0 to below 1");
     let wide = Csr::<f64>::try_from_triplets(2, 3, &[], &[], &[]).unwrap();
     let error = Pagerank::new(&cpu, &wide, Format::CSR_SCALAR).map(|_| ()).unwrap_err().to_string();
     assert_eq!(error, "the graph has 2 rows and 3 columns, expected a square matrix");

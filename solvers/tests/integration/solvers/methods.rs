@@ -6,15 +6,15 @@ use std::time::Duration;
 use warp_spmv::executor::{Cpu, Emulated, Executor, Reference};
 use warp_spmv::solver::operator::{Closure, Multiple, Product, Sum};
 use warp_spmv::solver::{
-    Bicgstab, Cg, Chebyshev, Gmres, Method, Minres, Operator, Options, Outcome, PipelinedCg, Progress, Report, Solver,
-    SpectralBounds,
+    Bicgstab, Cg, Chebyshev, Gmres, Method, Minres, Operator, Options, Outcome, PipelinedCg, Problem, Progress, Report,
+    Size, Solver, SpectralBounds,
 };
-use warp_spmv::{Csr, Format, Plan, Real};
+use warp_spmv::{Csr, Error, Format, Plan, Real};
 
 use super::scenarios::Numbers;
 use super::scenarios::solver::{
     Family, check_chebyshev, check_family, check_interval, check_report, convection, diagonal, indefinite, laplacian,
-    options, relative_residual, solve,
+    laplacian_spectrum, options, relative_residual, solve,
 };
 
 /// The methods, each with the matrices that it is for.
@@ -342,6 +342,42 @@ fn bad_calls_are_errors() {
     let mut plan = Plan::new(&cpu, square(4), Format::CSR_SCALAR).unwrap();
     let error = SpectralBounds::estimate(&cpu, &mut plan, Some(&mut negative), 5).unwrap_err().to_string();
     assert!(error.starts_with("the length of a Lanczos vector is NaN after 0 steps, expected"), "{error}");
+    let mut endless = Closure::new(usize::MAX, usize::MAX, |_: f64, _: &Vec<f64>, _: f64, _: &mut Vec<f64>| Ok(()));
+    let endless: &mut dyn Operator<f64, Cpu> = &mut endless;
+    let error = SpectralBounds::estimate(&cpu, endless, None, 5).unwrap_err().to_string();
+    assert!(error.starts_with("out of memory: "), "{error}");
+
+    /// [`Cg`], which says that it takes this.
+    struct Greedy(Size);
+    impl Method<f64, Cpu> for Greedy {
+        type Iteration = <Cg as Method<f64, Cpu>>::Iteration;
+
+        fn size(&self, _rows: usize) -> Size {
+            self.0
+        }
+
+        fn prepare(&self, problem: &Problem<'_, f64, Cpu>) -> Result<Self::Iteration, Error> {
+            Cg.prepare(problem)
+        }
+    }
+    let greedy = |slots, sums, iterations_at_once| refused(Greedy(Size { slots, sums, iterations_at_once }));
+    // Beside 8 slots for all methods and 17 for the history.
+    assert_eq!(greedy(u32::MAX, 1, 1), "the number of slots is 4294967320, and the limit is 4294967295");
+    assert_eq!(greedy(10, 1, u32::MAX), "the number of slots is 4294967313, and the limit is 4294967295");
+    assert!(greedy(10, usize::MAX, 1).starts_with("out of memory: "));
+}
+
+/// Of steps there can be any number, and the spectrum is known when there are as many as rows.
+#[test]
+fn a_spectrum_takes_a_step_at_least_and_no_more_than_there_are_rows() {
+    let cpu = Cpu::new();
+    let spectrum = laplacian_spectrum(&[12]);
+    let mut plan = Plan::new(&cpu, laplacian::<f64>(&[12]), Format::CSR_SCALAR).unwrap();
+    let mut solver = Solver::new(&cpu, &mut plan);
+    assert_eq!(solver.estimate_spectrum(0).unwrap(), solver.estimate_spectrum(1).unwrap());
+    let SpectralBounds { smallest, largest } = solver.estimate_spectrum(usize::MAX).unwrap();
+    assert_eq!(SpectralBounds { smallest, largest }, solver.estimate_spectrum(12).unwrap());
+    assert!((smallest - spectrum[0]).abs() < 1e-10 && (largest - spectrum[11]).abs() < 1e-10, "{smallest}, {largest}");
 }
 
 /// Compositions, closures and matrices do the same as the matrices that they stand for.

@@ -7,7 +7,7 @@ use warp_spmv::{Csr, Real};
 
 use super::scenarios::Numbers;
 use super::scenarios::preconditioner::{check_preconditioned, check_preconditioners, dominant, names, solve_with};
-use super::scenarios::solver::laplacian;
+use super::scenarios::solver::{diagonal, laplacian};
 
 fn check_all<T: Real, E: Executor>(executor: &E) {
     assert!(check_preconditioners::<T, E>(executor) > 100);
@@ -141,6 +141,10 @@ fn pivots_that_nothing_can_be_divided_by_are_errors() {
             assert_eq!(make(&singular, name, 2.0), Ok(()));
         }
     }
+    // Of many blocks without an inverse, the first is named, whatever thread finds another one sooner.
+    let many = diagonal(&(0..5000).map(|row| if row < 7 { 1.0 } else { 0.0 }).collect::<Vec<_>>());
+    let error = format!("block Jacobi: the pivot of row 7 is 0, {not_zero}, as its block must have an inverse");
+    assert_eq!(make(&many, "block-jacobi-4", 0.0).unwrap_err(), error);
     for broken in [f64::NAN, f64::INFINITY] {
         let broken = matrix(&[(0, 0, 1.0), (1, 1, 1.0), (2, 2, broken)]);
         for name in names() {

@@ -1,8 +1,11 @@
 //! Systems whose numbers have no squares: what was once said to be solved and was not.
 
+use std::time::Duration;
+
 use proptest::prelude::*;
 use warp_spmv::executor::{Cpu, Emulated, Reference};
-use warp_spmv::solver::{Cg, Gmres, Options, Outcome, Refinement, Solver};
+use warp_spmv::solver::operator::Closure;
+use warp_spmv::solver::{Cg, Gmres, MethodName, Operator, Options, Outcome, Refinement, Solver};
 use warp_spmv::{Format, Plan};
 
 use super::scenarios::ranges::{by_each_method, check_eigenvalues, check_sizes, diagonal, options};
@@ -63,6 +66,44 @@ fn a_callback_hears_of_norms_as_they_are() {
         .unwrap();
     assert_eq!((report.outcome, &heard[..]), (Outcome::Converged, &report.history[1..]));
     assert!(report.history[0] > 1e-180 && report.residual_norm <= 1e-185, "{report:?}");
+}
+
+/// The squares of the ends of the spectrum need not be numbers.
+#[test]
+fn chebyshev_solves_with_spectra_of_any_size() {
+    let cpu = Cpu::new();
+    for of_matrix in [1e-200, 1e-160, 1.0, 1e160, 1e200] {
+        let matrix = diagonal(&[1.0, 2.0, 3.5].map(|value| value * of_matrix));
+        let mut plan = Plan::new(&cpu, matrix, Format::CSR_SCALAR).unwrap();
+        let mut solver = Solver::new(&cpu, &mut plan).options(options(1e-10));
+        let mut x = vec![0.0; 3];
+        let report = MethodName::Chebyshev.solve(&mut solver, &vec![1.0, 3.0, -7.0], &mut x).unwrap();
+        assert_eq!(report.outcome, Outcome::Converged, "{of_matrix:e}: {report:?}");
+        for (x, expected) in x.iter().zip([1.0, 1.5, -2.0]) {
+            assert!((x * of_matrix / expected - 1.0).abs() < 1e-8, "{of_matrix:e}: {x:e}");
+        }
+    }
+}
+
+/// A system that is solved by way of another scale takes the time of the attempt that failed as well.
+#[test]
+fn the_time_is_that_of_all_attempts() {
+    const OF_PRODUCT: Duration = Duration::from_millis(5);
+    let (cpu, mut calls) = (Cpu::new(), 0);
+    let mut closure = Closure::new(2, 2, |alpha: f64, x: &Vec<f64>, beta: f64, y: &mut Vec<f64>| {
+        calls += 1;
+        std::thread::sleep(OF_PRODUCT);
+        for (y, x) in y.iter_mut().zip(x) {
+            *y = alpha * x + if beta == 0.0 { 0.0 } else { beta * *y };
+        }
+        Ok(())
+    });
+    let operator: &mut dyn Operator<f64, Cpu> = &mut closure;
+    let mut x = vec![0.0; 2];
+    let report = Solver::new(&cpu, operator).solve(&Cg, &vec![1e-170, 2e-170], &mut x).unwrap();
+    assert_eq!((report.outcome, x), (Outcome::Converged, vec![1e-170, 2e-170]));
+    // The last product, which shows what x has lost by its scale, comes after the last attempt.
+    assert!(calls > 3 && report.elapsed >= OF_PRODUCT * (calls - 1), "{calls} products, {report:?}");
 }
 
 #[test]

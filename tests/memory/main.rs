@@ -1,16 +1,20 @@
-//! The host's memory: nothing is left of what was made and dropped, however often, and conversions take what they may.
-//! A program of its own, for it counts what it allocates.
+//! The host's memory: nothing is left of what was made and dropped, however often, conversions take what they may, and
+//! where there is none, calls fail. A program of its own, for it counts what it allocates.
+
+mod refusing;
+mod without_memory;
 
 use std::sync::Mutex;
 
 use lab::memory::{CountingAllocator, reset_peak, used};
+use refusing::Refusing;
 use warp_spmv::executor::{Cpu, Emulated, Executor};
 use warp_spmv::format::{FillLimit, Matrix};
 use warp_spmv::synthetic::Generator;
 use warp_spmv::{Csr, Format, Plan};
 
 #[global_allocator]
-static ALLOCATOR: CountingAllocator = CountingAllocator;
+static ALLOCATOR: Refusing<CountingAllocator> = Refusing(CountingAllocator);
 
 /// Held by the test that counts.
 static COUNTING: Mutex<()> = Mutex::new(());
@@ -74,7 +78,7 @@ fn conversions_on_the_host_take_little_besides_the_two_formats() {
             println!("{generator}, {format}: {peak} bytes, the formats {both}, allowed {}", both + beside);
             assert!(peak <= both + beside, "{generator}, {format}: {peak} bytes, the formats {both}");
             reset_peak();
-            let back = converted.into_csr();
+            let back = converted.into_csr().unwrap();
             let peak = used().expect("the allocator counts").1 - before;
             assert!(peak <= both + beside, "{generator}, {format}, back: {peak} bytes, the formats {both}");
             drop(back);

@@ -1,0 +1,291 @@
+//! Every public function whose memory grows with the matrix, with each of its large allocations refused in turn: an
+//! error that says so, or what it would have given, and never the end of the process.
+
+use std::error::Error;
+use std::fs;
+
+use warp_spmv::executor::{Cpu, Executor, Reference};
+use warp_spmv::format::{FillLimit, HybSplit, Matrix, Offsets};
+use warp_spmv::io::{self, MatrixMarketOptions, ReadOptions, Symmetry};
+use warp_spmv::select::{Analysis, Sampling, Selection};
+use warp_spmv::solver::dense::{Multicolumn, Space};
+use warp_spmv::solver::preconditioner::{Preconditioner, PreconditionerName};
+use warp_spmv::solver::{Lobpcg, MethodName, Options, Pagerank, Solver, SpectralBounds, SpectrumEnd, power_iteration};
+use warp_spmv::synthetic::{Generator, reorder};
+use warp_spmv::verify::{exact, verify};
+use warp_spmv::{Csr, Format, Layout, Multivector, Plan};
+
+use super::COUNTING;
+use super::refusing::{LARGE, LARGE_BESIDE_COMPRESSION, grant, refuse};
+
+type Failure = Box<dyn Error>;
+
+/// Calls with the first, the second and each further large allocation refused, alone and with all that follow, until none
+/// is asked for that could be. What a call needs is prepared before.
+fn each_refused<I, R, E: Into<Failure>>(what: &str, prepare: impl Fn() -> I, call: impl Fn(I) -> Result<R, E>) {
+    each_refused_from(LARGE, what, prepare, call);
+}
+
+/// [`each_refused`], where those of at least so many bytes are large.
+fn each_refused_from<I, R, E: Into<Failure>>(
+    least: usize,
+    what: &str,
+    prepare: impl Fn() -> I,
+    call: impl Fn(I) -> Result<R, E>,
+) {
+    for all in [false, true] {
+        for granted in 0.. {
+            let input = prepare();
+            // An allocation that nothing checks ends the process after this line.
+            println!("{what}: {granted} granted, {} refused", if all { "all others" } else { "one" });
+            refuse(least, granted, all);
+            let result = call(input);
+            let refused = grant();
+            match result {
+                // Some can do without.
+                Ok(_) if refused => {}
+                Ok(_) => break,
+                Err(error) => {
+                    let message = error.into().to_string();
+                    assert!(refused, "{what}: {message}");
+                    assert!(message.contains("memory"), "{what}: {message}");
+                }
+            }
+        }
+    }
+}
+
+fn generated(text: &str) -> Csr<f64> {
+    text.parse::<Generator>().unwrap().generate().unwrap()
+}
+
+/// A grid, all of whose arrays are large, an element a row even of one byte.
+fn grid() -> Csr<f64> {
+    let grid = generated("stencil:5:300x230");
+    assert!(grid.rows() >= LARGE);
+    grid
+}
+
+/// A matrix with a row that is long, whose columns are in no order and come twice.
+fn unsorted() -> Csr<f64> {
+    let (rows, long) = (LARGE as u32, LARGE as u32 / 2);
+    let row_indices: Vec<u32> = (0..rows).chain((0..long).map(|_| 7)).collect();
+    let offsets = (0..=rows).map(|row| if row > 7 { row + long } else { row }).collect::<Vec<_>>();
+    let columns = (0..row_indices.len() as u32).map(|entry| entry.wrapping_mul(7919) % 1000).collect();
+    Csr::try_new(rows as usize, 1000, offsets, columns, vec![1.0; row_indices.len()]).unwrap()
+}
+
+const UNLIMITED: FillLimit = FillLimit { times_csr: f64::INFINITY };
+
+#[test]
+fn conversions_and_products() {
+    let _counting = COUNTING.lock().unwrap();
+    let matrix = grid();
+    let (rows, columns) = (matrix.rows(), matrix.columns());
+    let cpu = Cpu::new();
+    for &format in Format::ALL {
+        let name = |what: &str| format!("{format}, {what}");
+        each_refused(&name("bytes"), || (), |()| format.bytes::<f64, f32>(&matrix));
+        each_refused(&name("from CSR"), || matrix.clone(), |matrix| Matrix::try_from_csr(matrix, format, UNLIMITED));
+        let stored = Matrix::try_from_csr(matrix.clone(), format, UNLIMITED).unwrap();
+        each_refused(&name("to CSR"), || stored.clone(), Matrix::into_csr);
+        each_refused(&name("a copy"), || (), |()| stored.try_clone());
+        each_refused(&name("how it is stored"), || (), |()| stored.is_stored_as(format));
+        let (x, plan) = (vec![1.0; columns], |executor| Plan::from_matrix(executor, stored.clone(), format).unwrap());
+        let prepare = || (plan(&cpu), vec![0.0; rows]);
+        each_refused(&name("a product"), prepare, |(mut plan, mut y)| plan.apply(1.0, &x, 0.0, &mut y));
+        let prepare = || (Plan::from_matrix(&Reference::new(), stored.clone(), format).unwrap(), vec![0.0; rows]);
+        each_refused(&name("the reference"), prepare, |(mut plan, mut y)| plan.apply(1.0, &x, 0.0, &mut y));
+        each_refused(&name("a plan"), || matrix.clone(), |matrix| Plan::new(&cpu, matrix, format));
+        if format.multiplies_transposed() {
+            let plan = plan(&cpu);
+            let (x, y) = (vec![1.0; rows], || vec![0.0; columns]);
+            each_refused(&name("transposed"), y, |mut y| plan.apply_transposed(1.0, &x, 0.0, &mut y));
+        }
+        if format.multiplies_multivectors() {
+            for layout in [Layout::RowMajor, Layout::ColumnMajor] {
+                let shape = Multivector { vectors: 3, layout };
+                let (x, prepare) = (vec![1.0; 3 * columns], || (plan(&cpu), vec![0.0; 3 * rows]));
+                each_refused(&name("three vectors"), prepare, |(mut plan, mut y)| {
+                    plan.apply_multivector(shape, 1.0, &x, 0.0, &mut y)
+                });
+            }
+        }
+    }
+}
+
+#[test]
+fn csr_and_the_choice() {
+    let _counting = COUNTING.lock().unwrap();
+    for matrix in [grid(), unsorted()] {
+        let (rows, columns) = (matrix.rows(), matrix.columns());
+        let cpu = Cpu::new();
+        each_refused("a copy", || (), |()| matrix.try_clone());
+        each_refused("a copy on an executor", || (), |()| matrix.duplicate(&cpu));
+        each_refused("another type", || (), |()| matrix.cast::<f32>());
+        each_refused("the transpose", || (), |()| matrix.transposed());
+        each_refused("sorting", || matrix.clone(), |mut matrix| matrix.sort_rows());
+        each_refused(
+            "summing duplicates",
+            || {
+                let mut matrix = matrix.clone();
+                matrix.sort_rows().unwrap();
+                matrix
+            },
+            |mut matrix| matrix.sum_duplicates(),
+        );
+        let (offsets, column_indices, values) = matrix.clone().into_parts();
+        let wide: Vec<u64> = (0..offsets.len()).map(|row| offsets.get(row) as u64).collect();
+        let row_indices: Vec<u32> =
+            (0..rows).flat_map(|row| std::iter::repeat_n(row as u32, matrix.range(row).len())).collect();
+        let prepare = || (wide.clone(), column_indices.clone(), values.clone());
+        each_refused("wide offsets", prepare, |(wide, column_indices, values)| {
+            Csr::try_new(rows, columns, wide, column_indices, values)
+        });
+        each_refused(
+            "triplets",
+            || (),
+            |()| Csr::try_from_triplets(rows, columns, &row_indices, &column_indices, &values),
+        );
+        each_refused("lengths", || (), |()| Offsets::from_lengths(matrix.row_lengths()));
+        each_refused("a split", || (), |()| HybSplit::IMBALANCE_LIMIT.width::<f64, f64>(&matrix));
+        for sampling in [Sampling::Part, Sampling::Everything] {
+            each_refused("an analysis", || (), |()| Analysis::with_sampling(&matrix, sampling));
+        }
+        let selection = Selection { measure: 2, store: None, ..Selection::default() };
+        each_refused("a choice", || matrix.clone(), |matrix| Plan::automatic(&cpu, matrix, &selection));
+        let (x, y) = (vec![1.0; columns], vec![0.0; rows]);
+        each_refused("the exact answer", || (), |()| exact(&matrix, 1.0, &x, 0.0, &y));
+        let expected = exact(&matrix, 1.0, &x, 0.0, &y).unwrap();
+        each_refused("the comparison", || (), |()| verify(&y, &expected, Format::CSR_SCALAR));
+        each_refused("an array", || (), |()| cpu.zeros::<f64>(rows));
+        each_refused("a copied array", || (), |()| cpu.duplicate(&x));
+        each_refused("a downloaded array", || (), |()| cpu.download(&x));
+    }
+}
+
+#[test]
+fn solvers() {
+    let _counting = COUNTING.lock().unwrap();
+    let matrix = grid();
+    let rows = matrix.rows();
+    let cpu = Cpu::new();
+    let plan = || Plan::new(&cpu, matrix.clone(), Format::CSR_SCALAR).unwrap();
+    let options = Options { iteration_limit: 3, ..Options::default() };
+    let b = vec![1.0; rows];
+    for &method in MethodName::ALL {
+        each_refused(
+            &format!("{method}"),
+            || (plan(), vec![0.0; rows]),
+            |(mut plan, mut x)| method.solve(&mut Solver::new(&cpu, &mut plan).options(options), &b, &mut x),
+        );
+    }
+    for &name in PreconditionerName::ALL {
+        each_refused(&format!("{name}"), || (), |()| Preconditioner::new(&cpu, &matrix, name));
+        let made = || (plan(), Preconditioner::new(&cpu, &matrix, name).unwrap(), vec![0.0; rows]);
+        each_refused(&format!("GMRES and {name}"), made, |(mut plan, mut preconditioner, mut x)| {
+            let mut solver = Solver::new(&cpu, &mut plan).preconditioner(&mut preconditioner).options(options);
+            MethodName::Gmres.solve(&mut solver, &b, &mut x)
+        });
+    }
+    each_refused(
+        "power iteration",
+        || (plan(), vec![0.0; rows]),
+        |(mut plan, mut x)| power_iteration(&cpu, &mut plan, &mut x, &options, None),
+    );
+    each_refused("the bounds of a spectrum", plan, |mut plan| SpectralBounds::estimate(&cpu, &mut plan, None, 5));
+    let pairs = || (plan(), Multicolumn::zeros(&cpu, rows, 2).unwrap());
+    let lobpcg = Lobpcg { end: SpectrumEnd::Smallest, options };
+    each_refused("LOBPCG", pairs, |(mut plan, mut x)| lobpcg.solve(&cpu, &mut plan, None, &mut x, None));
+    let mut edges = generated("rmat:scale=17,edges-per-vertex=2");
+    edges.values_mut().fill(1.0);
+    each_refused("a graph", || (), |()| Pagerank::new(&cpu, &edges, Format::CSR_SCALAR));
+    let graph = || Pagerank::new(&cpu, &edges, Format::CSR_SCALAR).unwrap();
+    each_refused("PageRank", graph, |mut graph| graph.rank(0.85, None, &options, None));
+    each_refused("columns", || (), |()| Multicolumn::<f64, _>::zeros(&cpu, rows, 2));
+    each_refused("a space", || (), |()| Space::new(&cpu, 1 << 16, 1 << 16));
+}
+
+#[test]
+fn files() {
+    let _counting = COUNTING.lock().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let matrix = grid();
+    for (name, least) in [
+        ("m.mtx", LARGE),
+        ("m.wspmv", LARGE),
+        ("m.npz", LARGE_BESIDE_COMPRESSION),
+        ("m.mtx.gz", LARGE_BESIDE_COMPRESSION),
+    ] {
+        let path = folder.path().join(name);
+        let options = ReadOptions::default();
+        each_refused_from(least, &format!("writing {name}"), || (), |()| io::write(&path, &matrix));
+        each_refused_from(least, &format!("reading {name}"), || (), |()| io::read::<f64>(&path, &options));
+        each_refused_from(
+            least,
+            &format!("reading {name} as stored"),
+            || (),
+            |()| io::read_matrix::<f64>(&path, &options),
+        );
+    }
+    let path = folder.path().join("m.mtx");
+    each_refused("reading coordinates", || (), |()| io::read_coordinates::<f64>(&path, &ReadOptions::default()));
+    let (coordinates, _) = io::read_coordinates::<f64>(&path, &ReadOptions::default()).unwrap();
+    each_refused("writing coordinates", || (), |()| io::write_coordinates(&path, &coordinates));
+    let (unsorted, unsorted_path) = (unsorted(), folder.path().join("u.mtx"));
+    each_refused(
+        "writing what is not sorted",
+        || (),
+        |()| io::write_matrix_market(&unsorted_path, &unsorted, MatrixMarketOptions::default()),
+    );
+    let symmetric = MatrixMarketOptions { symmetry: Symmetry::Symmetric, ..Default::default() };
+    each_refused("writing a triangle", || (), |()| io::write_matrix_market(&unsorted_path, &matrix, symmetric));
+    let vector = vec![0.1; matrix.rows()];
+    each_refused("writing a vector", || (), |()| io::write_vector(&path, &vector));
+    each_refused("reading a vector", || (), |()| io::read_vector::<f64>(&path, None));
+    each_refused("reading a dense matrix", || (), |()| io::read_dense::<f64>(&path, &ReadOptions::default()));
+    let (rows, pattern) = (matrix.rows(), folder.path().join("p.mtx"));
+    let mut text = format!("%%MatrixMarket matrix coordinate pattern symmetric\n{rows} {rows} {rows}\n");
+    (1..=rows).rev().for_each(|row| text.push_str(&format!("{row} {}\n", row.div_ceil(2))));
+    fs::write(&pattern, text).unwrap();
+    each_refused("reading a pattern in no order", || (), |()| io::read::<f64>(&pattern, &ReadOptions::default()));
+}
+
+#[test]
+fn generators_and_orders() {
+    let _counting = COUNTING.lock().unwrap();
+    // Each kind, so that all of its arrays are large.
+    let generators = [
+        "banded:rows=70000,bands=3",
+        "barabasi-albert:vertices=70000,edges-per-vertex=2",
+        "block-diagonal:size=2,blocks=35000",
+        "dense:rows=300,columns=300",
+        "elasticity:width=40,depth=20",
+        "lp-like:times=3",
+        "pareto:rows=70000,k=1.5",
+        "permutation:rows=70000",
+        "rectangle:rows=70000,columns=70000,per-row=2",
+        "rmat:scale=17,edges-per-vertex=2,numbering=shuffled",
+        "small-world:vertices=70000,neighbours=2,rewired=0.1",
+        "stencil:5:300x230",
+        "uniform:rows=70000,per-row=2.5,lengths=poisson",
+    ];
+    for help in Generator::HELP.iter().filter(|help| !help.name.ends_with("-like")) {
+        assert!(generators.iter().any(|text| text.starts_with(help.name)), "{}", help.name);
+    }
+    for text in generators {
+        let generator: Generator = text.parse().unwrap();
+        each_refused(text, || (), |()| generator.generate::<f64>());
+    }
+    let matrix = grid();
+    each_refused("by row length", || (), |()| reorder::by_row_length(&matrix));
+    each_refused("shuffled", || (), |()| reorder::shuffle(matrix.rows(), 1));
+    each_refused("reverse Cuthill-McKee", || (), |()| reorder::reverse_cuthill_mckee(&matrix));
+    let ordering = reorder::shuffle(matrix.rows(), 1).unwrap();
+    each_refused("the inverse", || (), |()| ordering.inverse());
+    let (vector, old) = (vec![1.0; matrix.rows()], ordering.old_places().to_vec());
+    each_refused("a vector in order", || (), |()| ordering.apply(&vector));
+    each_refused("rows in order", || (), |()| ordering.apply_rows(&matrix));
+    each_refused("rows and columns in order", || (), |()| ordering.apply_symmetric(&matrix));
+    each_refused("an ordering", || old.clone(), reorder::Ordering::try_new);
+}
