@@ -7,8 +7,6 @@ mod multivector;
 pub(crate) mod product;
 pub(crate) mod strategy;
 
-use std::cmp::Reverse;
-
 use gpu_kernels::ell::PADDING;
 
 use crate::error::{Error, check_length};
@@ -125,10 +123,17 @@ impl Layout {
         let mut row_indices = Vec::new();
         if slicing.sigma > 1 {
             row_indices = collect(0..matrix.rows() as u32)?;
-            parallel::chunks_mut(&mut row_indices, slicing.sigma as usize, 1, &|(_, rows)| {
-                // By the row as well: the stable sort would take memory.
-                rows.sort_unstable_by_key(|&row| (Reverse(length(row as usize)), row));
-            });
+            parallel::try_chunks_mut(&mut row_indices, slicing.sigma as usize, &|(_, rows)| {
+                // Longer rows have smaller keys, and of rows of the same length the first has.
+                let key = |&row: &u32| {
+                    let length = u32::try_from(length(row as usize)).unwrap_or(u32::MAX);
+                    u64::from(!length) << 32 | u64::from(row)
+                };
+                let mut keys = collect(rows.iter().map(key))?;
+                keys.sort_unstable();
+                rows.iter_mut().zip(keys).for_each(|(row, key)| *row = key as u32);
+                Ok(())
+            })?;
         }
         let slice_size = slicing.slice_size as usize;
         let mut slice_begins = zeros::<u64>(matrix.rows().div_ceil(slice_size) + 1)?;
