@@ -68,12 +68,13 @@ pub struct Arguments {
     /// The type of all values [default: both, and for a figure what its paper has]
     #[arg(long, value_enum)]
     precision: Vec<Precision>,
-    /// Timed multiplications in each format
-    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
-    repeat: u32,
-    /// Seconds of multiplying after which a slow format is timed less often, but at least 5 times
-    #[arg(long, value_name = "SECONDS", default_value_t = 2.0, value_parser = positive_parser())]
-    seconds: f64,
+    /// Timed multiplications in each format [default: 50, in the suite quick 10]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    repeat: Option<u32>,
+    /// Seconds of multiplying after which a slow format is timed less often, but at least 5 times [default: 2, in the
+    /// suite quick 0.05]
+    #[arg(long, value_name = "SECONDS", value_parser = positive_parser())]
+    seconds: Option<f64>,
     /// Keep every single time, not the median and the quartiles alone
     #[arg(long)]
     samples: bool,
@@ -124,6 +125,12 @@ fn positive_parser() -> impl TypedValueParser<Value = f64> {
     })
 }
 
+/// How often each format is timed, unless something is said of it.
+const EFFORT: Effort = Effort { warm_ups: 5, repetitions: 50, seconds: 2.0 };
+
+/// The same in the suite `quick`, which is to end within a minute.
+const QUICK_EFFORT: Effort = Effort { warm_ups: 2, repetitions: 10, seconds: 0.05 };
+
 /// How often `tune` times each format.
 const TUNING_EFFORT: Effort = Effort { warm_ups: 5, repetitions: 15, seconds: 0.3 };
 
@@ -146,6 +153,17 @@ struct Tally {
 }
 
 impl Arguments {
+    /// How often each format is timed.
+    fn effort(&self) -> Effort {
+        let named = !self.figure.is_empty() || !self.matrix.is_empty();
+        let usual = if !named && self.suite.unwrap_or(Suite::Quick) == Suite::Quick { QUICK_EFFORT } else { EFFORT };
+        Effort {
+            repetitions: self.repeat.map_or(usual.repetitions, |repeat| repeat as usize),
+            seconds: self.seconds.unwrap_or(usual.seconds),
+            ..usual
+        }
+    }
+
     /// What the choice of a format is calibrated with: every format on the suite that is made for it.
     pub fn of_tuning(executor: Option<ExecutorName>, out: Option<PathBuf>) -> Self {
         Self {
@@ -157,8 +175,8 @@ impl Arguments {
             peers: vec![NONE_NAME.into()],
             executor: executor.into_iter().collect(),
             precision: Vec::new(),
-            repeat: TUNING_EFFORT.repetitions as u32,
-            seconds: TUNING_EFFORT.seconds,
+            repeat: Some(TUNING_EFFORT.repetitions as u32),
+            seconds: Some(TUNING_EFFORT.seconds),
             samples: false,
             resume: out.is_some(),
             out,
@@ -234,7 +252,7 @@ impl<'a> Job<'a> {
                 return Err(Error::Usage(format!("{out} exists: --resume goes on with it, or give another --out")));
             }
         }
-        let effort = Effort { warm_ups: 5, repetitions: arguments.repeat as usize, seconds: arguments.seconds };
+        let effort = arguments.effort();
         let members = members::members(arguments)?;
         Ok(Self { arguments, members, effort, entries, tally: Tally::default() })
     }

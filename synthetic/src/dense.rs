@@ -47,7 +47,7 @@ impl Dense {
         (0..usize::BITS)
             .map(|power| 1usize << power)
             .take_while(move |&rows| rows <= nnz)
-            .map(move |rows| Self::new(rows, (nnz + rows / 2) / rows))
+            .map(move |rows| Self::new(rows, nnz / rows + (nnz % rows + rows / 2) / rows))
     }
 }
 

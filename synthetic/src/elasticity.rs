@@ -200,7 +200,7 @@ impl Generate for Elasticity {
                 }
             }
         }
-        9 * blocks.round() as u128
+        (blocks.round() as u128).saturating_mul(9)
     }
 
     fn generate<T: Real>(&self) -> Result<Csr<T>, Error> {

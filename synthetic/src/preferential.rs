@@ -77,7 +77,7 @@ impl Generate for BarabasiAlbert {
 
     /// As if no two edges were the same.
     fn expected_nnz(&self) -> u128 {
-        2 * self.vertices as u128 * self.edges_per_vertex as u128
+        (self.vertices as u128 * self.edges_per_vertex as u128).saturating_mul(2)
     }
 
     fn generate<T: Real>(&self) -> Result<Csr<T>, Error> {

@@ -105,7 +105,7 @@ impl Generate for Rmat {
         if !factor.is_power_of_two() {
             return Err(unfit(HELP, "times", factor, "a power of two"));
         }
-        Ok(Self { scale: self.scale + factor.trailing_zeros() as usize, ..*self })
+        Ok(Self { scale: self.scale.saturating_add(factor.trailing_zeros() as usize), ..*self })
     }
 
     fn check(&self) -> Result<(), Error> {
@@ -125,7 +125,7 @@ impl Generate for Rmat {
     }
 
     fn rows(&self) -> usize {
-        1usize.checked_shl(self.scale as u32).unwrap_or(usize::MAX)
+        u32::try_from(self.scale).ok().and_then(|scale| 1usize.checked_shl(scale)).unwrap_or(usize::MAX)
     }
 
     fn columns(&self) -> usize {

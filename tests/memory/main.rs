@@ -1,6 +1,7 @@
 //! The host's memory: nothing is left of what was made and dropped, however often, conversions take what they may, and
 //! where there is none, calls fail. A program of its own, for it counts what it allocates.
 
+mod extremes;
 mod refusing;
 mod without_memory;
 

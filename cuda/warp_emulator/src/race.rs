@@ -132,23 +132,45 @@ impl Stamp {
 /// Accesses that may come at the same time: as many of them as it takes to tell whether one later is ordered after
 /// all.
 #[derive(Default)]
-struct Group(Vec<Stamp>);
+struct Group {
+    /// Most words have one at the most.
+    first: Option<Stamp>,
+    others: Vec<Stamp>,
+}
 
 impl Group {
+    fn iter(&self) -> impl Iterator<Item = &Stamp> {
+        self.first.iter().chain(&self.others)
+    }
+
     fn unordered(&self, now: &Stamp, clocks: &Clocks) -> Option<Stamp> {
-        self.0.iter().find(|before| !clocks.orders(before, now)).copied()
+        self.iter().find(|before| !clocks.orders(before, now)).copied()
+    }
+
+    fn clear(&mut self) {
+        self.first = None;
+        self.others.clear();
     }
 
     fn add(&mut self, now: Stamp, clocks: &Clocks) {
         // What is ordered after this one is so after those before it.
-        self.0.retain(|before| !clocks.orders(before, &now));
+        if !self.others.is_empty() {
+            self.others.retain(|before| !clocks.orders(before, &now));
+        }
+        self.first = self.first.filter(|before| !clocks.orders(before, &now)).or_else(|| self.others.pop());
+        let Some(first) = self.first else {
+            self.first = Some(now);
+            return;
+        };
         // With two blocks no access is ordered after both, and with two warps of this block none is until they pass
         // a barrier, after which this one is before it, too.
-        let blocks = self.0.iter().any(|stamp| stamp.block != self.0[0].block);
-        let mut own = self.0.iter().filter(|stamp| stamp.block == now.block);
-        let warps = own.next().is_some_and(|first| own.any(|stamp| stamp.warp() != first.warp()));
+        let blocks = self.others.iter().any(|stamp| stamp.block != first.block);
+        let warps = {
+            let mut own = self.iter().filter(|stamp| stamp.block == now.block);
+            own.next().is_some_and(|first| own.any(|stamp| stamp.warp() != first.warp()))
+        };
         if !blocks && !warps {
-            self.0.push(now);
+            self.others.push(now);
         }
     }
 }
@@ -168,14 +190,14 @@ impl Word {
         let write = self.write.filter(|before| !clocks.orders(before, &now));
         let after_reads = now.access == Access::Load;
         let reads = if after_reads { None } else { self.reads.unordered(&now, clocks) };
-        let same_kind = self.together.0.first().is_some_and(|first| first.access == now.access);
+        let same_kind = self.together.first.is_some_and(|first| first.access == now.access);
         let together = if same_kind { None } else { self.together.unordered(&now, clocks) };
         match now.access {
             Access::Load => self.reads.add(now, clocks),
             Access::Store => *self = Self { write: Some(now), ..Self::default() },
             Access::AtomicAdd | Access::SetFlag => {
                 if !same_kind {
-                    self.together.0.clear();
+                    self.together.clear();
                 }
                 self.together.add(now, clocks);
             }
@@ -184,22 +206,52 @@ impl Word {
     }
 }
 
+/// Words that are looked up together, because what a warp accesses lies together mostly.
+const PAGE_WORDS: usize = 32;
+
 /// What has been done to each word of a memory since the launch.
 #[derive(Default)]
-pub(crate) struct Accesses(HashMap<usize, Word, BuildHasherDefault<PlaceHasher>>);
+pub(crate) struct Accesses {
+    /// Where a page of words is among all that were accessed.
+    places: HashMap<usize, usize, BuildHasherDefault<PlaceHasher>>,
+    pages: Vec<Page>,
+    /// The page that was accessed last, and its place.
+    last: (usize, usize),
+}
+
+/// Words that lie together.
+struct Page {
+    number: usize,
+    words: Box<[Word; PAGE_WORDS]>,
+}
 
 impl Accesses {
     /// Takes note of an access to the words that `bytes` bytes from `address` on lie in, and gives one that it races
     /// with.
     pub(crate) fn note(&mut self, address: usize, bytes: usize, now: Stamp, clocks: &Clocks) -> Option<Stamp> {
         let words = address / WORD_BYTES..(address + bytes).div_ceil(WORD_BYTES);
-        words.fold(None, |race, word| race.or(self.0.entry(word).or_default().note(now, clocks)))
+        words.fold(None, |race, word| race.or(self.word(word).note(now, clocks)))
+    }
+
+    fn word(&mut self, word: usize) -> &mut Word {
+        let number = word / PAGE_WORDS;
+        if self.pages.is_empty() || self.last.0 != number {
+            let next = self.pages.len();
+            let place = *self.places.entry(number).or_insert(next);
+            if place == next {
+                self.pages.push(Page { number, words: Box::new(std::array::from_fn(|_| Word::default())) });
+            }
+            self.last = (number, place);
+        }
+        &mut self.pages[self.last.1].words[word % PAGE_WORDS]
     }
 
     /// An access that wrote to some of the memory, and where it was.
     pub(crate) fn write_within(&self, memory: Range<usize>) -> Option<(&'static str, &'static Location<'static>)> {
-        let inside = self.0.iter().filter(|&(place, _)| memory.contains(&(place * WORD_BYTES)));
-        let write = inside.filter_map(|(_, word)| word.write.or(word.together.0.first().copied())).next();
+        let addresses = |page: &Page| (page.number * PAGE_WORDS..).map(|word| word * WORD_BYTES);
+        let words = self.pages.iter().flat_map(|page| addresses(page).zip(page.words.iter()));
+        let inside = words.filter(|(address, _)| memory.contains(address));
+        let write = inside.filter_map(|(_, word)| word.write.or(word.together.first)).next();
         write.map(|write| (write.access.name(), write.location))
     }
 }

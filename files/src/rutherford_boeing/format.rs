@@ -33,7 +33,7 @@ impl FortranFormat {
         let mut scale = 0;
         if let Some(place) = rest.iter().position(|&byte| byte == b'P') {
             let factor = i32::try_from(parse_integer(&rest[..place])?).ok()?;
-            scale = Some(factor).filter(|factor| factor.abs() < 100)?;
+            scale = Some(factor).filter(|factor| factor.unsigned_abs() < 100)?;
             rest = &rest[place + 1..];
             rest = rest.strip_prefix(b",").unwrap_or(rest);
         }
@@ -86,13 +86,14 @@ impl FortranFormat {
         let mantissa_end =
             1 + text.get(1..)?.iter().position(|byte| b"eEdDqQ+-".contains(byte)).unwrap_or(text.len() - 1);
         let (mantissa, exponent) = text.split_at(mantissa_end);
-        let mut shift = if has_point { 0 } else { -i64::from(self.decimals) };
-        match exponent {
-            [] => shift -= i64::from(self.scale),
-            [letter, digits @ ..] if letter.is_ascii_alphabetic() => shift += parse_integer(digits)?,
-            digits => shift += parse_integer(digits)?,
-        }
-        let shift = shift.clamp(-100_000, 100_000);
+        let shift = match exponent {
+            [] => -i64::from(self.scale),
+            [letter, digits @ ..] if letter.is_ascii_alphabetic() => parse_integer(digits)?,
+            digits => parse_integer(digits)?,
+        };
+        // An exponent may be any integer of 64 bits.
+        let decimals = if has_point { 0 } else { self.decimals };
+        let shift = shift.saturating_sub(decimals.into()).clamp(-100_000, 100_000);
         let mut text = mantissa.to_vec();
         text.extend_from_slice(format!("e{shift}").as_bytes());
         plain(&text)

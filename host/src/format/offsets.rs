@@ -77,9 +77,18 @@ impl Offsets {
     /// Offsets from the number of entries of each row.
     ///
     /// # Errors
-    /// When memory runs out.
+    /// When there are 2^32 rows or more, the entries are 2^64 or more together, or memory runs out.
     pub fn from_lengths(lengths: impl ExactSizeIterator<Item = usize> + Clone) -> Result<Self, Error> {
+        // Looked at first: to add up more would take for ever.
+        let (count, limit) = (lengths.len() as u128, u128::from(u32::MAX));
+        if count > limit {
+            return Err(Error::TooLarge { what: "number of row lengths", value: count, limit });
+        }
         let total: u128 = lengths.clone().map(|length| length as u128).sum();
+        let limit = u128::from(u64::MAX);
+        if total > limit {
+            return Err(Error::TooLarge { what: "sum of all row lengths", value: total, limit });
+        }
         let mut sum = 0;
         let ends = lengths.map(|length| {
             sum += length as u64;

@@ -14,7 +14,7 @@ use super::traffic::Traffic;
 use super::work::KernelWork;
 use crate::device::Device;
 use crate::error::Error;
-use crate::format::{FillLimit, Format};
+use crate::format::{FillLimit, Format, check_shape};
 
 /// What a format is chosen for.
 #[derive(Clone, Debug)]
@@ -103,7 +103,7 @@ impl Candidate {
 /// aside, and [`Choice::note`] tells.
 ///
 /// # Errors
-/// When no format can be chosen.
+/// When no format can be chosen, or the analysis is of a matrix with more rows or columns than one can have.
 pub fn choose(analysis: &Analysis, device: &Device, selection: &Selection) -> Result<Choice, Error> {
     let mut notes = Vec::new();
     let calibration = selection.store.as_ref().map(|store| store.calibration(device));
@@ -122,7 +122,7 @@ fn note<R>(notes: &mut Vec<String>, read: Option<Result<R, Error>>) -> Option<R>
 /// [`choose`] with a calibration, and with what was measured before.
 ///
 /// # Errors
-/// When no format can be chosen.
+/// As [`choose`].
 pub fn choose_with(
     analysis: &Analysis,
     machine: &Machine,
@@ -130,10 +130,13 @@ pub fn choose_with(
     measured: &Outcomes,
     selection: &Selection,
 ) -> Result<Choice, Error> {
+    // Anyone can change the numbers of an analysis, or read them from a file.
+    check_shape(analysis.rows, analysis.columns)?;
     let csr = Traffic::new(analysis, Format::CSR_SCALAR, machine).stored;
     let among = if selection.among.is_empty() { Format::ALL } else { &selection.among };
     // What stands for others is never chosen: those are there themselves.
-    let concrete = among.iter().copied().filter(|&format| analysis.resolve(format) == format);
+    let is_concrete = |format: &Format| *format != Format::Auto && analysis.resolve(*format) == *format;
+    let concrete = among.iter().copied().filter(is_concrete);
     let candidate = |format: Format| {
         let work = KernelWork::new(analysis, format, machine);
         let impossible = if analysis.value_bytes == size_of::<f32>() {

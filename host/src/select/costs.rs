@@ -180,6 +180,6 @@ pub(crate) fn apart(analysis: &Analysis, sectors: f64) -> f64 {
 /// Bytes of memory around elements of y that are written out of order because rows were sorted by length; `together`
 /// rows stay adjacent. A sector is read and written whole.
 pub(crate) fn scattered(analysis: &Analysis, together: usize) -> f64 {
-    let around = SECTOR_BYTES.saturating_sub(together * analysis.value_bytes);
+    let around = SECTOR_BYTES.saturating_sub(together.saturating_mul(analysis.value_bytes));
     displaced(analysis) * (analysis.rows.div_ceil(together) * around) as f64
 }

@@ -44,8 +44,8 @@ impl KernelWork {
             format.shape::<f64>(analysis, machine)
         };
         let waves = (shape.threads / machine.resident_threads as f64).ceil();
-        let vectors = (analysis.value_bytes * (analysis.rows + analysis.columns)) as f64;
-        let y = (analysis.value_bytes * analysis.rows) as f64;
+        let [width, rows, columns] = [analysis.value_bytes, analysis.rows, analysis.columns].map(|count| count as f64);
+        let (vectors, y) = (width * (rows + columns), width * rows);
         let streamed = traffic.needed as f64 - vectors + y * shape.writes;
         let terms = [
             format.launches_of_product(shape.beyond),

@@ -46,10 +46,11 @@ impl Multivector {
         }
     }
 
-    /// Where element `element` of vector `vector` is, for vectors of this length.
+    /// Where element `element` of vector `vector` is, for vectors of this length; [`usize::MAX`], which is no place of
+    /// any array, where that is beyond all numbers.
     pub fn place(self, length: usize, element: usize, vector: usize) -> usize {
         let (element_stride, vector_stride) = self.strides(length);
-        element * element_stride + vector * vector_stride
+        element.saturating_mul(element_stride).saturating_add(vector.saturating_mul(vector_stride))
     }
 
     /// Elements of the array for vectors of this length.

@@ -19,6 +19,10 @@ pub(crate) fn multiply_multivector<T: Scalar>(
 ) -> Result<(), Error> {
     operands.check(matrix.rows(), matrix.columns())?;
     let MultivectorOperands { shape, alpha, x, beta, y } = operands;
+    // Of vectors without elements there can be any number, and no memory bounds it.
+    if y.is_empty() {
+        return Ok(());
+    }
     for vector in 0..shape.vectors {
         let x = (0..matrix.columns()).map(|column| x[shape.place(matrix.columns(), column, vector)]);
         let result = (0..matrix.rows()).map(|row| y[shape.place(matrix.rows(), row, vector)]);

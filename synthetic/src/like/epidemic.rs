@@ -22,7 +22,8 @@ impl Epidemic {
 
     pub(super) fn nnz(&self) -> u128 {
         let (width, height) = (self.width as u128, self.height as u128);
-        4 * width * height - height - width - (width + height - 1)
+        // Without a row of states there is nothing to take off.
+        (4 * width * height).saturating_sub(2 * (width + height)).saturating_add(u128::from(height > 0))
     }
 
     /// The states that a row's state leads to, ascending.

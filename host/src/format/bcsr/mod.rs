@@ -176,6 +176,9 @@ impl<T: Scalar> Bcsr<T> {
     }
 
     /// The entries of a row, as column and value, by column.
+    ///
+    /// # Panics
+    /// When `row` is not below [`rows`](Self::rows).
     pub fn row(&self, row: usize) -> impl Iterator<Item = (u32, T)> + '_ {
         let (block_row, row_in_block) = (row / self.block_size.rows(), row % self.block_size.rows());
         entries_of_row(self.block_row(block_row), self.block_size, row_in_block, &self.values)

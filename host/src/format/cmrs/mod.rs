@@ -51,7 +51,7 @@ const PARTIAL_SUM_BYTES: usize = 64;
 
 impl StripHeight {
     /// The number of rows, for a matrix of so many rows and entries with values of `T`.
-    pub fn rows<T>(self, rows: usize, nnz: usize) -> usize {
+    pub fn rows<T: Scalar>(self, rows: usize, nnz: usize) -> usize {
         match self {
             Self::ByTraffic => {
                 let highest = (PARTIAL_SUM_BYTES / size_of::<T>()).clamp(1, LARGEST_HEIGHT as usize);

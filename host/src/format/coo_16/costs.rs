@@ -14,7 +14,7 @@ impl Costs for Strategy {
         let (panels, slots) = panels::<V>(analysis);
         let stored = coo_16_bytes::<V>(rows, columns, nnz, slots, panels);
         // What is written is read again: the products.
-        Stored { stored, read: stored + 2 * (nnz * size_of::<V>()) as u128, exact: true }
+        Stored { stored, read: stored + 2 * nnz as u128 * size_of::<V>() as u128, exact: true }
     }
 
     fn sectors<V: Scalar>(self, analysis: &Analysis) -> f64 {
@@ -30,7 +30,7 @@ impl Costs for Strategy {
         let nnz = analysis.nnz as f64;
         let (panels, slots) = panels::<V>(analysis);
         let (row_panels, column_panels) = panels.count(analysis.rows, analysis.columns, slots);
-        let tiles = (row_panels * column_panels) as f64;
+        let tiles = row_panels as f64 * column_panels as f64;
         let mean = nnz / WARP_LANES / row_panels.max(1) as f64;
         // A tile's products and slots begin and end within a sector of each.
         let scattered = tiles.min(nnz) * (2 * SECTOR_BYTES) as f64;

@@ -92,7 +92,7 @@ pub struct Panels {
 impl Panels {
     /// The panels of a matrix with values of `V`, so many columns, and so many slots in all: column panels of 96 KB of x
     /// or, for smaller matrices, an eighth of the columns; row panels of 1024 slots, or so many that there are 8192.
-    pub fn chosen<V>(columns: usize, slots: usize) -> Self {
+    pub fn chosen<V: Scalar>(columns: usize, slots: usize) -> Self {
         let most_columns = (PANEL_BYTES / size_of::<V>()).min(MOST_COLUMNS as usize);
         Self {
             columns: columns.div_ceil(COLUMN_PANELS).next_power_of_two().clamp(FEWEST, most_columns),
@@ -148,7 +148,7 @@ pub(crate) fn coo_16_bytes<V>(rows: usize, columns: usize, nnz: usize, slots: us
 }
 
 /// Bytes that the COO-16 arrays of `matrix` take with values of `V`. O(rows).
-pub(super) fn predicted_bytes<T: Scalar, V>(matrix: &Csr<T>) -> u128 {
+pub(super) fn predicted_bytes<T: Scalar, V: Scalar>(matrix: &Csr<T>) -> u128 {
     let slots = matrix.row_lengths().map(slots_of).sum();
     let panels = Panels::chosen::<V>(matrix.columns(), slots);
     coo_16_bytes::<V>(matrix.rows(), matrix.columns(), matrix.nnz(), slots, panels)

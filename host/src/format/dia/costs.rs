@@ -16,7 +16,9 @@ impl Costs for Strategy {
     }
 
     fn sectors<V: Scalar>(self, analysis: &Analysis) -> f64 {
-        (analysis.diagonals.count * analysis.rows * size_of::<V>()) as f64 / SECTOR_BYTES as f64
+        let [diagonals, rows, width] =
+            [analysis.diagonals.count, analysis.rows, size_of::<V>()].map(|count| count as f64);
+        diagonals * rows * width / SECTOR_BYTES as f64
     }
 
     /// Diagonal by diagonal.

@@ -139,8 +139,10 @@ impl<T: Scalar> Dia<T> {
     /// The entries of a row, as column and value, in the order of their columns.
     ///
     /// # Panics
-    /// When `row` is not below [`rows`](Self::rows) and there are diagonals.
+    /// When `row` is not below [`rows`](Self::rows).
     pub fn row(&self, row: usize) -> impl Iterator<Item = (u32, T)> + '_ {
+        // Behind the last row there are the places of another diagonal.
+        assert!(row < self.rows, "row {row} of {}", self.rows);
         let places = self.offsets.iter().enumerate();
         places
             .map(move |(diagonal, &offset)| (offset, self.values[diagonal * self.stride + row]))

@@ -131,7 +131,12 @@ impl<T: Scalar> Ell<T> {
     }
 
     /// The entries of a row, as column and value.
+    ///
+    /// # Panics
+    /// When `row` is not below [`rows`](Self::rows).
     pub fn row(&self, row: usize) -> impl Iterator<Item = (u32, T)> + '_ {
+        // Behind the last row there are the places of others.
+        assert!(row < self.rows, "row {row} of {}", self.rows);
         (0..self.width)
             .map(move |place| place * self.stride + row)
             .map(|place| (self.column_indices[place], self.values[place]))

@@ -73,7 +73,7 @@ pub(crate) fn threads_per_row(rows: usize, width: usize, warps: u64) -> u32 {
         return subwarp;
     }
     let warps_of_work = width as u64 / u64::from(WARP_LANES);
-    let warps_per_row = warps_of_work.min(warps / rows as u64).clamp(1, (LARGEST_BLOCK / WARP_LANES).into());
+    let warps_per_row = warps_of_work.min(warps / rows.max(1) as u64).clamp(1, (LARGEST_BLOCK / WARP_LANES).into());
     WARP_LANES * warps_per_row as u32
 }
 

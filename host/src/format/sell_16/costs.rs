@@ -10,8 +10,9 @@ use crate::select::machine::Machine;
 impl Costs for Strategy {
     fn stored<V: Scalar>(self, analysis: &Analysis) -> Stored {
         let widening = analysis.widening;
-        let width = widening.width(analysis.sums.slice_widths).round() as u128;
-        Stored { exact: widening.exact, ..Stored::all(sell_16_bytes::<V>(analysis.rows, width)) }
+        // Of 64 bits, so that no ratio makes bytes beyond all numbers.
+        let width = widening.width(analysis.sums.slice_widths).round() as u64;
+        Stored { exact: widening.exact, ..Stored::all(sell_16_bytes::<V>(analysis.rows, width.into())) }
     }
 
     fn sectors<V: Scalar>(self, analysis: &Analysis) -> f64 {

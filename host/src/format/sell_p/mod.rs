@@ -269,7 +269,7 @@ impl<T: Scalar> SellP<T> {
         Ok(Self { rows, columns, stored, slicing, slice_begins, row_indices, column_indices, values })
     }
 
-    /// The row at a position: the positions of a slice follow each other.
+    /// The row at a position: the positions of a slice follow each other. One behind all of them stands for itself.
     pub fn row_at(&self, position: usize) -> usize {
         row_at(&self.row_indices, position)
     }
