@@ -139,9 +139,8 @@ pub(crate) unsafe fn sum_of_places<T: GpuScalar>(
     let mut place = first;
     let mut left = count;
     while left >= 4 {
-        let places = [place, place + step, place + 2 * step, place + 3 * step];
-        let columns = places.map(|place| column_indices.load_streaming(place));
-        let values = places.map(|place| values.load_streaming(place));
+        let columns = column_indices.load_streaming_apart(place, step);
+        let values = values.load_streaming_apart(place, step);
         sum = add_place(sum, columns[0], values[0], &element);
         sum = add_place(sum, columns[1], values[1], &element);
         sum = add_place(sum, columns[2], values[2], &element);

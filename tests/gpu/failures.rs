@@ -44,6 +44,7 @@ pub fn check_failures(gpu: &Cuda) {
     check_arrays_outlive_executors();
     check_memory_is_used_again();
     check_arrays_of_others(gpu);
+    check_two_gpus(gpu);
     check_recordings_of_several_handles(gpu);
     check_recordings_and_freed_arrays(gpu);
     let program = std::env::current_exe().unwrap();
@@ -159,19 +160,29 @@ fn drop_while_used_by(own: &Cuda, executor: &Cuda) {
 /// Arrays of another executor are refused wherever one can be given, and nothing is changed then.
 fn check_arrays_of_others(gpu: &Cuda) {
     let other = Cuda::new(0).unwrap();
+    check_arrays_of(&other, gpu);
+    let theirs = other.upload(vec![1.0; 1000]).unwrap();
+    assert_eq!(gpu.download(&gpu.copy_of(&theirs).unwrap()).unwrap(), other.download(&theirs).unwrap());
+    // A clone is the same executor.
+    let mine = gpu.upload(vec![1.0; 1000]).unwrap();
+    assert_eq!(gpu.clone().download(&mine).unwrap(), gpu.download(&mine).unwrap());
+    println!("- arrays of another executor: refused in every format, by conversions, copies and passes");
+}
+
+fn check_arrays_of(other: &Cuda, gpu: &Cuda) {
     let ones = |executor: &Cuda| executor.upload(vec![1.0; matrix().columns()]).unwrap();
-    let (mine, theirs) = (ones(gpu), ones(&other));
+    let (mine, theirs) = (ones(gpu), ones(other));
     let mut y = gpu.upload(vec![7.0; matrix().rows()]).unwrap();
     for &format in Format::ALL {
         let Ok(mut plan) = Plan::new(gpu, matrix(), format) else { continue };
         let error = plan.apply(1.0, &theirs, 0.0, &mut y).expect_err("x is another executor's");
         assert!(matches!(error, Error::Foreign { .. }), "{format}: {error}");
-        let error = plan.apply(1.0, &mine, 0.0, &mut ones(&other)).expect_err("y is another executor's");
+        let error = plan.apply(1.0, &mine, 0.0, &mut ones(other)).expect_err("y is another executor's");
         assert!(matches!(error, Error::Foreign { .. }), "{format}: {error}");
         assert!(gpu.download(&y).unwrap().iter().all(|&y| y == 7.0), "{format}: y was changed");
     }
     let foreign = |result: Result<(), Error>| matches!(result, Err(Error::Foreign { .. }));
-    let csr = || matrix().upload(&other).unwrap();
+    let csr = || matrix().upload(other).unwrap();
     assert!(foreign(
         Plan::from_converted(gpu, Matrix::Csr(csr()), Format::CSR_SCALAR)
             .and_then(|mut plan| { plan.apply(1.0, &mine, 0.0, &mut y) })
@@ -181,13 +192,43 @@ fn check_arrays_of_others(gpu: &Cuda) {
     assert!(foreign(gpu.download(&theirs).map(drop)));
     assert!(foreign(gpu.duplicate(&theirs).map(drop)));
     assert!(foreign(gpu.copy(&theirs, &mut y)));
-    assert!(foreign(gpu.copy(&mine, &mut ones(&other))));
+    assert!(foreign(gpu.copy(&mine, &mut ones(other))));
     let mut space = Space::new(gpu, FIRST_SLOT, 1).unwrap();
     assert!(foreign(space.pass(Axpby, [ONE, ONE], [&theirs], [&mut y])));
-    assert_eq!(gpu.download(&gpu.copy_of(&theirs).unwrap()).unwrap(), other.download(&theirs).unwrap());
-    // A clone is the same executor.
-    assert_eq!(gpu.clone().download(&mine).unwrap(), gpu.download(&mine).unwrap());
-    println!("- arrays of another executor: refused in every format, by conversions, copies and passes");
+}
+
+/// Two GPUs of one machine: each has its own arrays, whose memory goes back to it whichever context is current.
+fn check_two_gpus(gpu: &Cuda) {
+    let Ok(other) = Cuda::new(1) else {
+        println!("- two GPUs: there is one");
+        return;
+    };
+    check_arrays_of(&other, gpu);
+    check_arrays_of(gpu, &other);
+    let theirs = other.upload(vec![1.0; 1000]).unwrap();
+    let error = gpu.copy_of(&theirs).map(drop).expect_err("the array is on another GPU");
+    assert!(error.to_string().contains("another GPU"), "{error}");
+    for executor in [gpu, &other, gpu, &other] {
+        assert_eq!(multiply(executor).unwrap(), expected());
+    }
+    std::thread::scope(|scope| {
+        for executor in [gpu, &other, gpu, &other] {
+            scope.spawn(|| (0..50).for_each(|_| assert_eq!(multiply(executor).unwrap(), expected())));
+        }
+    });
+    let free = [gpu, &other].map(|executor| executor.free_memory().unwrap());
+    let arrays = [gpu, &other].map(|executor| executor.zeros::<f64>(1 << 24).unwrap());
+    // The context of the first is current on this thread, none on the other.
+    gpu.synchronize().unwrap();
+    let [mine, theirs] = arrays;
+    drop(theirs);
+    std::thread::spawn(move || drop(mine)).join().unwrap();
+    assert_eq!([gpu, &other].map(|executor| executor.free_memory().unwrap()), free);
+    // An array that outlives the executor of its GPU.
+    let array = other.upload(vec![2.0f32; 1000]).unwrap();
+    drop(other);
+    drop(array);
+    println!("- two GPUs by turns and at once: right, arrays of the other one are refused, and all is freed");
 }
 
 /// What a recording cannot keep is done all the same: kernels of another handle of the executor, which are gone with it.

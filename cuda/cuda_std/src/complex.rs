@@ -57,6 +57,12 @@ impl Scalar for Complex32 {
         // SAFETY: the caller's promise.
         unsafe { backend::read_streaming_4x64(address.cast()) }.map(of_bits)
     }
+
+    #[inline(always)]
+    unsafe fn read_streaming_apart(address: *const Self, step: u64) -> [Self; 4] {
+        // SAFETY: the caller's promise.
+        unsafe { backend::read_streaming_apart_64(address.cast(), step) }.map(of_bits)
+    }
 }
 
 impl SharedValue for Complex32 {

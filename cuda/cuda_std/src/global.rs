@@ -42,6 +42,13 @@ pub trait Scalar: Plain {
     /// 16 bytes.
     #[doc(hidden)]
     unsafe fn read_streaming_4(address: *const Self) -> [Self; 4];
+
+    /// Four numbers that are `step` apart, each of which is asked for before any is used.
+    ///
+    /// # Safety
+    /// As for [`read`](Self::read), for all.
+    #[doc(hidden)]
+    unsafe fn read_streaming_apart(address: *const Self, step: u64) -> [Self; 4];
 }
 
 /// A number that indexes an array: 32 bits where they suffice, because 64-bit arithmetic costs registers and
@@ -231,6 +238,24 @@ impl<T: Scalar> Global<T> {
         // SAFETY: the indices are inside the array and aligned, by the caller's promise.
         unsafe { T::read_streaming_4(self.address.add(index.widen() as usize)) }
     }
+
+    /// The elements at `index` and three more, each `step` after the one before, leaving the L1 cache alone. All are asked for
+    /// before any is used, and the compiler keeps one address of them: left to itself, it may keep four, and then load
+    /// one after the other to save registers.
+    ///
+    /// # Safety
+    /// As for [`load`](Self::load), for all four.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub unsafe fn load_streaming_apart(self, index: impl Index, step: u64) -> [T; 4] {
+        let index = index.widen();
+        self.check(index, 1);
+        self.check(index + step, 1);
+        self.check(index + 2 * step, 1);
+        self.check(index + 3 * step, 1);
+        // SAFETY: the indices are inside the array, by the caller's promise.
+        unsafe { T::read_streaming_apart(self.address.add(index as usize), step) }
+    }
 }
 
 impl<T: Scalar> GlobalMut<T> {
@@ -297,7 +322,7 @@ impl<T: GpuScalar> GlobalMut<T> {
 }
 
 macro_rules! scalar {
-    ($type:ident, $one:ident, $one_streaming:ident, $two:ident, $four:ident) => {
+    ($type:ident, $one:ident, $one_streaming:ident, $two:ident, $four:ident, $apart:ident) => {
         // SAFETY: a number of 32 or 64 bits.
         unsafe impl Plain for $type {}
 
@@ -332,12 +357,19 @@ macro_rules! scalar {
                     $type::from_ne_bytes(d.to_ne_bytes()),
                 ]
             }
+
+            #[inline(always)]
+            unsafe fn read_streaming_apart(address: *const Self, step: u64) -> [Self; 4] {
+                // SAFETY: the caller's promise.
+                let bits = unsafe { backend::$apart(address.cast(), step) };
+                bits.map(|bits| $type::from_ne_bytes(bits.to_ne_bytes()))
+            }
         }
     };
 }
 
-scalar!(i32, read_32, read_streaming_32, read_streaming_2x32, read_streaming_4x32);
-scalar!(u32, read_32, read_streaming_32, read_streaming_2x32, read_streaming_4x32);
-scalar!(f32, read_32, read_streaming_32, read_streaming_2x32, read_streaming_4x32);
-scalar!(u64, read_64, read_streaming_64, read_streaming_2x64, read_streaming_4x64);
-scalar!(f64, read_64, read_streaming_64, read_streaming_2x64, read_streaming_4x64);
+scalar!(i32, read_32, read_streaming_32, read_streaming_2x32, read_streaming_4x32, read_streaming_apart_32);
+scalar!(u32, read_32, read_streaming_32, read_streaming_2x32, read_streaming_4x32, read_streaming_apart_32);
+scalar!(f32, read_32, read_streaming_32, read_streaming_2x32, read_streaming_4x32, read_streaming_apart_32);
+scalar!(u64, read_64, read_streaming_64, read_streaming_2x64, read_streaming_4x64, read_streaming_apart_64);
+scalar!(f64, read_64, read_streaming_64, read_streaming_2x64, read_streaming_4x64, read_streaming_apart_64);

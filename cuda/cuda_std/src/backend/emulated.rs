@@ -136,7 +136,7 @@ pub(crate) fn check_access<T>(access: Access, array: *const T, length: u64, inde
 }
 
 macro_rules! reads {
-    ($type:ident, $one:ident, $streaming:ident, $two:ident, $four:ident) => {
+    ($type:ident, $one:ident, $streaming:ident, $two:ident, $four:ident, $apart:ident) => {
         pub(crate) unsafe fn $one(address: *const $type) -> $type {
             // SAFETY: `check_bounds` saw that the element is inside the array.
             unsafe { *address }
@@ -156,11 +156,16 @@ macro_rules! reads {
             // SAFETY: `check_bounds` saw that all four elements are inside the array.
             unsafe { *address.cast() }
         }
+
+        pub(crate) unsafe fn $apart(address: *const $type, step: u64) -> [$type; 4] {
+            // SAFETY: `check_bounds` saw that each element is inside the array.
+            [0, 1, 2, 3].map(|number| unsafe { *address.add(number * step as usize) })
+        }
     };
 }
 
-reads!(u32, read_32, read_streaming_32, read_streaming_2x32, read_streaming_4x32);
-reads!(u64, read_64, read_streaming_64, read_streaming_2x64, read_streaming_4x64);
+reads!(u32, read_32, read_streaming_32, read_streaming_2x32, read_streaming_4x32, read_streaming_apart_32);
+reads!(u64, read_64, read_streaming_64, read_streaming_2x64, read_streaming_4x64, read_streaming_apart_64);
 
 macro_rules! atomics {
     ($type:ident, $add:ident, $operand:expr) => {

@@ -196,7 +196,7 @@ pub(crate) fn square_root(value: f64) -> f64 {
 // The loads read what nobody writes while the kernel runs, so they are `pure` and `nomem`: the compiler may
 // batch them ahead of their use. Generic and global addresses are the same numbers on every GPU so far.
 macro_rules! reads {
-    ($type:ident, $class:ident, $bits:literal, $one:ident, $streaming:ident, $two:ident) => {
+    ($type:ident, $class:ident, $bits:literal, $one:ident, $streaming:ident, $two:ident, $apart:ident) => {
         #[inline(always)]
         pub(crate) unsafe fn $one(address: *const $type) -> $type {
             let value;
@@ -238,11 +238,36 @@ macro_rules! reads {
             }
             [a, b]
         }
+
+        // One statement, so that no use of the first comes before the last is asked for, and with its own sums: kept from
+        // step to step of a loop, four addresses take so many registers that loads wait for each other.
+        #[inline(always)]
+        pub(crate) unsafe fn $apart(address: *const $type, step: u64) -> [$type; 4] {
+            let (a, b, c, d);
+            // SAFETY: the caller's promise.
+            unsafe {
+                asm!(
+                    // No line is a brace alone: by those the end of a kernel is found.
+                    "{{ .reg .b64 place;",
+                    concat!("ld.global.nc.L1::no_allocate.b", $bits, " {}, [{address}];"),
+                    "add.s64 place, {address}, {step};",
+                    concat!("ld.global.nc.L1::no_allocate.b", $bits, " {}, [place];"),
+                    "add.s64 place, place, {step};",
+                    concat!("ld.global.nc.L1::no_allocate.b", $bits, " {}, [place];"),
+                    "add.s64 place, place, {step};",
+                    concat!("ld.global.nc.L1::no_allocate.b", $bits, " {}, [place]; }}"),
+                    out($class) a, out($class) b, out($class) c, out($class) d,
+                    address = in(reg64) address, step = in(reg64) step * size_of::<$type>() as u64,
+                    options(pure, nomem, nostack, preserves_flags)
+                );
+            }
+            [a, b, c, d]
+        }
     };
 }
 
-reads!(u32, reg32, "32", read_32, read_streaming_32, read_streaming_2x32);
-reads!(u64, reg64, "64", read_64, read_streaming_64, read_streaming_2x64);
+reads!(u32, reg32, "32", read_32, read_streaming_32, read_streaming_2x32, read_streaming_apart_32);
+reads!(u64, reg64, "64", read_64, read_streaming_64, read_streaming_2x64, read_streaming_apart_64);
 
 #[inline(always)]
 pub(crate) unsafe fn read_streaming_4x32(address: *const u32) -> [u32; 4] {
