@@ -38,16 +38,17 @@ pub struct KernelResources {
 pub struct Tuning {
     threads_per_block: u32,
     waves: u32,
+    persistent: bool,
 }
 
 impl Tuning {
     /// For the emulator of a small GPU.
-    pub(crate) const SMALL: Self = Self { threads_per_block: 64, waves: 1 };
+    pub(crate) const SMALL: Self = Self { threads_per_block: 64, waves: 1, persistent: false };
 
     /// Blocks of `threads_per_block` threads, and grids of at most `waves` times as many threads as the device holds at
-    /// a time; threads of a larger job go through it in several steps. 1 makes every warp persistent, but for kernels
-    /// that are faster in blocks that come one after the other, which have 16 waves at least; a large number gives each
-    /// thread one row.
+    /// a time; threads of a larger job go through it in several steps. Kernels that are faster in blocks that come one
+    /// after the other have 16 waves at least; [`persistent`](Self::persistent) makes no difference between kernels. A
+    /// large number gives each thread one row.
     ///
     /// # Errors
     /// When `threads_per_block` is not a multiple of 32 from 32 to 1024, for lanes of a warp that is not whole would wait
@@ -61,7 +62,14 @@ impl Tuning {
         if waves == 0 {
             return refused("the number of waves", waves, "at least 1");
         }
-        Ok(Self { threads_per_block, waves })
+        Ok(Self { threads_per_block, waves, persistent: false })
+    }
+
+    /// The same grids for all kernels: with one wave every warp stays until all work is done, as Bell & Garland 2009, §3.7
+    /// have it: `csr-vector-32` is their kernel then.
+    #[must_use]
+    pub fn persistent(self) -> Self {
+        Self { persistent: true, ..self }
     }
 
     /// Threads of a block.
@@ -73,11 +81,16 @@ impl Tuning {
     pub fn waves(self) -> u32 {
         self.waves
     }
+
+    /// The same for kernels whose threads have unequal work.
+    fn uneven_waves(self) -> u32 {
+        if self.persistent { self.waves } else { self.waves.max(UNEVEN_WAVES) }
+    }
 }
 
 impl Default for Tuning {
     fn default() -> Self {
-        Self { threads_per_block: 256, waves: 1 }
+        Self { threads_per_block: 256, waves: 1, persistent: false }
     }
 }
 
@@ -136,7 +149,7 @@ impl Device {
 
     /// [`uneven_grid`](Self::uneven_grid) for a kernel that wants blocks of a certain size.
     pub(crate) fn uneven_grid_of_blocks(&self, work: u64, threads_per_block: u32) -> Grid {
-        self.grid_of_waves(work, threads_per_block, self.tuning.waves.max(UNEVEN_WAVES))
+        self.grid_of_waves(work, threads_per_block, self.tuning.uneven_waves())
     }
 
     /// A grid of so many threads, rounded up to whole blocks, whatever the tuning allows: for kernels that share out
@@ -165,11 +178,28 @@ mod tests {
         assert_eq!(Tuning::new(32, u32::MAX).unwrap().waves(), u32::MAX);
     }
 
+    #[test]
+    fn warps_stay_in_every_kernel_where_that_is_asked_for() {
+        let device = |tuning| Device {
+            name: String::new(),
+            cache_bytes: None,
+            multiprocessors: 10,
+            threads_per_multiprocessor: 2048,
+            shared_bytes: None,
+            tuning,
+        };
+        let tuning = Tuning::default();
+        let blocks = |tuning| [device(tuning).grid(1 << 30).blocks, device(tuning).uneven_grid(1 << 30).blocks];
+        assert_eq!(blocks(tuning), [80, 16 * 80]);
+        assert_eq!(blocks(tuning.persistent()), [80, 80]);
+        assert_eq!(blocks(Tuning::new(256, 3).unwrap().persistent()), [240, 240]);
+    }
+
     /// There is a block wherever there is work, and never more threads than indices have bits for.
     #[test]
     fn no_work_is_left_without_a_block() {
         for (multiprocessors, threads_per_multiprocessor) in [(0, 0), (1, 0), (0, 1), (1, 1), (u32::MAX, u32::MAX)] {
-            for tuning in [Tuning::default(), Tuning { threads_per_block: 1024, waves: u32::MAX }] {
+            for tuning in [Tuning::default(), Tuning::new(1024, u32::MAX).unwrap(), Tuning::default().persistent()] {
                 let (name, cache_bytes, shared_bytes) = (String::new(), None, None);
                 let device =
                     Device { name, cache_bytes, multiprocessors, threads_per_multiprocessor, shared_bytes, tuning };

@@ -19,10 +19,7 @@ impl Costs for Strategy {
     }
 
     fn shape<V: Scalar>(self, analysis: &Analysis, machine: &Machine) -> Shape {
-        let [rows, longest] = [analysis.rows, analysis.lengths.longest()].map(|count| count as f64);
-        let lanes = f64::from(self.lanes(analysis, machine));
-        let by_thread = Shape::by_thread(analysis, longest * rows / WARP_LANES, longest / lanes);
-        Shape { threads: rows * lanes, mean: longest / lanes, ..by_thread }
+        shape(analysis, analysis.lengths.longest(), self.lanes(analysis, machine))
     }
 
     fn kernel(self, analysis: &Analysis, machine: &Machine, _beyond: f64) -> &'static str {
@@ -39,10 +36,20 @@ impl Strategy {
     fn lanes(self, analysis: &Analysis, machine: &Machine) -> u32 {
         match self.0 {
             EllStrategy::Row => 1,
-            EllStrategy::Subwarp => {
-                let warps = machine.resident_threads / WARP_LANES as u64;
-                threads_per_row(analysis.rows, analysis.lengths.longest(), warps)
-            }
+            EllStrategy::Subwarp => lanes(analysis.rows, analysis.lengths.longest(), machine),
         }
     }
+}
+
+/// Threads of a row of so many places, where it may have several.
+pub(in crate::format) fn lanes(rows: usize, width: usize, machine: &Machine) -> u32 {
+    threads_per_row(rows, width, machine.resident_threads / WARP_LANES as u64)
+}
+
+/// The work on so many places of each row by so many threads.
+pub(in crate::format) fn shape(analysis: &Analysis, width: usize, lanes: u32) -> Shape {
+    let [rows, width] = [analysis.rows, width].map(|count| count as f64);
+    let lanes = f64::from(lanes);
+    let by_thread = Shape::by_thread(analysis, width * rows / WARP_LANES, width / lanes);
+    Shape { threads: rows * lanes, mean: width / lanes, ..by_thread }
 }

@@ -2,7 +2,7 @@
 
 #[allow(unsafe_code, reason = "it launches kernels")]
 pub(crate) mod by_kernels;
-mod costs;
+pub(in crate::format) mod costs;
 pub(crate) mod product;
 pub(crate) mod strategy;
 

@@ -3,7 +3,6 @@
 use super::strategy::Strategy;
 use crate::format::coo::coo_bytes;
 use crate::format::ell::{self, EllStrategy, ell_bytes};
-use crate::format::strategy::Strategy as _;
 use crate::real::Scalar;
 use crate::select::analysis::Analysis;
 use crate::select::costs::{Costs, Shape, Stored, WARP_LANES};
@@ -25,10 +24,10 @@ impl Costs for Strategy {
         analysis.lengths.beyond(self.width::<V>(analysis))
     }
 
-    fn shape<V: Scalar>(self, analysis: &Analysis, _machine: &Machine) -> Shape {
-        let width = self.width::<V>(analysis) as f64;
+    fn shape<V: Scalar>(self, analysis: &Analysis, machine: &Machine) -> Shape {
+        let width = self.width::<V>(analysis);
         let beyond = self.beyond::<V>(analysis) as f64;
-        let ell = Shape::by_thread(analysis, width * analysis.rows as f64 / WARP_LANES, width);
+        let ell = ell::costs::shape(analysis, width, ell::costs::lanes(analysis.rows, width, machine));
         if beyond == 0.0 {
             return ell;
         }
@@ -39,8 +38,12 @@ impl Costs for Strategy {
         if beyond > 0.0 { 3.0 } else { 1.0 }
     }
 
-    fn kernel(self, _analysis: &Analysis, _machine: &Machine, beyond: f64) -> &'static str {
-        if beyond > 0.0 { self.conversion_kind() } else { ell::Strategy(EllStrategy::Row).name() }
+    fn kernel(self, analysis: &Analysis, machine: &Machine, beyond: f64) -> &'static str {
+        if beyond > 0.0 {
+            return self.conversion_kind();
+        }
+        // All entries are in the ELL part, which is as wide as the longest row.
+        ell::Strategy(EllStrategy::Subwarp).kernel(analysis, machine, beyond)
     }
 
     fn conversion_kind(self) -> &'static str {

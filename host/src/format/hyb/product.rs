@@ -1,4 +1,5 @@
-//! HYB: the ELL part, then the COO part on top of it.
+//! HYB: the ELL part by several threads a row where rows are few and long, as Anzt et al. 2020, §4 have it, then the COO
+//! part on top of it. Theirs adds that part atomically, in one launch; ours takes the reproducible kernels of COO, two.
 
 use cuda_std::launch::Launch;
 
@@ -16,7 +17,7 @@ pub(crate) fn hyb<T: Scalar, M: Memory>(
     room: &mut Room<'_, T, M>,
     device: &Device,
 ) -> Result<Vec<Launch>, Error> {
-    let mut launches = vec![ell::product::ell(matrix.ell(), vectors, device)];
+    let mut launches = vec![ell::product::subwarp(matrix.ell(), vectors, device)];
     launches.extend(coo::product::add_product(matrix.coo(), vectors, room, device)?);
     Ok(launches)
 }
