@@ -360,7 +360,7 @@
 //! fn row_sums<E: Executor>(executor: &E, matrix: Csr<f64>) -> Result<Vec<f64>, Error> {
 //!     let x = executor.upload(vec![1.0; matrix.columns()])?;
 //!     let mut y = executor.zeros(matrix.rows())?;
-//!     Plan::new(executor, matrix, Format::CSR_AUTOMATIC)?.apply(1.0, &x, 0.0, &mut y)?;
+//!     Plan::new(executor, matrix, Format::CSR_TILED)?.apply(1.0, &x, 0.0, &mut y)?;
 //!     // Launches return at once. The download waits for them.
 //!     executor.download(&y)
 //! }
@@ -421,7 +421,7 @@
 //!     match Plan::new(cpu, matrix.clone(), Format::ELL) {
 //!         Err(Error::Fill { predicted, limit, .. }) => {
 //!             println!("ELL would take {predicted} bytes, and {limit} are allowed");
-//!             Plan::new(cpu, matrix, Format::CSR_AUTOMATIC)
+//!             Plan::new(cpu, matrix, Format::CSR_TILED)
 //!         }
 //!         result => result,
 //!     }

@@ -41,18 +41,15 @@ pub unsafe fn bellpack<T: Absent, const SIZE: u32>(
     let stored_rows = rows.div_ceil(Block::<SIZE>::ROWS);
     let mut stored_row = index_1d();
     while stored_row < stored_rows {
-        let partition = stored_row / partition_rows;
-        let first_row = partition * partition_rows;
-        let (begin, end) = (partition_offsets.load(partition), partition_offsets.load(partition + 1));
-        let sums = sums_of_blocks::<T, SIZE>(
-            u64::from(begin) * u64::from(partition_rows),
-            end - begin,
-            stored_row - first_row,
-            (stored_rows - first_row).min(partition_rows),
+        let sums = sums_of_block_row::<T, SIZE>(
+            stored_row,
+            stored_rows,
+            partition_rows,
+            partition_offsets,
             last_column,
             first_columns,
             values,
-            x,
+            |column| x.load(column),
         );
         let row = block_rows.load(stored_row) * Block::<SIZE>::ROWS;
         unrolled(Block::<SIZE>::ROWS, |row_in_block| {
@@ -70,11 +67,42 @@ const fn at_once<T, const SIZE: u32>() -> u32 {
     if Block::<SIZE>::PLACES == 9 && size_of::<T>() == 8 { 3 } else { Block::<SIZE>::AT_ONCE }
 }
 
+/// The sums of the block row that is stored as number `stored_row` of `stored_rows`; x is given by column.
+///
+/// # Safety
+/// The matrix is as for [`bellpack`], and `element` may be called for columns up to `last_column`.
+#[inline(always)]
+#[allow(clippy::too_many_arguments)]
+pub(crate) unsafe fn sums_of_block_row<T: Absent, const SIZE: u32>(
+    stored_row: u32,
+    stored_rows: u32,
+    partition_rows: u32,
+    partition_offsets: Global<u32>,
+    last_column: u32,
+    first_columns: Global<u32>,
+    values: Global<T>,
+    element: impl Fn(u32) -> T,
+) -> Sums<T> {
+    let partition = stored_row / partition_rows;
+    let first_row = partition * partition_rows;
+    let (begin, end) = (partition_offsets.load(partition), partition_offsets.load(partition + 1));
+    sums_of_blocks::<T, SIZE>(
+        u64::from(begin) * u64::from(partition_rows),
+        end - begin,
+        stored_row - first_row,
+        (stored_rows - first_row).min(partition_rows),
+        last_column,
+        first_columns,
+        values,
+        element,
+    )
+}
+
 /// The sums of one block row: number `lane` of the `lanes` block rows of a partition whose blocks begin at `begin`
 /// and that is `width` blocks wide.
 ///
 /// # Safety
-/// As for [`bellpack`].
+/// As for [`sums_of_block_row`].
 #[inline(always)]
 #[allow(clippy::too_many_arguments)]
 unsafe fn sums_of_blocks<T: Absent, const SIZE: u32>(
@@ -85,7 +113,7 @@ unsafe fn sums_of_blocks<T: Absent, const SIZE: u32>(
     last_column: u32,
     first_columns: Global<u32>,
     values: Global<T>,
-    x: Global<T>,
+    element: impl Fn(u32) -> T,
 ) -> Sums<T> {
     let word_length = const { word_length::<T>(Block::<SIZE>::PLACES) };
     let mut sums = [T::ZERO; LARGEST_SIDE];
@@ -93,9 +121,7 @@ unsafe fn sums_of_blocks<T: Absent, const SIZE: u32>(
     let mut block = begin + u64::from(lane);
     let mut start = begin * u64::from(Block::<SIZE>::PLACES) + u64::from(lane * word_length);
     let add = |sums, start: u64, first_column: u32| {
-        add_block::<T, SIZE, false>(sums, values, start, lanes * word_length, first_column, last_column, |column| {
-            x.load(column)
-        })
+        add_block::<T, SIZE, false>(sums, values, start, lanes * word_length, first_column, last_column, &element)
     };
     let step = u64::from(lanes) * u64::from(Block::<SIZE>::PLACES);
     let at_once = const { at_once::<T, SIZE>() };

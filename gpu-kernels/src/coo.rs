@@ -6,7 +6,7 @@ use cuda_std::warp::{ALL_LANES, WARP_LANES, lane_id, warp_shuffle_down, warp_vot
 use cuda_std::{Global, GlobalMut, GpuScalar, kernel};
 
 use crate::entries::{BATCH, STEP, next_step, products_of_batch};
-use crate::reduction::{add_ended_rows, sum_over_lanes, sum_over_runs};
+use crate::reduction::{add_ended_rows, sum_over_lanes, sum_over_matching, sum_over_runs};
 use crate::vector::add;
 
 /// y ← y + α A x, but for the last row that each warp came to.
@@ -56,7 +56,8 @@ pub unsafe fn coo_intervals<T: GpuScalar>(
         let mut products = products_of_batch(first, end, column_indices, values, x);
         let batch_end = end.min(first + BATCH);
         while first < batch_end {
-            (carry_row, carry) = add_ended_rows(y, alpha, (carry_row, carry), rows[0], products[0]);
+            let add = |row, sum| add(y, row, alpha, sum);
+            (carry_row, carry) = add_ended_rows((carry_row, carry), rows[0], products[0], add);
             rows = next_step(rows);
             products = next_step(products);
             first += STEP;
@@ -155,6 +156,56 @@ pub unsafe fn coo_atomic<T: GpuScalar>(
     /// The result.
     y: GlobalMut<T>,
 ) {
+    add_interval(nnz, interval, row_indices, column_indices, values, x, |row, sum| add_atomically(y, alpha, row, sum));
+}
+
+/// [`coo_atomic`] with the lanes of a row found by a match instead of a scan (§3.2.2), where groups of lanes add up
+/// separately.
+///
+/// # Safety
+/// As for [`coo_atomic`].
+#[kernel(T: scalars)]
+pub unsafe fn coo_match<T: GpuScalar>(
+    /// Number of stored entries.
+    nnz: u64,
+    /// Entries of one warp; a multiple of 32.
+    interval: u64,
+    /// The row of each entry.
+    row_indices: Global<u32>,
+    /// The column of each entry.
+    column_indices: Global<u32>,
+    /// The value of each entry.
+    values: Global<T>,
+    /// The factor of A x.
+    alpha: T,
+    /// The vector that is multiplied.
+    x: Global<T>,
+    /// The result.
+    y: GlobalMut<T>,
+) {
+    add_interval(nnz, interval, row_indices, column_indices, values, x, |row, sum| {
+        let (sum, is_first) = sum_over_matching(row, sum);
+        if is_first {
+            y.atomic_add(row, alpha * sum);
+        }
+    });
+}
+
+/// Goes through this warp's interval; all lanes hand `add` the row that they are at and what they have of it, whenever
+/// one of them leaves its row and in the end.
+///
+/// # Safety
+/// As for [`coo_atomic`].
+#[inline(always)]
+unsafe fn add_interval<T: GpuScalar>(
+    nnz: u64,
+    interval: u64,
+    row_indices: Global<u32>,
+    column_indices: Global<u32>,
+    values: Global<T>,
+    x: Global<T>,
+    add: impl Fn(u32, T),
+) {
     let begin = u64::from(index_1d() / WARP_LANES) * interval;
     if begin >= nnz {
         return;
@@ -169,7 +220,7 @@ pub unsafe fn coo_atomic<T: GpuScalar>(
         let batch_end = end.min(first + BATCH);
         while first < batch_end {
             if warp_vote_any(ALL_LANES, rows[0] != row) {
-                add_atomically(y, alpha, row, sum);
+                add(row, sum);
                 sum = T::ZERO;
             }
             row = rows[0];
@@ -179,7 +230,7 @@ pub unsafe fn coo_atomic<T: GpuScalar>(
             first += STEP;
         }
     }
-    add_atomically(y, alpha, row, sum);
+    add(row, sum);
 }
 
 /// The row of this lane's entry in each of the four steps from `first` on; of the last entry before `end`, where

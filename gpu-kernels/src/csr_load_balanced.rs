@@ -1,5 +1,5 @@
-//! CSR with equal shares of entries for all warps (CSRI; Anzt et al. 2020, §3.3), by segmented reduction without
-//! atomics: the same bits every run.
+//! CSR with equal shares of entries for all warps (CSRI; Anzt et al. 2020, §3.3), by segmented reduction: without
+//! atomics, the same bits every run, and with them.
 
 use cuda_std::thread::index_1d;
 use cuda_std::warp::{ALL_LANES, WARP_LANES, lane_id, warp_shuffle_idx};
@@ -9,13 +9,10 @@ use crate::Offset;
 use crate::entries::{BATCH, STEP, next_step, products_of_batch};
 use crate::reduction::{add_ended_rows, sum_over_lanes};
 use crate::search::first_that;
+use crate::vector::add;
 
 /// y ← y + α A x, but for the last row that each warp came to, which goes to the carries; the kernel
 /// [`coo_carries`](crate::coo::coo_carries) adds them.
-///
-/// Each warp has one interval of entries, finds its first row by a search of the row offsets, and goes through
-/// the entries 32 at a time. As long as a row goes on, each lane adds up for itself; only a step in which a row
-/// ends takes a segmented reduction.
 ///
 /// # Safety
 /// The arrays are those of a valid CSR matrix with `rows` rows and `nnz` entries; `x` has an element for each
@@ -46,13 +43,82 @@ pub unsafe fn csr_load_balanced<T: GpuScalar, O: Offset>(
     /// What is left of that row's sum.
     carry_values: GlobalMut<T>,
 ) {
-    let lane = lane_id();
     let warp = index_1d() / WARP_LANES;
     let begin = u64::from(warp) * interval;
     if begin >= nnz {
         return;
     }
     let end = nnz.min(begin + interval);
+    // A row ends in one interval only.
+    let add = |row, sum| add(y, row, alpha, sum);
+    let (row, sum) = add_interval(begin, end, rows, row_offsets, column_indices, values, x, add);
+    if lane_id() == 0 {
+        carry_rows.store(warp, row);
+        carry_values.store(warp, sum);
+    }
+}
+
+/// y ← y + α A x with atomic additions, as the paper has it: not the same bits every run, because additions to a row
+/// that several warps share come in any order.
+///
+/// # Safety
+/// As for [`csr_load_balanced`], without carries.
+#[kernel(T: scalars, O: [u32, u64])]
+pub unsafe fn csr_load_balanced_atomic<T: GpuScalar, O: Offset>(
+    /// Number of rows.
+    rows: u32,
+    /// Number of stored entries.
+    nnz: u64,
+    /// Entries of one warp; a multiple of 32.
+    interval: u64,
+    /// Where each row begins; rows + 1 offsets.
+    row_offsets: Global<O>,
+    /// The column of each entry.
+    column_indices: Global<u32>,
+    /// The value of each entry.
+    values: Global<T>,
+    /// The factor of A x.
+    alpha: T,
+    /// The vector that is multiplied.
+    x: Global<T>,
+    /// The result.
+    y: GlobalMut<T>,
+) {
+    let begin = u64::from(index_1d() / WARP_LANES) * interval;
+    if begin >= nnz {
+        return;
+    }
+    let end = nnz.min(begin + interval);
+    let add = |row, sum| {
+        y.atomic_add(row, alpha * sum);
+    };
+    let (row, sum) = add_interval(begin, end, rows, row_offsets, column_indices, values, x, add);
+    if lane_id() == 0 {
+        add(row, sum);
+    }
+}
+
+/// Hands each row that ends between the entries `begin` and `end` to `add`, with the sum of its products from `begin`
+/// on, and returns the last row with, in lane 0, what is left of its sum.
+///
+/// The warp finds its first row by a search of the row offsets, and goes through the entries 32 at a time. As long as a
+/// row goes on, each lane adds up for itself; only a step in which a row ends takes a segmented reduction.
+///
+/// # Safety
+/// The matrix is as for [`csr_load_balanced`]; all lanes of the warp are here, and there are entries from `begin` to
+/// `end`; `add` may be called with each of their rows.
+#[inline(always)]
+#[allow(clippy::too_many_arguments)]
+unsafe fn add_interval<T: GpuScalar, O: Offset>(
+    begin: u64,
+    end: u64,
+    rows: u32,
+    row_offsets: Global<O>,
+    column_indices: Global<u32>,
+    values: Global<T>,
+    x: Global<T>,
+    add: impl Fn(u32, T),
+) -> (u32, T) {
     let mut row = first_that(0, rows, |row| row_offsets.load(row + 1).widen() > begin);
     let mut row_end = row_offsets.load(row + 1).widen();
     // What the row has so far: one part in each lane, or all in lane 0.
@@ -74,9 +140,9 @@ pub unsafe fn csr_load_balanced<T: GpuScalar, O: Offset>(
                 }
                 let own_row = rows_of_step(first, step_end, row, rows, row_offsets);
                 let left;
-                (row, left) = add_ended_rows(y, alpha, (row, sum), own_row, products[0]);
+                (row, left) = add_ended_rows((row, sum), own_row, products[0], &add);
                 row_end = row_offsets.load(row + 1).widen();
-                sum = if lane == 0 { left } else { T::ZERO };
+                sum = if lane_id() == 0 { left } else { T::ZERO };
             }
             products = next_step(products);
             first += STEP;
@@ -85,10 +151,7 @@ pub unsafe fn csr_load_balanced<T: GpuScalar, O: Offset>(
     if in_all_lanes {
         sum = sum_over_lanes::<T, 32>(sum);
     }
-    if lane == 0 {
-        carry_rows.store(warp, row);
-        carry_values.store(warp, sum);
-    }
+    (row, sum)
 }
 
 /// The row of this lane's entry in the step from `first` to `end`; of the last entry, where there are no more.

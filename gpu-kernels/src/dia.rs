@@ -151,13 +151,13 @@ impl<T: Absent> Part<T> {
 /// The column where a diagonal crosses `row`. Outside the matrix it is the last column: its element of x can be
 /// loaded before the value says that it is not needed. There is a last column, or there would be no diagonal.
 #[inline(always)]
-fn column_or_last(row: u32, offset: i32, columns: u32) -> u32 {
+pub(crate) fn column_or_last(row: u32, offset: i32, columns: u32) -> u32 {
     // Left of the matrix this wraps to more than 2^31, right of it there is no wrap.
     row.wrapping_add_signed(offset).min(columns - 1)
 }
 
 /// `sum` with one more product, unless the place is padding.
 #[inline(always)]
-fn add_place<T: Absent>(sum: T, value: T, element: T) -> T {
+pub(crate) fn add_place<T: Absent>(sum: T, value: T, element: T) -> T {
     if value.is_absent() { sum } else { value.mul_add(element, sum) }
 }

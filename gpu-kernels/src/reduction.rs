@@ -1,11 +1,10 @@
 //! Sums over the lanes of a warp.
 
+use cuda_std::GpuScalar;
 use cuda_std::warp::{
-    ALL_LANES, WARP_LANES, lane_id, warp_shuffle_down, warp_shuffle_idx, warp_shuffle_up, warp_shuffle_xor,
+    ALL_LANES, WARP_LANES, lane_id, warp_match_any_32, warp_shuffle_down, warp_shuffle_idx, warp_shuffle_up,
+    warp_shuffle_xor,
 };
-use cuda_std::{GlobalMut, GpuScalar};
-
-use crate::vector::add;
 
 /// The sum of `value` over each group of `LANES` neighbouring lanes, in every lane of the group. A tree of
 /// depth log2(`LANES`).
@@ -51,33 +50,55 @@ pub(crate) unsafe fn sum_over_runs<T: GpuScalar>(row: u32, mut value: T) -> T {
 }
 
 /// One step of a segmented reduction: `row` and `sum` are this lane's, `carry` is the last row before this step
-/// and, in lane 0, what is left of its sum. Adds α times the sum of each row that has ended to y, and returns
-/// the last row of the step with what is left of its sum.
+/// and, in lane 0, what is left of its sum. Gives the sum of each row that has ended to `add`, and returns the last row
+/// of the step with what is left of its sum.
 ///
 /// # Safety
-/// All lanes of the warp are here. Rows never decrease from `carry` on; they are inside `y`, and no other warp
-/// sees them end.
+/// All lanes of the warp are here. Rows never decrease from `carry` on, and `add` may be called with each of them.
 #[inline(always)]
 pub(crate) unsafe fn add_ended_rows<T: GpuScalar>(
-    y: GlobalMut<T>,
-    alpha: T,
     carry: (u32, T),
     row: u32,
     mut sum: T,
+    add: impl Fn(u32, T),
 ) -> (u32, T) {
     if lane_id() == 0 {
         if row == carry.0 {
             sum = sum + carry.1;
         } else {
-            add(y, carry.0, alpha, carry.1);
+            add(carry.0, carry.1);
         }
     }
     let sum = sum_over_runs(row, sum);
     let (row_above, there) = warp_shuffle_down(ALL_LANES, row, 1, WARP_LANES);
     if there && row_above != row {
-        add(y, row, alpha, sum);
+        add(row, sum);
     }
     let last_row = warp_shuffle_idx(ALL_LANES, row, WARP_LANES - 1, WARP_LANES).0;
     let left = warp_shuffle_idx(ALL_LANES, sum, WARP_LANES - 1, WARP_LANES).0;
     (last_row, left)
+}
+
+/// The sum of `value` over the lanes with the same `row`, in the first of them; whether this lane is that one comes with
+/// it. The lanes find each other by a match, and each group has a tree of its own, as deep as its size asks for, so
+/// groups part ways and meet again (Anzt et al. 2020, §3.2.2). Rows must not come back after another one.
+///
+/// # Safety
+/// All lanes of the warp are here.
+#[inline(always)]
+pub(crate) unsafe fn sum_over_matching<T: GpuScalar>(row: u32, mut value: T) -> (T, bool) {
+    let group = warp_match_any_32(ALL_LANES, row);
+    let first = group.trailing_zeros();
+    let end = first + group.count_ones();
+    let mut distance = 1;
+    while distance < end - first {
+        let other = lane_id() + distance;
+        // A lane with no other one above it asks itself.
+        let above = warp_shuffle_idx(group, value, if other < end { other } else { lane_id() }, WARP_LANES).0;
+        if other < end {
+            value = value + above;
+        }
+        distance *= 2;
+    }
+    (value, lane_id() == first)
 }

@@ -1,5 +1,7 @@
 //! How large a grid is: data, apart from the kernels.
 
+use std::num::NonZeroU32;
+
 use cuda_std::launch::Grid;
 use serde::{Deserialize, Serialize};
 
@@ -39,11 +41,12 @@ pub struct Tuning {
     threads_per_block: u32,
     waves: u32,
     persistent: bool,
+    oversubscription: Option<NonZeroU32>,
 }
 
 impl Tuning {
     /// For the emulator of a small GPU.
-    pub(crate) const SMALL: Self = Self { threads_per_block: 64, waves: 1, persistent: false };
+    pub(crate) const SMALL: Self = Self { threads_per_block: 64, waves: 1, persistent: false, oversubscription: None };
 
     /// Blocks of `threads_per_block` threads, and grids of at most `waves` times as many threads as the device holds at
     /// a time; threads of a larger job go through it in several steps. Kernels that are faster in blocks that come one
@@ -62,7 +65,7 @@ impl Tuning {
         if waves == 0 {
             return refused("the number of waves", waves, "at least 1");
         }
-        Ok(Self { threads_per_block, waves, persistent: false })
+        Ok(Self { threads_per_block, waves, persistent: false, oversubscription: None })
     }
 
     /// The same grids for all kernels: with one wave every warp stays until all work is done, as Bell & Garland 2009, §3.7
@@ -70,6 +73,18 @@ impl Tuning {
     #[must_use]
     pub fn persistent(self) -> Self {
         Self { persistent: true, ..self }
+    }
+
+    /// So many warps for each one that a multiprocessor works on at once, in kernels that add atomically: ω of Anzt et
+    /// al. 2020, §3.2.
+    #[must_use]
+    pub fn oversubscribed(self, oversubscription: NonZeroU32) -> Self {
+        Self { oversubscription: Some(oversubscription), ..self }
+    }
+
+    /// What [`oversubscribed`](Self::oversubscribed) asked for; otherwise the number of entries decides.
+    pub fn oversubscription(self) -> Option<NonZeroU32> {
+        self.oversubscription
     }
 
     /// Threads of a block.
@@ -90,7 +105,7 @@ impl Tuning {
 
 impl Default for Tuning {
     fn default() -> Self {
-        Self { threads_per_block: 256, waves: 1, persistent: false }
+        Self { threads_per_block: 256, waves: 1, persistent: false, oversubscription: None }
     }
 }
 

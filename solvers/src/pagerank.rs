@@ -36,7 +36,7 @@ const RING: u32 = CHANGE + 5;
 /// let cpu = Cpu::new();
 /// // Vertices 0 and 1 point at 2, which points back at 0.
 /// let graph = Csr::try_from_triplets(3, 3, &[0, 1, 2], &[2, 2, 0], &[1.0; 3])?;
-/// let mut pagerank = Pagerank::new(&cpu, &graph, Format::CSR_AUTOMATIC)?;
+/// let mut pagerank = Pagerank::new(&cpu, &graph, Format::CSR_TILED)?;
 /// let (ranks, report) = pagerank.rank(0.85, None, &Options::default(), None)?;
 /// assert_eq!(report.outcome, Outcome::Converged);
 /// assert!(ranks[2] > ranks[0] && ranks[0] > ranks[1]);

@@ -104,8 +104,7 @@ impl Format {
     }
 
     /// Whether [`Plan::apply_multivector`](crate::Plan::apply_multivector) works in this format, on every executor: in
-    /// all of CSR, COO, SELL-P and BCSR. The reference executor does it in any format. The result has the same bits
-    /// every time.
+    /// all but COO-16. The reference executor does it in any format. The result has the same bits every time.
     pub fn multiplies_multivectors(self) -> bool {
         with_strategy!(self, strategy => strategy.multiplies_multivectors(), auto => false)
     }
@@ -124,8 +123,8 @@ impl Format {
     }
 
     /// The format that this one stands for with `matrix`: [`CSR_AUTOMATIC`](Self::CSR_AUTOMATIC) is
-    /// [`CSR_LOAD_BALANCED`](Self::CSR_LOAD_BALANCED) for more than 10^6 rows or a row of more than 64 entries, otherwise
-    /// [`CSR_SCALAR`](Self::CSR_SCALAR) (Anzt et al. 2020, Algorithm 2); any other format is itself, and so is
+    /// [`CSR_LOAD_BALANCED_ATOMIC`](Self::CSR_LOAD_BALANCED_ATOMIC) for more than 10^6 rows or a row of more than 64
+    /// entries, otherwise [`CSR_SCALAR`](Self::CSR_SCALAR) (Anzt et al. 2020, Algorithm 2); any other format is itself, and so is
     /// [`Auto`](Self::Auto), which depends on the device. O(rows).
     pub fn resolve<T: Scalar>(self, matrix: &Csr<T>) -> Self {
         self.resolved_by(matrix.rows(), || matrix.longest_row())

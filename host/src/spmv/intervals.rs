@@ -1,6 +1,8 @@
 //! Work shared out among warps in equal intervals, and the carries that come of it: what is left of rows that go
 //! on in another interval.
 
+use std::num::NonZeroU32;
+
 use cuda_std::GlobalMut;
 use cuda_std::launch::{Grid, Launch};
 use gpu_kernels::coo::CooCarries;
@@ -10,6 +12,18 @@ use crate::device::Device;
 use crate::real::Scalar;
 
 const WARP_LANES: u64 = cuda_std::warp::WARP_LANES as u64;
+
+/// Warps that a multiprocessor works on in the same cycle, one for each of its schedulers.
+const WARPS_AT_ONCE: u64 = 4;
+
+/// Warps for each one that a multiprocessor works on at once, ω.
+fn oversubscription(nnz: u64) -> u32 {
+    match nnz {
+        0..200_000 => 8,
+        200_000..2_000_000 => 32,
+        2_000_000.. => 128,
+    }
+}
 
 /// How items are shared out among warps.
 pub(crate) struct Intervals {
@@ -23,6 +37,13 @@ impl Intervals {
     /// An interval for each warp that the device holds at a time.
     pub fn new(items: u64, device: &Device) -> Self {
         Self::among(items, device.resident_threads() / WARP_LANES)
+    }
+
+    /// An interval for each warp of an oversubscribed device, for kernels that add atomically: many warps hide the latency
+    /// of memory, few meet in fewer rows (Anzt et al. 2020, §3.2).
+    pub fn oversubscribed(nnz: u64, device: &Device) -> Self {
+        let oversubscription = device.tuning.oversubscription().map_or_else(|| oversubscription(nnz), NonZeroU32::get);
+        Self::among(nnz, u64::from(device.multiprocessors) * WARPS_AT_ONCE * u64::from(oversubscription))
     }
 
     /// An interval for each of so many warps, or of whatever takes one.
@@ -54,21 +75,36 @@ mod tests {
     use super::*;
     use crate::device::Tuning;
 
-    #[test]
-    fn intervals_cover_all_items_once() {
-        let device = Device {
+    fn device(tuning: Tuning) -> Device {
+        Device {
             cache_bytes: None,
             name: String::new(),
             multiprocessors: 2,
             threads_per_multiprocessor: 64,
             shared_bytes: None,
-            tuning: Tuning::default(),
-        };
+            tuning,
+        }
+    }
+
+    #[test]
+    fn intervals_cover_all_items_once() {
+        let device = device(Tuning::default());
         for items in [0, 1, 31, 32, 33, 127, 128, 129, 100_000, 1 << 40] {
             let Intervals { length, count } = Intervals::new(items, &device);
             assert_eq!(length % 32, 0);
             assert!(count <= 4 && count * length >= items && count.saturating_sub(1) * length <= items);
         }
+    }
+
+    #[test]
+    fn warps_are_as_many_as_oversubscription_asks_for() {
+        let count = |nnz, tuning| Intervals::oversubscribed(nnz, &device(tuning)).count;
+        // Two multiprocessors, and intervals of 32 entries at least.
+        assert_eq!(count(64_000, Tuning::default()), 2 * 4 * 8);
+        assert_eq!(count(1_024_000, Tuning::default()), 2 * 4 * 32);
+        assert_eq!(count(4_096_000, Tuning::default()), 2 * 4 * 128);
+        let once = Tuning::default().oversubscribed(NonZeroU32::MIN);
+        assert_eq!((count(4_096_000, once), count(33, once), count(0, once)), (8, 2, 0));
     }
 
     #[test]

@@ -13,7 +13,7 @@ use crate::parallel;
 use crate::real::Scalar;
 
 /// The most vectors that one launch multiplies; more take several, each of which reads the matrix.
-const LARGEST_TILE: usize = 32;
+pub(crate) const LARGEST_TILE: usize = 32;
 
 /// Rows that a CPU thread takes at a time, at least.
 pub(crate) const ROWS_AT_ONCE: usize = 256;

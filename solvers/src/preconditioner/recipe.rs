@@ -24,7 +24,7 @@ pub struct PreconditionerOptions {
 
 impl Default for PreconditionerOptions {
     fn default() -> Self {
-        Self { format: Format::CSR_AUTOMATIC, bound: SpectralBound::default(), diagonal_shift: 0.0 }
+        Self { format: Format::CSR_TILED, bound: SpectralBound::default(), diagonal_shift: 0.0 }
     }
 }
 

@@ -108,9 +108,13 @@ fn several_vectors_give_the_same_bits_every_time() {
         let shape = Multivector { vectors: 7, layout };
         let vectors = Vectors { shape, factors: (1.0, 0.0), x: &x, y: &y };
         for format in storages() {
-            let emulated = |seed| multiply_vectors(&Emulated::new(seed), &matrix, format, &vectors).unwrap();
-            let first = emulated(0);
-            assert!((1..6).all(|seed| emulated(seed) == first), "{format}");
+            let emulated = |seed| multiply_vectors(&Emulated::new(seed), &matrix, format, &vectors);
+            // Padding refuses one.
+            let Some(first) = emulated(0) else {
+                assert_eq!(format, Format::Dia);
+                continue;
+            };
+            assert!((1..6).all(|seed| emulated(seed).unwrap() == first), "{format}");
             let cpu = |threads| {
                 let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
                 pool.install(|| multiply_vectors(&Cpu::new(), &matrix, format, &vectors).unwrap())

@@ -1,7 +1,7 @@
 //! BCSR times several vectors at once.
 
 use cuda_std::launch::{Call, Launch};
-use gpu_kernels::multivector::BcsrMultivector;
+use gpu_kernels::multivector::bcsr::BcsrMultivector;
 
 use crate::device::Device;
 use crate::format::{Bcsr, BlockVisitor};

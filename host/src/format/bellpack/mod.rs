@@ -3,6 +3,7 @@
 #[allow(unsafe_code, reason = "it launches kernels")]
 pub(crate) mod by_kernels;
 mod costs;
+mod multivector;
 pub(crate) mod product;
 pub(crate) mod strategy;
 
@@ -335,14 +336,26 @@ impl<T: Scalar> Bellpack<T> {
     /// # Errors
     /// When memory runs out.
     pub fn to_csr(&self) -> Result<Csr<T>, Error> {
+        let places = self.stored_places()?;
+        collect_rows(self.rows, self.columns, |row| self.row_at(&places, row))
+    }
+
+    /// Where each block row is stored.
+    ///
+    /// # Errors
+    /// When memory runs out.
+    fn stored_places(&self) -> Result<Vec<usize>, Error> {
         let mut places = zeros(self.block_rows.len())?;
         for (stored_row, &block_row) in self.block_rows.iter().enumerate() {
             places[block_row as usize] = stored_row;
         }
-        collect_rows(self.rows, self.columns, |row| {
-            let (block_row, row_in_block) = (row / self.block_size.rows(), row % self.block_size.rows());
-            entries_of_row(self.stored_row(places[block_row]), self.block_size, row_in_block, &self.values)
-        })
+        Ok(places)
+    }
+
+    /// The entries of a row, as column and value, from [where block rows are stored](Self::stored_places).
+    fn row_at(&self, places: &[usize], row: usize) -> impl Iterator<Item = (u32, T)> + '_ {
+        let (block_row, row_in_block) = (row / self.block_size.rows(), row % self.block_size.rows());
+        entries_of_row(self.stored_row(places[block_row]), self.block_size, row_in_block, &self.values)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use cuda_std::launch::Launch;
 
-use super::{PartitionRows, bellpack_bytes, product, storage_name};
+use super::{PartitionRows, bellpack_bytes, multivector, product, storage_name};
 use crate::device::Device;
 use crate::error::Error;
 use crate::executor::operation::KernelExecutor;
@@ -12,6 +12,7 @@ use crate::format::strategy::{self, HostStorage, Storage};
 use crate::format::{Bellpack, BlockSize, Csr, FillLimit};
 use crate::memory::{Buffer, Memory};
 use crate::real::Scalar;
+use crate::spmv::multivector::Tiles;
 use crate::spmv::{HostOperands, Room, Vectors};
 
 /// BELLPACK: one thread a block row.
@@ -34,6 +35,10 @@ impl strategy::Strategy for Strategy {
     }
 
     fn sums_duplicates(self) -> bool {
+        true
+    }
+
+    fn multiplies_multivectors(self) -> bool {
         true
     }
 
@@ -74,6 +79,25 @@ impl strategy::Strategy for Strategy {
 
     fn multiply_on_cpu<T: Scalar>(self, matrix: &Bellpack<T>, operands: HostOperands<'_, T>) -> Result<(), Error> {
         product::multiply_on_cpu(matrix, operands)
+    }
+
+    fn multivector_launches<T: Scalar, M: Memory>(
+        self,
+        matrix: &Bellpack<T, M>,
+        tiles: &Tiles<T>,
+        _: &mut Room<'_, T, M>,
+        device: &Device,
+    ) -> Result<Vec<Launch>, Error> {
+        Ok(tiles.arguments().map(|arguments| multivector::launch(matrix, arguments, device)).collect())
+    }
+
+    fn multiply_rows_on_cpu<T: Scalar>(
+        self,
+        matrix: &Bellpack<T>,
+        vectors: usize,
+        operands: HostOperands<'_, T>,
+    ) -> Result<(), Error> {
+        multivector::multiply_on_cpu(matrix, vectors, operands)
     }
 }
 

@@ -3,6 +3,7 @@
 #[allow(unsafe_code, reason = "it launches kernels")]
 pub(crate) mod by_kernels;
 mod costs;
+pub(crate) mod multivector;
 pub(crate) mod product;
 pub(crate) mod strategy;
 
@@ -220,11 +221,16 @@ impl<T: Scalar> Cmrs<T> {
         Ok(Self { rows, columns, stored, height, strip_offsets, words, values })
     }
 
+    /// The entries of a strip as words and values, in the order in which they are stored.
+    fn entries(&self, strip: usize) -> impl Iterator<Item = (u32, T)> + '_ {
+        let range = self.strip_offsets.get(strip)..self.strip_offsets.get(strip + 1);
+        self.words[range.clone()].iter().copied().zip(self.values[range].iter().copied())
+    }
+
     /// Calls `visit` with row, column and value of each entry, in the order in which they are stored.
     pub(super) fn for_each_entry(&self, mut visit: impl FnMut(usize, u32, T)) {
         for strip in 0..self.strip_offsets.len() - 1 {
-            let range = self.strip_offsets.get(strip)..self.strip_offsets.get(strip + 1);
-            for (&word, &value) in self.words[range.clone()].iter().zip(&self.values[range]) {
+            for (word, value) in self.entries(strip) {
                 visit(strip * self.height + row_in_strip(word) as usize, column_of(word), value);
             }
         }

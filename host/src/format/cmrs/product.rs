@@ -18,12 +18,12 @@ const ALIGNED_FROM_MEAN: usize = 32;
 /// Strips that a CPU thread takes at a time, at least.
 pub(crate) const STRIPS_AT_ONCE: usize = 64;
 
-/// A grid for strips of unequal length, with a warp for each and this many bytes of shared memory for each warp:
+/// A grid for work of unequal length, with a warp for each piece and this many bytes of shared memory for each warp:
 /// blocks are of the usual size, or as large as [`ALWAYS_SHARED_BYTES`] allow.
-pub(crate) fn grid(device: &Device, strips: usize, bytes_per_warp: usize) -> Grid {
+pub(crate) fn grid_of_warps(device: &Device, work: usize, bytes_per_warp: usize) -> Grid {
     let usual = device.tuning.threads_per_block() as usize / WARP_LANES;
     let warps = usual.min(ALWAYS_SHARED_BYTES as usize / bytes_per_warp);
-    let grid = device.uneven_grid_of_blocks((strips * WARP_LANES) as u64, (warps * WARP_LANES) as u32);
+    let grid = device.uneven_grid_of_blocks((work * WARP_LANES) as u64, (warps * WARP_LANES) as u32);
     Grid { shared_bytes: (warps * bytes_per_warp) as u32, ..grid }
 }
 
@@ -60,7 +60,7 @@ pub(crate) fn cmrs<T: Scalar, M: Memory>(matrix: &Cmrs<T, M>, vectors: Vectors<T
         }
     }
     let strips = matrix.rows().div_ceil(matrix.height());
-    let grid = grid(device, strips, matrix.height() * WARP_LANES * size_of::<T>());
+    let grid = grid_of_warps(device, strips, matrix.height() * WARP_LANES * size_of::<T>());
     let call = match matrix.strip_offsets() {
         Offsets::Narrow(offsets) => kernel(offsets.global(), matrix, vectors),
         Offsets::Wide(offsets) => kernel(offsets.global(), matrix, vectors),
@@ -105,12 +105,12 @@ mod tests {
         for (threads_per_block, height, width, expected) in
             [(256, 16, 8, 256), (1024, 16, 8, 384), (1024, 16, 4, 768), (1024, 8, 4, 1024), (32, 16, 8, 32)]
         {
-            let grid = grid(&device(threads_per_block), 1_000_000, height * 32 * width);
+            let grid = grid_of_warps(&device(threads_per_block), 1_000_000, height * 32 * width);
             assert_eq!(grid.threads_per_block, expected);
             assert_eq!(grid.shared_bytes as usize, height * width * expected as usize);
             assert_eq!(grid.blocks, (16 * 2048u32 * 100).div_ceil(expected));
         }
-        assert_eq!(grid(&device(256), 0, 1024).blocks, 0);
-        assert_eq!(grid(&device(256), 9, 1024).blocks, 2);
+        assert_eq!(grid_of_warps(&device(256), 0, 1024).blocks, 0);
+        assert_eq!(grid_of_warps(&device(256), 9, 1024).blocks, 2);
     }
 }

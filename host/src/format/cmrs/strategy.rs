@@ -2,6 +2,7 @@
 
 use cuda_std::launch::Launch;
 
+use super::multivector::{self, Strips};
 use super::product;
 use super::{StripHeight, StripOrder, cmrs_bytes};
 use crate::device::Device;
@@ -12,6 +13,7 @@ use crate::format::strategy::{self, HostStorage, Storage};
 use crate::format::{Cmrs, Csr, FillLimit};
 use crate::memory::Memory;
 use crate::real::Scalar;
+use crate::spmv::multivector::Tiles;
 use crate::spmv::{HostOperands, Room, Vectors};
 
 /// CMRS: one warp a strip of rows.
@@ -58,6 +60,10 @@ impl strategy::Strategy for Strategy {
         true
     }
 
+    fn multiplies_multivectors(self) -> bool {
+        true
+    }
+
     fn bytes<T: Scalar, V: Scalar>(self, matrix: &Csr<T>) -> Result<u128, Error> {
         let height = self.0.rows::<V>(matrix.rows(), matrix.nnz());
         Ok(cmrs_bytes::<V>(matrix.rows(), matrix.nnz(), height))
@@ -94,6 +100,31 @@ impl strategy::Strategy for Strategy {
         product::multiply_on_cpu(matrix, operands);
         Ok(())
     }
+
+    fn multivector_launches<T: Scalar, M: Memory>(
+        self,
+        matrix: &Cmrs<T, M>,
+        tiles: &Tiles<T>,
+        _: &mut Room<'_, T, M>,
+        device: &Device,
+    ) -> Result<Vec<Launch>, Error> {
+        Ok(tiles.arguments().map(|arguments| multivector::launch(strips(matrix), arguments, device)).collect())
+    }
+
+    fn multiply_rows_on_cpu<T: Scalar>(
+        self,
+        matrix: &Cmrs<T>,
+        vectors: usize,
+        operands: HostOperands<'_, T>,
+    ) -> Result<(), Error> {
+        multivector::multiply_on_cpu(matrix.height(), vectors, operands, |strip| matrix.entries(strip));
+        Ok(())
+    }
+}
+
+fn strips<T: Scalar, M: Memory>(matrix: &Cmrs<T, M>) -> Strips<'_, T, M> {
+    let (offsets, words, values) = (matrix.strip_offsets(), matrix.words(), matrix.values());
+    Strips { height: matrix.height(), padded: false, offsets, words, values }
 }
 
 impl<T: Scalar, M: Memory> Storage<T, M> for Cmrs<T, M> {

@@ -6,7 +6,7 @@ use gpu_kernels::Offset;
 use gpu_kernels::cmrs::{self, BUFFERS, PADDED_HEIGHT, PADDING, column_of, row_in_strip};
 
 use crate::device::Device;
-use crate::format::cmrs::product::{STRIPS_AT_ONCE, grid};
+use crate::format::cmrs::product::{STRIPS_AT_ONCE, grid_of_warps};
 use crate::format::{CmrsPadded, Offsets};
 use crate::memory::{Buffer, Memory};
 use crate::parallel;
@@ -31,7 +31,7 @@ pub(crate) fn padded<T: Scalar, M: Memory>(matrix: &CmrsPadded<T, M>, vectors: V
         })
     }
     let strips = matrix.rows().div_ceil(PADDED_HEIGHT as usize);
-    let grid = grid(device, strips, (PADDED_HEIGHT * BUFFERS) as usize * size_of::<T>());
+    let grid = grid_of_warps(device, strips, (PADDED_HEIGHT * BUFFERS) as usize * size_of::<T>());
     let call = match matrix.strip_offsets() {
         Offsets::Narrow(offsets) => kernel(offsets.global(), matrix, vectors),
         Offsets::Wide(offsets) => kernel(offsets.global(), matrix, vectors),

@@ -1,17 +1,20 @@
 //! Padded CMRS: one warp a strip of rows.
 
 use cuda_std::launch::Launch;
+use gpu_kernels::cmrs::PADDED_HEIGHT;
 
 use super::padded_bytes;
 use super::product;
 use crate::device::Device;
 use crate::error::Error;
 use crate::executor::operation::KernelExecutor;
+use crate::format::cmrs::multivector::{self, Strips};
 use crate::format::storage::ArraySource;
 use crate::format::strategy::{self, HostStorage, Storage};
 use crate::format::{CmrsPadded, Csr, FillLimit};
 use crate::memory::Memory;
 use crate::real::Scalar;
+use crate::spmv::multivector::Tiles;
 use crate::spmv::{HostOperands, Room, Vectors};
 
 /// Padded CMRS: one warp a strip of rows.
@@ -33,6 +36,10 @@ impl strategy::Strategy for Strategy {
 
     fn longest_chain(self, length: usize) -> usize {
         product::longest_padded_chain(length)
+    }
+
+    fn multiplies_multivectors(self) -> bool {
+        true
     }
 
     fn bytes<T: Scalar, V: Scalar>(self, matrix: &Csr<T>) -> Result<u128, Error> {
@@ -66,6 +73,31 @@ impl strategy::Strategy for Strategy {
         product::multiply_padded_on_cpu(matrix, operands);
         Ok(())
     }
+
+    fn multivector_launches<T: Scalar, M: Memory>(
+        self,
+        matrix: &CmrsPadded<T, M>,
+        tiles: &Tiles<T>,
+        _: &mut Room<'_, T, M>,
+        device: &Device,
+    ) -> Result<Vec<Launch>, Error> {
+        Ok(tiles.arguments().map(|arguments| multivector::launch(strips(matrix), arguments, device)).collect())
+    }
+
+    fn multiply_rows_on_cpu<T: Scalar>(
+        self,
+        matrix: &CmrsPadded<T>,
+        vectors: usize,
+        operands: HostOperands<'_, T>,
+    ) -> Result<(), Error> {
+        multivector::multiply_on_cpu(PADDED_HEIGHT as usize, vectors, operands, |strip| matrix.entries(strip));
+        Ok(())
+    }
+}
+
+fn strips<T: Scalar, M: Memory>(matrix: &CmrsPadded<T, M>) -> Strips<'_, T, M> {
+    let (offsets, words, values) = (matrix.strip_offsets(), matrix.words(), matrix.values());
+    Strips { height: PADDED_HEIGHT as usize, padded: true, offsets, words, values }
 }
 
 impl<T: Scalar, M: Memory> Storage<T, M> for CmrsPadded<T, M> {

@@ -25,7 +25,7 @@ impl Costs for Strategy {
     fn launches_of_product(self, _beyond: f64) -> f64 {
         match self.0 {
             CooStrategy::Segmented => 3.0,
-            CooStrategy::Atomic => 2.0,
+            CooStrategy::Atomic | CooStrategy::Match => 2.0,
         }
     }
 

@@ -3,7 +3,7 @@
 #[allow(unsafe_code, reason = "it launches kernels")]
 pub(crate) mod by_kernels;
 mod costs;
-mod multivector;
+pub(crate) mod multivector;
 pub(crate) mod product;
 pub(crate) mod strategy;
 mod transposed;

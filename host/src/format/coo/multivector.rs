@@ -1,7 +1,7 @@
 //! COO times several vectors at once.
 
 use cuda_std::launch::Launch;
-use gpu_kernels::multivector::{CooMultivectorCarries, CooMultivectorIntervals};
+use gpu_kernels::multivector::coo::{CooMultivectorCarries, CooMultivectorIntervals};
 
 use super::product::{Piece, pieces, runs};
 use crate::device::Device;
@@ -13,11 +13,11 @@ use crate::real::Scalar;
 use crate::spmv::multivector::{Arguments, Tiles, multiply_row};
 use crate::spmv::{Carries, HostOperands, Intervals, Room};
 
-/// The launches of Y ← α A X + β Y.
+/// The launches of Y ← Y + α A X.
 ///
 /// # Errors
 /// When memory runs out.
-pub(super) fn launches<T: Scalar, M: Memory>(
+pub(crate) fn add_products<T: Scalar, M: Memory>(
     matrix: &Coo<T, M>,
     tiles: &Tiles<T>,
     room: &mut Room<'_, T, M>,
@@ -29,9 +29,7 @@ pub(super) fn launches<T: Scalar, M: Memory>(
     let rows = sizes.map(|(count, _)| count).into_iter().max().unwrap_or(0);
     let values = sizes.map(|(count, lanes)| count * lanes).into_iter().max().unwrap_or(0);
     let carries = room.wide_carries(rows, values)?;
-    let mut launches = vec![tiles.scale(device)];
-    launches.extend(tiles.arguments().flat_map(|arguments| add_product(matrix, arguments, carries, device)));
-    Ok(launches)
+    Ok(tiles.arguments().flat_map(|arguments| add_product(matrix, arguments, carries, device)).collect())
 }
 
 /// An interval for each group of lanes that the device holds at a time.
@@ -74,7 +72,7 @@ fn add_product<T: Scalar, M: Memory>(
 }
 
 /// Multiplies with several vectors in row-major layout on the CPU, in parallel.
-pub(super) fn multiply_on_cpu<T: Scalar>(
+pub(crate) fn multiply_on_cpu<T: Scalar>(
     matrix: &Coo<T>,
     vectors: usize,
     operands: HostOperands<'_, T>,

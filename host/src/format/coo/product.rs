@@ -2,9 +2,10 @@
 
 use std::ops::Range;
 
-use cuda_std::launch::Launch;
-use gpu_kernels::coo::{CooAtomic, CooIntervals};
+use cuda_std::launch::{Call, Launch};
+use gpu_kernels::coo::{CooAtomic, CooIntervals, CooMatch};
 
+use super::CooStrategy;
 use crate::device::Device;
 use crate::error::Error;
 use crate::format::Coo;
@@ -17,9 +18,6 @@ use crate::spmv::{HostOperands, Room, Vectors};
 /// Entries that a CPU thread takes at a time, rounded up to whole rows. It decides where sums are cut, so it
 /// does not depend on the number of threads.
 const ENTRIES_AT_ONCE: usize = 1 << 16;
-
-/// Warps that a multiprocessor works on in the same cycle, one for each of its schedulers.
-const WARPS_AT_ONCE: u64 = 4;
 
 pub(crate) fn coo<T: Scalar, M: Memory>(
     matrix: &Coo<T, M>,
@@ -57,32 +55,23 @@ pub(crate) fn add_product<T: Scalar, M: Memory>(
     Ok([Launch::new(intervals.grid(device), kernel), intervals.carries(alpha, y, carries, device)])
 }
 
-pub(crate) fn atomic<T: Scalar, M: Memory>(matrix: &Coo<T, M>, vectors: Vectors<T>, device: &Device) -> Vec<Launch> {
+/// A launch for y ← y + α A x by a kernel that adds atomically.
+pub(crate) fn add_product_atomically<T: Scalar, M: Memory>(
+    matrix: &Coo<T, M>,
+    strategy: CooStrategy,
+    vectors: Vectors<T>,
+    device: &Device,
+) -> Launch {
     let Vectors { alpha, x, y, .. } = vectors;
     let nnz = matrix.nnz() as u64;
-    let warps = u64::from(device.multiprocessors) * WARPS_AT_ONCE * oversubscription(nnz);
-    let intervals = Intervals::among(nnz, warps);
-    let kernel = CooAtomic {
-        nnz,
-        interval: intervals.length,
-        row_indices: matrix.row_indices().global(),
-        column_indices: matrix.column_indices().global(),
-        values: matrix.values().global(),
-        alpha,
-        x,
-        y,
+    let intervals = Intervals::oversubscribed(nnz, device);
+    let (interval, row_indices) = (intervals.length, matrix.row_indices().global());
+    let (column_indices, values) = (matrix.column_indices().global(), matrix.values().global());
+    let call = match strategy {
+        CooStrategy::Match => Call::new(CooMatch { nnz, interval, row_indices, column_indices, values, alpha, x, y }),
+        _ => Call::new(CooAtomic { nnz, interval, row_indices, column_indices, values, alpha, x, y }),
     };
-    vec![vectors.scale(matrix.rows(), device), Launch::new(intervals.grid(device), kernel)]
-}
-
-/// Warps for each one that a multiprocessor works on at once: many hide the latency of memory, few meet in fewer
-/// rows (Anzt et al. 2020, §3.2).
-fn oversubscription(nnz: u64) -> u64 {
-    match nnz {
-        0..200_000 => 8,
-        200_000..2_000_000 => 32,
-        2_000_000.. => 128,
-    }
+    Launch { grid: intervals.grid(device), call }
 }
 
 pub(crate) fn multiply_on_cpu<T: Scalar>(matrix: &Coo<T>, operands: HostOperands<'_, T>) -> Result<(), Error> {

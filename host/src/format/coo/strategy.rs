@@ -21,6 +21,9 @@ pub enum CooStrategy {
     Segmented,
     /// By a segmented reduction, and atomic additions between warps. Not [reproducible](Format::reproducible).
     Atomic,
+    /// By a reduction over lanes that find each other by a match, and atomic additions between warps (Anzt et al. 2020,
+    /// §3.2.2). Not [reproducible](Format::reproducible).
+    Match,
 }
 
 impl Format {
@@ -28,6 +31,8 @@ impl Format {
     pub const COO: Self = Self::Coo(CooStrategy::Segmented);
     /// Coordinates, segmented reduction with atomic additions. Not [reproducible](Self::reproducible).
     pub const COO_ATOMIC: Self = Self::Coo(CooStrategy::Atomic);
+    /// Coordinates, reduction by matching lanes with atomic additions. Not [reproducible](Self::reproducible).
+    pub const COO_MATCH: Self = Self::Coo(CooStrategy::Match);
 }
 
 /// COO: how the sums of a row come together.
@@ -37,12 +42,15 @@ pub(crate) struct Strategy(pub CooStrategy);
 impl strategy::Strategy for Strategy {
     type Matrix<T: Scalar, M: Memory> = Coo<T, M>;
 
-    const ALL: &'static [Self] = &[Self(CooStrategy::Segmented), Self(CooStrategy::Atomic)];
+    const ALL: &'static [Self] = &[Self(CooStrategy::Segmented), Self(CooStrategy::Atomic), Self(CooStrategy::Match)];
+
+    const STANDARD: &'static [Self] = &[Self(CooStrategy::Segmented), Self(CooStrategy::Atomic)];
 
     fn name(self) -> &'static str {
         match self.0 {
             CooStrategy::Segmented => "coo",
             CooStrategy::Atomic => "coo-atomic",
+            CooStrategy::Match => "coo-match",
         }
     }
 
@@ -51,7 +59,7 @@ impl strategy::Strategy for Strategy {
     }
 
     fn reproducible(self) -> bool {
-        self.0 != CooStrategy::Atomic
+        self.0 == CooStrategy::Segmented
     }
 
     fn multiplies_multivectors(self) -> bool {
@@ -88,7 +96,10 @@ impl strategy::Strategy for Strategy {
     ) -> Result<Vec<Launch>, Error> {
         match self.0 {
             CooStrategy::Segmented => product::coo(matrix, vectors, room, device),
-            CooStrategy::Atomic => Ok(product::atomic(matrix, vectors, device)),
+            strategy => Ok(vec![
+                vectors.scale(matrix.rows(), device),
+                product::add_product_atomically(matrix, strategy, vectors, device),
+            ]),
         }
     }
 
@@ -103,7 +114,9 @@ impl strategy::Strategy for Strategy {
         room: &mut Room<'_, T, M>,
         device: &Device,
     ) -> Result<Vec<Launch>, Error> {
-        multivector::launches(matrix, tiles, room, device)
+        let mut launches = vec![tiles.scale(device)];
+        launches.extend(multivector::add_products(matrix, tiles, room, device)?);
+        Ok(launches)
     }
 
     fn multiply_rows_on_cpu<T: Scalar>(

@@ -1,7 +1,7 @@
 //! CSR with equal shares of the work for all warps: by entries, or by entries and rows.
 
 use cuda_std::launch::{Grid, Launch};
-use gpu_kernels::csr_load_balanced::CsrLoadBalanced;
+use gpu_kernels::csr_load_balanced::{CsrLoadBalanced, CsrLoadBalancedAtomic};
 use gpu_kernels::csr_merge_path::{self, CsrMergePath};
 use gpu_kernels::csr_tiled::{self, CsrTileRows, CsrTiled};
 
@@ -52,6 +52,27 @@ pub(crate) fn load_balanced<T: Scalar, M: Memory>(
         Launch { grid: intervals.grid(device), call },
         intervals.carries(alpha, y, carries, device),
     ])
+}
+
+pub(crate) fn load_balanced_atomic<T: Scalar, M: Memory>(
+    matrix: &Csr<T, M>,
+    vectors: Vectors<T>,
+    device: &Device,
+) -> Vec<Launch> {
+    let Vectors { alpha, x, y, .. } = vectors;
+    let intervals = Intervals::oversubscribed(matrix.nnz() as u64, device);
+    let call = with_offsets!(matrix, offsets => CsrLoadBalancedAtomic {
+        rows: matrix.rows() as u32,
+        nnz: matrix.nnz() as u64,
+        interval: intervals.length,
+        row_offsets: offsets.global(),
+        column_indices: matrix.column_indices().global(),
+        values: matrix.values().global(),
+        alpha,
+        x,
+        y,
+    });
+    vec![vectors.scale(matrix.rows(), device), Launch { grid: intervals.grid(device), call }]
 }
 
 pub(crate) fn merge_path<T: Scalar, M: Memory>(

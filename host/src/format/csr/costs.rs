@@ -22,9 +22,11 @@ impl Costs for Strategy {
             CsrStrategy::Scalar | CsrStrategy::Vector(_) => {
                 analysis.locality.lane_sectors[self.lane_place(analysis)] * analysis.nnz as f64
             }
-            CsrStrategy::LoadBalanced | CsrStrategy::MergePath | CsrStrategy::Tiled | CsrStrategy::Automatic => {
-                flat_sectors(analysis)
-            }
+            CsrStrategy::LoadBalanced
+            | CsrStrategy::LoadBalancedAtomic
+            | CsrStrategy::MergePath
+            | CsrStrategy::Tiled
+            | CsrStrategy::Automatic => flat_sectors(analysis),
         }
     }
 
@@ -40,7 +42,7 @@ impl Costs for Strategy {
                 Shape { steps, chain, threads: rows * lanes, mean, ..Shape::of_rows(analysis) }
             }
             // y is scaled before.
-            CsrStrategy::LoadBalanced | CsrStrategy::Automatic => {
+            CsrStrategy::LoadBalanced | CsrStrategy::LoadBalancedAtomic | CsrStrategy::Automatic => {
                 Shape { writes: 2.0, ..Shape::shared(analysis, machine) }
             }
             CsrStrategy::MergePath | CsrStrategy::Tiled => Shape::shared(analysis, machine),
@@ -50,8 +52,10 @@ impl Costs for Strategy {
     fn launches_of_product(self, _beyond: f64) -> f64 {
         match self.0 {
             CsrStrategy::Scalar | CsrStrategy::Vector(_) => 1.0,
-            CsrStrategy::MergePath | CsrStrategy::Tiled => 2.0,
-            CsrStrategy::LoadBalanced | CsrStrategy::Automatic => 3.0,
+            CsrStrategy::LoadBalancedAtomic | CsrStrategy::MergePath | CsrStrategy::Tiled | CsrStrategy::Automatic => {
+                2.0
+            }
+            CsrStrategy::LoadBalanced => 3.0,
         }
     }
 

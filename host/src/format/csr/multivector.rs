@@ -1,7 +1,7 @@
 //! CSR times several vectors at once.
 
 use cuda_std::launch::Launch;
-use gpu_kernels::multivector::CsrMultivector;
+use gpu_kernels::multivector::csr::CsrMultivector;
 
 use super::balanced::with_offsets;
 use crate::device::Device;

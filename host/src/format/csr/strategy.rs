@@ -24,6 +24,9 @@ pub enum CsrStrategy {
     Vector(Lanes),
     /// Equal shares of the entries for all warps.
     LoadBalanced,
+    /// Equal shares of the entries for all warps, which add to rows that they share atomically. Not
+    /// [reproducible](Format::reproducible).
+    LoadBalancedAtomic,
     /// Equal shares of rows and entries for all warps.
     MergePath,
     /// Equal tiles of rows and entries for all blocks, several lanes a row.
@@ -39,6 +42,9 @@ impl Format {
     pub const CSR_VECTOR: Self = Self::Csr(CsrStrategy::Vector(Lanes::ByMeanLength));
     /// CSR, equal shares of the entries for all warps.
     pub const CSR_LOAD_BALANCED: Self = Self::Csr(CsrStrategy::LoadBalanced);
+    /// CSR, equal shares of the entries for all warps, which add to rows that they share atomically. Not
+    /// [reproducible](Self::reproducible).
+    pub const CSR_LOAD_BALANCED_ATOMIC: Self = Self::Csr(CsrStrategy::LoadBalancedAtomic);
     /// CSR, equal shares of rows and entries for all warps.
     pub const CSR_MERGE_PATH: Self = Self::Csr(CsrStrategy::MergePath);
     /// CSR, equal tiles of rows and entries for all blocks, several lanes a row.
@@ -69,6 +75,7 @@ impl strategy::Strategy for Strategy {
         Self(CsrStrategy::Vector(Lanes::L16)),
         Self(CsrStrategy::Vector(Lanes::L32)),
         Self(CsrStrategy::LoadBalanced),
+        Self(CsrStrategy::LoadBalancedAtomic),
         Self(CsrStrategy::MergePath),
         Self(CsrStrategy::Tiled),
         Self(CsrStrategy::Automatic),
@@ -92,6 +99,7 @@ impl strategy::Strategy for Strategy {
             CsrStrategy::Vector(Lanes::L16) => "csr-vector-16",
             CsrStrategy::Vector(Lanes::L32) => "csr-vector-32",
             CsrStrategy::LoadBalanced => "csr-load-balanced",
+            CsrStrategy::LoadBalancedAtomic => "csr-load-balanced-atomic",
             CsrStrategy::MergePath => "csr-merge-path",
             CsrStrategy::Tiled => "csr-tiled",
             CsrStrategy::Automatic => "csr-automatic",
@@ -100,6 +108,10 @@ impl strategy::Strategy for Strategy {
 
     fn storage(self) -> &'static str {
         "CSR"
+    }
+
+    fn reproducible(self) -> bool {
+        !matches!(self.0, CsrStrategy::LoadBalancedAtomic | CsrStrategy::Automatic)
     }
 
     fn multiplies_multivectors(self) -> bool {
@@ -113,7 +125,7 @@ impl strategy::Strategy for Strategy {
     fn resolved_by(self, rows: usize, longest_row: impl FnOnce() -> usize) -> Self {
         Self(match self.0 {
             CsrStrategy::Automatic if rows > BALANCED_ROWS || longest_row() > BALANCED_ROW_LENGTH => {
-                CsrStrategy::LoadBalanced
+                CsrStrategy::LoadBalancedAtomic
             }
             CsrStrategy::Automatic => CsrStrategy::Scalar,
             strategy => strategy,
@@ -122,8 +134,9 @@ impl strategy::Strategy for Strategy {
 
     fn longest_chain(self, length: usize) -> usize {
         match self.0 {
-            // One chain, or on the CPU at least; Automatic is any of those that it stands for.
-            CsrStrategy::Scalar | CsrStrategy::Automatic => length,
+            // One chain, or on the CPU at least; Automatic is any of those that it stands for; atomic additions come one
+            // after the other.
+            CsrStrategy::Scalar | CsrStrategy::LoadBalancedAtomic | CsrStrategy::Automatic => length,
             CsrStrategy::Vector(lanes) => product::longest_chain(lanes, length),
             CsrStrategy::LoadBalanced | CsrStrategy::MergePath | CsrStrategy::Tiled => balanced::longest_chain(length),
         }
@@ -157,6 +170,7 @@ impl strategy::Strategy for Strategy {
             CsrStrategy::Scalar => Ok(vec![product::scalar(matrix, vectors, device)]),
             CsrStrategy::Vector(lanes) => Ok(vec![product::vector(matrix, lanes, vectors, device)]),
             CsrStrategy::LoadBalanced => balanced::load_balanced(matrix, vectors, room, device),
+            CsrStrategy::LoadBalancedAtomic => Ok(balanced::load_balanced_atomic(matrix, vectors, device)),
             CsrStrategy::MergePath => balanced::merge_path(matrix, vectors, room, device),
             CsrStrategy::Tiled => balanced::tiled(matrix, vectors, room, device),
             CsrStrategy::Automatic => Err(Format::CSR_AUTOMATIC.stands_for_others()),

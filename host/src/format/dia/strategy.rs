@@ -3,6 +3,7 @@
 use cuda_std::launch::Launch;
 
 use super::cpu;
+use super::multivector;
 use super::predicted_bytes;
 use super::product;
 use crate::device::Device;
@@ -13,6 +14,7 @@ use crate::format::strategy::{self, HostStorage, Storage};
 use crate::format::{Csr, Dia, FillLimit};
 use crate::memory::Memory;
 use crate::real::Scalar;
+use crate::spmv::multivector::Tiles;
 use crate::spmv::{HostOperands, Room, Vectors};
 
 /// DIA: one thread a row.
@@ -33,6 +35,10 @@ impl strategy::Strategy for Strategy {
     }
 
     fn sums_duplicates(self) -> bool {
+        true
+    }
+
+    fn multiplies_multivectors(self) -> bool {
         true
     }
 
@@ -65,6 +71,26 @@ impl strategy::Strategy for Strategy {
 
     fn multiply_on_cpu<T: Scalar>(self, matrix: &Dia<T>, operands: HostOperands<'_, T>) -> Result<(), Error> {
         cpu::multiply_on_cpu(matrix, operands);
+        Ok(())
+    }
+
+    fn multivector_launches<T: Scalar, M: Memory>(
+        self,
+        matrix: &Dia<T, M>,
+        tiles: &Tiles<T>,
+        _: &mut Room<'_, T, M>,
+        device: &Device,
+    ) -> Result<Vec<Launch>, Error> {
+        Ok(tiles.arguments().map(|arguments| multivector::launch(matrix, arguments, device)).collect())
+    }
+
+    fn multiply_rows_on_cpu<T: Scalar>(
+        self,
+        matrix: &Dia<T>,
+        vectors: usize,
+        operands: HostOperands<'_, T>,
+    ) -> Result<(), Error> {
+        multivector::multiply_on_cpu(matrix, vectors, operands);
         Ok(())
     }
 }

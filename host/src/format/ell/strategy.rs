@@ -3,6 +3,7 @@
 use cuda_std::launch::Launch;
 
 use super::ell_bytes;
+use super::multivector;
 use super::product;
 use crate::device::Device;
 use crate::error::Error;
@@ -12,6 +13,7 @@ use crate::format::strategy::{self, HostStorage, Storage};
 use crate::format::{Csr, Ell, FillLimit, Format};
 use crate::memory::Memory;
 use crate::real::Scalar;
+use crate::spmv::multivector::Tiles;
 use crate::spmv::{HostOperands, Room, Vectors};
 
 /// How many threads a row of ELL has.
@@ -52,6 +54,10 @@ impl strategy::Strategy for Strategy {
         "ELL"
     }
 
+    fn multiplies_multivectors(self) -> bool {
+        true
+    }
+
     fn bytes<T: Scalar, V: Scalar>(self, matrix: &Csr<T>) -> Result<u128, Error> {
         Ok(ell_bytes::<V>(matrix.rows(), matrix.longest_row()))
     }
@@ -84,6 +90,26 @@ impl strategy::Strategy for Strategy {
 
     fn multiply_on_cpu<T: Scalar>(self, matrix: &Ell<T>, operands: HostOperands<'_, T>) -> Result<(), Error> {
         product::multiply_on_cpu(matrix, operands);
+        Ok(())
+    }
+
+    fn multivector_launches<T: Scalar, M: Memory>(
+        self,
+        matrix: &Ell<T, M>,
+        tiles: &Tiles<T>,
+        _: &mut Room<'_, T, M>,
+        device: &Device,
+    ) -> Result<Vec<Launch>, Error> {
+        Ok(tiles.arguments().map(|arguments| multivector::launch(matrix, arguments, device)).collect())
+    }
+
+    fn multiply_rows_on_cpu<T: Scalar>(
+        self,
+        matrix: &Ell<T>,
+        vectors: usize,
+        operands: HostOperands<'_, T>,
+    ) -> Result<(), Error> {
+        multivector::multiply_on_cpu(matrix, vectors, operands);
         Ok(())
     }
 }

@@ -9,6 +9,7 @@ use crate::format::Hyb;
 use crate::format::{coo, ell};
 use crate::memory::Memory;
 use crate::real::Scalar;
+use crate::spmv::multivector::Tiles;
 use crate::spmv::{HostOperands, Room, Vectors};
 
 pub(crate) fn hyb<T: Scalar, M: Memory>(
@@ -20,6 +21,36 @@ pub(crate) fn hyb<T: Scalar, M: Memory>(
     let mut launches = vec![ell::product::subwarp(matrix.ell(), vectors, device)];
     launches.extend(coo::product::add_product(matrix.coo(), vectors, room, device)?);
     Ok(launches)
+}
+
+/// The launches of Y ← α A X + β Y.
+///
+/// # Errors
+/// When memory runs out.
+pub(super) fn multivector<T: Scalar, M: Memory>(
+    matrix: &Hyb<T, M>,
+    tiles: &Tiles<T>,
+    room: &mut Room<'_, T, M>,
+    device: &Device,
+) -> Result<Vec<Launch>, Error> {
+    let mut launches: Vec<_> =
+        tiles.arguments().map(|arguments| ell::multivector::launch(matrix.ell(), arguments, device)).collect();
+    launches.extend(coo::multivector::add_products(matrix.coo(), tiles, room, device)?);
+    Ok(launches)
+}
+
+/// Multiplies with several vectors in row-major layout on the CPU, in parallel.
+///
+/// # Errors
+/// When memory runs out.
+pub(super) fn multiply_rows_on_cpu<T: Scalar>(
+    matrix: &Hyb<T>,
+    vectors: usize,
+    operands: HostOperands<'_, T>,
+) -> Result<(), Error> {
+    let HostOperands { alpha, x, beta, y } = operands;
+    ell::multivector::multiply_on_cpu(matrix.ell(), vectors, HostOperands { alpha, x, beta, y: &mut *y });
+    coo::multivector::multiply_on_cpu(matrix.coo(), vectors, HostOperands { alpha, x, beta: T::ONE, y })
 }
 
 pub(crate) fn multiply_on_cpu<T: Scalar>(matrix: &Hyb<T>, operands: HostOperands<'_, T>) -> Result<(), Error> {

@@ -12,6 +12,7 @@ use crate::format::strategy::{self, HostStorage, Storage};
 use crate::format::{Coo, Csr, Ell, FillLimit, Hyb};
 use crate::memory::Memory;
 use crate::real::Scalar;
+use crate::spmv::multivector::Tiles;
 use crate::spmv::{HostOperands, Room, Vectors};
 
 /// HYB: the ELL part, then the COO part on top of it.
@@ -54,6 +55,10 @@ impl strategy::Strategy for Strategy {
         }
     }
 
+    fn multiplies_multivectors(self) -> bool {
+        true
+    }
+
     fn bytes<T: Scalar, V: Scalar>(self, matrix: &Csr<T>) -> Result<u128, Error> {
         hyb_bytes::<T, V>(matrix, self.0)
     }
@@ -87,6 +92,25 @@ impl strategy::Strategy for Strategy {
 
     fn multiply_on_cpu<T: Scalar>(self, matrix: &Hyb<T>, operands: HostOperands<'_, T>) -> Result<(), Error> {
         product::multiply_on_cpu(matrix, operands)
+    }
+
+    fn multivector_launches<T: Scalar, M: Memory>(
+        self,
+        matrix: &Hyb<T, M>,
+        tiles: &Tiles<T>,
+        room: &mut Room<'_, T, M>,
+        device: &Device,
+    ) -> Result<Vec<Launch>, Error> {
+        product::multivector(matrix, tiles, room, device)
+    }
+
+    fn multiply_rows_on_cpu<T: Scalar>(
+        self,
+        matrix: &Hyb<T>,
+        vectors: usize,
+        operands: HostOperands<'_, T>,
+    ) -> Result<(), Error> {
+        product::multiply_rows_on_cpu(matrix, vectors, operands)
     }
 }
 

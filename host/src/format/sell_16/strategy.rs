@@ -2,6 +2,7 @@
 
 use cuda_std::launch::Launch;
 
+use super::multivector;
 use super::predicted_bytes;
 use super::product;
 use crate::device::Device;
@@ -12,6 +13,7 @@ use crate::format::strategy::{self, HostStorage, Storage};
 use crate::format::{Csr, FillLimit, Sell16};
 use crate::memory::Memory;
 use crate::real::Scalar;
+use crate::spmv::multivector::Tiles;
 use crate::spmv::{HostOperands, Room, Vectors};
 
 /// SELL-16: a warp a slice.
@@ -29,6 +31,10 @@ impl strategy::Strategy for Strategy {
 
     fn storage(self) -> &'static str {
         "SELL-16"
+    }
+
+    fn multiplies_multivectors(self) -> bool {
+        true
     }
 
     fn bytes<T: Scalar, V: Scalar>(self, matrix: &Csr<T>) -> Result<u128, Error> {
@@ -60,6 +66,26 @@ impl strategy::Strategy for Strategy {
 
     fn multiply_on_cpu<T: Scalar>(self, matrix: &Sell16<T>, operands: HostOperands<'_, T>) -> Result<(), Error> {
         product::multiply_on_cpu(matrix, operands);
+        Ok(())
+    }
+
+    fn multivector_launches<T: Scalar, M: Memory>(
+        self,
+        matrix: &Sell16<T, M>,
+        tiles: &Tiles<T>,
+        _: &mut Room<'_, T, M>,
+        device: &Device,
+    ) -> Result<Vec<Launch>, Error> {
+        Ok(tiles.arguments().map(|arguments| multivector::launch(matrix, arguments, device)).collect())
+    }
+
+    fn multiply_rows_on_cpu<T: Scalar>(
+        self,
+        matrix: &Sell16<T>,
+        vectors: usize,
+        operands: HostOperands<'_, T>,
+    ) -> Result<(), Error> {
+        multivector::multiply_on_cpu(matrix, vectors, operands);
         Ok(())
     }
 }

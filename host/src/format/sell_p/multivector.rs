@@ -1,7 +1,7 @@
 //! SELL-P times several vectors at once.
 
 use cuda_std::launch::Launch;
-use gpu_kernels::multivector::SellPMultivector;
+use gpu_kernels::multivector::sell_p::SellPMultivector;
 
 use crate::device::Device;
 use crate::format::SellP;

@@ -1,0 +1,47 @@
+//! CSR times several vectors.
+
+use cuda_std::{Global, GlobalMut, GpuScalar, kernel};
+
+use super::Tile;
+use crate::Offset;
+use crate::csr::sum_of_entries;
+use crate::vector::update;
+
+/// A group of lanes a row.
+///
+/// # Safety
+/// The arrays are those of a valid CSR matrix with `rows` rows; `x` and `y` hold the vectors that `tile` tells of, of
+/// as many elements as the matrix has columns and rows.
+#[kernel(T: scalars, O: [u32, u64])]
+pub unsafe fn csr_multivector<T: GpuScalar, O: Offset>(
+    /// Number of rows.
+    rows: u32,
+    /// The vectors of this launch.
+    tile: Tile,
+    /// Where each row begins; rows + 1 offsets.
+    row_offsets: Global<O>,
+    /// The column of each entry.
+    column_indices: Global<u32>,
+    /// The value of each entry.
+    values: Global<T>,
+    /// The factor of A X.
+    alpha: T,
+    /// The vectors that are multiplied.
+    x: Global<T>,
+    /// The factor of Y.
+    beta: T,
+    /// The results.
+    y: GlobalMut<T>,
+) {
+    if !tile.has_vector() {
+        return;
+    }
+    let mut row = tile.group();
+    while row < rows {
+        let (begin, end) = (row_offsets.load(row), row_offsets.load(row + 1));
+        let element = |column| x.load(tile.x_place(column));
+        let sum = sum_of_entries::<T, O, 1>(begin, end, column_indices, values, element);
+        update(y, tile.y_place(row), alpha, sum, beta);
+        row += tile.groups();
+    }
+}

@@ -1,0 +1,34 @@
+//! ELL times several vectors at once.
+
+use cuda_std::launch::Launch;
+use gpu_kernels::multivector::ell::EllMultivector;
+
+use crate::device::Device;
+use crate::format::Ell;
+use crate::memory::{Buffer, Memory};
+use crate::real::Scalar;
+use crate::spmv::HostOperands;
+use crate::spmv::multivector::{Arguments, ROWS_AT_ONCE, multiply_rows};
+
+/// The launch of one tile of Y ← α A X + β Y.
+pub(crate) fn launch<T: Scalar, M: Memory>(matrix: &Ell<T, M>, arguments: Arguments<T>, device: &Device) -> Launch {
+    let Arguments { rows, tile, alpha, x, beta, y } = arguments;
+    let kernel = EllMultivector {
+        rows,
+        tile,
+        stride: matrix.stride() as u32,
+        width: matrix.width() as u32,
+        column_indices: matrix.column_indices().global(),
+        values: matrix.values().global(),
+        alpha,
+        x,
+        beta,
+        y,
+    };
+    Launch::new(device.grid(u64::from(rows) * u64::from(tile.lanes)), kernel)
+}
+
+/// Multiplies with several vectors in row-major layout on the CPU, in parallel.
+pub(crate) fn multiply_on_cpu<T: Scalar>(matrix: &Ell<T>, vectors: usize, operands: HostOperands<'_, T>) {
+    multiply_rows(vectors, operands, ROWS_AT_ONCE, |row| (row, matrix.row(row)));
+}

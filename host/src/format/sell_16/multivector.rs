@@ -1,0 +1,34 @@
+//! SELL-16 times several vectors at once.
+
+use cuda_std::launch::Launch;
+use gpu_kernels::multivector::sell_16::Sell16Multivector;
+
+use crate::device::Device;
+use crate::format::Sell16;
+use crate::memory::{Buffer, Memory};
+use crate::real::Scalar;
+use crate::spmv::HostOperands;
+use crate::spmv::multivector::{Arguments, ROWS_AT_ONCE, multiply_rows};
+
+/// The launch of one tile of Y ← α A X + β Y.
+pub(super) fn launch<T: Scalar, M: Memory>(matrix: &Sell16<T, M>, arguments: Arguments<T>, device: &Device) -> Launch {
+    let Arguments { rows, tile, alpha, x, beta, y } = arguments;
+    let kernel = Sell16Multivector {
+        rows,
+        tile,
+        slice_begins: matrix.slice_begins().global(),
+        bases: matrix.bases().global(),
+        column_offsets: matrix.column_offsets().global(),
+        values: matrix.values().global(),
+        alpha,
+        x,
+        beta,
+        y,
+    };
+    Launch::new(device.grid(u64::from(rows) * u64::from(tile.lanes)), kernel)
+}
+
+/// Multiplies with several vectors in row-major layout on the CPU, in parallel.
+pub(super) fn multiply_on_cpu<T: Scalar>(matrix: &Sell16<T>, vectors: usize, operands: HostOperands<'_, T>) {
+    multiply_rows(vectors, operands, ROWS_AT_ONCE, |row| (row, matrix.row(row)));
+}
