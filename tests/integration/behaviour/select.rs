@@ -114,8 +114,7 @@ fn the_work_of_hyb_is_that_of_its_parts() {
         (work.kernel, work.terms)
     };
     // All rows alike: there is only the ELL part.
-    let [(hyb, mine), (ell, its)] =
-        ["hyb-imbalance-limit", "ell-subwarp"].map(|format| terms("dense:rows=100", format));
+    let [(hyb, mine), (ell, its)] = ["hyb-imbalance-limit", "ell-subwarp"].map(|format| terms("dense:rows=100", format));
     assert_eq!((hyb, mine), (ell, its));
     let (hyb, [launches, _, far, ..]) = terms("pareto:rows=30000,k=1.5", "hyb-imbalance-limit");
     let (_, [once, _, near, ..]) = terms("pareto:rows=30000,k=1.5", "csr-vector");
