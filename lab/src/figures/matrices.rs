@@ -35,7 +35,33 @@ pub fn table_3() -> Vec<String> {
     members.filter(|text| text.ends_with("-like:")).collect()
 }
 
-/// Those of them whose originals have dense blocks (Choi et al. 2010, §4.5, §5.2 and §6.6).
+/// The stand-in for rma10, which is Bell & Garland's Harbor (Koza et al. 2014, §6.3).
+pub fn rma10() -> Vec<String> {
+    owned(&["harbor-like:"])
+}
+
+/// A permutation and the stand-ins for the square matrices of [`table_3`], by their mean row length (Koza et al. 2014,
+/// Fig. 3).
+pub fn by_mean_row_length() -> Vec<String> {
+    owned(&[
+        "permutation:rows=10000000",
+        "webbase-like:",
+        "epidemiology-like:",
+        "circuit-like:",
+        "economics-like:",
+        "accelerator-like:",
+        "qcd-like:",
+        "harbor-like:",
+        "wind-tunnel-like:",
+        "ship-like:",
+        "cantilever-like:",
+        "spheres-like:",
+        "protein-like:",
+        "dense-like:",
+    ])
+}
+
+/// Those of [`table_3`] whose originals have dense blocks (Choi et al. 2010, §4.5, §5.2 and §6.6).
 pub fn blocked() -> Vec<String> {
     owned(&[
         "protein-like:",

@@ -3,9 +3,11 @@
 //! An experiment is drawn from any entries of its matrices, so that what one of them has measured serves the others.
 //! `docs/figures.md` tells of each what the paper found and how it is run here.
 
+mod axes;
 mod list;
 mod matrices;
 
+pub use axes::{Quantity, X};
 pub use list::FIGURES;
 
 use std::str::FromStr;
@@ -15,7 +17,6 @@ use host::Format;
 use crate::error::Error;
 use crate::record::{Entry, Run};
 use crate::report::{self, Figure};
-use crate::statistics;
 
 /// An experiment of a paper.
 #[derive(Clone, Copy, Debug)]
@@ -78,46 +79,18 @@ pub enum Plot {
         /// Lines that a model foretells.
         curves: &'static [Curve],
     },
+    /// A line for each series, and on it the arithmetic means of some quantities over the matrices.
+    Means {
+        /// What the horizontal axis is.
+        axis: &'static str,
+        /// The quantities, each with what the legend calls it.
+        marks: &'static [(&'static str, Quantity)],
+    },
     /// The fraction of the matrices on which each series is within a factor of the best.
     Profile {
         /// Matrices with fewer nonzeros are left out.
         least_nonzeros: u64,
     },
-}
-
-/// A property of a matrix.
-#[derive(Clone, Copy, Debug)]
-pub enum X {
-    /// Rows.
-    Rows,
-    /// Nonzeros.
-    Nonzeros,
-    /// Nonzeros over rows.
-    MeanRowLength,
-    /// An option of the generator.
-    Option {
-        /// The option in its text.
-        key: &'static str,
-        /// What the axis calls it.
-        label: &'static str,
-    },
-}
-
-/// What is compared.
-#[derive(Clone, Copy, Debug)]
-pub enum Quantity {
-    /// 2 nonzeros over the time.
-    Gflops,
-    /// 10^9 bytes a second if every nonzero loaded its element of x anew.
-    UncachedGbps,
-    /// The time.
-    Microseconds,
-    /// Speed in float64 over speed in float32.
-    OfFloat32,
-    /// The time over that of a format: how many times as fast that format is.
-    SpeedUpOf(Format),
-    /// Time of the conversion in multiplications with CSR.
-    ConversionCalls,
 }
 
 /// How an axis is divided.
@@ -153,17 +126,17 @@ impl Experiment {
     /// Every format that a series or the quantity needs.
     pub fn formats(&self) -> Vec<Format> {
         let mut formats: Vec<_> = self.series.iter().flat_map(|series| series.formats).copied().collect();
-        if let Some(Quantity::SpeedUpOf(format)) = self.quantity() {
+        if let Some(Quantity::SpeedUpOf(format) | Quantity::SpeedUpOver(format)) = self.quantity() {
             formats.push(format);
         }
         formats
     }
 
-    /// What is drawn; none of a profile.
+    /// What is drawn; none of a profile, and of means, which have several.
     pub fn quantity(&self) -> Option<Quantity> {
         match self.plot {
             Plot::ByMatrix(quantity, _) | Plot::Against { y: quantity, .. } => Some(quantity),
-            Plot::Profile { .. } => None,
+            Plot::Means { .. } | Plot::Profile { .. } => None,
         }
     }
 
@@ -209,70 +182,6 @@ impl Series {
     }
 }
 
-impl X {
-    /// What the axis is called.
-    pub fn label(self) -> &'static str {
-        match self {
-            Self::Rows => "rows",
-            Self::Nonzeros => "nonzeros",
-            Self::MeanRowLength => "nonzeros per row",
-            Self::Option { label, .. } => label,
-        }
-    }
-
-    /// Where a matrix lies.
-    pub fn of(self, entry: &Entry) -> Option<f64> {
-        match self {
-            Self::Rows => Some(entry.rows as f64),
-            Self::Nonzeros => Some(entry.nonzeros as f64),
-            Self::MeanRowLength => Some(entry.nonzeros as f64 / entry.rows as f64),
-            Self::Option { key, .. } => {
-                let mut options = entry.filename.split([':', ',']).filter_map(|option| option.split_once('='));
-                options.find(|&(name, _)| name == key)?.1.parse().ok()
-            }
-        }
-    }
-}
-
-impl Quantity {
-    /// What an axis is called.
-    pub fn label(self) -> String {
-        match self {
-            Self::Gflops => "GFLOP/s".into(),
-            Self::UncachedGbps => "GB/s, x counted at each use".into(),
-            Self::Microseconds => "time, µs".into(),
-            Self::OfFloat32 => "speed in float64 over speed in float32".into(),
-            Self::SpeedUpOf(format) => format!("speed-up of {format}"),
-            Self::ConversionCalls => "conversion, in multiplications with CSR".into(),
-        }
-    }
-
-    /// Of a series in an entry; `all` has the entry in other precisions.
-    pub fn of(self, series: &Series, entry: &Entry, all: &[Entry]) -> Option<f64> {
-        let run = series.run(entry)?;
-        let seconds = run.seconds()?;
-        let number = match self {
-            Self::Gflops => statistics::gflops(entry, run)?,
-            Self::UncachedGbps => {
-                let width = if entry.env.precision == "float32" { 4.0 } else { 8.0 };
-                (run.bytes_needed? as f64 + width * (entry.nonzeros as f64 - entry.cols as f64)) / seconds / 1e9
-            }
-            Self::Microseconds => 1e6 * seconds,
-            Self::OfFloat32 => {
-                let there = (&entry.filename, &entry.env.executor, &entry.env.device);
-                let single = all.iter().find(|other| {
-                    (&other.filename, &other.env.executor, &other.env.device) == there
-                        && other.env.precision == "float32"
-                })?;
-                series.run(single)?.seconds()? / seconds
-            }
-            Self::SpeedUpOf(format) => seconds / entry.spmv.get(format.name())?.seconds()?,
-            Self::ConversionCalls => run.conversion.as_ref()?.csr_calls?,
-        };
-        Some(number).filter(|number| number.is_finite() && *number > 0.0)
-    }
-}
-
 /// What has to be measured for some experiments: each matrix once, with all formats that any of them needs, in the
 /// experiments' precisions unless others are asked for.
 pub fn tasks(experiments: &[Experiment], precisions: &[&'static str]) -> Vec<Task> {
@@ -313,10 +222,11 @@ mod tests {
 
     use synthetic::Generator;
 
+    use super::axes::tests::entry;
     use super::*;
 
     /// What a run of all figures may be: nonzeros, each counted once for each format and precision.
-    const MOST_WORK: u128 = 9_000_000_000;
+    const MOST_WORK: u128 = 11_000_000_000;
 
     #[test]
     fn every_experiment_can_be_run() {
@@ -375,24 +285,6 @@ mod tests {
         assert_eq!(precisions(tasks(&[experiment], &["float64"])), ["float64"].into());
     }
 
-    fn run(time: f64, storage: u64) -> Run {
-        Run {
-            completed: true,
-            time: Some(time),
-            storage: Some(storage),
-            bytes_needed: Some(1_000_000),
-            ..Run::default()
-        }
-    }
-
-    fn entry(precision: &str, runs: &[(&str, f64, u64)]) -> Entry {
-        let spmv = runs.iter().map(|&(name, time, storage)| (name.to_owned(), run(time, storage))).collect();
-        let mut entry = Entry { filename: "banded:rows=10,bands=3,seed=1".into(), spmv, ..Entry::default() };
-        (entry.rows, entry.cols, entry.nonzeros) = (1_000, 2_000, 10_000);
-        entry.env.precision = precision.into();
-        entry
-    }
-
     #[test]
     fn a_series_is_the_best_of_its_formats() {
         let entry = entry("float64", &[("coo", 2e-6, 100), ("ell", 1e-6, 300), ("dia", 4e-6, 50)]);
@@ -403,28 +295,5 @@ mod tests {
         assert_eq!(smallest.run(&entry).unwrap().time, Some(2e-6));
         assert_eq!(Series::of("none", &[Format::COO_ATOMIC]).run(&entry), None);
         assert_eq!(Series::with_peers("peer", &[], &["dia"]).run(&entry).unwrap().time, Some(4e-6));
-    }
-
-    #[test]
-    fn quantities() {
-        let double = entry("float64", &[("coo", 2e-6, 100), ("ell", 1e-6, 300)]);
-        let single = entry("float32", &[("coo", 1e-6, 60)]);
-        let all = [double.clone(), single.clone()];
-        let [coo, ell] = [Series::of("coo", &[Format::COO]), Series::of("ell", &[Format::ELL])];
-        let near = |quantity: Quantity, series: &Series, entry: &Entry, expected: f64| {
-            let number = quantity.of(series, entry, &all).unwrap();
-            assert!((number / expected - 1.0).abs() < 1e-12, "{quantity:?}: {number}");
-        };
-        near(Quantity::Gflops, &coo, &double, 10.0);
-        near(Quantity::Microseconds, &coo, &double, 2.0);
-        near(Quantity::OfFloat32, &coo, &double, 0.5);
-        near(Quantity::SpeedUpOf(Format::ELL), &coo, &double, 2.0);
-        near(Quantity::UncachedGbps, &coo, &double, (1_000_000.0 + 8.0 * 8_000.0) / 2e-6 / 1e9);
-        near(Quantity::UncachedGbps, &coo, &single, (1_000_000.0 + 4.0 * 8_000.0) / 1e-6 / 1e9);
-        assert_eq!(Quantity::OfFloat32.of(&ell, &double, &all), None);
-        assert_eq!(Quantity::ConversionCalls.of(&coo, &double, &all), None);
-        assert_eq!(X::MeanRowLength.of(&double), Some(10.0));
-        assert_eq!(X::Option { key: "bands", label: "" }.of(&double), Some(3.0));
-        assert_eq!(X::Option { key: "k", label: "" }.of(&double), None);
     }
 }

@@ -7,12 +7,12 @@ use super::figure::Figure;
 use super::lines::{LEGEND, SIZE, profile_as};
 use super::style::{Dash, Style, TEXT};
 use crate::error::Error;
-use crate::figures::{Curve, Experiment, Plot, Quantity, Scale, X};
+use crate::figures::{Curve, Experiment, Plot, Quantity, Scale, Series, X};
 use crate::record::Entry;
 use crate::report::contents::{Report, shortened};
 
 /// Dashes of the curves.
-const CURVES: [Dash; 2] = [None, Some((7, 3))];
+const CURVES: [Dash; 3] = [None, Some((7, 3)), Some((2, 3))];
 /// Straight pieces of a curve.
 const PIECES: usize = 100;
 
@@ -91,6 +91,7 @@ fn draw_panel(experiment: &Experiment, panel: &Panel, all: &[Entry]) -> Result<(
         Plot::Against { x, x_scale, y, y_scale, joined, curves } => {
             against(experiment, panel, all, (x, x_scale), (y, y_scale), joined, curves)
         }
+        Plot::Means { axis, marks } => means(experiment, panel, all, axis, marks),
         Plot::Profile { least_nonzeros } => {
             let large = panel.entries.iter().filter(|entry| entry.nonzeros >= least_nonzeros);
             let reduced = large.map(|entry| Entry {
@@ -156,6 +157,47 @@ fn by_matrix(
     Ok((figure?, pixels))
 }
 
+/// A line for each series, and on it a mark for the mean of each quantity.
+fn means(
+    experiment: &Experiment,
+    panel: &Panel,
+    all: &[Entry],
+    axis: &str,
+    quantities: &[(&str, Quantity)],
+) -> Result<(Figure, u32), Error> {
+    let mean = |series: &Series, quantity: Quantity| {
+        let numbers: Vec<_> = panel.entries.iter().filter_map(|entry| quantity.of(series, entry, all)).collect();
+        Some(numbers.iter().sum::<f64>() / numbers.len() as f64).filter(|mean| mean.is_finite())
+    };
+    let with_marks = |series| quantities.iter().map(|&(_, quantity)| mean(series, quantity)).collect::<Vec<_>>();
+    // Peers that were not measured have no line.
+    let lines: Vec<_> = experiment.series.iter().map(|series| (series.label, with_marks(series))).collect();
+    let lines: Vec<_> = lines.into_iter().filter(|(_, marks)| marks.iter().any(Option::is_some)).collect();
+    let pixels = height(lines.len(), 22);
+    let frame = Frame {
+        name: &panel.name,
+        title: &panel.title,
+        description: &format!("{axis}."),
+        size: (WIDTH, pixels),
+        left: NAMES,
+        right: LEGEND,
+        x: Axis::linear(axis, lines.iter().flat_map(|(_, marks)| marks).copied().flatten()),
+        y: Some(Axis::names(lines.iter().map(|&(label, _)| label.into()))),
+    };
+    let figure = figure(frame, |canvas| {
+        for (number, &(label, _)) in quantities.iter().enumerate() {
+            let style = Style::numbered(number);
+            let marks = lines.iter().enumerate().filter_map(|(line, (_, marks))| Some((line, marks[number]?)));
+            for (line, mark) in marks {
+                canvas.marker(canvas.on_line(mark, line), style)?;
+            }
+            canvas.legend(label, Some(style), false)?;
+        }
+        Ok(())
+    });
+    Ok((figure?, pixels))
+}
+
 /// A mark for each matrix and series, between two axes of numbers.
 fn against(
     experiment: &Experiment,
@@ -185,8 +227,7 @@ fn against(
     let curves: Vec<_> = if first > last { &[] } else { curves }.iter().map(|line| (line.label, curve(line))).collect();
     let heights =
         marks.iter().chain(curves.iter().map(|(_, line)| line)).flatten().map(|&(_, y)| y).collect::<Vec<_>>();
-    let is_speed_up = matches!(y, Quantity::SpeedUpOf(_));
-    let even = is_speed_up.then_some(1.0).filter(|_| !heights.is_empty());
+    let even = y.is_speed_up().then_some(1.0).filter(|_| !heights.is_empty());
     let frame = Frame {
         name: &panel.name,
         title: &panel.title,
@@ -198,7 +239,7 @@ fn against(
         y: axis(&y.label(), y_scale, heights.into_iter().chain(even)),
     };
     let figure = figure(frame, |canvas| {
-        if is_speed_up {
+        if y.is_speed_up() {
             canvas.line(canvas.horizontal(1.0).to_vec(), TEXT, 1, Some((4, 3)))?;
         }
         for ((label, line), dash) in curves.iter().zip(CURVES) {
@@ -212,7 +253,10 @@ fn against(
                 canvas.marker(place, style)?;
             }
             if !places.is_empty() {
-                let label = if is_speed_up { format!("over {}", series.label) } else { series.label.into() };
+                let label = match y {
+                    Quantity::SpeedUpOf(_) => format!("over {}", series.label),
+                    _ => series.label.into(),
+                };
                 canvas.legend(&label, Some(style), joined)?;
             }
             if joined && places.len() > 1 {

@@ -1,0 +1,80 @@
+//! The experiments of Choi et al. 2010.
+
+use host::format::BlockSize;
+
+use super::*;
+
+/// What Bell & Garland 2009 have, for the best of it.
+const BELL_GARLAND: &[Format] =
+    &[Format::COO, Format::CSR_SCALAR, VECTOR_OF_A_WARP, Format::Dia, Format::ELL, Format::Hyb(HybSplit::BellGarland)];
+
+const BCSR_UP_TO_4: &[Format] = &[
+    Format::Bcsr(BlockSize::B1x2),
+    Format::Bcsr(BlockSize::B2x2),
+    Format::Bcsr(BlockSize::B2x3),
+    Format::Bcsr(BlockSize::B3x2),
+    Format::Bcsr(BlockSize::B3x3),
+    Format::Bcsr(BlockSize::B3x4),
+    Format::Bcsr(BlockSize::B4x4),
+];
+
+const BELLPACK: &[Format] = &[
+    Format::Bellpack(BlockSize::B1x2),
+    Format::Bellpack(BlockSize::B2x2),
+    Format::Bellpack(BlockSize::B2x3),
+    Format::Bellpack(BlockSize::B3x2),
+    Format::Bellpack(BlockSize::B3x3),
+    Format::Bellpack(BlockSize::B3x4),
+    Format::Bellpack(BlockSize::B4x4),
+    Format::Bellpack(BlockSize::B5x5),
+    Format::Bellpack(BlockSize::B6x6),
+    Format::Bellpack(BlockSize::B7x7),
+    Format::Bellpack(BlockSize::B8x8),
+];
+
+/// Their experiments.
+pub const EXPERIMENTS: &[Experiment] = &[
+    Experiment {
+        name: "choi-2",
+        source: "Choi et al. 2010, Fig. 2",
+        title: "BCSR",
+        matrices: matrices::table_3,
+        precisions: SINGLE,
+        series: &[
+            Series::of("best BCSR up to 4 × 4", BCSR_UP_TO_4),
+            WARP,
+            Series::of("best of Bell & Garland", BELL_GARLAND),
+        ],
+        plot: Plot::ByMatrix(Quantity::Gflops, Scale::Linear),
+    },
+    Experiment {
+        name: "choi-5",
+        source: "Choi et al. 2010, Fig. 5",
+        title: "BELLPACK",
+        matrices: matrices::blocked,
+        precisions: BOTH,
+        series: &[Series::of("best BELLPACK", BELLPACK), Series::of("best of Bell & Garland", BELL_GARLAND)],
+        plot: Plot::ByMatrix(Quantity::Gflops, Scale::Linear),
+    },
+    Experiment {
+        name: "choi-5b",
+        source: "Choi et al. 2010, Fig. 5 (b)",
+        title: "bandwidth of BELLPACK",
+        matrices: matrices::blocked,
+        precisions: SINGLE,
+        series: &[Series::of("best BELLPACK", BELLPACK), Series::of("best of Bell & Garland", BELL_GARLAND)],
+        plot: Plot::ByMatrix(Quantity::ValueGbps, Scale::Linear),
+    },
+    Experiment {
+        name: "choi-13",
+        source: "Choi et al. 2010, Fig. 13",
+        title: "the block size chosen without a search",
+        matrices: matrices::blocked,
+        precisions: BOTH,
+        series: &[
+            Series::of("best BELLPACK", BELLPACK),
+            Series { choice: Choice::Smallest, ..Series::of("smallest BELLPACK", BELLPACK) },
+        ],
+        plot: Plot::ByMatrix(Quantity::Gflops, Scale::Linear),
+    },
+];
