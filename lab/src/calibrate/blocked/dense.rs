@@ -127,14 +127,13 @@ pub fn measure_dense<S: Subject>(
             reason: format!("the records are of {}, and this is {device}", other.env.device),
         });
     }
-    let mut measurement = Measurement { bench: Bench::new(subject)?, gpu, effort, entries, keep };
-    measurement.each::<f64>()?;
-    measurement.each::<f32>()
+    let mut measurement = Measurement { bench: Bench::new(subject)?, effort, entries, keep };
+    measurement.each::<f64>(plan(&gpu, size_of::<f64>()))?;
+    measurement.each::<f32>(plan(&gpu, size_of::<f32>()))
 }
 
 struct Measurement<'a, 's, S: Subject> {
     bench: Bench<'s, S>,
-    gpu: Gpu<'a>,
     effort: Effort,
     entries: &'a mut Vec<Entry>,
     keep: &'a mut dyn FnMut(&[Entry]) -> Result<(), Error>,
@@ -142,8 +141,8 @@ struct Measurement<'a, 's, S: Subject> {
 
 impl<S: Subject> Measurement<'_, '_, S> {
     /// Measures all matrices with values of this type.
-    fn each<T: Real>(&mut self) -> Result<(), Error> {
-        for (shape, formats) in plan(&self.gpu, size_of::<T>()) {
+    fn each<T: Real>(&mut self, plan: BTreeMap<Shape, Vec<Format>>) -> Result<(), Error> {
+        for (shape, formats) in plan {
             let name = &*shape.text();
             let is_same = |entry: &Entry| entry.filename == name && entry.env.precision == T::NAME;
             let has_all = |entry: &Entry| formats.iter().all(|format| entry.spmv.contains_key(format.name()));
@@ -167,7 +166,7 @@ impl<S: Subject> Measurement<'_, '_, S> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use host::executor::{Emulated, Executor};
+    use host::executor::{Cpu, Emulated, Executor, HostExecutor};
     use host::format::{BlockSize, PartitionRows, bcsr};
 
     /// With 132 multiprocessors and blocks of 256 threads; T is 8 where registers are not known.
@@ -216,6 +215,43 @@ mod tests {
         assert_eq!(times, expected);
         let but_the_last = |shape: Shape| (shape != benchmark.equations[3]).then(|| seconds(shape));
         assert_eq!(benchmark.times(but_the_last), None);
+    }
+
+    const EFFORT: Effort = Effort { warm_ups: 0, repetitions: 1, seconds: 1.0 };
+
+    #[test]
+    fn a_cpu_is_not_what_the_model_is_of() {
+        let calibration = Calibration::shipped(Emulated::new(1).device());
+        let cpu = HostExecutor::from(Cpu::new());
+        let error = measure_dense(&cpu, &calibration, EFFORT, &mut Vec::new(), &mut |_| Ok(())).unwrap_err();
+        assert_eq!(error.to_string(), "no calibration: cpu is no GPU, which the model of blocked formats is of");
+    }
+
+    /// On a CPU, which measures as a GPU does.
+    #[test]
+    fn what_is_there_is_not_measured_again() {
+        let cpu = HostExecutor::from(Cpu::new());
+        let formats = ["bcsr-3x3", "bellpack-3x3"].map(|name| name.parse().unwrap());
+        let plan = |count: usize| {
+            let shapes = [12, 24].map(|rows| (Shape { rows, columns: 6 }, formats[..count].to_vec()));
+            BTreeMap::from(shapes)
+        };
+        let (mut entries, mut kept) = (Vec::new(), Vec::new());
+        for (count, expected) in [(1, vec![1, 2]), (1, vec![]), (2, vec![2, 2])] {
+            let mut keep = |entries: &[Entry]| {
+                kept.push(entries.len());
+                Ok(())
+            };
+            let bench = Bench::new(&cpu).unwrap();
+            let mut measurement = Measurement { bench, effort: EFFORT, entries: &mut entries, keep: &mut keep };
+            measurement.each::<f32>(plan(count)).unwrap();
+            assert_eq!(std::mem::take(&mut kept), expected);
+        }
+        for entry in &entries {
+            let (same, analysis) = of(entry).unwrap();
+            assert_eq!((same.family.as_deref(), analysis.columns), (Some(BENCHMARK_FAMILY), 6));
+            assert!(formats.iter().all(|format| entry.spmv[format.name()].seconds().is_some()));
+        }
     }
 
     #[test]

@@ -217,6 +217,8 @@ mod tests {
     use host::select::Sampling;
     use synthetic::Generator;
 
+    use crate::record::Run;
+
     /// One multiprocessor that hides nothing, and takes a second for each value of a block and one for the block: so its
     /// time is that of all blocks of threads together.
     fn models(calibration: &Calibration) -> Models<'_> {
@@ -259,6 +261,39 @@ mod tests {
             assert_eq!(models.seconds(&analysis, chosen), Some(4.0 * (size * size + 1) as f64));
             assert_eq!(models.choose(&analysis, &[]), None);
         }
+    }
+
+    /// An entry of a dense matrix with one time of BELLPACK with blocks of 2 x 2.
+    fn dense_entry(text: &str, seconds: impl Fn(&Analysis) -> f64) -> Entry {
+        let analysis = analysis(text);
+        let run = Run { completed: true, time: Some(seconds(&analysis)), ..Run::default() };
+        let spmv = [("bellpack-2x2".to_owned(), run)].into();
+        let family = Some("dense".into());
+        Entry { filename: text.into(), family, analysis: Some(analysis), spmv, ..Entry::default() }
+    }
+
+    /// The four dense matrices of §6.3 give a model by eq. 15 to 17, and without the last one all of them by least squares.
+    #[test]
+    fn equations_where_their_matrices_were_measured() {
+        const MODEL: Model = Model { start: 3e-6, first: 4e-8, later: 2e-8, beside: 1e-8 };
+        let calibration = calibration();
+        let machine = Machine { resident_threads: 2048, cache_bytes: 0, shared_bytes: None };
+        let gpu = Gpu::new(&machine, &calibration);
+        let kernel = Blocked::Bellpack(BlockSize::B2x2, PartitionRows::default());
+        // One multiprocessor, with 6 blocks of 256 threads of 40 registers.
+        let texts = ["rows=512,columns=2", "rows=512,columns=16", "rows=3072,columns=16", "rows=3584,columns=16"];
+        let seconds = |analysis: &Analysis| MODEL.seconds(&gpu.launch(analysis, kernel).unwrap());
+        let entries = texts.map(|text| dense_entry(&format!("dense:{text}"), seconds));
+        let all: Vec<_> = entries.iter().collect();
+        let [fitted] = Models::new(&all, &machine, &calibration).fitted[..] else { panic!("one kernel") };
+        assert!(fitted.by_equations);
+        // σ_1,o has γ of its one block in it; so γ is 7 eighths of what made the times.
+        let Model { start, first, later, beside } = fitted.model;
+        for (found, expected) in [(start, 3.04e-6), (first, 3.5e-8), (later, 2e-8), (beside, 1e-8)] {
+            assert!((found / expected - 1.0).abs() < 1e-9, "{found} is not {expected}");
+        }
+        let models = Models::new(&all[..3], &machine, &calibration);
+        assert!(models.fitted.len() == 1 && !models.fitted[0].by_equations);
     }
 
     /// Blocks that are mostly padding are not taken although they are predicted to be fast; padding of partitions counts.
