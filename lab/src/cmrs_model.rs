@@ -1,7 +1,10 @@
 //! What CMRS costs and gains by the model of Koza et al. (2014, §5 and §6.4): the kernel takes as long as the bytes
 //! that it moves.
 
+use host::Scalar;
 use host::format::cmrs::overhead;
+
+use crate::record::{Entry, Run};
 
 /// How much faster strips of `height` rows are than a warp a row (eq. 5.2); the operands are those of [`overhead`].
 pub fn speedup(height: usize, mean: f64, segment: usize, width: usize) -> f64 {
@@ -24,6 +27,17 @@ impl BytesMoved {
         Self { cached: matrix + vectors(columns), uncached: matrix + vectors(nnz) }
     }
 
+    /// The traffic of a run, whatever its format; none where its bytes are not known.
+    pub fn of_run(entry: &Entry, run: &Run) -> Option<Self> {
+        let width = [(f32::NAME, size_of::<f32>()), (f64::NAME, size_of::<f64>())];
+        let (_, width) = width.into_iter().find(|&(name, _)| name == entry.env.precision)?;
+        let [rows, columns, nnz] = [entry.rows, entry.cols, entry.nonzeros].map(usize::try_from);
+        let (rows, columns, nnz) = (rows.ok()?, columns.ok()?, nnz.ok()?);
+        let vectors = (rows as u128 + columns as u128) * width as u128;
+        let matrix = u128::from(run.bytes_needed?).checked_sub(vectors)?;
+        Some(Self::new(matrix, rows, columns, nnz, width))
+    }
+
     /// η₊ and η₋ (eq. 6.2): these bytes over those that the memory moves in the time of one product. η₊ is below 1;
     /// η₋ of 1 and more says that x was read from caches.
     pub fn utilization(&self, seconds: f64, bytes_per_second: f64) -> (f64, f64) {
@@ -32,9 +46,41 @@ impl BytesMoved {
     }
 }
 
+/// η₊ and η₋ of a run, where B is the speed of the copy in the same run, so η₊ may be a little above 1; none without a
+/// result, or where bytes or the copy are not known.
+pub fn utilization(entry: &Entry, run: &Run) -> Option<(f64, f64)> {
+    let copy = entry.ceilings.as_ref()?.copy_gbps * 1e9;
+    let seconds = run.seconds().filter(|&seconds| seconds > 0.0 && copy > 0.0)?;
+    Some(BytesMoved::of_run(entry, run)?.utilization(seconds, copy))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::{Ceilings, Environment};
+
+    /// 10 x 10, 50 entries, 900 bytes of which 160 are x and y, in 1 µs, where the copy moves 1000.
+    #[test]
+    fn utilization_of_a_run() {
+        let run = Run { completed: true, time: Some(1e-6), bytes_needed: Some(900), ..Run::default() };
+        let entry = Entry {
+            rows: 10,
+            cols: 10,
+            nonzeros: 50,
+            env: Environment { precision: "float64".into(), ..Environment::default() },
+            ceilings: Some(Ceilings { copy_gbps: 1.0, ..Ceilings::default() }),
+            ..Entry::default()
+        };
+        // β₋ - β₊ = 8 (50 - 10).
+        assert_eq!(BytesMoved::of_run(&entry, &run), Some(BytesMoved { cached: 900, uncached: 1220 }));
+        let (cached, uncached) = utilization(&entry, &run).unwrap();
+        assert!((cached - 0.9).abs() < 1e-12 && (uncached - 1.22).abs() < 1e-12, "{cached} {uncached}");
+        for run in [Run { bytes_needed: None, ..run.clone() }, Run { bytes_needed: Some(100), ..run.clone() }] {
+            assert_eq!(utilization(&entry, &run), None);
+        }
+        assert_eq!(utilization(&Entry { ceilings: None, ..entry.clone() }, &run), None);
+        assert_eq!(utilization(&entry, &Run { completed: false, ..run }), None);
+    }
 
     #[test]
     fn overhead_of_the_papers_example() {

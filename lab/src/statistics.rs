@@ -17,6 +17,14 @@ pub fn geometric_mean(numbers: impl IntoIterator<Item = f64>) -> Option<f64> {
     (count > 0).then(|| (sum / f64::from(count)).exp())
 }
 
+/// The first quartile, the median and the third quartile; none of no number. O(n log n).
+pub fn quartiles(numbers: &[f64]) -> Option<[f64; 3]> {
+    let mut sorted = numbers.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    let (last, middle, quarter) = (sorted.len().checked_sub(1)?, sorted.len() / 2, sorted.len() / 4);
+    Some([sorted[quarter], (sorted[last - middle] + sorted[middle]) / 2.0, sorted[last - quarter]])
+}
+
 /// 2 nonzeros over the run's time, in 10^9 a second; none for a run without a result.
 pub fn gflops(entry: &Entry, run: &Run) -> Option<f64> {
     Some(2.0 * entry.nonzeros as f64 / run.seconds()? / 1e9)
@@ -146,6 +154,15 @@ mod tests {
         assert!((geometric_mean([0.5, 8.0]).unwrap() - 2.0).abs() < 1e-15);
         // Neither beyond the largest number nor below the smallest on the way.
         assert!((geometric_mean([1e300, 1e300, 1e-300, 1e-300]).unwrap() - 1.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn medians_and_quartiles() {
+        assert_eq!(quartiles(&[]), None);
+        assert_eq!(quartiles(&[3.0]), Some([3.0; 3]));
+        assert_eq!(quartiles(&[5.0, 1.0, 3.0]), Some([1.0, 3.0, 5.0]));
+        assert_eq!(quartiles(&[4.0, 1.0, 8.0, 3.0]), Some([3.0, 3.5, 4.0]));
+        assert_eq!(quartiles(&[9.0, 8.0, 7.0, 6.0, 5.0, 4.0, 3.0, 2.0, 1.0]), Some([3.0, 5.0, 7.0]));
     }
 
     #[test]

@@ -4,6 +4,7 @@ use host::Error;
 use host::executor::Executor;
 
 use crate::record::Times;
+use crate::statistics::quartiles;
 
 /// How often something is done to find out how long it takes.
 #[derive(Clone, Copy, Debug)]
@@ -49,15 +50,8 @@ impl Times {
     /// # Panics
     /// When there are none.
     pub fn of(samples: Vec<f64>) -> Self {
-        let mut sorted = samples.clone();
-        sorted.sort_by(f64::total_cmp);
-        let (last, middle, quarter) = (sorted.len() - 1, sorted.len() / 2, sorted.len() / 4);
-        Self {
-            time: (sorted[last - middle] + sorted[middle]) / 2.0,
-            quartiles: [sorted[quarter], sorted[last - quarter]],
-            repetitions: sorted.len() as u64,
-            samples,
-        }
+        let [first, time, third] = quartiles(&samples).expect("there are some");
+        Self { time, quartiles: [first, third], repetitions: samples.len() as u64, samples }
     }
 }
 
@@ -72,16 +66,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn medians_and_quartiles() {
-        let of = |samples: &[f64]| {
-            let times = Times::of(samples.to_vec());
-            assert_eq!(times.repetitions, samples.len() as u64);
-            (times.quartiles[0], times.time, times.quartiles[1])
-        };
-        assert_eq!(of(&[3.0]), (3.0, 3.0, 3.0));
-        assert_eq!(of(&[5.0, 1.0, 3.0]), (1.0, 3.0, 5.0));
-        assert_eq!(of(&[4.0, 1.0, 8.0, 3.0]), (3.0, 3.5, 4.0));
-        assert_eq!(of(&[9.0, 8.0, 7.0, 6.0, 5.0, 4.0, 3.0, 2.0, 1.0]), (3.0, 5.0, 7.0));
+    fn times_of_samples() {
+        let times = Times::of(vec![4.0, 1.0, 8.0, 3.0]);
+        assert_eq!((times.repetitions, times.quartiles, times.time), (4, [3.0, 4.0], 3.5));
+        assert_eq!(times.samples, [4.0, 1.0, 8.0, 3.0]);
     }
 
     #[test]

@@ -132,7 +132,7 @@ const EFFORT: Effort = Effort { warm_ups: 5, repetitions: 50, seconds: 2.0 };
 const QUICK_EFFORT: Effort = Effort { warm_ups: 2, repetitions: 10, seconds: 0.05 };
 
 /// How often `tune` times each format.
-const TUNING_EFFORT: Effort = Effort { warm_ups: 5, repetitions: 15, seconds: 0.3 };
+pub const TUNING_EFFORT: Effort = Effort { warm_ups: 5, repetitions: 15, seconds: 0.3 };
 
 /// What is to be done, whatever the executor.
 struct Job<'a> {

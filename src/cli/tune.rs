@@ -1,10 +1,11 @@
 //! `warp-spmv tune`: calibrates the choice of a format.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use lab::calibrate::{Sample, ask};
-use lab::report;
+use lab::calibrate::{Sample, ask, measure_dense};
+use lab::record::Entry;
 use lab::subject::{self, Subject, SubjectVisitor};
+use lab::{report, results};
 use warp_spmv::executor::ExecutorName;
 use warp_spmv::select::{Calibration, Store};
 
@@ -18,7 +19,8 @@ Examples:
   warp-spmv tune
   warp-spmv tune --records tuning.json
   warp-spmv tune --from tuning.json --from large.json --out calibration.json
-  warp-spmv tune --from large.json --check";
+  warp-spmv tune --from large.json --check
+  warp-spmv tune --records tuning.json --dense --check";
 
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
@@ -31,6 +33,10 @@ pub struct Arguments {
     /// Keep what is measured in this file, and go on with what is there
     #[arg(long, value_name = "FILE", conflicts_with = "from")]
     records: Option<PathBuf>,
+    /// Measure dense matrices in BELLPACK and BCSR as well: the model that Choi, Singh & Vuduc 2010, §6, choose blocks by is
+    /// made from them, which --check compares with the choice
+    #[arg(long, conflicts_with = "from")]
+    dense: bool,
     /// Write the calibration to this file [default: one for the device in the user's data folder, where
     /// `--format auto` looks]
     #[arg(long, value_name = "FILE", conflicts_with = "check")]
@@ -57,15 +63,49 @@ impl SubjectVisitor for Ask<'_> {
     }
 }
 
+/// Measures the dense matrices that are missing in the entries.
+struct Dense<'a> {
+    entries: &'a mut Vec<Entry>,
+    records: Option<&'a Path>,
+}
+
+impl SubjectVisitor for Dense<'_> {
+    type Output = Result<(), lab::Error>;
+
+    fn visit<S: Subject>(self, subject: &S) -> Self::Output {
+        let mut calibration = Calibration::shipped(subject.device());
+        ask(&mut calibration, subject);
+        measure_dense(subject, &calibration, bench::TUNING_EFFORT, self.entries, &mut |entries| {
+            self.records.map_or(Ok(()), |records| results::write(records, entries))
+        })
+    }
+}
+
+/// What is measured, or is in the records already.
+fn measure(arguments: &Arguments) -> Result<Vec<Entry>, Error> {
+    let records = arguments.records.as_deref();
+    let mut entries = Vec::new();
+    if arguments.dense {
+        if let Some(records) = records.filter(|records| records.exists()) {
+            entries = results::read(records)?;
+        }
+        let dense = Dense { entries: &mut entries, records };
+        subject::with(arguments.executor.unwrap_or(ExecutorName::Cuda), dense)??;
+    }
+    let all = bench::measure(&bench::Arguments::of_tuning(arguments.executor, arguments.records.clone()))?;
+    // With records, all of them are in there.
+    if records.is_some() {
+        entries.clear();
+    }
+    entries.extend(all);
+    Ok(entries)
+}
+
 pub fn tune(arguments: &Arguments) -> Result<(), Error> {
     let read = arguments.from.iter().chain(&arguments.calibration).chain(&arguments.records);
     output::check_files(&arguments.out, read.map(PathBuf::as_path))?;
     let given = arguments.calibration.as_deref().map(Calibration::read).transpose()?;
-    let entries = if arguments.from.is_empty() {
-        bench::measure(&bench::Arguments::of_tuning(arguments.executor, arguments.records.clone()))?
-    } else {
-        report::read(&arguments.from)?
-    };
+    let entries = if arguments.from.is_empty() { measure(arguments)? } else { report::read(&arguments.from)? };
     let sample = Sample::new(&entries)?;
     if sample.left_out > 0 {
         let (left_out, count) = (sample.left_out, entries.len());
@@ -82,6 +122,7 @@ pub fn tune(arguments: &Arguments) -> Result<(), Error> {
     };
     let calibration = given.unwrap_or_else(fit);
     output::print(&sample.accuracy(&calibration).to_string())?;
+    output::print(&sample.blocked(&calibration).to_string())?;
     if arguments.check {
         return Ok(());
     }

@@ -113,10 +113,9 @@ impl Shape {
     pub(crate) fn of_blocks(analysis: &Analysis, size: BlockSize, lanes: u32) -> Self {
         let (blocks, _) = blocks(analysis, size);
         let block_rows = analysis.rows.div_ceil(size.rows());
-        let lengths = analysis.fill(size).map_or(&[][..], |fill| &fill.lengths);
-        let by_row = |&(length, rows): &(u32, f64)| f64::from(length.div_ceil(lanes)) * rows;
-        let steps: f64 = lengths.iter().map(by_row).sum();
-        let seen = lengths.first().map_or(0, |&(length, _)| length);
+        let fill = analysis.fill(size);
+        let steps = fill.map_or(0.0, |fill| fill.steps(lanes));
+        let seen = fill.and_then(|fill| fill.lengths.first()).map_or(0, |&(length, _)| length);
         let longest = analysis.lengths.longest() as f64;
         // The longest row may not be among those that were looked at.
         let longest = (longest * blocks as f64 / (analysis.nnz as f64).max(1.0)).max(seen.into());

@@ -150,6 +150,11 @@ impl BlockFill {
         self.lengths.iter().map(|&(length, rows)| f64::from(length) * rows).sum()
     }
 
+    /// Steps of all block rows, where `lanes` lanes go through each with a block at a time.
+    pub fn steps(&self, lanes: u32) -> f64 {
+        self.lengths.iter().map(|&(length, rows)| f64::from(length.div_ceil(lanes)) * rows).sum()
+    }
+
     /// The number of blocks in partitions of so many block rows, sorted by length, padding included.
     pub fn padded_blocks(&self, partition_rows: usize) -> f64 {
         let (mut padded, mut partition_left, mut width) = (0.0, 0.0, 0);

@@ -1,13 +1,11 @@
 //! How good the choice of a format is, by results.
 
-use std::collections::BTreeMap;
 use std::fmt::{self, Display};
 
 use host::Format;
-use host::format::BlockSize;
-use host::select::{Analysis, Calibration, Machine, Outcomes, Selection, choose_with};
+use host::select::{Calibration, Machine, Outcomes, Selection, choose_with};
 
-use super::blocked::{BlockedLaunch, BlockedModel, Multiprocessor};
+use super::blocked::{BENCHMARK_FAMILY, Blocked, BlockedCheck, Models};
 use super::{Measurement, fit};
 use crate::error::Error;
 use crate::record::{Entry, Run};
@@ -69,7 +67,11 @@ impl<'a> Sample<'a> {
     /// The calibration that fits all matrices that are not [held out](is_held_out), or all of them.
     pub fn calibration(&self, all: bool) -> Calibration {
         let mut measurements = Vec::new();
-        for entry in self.entries.iter().filter(|entry| all || !is_held_out(&entry.filename)) {
+        let counts = |entry: &&&Entry| {
+            let is_benchmark = entry.family.as_deref() == Some(BENCHMARK_FAMILY);
+            !is_benchmark && (all || !is_held_out(&entry.filename))
+        };
+        for entry in self.entries.iter().filter(counts) {
             let Some(analysis) = &entry.analysis else { continue };
             for (format, run, seconds) in timed(entry) {
                 let conversion = run.conversion.as_ref().map(|conversion| conversion.warm);
@@ -82,69 +84,21 @@ impl<'a> Sample<'a> {
     /// How far from the fastest the choices of several rules are.
     pub fn accuracy(&self, calibration: &Calibration) -> Accuracy {
         let mut accuracy = Accuracy::default();
-        let blocked = Blocked::new(self, calibration);
+        let blocked = Models::new(&self.entries, &self.machine, calibration);
         for entry in &self.entries {
             accuracy.add(entry, &self.machine, calibration, &blocked);
         }
         accuracy
     }
-}
 
-/// The model of Choi, Singh & Vuduc 2010, §6, for each size of blocks of BELLPACK and each width of values. As in the paper its
-/// numbers come from dense matrices, though by least squares from those that were measured anyway.
-struct Blocked<'a> {
-    calibration: &'a Calibration,
-    multiprocessors: u32,
-    models: BTreeMap<(usize, (usize, usize)), BlockedModel>,
-}
-
-/// The family of the matrices that the model is fitted to.
-const DENSE: &str = "dense";
-
-impl<'a> Blocked<'a> {
-    const GPU: Multiprocessor = Multiprocessor::H200;
-
-    fn new(sample: &Sample<'_>, calibration: &'a Calibration) -> Self {
-        let multiprocessors = (sample.machine.resident_threads / u64::from(Self::GPU.threads())).max(1) as u32;
-        let mut measured: BTreeMap<_, Vec<_>> = BTreeMap::new();
-        let dense = |entry: &&&Entry| entry.family.as_deref() == Some(DENSE) && !is_held_out(&entry.filename);
-        for entry in sample.entries.iter().filter(dense) {
-            let Some(analysis) = &entry.analysis else { continue };
-            for (format, _, seconds) in timed(entry) {
-                let Format::Bellpack(size) = format else { continue };
-                let launch = BlockedLaunch::of_bellpack(analysis, size, calibration, &Self::GPU, multiprocessors);
-                let Some(launch) = launch else { continue };
-                measured.entry(Self::key(analysis, size)).or_default().push((launch, seconds));
-            }
-        }
-        let models = measured
-            .into_iter()
-            .filter_map(|(key, launches)| BlockedModel::from_launches(&launches).map(|model| (key, model)));
-        Self { calibration, multiprocessors, models: models.collect() }
-    }
-
-    fn key(analysis: &Analysis, size: BlockSize) -> (usize, (usize, usize)) {
-        (analysis.value_bytes, (size.rows(), size.columns()))
-    }
-
-    /// Predicted seconds in BELLPACK with blocks of this size.
-    fn seconds(&self, analysis: &Analysis, size: BlockSize) -> Option<f64> {
-        let launch = BlockedLaunch::of_bellpack(analysis, size, self.calibration, &Self::GPU, self.multiprocessors)?;
-        Some(self.models.get(&Self::key(analysis, size))?.seconds(&launch))
-    }
-
-    /// The format among these that the model would take.
-    fn choose(&self, analysis: &Analysis, among: impl Iterator<Item = Format>) -> Option<Format> {
-        let predicted = among.filter_map(|format| match format {
-            Format::Bellpack(size) => Some((format, self.seconds(analysis, size)?)),
-            _ => None,
-        });
-        predicted.min_by(|left, right| left.1.total_cmp(&right.1)).map(|(format, _)| format)
+    /// How good the model of Choi, Singh & Vuduc 2010, §6, is for BELLPACK and BCSR, made from the dense matrices here.
+    pub fn blocked(&self, calibration: &Calibration) -> BlockedCheck {
+        BlockedCheck::new(&self.entries, &self.machine, calibration)
     }
 }
 
 /// Our own formats that have a time, but for those that stand for others.
-fn timed(entry: &Entry) -> impl Iterator<Item = (Format, &Run, f64)> {
+pub(super) fn timed(entry: &Entry) -> impl Iterator<Item = (Format, &Run, f64)> {
     let own = entry.spmv.iter().filter(|(_, run)| !run.is_peer());
     own.filter_map(|(name, run)| {
         let format = name.parse().ok().filter(|&format| format != Format::CSR_AUTOMATIC)?;
@@ -168,7 +122,7 @@ pub struct Accuracy {
 }
 
 impl Accuracy {
-    fn add(&mut self, entry: &Entry, machine: &Machine, calibration: &Calibration, blocked: &Blocked<'_>) {
+    fn add(&mut self, entry: &Entry, machine: &Machine, calibration: &Calibration, blocked: &Models<'_>) {
         let Some(analysis) = &entry.analysis else { return };
         let times: Vec<_> = timed(entry)
             .filter(|(format, ..)| format.reproducible())
@@ -189,9 +143,11 @@ impl Accuracy {
         let least_bytes =
             possible().min_by_key(|candidate| candidate.traffic.needed).and_then(|candidate| seconds(candidate.format));
         let formats = || times.iter().map(|&(format, _)| format);
-        let bellpack = blocked.choose(analysis, formats()).and_then(seconds);
-        let bellpacks = formats().filter(|format| matches!(format, Format::Bellpack(_)));
-        let best_bellpack = bellpacks.filter_map(seconds).min_by(f64::total_cmp);
+        let bellpacks = || formats().filter(|format| matches!(Blocked::of(*format), Some(Blocked::Bellpack(..))));
+        let chosen = blocked.choose(analysis, &bellpacks().filter_map(Blocked::of).collect::<Vec<_>>());
+        let bellpack =
+            bellpacks().find(|&format| Blocked::of(format) == chosen).filter(|_| chosen.is_some()).and_then(seconds);
+        let best_bellpack = bellpacks().filter_map(seconds).min_by(f64::total_cmp);
         let hyb = "hyb-bell-garland".parse().ok().and_then(seconds);
         let unit = crate::measure::UNIT;
         for (name, taken) in [

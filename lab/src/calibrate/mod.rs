@@ -8,9 +8,9 @@ mod rates;
 use std::collections::BTreeMap;
 
 pub use accuracy::{Accuracy, Sample, is_held_out};
+pub use blocked::{BlockedCheck, measure_dense};
 use host::Format;
 use host::executor::Executor;
-use host::format::{BlockSize, bellpack};
 use host::select::{
     Analysis, CONVERSION_TERMS, Calibration, FittedKernel, KernelWork, Machine, NEUTRAL_GPU, Terms, conversion_terms,
     time,
@@ -95,10 +95,9 @@ fn fastest(measurements: &[Measurement<'_>]) -> BTreeMap<*const Analysis, f64> {
     fastest
 }
 
-/// Asks what the kernels of BELLPACK take of a multiprocessor, which the paper's model of them needs.
+/// Asks what the kernels of BELLPACK and BCSR take of a multiprocessor, which the paper's model of them needs.
 pub fn ask<E: Executor>(calibration: &mut Calibration, executor: &E) {
-    let kernels = BlockSize::ALL.iter().flat_map(|&size| [4, 8].map(|bytes| bellpack::entry(size, bytes)));
-    for entry in kernels {
+    for entry in blocked::entries() {
         if let Some(resources) = executor.kernel_resources(&entry) {
             calibration.set_kernel_resources(entry, resources);
         }

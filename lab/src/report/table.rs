@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::cmrs_model::utilization;
 use crate::record::{Entry, Run};
 use crate::statistics::{SpeedUps, geometric_mean, speed_ups};
 
@@ -17,12 +18,13 @@ pub fn table(entries: &[Entry]) -> String {
     }
     let mut text = String::from(
         "| executor | family | precision | matrices | most often fastest of ours | against the fastest peer | worst \
-         | of the copy's speed | worst |\n|---|---|---|--:|---|--:|---|--:|---|\n",
+         | of the copy's speed, η₊ | worst | with x not cached, η₋ |\n|---|---|---|--:|---|--:|---|--:|---|--:|\n",
     );
     for ([executor, family, precision], group) in &groups {
         let found = speed_ups(group, own, |_, run| run.is_peer());
-        let efficiencies = efficiencies(group);
-        let least = efficiencies.iter().copied().min_by(|(_, left), (_, right)| left.total_cmp(right));
+        let utilizations = utilizations(group);
+        let cached = || utilizations.iter().map(|&(place, (cached, _))| (place, cached));
+        let least = cached().min_by(|(_, left), (_, right)| left.total_cmp(right));
         let cells = [
             cell(executor),
             cell(family),
@@ -31,8 +33,9 @@ pub fn table(entries: &[Entry]) -> String {
             favourite(group).map_or(NONE.into(), cell),
             mean_speed_up(&found),
             named(group, found.worst()),
-            number(geometric_mean(efficiencies.iter().map(|&(_, eta)| eta))),
+            number(geometric_mean(cached().map(|(_, cached)| cached))),
             named(group, least),
+            number(geometric_mean(utilizations.iter().map(|&(_, (_, uncached))| uncached))),
         ];
         text += &format!("| {} |\n", cells.join(" | "));
     }
@@ -53,11 +56,11 @@ fn favourite(entries: &[Entry]) -> Option<&str> {
     wins.into_iter().find(|&(_, count)| count == most).map(|(name, _)| name)
 }
 
-/// Places of entries, and how near to the speed of a copy our fastest format is there.
-fn efficiencies(entries: &[Entry]) -> Vec<(usize, f64)> {
+/// Places of entries, and η₊ and η₋ of our fastest format there.
+fn utilizations(entries: &[Entry]) -> Vec<(usize, (f64, f64))> {
     let found = entries.iter().enumerate().filter_map(|(place, entry)| {
         let (name, _) = entry.fastest(own)?;
-        Some((place, entry.spmv[name].eta.filter(|&eta| eta > 0.0)?))
+        Some((place, utilization(entry, &entry.spmv[name])?))
     });
     found.collect()
 }
@@ -97,14 +100,14 @@ fn cell(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::Environment;
+    use crate::record::{Ceilings, Environment};
 
     fn entry(filename: &str, precision: &str, times: [Option<f64>; 3]) -> Entry {
         let run = |seconds: Option<f64>, library: &str| Run {
             completed: seconds.is_some(),
             time: seconds,
             library: Some(library.into()),
-            eta: seconds.map(|seconds| 0.5 / seconds),
+            bytes_needed: Some(500),
             ..Run::default()
         };
         let spmv = [
@@ -115,6 +118,11 @@ mod tests {
         Entry {
             filename: filename.into(),
             family: Some("sten|cil".into()),
+            // Of 500 bytes 160 or 80 are x and y; without a cache 50 elements of x are read.
+            rows: 10,
+            cols: 10,
+            nonzeros: 50,
+            ceilings: Some(Ceilings { copy_gbps: 1e-6, ..Ceilings::default() }),
             spmv: spmv.into(),
             env: Environment { precision: precision.into(), executor: "cuda".into(), ..Environment::default() },
             ..Entry::default()
@@ -134,13 +142,13 @@ mod tests {
         assert_eq!(
             lines,
             [
-                r"| cuda | sten\|cil | float16 | 1 | ell | – | – | 0.50 | 0.50, d |",
-                r"| cuda | sten\|cil | float32 | 1 | – | – (none of ours on 1) | – | – | – |",
-                r"| cuda | sten\|cil | float64 | 2 | csr-vector | 1.00 | 0.25, &lt;b>\_ | 0.50 | 0.50, a |",
+                r"| cuda | sten\|cil | float16 | 1 | ell | – | – | – | – | – |",
+                r"| cuda | sten\|cil | float32 | 1 | – | – (none of ours on 1) | – | – | – | – |",
+                r"| cuda | sten\|cil | float64 | 2 | csr-vector | 1.00 | 0.25, &lt;b>\_ | 0.50 | 0.50, a | 0.82 |",
             ]
         );
         // Every line has as many cells as the head.
         let bars = |line: &str| line.replace(r"\|", "").matches('|').count();
-        assert!(table.lines().all(|line| bars(line) == 10), "{table}");
+        assert!(table.lines().all(|line| bars(line) == 11), "{table}");
     }
 }

@@ -6,9 +6,10 @@ use crate::command::{Folder, spmv};
 const RESULTS: &str = r#"[{"schema": 1, "filename": "a<b>.mtx", "family": "stencil", "rows": 10, "cols": 10, "nonzeros": 50,
     "row_lengths": {"shortest": 5, "longest": 5, "mean": 5, "deviation": 0, "histogram": [0, 0, 0, 10]},
     "spmv": {
-        "ell": {"completed": true, "time": 1e-6, "library": "warp-spmv", "eta": 0.9},
+        "ell": {"completed": true, "time": 1e-6, "library": "warp-spmv", "bytes_needed": 900},
         "dia": {"completed": false, "error": "too much padding", "refused": true, "library": "warp-spmv"},
         "peer-csr": {"completed": true, "time": 2e-6, "library": "peer 1.0"}},
+    "ceilings": {"copy_gbps": 1, "read_gbps": 1, "gather_gbps": 1, "launch": 0, "call": 0},
     "env": {"executor": "cuda", "precision": "float64"}}]"#;
 
 const GINKGO: &str = r#"[
@@ -41,7 +42,7 @@ fn a_table() {
     let folder = Folder::new();
     let results = folder.file("results.json", RESULTS);
     let table = spmv(["report", &results, "--table"]).succeeded();
-    let line = "| cuda | stencil | float64 | 1 | ell | 2.00 | 2.00, a&lt;b>.mtx | 0.90 | 0.90, a&lt;b>.mtx |";
+    let line = "| cuda | stencil | float64 | 1 | ell | 2.00 | 2.00, a&lt;b>.mtx | 0.90 | 0.90, a&lt;b>.mtx | 1.22 |";
     assert_eq!(table.lines().last(), Some(line));
     // A faster peer, from another program's file; its entry of another matrix is left out, and that is said.
     let ginkgo = folder.file("ginkgo.json", GINKGO);

@@ -25,6 +25,8 @@ use crate::parallel;
 use crate::real::Scalar;
 
 pub use by_kernels::from_csr;
+#[doc(hidden)]
+pub use product::{LANES, entry, lanes_for};
 pub(crate) use strategy::Strategy;
 
 /// Block rows that one thread converts at a time.

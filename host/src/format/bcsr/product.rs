@@ -4,13 +4,16 @@ use cuda_std::launch::{Call, Launch};
 use gpu_kernels::bcsr;
 
 use crate::device::Device;
-use crate::format::{Bcsr, BlockVisitor};
+use crate::format::{Bcsr, BlockSize, BlockVisitor};
 use crate::memory::{Buffer, Memory};
 use crate::real::Scalar;
 use crate::spmv::Vectors;
 
-/// Lanes for a block row, when block rows have so many blocks in the mean.
-pub(crate) fn lanes_for(blocks: usize, block_rows: usize) -> u32 {
+/// Lanes that a block row may have.
+pub const LANES: &[u32] = &[2, 8, 32];
+
+/// Lanes for a block row, when `block_rows` block rows have `blocks` blocks in all.
+pub fn lanes_for(blocks: usize, block_rows: usize) -> u32 {
     match blocks / block_rows.max(1) {
         0..8 => 2,
         8..128 => 8,
@@ -22,6 +25,11 @@ pub(crate) fn bcsr<T: Scalar, M: Memory>(matrix: &Bcsr<T, M>, vectors: Vectors<T
     let lanes = lanes_for(matrix.blocks(), matrix.block_rows());
     let grid = device.uneven_grid(matrix.block_rows() as u64 * u64::from(lanes));
     Launch { grid, call: matrix.block_size().visit(Launcher { matrix, vectors, lanes }) }
+}
+
+/// The kernel's entry point for blocks of this size with so many lanes, and values of `value_bytes`.
+pub fn entry(size: BlockSize, lanes: u32, value_bytes: usize) -> String {
+    format!("bcsr_f{}_{}{}_{lanes}", 8 * value_bytes, size.rows(), size.columns())
 }
 
 struct Launcher<'a, T: Scalar, M: Memory> {
@@ -62,6 +70,31 @@ impl<T: Scalar, M: Memory> BlockVisitor for Launcher<'_, T, M> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::executor::{Emulated, Executor};
+    use crate::format::{Csr, FillLimit};
+    use crate::real::Real;
+
+    fn check_entries<T: Real>() {
+        // A row of 1, 8 and 128 blocks of any size, for all numbers of lanes.
+        for (blocks, lanes) in [(1, 2), (8, 8), (128, 32)] {
+            for &size in BlockSize::ALL {
+                let columns: Vec<u32> = (0..blocks).map(|block| block * size.columns() as u32).collect();
+                let values = vec![T::ONE; columns.len()];
+                let width = columns.len() * size.columns();
+                let matrix = Csr::try_new(1, width, vec![0u32, blocks], columns, values).unwrap();
+                let limit = FillLimit { times_csr: f64::INFINITY };
+                let matrix = Bcsr::try_from_csr(&matrix, size, limit).unwrap();
+                let launch = bcsr(&matrix, Vectors::nothing(), Emulated::new(1).device());
+                assert_eq!(launch.call.entry().to_string(), entry(size, lanes, size_of::<T>()));
+            }
+        }
+    }
+
+    #[test]
+    fn the_entry_point_is_that_of_the_launch() {
+        check_entries::<f32>();
+        check_entries::<f64>();
+    }
 
     #[test]
     fn lanes_follow_the_mean_number_of_blocks() {

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::cmrs_model::utilization;
 use crate::record::{Ceilings, Entry, Environment, RowLengths, Run};
 use crate::report::contents::Report;
 use crate::report::series::Series;
@@ -48,6 +49,7 @@ const COLUMNS: &[&str] = &[
     "seconds",
     "bytes_needed",
     "eta",
+    "eta_uncached",
     "csr_calls",
     "break_even",
     "cold",
@@ -100,13 +102,18 @@ impl<'a> Matrix<'a> {
             error: error.as_deref(),
             row_lengths: row_lengths.as_ref(),
             ceilings: ceilings.as_ref(),
-            runs: runs.filter_map(|(series, Series { name, .. })| Some(values(series, spmv.get(name)?))).collect(),
+            runs: runs
+                .filter_map(|(series, Series { name, .. })| {
+                    Some(values(series, &report.entries[place], spmv.get(name)?))
+                })
+                .collect(),
         }
     }
 }
 
 /// The values of [`COLUMNS`].
-fn values(series: usize, run: &Run) -> Vec<Value> {
+fn values(series: usize, entry: &Entry, run: &Run) -> Vec<Value> {
+    let (cached, uncached) = utilization(entry, run).unzip();
     let quartiles = run.cold.as_ref().map(|cold| cold.quartiles).or(run.quartiles);
     let repetitions = run.cold.as_ref().map(|cold| cold.repetitions).or(run.repetitions);
     let conversion = run.conversion.as_ref();
@@ -114,7 +121,8 @@ fn values(series: usize, run: &Run) -> Vec<Value> {
         series.into(),
         rounded(run.seconds()),
         run.bytes_needed.into(),
-        rounded(run.eta),
+        rounded(cached),
+        rounded(uncached),
         rounded(conversion.and_then(|conversion| conversion.csr_calls)),
         rounded(run.break_even),
         run.cold.is_some().then_some(true).into(),
@@ -177,11 +185,11 @@ mod tests {
     #[test]
     fn a_run_has_a_value_for_each_column_at_most() {
         let run = Run { reproducible: Some(false), error: Some("out of memory".into()), ..Run::default() };
-        let values = values(3, &run);
+        let values = values(3, &Entry::default(), &run);
         assert_eq!(values.len(), COLUMNS.len());
         assert_eq!(values[0], 3);
         assert_eq!(values[COLUMNS.len() - 1], "out of memory");
-        assert_eq!(values[17], false);
+        assert_eq!(values[18], false);
     }
 
     #[test]

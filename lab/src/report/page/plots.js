@@ -40,7 +40,7 @@ function describe(run) {
     `${seconds(run.seconds)}${run.lower_quartile ? `, half within ${seconds(run.lower_quartile)} to ${seconds(run.upper_quartile)}` : ""}`
       + `${run.cold ? ", caches cold" : ""}${run.repetitions ? `, ${run.repetitions} times` : ""}`,
   ];
-  if (run.gbps != null) lines.push(`${short(run.gbps)} GB/s${run.eta != null ? `, ${short(run.eta)} of the copy` : ""}`);
+  if (run.gbps != null) lines.push(`${short(run.gbps)} GB/s${run.eta != null ? `, ${short(run.eta)} of the copy, ${short(run.eta_uncached)} if x were not cached` : ""}`);
   if (run.fill_ratio != null) lines.push(`fill ${short(run.fill_ratio)}`);
   if (run.csr_calls != null) lines.push(`conversion ${short(run.csr_calls)} CSR calls, repaid after ${run.break_even == null ? "–" : short(run.break_even)}`);
   if (run.error_of_bound != null) lines.push(`error ${short(run.error_of_bound)} of the bound`);

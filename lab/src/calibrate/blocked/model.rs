@@ -1,15 +1,10 @@
-//! The time model of Choi, Singh & Vuduc 2010, §6, for BELLPACK: a GPU goes through blocks of threads in iterations, and
-//! in each one every multiprocessor has as many as it can hold.
-//!
-//! [`Calibration`] predicts the time of every format and is what [`choose`](host::select::choose) goes by; this is
-//! the paper's own rule for the size of blocks, to compare with.
+//! The time of a launch by the model of Choi, Singh & Vuduc 2010, §6.1 to 6.3: a GPU goes through blocks of threads in
+//! iterations, and in each one every multiprocessor has as many as it can hold.
 
 use cuda_std::warp::WARP_LANES;
-use host::device::{KernelResources, Tuning};
-use host::format::{BlockSize, PartitionRows, bellpack};
-use host::select::{Analysis, Calibration};
+use host::device::KernelResources;
 
-use super::least_squares::fit;
+use crate::calibrate::least_squares::fit;
 
 /// What a multiprocessor has (Table 3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,7 +61,7 @@ impl Needs {
 
 /// What a launch has to do, in the paper's letters.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct BlockedLaunch {
+pub struct Launch {
     /// Blocks of threads, L.
     pub blocks: u64,
     /// Blocks of threads that a multiprocessor holds at a time, T; at least 1.
@@ -77,28 +72,7 @@ pub struct BlockedLaunch {
     pub values: f64,
 }
 
-impl BlockedLaunch {
-    /// What a multiplication in BELLPACK with blocks of this size is on a GPU with so many multiprocessors, as far as the
-    /// analysis tells, and what the calibration knows of the kernel; none where they do not.
-    pub fn of_bellpack(
-        analysis: &Analysis,
-        size: BlockSize,
-        calibration: &Calibration,
-        of: &Multiprocessor,
-        multiprocessors: u32,
-    ) -> Option<Self> {
-        let threads = Tuning::default().threads_per_block();
-        let block_rows = analysis.rows.div_ceil(size.rows());
-        let values = analysis.fill(size)?.padded_blocks(PartitionRows::default().get()) / block_rows.max(1) as f64;
-        let resources = calibration.kernel_resources(&bellpack::entry(size, analysis.value_bytes))?;
-        Some(Self {
-            blocks: block_rows.div_ceil(threads as usize) as u64,
-            resident: Needs::of_kernel(&resources, threads).resident_blocks(of),
-            multiprocessors,
-            values,
-        })
-    }
-
+impl Launch {
     /// Iterations, I (eq. 1).
     pub fn iterations(&self) -> u64 {
         self.blocks.div_ceil(self.at_once())
@@ -109,27 +83,35 @@ impl BlockedLaunch {
         u64::from(self.resident) * u64::from(self.multiprocessors)
     }
 
-    /// The blocks of threads that a multiprocessor has in the last iteration besides the first: the last factor of
-    /// eq. 20, for at least one block.
-    fn beside_the_last(&self) -> u64 {
-        let last = (self.blocks - 1) % self.at_once();
-        last / u64::from(self.multiprocessors)
+    /// The last factor of eq. 7 and 20: the blocks of threads that a multiprocessor has in the last iteration besides the
+    /// first. Where all iterations are full the paper's L mod (T M) is 0, and stands for T M here.
+    fn beside_the_last(&self) -> f64 {
+        let last = self.blocks.saturating_sub(1) % self.at_once();
+        (last / u64::from(self.multiprocessors)) as f64
     }
+}
 
-    /// How often each of the model's numbers counts (eq. 13 to 21). With one iteration that is eq. 3.
-    fn counts(&self) -> [f64; 4] {
-        if self.blocks == 0 {
-            return [1.0, 0.0, 0.0, 0.0];
-        }
-        let later = (self.iterations() - 1) as f64;
-        let beside = later * f64::from(self.resident - 1) + self.beside_the_last() as f64;
-        [1.0, self.values, self.values * later, self.values * beside]
-    }
+/// Seconds of a kernel on dense matrices, φ, that its model is made from (§6.3). All threads have β blocks of values, but
+/// for [`start`](Self::start).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DenseTimes {
+    /// β; at least 1.
+    pub values: f64,
+    /// T, at least 1.
+    pub resident: u32,
+    /// With one block of values for each thread, and a block of threads for each multiprocessor.
+    pub start: f64,
+    /// With a block of threads for each multiprocessor.
+    pub one: f64,
+    /// With T.
+    pub full: f64,
+    /// With T + 1.
+    pub beyond: f64,
 }
 
 /// The numbers of the model for one kernel, in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct BlockedModel {
+pub struct Model {
     /// What comes before everything, σ_1,o.
     pub start: f64,
     /// For each block of values in the first iteration, γ.
@@ -140,36 +122,68 @@ pub struct BlockedModel {
     pub beside: f64,
 }
 
-impl BlockedModel {
-    /// From the times of any launches of the kernel, for the least relative errors; none without measurements.
-    pub fn from_launches(measured: &[(BlockedLaunch, f64)]) -> Option<Self> {
-        let measured: Vec<_> = measured.iter().filter(|(_, seconds)| *seconds > 0.0).collect();
-        let rows: Vec<_> =
-            measured.iter().map(|(launch, seconds)| launch.counts().map(|count| count / seconds)).collect();
-        let [start, first, later, beside] = fit(&rows);
-        (!rows.is_empty()).then_some(Self { start, first, later, beside })
+impl Model {
+    /// From the dense matrices of §6.3, by eq. 15 to 17. What noise makes negative is 0.
+    pub fn from_dense(times: &DenseTimes) -> Self {
+        let DenseTimes { values, resident, start, one, full, beyond } = *times;
+        let others = f64::from(resident - 1).max(1.0);
+        Self {
+            start,
+            first: ((one - start) / values).max(0.0),
+            later: ((beyond - full) / values).max(0.0),
+            beside: ((full - one) / (others * values)).max(0.0),
+        }
     }
 
-    /// Seconds of a launch, t(N) (eq. 21).
-    pub fn seconds(&self, launch: &BlockedLaunch) -> f64 {
-        let numbers = [self.start, self.first, self.later, self.beside];
-        launch.counts().iter().zip(numbers).map(|(count, seconds)| count * seconds).sum()
+    /// From the times of any launches of the kernel, for the least relative errors; none without measurements.
+    pub fn from_launches(measured: &[(Launch, f64)]) -> Option<Self> {
+        let measured: Vec<_> = measured.iter().filter(|(_, seconds)| *seconds > 0.0).collect();
+        // A time is linear in the numbers of the model, so each counts as much as what it makes alone.
+        let alone = [[1.0, 0.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0], [0.0, 0.0, 0.0, 1.0]];
+        let counts = |launch: &Launch| alone.map(|numbers| Self::from_numbers(numbers).seconds(launch));
+        let rows: Vec<_> =
+            measured.iter().map(|(launch, seconds)| counts(launch).map(|count| count / seconds)).collect();
+        (!rows.is_empty()).then(|| Self::from_numbers(fit(&rows)))
+    }
+
+    fn from_numbers([start, first, later, beside]: [f64; 4]) -> Self {
+        Self { start, first, later, beside }
+    }
+
+    /// Seconds of a launch, t(N) (eq. 21). With one iteration it is eq. 3.
+    pub fn seconds(&self, launch: &Launch) -> f64 {
+        let Self { start, first, later, beside } = self;
+        let n = launch.values;
+        // Eq. 13, 14 and 17.
+        let (first_start, later_start, alpha) = (start + first * n, later * n, beside * n);
+        // Eq. 18 to 20.
+        let full = alpha * f64::from(launch.resident - 1);
+        let (first_iteration, middle) = (first_start + full, later_start + full);
+        let last_beside = alpha * launch.beside_the_last();
+        match launch.iterations() {
+            0 => *start,
+            1 => first_start + last_beside,
+            iterations => first_iteration + (iterations - 2) as f64 * middle + later_start + last_beside,
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use host::executor::{Emulated, Executor};
 
-    const MODEL: BlockedModel = BlockedModel { start: 4e-6, first: 3e-8, later: 2e-8, beside: 5e-9 };
+    const MODEL: Model = Model { start: 4e-6, first: 3e-8, later: 2e-8, beside: 5e-9 };
 
-    fn launch(blocks: u64, values: f64) -> BlockedLaunch {
-        BlockedLaunch { blocks, resident: 4, multiprocessors: 30, values }
+    fn launch(blocks: u64, values: f64) -> Launch {
+        Launch { blocks, resident: 4, multiprocessors: 30, values }
+    }
+
+    fn numbers(model: Model) -> [f64; 4] {
+        [model.start, model.first, model.later, model.beside]
     }
 
     /// Eq. 2 and 3, iteration by iteration, each with as many blocks as the multiprocessor with the most has.
-    fn by_iterations(launch: &BlockedLaunch) -> f64 {
+    fn by_iterations(launch: &Launch) -> f64 {
         let mut left = launch.blocks;
         let mut seconds = MODEL.start;
         for iteration in 0.. {
@@ -197,6 +211,36 @@ mod tests {
         assert_eq!([120, 121].map(|blocks| launch(blocks, 1.0).iterations()), [1, 2]);
     }
 
+    /// Eq. 13 to 21 in whole seconds: σ_1(2) = 10 + 3 · 2 = 16, σ(2) = 2 · 2 = 4, α(2) = 1 · 2 = 2, T = 4 and M = 30.
+    #[test]
+    fn times_by_hand() {
+        let model = Model { start: 10.0, first: 3.0, later: 2.0, beside: 1.0 };
+        for (blocks, seconds) in [
+            (30, 16.0),
+            // 1 beside the first, ⌊(31 - 1) / 30⌋.
+            (31, 18.0),
+            // τ_1 = 16 + 2 · 3 = 22, and all of one iteration.
+            (120, 22.0),
+            // τ_I = 4.
+            (121, 26.0),
+            // 22 + τ = 4 + 2 · 3, and τ_I = 4 + 2 · ⌊(61 - 1) / 30⌋ = 8.
+            (240 + 61, 40.0),
+        ] {
+            assert_eq!(model.seconds(&launch(blocks, 2.0)), seconds, "{blocks} blocks");
+        }
+    }
+
+    /// Eq. 15 to 17 by hand, with β = 5 and T = 4.
+    #[test]
+    fn dense_matrices_give_the_numbers() {
+        let times = DenseTimes { values: 5.0, resident: 4, start: 10.0, one: 25.0, full: 40.0, beyond: 50.0 };
+        // γ = (25 - 10) / 5, γ' = (50 - 40) / 5, α / N = (40 - 25) / (3 · 5).
+        assert_eq!(numbers(Model::from_dense(&times)), [10.0, 3.0, 2.0, 1.0]);
+        // Nothing takes less than no time, and with T = 1 nothing is beside anything.
+        let noisy = DenseTimes { resident: 1, full: 25.0, beyond: 20.0, ..times };
+        assert_eq!(numbers(Model::from_dense(&noisy)), [10.0, 3.0, 0.0, 0.0]);
+    }
+
     /// The fit undoes eq. 13 to 21.
     #[test]
     fn launches_give_the_numbers_back() {
@@ -205,12 +249,11 @@ mod tests {
             .flat_map(|blocks| [2.0, 40.0].map(|values| launch(blocks, values)))
             .map(|launch| (launch, MODEL.seconds(&launch)))
             .collect();
-        let found = BlockedModel::from_launches(&launches).unwrap();
-        let numbers = |model: BlockedModel| [model.start, model.first, model.later, model.beside];
+        let found = Model::from_launches(&launches).unwrap();
         for (found, truth) in numbers(found).into_iter().zip(numbers(MODEL)) {
             assert!((found / truth - 1.0).abs() < 1e-3, "{found} is not {truth}");
         }
-        assert_eq!(BlockedModel::from_launches(&[]), None);
+        assert_eq!(Model::from_launches(&[]), None);
     }
 
     #[test]
@@ -233,20 +276,5 @@ mod tests {
         }
         let resources = KernelResources { registers: 56, shared_bytes: 0, most_threads: 1024 };
         assert_eq!(Needs::of_kernel(&resources, 256).resident_blocks(&Multiprocessor::H200), 4);
-    }
-
-    /// The calibration that comes with the library knows the kernels that the model needs.
-    #[test]
-    fn the_resources_of_the_kernels_are_known() {
-        let device = Emulated::new(1).device().clone();
-        let calibration = Calibration::shipped(&device);
-        for &size in BlockSize::ALL {
-            for value_bytes in [4, 8] {
-                let resources = calibration.kernel_resources(&bellpack::entry(size, value_bytes)).unwrap();
-                assert!((16..=255).contains(&resources.registers), "{size:?}: {resources:?}");
-                assert!(resources.most_threads >= Tuning::default().threads_per_block(), "{size:?}: {resources:?}");
-            }
-        }
-        assert_eq!(calibration.kernel_resources("bellpack"), None);
     }
 }
