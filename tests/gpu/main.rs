@@ -29,7 +29,7 @@ use endurance::{Times, check_leaks, check_many_threads, check_products};
 use failures::check_failures;
 use gpu_kernels::conformance::RESULTS;
 use scenarios::conformance::{GRID, conformance};
-use scenarios::multivector::{VECTORS, Vectors, check_multivector, check_multivector_special_values, multiply_vectors};
+use scenarios::multivector::{Cases, VECTORS, Vectors, check_multivector_special_values, multiply_vectors};
 use scenarios::transposed::{check_transposed, check_transposed_special_values};
 use scenarios::{
     Numbers, check, check_conversion, check_converted_product, check_reproducible, check_special_values,
@@ -236,15 +236,12 @@ fn check_scenarios<T: Real>(gpu: &Cuda, formats: &[Format]) {
 /// Several vectors at once, in every format that has a kernel for them.
 fn check_multivectors<T: Real>(gpu: &Cuda, formats: &[Format]) {
     let pareto = "pareto:rows=500,k=1.2,base=3".parse::<Generator>().unwrap().generate::<T>().unwrap();
+    let matrices = matrices::<T>();
+    let mut cases: Vec<_> = matrices.iter().map(|(name, matrix)| (&**name, Cases::new(matrix, 13))).collect();
+    cases.extend(VECTORS.iter().map(|&vectors| ("pareto", Cases::new(&pareto, vectors))));
     for &format in formats.iter().filter(|format| format.multiplies_multivectors()) {
-        let (mut checked, mut worst) = (0, 0.0);
-        let mut check = |name: &str, matrix: &Csr<T>, vectors| {
-            if let Some(error) = check_multivector(gpu, name, matrix, format, vectors) {
-                (checked, worst) = (checked + 1, f64::max(worst, error));
-            }
-        };
-        matrices::<T>().iter().for_each(|(name, matrix)| check(name, matrix, 13));
-        VECTORS.iter().for_each(|&vectors| check("pareto", &pareto, vectors));
+        let errors: Vec<_> = cases.iter().filter_map(|(name, cases)| cases.check(gpu, name, format)).collect();
+        let (checked, worst) = (errors.len(), errors.into_iter().fold(0.0, f64::max));
         check_multivector_special_values::<T, _>(gpu, format);
         let shape = Multivector { vectors: 33, layout: Layout::RowMajor };
         let x = Numbers::new(5).vector(pareto.columns() * 33);

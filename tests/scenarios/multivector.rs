@@ -1,7 +1,7 @@
 //! What every executor must get right with several vectors at once.
 
 use warp_spmv::executor::Executor;
-use warp_spmv::verify::{exact, verify};
+use warp_spmv::verify::{Exact, exact, verify};
 use warp_spmv::{Csr, Error, Format, Layout, Multivector, Real};
 
 use super::{Numbers, as_stored, plan, with_rows};
@@ -44,56 +44,71 @@ pub fn multiply_vectors<T: Real, E: Executor>(
     Some(executor.download(&y).unwrap())
 }
 
-/// Multiplies and compares each vector with the exact result. Gives the worst error over its bound, `None` as
-/// [`multiply_vectors`] does.
-fn check_vectors<T: Real, E: Executor>(
-    executor: &E,
-    name: &str,
-    matrix: &Csr<T>,
-    format: Format,
-    vectors: &Vectors<'_, T>,
-) -> Option<f64> {
-    let &Vectors { shape, factors: (alpha, beta), x, y } = vectors;
-    let computed = multiply_vectors(executor, matrix, format, vectors)?;
-    let mut worst = 0.0;
-    for vector in 0..shape.vectors {
-        let vector_of = |values: &[T], length| -> Vec<T> {
-            (0..length).map(|element| values[shape.place(length, element, vector)]).collect()
-        };
-        let (x, y) = (vector_of(x, matrix.columns()), vector_of(y, matrix.rows()));
-        let exact = exact(matrix, alpha, &x, beta, &y).unwrap();
-        // Whatever the format, a lane or a thread has one chain for each row.
-        let result = verify(&vector_of(&computed, matrix.rows()), &exact, Format::CSR_SCALAR).unwrap();
-        assert!(result.passed(), "{name}, {format}, {}, {shape:?}, vector {vector}, β {beta}: {result:?}", T::NAME);
-        worst = f64::max(worst, result.worst);
-    }
-    Some(worst)
+/// What is multiplied, and the exact result of each vector: the same for all formats.
+struct Case<'a, T: Real> {
+    matrix: &'a Csr<T>,
+    shape: Multivector,
+    factors: (T, T),
+    x: Vec<T>,
+    y: Vec<T>,
+    exact: Vec<Vec<Exact>>,
 }
 
-/// So many vectors, in both layouts, with and without Y, each against the exact result. Gives the worst error over its
-/// bound, `None` as [`multiply_vectors`] does.
-pub fn check_multivector<T: Real, E: Executor>(
-    executor: &E,
-    name: &str,
-    matrix: &Csr<T>,
-    format: Format,
-    vectors: usize,
-) -> Option<f64> {
-    let mut numbers = Numbers::new(13);
-    let mut worst = 0.0;
-    for layout in [Layout::RowMajor, Layout::ColumnMajor] {
-        let shape = Multivector { vectors, layout };
-        for (alpha, beta) in [(1.0, 0.0), (-0.5, 2.0)] {
-            let factors = (T::from_f64(alpha), T::from_f64(beta));
-            let x = numbers.vector(matrix.columns() * vectors);
-            let y = numbers.vector(matrix.rows() * vectors);
-            worst = f64::max(
-                worst,
-                check_vectors(executor, name, matrix, format, &Vectors { shape, factors, x: &x, y: &y })?,
-            );
-        }
+impl<'a, T: Real> Case<'a, T> {
+    fn new(matrix: &'a Csr<T>, shape: Multivector, factors: (T, T), x: Vec<T>, y: Vec<T>) -> Self {
+        let (alpha, beta) = factors;
+        let exact = |vector| {
+            let (x, y) = (vector_of(shape, &x, vector), vector_of(shape, &y, vector));
+            exact(matrix, alpha, &x, beta, &y).unwrap()
+        };
+        let exact = (0..shape.vectors).map(exact).collect();
+        Self { matrix, shape, factors, x, y, exact }
     }
-    Some(worst)
+
+    /// Multiplies and compares each vector with the exact result. Gives the worst error over its bound, `None` as
+    /// [`multiply_vectors`] does.
+    fn check<E: Executor>(&self, executor: &E, name: &str, format: Format) -> Option<f64> {
+        let &Self { matrix, shape, factors, ref x, ref y, ref exact } = self;
+        let computed = multiply_vectors(executor, matrix, format, &Vectors { shape, factors, x, y })?;
+        let mut worst = 0.0;
+        for (vector, exact) in exact.iter().enumerate() {
+            // Whatever the format, a lane or a thread has one chain for each row.
+            let result = verify(&vector_of(shape, &computed, vector), exact, Format::CSR_SCALAR).unwrap();
+            let beta = factors.1;
+            assert!(result.passed(), "{name}, {format}, {}, {shape:?}, vector {vector}, β {beta}: {result:?}", T::NAME);
+            worst = f64::max(worst, result.worst);
+        }
+        Some(worst)
+    }
+}
+
+/// One of several vectors.
+fn vector_of<T: Copy>(shape: Multivector, values: &[T], vector: usize) -> Vec<T> {
+    let length = values.len() / shape.vectors;
+    (0..length).map(|element| values[shape.place(length, element, vector)]).collect()
+}
+
+/// So many vectors, in both layouts, with and without Y, and the exact results.
+pub struct Cases<'a, T: Real>(Vec<Case<'a, T>>);
+
+impl<'a, T: Real> Cases<'a, T> {
+    pub fn new(matrix: &'a Csr<T>, vectors: usize) -> Self {
+        let mut numbers = Numbers::new(13);
+        let layouts = [Layout::RowMajor, Layout::ColumnMajor].into_iter();
+        let cases =
+            layouts.flat_map(|layout| [(layout, 1.0, 0.0), (layout, -0.5, 2.0)]).map(|(layout, alpha, beta)| {
+                let x = numbers.vector(matrix.columns() * vectors);
+                let y = numbers.vector(matrix.rows() * vectors);
+                let factors = (T::from_f64(alpha), T::from_f64(beta));
+                Case::new(matrix, Multivector { vectors, layout }, factors, x, y)
+            });
+        Self(cases.collect())
+    }
+
+    /// Multiplies in this format, and gives the worst error over its bound, `None` as [`multiply_vectors`] does.
+    pub fn check<E: Executor>(&self, executor: &E, name: &str, format: Format) -> Option<f64> {
+        self.0.iter().try_fold(0.0, |worst, case| Some(f64::max(worst, case.check(executor, name, format)?)))
+    }
 }
 
 /// Infinities and NaNs in X reach the rows that touch them, in their own vector, and nothing else; those in Y stay.
@@ -113,8 +128,8 @@ pub fn check_multivector_special_values<T: Real, E: Executor>(executor: &E, form
                 y[shape.place(200, 2 * element, vector)] = T::from_f64(special);
             }
             for beta in [T::ZERO, T::ONE] {
-                let vectors = Vectors { shape, factors: (T::ONE, beta), x: &x, y: &y };
-                check_vectors(executor, "special values", &matrix, format, &vectors);
+                let case = Case::new(&matrix, shape, (T::ONE, beta), x.clone(), y.clone());
+                case.check(executor, "special values", format);
             }
         }
     }
