@@ -164,7 +164,7 @@ fn emulated_jumps_over_long_runs_of_empty_rows() {
         Format::CSR_LOAD_BALANCED_ATOMIC,
         Format::CSR_MERGE_PATH,
         Format::CSR_TILED,
-        Format::Hyb(HybSplit::ColumnLimit(1)),
+        Format::hyb(HybSplit::ColumnLimit(1)),
     ] {
         check(&Emulated::with_size(3, 1, 64, Tuning::new(64, 1).unwrap()).unwrap(), "mostly empty", &matrix, format);
     }
@@ -192,7 +192,7 @@ fn cpu_gives_the_same_bits_for_any_number_of_threads() {
 #[test]
 fn bellpack_is_right_with_any_partition() {
     let size = BlockSize::B2x3;
-    let format = Format::Bellpack(size);
+    let format = Format::bellpack(size);
     let unlimited = FillLimit { times_csr: f64::INFINITY };
     for (name, matrix) in matrices::<f64>() {
         let x = Numbers::new(5).vector(matrix.columns());
