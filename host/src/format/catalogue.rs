@@ -83,6 +83,16 @@ impl Format {
         with_strategy!(self, strategy => strategy.name(), auto => "auto")
     }
 
+    /// The parameters that can follow the name of one of [`ALL`](Self::ALL), as [`FromStr`] takes them, each with what it
+    /// can be: `sell-p:slice=32,sigma=256`.
+    pub fn parameters(self) -> Vec<(&'static str, &'static str)> {
+        with_strategy!(
+            self,
+            strategy => strategy.keys().iter().map(|key| (key.name, key.expected)).collect(),
+            auto => Vec::new()
+        )
+    }
+
     /// The name of the storage format alone; see [`shares_arrays`](Self::shares_arrays).
     pub fn storage(self) -> &'static str {
         with_strategy!(self, strategy => strategy.storage(), auto => "any")
