@@ -5,6 +5,7 @@ use std::ffi::OsStr;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Arg, Command};
 use warp_spmv::Format;
+use warp_spmv::format::Parameter;
 
 /// Takes the names of `values`, and with parameters after a colon any format's; `parse` makes what they stand for of them.
 pub fn parser<V: Clone + Send + Sync + 'static>(
@@ -42,20 +43,25 @@ impl TypedValueParser for Texts {
 pub fn with_parameters(text: &str) -> String {
     let mut help = String::from("Parameters of formats, as in sell-p:slice=32,sigma=256:");
     let all = || Format::ALL.iter().map(|format| (format.name(), format.parameters()));
-    for (place, (name, parameters)) in all().enumerate() {
-        let known = all().take(place).any(|(_, known)| known == parameters);
-        if parameters.is_empty() || known {
+    for (place, (_, parameters)) in all().enumerate().filter(|(_, (_, parameters))| !parameters.is_empty()) {
+        if all().take(place).any(|(_, known)| known == parameters) {
             continue;
         }
-        let others = all().skip(place + 1).filter(|(_, known)| *known == parameters);
-        let names: Vec<_> = [name].into_iter().chain(others.map(|(name, _)| name)).collect();
-        let names = match names[..] {
-            [first, .., last] if names.len() > 4 => format!("{first} to {last}"),
-            _ => names.join(", "),
+        let places: Vec<_> = all()
+            .enumerate()
+            .filter(|(_, (_, same))| *same == parameters)
+            .map(|(place, (name, _))| (place, name))
+            .collect();
+        let names = match places[..] {
+            // All between have the same.
+            [(from, first), .., (to, last)] if places.len() > 4 && to - from + 1 == places.len() => {
+                format!("{first} to {last}")
+            }
+            _ => places.iter().map(|&(_, name)| name).collect::<Vec<_>>().join(", "),
         };
         help += &format!("\n  {names}");
-        for (parameter, expected) in parameters {
-            help += &format!("\n      {parameter}: {expected}");
+        for Parameter { name, about, expected } in parameters {
+            help += &format!("\n      {name}: {about}; {expected}");
         }
     }
     format!("{help}\n\n{text}")

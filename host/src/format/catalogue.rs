@@ -7,7 +7,7 @@ use cuda_std::launch::Launch;
 
 use super::formats::{formats, strategy_of, with_strategy, with_strategy_and_matrix};
 use super::strategy::Strategy;
-use super::text;
+use super::text::{self, Parameter};
 use super::{
     BellpackStrategy, BlockSize, CooStrategy, Csr, CsrStrategy, EllStrategy, FillLimit, HybStrategy, Matrix, Slicing,
     StripHeight,
@@ -83,12 +83,12 @@ impl Format {
         with_strategy!(self, strategy => strategy.name(), auto => "auto")
     }
 
-    /// The parameters that can follow the name of one of [`ALL`](Self::ALL), as [`FromStr`] takes them, each with what it
-    /// can be: `sell-p:slice=32,sigma=256`.
-    pub fn parameters(self) -> Vec<(&'static str, &'static str)> {
+    /// The parameters that can follow the name of one of [`ALL`](Self::ALL), as [`FromStr`] takes them:
+    /// `sell-p:slice=32,sigma=256`.
+    pub fn parameters(self) -> Vec<Parameter> {
         with_strategy!(
             self,
-            strategy => strategy.keys().iter().map(|key| (key.name, key.expected)).collect(),
+            strategy => strategy.keys().iter().map(|key| key.parameter).collect(),
             auto => Vec::new()
         )
     }

@@ -76,6 +76,7 @@ pub use sell_16::widening::Widening;
 pub(crate) use sell_p::sell_p_bytes;
 pub use sell_p::{SellP, Slicing};
 pub use storage::{ArraySource, ArrayVisitor};
+pub use text::Parameter;
 
 use crate::error::Error;
 

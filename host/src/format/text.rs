@@ -2,12 +2,21 @@
 
 use super::strategy::Strategy;
 
-/// A parameter of a strategy, as the text of a format sets it: `name=value`.
-pub(crate) struct Key<S> {
+/// A parameter that the text of a format can set: `name=value`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parameter {
     /// The name.
     pub name: &'static str,
+    /// What it is.
+    pub about: &'static str,
     /// What a value can be.
     pub expected: &'static str,
+}
+
+/// A parameter of a strategy.
+pub(crate) struct Key<S> {
+    /// How it looks from outside.
+    pub parameter: Parameter,
     /// The value, where the strategy has one.
     pub get: fn(S) -> Option<String>,
     /// The strategy with another value; none where that is no value.
@@ -26,7 +35,7 @@ pub(super) fn parameters<S: Strategy>(strategy: S) -> String {
     };
     let differs = |key: &&Key<S>| (key.get)(strategy) != (key.get)(named);
     let told = named.keys().iter().filter(differs);
-    let told = told.filter_map(|key| Some(format!("{}={}", key.name, (key.get)(strategy)?)));
+    let told = told.filter_map(|key| Some(format!("{}={}", key.parameter.name, (key.get)(strategy)?)));
     told.collect::<Vec<_>>().join(",")
 }
 
@@ -39,16 +48,16 @@ pub(super) fn with<S: Strategy>(named: S, text: &str) -> Result<S, String> {
     if keys.is_empty() {
         return Err(format!("{} has no parameters", named.name()));
     }
-    let names = || keys.iter().map(|key| key.name).collect::<Vec<_>>().join(", ");
+    let names = || keys.iter().map(|key| key.parameter.name).collect::<Vec<_>>().join(", ");
     let mut strategy = named;
     let mut given: Vec<&str> = Vec::new();
     for parameter in text.split(',') {
         let (name, value) = parameter.split_once('=').unwrap_or((parameter, ""));
-        let Some(key) = keys.iter().find(|key| key.name == name) else {
+        let Some(key) = keys.iter().find(|key| key.parameter.name == name) else {
             return Err(format!("unknown parameter '{name}', expected {}", names()));
         };
-        let Key { name, expected, .. } = key;
-        if given.contains(name) {
+        let Parameter { name, expected, .. } = key.parameter;
+        if given.contains(&name) {
             return Err(format!("{name} is given twice, expected once"));
         }
         given.push(name);

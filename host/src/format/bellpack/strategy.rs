@@ -9,7 +9,7 @@ use crate::executor::operation::KernelExecutor;
 use crate::format::block::{block_size, name_with_size, of_each_size};
 use crate::format::storage::ArraySource;
 use crate::format::strategy::{self, HostStorage, Storage};
-use crate::format::text::Key;
+use crate::format::text::{Key, Parameter};
 use crate::format::{Bellpack, BlockSize, Csr, FillLimit, Format};
 use crate::memory::{Buffer, Memory};
 use crate::real::Scalar;
@@ -43,8 +43,7 @@ impl Strategy {
 }
 
 const ROWS: Key<Strategy> = Key {
-    name: "rows",
-    expected: "32, 64, 128 or 256",
+    parameter: Parameter { name: "rows", about: "block rows of a partition, R", expected: "32, 64, 128 or 256" },
     get: |strategy| Some(strategy.0.partition_rows.get().to_string()),
     set: |strategy, text| {
         let partition_rows = PartitionRows::from_rows(text.parse().ok()?)?;

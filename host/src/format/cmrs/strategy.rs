@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::executor::operation::KernelExecutor;
 use crate::format::storage::ArraySource;
 use crate::format::strategy::{self, HostStorage, Storage};
-use crate::format::text::Key;
+use crate::format::text::{Key, Parameter};
 use crate::format::{Cmrs, Csr, FillLimit};
 use crate::memory::Memory;
 use crate::real::Scalar;
@@ -22,8 +22,7 @@ use crate::spmv::{HostOperands, Room, Vectors};
 pub(crate) struct Strategy(pub StripHeight);
 
 const HEIGHT: Key<Strategy> = Key {
-    name: "height",
-    expected: "a number from 1 to 16",
+    parameter: Parameter { name: "height", about: "rows of a strip", expected: "a number from 1 to 16" },
     get: |strategy| match strategy.0 {
         StripHeight::ByTraffic => None,
         StripHeight::Rows(rows) => Some(rows.get().to_string()),

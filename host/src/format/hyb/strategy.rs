@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::executor::operation::KernelExecutor;
 use crate::format::storage::ArraySource;
 use crate::format::strategy::{self, HostStorage, Storage, Strategy as _};
-use crate::format::text::{Key, number};
+use crate::format::text::{Key, Parameter, number};
 use crate::format::{Coo, CooStrategy, Csr, Ell, FillLimit, Format, Hyb, coo};
 use crate::memory::Memory;
 use crate::real::Scalar;
@@ -55,8 +55,11 @@ const FRACTION: &str = "a fraction such as 1/3";
 
 /// x of Q(x).
 const QUANTILE: Key<Strategy> = Key {
-    name: "quantile",
-    expected: FRACTION,
+    parameter: Parameter {
+        name: "quantile",
+        about: "x of Q(x), which says how many entries of a row go to the ELL part at most",
+        expected: FRACTION,
+    },
     get: |strategy| match strategy.0.split {
         HybSplit::ImbalanceLimit(quantile) | HybSplit::ImbalanceBounded { quantile, .. } => Some(quantile.to_string()),
         _ => None,
@@ -72,8 +75,11 @@ const QUANTILE: Key<Strategy> = Key {
 
 /// The part of the number of rows that bounds the ELL part.
 const ROWS: Key<Strategy> = Key {
-    name: "rows",
-    expected: FRACTION,
+    parameter: Parameter {
+        name: "rows",
+        about: "the same at most, as a part of the number of rows",
+        expected: FRACTION,
+    },
     get: |strategy| match strategy.0.split {
         HybSplit::ImbalanceBounded { part_of_rows, .. } => Some(part_of_rows.to_string()),
         _ => None,
@@ -89,8 +95,11 @@ const ROWS: Key<Strategy> = Key {
 
 /// The same number of entries for every matrix.
 const COLUMNS: Key<Strategy> = Key {
-    name: "columns",
-    expected: "a number from 0 to 4294967295",
+    parameter: Parameter {
+        name: "columns",
+        about: "entries of a row that go to the ELL part at most",
+        expected: "a number from 0 to 4294967295",
+    },
     get: |strategy| match strategy.0.split {
         HybSplit::ColumnLimit(limit) => Some(limit.to_string()),
         _ => None,
@@ -100,8 +109,11 @@ const COLUMNS: Key<Strategy> = Key {
 
 /// The strategy of the COO part.
 const COO: Key<Strategy> = Key {
-    name: "coo",
-    expected: "the name of a format of coordinates such as coo-atomic",
+    parameter: Parameter {
+        name: "coo",
+        about: "how the COO part is multiplied",
+        expected: "the name of a format of coordinates such as coo-atomic",
+    },
     get: |strategy| Some(coo::Strategy(strategy.0.coo).name().into()),
     set: |strategy, text| {
         let coo = coo::Strategy::ALL.iter().find(|coo| coo.name() == text)?.0;

@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::executor::operation::KernelExecutor;
 use crate::format::storage::ArraySource;
 use crate::format::strategy::{self, HostStorage, Storage};
-use crate::format::text::{Key, number};
+use crate::format::text::{Key, Parameter, number};
 use crate::format::{Csr, FillLimit, Format, SellP};
 use crate::memory::Memory;
 use crate::real::Scalar;
@@ -30,22 +30,23 @@ pub(crate) struct Strategy(pub Slicing);
 const AT_LEAST_1: &str = "a number from 1 to 4294967295";
 
 const SLICE: Key<Strategy> = Key {
-    name: "slice",
-    expected: AT_LEAST_1,
+    parameter: Parameter { name: "slice", about: "rows of a slice", expected: AT_LEAST_1 },
     get: |strategy| Some(strategy.0.slice_size.to_string()),
     set: |strategy, text| Some(Strategy(Slicing { slice_size: number(text, 1, u32::MAX)?, ..strategy.0 })),
 };
 
 const STRIDE: Key<Strategy> = Key {
-    name: "stride",
-    expected: AT_LEAST_1,
+    parameter: Parameter { name: "stride", about: "what the width of a slice is a multiple of", expected: AT_LEAST_1 },
     get: |strategy| Some(strategy.0.stride_factor.to_string()),
     set: |strategy, text| Some(Strategy(Slicing { stride_factor: number(text, 1, u32::MAX)?, ..strategy.0 })),
 };
 
 const SIGMA: Key<Strategy> = Key {
-    name: "sigma",
-    expected: AT_LEAST_1,
+    parameter: Parameter {
+        name: "sigma",
+        about: "rows within which the longest come first: 1, or a multiple of slice",
+        expected: AT_LEAST_1,
+    },
     get: |strategy| Some(strategy.0.sigma.to_string()),
     set: |strategy, text| Some(Strategy(Slicing { sigma: number(text, 1, u32::MAX)?, ..strategy.0 })),
 };
