@@ -54,7 +54,7 @@ impl Sweep {
 
     /// The formats, and first of all the one that the others are compared with.
     pub fn formats(self) -> Vec<Format> {
-        let formats = match self {
+        match self {
             Self::CmrsHeights => {
                 let heights = (1..=16).filter_map(StripRows::new).map(StripHeight::Rows);
                 [StripHeight::ByTraffic].into_iter().chain(heights).map(Format::Cmrs).collect()
@@ -84,8 +84,7 @@ impl Sweep {
                 });
                 strategies.map(Format::Hyb).collect()
             }
-        };
-        formats
+        }
     }
 
     /// What it finds for a matrix: the fastest format, and how many times as fast it is as the one that takes no search.

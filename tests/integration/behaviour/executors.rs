@@ -101,8 +101,9 @@ fn emulated_is_right_with_a_thread_for_everything() {
 /// other does: the label would be wrong otherwise.
 #[test]
 fn emulated_gives_the_same_bits_under_every_schedule_in_reproducible_formats() {
-    // Long rows, so that more than two warps share one, and few of them, so that many do.
-    let matrices = ["pareto:rows=300,k=1.2,base=300", "uniform:rows=3,columns=4000,per-row=3000"]
+    // Long rows, so that more than two warps share one, and few of them, so that many do: of different lengths, so that HYB
+    // has a part of them in COO.
+    let matrices = ["pareto:rows=300,k=1.2,base=300", "pareto:rows=3,columns=9000,k=1.2,base=500,scale=900"]
         .map(|text| text.parse::<warp_spmv::synthetic::Generator>().unwrap().generate::<f64>().unwrap());
     for &format in Format::ALL {
         let same = matrices.iter().all(|matrix| {
