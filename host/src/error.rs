@@ -150,6 +150,14 @@ pub enum Error {
         /// The names that exist.
         expected: String,
     },
+    /// The text of a format has parameters that the format does not take.
+    #[error("format \"{format}\": {reason}")]
+    Parameters {
+        /// The text as given.
+        format: String,
+        /// What is wrong with it, and what is expected.
+        reason: String,
+    },
     /// An executor cannot be had on this machine.
     #[error("executor {executor} is not available: {reason}")]
     Unavailable {

@@ -15,7 +15,9 @@ pub mod row_lengths;
 pub mod statistics;
 pub mod subject;
 pub mod suite;
+pub mod sweeps;
 pub mod timing;
+pub mod tuning;
 pub mod vectors;
 
 pub use error::Error;

@@ -15,6 +15,7 @@ use crate::record::{AnalysisTime, Ceilings, Conversion, Entry, Environment, OWN,
 use crate::row_lengths::RowLengths;
 use crate::subject::{Chill, Subject};
 use crate::timing::{self, Effort};
+use crate::tuning::Asked;
 use crate::vectors::random_vector;
 
 /// The format that others are compared with; it is always measured.
@@ -114,6 +115,13 @@ impl<'s, S: Subject> Bench<'s, S> {
         Ok(Self { subject, ceilings, chill: subject.chill()?, environment })
     }
 
+    /// The same on an executor that was asked for these sizes of grids, as results then say.
+    #[must_use]
+    pub fn tuned(mut self, asked: Asked) -> Self {
+        self.environment.tuning = asked.if_any();
+        self
+    }
+
     /// The entry of a matrix that could not be had.
     pub fn missing<T: Real>(&self, name: &str, family: Option<&str>, error: String) -> Entry {
         let env = self.environment_now::<T>();
@@ -161,8 +169,8 @@ impl<'s, S: Subject> Bench<'s, S> {
                 if format == UNIT {
                     unit = run.seconds();
                 }
-                report(format.name(), &run);
-                runs.insert(format.name().to_owned(), run);
+                report(&format.to_string(), &run);
+                runs.insert(format.to_string(), run);
             }
         }
         let peers = self.subject.peers::<T>().present;
@@ -198,11 +206,11 @@ impl<'s, S: Subject> Bench<'s, S> {
     }
 }
 
-/// The formats by storage, those that share [`UNIT`]'s first.
+/// The formats by their arrays, those that share [`UNIT`]'s first.
 fn groups(formats: &[Format]) -> Vec<Vec<Format>> {
     let mut groups = vec![vec![UNIT]];
     for &format in formats {
-        match groups.iter_mut().find(|group| group[0].storage() == format.storage()) {
+        match groups.iter_mut().find(|group| group[0].shares_arrays(format)) {
             Some(group) if group.contains(&format) => {}
             Some(group) => group.push(format),
             None => groups.push(vec![format]),
@@ -281,7 +289,7 @@ impl<T: Real, S: Subject> Session<'_, '_, T, S> {
             let peak_bytes = subject.memory_use().zip(before).map(|((_, peak), (before, _))| peak - before);
             Ok::<_, Error>((matrix, time, peak_bytes))
         };
-        if format.storage() == UNIT.storage() {
+        if format.shares_arrays(UNIT) {
             return Ok((Matrix::Csr(csr.duplicate(subject)?), None));
         }
         let (matrix, first, _) = once()?;
@@ -309,7 +317,7 @@ impl<T: Real, S: Subject> Session<'_, '_, T, S> {
         let run = Run {
             storage: Some(storage),
             library: Some(OWN.into()),
-            strategy: Some(plan.format().name().into()),
+            strategy: Some(plan.format().to_string()),
             reproducible: Some(format.reproducible()),
             bytes_needed: Some(needed),
             bytes_stored: Some(storage + vectors),

@@ -10,6 +10,8 @@ use std::collections::BTreeMap;
 use host::select::Analysis;
 use serde::{Deserialize, Serialize};
 
+use crate::tuning::Asked;
+
 /// The version of the schema that this program writes. It grows when a field changes its meaning or goes; new fields
 /// alone do not change it.
 pub const SCHEMA: u32 = 1;
@@ -43,7 +45,7 @@ pub struct Entry {
     /// Why nothing was measured, where the matrix itself could not be had.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// What came of each format, and of each peer, by name.
+    /// What came of each format, by its text, and of each peer, by name.
     #[serde(default)]
     pub spmv: BTreeMap<String, Run>,
     /// The fastest of them.
@@ -230,6 +232,9 @@ pub struct Environment {
     pub cache_bytes: Option<u64>,
     /// Threads that the device holds at a time.
     pub resident_threads: Option<u64>,
+    /// What was asked for of the sizes of grids.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tuning: Option<Asked>,
     /// Threads of the host.
     pub threads: usize,
     /// Operating system and architecture.

@@ -1,13 +1,14 @@
 //! What the lab asks of an executor besides multiplying: in one place for those of the host, and in one for GPUs.
 
 use host::Error;
-use host::executor::{Cpu, Emulated, ExecutorName, HostExecutor, Reference};
+use host::executor::{Cpu, Emulated, Executor, ExecutorName, HostExecutor, Reference};
 
 use crate::ceilings::{self, MemoryRates};
 use crate::memory;
 use crate::peers::WithPeers;
 use crate::record::Clocks;
 use crate::timing::Effort;
+use crate::tuning::Asked;
 
 /// Clears the caches.
 pub type Chill<'s> = Box<dyn FnMut() -> Result<(), Error> + 's>;
@@ -82,18 +83,40 @@ pub trait SubjectVisitor {
 /// # Errors
 /// When there is no such executor on this machine.
 pub fn with<V: SubjectVisitor>(name: ExecutorName, work: V) -> Result<V::Output, Error> {
+    with_tuning(name, Asked::default(), work)
+}
+
+/// [`with`] the executor's usual sizes of grids, but for what is asked for.
+///
+/// # Errors
+/// When there is no such executor on this machine, or it has no such sizes: those without kernels have none.
+pub fn with_tuning<V: SubjectVisitor>(name: ExecutorName, asked: Asked, work: V) -> Result<V::Output, Error> {
     match name {
+        ExecutorName::Reference | ExecutorName::Cpu if asked.if_any().is_some() => {
+            let expected = "cuda or emulated: others have no grids";
+            Err(Error::Setting { what: "the executor", value: format!("{name} with {asked}"), expected })
+        }
         ExecutorName::Reference => Ok(work.visit(&HostExecutor::from(Reference::new()))),
         ExecutorName::Cpu => Ok(work.visit(&HostExecutor::from(Cpu::new()))),
-        ExecutorName::Emulated => Ok(work.visit(&HostExecutor::from(Emulated::new(0)))),
+        ExecutorName::Emulated => Ok(work.visit(&tuned_emulator(asked)?)),
         #[cfg(feature = "cuda")]
-        ExecutorName::Cuda => Ok(work.visit(&host::executor::Cuda::new(0)?)),
+        ExecutorName::Cuda => {
+            let cuda = host::executor::Cuda::new(0)?;
+            let tuning = asked.of(cuda.device().tuning)?;
+            Ok(work.visit(&cuda.with_tuning(tuning)))
+        }
         #[cfg(not(feature = "cuda"))]
         ExecutorName::Cuda => Err(Error::Unavailable {
             executor: "cuda",
             reason: "this program was built without the feature `cuda`".into(),
         }),
     }
+}
+
+fn tuned_emulator(asked: Asked) -> Result<HostExecutor, Error> {
+    let emulated = Emulated::new(0);
+    let tuning = asked.of(emulated.device().tuning)?;
+    Ok(emulated.with_tuning(tuning).into())
 }
 
 impl Subject for HostExecutor {

@@ -1,33 +1,36 @@
 //! `warp-spmv bench`: measures many matrices in many formats, and keeps the results in a file.
 
 mod members;
+mod summary;
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use lab::measure::{Bench, Case, Chosen, Settings, UNIT};
 use lab::peers::{Absent, Peers};
-use lab::record::{Entry, Run};
+use lab::record::Entry;
 use lab::results;
 use lab::subject::{self, Subject, SubjectVisitor};
 use lab::suite::Suite;
+use lab::sweeps::Sweep;
 use lab::timing::Effort;
 use warp_spmv::executor::ExecutorName;
 use warp_spmv::io::{Number, in_turn};
 use warp_spmv::{Csr, Format};
 
 use members::{Matrix, Wanted};
+use summary::{potential, summary};
 
 use super::error::Error;
 use super::figures::{self, Asked};
+use super::formats;
+use super::grids::Grids;
 use super::output::{self, printable};
 use super::pace::Pace;
 use super::progress::Progress;
 use super::run::{Precision, executor_parser};
-use super::units::{duration, four_digits};
 
 pub const EXAMPLES: &str = "\
 Examples:
@@ -35,7 +38,8 @@ Examples:
   warp-spmv bench --suite large --out results.json
   warp-spmv bench --suite large --out results.json --resume
   warp-spmv bench --figure bg-13 --figure cmrs-7 --out results.json --svg figures
-  warp-spmv bench --matrix 1138_bus.mtx --matrix stencil:27:100 --format csr-vector --format sell-p
+  warp-spmv bench --matrix 1138_bus.mtx --matrix stencil:27:100 --format csr-vector --format sell-p:slice=32
+  warp-spmv bench --matrix 1138_bus.mtx --sweep cmrs-heights --threads-per-block 128
   warp-spmv bench --executor cpu --precision float64 --format all --json > results.json";
 
 #[derive(Debug, clap::Args)]
@@ -48,15 +52,19 @@ pub struct Arguments {
     matrix: Vec<OsString>,
     /// A figure of a paper, or all: measures what its experiment needs, and draws it as SVG; may be given several times.
     /// docs/figures.md tells of each
-    #[arg(long, value_name = "NAME", value_parser = figures::parser(), conflicts_with_all = ["suite", "matrix", "format"])]
+    #[arg(long, value_name = "NAME", value_parser = figures::parser(), conflicts_with_all = ["suite", "matrix", "format", "sweep"])]
     figure: Vec<Asked>,
     /// The folder for figures, which is made if need be [default: that of --out, otherwise the current one]
     #[arg(long, value_name = "FOLDER", requires = "figure")]
     svg: Option<PathBuf>,
-    /// A format, standard for one of each kind, or all; may be given several times. csr-vector is always measured: the
-    /// cost of conversions is counted in it
-    #[arg(long, value_parser = formats_parser(), default_value = STANDARD_NAME)]
+    /// A format (some with parameters, see below), standard for one of each kind, or all; may be given several times.
+    /// csr-vector is always measured: the cost of conversions is counted in it [default: standard, and with --sweep none]
+    #[arg(long, value_parser = formats_parser())]
     format: Vec<Formats>,
+    /// A search of a format's parameters: measures it with all of them, and says what the best is worth; may be given
+    /// several times
+    #[arg(long, value_name = "NAME", value_parser = sweep_parser())]
+    sweep: Vec<Sweep>,
     /// Another library to measure on the same arrays, all, or none; may be given several times. What is not there is
     /// left out with a message [default: all that this program was built with, and for a figure what it shows of them]
     #[arg(long, value_name = "PEER", value_parser = peers_parser())]
@@ -87,6 +95,8 @@ pub struct Arguments {
     /// Print the results as JSON instead of text
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    grids: Grids,
 }
 
 /// What `--format` can ask for.
@@ -102,12 +112,16 @@ const ALL_NAME: &str = "all";
 const NONE_NAME: &str = "none";
 
 fn formats_parser() -> impl TypedValueParser<Value = Formats> {
-    let names = Format::ALL.iter().map(|format| format.name());
-    PossibleValuesParser::new([STANDARD_NAME, ALL_NAME].into_iter().chain(names)).try_map(|name| match name.as_str() {
+    let names: Vec<_> = [STANDARD_NAME, ALL_NAME].into_iter().chain(formats::names()).collect();
+    formats::parser(names, |name| match name {
         STANDARD_NAME => Ok(Formats::Standard),
         ALL_NAME => Ok(Formats::All),
         name => name.parse().map(Formats::One),
     })
+}
+
+fn sweep_parser() -> impl TypedValueParser<Value = Sweep> {
+    PossibleValuesParser::new(Sweep::ALL.iter().map(|sweep| sweep.name())).try_map(|name| name.parse::<Sweep>())
 }
 
 fn peers_parser() -> PossibleValuesParser {
@@ -172,6 +186,7 @@ impl Arguments {
             figure: Vec::new(),
             svg: None,
             format: vec![Formats::All],
+            sweep: Vec::new(),
             peers: vec![NONE_NAME.into()],
             executor: executor.into_iter().collect(),
             precision: Vec::new(),
@@ -181,6 +196,7 @@ impl Arguments {
             resume: out.is_some(),
             out,
             json: false,
+            grids: Grids::default(),
         }
     }
 }
@@ -193,9 +209,8 @@ pub fn bench(arguments: &Arguments) -> Result<(), Error> {
         figures::check_folder(folder)?;
     }
     let Job { entries, tally, .. } = job(arguments)?;
-    if arguments.json {
-        output::print(&output::json(&entries))?;
-    }
+    let told = if arguments.json { output::json(&entries) } else { potential(&arguments.sweep, &entries) };
+    output::print(&told)?;
     if !experiments.is_empty() {
         let drawn = experiments.iter().map(|experiment| experiment.draw(&entries));
         for path in figures::write(drawn.collect::<Result<_, _>>()?, folder)? {
@@ -221,10 +236,10 @@ fn job(arguments: &Arguments) -> Result<Job<'_>, Error> {
         names.push(if cfg!(feature = "cuda") { ExecutorName::Cuda } else { ExecutorName::Cpu });
     }
     for name in names {
-        match subject::with(name, &mut job) {
+        match subject::with_tuning(name, arguments.grids.asked(), &mut job) {
             Err(warp_spmv::Error::Unavailable { reason, .. }) if arguments.executor.is_empty() => {
                 output::say(&format!("no GPU: {reason}, measuring on the CPU"));
-                subject::with(ExecutorName::Cpu, &mut job)??;
+                subject::with_tuning(ExecutorName::Cpu, arguments.grids.asked(), &mut job)??;
             }
             done => done??,
         }
@@ -265,9 +280,9 @@ impl<'a> Job<'a> {
             let (mut formats, mut chosen) = (wanted.formats.clone(), wanted.peers.clone());
             let is_same = |entry: &&Entry| is_of(entry, &name, executor, wanted.precision.name());
             if let Some(entry) = self.entries.iter().find(is_same) {
-                let own = wanted.formats.iter().chain([&UNIT]).map(|format| format.name());
-                let mut all = own.chain(peers.iter().copied().filter(|name| wanted.peers.has(name)));
-                if all.all(|name| entry.spmv.contains_key(name)) {
+                let own = wanted.formats.iter().chain([&UNIT]).map(Format::to_string);
+                let peers = peers.iter().filter(|name| wanted.peers.has(name)).map(|&name| name.to_owned());
+                if own.chain(peers).all(|name| entry.spmv.contains_key(&name)) {
                     return None;
                 }
                 for name in entry.spmv.keys() {
@@ -326,6 +341,14 @@ impl SubjectVisitor for &mut Job<'_> {
                 printable(&env.device)
             )));
         }
+        let grids = self.arguments.grids.asked();
+        let tuned = |entry: &&Entry| entry.env.executor == executor && entry.env.tuning != grids.if_any();
+        if let Some(Entry { env, .. }) = self.entries.iter().find(tuned) {
+            let theirs = env.tuning.unwrap_or_default();
+            return Err(Error::Usage(format!(
+                "the results that --resume goes on with are of {theirs}, and this is {grids}: give another --out"
+            )));
+        }
         let mut bench = None;
         let Peers { present, absent } = subject.peers::<f64>();
         let peers: Vec<_> = present.iter().map(|peer| peer.name()).collect();
@@ -344,7 +367,7 @@ impl SubjectVisitor for &mut Job<'_> {
             // Ceilings are measured only where there is something to compare with them.
             let bench = match &mut bench {
                 Some(bench) => bench,
-                empty => empty.insert(Bench::new(subject)?),
+                empty => empty.insert(Bench::new(subject)?.tuned(grids)),
             };
             self.measure(bench, &Matrix { source, family, wanted }, &mut pace)?;
         }
@@ -423,31 +446,6 @@ impl Job<'_> {
         if self.arguments.json {
             return Ok(());
         }
-        output::print(&format!("{} {of}: {}\n", pace.left(), summary(entry)))
+        output::print(&format!("{} {of}: {}\n", pace.left(), summary(entry, &self.arguments.sweep)))
     }
-}
-
-/// The fastest formats of an entry in a line.
-fn summary(entry: &Entry) -> String {
-    let mut told = Vec::new();
-    let mut tell = |name: &str, run: &Run| {
-        let Some(seconds) = run.seconds() else { return };
-        let mut text = format!("{name} {}", duration(Duration::from_secs_f64(seconds)));
-        if let Some(gflops) = run.gflops {
-            text += &format!(", {} GFLOP/s", four_digits(gflops));
-        }
-        if let Some(eta) = run.eta {
-            text += &format!(", {eta:.2} of copy");
-        }
-        told.push(text);
-    };
-    let own = entry.fastest(|_, run| !run.is_peer()).map(|(name, _)| name.to_owned());
-    let peer = entry.fastest(|_, run| run.is_peer()).map(|(name, _)| name.to_owned());
-    let unit = Some(UNIT.name().to_owned()).filter(|_| own.as_deref() != Some(UNIT.name()));
-    for name in [own, unit, peer].into_iter().flatten() {
-        if let Some(run) = entry.spmv.get(&name) {
-            tell(&name, run);
-        }
-    }
-    if told.is_empty() { "nothing measured".into() } else { told.join("; ") }
 }

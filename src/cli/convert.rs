@@ -2,12 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::builder::{PossibleValue, TypedValueParser};
 use warp_spmv::Format;
 use warp_spmv::format::{FillLimit, Matrix};
 use warp_spmv::io::{FileKind, Number, write, write_container_matrix};
 
 use super::error::Error;
+use super::formats;
 use super::input::{Input, Source};
 use super::output::{self, printable};
 use super::progress::Progress;
@@ -51,14 +52,14 @@ fn format_parser() -> impl TypedValueParser<Value = Format> {
         let shown = Format::ALL[..place].iter().chain([&Format::CSR_SCALAR]).all(|f| f.storage() != format.storage());
         PossibleValue::new(format.name()).hide(!shown)
     });
-    PossibleValuesParser::new(std::iter::once(csr).chain(names))
-        .try_map(|name| if name == CSR { Ok(Format::CSR_SCALAR) } else { name.parse() })
+    let values: Vec<_> = std::iter::once(csr).chain(names).collect();
+    formats::parser(values, |name| if name == CSR { Ok(Format::CSR_SCALAR) } else { name.parse() })
 }
 
 pub fn convert(arguments: &Arguments) -> Result<(), Error> {
     let kind = FileKind::of_name(&arguments.output)?;
     let format = arguments.format.unwrap_or(Format::CSR_SCALAR);
-    if kind != FileKind::Container && format.storage() != Format::CSR_SCALAR.storage() {
+    if kind != FileKind::Container && !format.shares_arrays(Format::CSR_SCALAR) {
         let reason =
             format!("--format {format} needs a file whose name ends in .wspmv: only that has a storage format");
         return Err(Error::Usage(reason));

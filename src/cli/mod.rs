@@ -5,6 +5,8 @@ mod choosing;
 mod convert;
 mod error;
 mod figures;
+mod formats;
+mod grids;
 mod info;
 mod input;
 mod interrupt;
@@ -62,22 +64,22 @@ enum Command {
     #[command(after_help = with_generators(info::EXAMPLES))]
     Info(info::Arguments),
     /// Multiply a matrix by a vector, check the answer, and time it
-    #[command(after_help = with_generators(run::EXAMPLES))]
+    #[command(after_help = with_generators(&formats::with_parameters(run::EXAMPLES)))]
     Run(run::Arguments),
     /// Solve A x = b by an iterative method
-    #[command(after_help = with_generators(solve::EXAMPLES))]
+    #[command(after_help = with_generators(&formats::with_parameters(solve::EXAMPLES)))]
     Solve(solve::Arguments),
     /// Rank the vertices of a graph
-    #[command(after_help = with_generators(pagerank::EXAMPLES))]
+    #[command(after_help = with_generators(&formats::with_parameters(pagerank::EXAMPLES)))]
     Pagerank(pagerank::Arguments),
     /// Measure many matrices in many formats, and keep the results
-    #[command(after_help = with_generators(bench::EXAMPLES))]
+    #[command(after_help = with_generators(&formats::with_parameters(bench::EXAMPLES)))]
     Bench(bench::Arguments),
     /// Calibrate the choice of a format (`--format auto`) on this machine, and say how good it is
     #[command(after_help = tune::EXAMPLES)]
     Tune(tune::Arguments),
     /// Write a matrix to a file of another kind, or in another storage format
-    #[command(after_help = with_generators(convert::EXAMPLES))]
+    #[command(after_help = with_generators(&formats::with_parameters(convert::EXAMPLES)))]
     Convert(convert::Arguments),
     /// Show results: a page for the browser, figures as SVG, a table in Markdown
     #[command(after_help = report::EXAMPLES)]

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use lab::subject::{self, Subject};
+use lab::tuning::Asked;
 use serde::Serialize;
 use warp_spmv::executor::ExecutorName;
 use warp_spmv::format::Offsets;
@@ -93,7 +94,7 @@ struct Ranking {
     /// Whether each edge counts the same.
     unweighted: bool,
     /// The format of the transition matrix.
-    format: &'static str,
+    format: String,
     /// The executor, as `--executor` takes it.
     executor: &'static str,
     /// What the executor runs on.
@@ -226,7 +227,7 @@ impl<T: Number> subject::SubjectVisitor for Job<'_, T> {
             matrix: Shape::new(name, &graph),
             damping: arguments.damping,
             unweighted: arguments.unweighted,
-            format: arguments.format.name(),
+            format: arguments.format.to_string(),
             executor: executor.name().name(),
             device: executor.device().name.clone(),
             precision: T::NAME,
@@ -240,7 +241,7 @@ impl<T: Number> subject::SubjectVisitor for Job<'_, T> {
             top: top(&x, arguments.top),
             history: report.history,
             out,
-            environment: Environment::here(),
+            environment: Environment::here(Asked::default()),
         };
         output::print(&if arguments.json { output::json(&ranking) } else { ranking.to_string() })?;
         wrong_answer.or(not_converged).map_or(Ok(()), Err)

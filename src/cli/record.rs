@@ -4,6 +4,7 @@ use std::fmt::{self, Display};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use lab::tuning::Asked;
 use serde::Serialize;
 use warp_spmv::Csr;
 use warp_spmv::executor::ExecutorName;
@@ -22,7 +23,7 @@ pub struct Record {
     /// The matrix.
     pub matrix: Shape,
     /// The format, as `--format` takes it.
-    pub format: &'static str,
+    pub format: String,
     /// Why the format was chosen, with `--format auto`; null otherwise.
     pub choice: Option<Choice>,
     /// The executor, as `--executor` takes it.
@@ -138,6 +139,8 @@ pub struct Environment {
     pub build: &'static str,
     /// Whether this program can use an NVIDIA GPU.
     pub cuda: bool,
+    /// What was asked for of the sizes of grids; null where nothing was.
+    pub tuning: Option<Asked>,
 }
 
 pub fn seconds<S: serde::Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
@@ -181,13 +184,14 @@ impl From<Verification> for Checked {
 }
 
 impl Environment {
-    pub fn here() -> Self {
+    pub fn here(asked: Asked) -> Self {
         Self {
             system: std::env::consts::OS,
             architecture: std::env::consts::ARCH,
             threads: rayon::current_num_threads(),
             build: if cfg!(debug_assertions) { "debug" } else { "release" },
             cuda: cfg!(feature = "cuda"),
+            tuning: asked.if_any(),
         }
     }
 }
@@ -212,7 +216,8 @@ impl Display for Record {
                 writeln!(f, "not used      {}", printable(note))?;
             }
         }
-        writeln!(f, "executor      {executor}, {device}")?;
+        let tuning = self.environment.tuning.map_or(String::new(), |asked| format!(", {asked}"));
+        writeln!(f, "executor      {executor}, {device}{tuning}")?;
         writeln!(f, "{:13} {}", times.source, duration(times.load))?;
         writeln!(f, "convert       {}", duration(times.convert))?;
         writeln!(f, "upload        {}", duration(times.upload))?;

@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 
 use clap::ValueEnum;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use lab::subject::{self, Subject, SubjectVisitor};
 use lab::vectors::random_vector;
-use warp_spmv::executor::{Executor, ExecutorName, ExecutorVisitor};
+use warp_spmv::executor::{Executor, ExecutorName};
 use warp_spmv::format::{FillLimit, Matrix};
 use warp_spmv::io::{Number, write_vector};
 use warp_spmv::verify::{Exact, Verification, exact, verify};
@@ -15,6 +16,8 @@ use warp_spmv::{Csr, Format, Plan, Scalar, Vector, memory};
 
 use super::choosing::Choosing;
 use super::error::Error;
+use super::formats;
+use super::grids::Grids;
 use super::input::{self, Input, Source};
 use super::output;
 use super::progress::Progress;
@@ -27,6 +30,7 @@ Examples:
   warp-spmv run 1138_bus.mtx --format ell --precision float32 --repeat 200
   warp-spmv run 1138_bus.mtx --x x.mtx --output y.mtx
   warp-spmv run 1138_bus.mtx --format all
+  warp-spmv run 1138_bus.mtx --format sell-p:slice=32,sigma=256 --threads-per-block 128
   warp-spmv run pareto:rows=1000,k=2 --executor emulated --json";
 
 /// The format that is taken unless another is asked for, and whose time conversions are compared with.
@@ -43,7 +47,7 @@ const SEED_OF_Y: u64 = 2;
 pub struct Arguments {
     #[command(flatten)]
     pub source: Source,
-    /// How the matrix is stored and multiplied; auto chooses, all compares all
+    /// How the matrix is stored and multiplied: a name, some with parameters (see below); auto chooses, all compares all
     #[arg(long, default_value = DEFAULT_FORMAT.name(), value_parser = format_parser())]
     format: Formats,
     /// Where it is multiplied [default: cuda where there is a GPU that this program can use, otherwise cpu]
@@ -72,6 +76,8 @@ pub struct Arguments {
     pub json: bool,
     #[command(flatten)]
     choosing: Choosing,
+    #[command(flatten)]
+    pub grids: Grids,
 }
 
 /// The type of all values.
@@ -100,8 +106,8 @@ enum Formats {
 
 fn format_parser() -> impl TypedValueParser<Value = Formats> {
     const ALL: &str = "all";
-    PossibleValuesParser::new(Format::ALL.iter().chain([&Format::Auto]).map(|format| format.name()).chain([ALL]))
-        .try_map(|name| if name == ALL { Ok(Formats::All) } else { name.parse().map(Formats::One) })
+    let names: Vec<_> = formats::names().chain([Format::Auto.name(), ALL]).collect();
+    formats::parser(names, |name| if name == ALL { Ok(Formats::All) } else { name.parse().map(Formats::One) })
 }
 
 pub fn executor_parser() -> impl TypedValueParser<Value = ExecutorName> {
@@ -135,7 +141,8 @@ fn run_in<T: Number>(arguments: &Arguments) -> Result<(), Error> {
     }
     on_executor(arguments.executor, |executor_name, note| {
         let (alpha, beta) = (T::from_f64(arguments.alpha), T::from_f64(arguments.beta));
-        executor_name.with(Job::<T> { arguments, executor_name, note, alpha, beta })
+        let job = Job::<T> { arguments, executor_name, note, alpha, beta };
+        subject::with_tuning(executor_name, arguments.grids.asked(), job)
     })
 }
 
@@ -197,10 +204,16 @@ pub struct Measured<T> {
     computed: Vec<T>,
 }
 
-impl<T: Number> ExecutorVisitor for Job<'_, T> {
+impl<T: Number> SubjectVisitor for Job<'_, T> {
     type Output = Result<(), Error>;
 
-    fn visit<E: Executor>(self, executor: &E) -> Self::Output {
+    fn visit<S: Subject>(self, subject: &S) -> Self::Output {
+        self.run(subject)
+    }
+}
+
+impl<T: Number> Job<'_, T> {
+    fn run<E: Executor>(self, executor: &E) -> Result<(), Error> {
         let (loaded, problem) = self.problem(executor)?;
         match self.arguments.format {
             Formats::One(format) => self.run_one(executor, loaded, problem, format),
@@ -293,7 +306,7 @@ impl<T: Number> Job<'_, T> {
             gflops,
             gbps,
             matrix: problem.shape,
-            format: plan.format().name(),
+            format: plan.format().to_string(),
             choice: plan.explain().cloned(),
             executor: self.executor_name.name(),
             device: executor.device().name.clone(),
@@ -306,7 +319,7 @@ impl<T: Number> Job<'_, T> {
             times: Times { source: arguments.source.verb(), load: problem.load, convert, upload, multiply },
             verification: verification.into(),
             output,
-            environment: Environment::here(),
+            environment: Environment::here(arguments.grids.asked()),
         };
         output::print(&if arguments.json { output::json(&record) } else { record.to_string() })?;
         wrong_answer.map_or(Ok(()), Err)
@@ -456,7 +469,7 @@ mod tests {
         let Line { arguments } = Line::parse_from(line);
         let executor_name = ExecutorName::Cpu;
         let job = Job::<f64> { arguments: &arguments, executor_name, note: None, alpha: 1.0, beta: 0.0 };
-        let error = job.visit(&Wrong(Cpu::new())).unwrap_err();
+        let error = job.run(&Wrong(Cpu::new())).unwrap_err();
         assert!(
             error.to_string().starts_with("wrong answer: ") && error.to_string().contains("cmrs-padded"),
             "{error}"
@@ -472,7 +485,7 @@ mod tests {
         let Line { arguments } = Line::parse_from(line);
         let executor_name = ExecutorName::Cpu;
         let job = Job::<f64> { arguments: &arguments, executor_name, note: None, alpha: 1.0, beta: 0.0 };
-        let error = job.visit(&Wrong(Cpu::new())).unwrap_err();
+        let error = job.run(&Wrong(Cpu::new())).unwrap_err();
         assert!(matches!(error, Error::WrongAnswer { vector: "y", wrong: 1, rows: 100, worst_row: 99 }), "{error}");
         assert_eq!(error.exit_code(), 1);
         assert_eq!(folder.path().read_dir().unwrap().count(), 0);

@@ -88,7 +88,7 @@ pub fn run_all<T: Number, E: Executor>(
     problem: Problem<T, E>,
 ) -> Result<(), Error> {
     let mut rows = Vec::with_capacity(Format::ALL.len());
-    let same_storage = |left: &Format, right: &Format| left.storage() == right.storage();
+    let same_storage = |left: &Format, right: &Format| left.shares_arrays(*right);
     for formats in Format::ALL.chunk_by(same_storage) {
         // Only one of them is in memory at a time.
         let mut prepared = prepare(job, executor, &mut loaded, formats[0]);
@@ -122,7 +122,7 @@ pub fn run_all<T: Number, E: Executor>(
         source: job.arguments.source.verb(),
         load: problem.load,
         formats: rows,
-        environment: Environment::here(),
+        environment: Environment::here(job.arguments.grids.asked()),
     };
     output::print(&if job.arguments.json { output::json(&record) } else { record.to_string() })?;
     if wrong.is_empty() && failed.is_empty() { Ok(()) } else { Err(Error::Formats { wrong, failed }) }

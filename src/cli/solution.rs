@@ -24,7 +24,7 @@ pub struct Solution {
     /// The preconditioner, as `--preconditioner` takes it; null where there is none.
     pub preconditioner: Option<String>,
     /// The format of the matrix, as `--format` takes it.
-    pub format: &'static str,
+    pub format: String,
     /// The executor, as `--executor` takes it.
     pub executor: &'static str,
     /// What the executor runs on.

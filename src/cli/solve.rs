@@ -20,6 +20,8 @@ use warp_spmv::verify::{Norm, Verification, exact, verify};
 use warp_spmv::{Format, Plan, Vector};
 
 use super::error::Error;
+use super::formats;
+use super::grids::Grids;
 use super::input::{self, Source};
 use super::interrupt::Interrupt;
 use super::looks::Looks;
@@ -90,7 +92,7 @@ pub struct Arguments {
     /// the host; at most --iterations, without a preconditioner
     #[arg(long)]
     peers: bool,
-    /// How the matrix is stored and multiplied
+    /// How the matrix is stored and multiplied: a name, some with parameters (see below)
     #[arg(long, default_value = DEFAULT_FORMAT.name(), value_parser = format_parser())]
     format: Format,
     /// Where it is solved [default: cuda where there is a GPU that this program can use, otherwise cpu]
@@ -102,6 +104,8 @@ pub struct Arguments {
     /// Print one JSON record instead of text
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    grids: Grids,
 }
 
 fn method_parser() -> impl TypedValueParser<Value = MethodName> {
@@ -119,7 +123,7 @@ fn preconditioner_help() -> String {
 }
 
 pub fn format_parser() -> impl TypedValueParser<Value = Format> {
-    PossibleValuesParser::new(Format::ALL.iter().map(|format| format.name())).try_map(|name| name.parse::<Format>())
+    formats::parser(formats::names().collect::<Vec<_>>(), str::parse::<Format>)
 }
 
 /// A number that is not negative.
@@ -147,7 +151,8 @@ pub fn solve(arguments: &Arguments) -> Result<(), Error> {
 
 fn solve_in<T: Number>(arguments: &Arguments) -> Result<(), Error> {
     on_executor(arguments.executor, |name, note| {
-        subject::with(name, Job::<T> { arguments, note, real: std::marker::PhantomData })
+        let job = Job::<T> { arguments, note, real: std::marker::PhantomData };
+        subject::with_tuning(name, arguments.grids.asked(), job)
     })
 }
 
@@ -231,7 +236,7 @@ impl<T: Number> subject::SubjectVisitor for Job<'_, T> {
             matrix: Shape::new(system.name, &system.matrix),
             method: arguments.method.name(),
             preconditioner: arguments.preconditioner.map(|name| name.to_string()),
-            format: plan.format().name(),
+            format: plan.format().to_string(),
             executor: executor.name().name(),
             device: executor.device().name.clone(),
             precision: T::NAME,
@@ -261,7 +266,7 @@ impl<T: Number> subject::SubjectVisitor for Job<'_, T> {
             history: report.history,
             out,
             plot,
-            environment: Environment::here(),
+            environment: Environment::here(arguments.grids.asked()),
         };
         output::print(&if arguments.json { output::json(&solution) } else { solution.to_string() })?;
         wrong_answer.or(not_converged).map_or(Ok(()), Err)

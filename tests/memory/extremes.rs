@@ -155,7 +155,7 @@ fn matrices_without_entries_have_the_shapes_that_their_arrays_allow() {
         Ell::<f64>::try_new(rows, columns, stride, width, vec![], vec![])
     };
     every_shape(Format::ELL, indexable, |rows, columns| ell(rows, columns, rounded(rows), 0));
-    let hyb = Format::Hyb(HybSplit::COLUMN_LIMIT);
+    let hyb = Format::hyb(HybSplit::COLUMN_LIMIT);
     every_shape(hyb, indexable, |rows, columns| {
         Hyb::try_new(ell(rows, columns, rounded(rows), 0)?, coo(rows, columns)?)
     });
@@ -209,7 +209,7 @@ fn matrices_without_entries_have_the_shapes_that_their_arrays_allow() {
     }
     for &partition_rows in PartitionRows::ALL {
         let size = BlockSize::B3x3;
-        every_shape(Format::Bellpack(size), no_rows, |rows, columns| {
+        every_shape(Format::bellpack(size), no_rows, |rows, columns| {
             Bellpack::<f64>::try_new(rows, columns, size, partition_rows, vec![0], vec![], vec![], vec![])
         });
     }
@@ -498,7 +498,7 @@ fn parameters_of_formats_have_every_size() {
         assert!(split.width::<f64, f32>(&matrix).unwrap() <= longest, "{split:?}");
         let stored = Hyb::try_from_csr(&matrix, split, UNLIMITED).unwrap();
         assert_eq!(stored.into_csr().unwrap(), matrix, "{split:?}");
-        let plan = Plan::new(&emulated, matrix.clone(), Format::Hyb(split)).unwrap();
+        let plan = Plan::new(&emulated, matrix.clone(), Format::hyb(split)).unwrap();
         check_product(&format!("{split:?}"), plan, &matrix);
     }
 }

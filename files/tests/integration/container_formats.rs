@@ -196,10 +196,10 @@ fn files_that_break_a_rule_of_their_format() {
     let mark = f64::ABSENT.to_bits();
     let one = 1f64.to_bits();
     let coo_16 = Format::Coo16;
-    let [ell, dia, coo, hyb] = [Format::ELL, Format::Dia, Format::COO, Format::Hyb(HybSplit::SmallestStorage)];
+    let [ell, dia, coo, hyb] = [Format::ELL, Format::Dia, Format::COO, Format::hyb(HybSplit::SmallestStorage)];
     let [sell, sorted] = [Format::SELL_P, Format::SELL_P_SORTED];
     let narrow: Format = "sell-16".parse().unwrap();
-    let [bcsr, bellpack] = [Format::Bcsr(BlockSize::B2x2), Format::Bellpack(BlockSize::B2x2)];
+    let [bcsr, bellpack] = [Format::Bcsr(BlockSize::B2x2), Format::bellpack(BlockSize::B2x2)];
     let [cmrs, padded] = [Format::Cmrs(StripHeight::H4), Format::CmrsPadded];
     type Change<'a> = (&'a str, usize, u64);
     let cases: &[(Format, &[Change], &str)] = &[

@@ -69,6 +69,12 @@ impl Emulated {
         }
     }
 
+    /// The same with other sizes of grids.
+    pub fn with_tuning(mut self, tuning: Tuning) -> Self {
+        Arc::make_mut(&mut self.device).tuning = tuning;
+        self
+    }
+
     /// The same with blocks that may have so many bytes of shared memory.
     pub fn with_shared_bytes(mut self, bytes: u32) -> Self {
         Arc::make_mut(&mut self.device).shared_bytes = Some(bytes);

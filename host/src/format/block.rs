@@ -71,14 +71,14 @@ macro_rules! name_with_size {
 }
 pub(super) use name_with_size;
 
-/// The list of a strategy with each block size: the strategy is a struct around one.
+/// The list of a strategy with each block size, made of one by a constant function.
 macro_rules! of_each_size {
-    ($Strategy:ident) => {{
+    ($Strategy:ident, $of_size:path) => {{
         const OF_EACH_SIZE: [$Strategy; BlockSize::ALL.len()] = {
-            let mut all = [$Strategy(BlockSize::ALL[0]); BlockSize::ALL.len()];
+            let mut all = [$of_size(BlockSize::ALL[0]); BlockSize::ALL.len()];
             let mut place = 0;
             while place < all.len() {
-                all[place] = $Strategy(BlockSize::ALL[place]);
+                all[place] = $of_size(BlockSize::ALL[place]);
                 place += 1;
             }
             all

@@ -7,8 +7,10 @@ use cuda_std::launch::Launch;
 
 use super::formats::{formats, strategy_of, with_strategy, with_strategy_and_matrix};
 use super::strategy::Strategy;
+use super::text::{self, Parameter};
 use super::{
-    BlockSize, CooStrategy, Csr, CsrStrategy, EllStrategy, FillLimit, HybSplit, Matrix, SellPStrategy, StripHeight,
+    BellpackStrategy, BlockSize, CooStrategy, Csr, CsrStrategy, EllStrategy, FillLimit, HybStrategy, Matrix, Slicing,
+    StripHeight,
 };
 use crate::device::Device;
 use crate::error::Error;
@@ -75,12 +77,23 @@ impl Format {
     /// without all block sizes, strip heights and splits.
     pub const STANDARD: &[Self] = STANDARD_FORMATS;
 
-    /// The name, as [`FromStr`] takes it; parameters that a name does not tell are the default ones there.
+    /// The name, as [`FromStr`] takes it. One of [`ALL`](Self::ALL) is its name; any other has parameters besides, which
+    /// [`Display`](fmt::Display) shows as well.
     pub fn name(self) -> &'static str {
         with_strategy!(self, strategy => strategy.name(), auto => "auto")
     }
 
-    /// The name of the storage format alone: formats that share it share their arrays.
+    /// The parameters that can follow the name of one of [`ALL`](Self::ALL), as [`FromStr`] takes them:
+    /// `sell-p:slice=32,sigma=256`.
+    pub fn parameters(self) -> Vec<Parameter> {
+        with_strategy!(
+            self,
+            strategy => strategy.keys().iter().map(|key| key.parameter).collect(),
+            auto => Vec::new()
+        )
+    }
+
+    /// The name of the storage format alone; see [`shares_arrays`](Self::shares_arrays).
     pub fn storage(self) -> &'static str {
         with_strategy!(self, strategy => strategy.storage(), auto => "any")
     }
@@ -323,7 +336,7 @@ impl Format {
     }
 }
 
-macro_rules! define_resolution {
+macro_rules! define_dispatch {
     ([$($(#[$condition:meta])* $Name:ident $(($payload:ident: $Payload:ty))? = $module:ident $about:literal,)*]) => {
         impl Format {
             /// [`resolve`](Self::resolve) from what it depends on.
@@ -337,26 +350,60 @@ macro_rules! define_resolution {
                     Self::Auto => self,
                 }
             }
+
+            /// Whether a matrix has the same arrays in both formats, so that they differ in how they multiply alone.
+            pub fn shares_arrays(self, other: Self) -> bool {
+                match self {
+                    $($(#[$condition])* Self::$Name $(($payload))? => {
+                        let strategy = strategy_of!($module $($payload)?);
+                        match other {
+                            Self::$Name $(($payload))? => strategy.shares_arrays(strategy_of!($module $($payload)?)),
+                            _ => false,
+                        }
+                    })*
+                    Self::Auto => other == Self::Auto,
+                }
+            }
+
+            /// A format that has a name, with the parameters that a text gives.
+            fn with_parameters(self, parameters: &str) -> Result<Self, String> {
+                match self {
+                    $($(#[$condition])* Self::$Name $(($payload))? => {
+                        let strategy = text::with(strategy_of!($module $($payload)?), parameters)?;
+                        let _ = strategy;
+                        Ok(Self::$Name $(({ let $payload = strategy.0; $payload }))?)
+                    })*
+                    Self::Auto => Err(format!("{} has no parameters", self.name())),
+                }
+            }
         }
     };
 }
-formats!([define_resolution] {});
+formats!([define_dispatch] {});
 
 impl fmt::Display for Format {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
+        let parameters = with_strategy!(*self, strategy => text::parameters(strategy), auto => String::new());
+        match &*parameters {
+            "" => f.pad(self.name()),
+            parameters => f.pad(&format!("{}:{parameters}", self.name())),
+        }
     }
 }
 
 impl FromStr for Format {
     type Err = Error;
 
-    fn from_str(name: &str) -> Result<Self, Error> {
+    /// Takes what [`Display`](fmt::Display) shows: a name, or a name with parameters, such as `sell-p:slice=32,sigma=256`.
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let (name, parameters) = text.split_once(':').map_or((text, None), |(name, rest)| (name, Some(rest)));
         let all = Self::ALL.iter().copied().chain([Self::Auto]);
-        all.clone().find(|format| format.name() == name).ok_or_else(|| Error::Name {
+        let named = all.clone().find(|format| format.name() == name).ok_or_else(|| Error::Name {
             what: "format",
             name: name.into(),
             expected: all.map(Self::name).collect::<Vec<_>>().join(", "),
-        })
+        })?;
+        let Some(parameters) = parameters else { return Ok(named) };
+        named.with_parameters(parameters).map_err(|reason| Error::Parameters { format: text.into(), reason })
     }
 }

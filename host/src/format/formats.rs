@@ -11,16 +11,16 @@ macro_rules! formats {
                 Csr(strategy: CsrStrategy) = csr "Compressed sparse rows.",
                 Dia = dia "Diagonals, one thread a row.",
                 Ell(strategy: EllStrategy) = ell "ELLPACK.",
-                SellP(strategy: SellPStrategy) = sell_p "Sliced ELLPACK, one thread a row.",
+                SellP(slicing: Slicing) = sell_p "Sliced ELLPACK, one thread a row.",
                 Sell16 = sell_16 "Sliced ELLPACK whose columns are 16-bit offsets, one warp a slice of 64 rows.",
                 Bcsr(size: BlockSize) = bcsr "CSR of dense blocks, several lanes a block row.",
-                Bellpack(size: BlockSize) = bellpack
+                Bellpack(strategy: BellpackStrategy) = bellpack
                     "Sorted and partitioned ELLPACK of dense blocks, one thread a block row.",
                 Coo(strategy: CooStrategy) = coo "Coordinates.",
                 Coo16 = coo_16 "Coordinates of 16 bits in tiles, all products before the sums: for large matrices whose \
                     columns have no order. Where there are many columns, a block needs 96 KB of shared memory: compute \
                     capability 8.0 has them, 7.5 does not.",
-                Hyb(split: HybSplit) = hyb "ELLPACK for the first entries of each row, coordinates for the rest.",
+                Hyb(strategy: HybStrategy) = hyb "ELLPACK for the first entries of each row, coordinates for the rest.",
                 Cmrs(height: StripHeight) = cmrs
                     "Compressed multirow storage, one warp a strip of rows; the entries of a strip are sorted by column.",
                 CmrsPadded = cmrs_padded

@@ -35,6 +35,7 @@ pub mod sell_p;
 mod sort;
 pub(crate) mod storage;
 pub(crate) mod strategy;
+pub(crate) mod text;
 mod transpose;
 #[cfg(feature = "test-format")]
 pub(crate) mod twin;
@@ -42,13 +43,13 @@ pub(crate) mod twin;
 pub use assembly::{RowCounts, TripletSlices};
 pub use bcsr::Bcsr;
 pub(crate) use bcsr::bcsr_bytes_of;
-pub use bellpack::{Bellpack, PartitionRows};
+pub use bellpack::{Bellpack, BellpackStrategy, PartitionRows};
 pub(crate) use bellpack::{TOTAL_WIDTH, bellpack_bytes_of};
 pub use block::BlockSize;
 pub(crate) use block::{BlockVisitor, block_columns, block_columns_of, rows_of_block};
 pub use catalogue::Format;
 pub use check::check_indices;
-pub use cmrs::{Cmrs, StripHeight, StripOrder};
+pub use cmrs::{Cmrs, StripHeight, StripOrder, StripRows};
 pub(crate) use cmrs::{check_columns, check_height};
 pub use cmrs_padded::CmrsPadded;
 pub(crate) use cmrs_padded::{padded_bytes_of_places, padded_strip_steps};
@@ -64,7 +65,7 @@ pub use ell::{Ell, EllStrategy};
 pub(crate) use ell::{ell_bytes, ell_stride};
 pub use fill::FillLimit;
 pub(crate) use hyb::RowLengths;
-pub use hyb::{Fraction, Hyb, HybSplit};
+pub use hyb::{Fraction, Hyb, HybSplit, HybStrategy};
 pub use matrix::Matrix;
 pub use offsets::Offsets;
 #[doc(hidden)]
@@ -73,8 +74,9 @@ pub use sell_16::Sell16;
 #[doc(hidden)]
 pub use sell_16::widening::Widening;
 pub(crate) use sell_p::sell_p_bytes;
-pub use sell_p::{SellP, SellPStrategy, Slicing};
+pub use sell_p::{SellP, Slicing};
 pub use storage::{ArraySource, ArrayVisitor};
+pub use text::Parameter;
 
 use crate::error::Error;
 

@@ -7,6 +7,7 @@ use std::hash::Hash;
 use cuda_std::launch::Launch;
 
 use super::storage::ArraySource;
+use super::text::Key;
 use super::{Csr, FillLimit};
 use crate::device::Device;
 use crate::error::Error;
@@ -27,11 +28,27 @@ pub(crate) trait Strategy: Copy + Eq + Hash + Debug + 'static {
     /// Those of them that stand for all where trying all would take too long.
     const STANDARD: &'static [Self] = Self::ALL;
 
-    /// The name, as users write it; parameters that a name does not tell are the default ones there.
+    /// The name, as users write it: its own, if it is one of [`ALL`](Self::ALL), otherwise that of the one that differs
+    /// from it in its parameters alone.
     fn name(self) -> &'static str;
 
-    /// The name of the storage alone: strategies that share it share their arrays.
+    /// The parameters that can follow the name, where this strategy is one of [`ALL`](Self::ALL).
+    fn keys(self) -> &'static [Key<Self>] {
+        &[]
+    }
+
+    /// Why the parameters, each of them right by itself, do not go together.
+    fn contradiction(self) -> Option<String> {
+        None
+    }
+
+    /// The name of the storage alone.
     fn storage(self) -> &'static str;
+
+    /// Whether the other strategy has the same arrays, parameters included.
+    fn shares_arrays(self, other: Self) -> bool {
+        self.storage() == other.storage()
+    }
 
     /// Whether a place of the storage stands for a row and a column, so that it can hold one entry only: the conversion
     /// then sums duplicates in their order.

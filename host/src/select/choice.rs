@@ -84,7 +84,7 @@ pub struct Choice {
 }
 
 fn name<S: serde::Serializer>(format: &Format, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(format.name())
+    serializer.collect_str(format)
 }
 
 impl Candidate {
@@ -150,7 +150,7 @@ pub fn choose_with(
             traffic: work.traffic,
             multiply: calibration.multiply_seconds(analysis, &work),
             convert: calibration.conversion_seconds(analysis, format, &work.traffic, machine),
-            measured: measured.get(format.name()).copied(),
+            measured: measured.get(&format.to_string()).copied(),
             excluded,
         }
     };
@@ -239,7 +239,7 @@ impl Display for Choice {
             let Candidate { format, traffic, multiply, convert, measured, excluded } = candidate;
             let about = if traffic.exact { "" } else { "~" };
             let [stored, needed] = [traffic.stored, traffic.needed].map(|bytes| format!("{about}{bytes}"));
-            write!(f, "{:21} {stored:>15} {needed:>15} ", format.name())?;
+            write!(f, "{format:21} {stored:>15} {needed:>15} ")?;
             match excluded {
                 Some(excluded) => writeln!(f, "{excluded}")?,
                 None => {

@@ -88,7 +88,7 @@ impl Store {
                 all.pop_first();
             }
             let outcomes = all.entry(fingerprint).or_default();
-            outcomes.extend(measured.iter().map(|&(format, seconds)| (format.name().to_owned(), seconds)));
+            outcomes.extend(measured.iter().map(|&(format, seconds)| (format.to_string(), seconds)));
             replace_file(&path, |file| {
                 serde_json::to_writer(&mut *file, &all)?;
                 file.write_all(b"\n")

@@ -97,10 +97,16 @@ mod tests {
     }
 
     #[test]
+    fn oversubscription_is_the_papers() {
+        let at = [0, 199_999, 200_000, 1_999_999, 2_000_000, u64::MAX];
+        assert_eq!(at.map(oversubscription), [8, 8, 32, 32, 128, 128]);
+    }
+
+    #[test]
     fn warps_are_as_many_as_oversubscription_asks_for() {
         let count = |nnz, tuning| Intervals::oversubscribed(nnz, &device(tuning)).count;
         // Two multiprocessors, and intervals of 32 entries at least.
-        assert_eq!(count(64_000, Tuning::default()), 2 * 4 * 8);
+        assert_eq!(count(65_536, Tuning::default()), 2 * 4 * 8);
         assert_eq!(count(1_024_000, Tuning::default()), 2 * 4 * 32);
         assert_eq!(count(4_096_000, Tuning::default()), 2 * 4 * 128);
         let once = Tuning::default().oversubscribed(NonZeroU32::MIN);

@@ -97,11 +97,13 @@ impl<'a> Sample<'a> {
     }
 }
 
-/// Our own formats that have a time, but for those that stand for others.
+/// Our own formats that have a time, but for those that stand for others, and those with parameters that an analysis does not
+/// know: it has all of BELLPACK's.
 pub(super) fn timed(entry: &Entry) -> impl Iterator<Item = (Format, &Run, f64)> {
     let own = entry.spmv.iter().filter(|(_, run)| !run.is_peer());
     own.filter_map(|(name, run)| {
-        let format = name.parse().ok().filter(|&format| format != Format::CSR_AUTOMATIC)?;
+        let known = |format: &Format| Format::ALL.contains(format) || matches!(format, Format::Bellpack(_));
+        let format = name.parse().ok().filter(known).filter(|&format| format != Format::CSR_AUTOMATIC)?;
         Some((format, run, run.seconds()?))
     })
 }

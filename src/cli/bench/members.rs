@@ -39,7 +39,10 @@ pub fn members(arguments: &Arguments) -> Result<Vec<Matrix>, Error> {
     if !arguments.figure.is_empty() {
         return Ok(of_figures(arguments));
     }
-    let mut formats = Vec::new();
+    let mut formats: Vec<_> = arguments.sweep.iter().flat_map(|sweep| sweep.formats()).collect();
+    if arguments.format.is_empty() && arguments.sweep.is_empty() {
+        formats.extend(standard());
+    }
     for asked in &arguments.format {
         match asked {
             Formats::One(format) => formats.push(*format),

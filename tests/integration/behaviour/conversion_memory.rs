@@ -7,7 +7,7 @@ use cuda_std::launch::Launch;
 use cuda_std::{Global, GlobalMut};
 use warp_spmv::device::Device;
 use warp_spmv::executor::{Emulated, Executor, KernelExecutor, Operation};
-use warp_spmv::format::{BlockSize, FillLimit, StripHeight};
+use warp_spmv::format::{BellpackStrategy, BlockSize, FillLimit, StripHeight};
 use warp_spmv::memory::{Buffer, Element, Memory};
 use warp_spmv::{Csr, Error, Format};
 
@@ -173,7 +173,7 @@ fn stated_from_csr(format: Format, sorted: bool, sizes: &Sizes) -> Option<i64> {
         _ if is_sliced(format) => (4 * rows, 0),
         Format::Bcsr(size) => ((4 * rows).max(12 * block_rows(size)) + copy, 0),
         // A block has at least one entry.
-        Format::Bellpack(size) => (copy, 4 * nnz + 24 * block_rows(size)),
+        Format::Bellpack(BellpackStrategy { size, .. }) => (copy, 4 * nnz + 24 * block_rows(size)),
         Format::COO => (0, -entry * nnz),
         Format::Hyb(_) => (0, 12 * rows),
         Format::Cmrs(_) => (copy, 0),
@@ -192,7 +192,9 @@ fn stated_to_csr(format: Format, sizes: &Sizes) -> Option<i64> {
         // A row is cut into parts of 64 diagonals, or of 32 blocks, each of which has 8 bytes.
         Format::Dia => 8 * rows * (format_bytes / (rows * 8 * 64) + 1),
         Format::Bcsr(size) => 8 * (rows + format_bytes / (256 * size.columns() as i64)) + 8 * rows,
-        Format::Bellpack(size) => 8 * (rows + format_bytes / (256 * size.columns() as i64)) + 12 * rows,
+        Format::Bellpack(BellpackStrategy { size, .. }) => {
+            8 * (rows + format_bytes / (256 * size.columns() as i64)) + 12 * rows
+        }
         Format::COO => -entry * nnz,
         Format::Hyb(_) => 8 * rows,
         _ if is_sliced(format) => 0,
@@ -216,7 +218,7 @@ fn conversions_take_as_much_memory_as_they_state() {
     formats.dedup_by_key(|format| format.storage());
     let formats = formats.into_iter().map(|format| match format {
         Format::Bcsr(_) => Format::Bcsr(BlockSize::B2x3),
-        Format::Bellpack(_) => Format::Bellpack(BlockSize::B2x3),
+        Format::Bellpack(_) => Format::bellpack(BlockSize::B2x3),
         Format::Cmrs(_) => Format::Cmrs(StripHeight::H8),
         format => format,
     });

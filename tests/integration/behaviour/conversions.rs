@@ -5,7 +5,8 @@ use proptest::prelude::*;
 use warp_spmv::device::Tuning;
 use warp_spmv::executor::{Cpu, Emulated, Executor, Reference};
 use warp_spmv::format::{
-    BlockSize, Cmrs, FillLimit, Matrix, Panels, SellP, Slicing, StripOrder, cmrs, cmrs_padded, coo_16, sell_p,
+    BellpackStrategy, BlockSize, Cmrs, FillLimit, Matrix, Panels, SellP, Slicing, StripOrder, cmrs, cmrs_padded,
+    coo_16, sell_p,
 };
 use warp_spmv::{Csr, Error, Format, Real};
 
@@ -32,7 +33,7 @@ fn check_all<T: Real, E: Executor>(executor: &E, formats: &[Format]) {
 
 /// [`storages`] with blocks of one size instead of all.
 fn storages_with_one_block_size() -> Vec<Format> {
-    let other_size = |format| matches!(format, Format::Bcsr(size) | Format::Bellpack(size) if size != BlockSize::B2x3);
+    let other_size = |format| matches!(format, Format::Bcsr(size) | Format::Bellpack(BellpackStrategy { size, .. }) if size != BlockSize::B2x3);
     storages().into_iter().filter(|&format| !other_size(format)).collect()
 }
 

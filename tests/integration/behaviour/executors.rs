@@ -101,8 +101,9 @@ fn emulated_is_right_with_a_thread_for_everything() {
 /// other does: the label would be wrong otherwise.
 #[test]
 fn emulated_gives_the_same_bits_under_every_schedule_in_reproducible_formats() {
-    // Long rows, so that more than two warps share one, and few of them, so that many do.
-    let matrices = ["pareto:rows=300,k=1.2,base=300", "uniform:rows=3,columns=4000,per-row=3000"]
+    // Long rows, so that more than two warps share one, and few of them, so that many do: of different lengths, so that HYB
+    // has a part of them in COO.
+    let matrices = ["pareto:rows=300,k=1.2,base=300", "pareto:rows=3,columns=9000,k=1.2,base=500,scale=900"]
         .map(|text| text.parse::<warp_spmv::synthetic::Generator>().unwrap().generate::<f64>().unwrap());
     for &format in Format::ALL {
         let same = matrices.iter().all(|matrix| {
@@ -164,7 +165,7 @@ fn emulated_jumps_over_long_runs_of_empty_rows() {
         Format::CSR_LOAD_BALANCED_ATOMIC,
         Format::CSR_MERGE_PATH,
         Format::CSR_TILED,
-        Format::Hyb(HybSplit::ColumnLimit(1)),
+        Format::hyb(HybSplit::ColumnLimit(1)),
     ] {
         check(&Emulated::with_size(3, 1, 64, Tuning::new(64, 1).unwrap()).unwrap(), "mostly empty", &matrix, format);
     }
@@ -192,7 +193,7 @@ fn cpu_gives_the_same_bits_for_any_number_of_threads() {
 #[test]
 fn bellpack_is_right_with_any_partition() {
     let size = BlockSize::B2x3;
-    let format = Format::Bellpack(size);
+    let format = Format::bellpack(size);
     let unlimited = FillLimit { times_csr: f64::INFINITY };
     for (name, matrix) in matrices::<f64>() {
         let x = Numbers::new(5).vector(matrix.columns());

@@ -8,6 +8,7 @@ mod faults;
 mod formats;
 mod multivectors;
 mod panels;
+mod parameters;
 mod random;
 mod schedules;
 mod select;

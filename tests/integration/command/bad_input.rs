@@ -138,6 +138,37 @@ fn arguments_that_do_not_exist() {
             &["run", "stencil:5:3", "--format", "csr"],
             "'csr' for '--format <FORMAT>' [possible values: csr-scalar, csr-",
         ),
+        (
+            &["run", "stencil:5:3", "--format", "sell-p:slice=0"],
+            "format \"sell-p:slice=0\": slice is 0, expected a number from 1 to 4294967295",
+        ),
+        (
+            &["run", "stencil:5:3", "--format", "coo:slice=8"],
+            "format \"coo:slice=8\": coo has no parameters; try --help",
+        ),
+        (&["run", "stencil:5:3", "--format", "csr:lanes=8"], "unknown format 'csr': expected csr-scalar, "),
+        (&["solve", "stencil:5:3", "--format", "cmrs:"], "format \"cmrs:\": unknown parameter '', expected height"),
+        (
+            &["convert", "stencil:5:3", "m.wspmv", "--format", "bellpack-3x3:rows=3"],
+            "format \"bellpack-3x3:rows=3\": rows is 3, expected 32, 64, 128 or 256",
+        ),
+        (
+            &["run", "stencil:5:3", "--executor", "cpu", "--persistent"],
+            "the executor is cpu with --persistent, expected cuda or emulated: others have no grids",
+        ),
+        (
+            &["run", "stencil:5:3", "--executor", "emulated", "--threads-per-block", "33"],
+            "the number of threads per block is 33, expected a multiple of 32 from 32 to 1024",
+        ),
+        (
+            &["run", "stencil:5:3", "--executor", "emulated", "--waves", "0"],
+            "the number of waves is 0, expected at least 1",
+        ),
+        (&["run", "stencil:5:3", "--oversubscription", "0"], "'0' for '--oversubscription <N>'"),
+        (
+            &["solve", "stencil:5:3", "--executor", "reference", "--waves", "2"],
+            "the executor is reference with --waves 2, expected cuda or emulated: others have no grids",
+        ),
         (&["run", "stencil:5:3", "--executor", "gpu"], "[possible values: reference, cpu, emulated, cuda]"),
         (&["run", "stencil:5:3", "--precision", "half"], "[possible values: float32, float64]"),
         (&["run", "stencil:5:3", "--repeat", "0"], "'0' for '--repeat <N>': 0 is not in 1..="),

@@ -191,6 +191,58 @@ fn all_formats_as_json() {
     assert_eq!(entries[0]["spmv"].as_object().unwrap().len(), Format::ALL.len());
 }
 
+/// Formats are told apart by all of their parameters.
+#[test]
+fn a_search_measures_all_parameters_and_says_what_the_best_is_worth() {
+    let folder = Folder::new();
+    let out = results_in(&folder);
+    let arguments =
+        ["--matrix", "stencil:5:30", "--precision", "float64", "--sweep", "cmrs-heights", "--sweep", "sell-p"];
+    let told = bench(&[&arguments[..], &["--out", &out]].concat()).succeeded();
+    let lines: Vec<_> = told.lines().collect();
+    assert_eq!(lines.len(), 3, "{told}");
+    assert!(lines[0].contains("; cmrs-heights: cmrs") && lines[0].ends_with(" times as fast as sell-p"), "{told}");
+    for (line, usual) in [(lines[1], "cmrs"), (lines[2], "sell-p")] {
+        assert!(line.starts_with(&format!("cpu, float64, {usual}")) && line.contains(" of 1 matrices, and "), "{told}");
+    }
+    let entries = read(&out);
+    let runs = entries[0]["spmv"].as_object().unwrap();
+    assert_eq!(runs.len(), 17 + 16 + 1);
+    for (name, run) in runs {
+        let format: Format = name.parse().unwrap();
+        assert_eq!((format.to_string(), &run["strategy"]), (name.clone(), &name.as_str().into()));
+        assert_eq!(run["completed"], true, "{name}");
+    }
+    let storage = |name: &str| runs[name]["storage"].as_u64().unwrap();
+    // Strips of 5 rows: an offset for each of the 180, and one more.
+    assert_eq!(storage("cmrs:height=5"), 4380 * 12 + 181 * 4);
+    assert!(storage("sell-p:slice=8") < storage("sell-p") && storage("sell-p:stride=4") > storage("sell-p"));
+    assert_eq!(bench(&[&arguments[..], &["--out", &out, "--resume"]].concat()).succeeded().lines().count(), 2);
+}
+
+/// Times on grids of other sizes are not put beside each other.
+#[test]
+fn results_say_which_grids_were_asked_for() {
+    let folder = Folder::new();
+    let out = results_in(&folder);
+    let bench = |options: &[&str]| {
+        let arguments =
+            ["bench", "--executor", "emulated", "--matrix", "stencil:5:9", "--precision", "float32", "--out", &out];
+        spmv(arguments.iter().chain(&["--format", "coo-atomic"]).chain(options))
+    };
+    let grids = ["--threads-per-block", "32", "--waves", "2", "--persistent", "--oversubscription", "1"];
+    bench(&grids).succeeded();
+    let tuning = serde_json::json!({"threads_per_block": 32, "waves": 2, "persistent": true, "oversubscription": 1});
+    assert_eq!(read(&out)[0]["env"]["tuning"], tuning);
+    bench(&[&grids[..], &["--resume"]].concat()).succeeded();
+    let message = bench(&["--waves", "3", "--resume"]).refused();
+    let expected = "the results that --resume goes on with are of --threads-per-block 32 --waves 2 --persistent \
+                    --oversubscription 1, and this is --waves 3: give another --out";
+    assert_eq!(message, expected);
+    let message = bench(&["--resume"]).refused();
+    assert!(message.ends_with("--oversubscription 1, and this is the usual grids: give another --out"), "{message}");
+}
+
 #[test]
 fn bad_arguments_are_refused_before_anything_is_measured() {
     for (arguments, says) in [
@@ -204,6 +256,10 @@ fn bad_arguments_are_refused_before_anything_is_measured() {
         (&["--figure", "bg-8", "--svg", "no-such-folder/figures"], "no-such-folder: No such file"),
         (&["--svg", "figures"], "--figure <NAME>"),
         (&["--resume"], "--out <FILE>"),
+        (&["--format", "cmrs:height=17"], "format \"cmrs:height=17\": height is 17, expected a number from 1 to 16"),
+        (&["--sweep", "heights"], "invalid value 'heights' for '--sweep <NAME>' [possible values: cmrs-heights, "),
+        (&["--figure", "bg-8", "--sweep", "sell-p"], "cannot be used with"),
+        (&["--waves", "2"], "the executor is cpu with --waves 2, expected cuda or emulated: others have no grids"),
         (&["--seconds", "0"], "a number above 0 is expected"),
         (&["--out", "no-such-folder/results.json"], "no-such-folder: No such file"),
     ] {

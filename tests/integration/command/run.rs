@@ -38,6 +38,25 @@ fn every_format_on_every_executor() {
     }
 }
 
+/// Parameters of formats, and grids of other sizes, as the record has them.
+#[test]
+fn formats_with_parameters_on_grids_that_are_asked_for() {
+    for (format, grids, tuning) in [
+        ("sell-p:slice=32,stride=4,sigma=256", &[] as &[&str], serde_json::Value::Null),
+        ("cmrs:height=5", &["--threads-per-block", "32"], serde_json::json!(32)),
+        ("hyb-atomic:quantile=1/2", &["--oversubscription", "1", "--persistent"], serde_json::Value::Null),
+        ("bellpack-2x2:rows=64", &["--waves", "3"], serde_json::Value::Null),
+    ] {
+        let arguments = ["run", "pareto:rows=300,k=1.5", "--executor", "emulated", "--format", format, "--json"];
+        let record = spmv(arguments.iter().chain(grids)).record();
+        assert_eq!((&record["format"], &record["verification"]["passed"]), (&format.into(), &true.into()));
+        let found = &record["environment"]["tuning"];
+        assert_eq!((found.is_null(), &found["threads_per_block"]), (grids.is_empty(), &tuning));
+    }
+    let told = spmv(["run", "stencil:5:9", "--executor", "emulated", "--waves", "3"]).succeeded();
+    assert!(told.contains("warp emulator, seed 0, --waves 3\n"), "{told}");
+}
+
 #[test]
 fn a_json_record_has_every_field() {
     let record = spmv(["run", "stencil:27:16", "--executor", "cpu", "--json"]).record();

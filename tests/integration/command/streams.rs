@@ -71,6 +71,7 @@ fn help_and_version() {
         "csr-vector-16",
         "emulated, cuda]",
         "float32,",
+        "\n  bellpack-1x2 to bellpack-8x8\n      rows: block rows of a partition, R; 32, 64, 128 or 256\n",
     ] {
         assert!(help.contains(part), "{part:?} in {help}");
     }

@@ -22,7 +22,7 @@ pub(crate) struct Strategy(pub BlockSize);
 impl strategy::Strategy for Strategy {
     type Matrix<T: Scalar, M: Memory> = Bcsr<T, M>;
 
-    const ALL: &'static [Self] = of_each_size!(Strategy);
+    const ALL: &'static [Self] = of_each_size!(Strategy, Strategy);
 
     const STANDARD: &'static [Self] = &[Self(BlockSize::B2x2), Self(BlockSize::B3x3), Self(BlockSize::B6x6)];
 

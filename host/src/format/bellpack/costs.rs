@@ -1,7 +1,7 @@
 //! What BELLPACK costs.
 
 use super::strategy::Strategy;
-use super::{PartitionRows, bellpack_bytes_of};
+use super::{BellpackStrategy, bellpack_bytes_of};
 use crate::format::bcsr::bcsr_bytes_of;
 use crate::real::Scalar;
 use crate::select::analysis::Analysis;
@@ -10,9 +10,9 @@ use crate::select::machine::Machine;
 
 impl Costs for Strategy {
     fn stored<V: Scalar>(self, analysis: &Analysis) -> Stored {
-        let Self(size) = self;
+        let Self(BellpackStrategy { size, partition_rows }) = self;
         let (_, exact) = blocks(analysis, size);
-        let [block_rows, partition] = [analysis.rows.div_ceil(size.rows()), PartitionRows::default().get()];
+        let [block_rows, partition] = [analysis.rows.div_ceil(size.rows()), partition_rows.get()];
         let padded = analysis.fill(size).map_or(analysis.nnz, |fill| fill.padded_blocks(partition).round() as usize);
         let stored = bellpack_bytes_of::<V>(size, block_rows, partition, padded as u128);
         // One offset for each block row, as of BCSR.
@@ -21,11 +21,11 @@ impl Costs for Strategy {
     }
 
     fn sectors<V: Scalar>(self, analysis: &Analysis) -> f64 {
-        block_sectors::<V>(analysis, self.0, |sectors| apart(analysis, sectors))
+        block_sectors::<V>(analysis, self.0.size, |sectors| apart(analysis, sectors))
     }
 
     fn shape<V: Scalar>(self, analysis: &Analysis, _machine: &Machine) -> Shape {
-        let Self(size) = self;
+        let Self(BellpackStrategy { size, .. }) = self;
         Shape { scattered: scattered(analysis, size.rows()), ..Shape::of_blocks(analysis, size, 1) }
     }
 

@@ -25,12 +25,15 @@ use crate::parallel;
 use crate::real::Scalar;
 
 pub use product::entry;
+pub use strategy::BellpackStrategy;
 pub(crate) use strategy::Strategy;
 
 /// Block rows of a partition: the paper's R.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum PartitionRows {
-    /// 32
+    /// 32: the least padding. In the paper R is also the size of a thread block; here it is not, so there is nothing to
+    /// gain from a larger one.
+    #[default]
     R32,
     /// 64
     R64,
@@ -62,14 +65,6 @@ impl PartitionRows {
 
 /// What the arrays of BELLPACK cannot index beyond.
 pub(crate) const TOTAL_WIDTH: &str = "number of blocks across all partitions";
-
-impl Default for PartitionRows {
-    /// The smallest, for the least padding. In the paper R is also the size of a thread block; here it is not, so
-    /// there is nothing to gain from a larger one.
-    fn default() -> Self {
-        Self::R32
-    }
-}
 
 storage! {
     /// A sparse matrix in blocked ELLPACK format: the block rows sorted by their number of blocks, the longest first,
@@ -106,14 +101,18 @@ fn storage_name(size: BlockSize) -> &'static str {
     gpu_kernels::block_sizes!(name_with_size("BELLPACK ", size))
 }
 
-/// Bytes that the BELLPACK arrays of `matrix` take with values of `V` and the default partitions. Counts its blocks.
+/// Bytes that the BELLPACK arrays of `matrix` take with values of `V`. Counts its blocks.
 ///
 /// # Errors
 /// When memory runs out.
-pub(super) fn bellpack_bytes<T: Scalar, V>(matrix: &Csr<T>, size: BlockSize) -> Result<u128, Error> {
+pub(super) fn bellpack_bytes<T: Scalar, V>(
+    matrix: &Csr<T>,
+    size: BlockSize,
+    partition_rows: PartitionRows,
+) -> Result<u128, Error> {
     let mut lengths = block_row_lengths(matrix, size)?;
     sort_descending(&mut lengths);
-    let partition_rows = PartitionRows::default().get();
+    let partition_rows = partition_rows.get();
     Ok(bellpack_bytes_of::<V>(size, lengths.len(), partition_rows, padded_blocks(&lengths, partition_rows)))
 }
 

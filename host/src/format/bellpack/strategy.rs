@@ -9,29 +9,69 @@ use crate::executor::operation::KernelExecutor;
 use crate::format::block::{block_size, name_with_size, of_each_size};
 use crate::format::storage::ArraySource;
 use crate::format::strategy::{self, HostStorage, Storage};
-use crate::format::{Bellpack, BlockSize, Csr, FillLimit};
+use crate::format::text::{Key, Parameter};
+use crate::format::{Bellpack, BlockSize, Csr, FillLimit, Format};
 use crate::memory::{Buffer, Memory};
 use crate::real::Scalar;
 use crate::spmv::multivector::Tiles;
 use crate::spmv::{HostOperands, Room, Vectors};
 
+/// What the model of Choi, Singh & Vuduc 2010, §6 tunes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct BellpackStrategy {
+    /// The size of the blocks.
+    pub size: BlockSize,
+    /// The paper's R.
+    pub partition_rows: PartitionRows,
+}
+
+impl Format {
+    /// BELLPACK with blocks of this size, and partitions of the default one.
+    pub const fn bellpack(size: BlockSize) -> Self {
+        Self::Bellpack(BellpackStrategy { size, partition_rows: PartitionRows::R32 })
+    }
+}
+
 /// BELLPACK: one thread a block row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Strategy(pub BlockSize);
+pub(crate) struct Strategy(pub BellpackStrategy);
+
+impl Strategy {
+    const fn of_size(size: BlockSize) -> Self {
+        Self(BellpackStrategy { size, partition_rows: PartitionRows::R32 })
+    }
+}
+
+const ROWS: Key<Strategy> = Key {
+    parameter: Parameter { name: "rows", about: "block rows of a partition, R", expected: "32, 64, 128 or 256" },
+    get: |strategy| Some(strategy.0.partition_rows.get().to_string()),
+    set: |strategy, text| {
+        let partition_rows = PartitionRows::from_rows(text.parse().ok()?)?;
+        Some(Strategy(BellpackStrategy { partition_rows, ..strategy.0 }))
+    },
+};
 
 impl strategy::Strategy for Strategy {
     type Matrix<T: Scalar, M: Memory> = Bellpack<T, M>;
 
-    const ALL: &'static [Self] = of_each_size!(Strategy);
+    const ALL: &'static [Self] = of_each_size!(Strategy, Strategy::of_size);
 
-    const STANDARD: &'static [Self] = &[Self(BlockSize::B3x3), Self(BlockSize::B6x6)];
+    const STANDARD: &'static [Self] = &[Self::of_size(BlockSize::B3x3), Self::of_size(BlockSize::B6x6)];
 
     fn name(self) -> &'static str {
-        gpu_kernels::block_sizes!(name_with_size("bellpack-", self.0))
+        gpu_kernels::block_sizes!(name_with_size("bellpack-", self.0.size))
+    }
+
+    fn keys(self) -> &'static [Key<Self>] {
+        &[ROWS]
     }
 
     fn storage(self) -> &'static str {
-        storage_name(self.0)
+        storage_name(self.0.size)
+    }
+
+    fn shares_arrays(self, other: Self) -> bool {
+        self == other
     }
 
     fn sums_duplicates(self) -> bool {
@@ -43,11 +83,11 @@ impl strategy::Strategy for Strategy {
     }
 
     fn bytes<T: Scalar, V: Scalar>(self, matrix: &Csr<T>) -> Result<u128, Error> {
-        bellpack_bytes::<T, V>(matrix, self.0)
+        bellpack_bytes::<T, V>(matrix, self.0.size, self.0.partition_rows)
     }
 
     fn convert<T: Scalar>(self, matrix: Csr<T>, limit: FillLimit) -> Result<Bellpack<T>, Error> {
-        Bellpack::try_from_csr(&matrix, self.0, PartitionRows::default(), limit)
+        Bellpack::try_from_csr(&matrix, self.0.size, self.0.partition_rows, limit)
     }
 
     fn convert_by_kernels<T: Scalar, K: KernelExecutor>(
@@ -56,15 +96,15 @@ impl strategy::Strategy for Strategy {
         matrix: Csr<T, K::Memory>,
         limit: FillLimit,
     ) -> Result<Bellpack<T, K::Memory>, Error> {
-        super::by_kernels::from_csr(executor, matrix, self.0, PartitionRows::default(), limit)
+        super::by_kernels::from_csr(executor, matrix, self.0.size, self.0.partition_rows, limit)
     }
 
     fn fits<T: Scalar, M: Memory>(self, matrix: &Bellpack<T, M>) -> bool {
-        matrix.block_size() == self.0
+        matrix.block_size() == self.0.size
     }
 
     fn is_chosen_for<T: Scalar>(self, matrix: &Bellpack<T>) -> Result<bool, Error> {
-        Ok(self.fits(matrix) && matrix.partition_rows() == PartitionRows::default().get())
+        Ok(self.fits(matrix) && matrix.partition_rows() == self.0.partition_rows.get())
     }
 
     fn launches<T: Scalar, M: Memory>(

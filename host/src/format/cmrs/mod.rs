@@ -31,16 +31,24 @@ pub enum StripHeight {
     /// holds (§6.3).
     #[default]
     ByTraffic,
-    /// 4 rows: best for 8-byte values on a K20M (§6.3).
-    H4,
-    /// 6 rows: best for 4-byte values on a K20M.
-    H6,
-    /// 8 rows: best for 8-byte values on a GTX 480.
-    H8,
-    /// 12 rows: best for 4-byte values on a GTX 480.
-    H12,
-    /// 16 rows, the most that 4 bits can count.
-    H16,
+    /// The same for every matrix.
+    Rows(StripRows),
+}
+
+/// A number of rows that a strip can have, from 1 to [`LARGEST_HEIGHT`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct StripRows(u8);
+
+impl StripRows {
+    /// So many rows; none where a strip cannot have them.
+    pub const fn new(rows: u32) -> Option<Self> {
+        if rows >= 1 && rows <= LARGEST_HEIGHT { Some(Self(rows as u8)) } else { None }
+    }
+
+    /// The number.
+    pub const fn get(self) -> usize {
+        self.0 as usize
+    }
 }
 
 /// Bytes that a warp moves over bytes that it needs, at most, in strips of automatic height.
@@ -51,6 +59,17 @@ pub const LARGEST_OVERHEAD: f64 = 1.1;
 const PARTIAL_SUM_BYTES: usize = 64;
 
 impl StripHeight {
+    /// 4 rows: best for 8-byte values on a K20M (§6.3).
+    pub const H4: Self = Self::Rows(StripRows::new(4).unwrap());
+    /// 6 rows: best for 4-byte values on a K20M.
+    pub const H6: Self = Self::Rows(StripRows::new(6).unwrap());
+    /// 8 rows: best for 8-byte values on a GTX 480.
+    pub const H8: Self = Self::Rows(StripRows::new(8).unwrap());
+    /// 12 rows: best for 4-byte values on a GTX 480.
+    pub const H12: Self = Self::Rows(StripRows::new(12).unwrap());
+    /// 16 rows, the most that 4 bits can count.
+    pub const H16: Self = Self::Rows(StripRows::new(16).unwrap());
+
     /// The number of rows, for a matrix of so many rows and entries with values of `T`.
     pub fn rows<T: Scalar>(self, rows: usize, nnz: usize) -> usize {
         match self {
@@ -61,11 +80,7 @@ impl StripHeight {
                 let fits = |height: &usize| overhead(*height, mean, WARP_LANES * width, width) <= LARGEST_OVERHEAD;
                 (0..).map(|power| 1 << power).take_while(|&height| height < highest).find(fits).unwrap_or(highest)
             }
-            Self::H4 => 4,
-            Self::H6 => 6,
-            Self::H8 => 8,
-            Self::H12 => 12,
-            Self::H16 => 16,
+            Self::Rows(rows) => rows.get(),
         }
     }
 }

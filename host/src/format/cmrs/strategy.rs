@@ -4,12 +4,13 @@ use cuda_std::launch::Launch;
 
 use super::multivector::{self, Strips};
 use super::product;
-use super::{StripHeight, StripOrder, cmrs_bytes};
+use super::{StripHeight, StripOrder, StripRows, cmrs_bytes};
 use crate::device::Device;
 use crate::error::Error;
 use crate::executor::operation::KernelExecutor;
 use crate::format::storage::ArraySource;
 use crate::format::strategy::{self, HostStorage, Storage};
+use crate::format::text::{Key, Parameter};
 use crate::format::{Cmrs, Csr, FillLimit};
 use crate::memory::Memory;
 use crate::real::Scalar;
@@ -19,6 +20,15 @@ use crate::spmv::{HostOperands, Room, Vectors};
 /// CMRS: one warp a strip of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Strategy(pub StripHeight);
+
+const HEIGHT: Key<Strategy> = Key {
+    parameter: Parameter { name: "height", about: "rows of a strip", expected: "a number from 1 to 16" },
+    get: |strategy| match strategy.0 {
+        StripHeight::ByTraffic => None,
+        StripHeight::Rows(rows) => Some(rows.get().to_string()),
+    },
+    set: |_, text| Some(Strategy(StripHeight::Rows(StripRows::new(text.parse().ok()?)?))),
+};
 
 impl strategy::Strategy for Strategy {
     type Matrix<T: Scalar, M: Memory> = Cmrs<T, M>;
@@ -36,12 +46,19 @@ impl strategy::Strategy for Strategy {
 
     fn name(self) -> &'static str {
         match self.0 {
-            StripHeight::ByTraffic => "cmrs",
             StripHeight::H4 => "cmrs-4",
             StripHeight::H6 => "cmrs-6",
             StripHeight::H8 => "cmrs-8",
             StripHeight::H12 => "cmrs-12",
             StripHeight::H16 => "cmrs-16",
+            StripHeight::ByTraffic | StripHeight::Rows(_) => "cmrs",
+        }
+    }
+
+    fn keys(self) -> &'static [Key<Self>] {
+        match self.0 {
+            StripHeight::ByTraffic => &[HEIGHT],
+            StripHeight::Rows(_) => &[],
         }
     }
 
@@ -53,7 +70,12 @@ impl strategy::Strategy for Strategy {
             StripHeight::H8 => "CMRS, 8 rows",
             StripHeight::H12 => "CMRS, 12 rows",
             StripHeight::H16 => "CMRS, 16 rows",
+            StripHeight::Rows(_) => "CMRS, given height",
         }
+    }
+
+    fn shares_arrays(self, other: Self) -> bool {
+        self == other
     }
 
     fn sorts_rows(self) -> bool {

@@ -134,14 +134,3 @@ pub(crate) fn pieces<'a, T: Scalar>(
     }
     Ok(pieces)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn oversubscription_is_the_papers() {
-        let at = [0, 199_999, 200_000, 1_999_999, 2_000_000, u64::MAX];
-        assert_eq!(at.map(oversubscription), [8, 8, 32, 32, 128, 128]);
-    }
-}

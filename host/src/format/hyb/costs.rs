@@ -1,8 +1,9 @@
 //! What HYB costs.
 
 use super::strategy::Strategy;
-use crate::format::coo::coo_bytes;
+use crate::format::coo::{self, coo_bytes};
 use crate::format::ell::{self, EllStrategy, ell_bytes};
+use crate::format::strategy::Strategy as _;
 use crate::real::Scalar;
 use crate::select::analysis::Analysis;
 use crate::select::costs::{Costs, Shape, Stored, WARP_LANES};
@@ -35,12 +36,13 @@ impl Costs for Strategy {
     }
 
     fn launches_of_product(self, beyond: f64) -> f64 {
-        if beyond > 0.0 { 3.0 } else { 1.0 }
+        // The ELL part takes the place of the launch that scales y.
+        if beyond > 0.0 { coo::Strategy(self.0.coo).launches_of_product(beyond) } else { 1.0 }
     }
 
     fn kernel(self, analysis: &Analysis, machine: &Machine, beyond: f64) -> &'static str {
         if beyond > 0.0 {
-            return self.conversion_kind();
+            return if self.reproducible() { self.conversion_kind() } else { Self::ATOMIC.name() };
         }
         // All entries are in the ELL part, which is as wide as the longest row.
         ell::Strategy(EllStrategy::Subwarp).kernel(analysis, machine, beyond)
@@ -54,7 +56,7 @@ impl Costs for Strategy {
 impl Strategy {
     /// Places of a row in the ELL part.
     fn width<V: Scalar>(self, analysis: &Analysis) -> usize {
-        let Ok(width) = self.0.width_of::<V, _>(&analysis.lengths);
+        let Ok(width) = self.0.split.width_of::<V, _>(&analysis.lengths);
         width
     }
 }

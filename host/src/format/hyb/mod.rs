@@ -3,6 +3,7 @@
 #[allow(unsafe_code, reason = "it launches kernels")]
 pub(crate) mod by_kernels;
 mod costs;
+mod fraction;
 pub(crate) mod product;
 pub(crate) mod strategy;
 
@@ -22,6 +23,8 @@ use crate::memory::{HostMemory, Memory, Transfer, collect, copy, zeros};
 use crate::parallel;
 use crate::real::Scalar;
 
+pub use fraction::Fraction;
+pub use strategy::HybStrategy;
 pub(crate) use strategy::Strategy;
 
 /// Bytes of a column or row index.
@@ -41,7 +44,7 @@ pub enum HybSplit {
     /// `f64`, Q(1/3) for `f32`.
     #[default]
     SmallestStorage,
-    /// The largest number of entries that at least max(4096, a third) of the rows have.
+    /// The largest number of entries that at least max(4096, a third) of the rows have: Q(2/3) from 12,288 rows on.
     BellGarland,
     /// The same number for every matrix.
     ColumnLimit(u32),
@@ -65,6 +68,12 @@ impl HybSplit {
     pub const COLUMN_LIMIT: Self = Self::ColumnLimit(16);
     /// [`ImbalanceLimit`](Self::ImbalanceLimit) of Q(4/5), Ginkgo's default.
     pub const IMBALANCE_LIMIT: Self = Self::ImbalanceLimit(Fraction::new(4, NonZeroU32::new(5).unwrap()));
+    /// [`ImbalanceLimit`](Self::ImbalanceLimit) of Q(0): no padding (Anzt et al. 2020, Table 1).
+    pub const Q_0: Self = Self::ImbalanceLimit(Fraction::new(0, NonZeroU32::MIN));
+    /// [`ImbalanceLimit`](Self::ImbalanceLimit) of Q(1/4): the smallest arrays for `f64`.
+    pub const Q_1_4: Self = Self::ImbalanceLimit(Fraction::new(1, NonZeroU32::new(4).unwrap()));
+    /// [`ImbalanceLimit`](Self::ImbalanceLimit) of Q(1/3): the smallest arrays for `f32`.
+    pub const Q_1_3: Self = Self::ImbalanceLimit(Fraction::new(1, NonZeroU32::new(3).unwrap()));
     /// [`ImbalanceBounded`](Self::ImbalanceBounded) with Q(4/5) and a ten-thousandth of the rows, Ginkgo's default.
     pub const IMBALANCE_BOUNDED: Self = Self::ImbalanceBounded {
         quantile: Fraction::new(4, NonZeroU32::new(5).unwrap()),
@@ -158,26 +167,6 @@ impl RowLengths for Vec<usize> {
 /// [`RowLengths::in_order`] of lengths that may change places.
 fn select(lengths: &mut [usize], place: usize) -> usize {
     lengths.len().checked_sub(1).map_or(0, |last| *lengths.select_nth_unstable(place.min(last)).1)
-}
-
-/// A part of a whole, exact, so that it selects the same row on every machine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Fraction {
-    numerator: u32,
-    denominator: NonZeroU32,
-}
-
-impl Fraction {
-    /// `numerator` / `denominator`.
-    pub const fn new(numerator: u32, denominator: NonZeroU32) -> Self {
-        Self { numerator, denominator }
-    }
-
-    /// This part of `count`, rounded down; all of it where the fraction is larger than 1.
-    fn of(self, count: usize) -> usize {
-        let part = count as u128 * u128::from(self.numerator) / u128::from(self.denominator.get());
-        part.min(count as u128) as usize
-    }
 }
 
 /// A sparse matrix in hybrid format: the first entries of each row in ELL, up to the same number for all, and the

@@ -1,25 +1,28 @@
 //! HYB: the ELL part by several threads a row where rows are few and long, as Anzt et al. 2020, §4 have it, then the COO
-//! part on top of it. Theirs adds that part atomically, in one launch; ours takes the reproducible kernels of COO, two.
+//! part on top of it: atomically, in one launch, as theirs, or by the reproducible kernels of COO, in two.
 
 use cuda_std::launch::Launch;
 
 use crate::device::Device;
 use crate::error::Error;
-use crate::format::Hyb;
-use crate::format::{coo, ell};
+use crate::format::{CooStrategy, Hyb, coo, ell};
 use crate::memory::Memory;
 use crate::real::Scalar;
 use crate::spmv::multivector::Tiles;
 use crate::spmv::{HostOperands, Room, Vectors};
 
 pub(crate) fn hyb<T: Scalar, M: Memory>(
+    strategy: CooStrategy,
     matrix: &Hyb<T, M>,
     vectors: Vectors<T>,
     room: &mut Room<'_, T, M>,
     device: &Device,
 ) -> Result<Vec<Launch>, Error> {
     let mut launches = vec![ell::product::subwarp(matrix.ell(), vectors, device)];
-    launches.extend(coo::product::add_product(matrix.coo(), vectors, room, device)?);
+    match strategy {
+        CooStrategy::Segmented => launches.extend(coo::product::add_product(matrix.coo(), vectors, room, device)?),
+        strategy => launches.push(coo::product::add_product_atomically(matrix.coo(), strategy, vectors, device)),
+    }
     Ok(launches)
 }
 

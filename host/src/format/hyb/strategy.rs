@@ -1,58 +1,188 @@
-//! HYB: the ELL part, then the COO part on top of it.
+//! HYB: the ELL part, then the COO part on top of it, by any of COO's strategies.
 
 use cuda_std::launch::Launch;
 
 use super::product;
-use super::{HybSplit, hyb_bytes};
+use super::{Fraction, HybSplit, hyb_bytes};
 use crate::device::Device;
 use crate::error::Error;
 use crate::executor::operation::KernelExecutor;
 use crate::format::storage::ArraySource;
-use crate::format::strategy::{self, HostStorage, Storage};
-use crate::format::{Coo, Csr, Ell, FillLimit, Hyb};
+use crate::format::strategy::{self, HostStorage, Storage, Strategy as _};
+use crate::format::text::{Key, Parameter, number};
+use crate::format::{Coo, CooStrategy, Csr, Ell, FillLimit, Format, Hyb, coo};
 use crate::memory::Memory;
 use crate::real::Scalar;
 use crate::spmv::multivector::Tiles;
 use crate::spmv::{HostOperands, Room, Vectors};
 
+/// Where HYB cuts the rows, and how the COO part comes on top of the ELL part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct HybStrategy {
+    /// How many entries of a row go to the ELL part.
+    pub split: HybSplit,
+    /// How the others are multiplied: with [`CooStrategy::Segmented`] the result is [reproducible](Format::reproducible),
+    /// and with any other, one launch adds them atomically, as Anzt et al. 2020, §4 have it.
+    pub coo: CooStrategy,
+}
+
+impl Format {
+    /// HYB with the COO part by [`CooStrategy::Segmented`], so that it is [reproducible](Self::reproducible).
+    pub const fn hyb(split: HybSplit) -> Self {
+        Self::Hyb(HybStrategy { split, coo: CooStrategy::Segmented })
+    }
+}
+
 /// HYB: the ELL part, then the COO part on top of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Strategy(pub HybSplit);
+pub(crate) struct Strategy(pub HybStrategy);
+
+impl Strategy {
+    /// With the COO part as Anzt et al. 2020, §4 have it.
+    pub(super) const ATOMIC: Self = Self(HybStrategy { split: HybSplit::SmallestStorage, coo: CooStrategy::Atomic });
+
+    const fn segmented(split: HybSplit) -> Self {
+        Self(HybStrategy { split, coo: CooStrategy::Segmented })
+    }
+
+    fn with_split(self, split: HybSplit) -> Self {
+        Self(HybStrategy { split, ..self.0 })
+    }
+}
+
+/// What a fraction is.
+const FRACTION: &str = "a fraction such as 1/3";
+
+/// x of Q(x).
+const QUANTILE: Key<Strategy> = Key {
+    parameter: Parameter {
+        name: "quantile",
+        about: "x of Q(x), which says how many entries of a row go to the ELL part at most",
+        expected: FRACTION,
+    },
+    get: |strategy| match strategy.0.split {
+        HybSplit::ImbalanceLimit(quantile) | HybSplit::ImbalanceBounded { quantile, .. } => Some(quantile.to_string()),
+        _ => None,
+    },
+    set: |strategy, text| {
+        let quantile: Fraction = text.parse().ok()?;
+        Some(strategy.with_split(match strategy.0.split {
+            HybSplit::ImbalanceBounded { part_of_rows, .. } => HybSplit::ImbalanceBounded { quantile, part_of_rows },
+            _ => HybSplit::ImbalanceLimit(quantile),
+        }))
+    },
+};
+
+/// The part of the number of rows that bounds the ELL part.
+const ROWS: Key<Strategy> = Key {
+    parameter: Parameter {
+        name: "rows",
+        about: "the same at most, as a part of the number of rows",
+        expected: FRACTION,
+    },
+    get: |strategy| match strategy.0.split {
+        HybSplit::ImbalanceBounded { part_of_rows, .. } => Some(part_of_rows.to_string()),
+        _ => None,
+    },
+    set: |strategy, text| match strategy.0.split {
+        HybSplit::ImbalanceBounded { quantile, .. } => {
+            let part_of_rows = text.parse().ok()?;
+            Some(strategy.with_split(HybSplit::ImbalanceBounded { quantile, part_of_rows }))
+        }
+        _ => None,
+    },
+};
+
+/// The same number of entries for every matrix.
+const COLUMNS: Key<Strategy> = Key {
+    parameter: Parameter {
+        name: "columns",
+        about: "entries of a row that go to the ELL part at most",
+        expected: "a number from 0 to 4294967295",
+    },
+    get: |strategy| match strategy.0.split {
+        HybSplit::ColumnLimit(limit) => Some(limit.to_string()),
+        _ => None,
+    },
+    set: |strategy, text| Some(strategy.with_split(HybSplit::ColumnLimit(number(text, 0, u32::MAX)?))),
+};
+
+/// The strategy of the COO part.
+const COO: Key<Strategy> = Key {
+    parameter: Parameter {
+        name: "coo",
+        about: "how the COO part is multiplied",
+        expected: "the name of a format of coordinates such as coo-atomic",
+    },
+    get: |strategy| Some(coo::Strategy(strategy.0.coo).name().into()),
+    set: |strategy, text| {
+        let coo = coo::Strategy::ALL.iter().find(|coo| coo.name() == text)?.0;
+        Some(Strategy(HybStrategy { coo, ..strategy.0 }))
+    },
+};
 
 impl strategy::Strategy for Strategy {
     type Matrix<T: Scalar, M: Memory> = Hyb<T, M>;
 
     const ALL: &'static [Self] = &[
-        Self(HybSplit::SmallestStorage),
-        Self(HybSplit::BellGarland),
-        Self(HybSplit::COLUMN_LIMIT),
-        Self(HybSplit::IMBALANCE_LIMIT),
-        Self(HybSplit::IMBALANCE_BOUNDED),
-        Self(HybSplit::GinkgoAutomatic),
+        Self::segmented(HybSplit::SmallestStorage),
+        Self::ATOMIC,
+        Self::segmented(HybSplit::BellGarland),
+        Self::segmented(HybSplit::Q_0),
+        Self::segmented(HybSplit::Q_1_4),
+        Self::segmented(HybSplit::Q_1_3),
+        Self::segmented(HybSplit::COLUMN_LIMIT),
+        Self::segmented(HybSplit::IMBALANCE_LIMIT),
+        Self::segmented(HybSplit::IMBALANCE_BOUNDED),
+        Self::segmented(HybSplit::GinkgoAutomatic),
     ];
 
-    const STANDARD: &'static [Self] = &[Self(HybSplit::SmallestStorage)];
+    const STANDARD: &'static [Self] = &[Self::segmented(HybSplit::SmallestStorage)];
 
     fn name(self) -> &'static str {
-        match self.0 {
-            HybSplit::SmallestStorage => "hyb",
-            HybSplit::BellGarland => "hyb-bell-garland",
-            HybSplit::ColumnLimit(_) => "hyb-column-limit",
-            HybSplit::ImbalanceLimit(_) => "hyb-imbalance-limit",
-            HybSplit::ImbalanceBounded { .. } => "hyb-imbalance-bounded",
-            HybSplit::GinkgoAutomatic => "hyb-automatic",
+        match (self.0.split, self.0.coo) {
+            (HybSplit::Q_0, CooStrategy::Segmented) => "hyb-q0",
+            (HybSplit::Q_1_4, CooStrategy::Segmented) => "hyb-q1-4",
+            (HybSplit::Q_1_3, CooStrategy::Segmented) => "hyb-q1-3",
+            (HybSplit::IMBALANCE_LIMIT, CooStrategy::Segmented) => "hyb-imbalance-limit",
+            (HybSplit::SmallestStorage | HybSplit::ImbalanceLimit(_), CooStrategy::Atomic) => "hyb-atomic",
+            (HybSplit::SmallestStorage | HybSplit::ImbalanceLimit(_), _) => "hyb",
+            (HybSplit::BellGarland, _) => "hyb-bell-garland",
+            (HybSplit::ColumnLimit(_), _) => "hyb-column-limit",
+            (HybSplit::ImbalanceBounded { .. }, _) => "hyb-imbalance-bounded",
+            (HybSplit::GinkgoAutomatic, _) => "hyb-automatic",
+        }
+    }
+
+    fn keys(self) -> &'static [Key<Self>] {
+        match self.0.split {
+            HybSplit::SmallestStorage => &[QUANTILE, COO],
+            HybSplit::ColumnLimit(_) => &[COLUMNS, COO],
+            HybSplit::ImbalanceBounded { .. } => &[QUANTILE, ROWS, COO],
+            HybSplit::BellGarland | HybSplit::ImbalanceLimit(_) | HybSplit::GinkgoAutomatic => &[COO],
         }
     }
 
     fn storage(self) -> &'static str {
-        match self.0 {
+        match self.0.split {
             HybSplit::SmallestStorage => "HYB",
             HybSplit::BellGarland => "HYB, Bell-Garland",
             HybSplit::ColumnLimit(_) => "HYB, column limit",
+            HybSplit::Q_0 => "HYB, Q(0)",
+            HybSplit::Q_1_4 => "HYB, Q(1/4)",
+            HybSplit::Q_1_3 => "HYB, Q(1/3)",
             HybSplit::ImbalanceLimit(_) => "HYB, imbalance limit",
             HybSplit::ImbalanceBounded { .. } => "HYB, imbalance-bounded",
             HybSplit::GinkgoAutomatic => "HYB, automatic",
         }
+    }
+
+    fn shares_arrays(self, other: Self) -> bool {
+        self.0.split == other.0.split
+    }
+
+    fn reproducible(self) -> bool {
+        coo::Strategy(self.0.coo).reproducible()
     }
 
     fn multiplies_multivectors(self) -> bool {
@@ -60,11 +190,11 @@ impl strategy::Strategy for Strategy {
     }
 
     fn bytes<T: Scalar, V: Scalar>(self, matrix: &Csr<T>) -> Result<u128, Error> {
-        hyb_bytes::<T, V>(matrix, self.0)
+        hyb_bytes::<T, V>(matrix, self.0.split)
     }
 
     fn convert<T: Scalar>(self, matrix: Csr<T>, limit: FillLimit) -> Result<Hyb<T>, Error> {
-        Hyb::try_from_csr(&matrix, self.0, limit)
+        Hyb::try_from_csr(&matrix, self.0.split, limit)
     }
 
     fn convert_by_kernels<T: Scalar, K: KernelExecutor>(
@@ -73,11 +203,11 @@ impl strategy::Strategy for Strategy {
         matrix: Csr<T, K::Memory>,
         limit: FillLimit,
     ) -> Result<Hyb<T, K::Memory>, Error> {
-        super::by_kernels::from_csr(executor, &matrix, self.0, limit)
+        super::by_kernels::from_csr(executor, &matrix, self.0.split, limit)
     }
 
     fn is_chosen_for<T: Scalar>(self, matrix: &Hyb<T>) -> Result<bool, Error> {
-        matrix.is_split_by(self.0)
+        matrix.is_split_by(self.0.split)
     }
 
     fn launches<T: Scalar, M: Memory>(
@@ -87,7 +217,7 @@ impl strategy::Strategy for Strategy {
         room: &mut Room<'_, T, M>,
         device: &Device,
     ) -> Result<Vec<Launch>, Error> {
-        product::hyb(matrix, vectors, room, device)
+        product::hyb(self.0.coo, matrix, vectors, room, device)
     }
 
     fn multiply_on_cpu<T: Scalar>(self, matrix: &Hyb<T>, operands: HostOperands<'_, T>) -> Result<(), Error> {

@@ -19,7 +19,6 @@ use crate::parallel;
 use crate::real::Scalar;
 
 pub use by_kernels::{from_csr, into_csr};
-pub use strategy::SellPStrategy;
 pub(crate) use strategy::Strategy;
 
 /// Slices that one thread fills at a time.
@@ -45,16 +44,20 @@ impl Slicing {
     /// rows of a warp to still share what they read of x.
     pub const SORTED: Self = Self { slice_size: 64, stride_factor: 1, sigma: 16 * 64 };
 
-    /// Checks that the parameters do not contradict each other.
-    pub(crate) fn check(self) -> Result<(), Error> {
-        let fail = |reason| Err(Error::structure("SELL-P", reason));
+    /// How the parameters contradict each other, if they do.
+    fn contradiction(self) -> Option<String> {
         if self.slice_size == 0 || self.stride_factor == 0 {
-            return fail("the slice size and the stride factor must be at least 1".into());
+            return Some("the slice size and the stride factor must be at least 1".into());
         }
         if self.sigma != 1 && (self.sigma == 0 || !self.sigma.is_multiple_of(self.slice_size)) {
-            return fail(format!("sigma is {}, neither 1 nor a multiple of {} rows", self.sigma, self.slice_size));
+            return Some(format!("sigma is {}, neither 1 nor a multiple of {} rows", self.sigma, self.slice_size));
         }
-        Ok(())
+        None
+    }
+
+    /// Checks that the parameters do not contradict each other.
+    pub(crate) fn check(self) -> Result<(), Error> {
+        self.contradiction().map_or(Ok(()), |reason| Err(Error::structure("SELL-P", reason)))
     }
 
     /// Checks that rows of so many entries at most do not get too many places.
@@ -105,8 +108,9 @@ pub(crate) fn sell_p_bytes<T>(places: u128, slice_begins: usize, row_indices: us
 /// Bytes that the SELL-P arrays of `matrix` take with values of `V`. O(rows log(sigma)).
 ///
 /// # Errors
-/// When memory runs out.
+/// When the slicing contradicts itself, or memory runs out.
 pub(super) fn predicted_bytes<T: Scalar, V>(matrix: &Csr<T>, slicing: Slicing) -> Result<u128, Error> {
+    slicing.check()?;
     let Layout { row_indices, slice_begins } = Layout::new(matrix, slicing)?;
     Ok(sell_p_bytes::<V>(places(&slice_begins, slicing), slice_begins.len(), row_indices.len()))
 }

@@ -8,59 +8,75 @@ use crate::error::Error;
 use crate::executor::operation::KernelExecutor;
 use crate::format::storage::ArraySource;
 use crate::format::strategy::{self, HostStorage, Storage};
+use crate::format::text::{Key, Parameter, number};
 use crate::format::{Csr, FillLimit, Format, SellP};
 use crate::memory::Memory;
 use crate::real::Scalar;
 use crate::spmv::multivector::Tiles;
 use crate::spmv::{HostOperands, Room, Vectors};
 
-/// Which rows of SELL-P share a slice.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum SellPStrategy {
-    /// Neighbours: [`Slicing::UNSORTED`].
-    Unsorted,
-    /// Rows of similar length: [`Slicing::SORTED`].
-    Sorted,
-}
-
-impl SellPStrategy {
-    /// The slices.
-    pub(crate) fn slicing(self) -> Slicing {
-        match self {
-            Self::Unsorted => Slicing::UNSORTED,
-            Self::Sorted => Slicing::SORTED,
-        }
-    }
-}
-
 impl Format {
     /// Sliced ELLPACK, [`Slicing::UNSORTED`], one thread a row.
-    pub const SELL_P: Self = Self::SellP(SellPStrategy::Unsorted);
+    pub const SELL_P: Self = Self::SellP(Slicing::UNSORTED);
     /// Sliced ELLPACK, [`Slicing::SORTED`], one thread a row.
-    pub const SELL_P_SORTED: Self = Self::SellP(SellPStrategy::Sorted);
+    pub const SELL_P_SORTED: Self = Self::SellP(Slicing::SORTED);
 }
 
 /// SELL-P: one thread a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Strategy(pub SellPStrategy);
+pub(crate) struct Strategy(pub Slicing);
+
+/// What each parameter can be.
+const AT_LEAST_1: &str = "a number from 1 to 4294967295";
+
+const SLICE: Key<Strategy> = Key {
+    parameter: Parameter { name: "slice", about: "rows of a slice", expected: AT_LEAST_1 },
+    get: |strategy| Some(strategy.0.slice_size.to_string()),
+    set: |strategy, text| Some(Strategy(Slicing { slice_size: number(text, 1, u32::MAX)?, ..strategy.0 })),
+};
+
+const STRIDE: Key<Strategy> = Key {
+    parameter: Parameter { name: "stride", about: "what the width of a slice is a multiple of", expected: AT_LEAST_1 },
+    get: |strategy| Some(strategy.0.stride_factor.to_string()),
+    set: |strategy, text| Some(Strategy(Slicing { stride_factor: number(text, 1, u32::MAX)?, ..strategy.0 })),
+};
+
+const SIGMA: Key<Strategy> = Key {
+    parameter: Parameter {
+        name: "sigma",
+        about: "rows within which the longest come first: 1, or a multiple of slice",
+        expected: AT_LEAST_1,
+    },
+    get: |strategy| Some(strategy.0.sigma.to_string()),
+    set: |strategy, text| Some(Strategy(Slicing { sigma: number(text, 1, u32::MAX)?, ..strategy.0 })),
+};
 
 impl strategy::Strategy for Strategy {
     type Matrix<T: Scalar, M: Memory> = SellP<T, M>;
 
-    const ALL: &'static [Self] = &[Self(SellPStrategy::Unsorted), Self(SellPStrategy::Sorted)];
+    const ALL: &'static [Self] = &[Self(Slicing::UNSORTED), Self(Slicing::SORTED)];
 
     fn name(self) -> &'static str {
         match self.0 {
-            SellPStrategy::Unsorted => "sell-p",
-            SellPStrategy::Sorted => "sell-p-sorted",
+            Slicing::SORTED => "sell-p-sorted",
+            _ => "sell-p",
         }
     }
 
+    fn keys(self) -> &'static [Key<Self>] {
+        &[SLICE, STRIDE, SIGMA]
+    }
+
+    fn contradiction(self) -> Option<String> {
+        self.0.contradiction()
+    }
+
     fn storage(self) -> &'static str {
-        match self.0 {
-            SellPStrategy::Unsorted => "SELL-P",
-            SellPStrategy::Sorted => "SELL-P, sorted",
-        }
+        if self.0.sigma > 1 { "SELL-P, sorted" } else { "SELL-P" }
+    }
+
+    fn shares_arrays(self, other: Self) -> bool {
+        self == other
     }
 
     fn multiplies_multivectors(self) -> bool {
@@ -68,11 +84,11 @@ impl strategy::Strategy for Strategy {
     }
 
     fn bytes<T: Scalar, V: Scalar>(self, matrix: &Csr<T>) -> Result<u128, Error> {
-        predicted_bytes::<T, V>(matrix, self.0.slicing())
+        predicted_bytes::<T, V>(matrix, self.0)
     }
 
     fn convert<T: Scalar>(self, matrix: Csr<T>, limit: FillLimit) -> Result<SellP<T>, Error> {
-        SellP::try_from_csr(&matrix, self.0.slicing(), limit)
+        SellP::try_from_csr(&matrix, self.0, limit)
     }
 
     fn convert_by_kernels<T: Scalar, K: KernelExecutor>(
@@ -81,11 +97,11 @@ impl strategy::Strategy for Strategy {
         matrix: Csr<T, K::Memory>,
         limit: FillLimit,
     ) -> Result<SellP<T, K::Memory>, Error> {
-        super::by_kernels::from_csr(executor, &matrix, self.0.slicing(), limit)
+        super::by_kernels::from_csr(executor, &matrix, self.0, limit)
     }
 
     fn is_chosen_for<T: Scalar>(self, matrix: &SellP<T>) -> Result<bool, Error> {
-        Ok(matrix.slicing() == self.0.slicing())
+        Ok(matrix.slicing() == self.0)
     }
 
     fn launches<T: Scalar, M: Memory>(

@@ -10,7 +10,7 @@ mod model;
 
 use host::Format;
 use host::device::Tuning;
-use host::format::{BlockSize, PartitionRows, bcsr, bellpack};
+use host::format::{BellpackStrategy, BlockSize, PartitionRows, bcsr, bellpack};
 use host::select::{Analysis, Calibration, Machine};
 
 pub use check::BlockedCheck;
@@ -39,7 +39,7 @@ impl Blocked {
     /// What a format is; none without blocks.
     pub(super) fn of(format: Format) -> Option<Self> {
         match format {
-            Format::Bellpack(size) => Some(Self::Bellpack(size, PartitionRows::default())),
+            Format::Bellpack(BellpackStrategy { size, partition_rows }) => Some(Self::Bellpack(size, partition_rows)),
             Format::Bcsr(size) => Some(Self::Bcsr(size)),
             _ => None,
         }

@@ -6,7 +6,7 @@ use super::*;
 
 /// What Bell & Garland 2009 have, for the best of it.
 const BELL_GARLAND: &[Format] =
-    &[Format::COO, Format::CSR_SCALAR, VECTOR_OF_A_WARP, Format::Dia, Format::ELL, Format::Hyb(HybSplit::BellGarland)];
+    &[Format::COO, Format::CSR_SCALAR, VECTOR_OF_A_WARP, Format::Dia, Format::ELL, Format::hyb(HybSplit::BellGarland)];
 
 const BCSR_UP_TO_4: &[Format] = &[
     Format::Bcsr(BlockSize::B1x2),
@@ -19,17 +19,17 @@ const BCSR_UP_TO_4: &[Format] = &[
 ];
 
 const BELLPACK: &[Format] = &[
-    Format::Bellpack(BlockSize::B1x2),
-    Format::Bellpack(BlockSize::B2x2),
-    Format::Bellpack(BlockSize::B2x3),
-    Format::Bellpack(BlockSize::B3x2),
-    Format::Bellpack(BlockSize::B3x3),
-    Format::Bellpack(BlockSize::B3x4),
-    Format::Bellpack(BlockSize::B4x4),
-    Format::Bellpack(BlockSize::B5x5),
-    Format::Bellpack(BlockSize::B6x6),
-    Format::Bellpack(BlockSize::B7x7),
-    Format::Bellpack(BlockSize::B8x8),
+    Format::bellpack(BlockSize::B1x2),
+    Format::bellpack(BlockSize::B2x2),
+    Format::bellpack(BlockSize::B2x3),
+    Format::bellpack(BlockSize::B3x2),
+    Format::bellpack(BlockSize::B3x3),
+    Format::bellpack(BlockSize::B3x4),
+    Format::bellpack(BlockSize::B4x4),
+    Format::bellpack(BlockSize::B5x5),
+    Format::bellpack(BlockSize::B6x6),
+    Format::bellpack(BlockSize::B7x7),
+    Format::bellpack(BlockSize::B8x8),
 ];
 
 /// Their experiments.

@@ -12,7 +12,7 @@ const BESIDE_CMRS: Series = Series::with_peers(
     &[
         VECTOR_OF_A_WARP,
         Format::CSR_SCALAR,
-        Format::Hyb(HybSplit::SmallestStorage),
+        Format::hyb(HybSplit::SmallestStorage),
         Format::CSR_VECTOR,
         Format::CSR_LOAD_BALANCED,
     ],
@@ -21,7 +21,7 @@ const BESIDE_CMRS: Series = Series::with_peers(
 
 /// What `cmrs-8` has, for the best of it.
 const ALL_OF_CMRS: &[Format] =
-    &[Format::CSR_SCALAR, VECTOR_OF_A_WARP, Format::CSR_VECTOR, Format::Hyb(HybSplit::SmallestStorage), CMRS];
+    &[Format::CSR_SCALAR, VECTOR_OF_A_WARP, Format::CSR_VECTOR, Format::hyb(HybSplit::SmallestStorage), CMRS];
 
 /// η₊ and η₋ (§6.4, eq. 6.2), with the speed of a copy for that of the memory.
 const UTILIZATION: Plot = Plot::Means {

@@ -25,9 +25,9 @@ const BALANCED: Series = Series::of("csr-load-balanced", &[Format::CSR_LOAD_BALA
 const DIA: Series = Series::of("dia", &[Format::Dia]);
 const ELL: Series = Series::of("ell", &[Format::ELL]);
 /// With Bell & Garland's own rule for the split.
-const HYB: Series = Series::of("hyb-bell-garland", &[Format::Hyb(HybSplit::BellGarland)]);
+const HYB: Series = Series::of("hyb-bell-garland", &[Format::hyb(HybSplit::BellGarland)]);
 /// With Ginkgo's, Q(1/4) in double precision.
-const GINKGO_HYB: Series = Series::of("hyb", &[Format::Hyb(HybSplit::SmallestStorage)]);
+const GINKGO_HYB: Series = Series::of("hyb", &[Format::hyb(HybSplit::SmallestStorage)]);
 const CUSPARSE_CSR_1: Series = Series::with_peers("cusparse-csr-1", &[], &["cusparse-csr-1"]);
 const CUSPARSE_CSR_2: Series = Series::with_peers("cusparse-csr-2", &[], &["cusparse-csr-2"]);
 

@@ -3,6 +3,7 @@
 use host::Csr;
 use host::select::Analysis;
 use lab::record::{AnalysisTime, Ceilings, Conversion, Entry, Environment, Optimal, RowLengths, Run, SCHEMA, Times};
+use lab::tuning::Asked;
 
 /// Names of matrices, their family, rows, and entries in a row.
 const MATRICES: [(&str, &str, u64, u64); 7] = [
@@ -156,6 +157,7 @@ fn entry(matrix: usize, precision: &str, width: u64) -> Entry {
             clocks: Some(lab::record::Clocks { multiprocessor_mhz: 1_980, memory_mhz: 3_201 }),
             cache_bytes: Some(50 << 20),
             resident_threads: Some(132 * 2048),
+            tuning: Asked { threads_per_block: Some(128), ..Asked::default() }.if_any(),
             threads: 16,
             system: "linux x86_64".into(),
             build: "release".into(),

@@ -1,0 +1,56 @@
+//! What `bench` says of results.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use lab::measure::UNIT;
+use lab::record::{Entry, Run};
+use lab::sweeps::Sweep;
+
+use crate::cli::units::{duration, four_digits};
+
+/// What searches found for all matrices together, in a line for each executor and precision.
+pub fn potential(sweeps: &[Sweep], entries: &[Entry]) -> String {
+    let kind = |entry: &Entry| (entry.env.executor.clone(), entry.env.precision.clone());
+    let kinds: BTreeSet<_> = entries.iter().map(kind).collect();
+    let mut told = String::new();
+    for &sweep in sweeps {
+        for of in &kinds {
+            if let Some(potential) = sweep.potential(entries.iter().filter(|&entry| kind(entry) == *of)) {
+                let (executor, precision) = of;
+                told += &format!("{executor}, {precision}, {potential}\n");
+            }
+        }
+    }
+    told
+}
+
+/// The fastest formats of an entry, and what searches found, in a line.
+pub fn summary(entry: &Entry, sweeps: &[Sweep]) -> String {
+    let mut told = Vec::new();
+    let mut tell = |name: &str, run: &Run| {
+        let Some(seconds) = run.seconds() else { return };
+        let mut text = format!("{name} {}", duration(Duration::from_secs_f64(seconds)));
+        if let Some(gflops) = run.gflops {
+            text += &format!(", {} GFLOP/s", four_digits(gflops));
+        }
+        if let Some(eta) = run.eta {
+            text += &format!(", {eta:.2} of copy");
+        }
+        told.push(text);
+    };
+    let own = entry.fastest(|_, run| !run.is_peer()).map(|(name, _)| name.to_owned());
+    let peer = entry.fastest(|_, run| run.is_peer()).map(|(name, _)| name.to_owned());
+    let unit = Some(UNIT.name().to_owned()).filter(|_| own.as_deref() != Some(UNIT.name()));
+    for name in [own, unit, peer].into_iter().flatten() {
+        if let Some(run) = entry.spmv.get(&name) {
+            tell(&name, run);
+        }
+    }
+    let found = sweeps.iter().filter_map(|&sweep| Some((sweep, sweep.found(entry)?)));
+    told.extend(found.map(|(sweep, (best, gain))| {
+        let usual = sweep.formats()[0];
+        format!("{sweep}: {best}, {gain:.2} times as fast as {usual}")
+    }));
+    if told.is_empty() { "nothing measured".into() } else { told.join("; ") }
+}
