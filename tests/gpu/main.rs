@@ -45,7 +45,7 @@ use warp_spmv::memory::Buffer;
 use warp_spmv::solver::preconditioner::{Preconditioner, PreconditionerName};
 use warp_spmv::solver::{Bicgstab, Cg, Gmres, Method, Minres, Options, Outcome, PipelinedCg, Solver};
 use warp_spmv::synthetic::Generator;
-use warp_spmv::{Csr, Format, Layout, Multivector, Plan, Real};
+use warp_spmv::{Format, Layout, Multivector, Plan, Real};
 
 /// What is asked for.
 struct Arguments {

@@ -27,6 +27,9 @@ pub struct HybStrategy {
 }
 
 impl Format {
+    /// HYB with the smallest arrays and the COO part added atomically. Not [reproducible](Self::reproducible).
+    pub const HYB_ATOMIC: Self = Self::Hyb(Strategy::ATOMIC.0);
+
     /// HYB with the COO part by [`CooStrategy::Segmented`], so that it is [reproducible](Self::reproducible).
     pub const fn hyb(split: HybSplit) -> Self {
         Self::Hyb(HybStrategy { split, coo: CooStrategy::Segmented })

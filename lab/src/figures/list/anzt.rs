@@ -8,6 +8,8 @@ const CUSPARSE_SELL: Series = Series::with_peers("cusparse-sell", &[], &["cuspar
 const GINKGO_COO: Series = Series::of("coo-atomic", &[Format::COO_ATOMIC]);
 const GINKGO_CSR: Series = Series::of("csr-automatic", &[Format::CSR_AUTOMATIC]);
 const GINKGO_ELL: Series = Series::of("ell-subwarp", &[Format::ELL_SUBWARP]);
+/// The same split as [`GINKGO_HYB`], with the COO part added atomically, as in the paper.
+const ATOMIC_HYB: Series = Series::of("hyb-atomic", &[Format::HYB_ATOMIC]);
 const SELL_P: Series = Series::of("sell-p", &[Format::SELL_P]);
 const CONVERTED: &[Series] =
     &[COO, ELL, SELL_P, GINKGO_HYB, Series::of("cmrs", &[Format::Cmrs(StripHeight::ByTraffic)])];
@@ -89,9 +91,10 @@ pub const EXPERIMENTS: &[Experiment] = &[
         matrices: matrices::collection,
         precisions: DOUBLE,
         series: &[
+            Series::of("hyb-q0", &[Format::hyb(HybSplit::Q_0)]),
             GINKGO_HYB,
+            Series::of("hyb-q1-3", &[Format::hyb(HybSplit::Q_1_3)]),
             HYB,
-            Series::of("hyb-column-limit", &[Format::hyb(HybSplit::COLUMN_LIMIT)]),
             Series::of("hyb-imbalance-limit", &[Format::hyb(HybSplit::IMBALANCE_LIMIT)]),
             Series::of("hyb-imbalance-bounded", &[Format::hyb(HybSplit::IMBALANCE_BOUNDED)]),
             Series::of("hyb-automatic", &[Format::hyb(HybSplit::GinkgoAutomatic)]),
@@ -104,7 +107,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
         title: "HYB",
         matrices: matrices::collection,
         precisions: DOUBLE,
-        series: &[GINKGO_HYB, HYB, CUSPARSE_CSR_1],
+        series: &[ATOMIC_HYB, GINKGO_HYB, HYB, CUSPARSE_CSR_1],
         plot: SPEED_BY_NONZEROS,
     },
     Experiment {
@@ -113,7 +116,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
         title: "COO against HYB",
         matrices: matrices::collection,
         precisions: DOUBLE,
-        series: &[GINKGO_COO, GINKGO_HYB],
+        series: &[GINKGO_COO, ATOMIC_HYB, GINKGO_HYB],
         plot: PROFILE,
     },
     Experiment {
@@ -126,7 +129,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
             GINKGO_COO,
             GINKGO_CSR,
             GINKGO_ELL,
-            GINKGO_HYB,
+            ATOMIC_HYB,
             SELL_P,
             CUSPARSE_COO,
             CUSPARSE_CSR_1,
