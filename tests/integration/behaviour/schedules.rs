@@ -188,6 +188,14 @@ fn multiply_wide<T: Real>(executor: &Emulated, matrix: &Csr<T>) {
         let mut plan = Plan::from_matrix(executor, matrix, format).unwrap();
         plan.apply(T::ONE, &x, T::ZERO, &mut result).unwrap_or_else(|e| panic!("{format}: {e}"));
         assert!(verify(&result, &expected, format).unwrap().passed(), "{format}, wide");
+        let shape = Multivector { vectors: 2, layout: Layout::ColumnMajor };
+        let mut results = vec![T::ZERO; 2 * rows];
+        plan.apply_multivector(shape, T::ONE, &[&*x, &x].concat(), T::ZERO, &mut results)
+            .unwrap_or_else(|e| panic!("{format}: {e}"));
+        for vector in 0..2 {
+            let result = &results[vector * rows..(vector + 1) * rows];
+            assert!(verify(result, &expected, Format::CSR_SCALAR).unwrap().passed(), "{format}, wide, several vectors");
+        }
         assert!(plan.into_matrix().into_csr_on(executor).unwrap() == csr, "{format}, wide, back");
     }
 }
