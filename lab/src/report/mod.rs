@@ -4,6 +4,7 @@ mod contents;
 mod import;
 mod page;
 mod plots;
+mod provenance;
 mod series;
 mod table;
 

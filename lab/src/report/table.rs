@@ -4,19 +4,23 @@ use std::collections::BTreeMap;
 
 use crate::cmrs_model::utilization;
 use crate::record::{Entry, Run};
+use crate::report::provenance::{devices, provenance};
 use crate::statistics::{SpeedUps, geometric_mean, speed_ups};
 
 /// What is put in a place without a number.
 const NONE: &str = "–";
 
-/// A table in Markdown with a line for each executor, family and precision.
+/// A table in Markdown with a line for each executor, family and precision, after a line that says what it is of.
 pub fn table(entries: &[Entry]) -> String {
     let mut groups: BTreeMap<[&str; 3], Vec<Entry>> = BTreeMap::new();
     for entry in entries.iter().filter(|entry| !entry.spmv.is_empty()) {
         let key = [&*entry.env.executor, entry.family.as_deref().unwrap_or(NONE), &*entry.env.precision];
         groups.entry(key).or_default().push(entry.clone());
     }
-    let mut text = String::from(
+    let origin = [devices(entries), provenance(entries)].map(|words| cell(&words));
+    let origin: Vec<_> = origin.into_iter().filter(|words| !words.is_empty()).collect();
+    let mut text = if origin.is_empty() { String::new() } else { format!("{}.\n\n", origin.join("; ")) };
+    text += &format!(
         "| executor | family | precision | matrices | most often fastest of ours | against the fastest peer | worst \
          | of the copy's speed, η₊ | worst | with x not cached, η₋ |\n|---|---|---|--:|---|--:|---|--:|---|--:|\n",
     );

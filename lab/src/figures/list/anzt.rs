@@ -130,6 +130,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
             GINKGO_CSR,
             GINKGO_ELL,
             ATOMIC_HYB,
+            GINKGO_HYB,
             SELL_P,
             CUSPARSE_COO,
             CUSPARSE_CSR_1,

@@ -1,5 +1,7 @@
 //! The plots of the papers' experiments.
 
+use plotters::style::RGBColor;
+
 use super::axis::Axis;
 use super::canvas::{Frame, escaped, figure};
 use super::dots::{LETTERS, NAMES, WIDTH, height};
@@ -10,6 +12,7 @@ use crate::error::Error;
 use crate::figures::{Curve, Experiment, Plot, Quantity, Scale, Series, X};
 use crate::record::Entry;
 use crate::report::contents::{Report, shortened};
+use crate::report::provenance::provenance;
 
 /// Dashes of the curves.
 const CURVES: [Dash; 3] = [None, Some((7, 3)), Some((2, 3))];
@@ -24,24 +27,34 @@ struct Panel<'a> {
     entries: Vec<&'a Entry>,
 }
 
-/// Draws an experiment, its panels one below the other.
+/// Pixels for the line below the panels.
+const FOOTER: u32 = 24;
+
+/// Draws an experiment, its panels one below the other, and below them what they are of.
 pub fn draw(experiment: &Experiment, entries: &[Entry]) -> Result<Figure, Error> {
     let mut height = 0;
     let mut together = String::new();
     let panels = panels(experiment, entries);
-    let several = panels.len() > 1;
     for panel in &panels {
         let (figure, pixels) = draw_panel(experiment, panel, entries)?;
-        if !several {
-            return Ok(Figure { name: experiment.name.into(), ..figure });
-        }
         together += &figure.svg.replacen("<svg", &format!("<svg y=\"{height}\""), 1);
         height += pixels;
+    }
+    let measured: Vec<_> = panels.iter().flat_map(|panel| panel.entries.iter().copied()).collect();
+    let origin = provenance(measured.iter().copied());
+    if !origin.is_empty() {
+        let RGBColor(red, green, blue) = TEXT;
+        let (origin, baseline) = (escaped(&origin), height + FOOTER / 2);
+        together += &format!(
+            "<text x=\"12\" y=\"{baseline}\" font-family=\"sans-serif\" font-size=\"12\" \
+             fill=\"#{red:02x}{green:02x}{blue:02x}\">\n{origin}\n</text>\n"
+        );
+        height += FOOTER;
     }
     let title = escaped(experiment.title);
     let svg = format!(
         "<svg role=\"img\" aria-label=\"{title}\" width=\"{WIDTH}\" height=\"{height}\" \
-         viewBox=\"0 0 {WIDTH} {height}\" xmlns=\"http://www.w3.org/2000/svg\">\n{together}</svg>\n"
+         viewBox=\"0 0 {WIDTH} {height}\" xmlns=\"http://www.w3.org/2000/svg\">\n<rect width=\"{WIDTH}\" height=\"{height}\" fill=\"#ffffff\"/>\n{together}</svg>\n"
     );
     Ok(Figure { name: experiment.name.into(), svg })
 }
