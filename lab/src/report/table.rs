@@ -20,10 +20,8 @@ pub fn table(entries: &[Entry]) -> String {
     let origin = [devices(entries), provenance(entries)].map(|words| cell(&words));
     let origin: Vec<_> = origin.into_iter().filter(|words| !words.is_empty()).collect();
     let mut text = if origin.is_empty() { String::new() } else { format!("{}.\n\n", origin.join("; ")) };
-    text += &format!(
-        "| executor | family | precision | matrices | most often fastest of ours | against the fastest peer | worst \
-         | of the copy's speed, η₊ | worst | with x not cached, η₋ |\n|---|---|---|--:|---|--:|---|--:|---|--:|\n",
-    );
+    text += "| executor | family | precision | matrices | most often fastest of ours | against the fastest peer | worst \
+         | of the copy's speed, η₊ | worst | with x not cached, η₋ |\n|---|---|---|--:|---|--:|---|--:|---|--:|\n";
     for ([executor, family, precision], group) in &groups {
         let found = speed_ups(group, own, |_, run| run.is_peer());
         let utilizations = utilizations(group);
