@@ -119,6 +119,7 @@ unsafe fn add_interval<T: GpuScalar, O: Offset>(
     x: Global<T>,
     add: impl Fn(u32, T),
 ) -> (u32, T) {
+    let lane = lane_id();
     let mut row = first_that(0, rows, |row| row_offsets.load(row + 1).widen() > begin);
     let mut row_end = row_offsets.load(row + 1).widen();
     // What the row has so far: one part in each lane, or all in lane 0.
@@ -128,8 +129,10 @@ unsafe fn add_interval<T: GpuScalar, O: Offset>(
     while first < end {
         let mut products = products_of_batch(first, end, column_indices, values, x);
         let batch_end = end.min(first + BATCH);
-        while first < batch_end {
-            let step_end = end.min(first + STEP);
+        // Asked at its end, the loop leaves registers for all warps of float32.
+        loop {
+            let next = first + STEP;
+            let step_end = end.min(next);
             if step_end <= row_end {
                 sum = sum + products[0];
                 in_all_lanes = true;
@@ -142,10 +145,13 @@ unsafe fn add_interval<T: GpuScalar, O: Offset>(
                 let left;
                 (row, left) = add_ended_rows((row, sum), own_row, products[0], &add);
                 row_end = row_offsets.load(row + 1).widen();
-                sum = if lane_id() == 0 { left } else { T::ZERO };
+                sum = if lane == 0 { left } else { T::ZERO };
             }
             products = next_step(products);
-            first += STEP;
+            first = next;
+            if next >= batch_end {
+                break;
+            }
         }
     }
     if in_all_lanes {

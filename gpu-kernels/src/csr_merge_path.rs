@@ -149,18 +149,31 @@ impl<T: GpuScalar> Tile<T> {
     /// The tile's entries begin with `first_entry`, and `x` has an element for each of their columns.
     #[inline(always)]
     unsafe fn write_products(&self, first_entry: u64, column_indices: Global<u32>, values: Global<T>, x: Global<T>) {
-        if self.entries == 0 {
-            return;
-        }
-        let places = [0, 1, 2, 3, 4, 5, 6].map(|step| lane_id() + step * WARP_LANES);
-        // Where there is no entry, the last one is loaded, so that no load waits for a comparison.
-        let entries = places.map(|place| first_entry + u64::from(place.min(self.entries - 1)));
-        let columns = entries.map(|entry| column_indices.load_streaming(entry));
-        let values = entries.map(|entry| values.load_streaming(entry));
-        let elements = columns.map(|column| x.load(column));
+        // One address for all steps: with an address for each, ptxas has no registers left to load them all at once.
+        let first = first_entry + u64::from(lane_id());
+        let steps = [0, 1, 2, 3, 4, 5, 6].map(|step| step * WARP_LANES);
+        let inside = steps.map(|step| lane_id() + step < self.entries);
+        let mut columns = [0; LANE_ITEMS as usize];
+        let mut factors = [T::ZERO; LANE_ITEMS as usize];
         for step in 0..LANE_ITEMS as usize {
-            if places[step] < self.entries {
-                self.products.store(places[step], values[step] * elements[step]);
+            if inside[step] {
+                columns[step] = column_indices.load_streaming(first + u64::from(steps[step]));
+            }
+        }
+        for step in 0..LANE_ITEMS as usize {
+            if inside[step] {
+                factors[step] = values.load_streaming(first + u64::from(steps[step]));
+            }
+        }
+        let mut elements = [T::ZERO; LANE_ITEMS as usize];
+        for step in 0..LANE_ITEMS as usize {
+            if inside[step] {
+                elements[step] = x.load(columns[step]);
+            }
+        }
+        for step in 0..LANE_ITEMS as usize {
+            if inside[step] {
+                self.products.store(lane_id() + steps[step], factors[step] * elements[step]);
             }
         }
     }
