@@ -61,7 +61,7 @@ impl Report {
     pub(super) fn label(&self, place: usize, letters: usize) -> String {
         let qualifier = self.qualifier(place);
         let room = letters.saturating_sub(qualifier.chars().count());
-        shortened(&self.entries[place].filename, room) + &qualifier
+        matrix_name(&self.entries[place], room) + &qualifier
     }
 
     /// Precision and executor of an entry, where not all have the same.
@@ -74,6 +74,11 @@ impl Report {
         let parts = [differs(|entry| &entry.env.precision), differs(|entry| &entry.env.executor)];
         parts.into_iter().flatten().collect()
     }
+}
+
+/// The matrix of an entry, cut to leave room; a generator without options without its colon.
+pub(super) fn matrix_name(entry: &Entry, letters: usize) -> String {
+    shortened(entry.filename.trim_end_matches(':'), letters)
 }
 
 /// The text, or as much of it as has room.

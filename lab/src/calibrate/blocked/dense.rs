@@ -169,7 +169,7 @@ mod tests {
     use host::executor::{Cpu, Emulated, Executor, HostExecutor};
     use host::format::{BlockSize, PartitionRows, bcsr};
 
-    /// With 132 multiprocessors and blocks of 256 threads; T is 8 where registers are not known.
+    /// With 132 multiprocessors and blocks of 256 threads.
     #[test]
     fn shapes_by_hand() {
         let calibration = Calibration::shipped(Emulated::new(1).device());
@@ -200,17 +200,18 @@ mod tests {
     fn times_are_those_of_all_four() {
         let calibration = Calibration::shipped(Emulated::new(1).device());
         let gpu = Gpu { calibration: &calibration, multiprocessors: 2 };
+        // 40 registers: T = ⌊65536 / (40 · 256)⌋ = 6.
         let benchmark = Benchmark::new(&gpu, Blocked::Bcsr(BlockSize::B2x2), 8).unwrap();
         let seconds = |shape: Shape| (shape.rows * shape.columns) as f64;
         let times = benchmark.times(|shape| Some(seconds(shape))).unwrap();
         let unit = 2.0 * 32.0 * 2.0 * 8.0 * 2.0;
         let expected = DenseTimes {
             values: 8.0,
-            resident: 8,
+            resident: 6,
             start: unit,
             one: 8.0 * unit,
-            full: 64.0 * unit,
-            beyond: 72.0 * unit,
+            full: 48.0 * unit,
+            beyond: 56.0 * unit,
         };
         assert_eq!(times, expected);
         let but_the_last = |shape: Shape| (shape != benchmark.equations[3]).then(|| seconds(shape));

@@ -11,7 +11,7 @@ use super::style::{Dash, Style, TEXT};
 use crate::error::Error;
 use crate::figures::{Curve, Experiment, Plot, Quantity, Scale, Series, X};
 use crate::record::Entry;
-use crate::report::contents::{Report, shortened};
+use crate::report::contents::{Report, matrix_name};
 use crate::report::provenance::provenance;
 
 /// Dashes of the curves.
@@ -80,14 +80,18 @@ fn panels<'a>(experiment: &Experiment, entries: &'a [Entry]) -> Vec<Panel<'a>> {
         };
         match panels.iter_mut().find(|panel| same(panel.entries[0])) {
             Some(panel) => panel.entries.push(entry),
-            None => panels.push(Panel {
-                name: format!("{}-{}", experiment.name, panels.len() + 1),
-                title: match experiment.quantity() {
-                    Some(Quantity::OfFloat32) => format!("{title}; {}", place.device),
-                    _ => format!("{title}; {}, {}", place.precision, place.device),
-                },
-                entries: vec![entry],
-            }),
+            None => {
+                // Which driver it was has no room here.
+                let device = place.device.split_once(", driver").map_or(&*place.device, |(device, _)| device);
+                panels.push(Panel {
+                    name: format!("{}-{}", experiment.name, panels.len() + 1),
+                    title: match experiment.quantity() {
+                        Some(Quantity::OfFloat32) => format!("{title}; {device}"),
+                        _ => format!("{title}; {}, {device}", place.precision),
+                    },
+                    entries: vec![entry],
+                });
+            }
         }
     }
     panels.sort_by_key(|panel| &panel.entries[0].env.precision);
@@ -151,7 +155,7 @@ fn by_matrix(
         left: NAMES,
         right: LEGEND,
         x: axis(&quantity.label(), scale, marks.iter().flatten().copied().flatten()),
-        y: Some(Axis::names(panel.entries.iter().map(|entry| shortened(&entry.filename, LETTERS)))),
+        y: Some(Axis::names(panel.entries.iter().map(|entry| matrix_name(entry, LETTERS)))),
     };
     let figure = figure(frame, |canvas| {
         for (number, (series, marks)) in experiment.series.iter().zip(&marks).enumerate() {
