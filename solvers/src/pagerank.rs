@@ -8,6 +8,7 @@ use host::format::{Csr, Format};
 use host::memory::{collect, copy, filled, with_capacity};
 use host::plan::{Plan, Vector};
 use host::real::Real;
+use host::select::Selection;
 
 use super::method::{FIRST_METHOD_SLOT, LIMIT, TOLERANCE};
 use super::options::Options;
@@ -73,6 +74,18 @@ impl<T: Real, E: Executor> Pagerank<T, E> {
     /// When the matrix is not square, a weight is negative or not finite, a row's weights overflow, the matrix does not
     /// fit the format, memory runs out, or the device fails.
     pub fn new(executor: &E, graph: &Csr<T>, format: Format) -> Result<Self, Error> {
+        Self::with_plan(graph, |transitions| Plan::new(executor, transitions, format))
+    }
+
+    /// [`new`](Self::new) in the format that is the best for the transition matrix, as [`Plan::automatic`] chooses it.
+    ///
+    /// # Errors
+    /// As of [`new`](Self::new), and when no format can be chosen.
+    pub fn automatic(executor: &E, graph: &Csr<T>, selection: &Selection) -> Result<Self, Error> {
+        Self::with_plan(graph, |transitions| Plan::automatic(executor, transitions, selection))
+    }
+
+    fn with_plan(graph: &Csr<T>, plan: impl FnOnce(Csr<T>) -> Result<Plan<T, E>, Error>) -> Result<Self, Error> {
         check_square("the graph", graph.rows(), graph.columns())?;
         let mut totals = with_capacity(graph.rows())?;
         for row in 0..graph.rows() {
@@ -98,7 +111,12 @@ impl<T: Real, E: Executor> Pagerank<T, E> {
         }
         let transitions = Csr::try_new(columns, rows, offsets, sources, values)?;
         let dangling = collect(totals.iter().map(|&total| total == 0.0))?;
-        Ok(Self { transitions: Plan::new(executor, transitions, format)?, dangling })
+        Ok(Self { transitions: plan(transitions)?, dangling })
+    }
+
+    /// The plan of the transition matrix: its format, and why it was chosen.
+    pub fn transitions(&self) -> &Plan<T, E> {
+        &self.transitions
     }
 
     /// The ranks, which add up to 1: x = d Pᵀ x + (1 − d + d · the ranks of vertices without edges) v, by power iteration

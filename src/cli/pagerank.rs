@@ -13,16 +13,18 @@ use serde::Serialize;
 use warp_spmv::executor::ExecutorName;
 use warp_spmv::format::Offsets;
 use warp_spmv::io::{Number, write_vector};
+use warp_spmv::select::Choice;
 use warp_spmv::solver::{Options, Outcome, Pagerank};
 use warp_spmv::{Csr, Format};
 
+use super::choosing::Choosing;
 use super::error::Error;
 use super::input::Source;
 use super::interrupt::Interrupt;
 use super::looks::Looks;
 use super::output::{self, printable};
 use super::progress::Progress;
-use super::record::{Environment, Shape, path_if_any, seconds};
+use super::record::{Environment, Shape, path_if_any, seconds, write_choice};
 use super::run::{DEFAULT_FORMAT, Precision, executor_parser, on_executor, timed};
 use super::solution::seconds_if_any;
 use super::solve::{at_least_0, format_parser};
@@ -66,6 +68,8 @@ pub struct Arguments {
     /// How the transition matrix is stored and multiplied
     #[arg(long, default_value = DEFAULT_FORMAT.name(), value_parser = format_parser())]
     format: Format,
+    #[command(flatten)]
+    choosing: Choosing,
     /// Where it is done [default: cuda where there is a GPU that this program can use, otherwise cpu]
     #[arg(long, value_parser = executor_parser())]
     executor: Option<ExecutorName>,
@@ -95,6 +99,8 @@ struct Ranking {
     unweighted: bool,
     /// The format of the transition matrix.
     format: String,
+    /// Why the format was chosen, with `--format auto`; null otherwise.
+    choice: Option<Choice>,
     /// The executor, as `--executor` takes it.
     executor: &'static str,
     /// What the executor runs on.
@@ -154,6 +160,7 @@ struct Ranked {
 }
 
 pub fn pagerank(arguments: &Arguments) -> Result<(), Error> {
+    arguments.choosing.check(arguments.format == Format::Auto, "--format auto")?;
     output::check_files(&arguments.out, arguments.source.file())?;
     match arguments.precision {
         Precision::Float32 => pagerank_in::<f32>(arguments),
@@ -184,8 +191,10 @@ impl<T: Number> subject::SubjectVisitor for Job<'_, T> {
             graph = with_equal_weights(graph)?;
         }
         let load = begin.elapsed();
-        let (mut ranks, prepare) =
-            timed(executor, "making the transition matrix", || Pagerank::new(executor, &graph, arguments.format))?;
+        let (mut ranks, prepare) = timed(executor, "making the transition matrix", || match arguments.format {
+            Format::Auto => Pagerank::automatic(executor, &graph, &arguments.choosing.selection()),
+            format => Pagerank::new(executor, &graph, format),
+        })?;
         if let Some(note) = &self.note {
             output::say(note);
         }
@@ -227,7 +236,8 @@ impl<T: Number> subject::SubjectVisitor for Job<'_, T> {
             matrix: Shape::new(name, &graph),
             damping: arguments.damping,
             unweighted: arguments.unweighted,
-            format: arguments.format.to_string(),
+            format: ranks.transitions().format().to_string(),
+            choice: ranks.transitions().explain().cloned(),
             executor: executor.name().name(),
             device: executor.device().name.clone(),
             precision: T::NAME,
@@ -305,6 +315,7 @@ impl Display for Ranking {
         writeln!(f, "shape         {vertices} vertices, {edges} edges")?;
         writeln!(f, "damping       {damping}{weights}")?;
         writeln!(f, "format        {format}, {precision}")?;
+        write_choice(f, self.choice.as_ref())?;
         writeln!(f, "executor      {executor}, {device}")?;
         writeln!(f, "{:13} {}", times.source, duration(times.load))?;
         writeln!(f, "prepare       {}", duration(times.prepare))?;

@@ -203,6 +203,13 @@ impl Display for Shape {
     }
 }
 
+/// Why the format was chosen, where it was.
+pub fn write_choice(f: &mut fmt::Formatter<'_>, choice: Option<&Choice>) -> fmt::Result {
+    let Some(choice) = choice else { return Ok(()) };
+    writeln!(f, "choice        {}", printable(&choice.reason()))?;
+    choice.note.iter().try_for_each(|note| writeln!(f, "not used      {}", printable(note)))
+}
+
 /// The report for people.
 impl Display for Record {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -210,12 +217,7 @@ impl Display for Record {
         writeln!(f, "matrix        {}", printable(&matrix.name))?;
         writeln!(f, "shape         {matrix}")?;
         writeln!(f, "format        {format}, {precision}, {}", units::bytes(*bytes))?;
-        if let Some(choice) = &self.choice {
-            writeln!(f, "choice        {}", printable(&choice.reason()))?;
-            if let Some(note) = &choice.note {
-                writeln!(f, "not used      {}", printable(note))?;
-            }
-        }
+        write_choice(f, self.choice.as_ref())?;
         let tuning = self.environment.tuning.map_or(String::new(), |asked| format!(", {asked}"));
         writeln!(f, "executor      {executor}, {device}{tuning}")?;
         writeln!(f, "{:13} {}", times.source, duration(times.load))?;

@@ -253,8 +253,18 @@ impl<T: Number, E: Executor> Prepared<T, E> {
         Ok(Self { plan: Plan::from_converted(executor, matrix, format)?, convert, upload })
     }
 
-    /// Chooses a format, and moves the matrix to the executor; how long that takes counts as the conversion.
-    fn automatic(executor: &E, matrix: Csr<T>, choosing: &Choosing) -> Result<Self, warp_spmv::Error> {
+    /// [`new`](Self::new), or for [`Format::Auto`] chooses a format; how long that and the rest takes counts as the
+    /// conversion.
+    pub fn chosen(
+        executor: &E,
+        matrix: Csr<T>,
+        stored: &mut Option<Matrix<T>>,
+        format: Format,
+        choosing: &Choosing,
+    ) -> Result<Self, warp_spmv::Error> {
+        if format != Format::Auto {
+            return Self::new(executor, matrix, stored, format);
+        }
         let (plan, convert) =
             timed(executor, "choosing a format", || Plan::automatic(executor, matrix, &choosing.selection()))?;
         Ok(Self { plan, convert, upload: Duration::ZERO })
@@ -288,10 +298,8 @@ impl<T: Number> Job<'_, T> {
         format: Format,
     ) -> Result<(), Error> {
         let arguments = self.arguments;
-        let Prepared { mut plan, convert, upload } = match format {
-            Format::Auto => Prepared::automatic(executor, matrix, &arguments.choosing)?,
-            format => Prepared::new(executor, matrix, &mut stored, format)?,
-        };
+        let Prepared { mut plan, convert, upload } =
+            Prepared::chosen(executor, matrix, &mut stored, format, &arguments.choosing)?;
         drop(stored);
         let Measured { multiply, gflops, gbps, verification, computed } =
             self.measure(executor, &mut plan, &problem)?;

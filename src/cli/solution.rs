@@ -5,10 +5,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::{Serialize, Serializer};
+use warp_spmv::select::Choice;
 use warp_spmv::verify::Norm;
 
 use super::output::printable;
-use super::record::{Checked, Environment, Shape, path_if_any, seconds};
+use super::record::{Checked, Environment, Shape, path_if_any, seconds, write_choice};
 use super::rivals::Rival;
 use super::units::{self, duration, four_digits};
 
@@ -25,6 +26,8 @@ pub struct Solution {
     pub preconditioner: Option<String>,
     /// The format of the matrix, as `--format` takes it.
     pub format: String,
+    /// Why the format was chosen, with `--format auto`; null otherwise.
+    pub choice: Option<Choice>,
     /// The executor, as `--executor` takes it.
     pub executor: &'static str,
     /// What the executor runs on.
@@ -145,6 +148,7 @@ impl Display for Solution {
         writeln!(f, "matrix        {}", printable(&matrix.name))?;
         writeln!(f, "shape         {matrix}")?;
         writeln!(f, "method        {method}, {format}, {precision}")?;
+        write_choice(f, self.choice.as_ref())?;
         if let Some(preconditioner) = &self.preconditioner {
             let time = times.preconditioner.map_or(String::new(), |time| format!(", made in {}", duration(time)));
             writeln!(f, "with          {preconditioner}{time}")?;

@@ -19,6 +19,7 @@ use warp_spmv::solver::{MethodName, Operator, Options, Outcome, Report, Solver, 
 use warp_spmv::verify::{Norm, Verification, exact, verify};
 use warp_spmv::{Format, Plan, Vector};
 
+use super::choosing::Choosing;
 use super::error::Error;
 use super::formats;
 use super::grids::Grids;
@@ -95,6 +96,8 @@ pub struct Arguments {
     /// How the matrix is stored and multiplied: a name, some with parameters (see below)
     #[arg(long, default_value = DEFAULT_FORMAT.name(), value_parser = format_parser())]
     format: Format,
+    #[command(flatten)]
+    choosing: Choosing,
     /// Where it is solved [default: cuda where there is a GPU that this program can use, otherwise cpu]
     #[arg(long, value_parser = executor_parser())]
     executor: Option<ExecutorName>,
@@ -123,7 +126,7 @@ fn preconditioner_help() -> String {
 }
 
 pub fn format_parser() -> impl TypedValueParser<Value = Format> {
-    formats::parser(formats::names().collect::<Vec<_>>(), str::parse::<Format>)
+    formats::parser(formats::names().chain([Format::Auto.name()]).collect::<Vec<_>>(), str::parse::<Format>)
 }
 
 /// A number that is not negative.
@@ -140,6 +143,7 @@ fn seconds(text: &str) -> Result<Duration, String> {
 }
 
 pub fn solve(arguments: &Arguments) -> Result<(), Error> {
+    arguments.choosing.check(arguments.format == Format::Auto, "--format auto")?;
     let vectors = [arguments.rhs.as_deref(), arguments.start.as_deref()];
     let inputs = arguments.source.file().into_iter().chain(vectors.into_iter().flatten());
     output::check_files(arguments.out.iter().chain(&arguments.plot), inputs)?;
@@ -199,8 +203,9 @@ impl<T: Number> subject::SubjectVisitor for Job<'_, T> {
         let begin = Instant::now();
         let (system, loading) = (load::<T>(arguments)?, begin.elapsed());
         self.note.iter().for_each(|note| output::say(note));
+        let copy = system.matrix.duplicate(&Cpu::new())?;
         let Prepared { mut plan, convert, upload } =
-            Prepared::new(executor, system.matrix.duplicate(&Cpu::new())?, &mut None, arguments.format)?;
+            Prepared::chosen(executor, copy, &mut None, arguments.format, &arguments.choosing)?;
         let (b, mut x) = (executor.upload(memory::copy(&system.b)?)?, executor.upload(memory::copy(&system.start)?)?);
         let tolerance = self.tolerance(&system.b);
         let make = |name| {
@@ -237,6 +242,7 @@ impl<T: Number> subject::SubjectVisitor for Job<'_, T> {
             method: arguments.method.name(),
             preconditioner: arguments.preconditioner.map(|name| name.to_string()),
             format: plan.format().to_string(),
+            choice: plan.explain().cloned(),
             executor: executor.name().name(),
             device: executor.device().name.clone(),
             precision: T::NAME,

@@ -19,6 +19,20 @@ fn auto_says_what_it_chose_and_why() {
 }
 
 #[test]
+fn solvers_and_rankings_choose_too() {
+    for command in [&["solve"][..], &["pagerank", "--unweighted"]] {
+        let run = |arguments: &[&str]| spmv([command, &["stencil:5:20", "--executor", "cpu"], arguments].concat());
+        let record = run(&["--format", "auto", "--multiplications", "100", "--json"]).record();
+        assert_eq!((&record["choice"]["format"], &record["converged"]), (&record["format"], &true.into()));
+        assert!(record["choice"]["candidates"][0]["multiply"].as_f64().unwrap() > 0.0, "{record}");
+        let text = run(&["--format", "auto"]).succeeded();
+        assert!(text.contains("\nchoice        "), "{text}");
+        assert_eq!(run(&["--format", "ell", "--measure"]).refused(), "--measure goes with --format auto");
+        assert!(run(&["--format", "ell", "--json"]).record()["choice"].is_null());
+    }
+}
+
+#[test]
 fn measured_formats_are_remembered() {
     let data = Folder::new();
     let run = |arguments: &[&str]| {
