@@ -25,7 +25,7 @@ use super::looks::Looks;
 use super::output::{self, printable};
 use super::progress::Progress;
 use super::record::{Environment, Shape, path_if_any, seconds, write_choice};
-use super::run::{DEFAULT_FORMAT, Precision, executor_parser, on_executor, timed};
+use super::run::{Precision, executor_parser, on_executor, timed};
 use super::solution::seconds_if_any;
 use super::solve::{at_least_0, format_parser};
 use super::units::{HumanCount, duration};
@@ -65,8 +65,8 @@ pub struct Arguments {
     /// Write all ranks to this Matrix Market array file, in the order of the vertices
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// How the transition matrix is stored and multiplied
-    #[arg(long, default_value = DEFAULT_FORMAT.name(), value_parser = format_parser())]
+    /// How the transition matrix is stored and multiplied; auto chooses
+    #[arg(long, default_value = Format::Auto.name(), value_parser = format_parser())]
     format: Format,
     #[command(flatten)]
     choosing: Choosing,

@@ -33,9 +33,6 @@ Examples:
   warp-spmv run 1138_bus.mtx --format sell-p:slice=32,sigma=256 --threads-per-block 128
   warp-spmv run pareto:rows=1000,k=2 --executor emulated --json";
 
-/// The format that is taken unless another is asked for, and whose time conversions are compared with.
-pub const DEFAULT_FORMAT: Format = Format::CSR_VECTOR;
-
 /// Untimed multiplications before the timed ones.
 const WARM_UPS: usize = 5;
 
@@ -48,7 +45,7 @@ pub struct Arguments {
     #[command(flatten)]
     pub source: Source,
     /// How the matrix is stored and multiplied: a name, some with parameters (see below); auto chooses, all compares all
-    #[arg(long, default_value = DEFAULT_FORMAT.name(), value_parser = format_parser())]
+    #[arg(long, default_value = Format::Auto.name(), value_parser = format_parser())]
     format: Formats,
     /// Where it is multiplied [default: cuda where there is a GPU that this program can use, otherwise cpu]
     #[arg(long, value_parser = executor_parser())]

@@ -3,6 +3,7 @@
 use std::fmt::{self, Display};
 use std::time::Duration;
 
+use lab::measure::UNIT;
 use serde::Serialize;
 use warp_spmv::Format;
 use warp_spmv::executor::{Executor, ExecutorName};
@@ -11,7 +12,7 @@ use warp_spmv::io::Number;
 use super::error::Error;
 use super::output::{self, printable};
 use super::record::{Checked, Environment, Shape, Spread, seconds};
-use super::run::{DEFAULT_FORMAT, Job, Loaded, Measured, Prepared, Problem};
+use super::run::{Job, Loaded, Measured, Prepared, Problem};
 use super::units::{self, duration, four_digits};
 
 /// The JSON record of `run --format all --json`. Bytes and times are numbers; times are in seconds.
@@ -177,9 +178,9 @@ fn measure<T: Number, E: Executor>(
     })
 }
 
-/// Says of each conversion how many multiplications in the default format it takes.
+/// Says of each conversion how many multiplications in [`UNIT`] it takes.
 fn count_in_multiplications(rows: &mut [Row]) {
-    let default = rows.iter().find(|row| row.format == DEFAULT_FORMAT.name()).and_then(|row| row.result.as_ref());
+    let default = rows.iter().find(|row| row.format == UNIT.name()).and_then(|row| row.result.as_ref());
     let Some(unit) = default.map(|outcome| outcome.multiply.median.as_secs_f64()).filter(|&unit| unit > 0.0) else {
         return;
     };
@@ -200,10 +201,7 @@ impl Display for Record {
         writeln!(f, "executor      {executor}, {device}{of_no_gpu}")?;
         writeln!(f, "{:13} {}", self.source, duration(self.load))?;
         let repeats = self.formats.iter().find_map(|row| Some(row.result.as_ref()?.multiply.repeats)).unwrap_or(0);
-        writeln!(
-            f,
-            "multiply      median of {repeats}, and quartiles; converting in multiplications in {DEFAULT_FORMAT}"
-        )?;
+        writeln!(f, "multiply      median of {repeats}, and quartiles; converting in multiplications in {UNIT}")?;
         writeln!(f, "error         the largest, as a part of what rounding explains")?;
         writeln!(
             f,

@@ -30,7 +30,7 @@ use super::output;
 use super::progress::Progress;
 use super::record::{Environment, Shape};
 use super::rivals;
-use super::run::{DEFAULT_FORMAT, Precision, Prepared, executor_parser, on_executor, timed};
+use super::run::{Precision, Prepared, executor_parser, on_executor, timed};
 use super::solution::{Account, Residual, Solution, Times, Tolerance, norm};
 use super::system::System;
 
@@ -93,8 +93,8 @@ pub struct Arguments {
     /// the host; at most --iterations, without a preconditioner
     #[arg(long)]
     peers: bool,
-    /// How the matrix is stored and multiplied: a name, some with parameters (see below)
-    #[arg(long, default_value = DEFAULT_FORMAT.name(), value_parser = format_parser())]
+    /// How the matrix is stored and multiplied: a name, some with parameters (see below); auto chooses
+    #[arg(long, default_value = Format::Auto.name(), value_parser = format_parser())]
     format: Format,
     #[command(flatten)]
     choosing: Choosing,

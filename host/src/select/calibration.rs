@@ -20,8 +20,9 @@ use crate::replace::replace_file;
 /// The version of the files; it grows when a number changes its meaning.
 const SCHEMA: u32 = 2;
 
-/// The calibration that comes with the library.
+/// The calibrations that come with the library, one for GPUs and one for CPUs.
 const H200: &str = include_str!("h200.json");
+const CPU: &str = include_str!("cpu.json");
 
 /// The largest file that is read.
 const LARGEST_FILE: u64 = 1 << 24;
@@ -92,10 +93,14 @@ impl Calibration {
         self.resources.get(entry).copied()
     }
 
-    /// The calibration that comes with the library for this device: that of the H200 for every GPU, because it is the
-    /// ratios that matter, and of a CPU the bytes alone.
+    /// The calibration that comes with the library for this device: that of the H200 for every GPU, and that of an AMD
+    /// EPYC with two threads for every CPU, because it is the ratios that matter.
     pub fn shipped(device: &Device) -> Self {
-        if device.has_kernels() { Self::h200() } else { Self::neutral("a CPU", NEUTRAL_CPU) }
+        if device.has_kernels() { Self::h200() } else { Self::cpu() }
+    }
+
+    fn cpu() -> Self {
+        Self::parse(CPU).unwrap_or_else(|_| Self::neutral("a CPU", NEUTRAL_CPU))
     }
 
     fn h200() -> Self {

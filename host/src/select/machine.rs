@@ -10,6 +10,9 @@ const ASSUMED_CACHE_BYTES: u64 = 32 << 20;
 /// The sizes of a device that decide how a kernel fills it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Machine {
+    /// Whether it runs kernels; a CPU multiplies all formats that are stored the same way alike.
+    #[serde(default = "is_a_gpu")]
+    pub has_kernels: bool,
     /// Threads that it holds at a time.
     pub resident_threads: u64,
     /// Bytes of its largest cache.
@@ -23,6 +26,10 @@ impl From<&Device> for Machine {
     fn from(device: &Device) -> Self {
         let cache_bytes = device.cache_bytes.unwrap_or(ASSUMED_CACHE_BYTES);
         let (resident_threads, shared_bytes) = (device.resident_threads().max(1), device.shared_bytes);
-        Self { resident_threads, cache_bytes, shared_bytes }
+        Self { has_kernels: device.has_kernels(), resident_threads, cache_bytes, shared_bytes }
     }
+}
+
+fn is_a_gpu() -> bool {
+    true
 }

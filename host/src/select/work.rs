@@ -33,10 +33,16 @@ impl Analysis {
     }
 }
 
+/// The first of the formats that are stored as this one.
+fn first_of_storage(format: Format) -> Format {
+    Format::ALL.iter().copied().find(|other| other.shares_arrays(format)).unwrap_or(format)
+}
+
 impl KernelWork {
     /// The work of `format`, or of what it [stands for](Analysis::resolve).
     pub fn new(analysis: &Analysis, format: Format, machine: &Machine) -> Self {
         let format = analysis.resolve(format);
+        let format = if machine.has_kernels { format } else { first_of_storage(format) };
         let traffic = Traffic::new(analysis, format, machine);
         let shape = if analysis.value_bytes == size_of::<f32>() {
             format.shape::<f32>(analysis, machine)

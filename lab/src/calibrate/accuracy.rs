@@ -3,6 +3,7 @@
 use std::fmt::{self, Display};
 
 use host::Format;
+use host::executor::ExecutorName;
 use host::select::{Calibration, Machine, Outcomes, Selection, choose_with};
 
 use super::blocked::{BENCHMARK_FAMILY, Blocked, BlockedCheck, Models};
@@ -56,6 +57,7 @@ impl<'a> Sample<'a> {
             return Err(refused(format!("the results are of {device} and of {}", other.env.device)));
         }
         let machine = Machine {
+            has_kernels: !matches!(first.env.executor.parse(), Ok(ExecutorName::Cpu | ExecutorName::Reference)),
             resident_threads: first.env.resident_threads.unwrap_or(1),
             cache_bytes: first.env.cache_bytes.unwrap_or(0),
             shared_bytes: None,

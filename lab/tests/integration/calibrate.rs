@@ -6,7 +6,8 @@ use host::select::{Analysis, Calibration, Machine, Outcomes, Selection, Store, T
 use lab::calibrate::{Measurement, fit};
 use synthetic::Generator;
 
-const MACHINE: Machine = Machine { resident_threads: 132 * 2048, cache_bytes: 50 << 20, shared_bytes: None };
+const MACHINE: Machine =
+    Machine { has_kernels: true, resident_threads: 132 * 2048, cache_bytes: 50 << 20, shared_bytes: None };
 
 /// A selection that depends on no file of the user.
 fn selection() -> Selection {

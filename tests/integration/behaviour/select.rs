@@ -12,7 +12,8 @@ use warp_spmv::select::{
 use warp_spmv::verify::{exact, verify};
 use warp_spmv::{Csr, Error, Format, Plan, PlanOptions, Real};
 
-const MACHINE: Machine = Machine { resident_threads: 132 * 2048, cache_bytes: 50 << 20, shared_bytes: None };
+const MACHINE: Machine =
+    Machine { has_kernels: true, resident_threads: 132 * 2048, cache_bytes: 50 << 20, shared_bytes: None };
 
 fn generated<T: Real>(text: &str) -> Csr<T> {
     text.parse::<warp_spmv::synthetic::Generator>().unwrap().generate().unwrap()
@@ -204,6 +205,34 @@ fn the_choice_keeps_to_what_is_asked() {
     // Of two formats, one of them.
     let choice = chosen(&Selection { among: vec![Format::COO, Format::CSR_AUTOMATIC], ..selection() }).unwrap();
     assert_eq!((choice.format, choice.candidates.len()), (Format::COO, 1));
+}
+
+/// On a CPU, formats with the same arrays are one, and CSR stays unless another format is predicted to be clearly faster.
+#[test]
+fn a_cpu_leaves_csr_for_a_clear_lead_only() {
+    let machine = Machine { has_kernels: false, resident_threads: 2, cache_bytes: 32 << 20, shared_bytes: None };
+    let calibration = Calibration::shipped(Cpu::new().device());
+    let choose = |text, measured: &Outcomes| {
+        let analysis = Analysis::new(&generated::<f64>(text)).unwrap();
+        choose_with(&analysis, &machine, &calibration, measured, &selection()).unwrap()
+    };
+    let banded = choose("banded:rows=40000,bands=9", &Outcomes::new());
+    assert_eq!(banded.format, Format::Dia);
+    let seconds = |format| banded.candidates.iter().find(|other| other.format == format).unwrap().multiply;
+    assert!(seconds(Format::CSR_SCALAR) > 1.3 * seconds(Format::Dia));
+    for format in [Format::CSR_VECTOR, Format::CSR_TILED] {
+        assert_eq!(seconds(format).to_bits(), seconds(Format::CSR_SCALAR).to_bits(), "{format}");
+    }
+    let permutation = choose("permutation:rows=20000", &Outcomes::new());
+    let possible = permutation.candidates.iter().filter(|candidate| candidate.excluded.is_none());
+    let fastest = possible.min_by(|left, right| left.multiply.total_cmp(&right.multiply)).unwrap();
+    assert!(!fastest.format.shares_arrays(Format::CSR_SCALAR), "{}", fastest.format);
+    assert!(permutation.format.shares_arrays(Format::CSR_SCALAR), "{}", permutation.format);
+    let reason = format!("CSR, unless more than 1.3 times the time of {} for many multiplications", fastest.format);
+    assert!(permutation.reason().contains(&reason), "{}", permutation.reason());
+    // What was measured is believed.
+    let measured = Outcomes::from([(fastest.format.to_string(), fastest.multiply)]);
+    assert_eq!(choose("permutation:rows=20000", &measured).format, fastest.format);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The choice of a format: `run --format auto`, `info --explain` and `tune`.
+//! The choice of a format, which is the default of `run`, `solve` and `pagerank`; `info --explain` and `tune`.
 
 use crate::command::{Folder, command, spmv};
 
@@ -15,7 +15,9 @@ fn auto_says_what_it_chose_and_why() {
         let choice = text.lines().find(|line| line.starts_with("choice        ")).unwrap();
         assert!(choice.contains(": predicted to be the fastest for many multiplications; "), "{choice}");
     }
-    assert!(spmv(["run", "stencil:5:20", "--json"]).record()["choice"].is_null());
+    let default = spmv(["run", "stencil:5:20", "--json"]).record();
+    assert_eq!((&default["choice"]["format"], default["choice"].is_null()), (&default["format"], false));
+    assert!(spmv(["run", "stencil:5:20", "--format", "coo", "--json"]).record()["choice"].is_null());
 }
 
 #[test]
@@ -74,7 +76,7 @@ fn a_budget_and_misuse_are_one_line() {
     let beginning = format!("none of {formats} formats can be chosen: the smallest takes ");
     assert!(message.starts_with(&beginning), "{message}");
     assert!(message.ends_with(" bytes, and the budget is 100"), "{message}");
-    assert_eq!(refused(&["--measure"]), "--measure goes with --format auto");
+    assert_eq!(refused(&["--format", "coo", "--measure"]), "--measure goes with --format auto");
     assert_eq!(spmv(["info", "stencil:5:20", "--any-order"]).refused(), "--any-order goes with --explain");
 }
 

@@ -44,7 +44,8 @@ fn the_ranks_of_a_small_graph() {
 #[test]
 fn the_report_for_people() {
     let folder = Folder::new();
-    let report = pagerank(&[&folder.file("graph.mtx", GRAPH), "--executor", "cpu", "--top", "2"]).succeeded();
+    let graph = folder.file("graph.mtx", GRAPH);
+    let report = pagerank(&[&graph, "--executor", "cpu", "--format", "csr-vector", "--top", "2"]).succeeded();
     for line in [
         "/graph.mtx\n",
         "shape         5 vertices, 5 edges\n",

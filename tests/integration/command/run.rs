@@ -59,7 +59,7 @@ fn formats_with_parameters_on_grids_that_are_asked_for() {
 
 #[test]
 fn a_json_record_has_every_field() {
-    let record = spmv(["run", "stencil:27:16", "--executor", "cpu", "--json"]).record();
+    let record = spmv(["run", "stencil:27:16", "--executor", "cpu", "--format", "csr-vector", "--json"]).record();
     assert_eq!(record["version"], env!("CARGO_PKG_VERSION"));
     assert_eq!(record["matrix"]["name"], "stencil:27:16x16x16");
     assert_eq!([&record["matrix"]["rows"], &record["matrix"]["columns"]], [4096, 4096]);

@@ -89,7 +89,8 @@ fn the_report_for_people() {
     let folder = Folder::new();
     let (out, plot) = (folder.path("x.mtx"), folder.path("history.svg"));
     let files = ["--out", out.to_str().unwrap(), "--plot", plot.to_str().unwrap()];
-    let report = solve(&[&["stencil:5:30", "--executor", "cpu", "--time"], &files[..]].concat()).succeeded();
+    let system = ["stencil:5:30", "--executor", "cpu", "--format", "csr-vector", "--time"];
+    let report = solve(&[&system, &files[..]].concat()).succeeded();
     for line in [
         "matrix        stencil:5:30x30\n",
         "shape         900 rows, 900 columns, 4,380 stored entries\n",

@@ -220,7 +220,8 @@ mod tests {
 
     use crate::record::Run;
 
-    const MACHINE: Machine = Machine { resident_threads: 132 * 2048, cache_bytes: 0, shared_bytes: None };
+    const MACHINE: Machine =
+        Machine { has_kernels: true, resident_threads: 132 * 2048, cache_bytes: 0, shared_bytes: None };
 
     /// An entry of a matrix, with these formats' times.
     fn entry(text: &str, family: &str, times: impl Fn(Blocked) -> f64) -> Entry {

@@ -277,7 +277,7 @@ mod tests {
     fn equations_where_their_matrices_were_measured() {
         const MODEL: Model = Model { start: 3e-6, first: 4e-8, later: 2e-8, beside: 1e-8 };
         let calibration = calibration();
-        let machine = Machine { resident_threads: 2048, cache_bytes: 0, shared_bytes: None };
+        let machine = Machine { has_kernels: true, resident_threads: 2048, cache_bytes: 0, shared_bytes: None };
         let gpu = Gpu::new(&machine, &calibration);
         let kernel = Blocked::Bellpack(BlockSize::B2x2, PartitionRows::default());
         // One multiprocessor, with 6 blocks of 256 threads of 40 registers.
