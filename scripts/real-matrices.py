@@ -41,6 +41,9 @@ except ModuleNotFoundError as missing:
     sys.exit(f"real-matrices.py: {missing.name} is not there; the top of this file says how to install it")
 
 SCALES = ["small", "middle", "full"]
+# What the matrices of a package are put together as.
+FAMILIES = {"scikit-fem": "finite elements", "pyamg": "multigrid", "scipy": "points", "scikit-learn": "points"}
+OTHER_FAMILY = "software"
 # Only the first process is interrupted, and ends the others.
 INTERRUPTS_IGNORED = (signal.SIGINT, signal.SIG_IGN)
 
@@ -138,7 +141,8 @@ def make(folder: pathlib.Path, group: list[Target]) -> list[tuple[dict[str, Any]
             final = shuffled(matrix) if target.shuffled else matrix
             write(folder / f"{target.name}.npz", lambda file: scipy.sparse.save_npz(file, final, compressed=False))
             record = {"name": target.name, "rows": final.shape[0], "columns": final.shape[1], "entries": int(final.nnz)}
-            record |= {"package": recipe.package, "version": version(recipe.package), "description": target.about()}
+            record |= {"family": FAMILIES.get(recipe.package, OTHER_FAMILY), "description": target.about()}
+            record |= {"package": recipe.package, "version": version(recipe.package)}
             record |= {"numbering": "random" if target.shuffled else "natural", "symmetric": symmetric, "scale": scale}
             records.append((record, time.perf_counter() - start))
             start = time.perf_counter()

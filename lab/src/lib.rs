@@ -5,6 +5,7 @@ pub mod ceilings;
 pub mod cmrs_model;
 mod error;
 pub mod figures;
+pub mod folder;
 pub mod measure;
 pub mod memory;
 pub mod peers;

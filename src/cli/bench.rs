@@ -37,6 +37,7 @@ Examples:
   warp-spmv bench
   warp-spmv bench --suite large --out results.json
   warp-spmv bench --suite large --out results.json --resume
+  warp-spmv bench --suite real --folder matrices --out results.json
   warp-spmv bench --figure bg-13 --figure cmrs-7 --out results.json --svg figures
   warp-spmv bench --matrix 1138_bus.mtx --matrix stencil:27:100 --format csr-vector --format sell-p:slice=32
   warp-spmv bench --matrix 1138_bus.mtx --sweep cmrs-heights --threads-per-block 128
@@ -46,7 +47,10 @@ Examples:
 pub struct Arguments {
     /// The list of matrices [default: quick]
     #[arg(long, value_parser = suite_parser(), conflicts_with = "matrix")]
-    suite: Option<Suite>,
+    suite: Option<Suites>,
+    /// The folder of the suite real, as scripts/real-matrices.py makes it
+    #[arg(long, value_name = "FOLDER", requires = "suite")]
+    folder: Option<PathBuf>,
     /// A file or generator instead of a suite; may be given several times
     #[arg(long, value_name = "FILE|GENERATOR")]
     matrix: Vec<OsString>,
@@ -99,6 +103,15 @@ pub struct Arguments {
     grids: Grids,
 }
 
+/// What `--suite` can ask for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Suites {
+    /// A list of generators.
+    Generated(Suite),
+    /// What a folder lists.
+    Real,
+}
+
 /// What `--format` can ask for.
 #[derive(Clone, Copy, Debug)]
 enum Formats {
@@ -110,6 +123,7 @@ enum Formats {
 const STANDARD_NAME: &str = "standard";
 const ALL_NAME: &str = "all";
 const NONE_NAME: &str = "none";
+const REAL_NAME: &str = "real";
 
 fn formats_parser() -> impl TypedValueParser<Value = Formats> {
     let names: Vec<_> = [STANDARD_NAME, ALL_NAME].into_iter().chain(formats::names()).collect();
@@ -128,8 +142,12 @@ fn peers_parser() -> PossibleValuesParser {
     PossibleValuesParser::new([ALL_NAME, NONE_NAME].into_iter().chain(lab::peers::LIBRARIES.iter().copied()))
 }
 
-fn suite_parser() -> impl TypedValueParser<Value = Suite> {
-    PossibleValuesParser::new(Suite::ALL.iter().map(|suite| suite.name())).try_map(|name| name.parse::<Suite>())
+fn suite_parser() -> impl TypedValueParser<Value = Suites> {
+    let names = Suite::ALL.iter().map(|suite| suite.name()).chain([REAL_NAME]);
+    PossibleValuesParser::new(names).try_map(|name| match &*name {
+        REAL_NAME => Ok(Suites::Real),
+        name => name.parse().map(Suites::Generated),
+    })
 }
 
 fn positive_parser() -> impl TypedValueParser<Value = f64> {
@@ -170,7 +188,8 @@ impl Arguments {
     /// How often each format is timed.
     fn effort(&self) -> Effort {
         let named = !self.figure.is_empty() || !self.matrix.is_empty();
-        let usual = if !named && self.suite.unwrap_or(Suite::Quick) == Suite::Quick { QUICK_EFFORT } else { EFFORT };
+        let is_quick = matches!(self.suite, None | Some(Suites::Generated(Suite::Quick)));
+        let usual = if !named && is_quick { QUICK_EFFORT } else { EFFORT };
         Effort {
             repetitions: self.repeat.map_or(usual.repetitions, |repeat| repeat as usize),
             seconds: self.seconds.unwrap_or(usual.seconds),
@@ -181,7 +200,8 @@ impl Arguments {
     /// What the choice of a format is calibrated with: every format on the suite that is made for it.
     pub fn of_tuning(executor: Option<ExecutorName>, out: Option<PathBuf>) -> Self {
         Self {
-            suite: Some(Suite::Tuning),
+            suite: Some(Suites::Generated(Suite::Tuning)),
+            folder: None,
             matrix: Vec::new(),
             figure: Vec::new(),
             svg: None,
@@ -359,7 +379,7 @@ impl SubjectVisitor for &mut Job<'_> {
         let open = self
             .members
             .iter()
-            .map(|member| (member.source.clone(), member.family, self.open(member, executor, &peers)));
+            .map(|member| (member.source.clone(), member.family.clone(), self.open(member, executor, &peers)));
         let open: Vec<_> = open.filter(|(_, _, wanted)| !wanted.is_empty()).collect();
         let weights = open.iter().flat_map(|(source, _, open)| open.iter().map(|wanted| wanted.weight(source)));
         let mut pace = Pace::new(weights.sum());
@@ -383,7 +403,7 @@ impl Job<'_> {
         Matrix { source, family, wanted }: &Matrix,
         pace: &mut Pace,
     ) -> Result<(), Error> {
-        let (name, family) = (source.name(), *family);
+        let (name, family) = (source.name(), family.as_deref());
         let matrix = match source.load::<f64>() {
             Ok(input) => input.matrix.into_csr().map_err(|error| error.to_string()),
             Err(error) => Err(error.to_string()),

@@ -1,12 +1,14 @@
 //! What is to be measured.
 
+use std::ffi::OsString;
+
 use clap::ValueEnum;
-use lab::figures;
 use lab::measure::{Chosen, standard};
 use lab::suite::{self, Suite};
+use lab::{figures, folder};
 use warp_spmv::Format;
 
-use super::{ALL_NAME, Arguments, Formats};
+use super::{ALL_NAME, Arguments, Formats, Suites};
 use crate::cli::error::Error;
 use crate::cli::figures::experiments;
 use crate::cli::input::Source;
@@ -15,7 +17,7 @@ use crate::cli::run::Precision;
 /// A matrix to measure.
 pub struct Matrix {
     pub source: Source,
-    pub family: Option<&'static str>,
+    pub family: Option<String>,
     pub wanted: Vec<Wanted>,
 }
 
@@ -58,22 +60,29 @@ pub fn members(arguments: &Arguments) -> Result<Vec<Matrix>, Error> {
     let wanted =
         precisions.into_iter().map(|precision| Wanted { precision, formats: formats.clone(), peers: peers.clone() });
     let wanted: Vec<_> = wanted.collect();
-    if arguments.matrix.is_empty() {
-        let members = arguments.suite.unwrap_or(Suite::Quick).members().into_iter();
-        let matrix = |member: suite::Member| Matrix {
-            source: Source::new(member.text.into()),
-            family: Some(member.family),
-            wanted: wanted.clone(),
-        };
-        return Ok(members.map(matrix).collect());
-    }
-    let members = arguments.matrix.iter().map(|matrix| {
-        let family = matrix.to_str().and_then(suite::family_of);
-        let source = Source::new(matrix.clone());
+    let matrix = |text: OsString, family: Option<String>| {
+        let source = Source::new(text);
         source.check()?;
         Ok(Matrix { source, family, wanted: wanted.clone() })
-    });
-    members.collect()
+    };
+    if !arguments.matrix.is_empty() {
+        let family = |text: &OsString| Some(suite::family_of(text.to_str()?)?.to_owned());
+        return arguments.matrix.iter().map(|text| matrix(text.clone(), family(text))).collect();
+    }
+    match (arguments.suite.unwrap_or(Suites::Generated(Suite::Quick)), &arguments.folder) {
+        (Suites::Generated(_), Some(_)) => Err(Error::Usage("--folder goes with --suite real".into())),
+        (Suites::Generated(suite), None) => {
+            let members = suite.members().into_iter();
+            members.map(|member| matrix(member.text.into(), Some(member.family.to_owned()))).collect()
+        }
+        (Suites::Real, None) => {
+            Err(Error::Usage("--suite real takes --folder, which scripts/real-matrices.py makes".into()))
+        }
+        (Suites::Real, Some(folder)) => {
+            let stored = folder::matrices(folder)?.into_iter();
+            stored.map(|stored| matrix(stored.path.into(), Some(stored.family))).collect()
+        }
+    }
 }
 
 /// The peers that are asked for; none where nothing is said of them.
@@ -97,7 +106,11 @@ fn of_figures(arguments: &Arguments) -> Vec<Matrix> {
             .formats
             .into_iter()
             .filter_map(|(name, formats)| Some(Wanted { precision: known(name)?, formats, peers: peers.clone() }));
-        Matrix { family: suite::family_of(&task.text), wanted: wanted.collect(), source: Source::new(task.text.into()) }
+        Matrix {
+            family: suite::family_of(&task.text).map(str::to_owned),
+            wanted: wanted.collect(),
+            source: Source::new(task.text.into()),
+        }
     });
     members.collect()
 }

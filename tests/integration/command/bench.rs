@@ -243,6 +243,24 @@ fn results_say_which_grids_were_asked_for() {
     assert!(message.ends_with("--oversubscription 1, and this is the usual grids: give another --out"), "{message}");
 }
 
+/// The suite `real` is what a folder lists, with its families.
+#[test]
+fn a_folder_of_matrices_is_a_suite() {
+    let folder = Folder::new();
+    let list = r#"[{"name": "small", "family": "points", "rows": 3}, {"name": "gone", "family": "points"}]"#;
+    fs::write(folder.path("matrices.json"), list).unwrap();
+    spmv(["convert", &folder.file("m.mtx", SMALL), &folder.name("small.npz")]).succeeded();
+    let suite =
+        ["--suite", "real", "--folder", &folder.name(""), "--format", "coo", "--precision", "float64", "--json"];
+    let missing = bench(&suite).refused();
+    assert!(missing.contains("gone.npz: No such file"), "{missing}");
+    fs::write(folder.path("matrices.json"), r#"[{"name": "small", "family": "points"}]"#).unwrap();
+    let entries: Value = serde_json::from_str(&bench(&suite).succeeded()).unwrap();
+    let [entry] = &entries.as_array().unwrap()[..] else { panic!("{entries}") };
+    assert!(entry["filename"].as_str().unwrap().ends_with("/small.npz"), "{entry}");
+    assert_eq!((&entry["family"], &entry["spmv"]["coo"]["completed"]), (&"points".into(), &true.into()));
+}
+
 #[test]
 fn bad_arguments_are_refused_before_anything_is_measured() {
     for (arguments, says) in [
@@ -250,6 +268,10 @@ fn bad_arguments_are_refused_before_anything_is_measured() {
         (&["--matrix", "stencil:6:10"], "stencil"),
         (&["--suite", "huge"], "invalid value 'huge'"),
         (&["--suite", "quick", "--matrix", "stencil:5:20"], "cannot be used with"),
+        (&["--suite", "quick", "--folder", "."], "--folder goes with --suite real"),
+        (&["--suite", "real"], "--suite real takes --folder, which scripts/real-matrices.py makes"),
+        (&["--suite", "real", "--folder", "no-such-folder"], "no-such-folder/matrices.json: No such file"),
+        (&["--folder", "."], "--suite <SUITE>"),
         (&["--figure", "bg-99"], "invalid value 'bg-99'"),
         (&["--figure", "bg-8", "--format", "coo"], "cannot be used with"),
         (&["--figure", "bg-8", "--matrix", "stencil:5:20"], "cannot be used with"),

@@ -1,0 +1,94 @@
+//! A folder of matrices with a list of what they are, as `scripts/real-matrices.py` makes it.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Component, Path, PathBuf};
+
+use serde::Deserialize;
+
+use crate::error::Error;
+
+/// The list.
+const LIST: &str = "matrices.json";
+
+/// Bytes of a list, at most.
+const LARGEST_LIST: u64 = 1 << 24;
+
+/// What a list has to say of a matrix.
+#[derive(Deserialize)]
+struct Listed {
+    /// That of its file, without the ending.
+    name: String,
+    family: String,
+}
+
+/// A matrix of a folder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stored {
+    /// The family that it belongs to.
+    pub family: String,
+    /// Its file.
+    pub path: PathBuf,
+}
+
+/// The matrices that a folder lists.
+///
+/// # Errors
+/// When the list cannot be read, is no such list, or names something that is not in the folder.
+pub fn matrices(folder: &Path) -> Result<Vec<Stored>, Error> {
+    let list = folder.join(LIST);
+    let text = text(&list).map_err(|source| Error::File { path: list.clone(), source })?;
+    let fault =
+        |line: usize, column: usize, reason: String| Error::Content { path: list.clone(), line, column, reason };
+    let listed: Vec<Listed> = serde_json::from_str(&text).map_err(|error| {
+        let message = error.to_string();
+        let reason = message.rsplit_once(" at line ").map_or(&*message, |(reason, _)| reason);
+        fault(error.line().max(1), error.column().max(1), reason.into())
+    })?;
+    let stored = |Listed { name, family }: Listed| {
+        let mut parts = Path::new(&name).components();
+        if !matches!((parts.next(), parts.next()), (Some(Component::Normal(_)), None)) {
+            return Err(fault(1, 1, format!("'{name}' is not the name of a matrix in the folder")));
+        }
+        Ok(Stored { family, path: folder.join(format!("{name}.npz")) })
+    };
+    listed.into_iter().map(stored).collect()
+}
+
+fn text(path: &Path) -> io::Result<String> {
+    let mut text = String::new();
+    let mut left = File::open(path)?.take(LARGEST_LIST);
+    left.read_to_string(&mut text)?;
+    if left.limit() == 0 { Err(io::Error::other(format!("larger than {LARGEST_LIST} bytes"))) } else { Ok(text) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_are_read_and_refused() {
+        let folder = std::env::temp_dir().join(format!("warp-spmv-folder-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let read = |text: &str| {
+            std::fs::write(folder.join(LIST), text).unwrap();
+            matrices(&folder)
+        };
+        let two = r#"[{"name": "a-small", "family": "points", "rows": 3}, {"name": "b", "family": "multigrid"}]"#;
+        let stored = |family: &str, name| Stored { family: family.into(), path: folder.join(name) };
+        assert_eq!(read(two).unwrap(), [stored("points", "a-small.npz"), stored("multigrid", "b.npz")]);
+        assert_eq!(read("[]").unwrap(), []);
+        for (text, reason) in [
+            (r#"[{"name": "../a", "family": "points"}]"#, ":1:1: '../a' is not the name of a matrix in the folder"),
+            (r#"[{"name": "/a", "family": "points"}]"#, ":1:1: '/a' is not the name of a matrix in the folder"),
+            (r#"[{"name": "", "family": "points"}]"#, ":1:1: '' is not the name of a matrix in the folder"),
+            ("[\n{\"name\": \"a\"}]", ":2:13: missing field `family`"),
+            ("{}", ":1:1: invalid type: map, expected a sequence"),
+        ] {
+            let error = read(text).unwrap_err().to_string();
+            assert!(error.ends_with(reason), "{error}");
+        }
+        std::fs::remove_dir_all(&folder).unwrap();
+        assert!(matches!(matrices(&folder), Err(Error::File { path, .. }) if path.ends_with(LIST)));
+    }
+}
