@@ -67,8 +67,8 @@ pub struct Candidate {
     pub excluded: Option<Exclusion>,
 }
 
-/// How many times as fast as CSR a format must be predicted to be on a CPU: predictions are off by a third there, and CSR
-/// needs no conversion.
+/// How many times as fast as CSR a format must be predicted to be on a CPU: predictions are off by a quarter there, and
+/// CSR needs no conversion.
 const LEAD_ON_CPU: f64 = 1.3;
 
 /// Which format was chosen, and why.
@@ -294,7 +294,7 @@ impl Choice {
         let ratio =
             |best: &Candidate, next: &Candidate| next.cost(self.multiplications) / best.cost(self.multiplications);
         let why = match (best, next) {
-            (Some(best), Some(next)) if ratio(best, next) < 1.0 => {
+            (Some(best), Some(next)) if best.measured.is_none() && ratio(best, next) < 1.0 => {
                 format!("CSR, unless more than {} times the time of {} for {purpose}", self.lead, next.format)
             }
             (Some(best), Some(next)) => {
