@@ -96,15 +96,15 @@ impl Calibration {
     /// The calibration that comes with the library for this device: that of the H200 for every GPU, and that of an AMD
     /// EPYC with two threads for every CPU, because it is the ratios that matter.
     pub fn shipped(device: &Device) -> Self {
-        if device.has_kernels() { Self::h200() } else { Self::cpu() }
-    }
-
-    fn cpu() -> Self {
-        Self::parse(CPU).unwrap_or_else(|_| Self::neutral("a CPU", NEUTRAL_CPU))
+        if device.has_kernels() { Self::h200() } else { Self::embedded(CPU, "a CPU", NEUTRAL_CPU) }
     }
 
     fn h200() -> Self {
-        Self::parse(H200).unwrap_or_else(|_| Self::neutral("a GPU", NEUTRAL_GPU))
+        Self::embedded(H200, "a GPU", NEUTRAL_GPU)
+    }
+
+    fn embedded(text: &str, device: &str, other: Terms) -> Self {
+        Self::parse(text).unwrap_or_else(|_| Self::neutral(device, other))
     }
 
     fn neutral(device: &str, other: Terms) -> Self {
@@ -204,6 +204,7 @@ fn is_time(seconds: f64) -> bool {
 }
 
 /// The model of a device: its name without its software.
-pub(super) fn model_of(name: &str) -> &str {
+#[doc(hidden)]
+pub fn model_of(name: &str) -> &str {
     name.split_once(", driver").map_or(name, |(model, _)| model)
 }

@@ -85,9 +85,9 @@ pub struct Choice {
     pub calibration: String,
     /// What went wrong with a file, so that it was not used.
     pub note: Option<String>,
-    /// How many times as fast as CSR another format must be predicted to be.
+    /// See [`Machine::has_kernels`].
     #[serde(skip)]
-    lead: f64,
+    has_kernels: bool,
 }
 
 fn name<S: serde::Serializer>(format: &Format, serializer: S) -> Result<S::Ok, S::Error> {
@@ -164,8 +164,8 @@ pub fn choose_with(
     let candidates = concrete.map(candidate).collect();
     let calibration = calibration.device.clone();
     let multiplications = selection.multiplications;
-    let lead = if machine.has_kernels { 1.0 } else { LEAD_ON_CPU };
-    let mut choice = Choice { format: Format::Auto, candidates, multiplications, calibration, note: None, lead };
+    let has_kernels = machine.has_kernels;
+    let mut choice = Choice { format: Format::Auto, candidates, multiplications, calibration, note: None, has_kernels };
     choice.decide(selection)?;
     Ok(choice)
 }
@@ -183,18 +183,18 @@ fn exclusion(format: Format, traffic: &Traffic, csr: u128, selection: &Selection
 
 impl Choice {
     /// Puts the candidates in order, and takes the first. Of those that were measured one comes first, whatever is
-    /// predicted of others.
+    /// predicted of others; of the others CSR, unless one is predicted to have the [lead](Self::lead).
     fn decide(&mut self, selection: &Selection) -> Result<(), Error> {
-        let multiplications = self.multiplications;
+        let (multiplications, lead) = (self.multiplications, self.lead());
         let rank = |candidate: &Candidate| (candidate.excluded.is_some(), candidate.measured.is_none());
-        self.candidates.sort_by(|left, right| {
-            let cost = || left.cost(multiplications).total_cmp(&right.cost(multiplications));
-            match rank(left).cmp(&rank(right)) {
-                Ordering::Equal => cost(),
-                different => different,
-            }
+        let cost = |candidate: &Candidate| {
+            let stays = candidate.measured.is_some() || candidate.format.shares_arrays(Format::CSR_SCALAR);
+            candidate.cost(multiplications) * if stays { 1.0 } else { lead }
+        };
+        self.candidates.sort_by(|left, right| match rank(left).cmp(&rank(right)) {
+            Ordering::Equal => cost(left).total_cmp(&cost(right)),
+            different => different,
         });
-        self.prefer_csr();
         match self.candidates.first() {
             Some(best) if best.excluded.is_none() => {
                 self.format = best.format;
@@ -208,16 +208,19 @@ impl Choice {
         }
     }
 
-    /// Puts CSR first where the best of the others is only predicted, and not by the lead that it should have.
-    fn prefer_csr(&mut self) {
-        let is_csr = |candidate: &Candidate| candidate.format.shares_arrays(Format::CSR_SCALAR);
-        let possible = |candidate: &&Candidate| candidate.excluded.is_none() && candidate.measured.is_none();
-        let Some(best) = self.candidates.first().filter(possible).filter(|best| !is_csr(best)) else { return };
-        let most = self.lead * best.cost(self.multiplications);
-        let place = self.candidates.iter().position(|other| is_csr(other) && possible(&other));
-        if let Some(place) = place.filter(|&place| self.candidates[place].cost(self.multiplications) < most) {
-            self.candidates[..=place].rotate_right(1);
-        }
+    /// How many times as fast as CSR another format must be predicted to be.
+    fn lead(&self) -> f64 {
+        if self.has_kernels { 1.0 } else { LEAD_ON_CPU }
+    }
+
+    /// The candidates that can be chosen, the best first: of those that are multiplied alike, the first alone.
+    #[doc(hidden)]
+    pub fn possible(&self) -> impl Iterator<Item = &Candidate> {
+        let allowed = || self.candidates.iter().filter(|candidate| candidate.excluded.is_none());
+        allowed().enumerate().filter_map(move |(place, candidate)| {
+            let alike = |other: &Candidate| !self.has_kernels && other.format.shares_arrays(candidate.format);
+            (!allowed().take(place).any(alike)).then_some(candidate)
+        })
     }
 
     /// Whether the bytes of what was chosen are exact.
@@ -227,8 +230,8 @@ impl Choice {
 
     /// The formats that are worth measuring, the most promising first, if they were not measured before.
     pub(crate) fn to_measure(&self, count: usize) -> Vec<Format> {
-        let possible = self.candidates.iter().filter(|candidate| candidate.excluded.is_none()).take(count);
-        possible.filter(|candidate| candidate.measured.is_none()).map(|candidate| candidate.format).collect()
+        let best = self.possible().take(count);
+        best.filter(|candidate| candidate.measured.is_none()).map(|candidate| candidate.format).collect()
     }
 
     /// Decides anew with what was measured; a format without a time failed.
@@ -280,7 +283,7 @@ impl Display for Choice {
 impl Choice {
     /// Why the format was chosen, in a sentence.
     pub fn reason(&self) -> String {
-        let mut possible = self.candidates.iter().filter(|candidate| candidate.excluded.is_none());
+        let mut possible = self.possible();
         let (best, next) = (possible.next(), possible.next());
         let how = match best.and_then(|best| best.measured) {
             Some(_) => "measured",
@@ -295,7 +298,7 @@ impl Choice {
             |best: &Candidate, next: &Candidate| next.cost(self.multiplications) / best.cost(self.multiplications);
         let why = match (best, next) {
             (Some(best), Some(next)) if best.measured.is_none() && ratio(best, next) < 1.0 => {
-                format!("CSR, unless more than {} times the time of {} for {purpose}", self.lead, next.format)
+                format!("CSR, unless more than {} times the time of {} for {purpose}", self.lead(), next.format)
             }
             (Some(best), Some(next)) => {
                 let ratio = ratio(best, next);

@@ -34,7 +34,7 @@ pub use traffic::Traffic;
 #[doc(hidden)]
 pub use self::{
     analysis::Diagonals,
-    calibration::{CONVERSION_TERMS, FittedKernel, NEUTRAL_GPU, conversion_terms},
+    calibration::{CONVERSION_TERMS, FittedKernel, NEUTRAL_GPU, conversion_terms, model_of},
     choice::choose_with,
     fill::BlockFill,
     lengths::{Lengths, RowSums},

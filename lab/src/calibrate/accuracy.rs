@@ -139,12 +139,13 @@ impl Accuracy {
         let among = times.iter().map(|&(format, _)| format).collect();
         let selection = Selection { among, store: None, ..Selection::default() };
         let Ok(choice) = choose_with(analysis, machine, calibration, &Outcomes::new(), &selection) else { return };
-        let possible = || choice.candidates.iter().filter(|candidate| candidate.excluded.is_none());
         let best_of = |count: usize| {
-            possible().take(count).filter_map(|candidate| seconds(candidate.format)).min_by(f64::total_cmp)
+            choice.possible().take(count).filter_map(|candidate| seconds(candidate.format)).min_by(f64::total_cmp)
         };
-        let least_bytes =
-            possible().min_by_key(|candidate| candidate.traffic.needed).and_then(|candidate| seconds(candidate.format));
+        let least_bytes = choice
+            .possible()
+            .min_by_key(|candidate| candidate.traffic.needed)
+            .and_then(|candidate| seconds(candidate.format));
         let formats = || times.iter().map(|&(format, _)| format);
         let bellpacks = || formats().filter(|format| matches!(Blocked::of(*format), Some(Blocked::Bellpack(..))));
         let chosen = blocked.choose(analysis, &bellpacks().filter_map(Blocked::of).collect::<Vec<_>>());

@@ -237,6 +237,20 @@ fn a_cpu_leaves_csr_for_a_clear_lead_only() {
     assert!(chosen.reason().contains(": measured to be the fastest for many multiplications; "), "{}", chosen.reason());
 }
 
+/// What a CPU multiplies alike is measured once.
+#[test]
+fn a_cpu_measures_formats_that_differ() {
+    let selection = Selection { measure: 4, ..selection() };
+    let plan = Plan::automatic(&Cpu::new(), generated::<f64>("stencil:27:12"), &selection).unwrap();
+    let candidates = &plan.explain().unwrap().candidates;
+    let measured: Vec<_> =
+        candidates.iter().filter(|other| other.measured.is_some()).map(|other| other.format).collect();
+    assert_eq!(measured.len(), 4);
+    for (place, format) in measured.iter().enumerate() {
+        assert!(measured[..place].iter().all(|before| !before.shares_arrays(*format)), "{measured:?}");
+    }
+}
+
 #[test]
 fn what_was_measured_decides() {
     let matrix: Csr<f32> = generated("uniform:rows=2000,per-row=5");

@@ -1,5 +1,6 @@
 //! The plots of the papers' experiments.
 
+use host::select::model_of;
 use plotters::style::RGBColor;
 
 use super::axis::Axis;
@@ -82,7 +83,7 @@ fn panels<'a>(experiment: &Experiment, entries: &'a [Entry]) -> Vec<Panel<'a>> {
             Some(panel) => panel.entries.push(entry),
             None => {
                 // Which driver it was has no room here.
-                let device = place.device.split_once(", driver").map_or(&*place.device, |(device, _)| device);
+                let device = model_of(&place.device);
                 panels.push(Panel {
                     name: format!("{}-{}", experiment.name, panels.len() + 1),
                     title: match experiment.quantity() {
