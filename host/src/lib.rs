@@ -34,6 +34,8 @@ pub mod real;
 #[doc(hidden)]
 pub mod replace;
 pub mod select;
+#[doc(hidden)]
+pub mod small_file;
 mod spmv;
 pub mod verify;
 

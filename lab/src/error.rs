@@ -1,7 +1,7 @@
 //! What can go wrong in the lab.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// An error of this crate. Each message is one line.
 #[derive(Debug, thiserror::Error)]
@@ -69,4 +69,34 @@ pub enum Error {
     /// A name that imported results cannot have.
     #[error("'{0}' cannot be the name of another library")]
     LibraryName(String),
+}
+
+/// What is wrong with a text, or a part of it, and at which line and column of it.
+pub(crate) struct Fault {
+    pub line: usize,
+    pub column: usize,
+    pub reason: String,
+}
+
+impl Fault {
+    /// The error, in a file that is this text.
+    pub fn in_file(self, path: &Path) -> Error {
+        let Self { line, column, reason } = self;
+        Error::Content { path: path.into(), line, column, reason }
+    }
+}
+
+impl From<String> for Fault {
+    /// A fault of the whole.
+    fn from(reason: String) -> Self {
+        Self { line: 1, column: 1, reason }
+    }
+}
+
+impl From<serde_json::Error> for Fault {
+    fn from(error: serde_json::Error) -> Self {
+        let message = error.to_string();
+        let reason = message.rsplit_once(" at line ").map_or(&*message, |(reason, _)| reason);
+        Self { line: error.line().max(1), column: error.column().max(1), reason: reason.into() }
+    }
 }

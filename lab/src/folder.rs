@@ -1,12 +1,11 @@
 //! A folder of matrices with a list of what they are, as `scripts/real-matrices.py` makes it.
 
-use std::fs::File;
-use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
 
+use host::small_file::read_text;
 use serde::Deserialize;
 
-use crate::error::Error;
+use crate::error::{Error, Fault};
 
 /// The list.
 const LIST: &str = "matrices.json";
@@ -37,29 +36,17 @@ pub struct Stored {
 /// When the list cannot be read, is no such list, or names something that is not in the folder.
 pub fn matrices(folder: &Path) -> Result<Vec<Stored>, Error> {
     let list = folder.join(LIST);
-    let text = text(&list).map_err(|source| Error::File { path: list.clone(), source })?;
-    let fault =
-        |line: usize, column: usize, reason: String| Error::Content { path: list.clone(), line, column, reason };
-    let listed: Vec<Listed> = serde_json::from_str(&text).map_err(|error| {
-        let message = error.to_string();
-        let reason = message.rsplit_once(" at line ").map_or(&*message, |(reason, _)| reason);
-        fault(error.line().max(1), error.column().max(1), reason.into())
-    })?;
+    let text = read_text(&list, LARGEST_LIST).map_err(|source| Error::File { path: list.clone(), source })?;
+    let listed: Vec<Listed> = serde_json::from_str(&text).map_err(|error| Fault::from(error).in_file(&list))?;
     let stored = |Listed { name, family }: Listed| {
         let mut parts = Path::new(&name).components();
         if !matches!((parts.next(), parts.next()), (Some(Component::Normal(_)), None)) {
-            return Err(fault(1, 1, format!("'{name}' is not the name of a matrix in the folder")));
+            let reason = format!("'{name}' is not the name of a matrix in the folder");
+            return Err(Fault::from(reason).in_file(&list));
         }
         Ok(Stored { family, path: folder.join(format!("{name}.npz")) })
     };
     listed.into_iter().map(stored).collect()
-}
-
-fn text(path: &Path) -> io::Result<String> {
-    let mut text = String::new();
-    let mut left = File::open(path)?.take(LARGEST_LIST);
-    left.read_to_string(&mut text)?;
-    if left.limit() == 0 { Err(io::Error::other(format!("larger than {LARGEST_LIST} bytes"))) } else { Ok(text) }
 }
 
 #[cfg(test)]

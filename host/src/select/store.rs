@@ -1,8 +1,8 @@
 //! What is remembered from one run to the next: calibrations, and which formats measured best.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::io::{self, Read, Write};
+use std::fs;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use super::analysis::Analysis;
@@ -12,6 +12,7 @@ use crate::device::Device;
 use crate::error::Error;
 use crate::format::Format;
 use crate::replace::{in_turn, replace_file};
+use crate::small_file::read_text;
 
 /// The folder in the user's data folder.
 const FOLDER: &str = "warp-spmv";
@@ -120,20 +121,7 @@ impl Store {
 
 /// The text of a file, if it is not larger than anything that belongs there.
 pub(super) fn text(path: &Path, limit: u64) -> Result<String, Error> {
-    let read = || {
-        // A pipe might never say anything.
-        if !fs::metadata(path)?.is_file() {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "is no regular file"));
-        }
-        let mut text = String::new();
-        let mut left = File::open(path)?.take(limit);
-        left.read_to_string(&mut text)?;
-        if left.limit() == 0 {
-            return Err(io::Error::other(format!("larger than {limit} bytes")));
-        }
-        Ok(text)
-    };
-    read().map_err(|source| Error::File { path: path.into(), source })
+    read_text(path, limit).map_err(|source| Error::File { path: path.into(), source })
 }
 
 /// None where a file is not there.

@@ -8,7 +8,7 @@ use flate2::read::MultiGzDecoder;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use crate::error::Error;
+use crate::error::{Error, Fault};
 use crate::record::{Entry, Run, SCHEMA};
 
 /// Bytes of a compressed file's text, at most.
@@ -32,7 +32,8 @@ struct Source<'a> {
 pub fn read(path: &Path) -> Result<Vec<Entry>, Error> {
     let text = text(path).map_err(|source| Error::File { path: path.into(), source })?;
     let source = Source { path, text };
-    let elements: Vec<&RawValue> = serde_json::from_str(&source.text).map_err(|error| source.error(error.into()))?;
+    let elements: Vec<&RawValue> =
+        serde_json::from_str(&source.text).map_err(|error| Fault::from(error).in_file(path))?;
     let entries = elements.iter().enumerate();
     entries.map(|(place, element)| entry(element).map_err(|fault| source.at(element, place, fault))).collect()
 }
@@ -53,33 +54,7 @@ fn text(path: &Path) -> io::Result<String> {
     Ok(text)
 }
 
-/// What is wrong with an entry, and at which line and column of its own text.
-struct Fault {
-    line: usize,
-    column: usize,
-    reason: String,
-}
-
-impl From<String> for Fault {
-    /// A fault of the entry as a whole.
-    fn from(reason: String) -> Self {
-        Self { line: 1, column: 1, reason }
-    }
-}
-
-impl From<serde_json::Error> for Fault {
-    fn from(error: serde_json::Error) -> Self {
-        let message = error.to_string();
-        let reason = message.rsplit_once(" at line ").map_or(&*message, |(reason, _)| reason);
-        Self { line: error.line().max(1), column: error.column().max(1), reason: reason.into() }
-    }
-}
-
 impl Source<'_> {
-    fn error(&self, Fault { line, column, reason }: Fault) -> Error {
-        Error::Content { path: self.path.into(), line, column, reason }
-    }
-
     /// An error in an element of the array, which is a part of the text.
     fn at(&self, element: &RawValue, place: usize, Fault { line, column, reason }: Fault) -> Error {
         let offset = element.get().as_ptr().addr() - self.text.as_ptr().addr();
@@ -87,7 +62,7 @@ impl Source<'_> {
         let lines = before.iter().filter(|&&byte| byte == b'\n').count();
         let columns = before.iter().rev().take_while(|&&byte| byte != b'\n').count();
         let column = if line == 1 { columns + column } else { column };
-        self.error(Fault { line: lines + line, column, reason: format!("entry {}: {reason}", place + 1) })
+        Fault { line: lines + line, column, reason: format!("entry {}: {reason}", place + 1) }.in_file(self.path)
     }
 }
 
