@@ -1,36 +1,34 @@
 //! `warp-spmv bench`: measures many matrices in many formats, and keeps the results in a file.
 
+mod arguments;
 mod members;
 mod summary;
 
 use std::collections::BTreeSet;
-use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 use lab::measure::{Bench, Case, Chosen, Settings, UNIT};
 use lab::peers::{Absent, Peers};
 use lab::record::Entry;
 use lab::results;
 use lab::subject::{self, Subject, SubjectVisitor};
-use lab::suite::Suite;
-use lab::sweeps::Sweep;
 use lab::timing::Effort;
 use warp_spmv::executor::ExecutorName;
 use warp_spmv::io::{Number, in_turn};
 use warp_spmv::{Csr, Format};
 
+pub use arguments::{Arguments, TUNING_EFFORT};
+
+use arguments::NONE_NAME;
 use members::{Matrix, Wanted};
 use summary::{potential, summary};
 
 use super::error::Error;
-use super::figures::{self, Asked};
-use super::formats;
-use super::grids::Grids;
+use super::figures;
 use super::output::{self, printable};
 use super::pace::Pace;
 use super::progress::Progress;
-use super::run::{Precision, executor_parser};
+use super::run::Precision;
 
 pub const EXAMPLES: &str = "\
 Examples:
@@ -42,129 +40,6 @@ Examples:
   warp-spmv bench --matrix 1138_bus.mtx --matrix stencil:27:100 --format csr-vector --format sell-p:slice=32
   warp-spmv bench --matrix 1138_bus.mtx --sweep cmrs-heights --threads-per-block 128
   warp-spmv bench --executor cpu --precision float64 --format all --json > results.json";
-
-#[derive(Debug, clap::Args)]
-pub struct Arguments {
-    /// The list of matrices [default: quick]
-    #[arg(long, value_parser = suite_parser(), conflicts_with = "matrix")]
-    suite: Option<Suites>,
-    /// The folder of the suite real, as scripts/real-matrices.py makes it
-    #[arg(long, value_name = "FOLDER", requires = "suite")]
-    folder: Option<PathBuf>,
-    /// A file or generator instead of a suite; may be given several times
-    #[arg(long, value_name = "FILE|GENERATOR")]
-    matrix: Vec<OsString>,
-    /// A figure of a paper, or all: measures what its experiment needs, and draws it as SVG; may be given several times.
-    /// docs/figures.md tells of each
-    #[arg(long, value_name = "NAME", value_parser = figures::parser(), conflicts_with_all = ["suite", "matrix", "format", "sweep"])]
-    figure: Vec<Asked>,
-    /// The folder for figures, which is made if need be [default: that of --out, otherwise the current one]
-    #[arg(long, value_name = "FOLDER", requires = "figure")]
-    svg: Option<PathBuf>,
-    /// A format (some with parameters, see below), standard for one of each kind, or all; may be given several times.
-    /// csr-vector is always measured: the cost of conversions is counted in it [default: standard, and with --sweep none]
-    #[arg(long, value_parser = formats_parser())]
-    format: Vec<Formats>,
-    /// A search of a format's parameters: measures it with all of them, and says what the best is worth; may be given
-    /// several times
-    #[arg(long, value_name = "NAME", value_parser = sweep_parser())]
-    sweep: Vec<Sweep>,
-    /// Another library to measure on the same arrays, all, or none; may be given several times. What is not there is
-    /// left out with a message [default: all that this program was built with, and for a figure what it shows of them]
-    #[arg(long, value_name = "PEER", value_parser = peers_parser())]
-    peers: Vec<String>,
-    /// Where to multiply; may be given several times [default: cuda where there is a GPU that this program can use,
-    /// otherwise cpu]
-    #[arg(long, value_parser = executor_parser())]
-    executor: Vec<ExecutorName>,
-    /// The type of all values [default: both, and for a figure what its paper has]
-    #[arg(long, value_enum)]
-    precision: Vec<Precision>,
-    /// Timed multiplications in each format [default: 50, in the suite quick 10]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    repeat: Option<u32>,
-    /// Seconds of multiplying after which a slow format is timed less often, but at least 5 times [default: 2, in the
-    /// suite quick 0.05]
-    #[arg(long, value_name = "SECONDS", value_parser = positive_parser())]
-    seconds: Option<f64>,
-    /// Keep every single time, not the median and the quartiles alone
-    #[arg(long)]
-    samples: bool,
-    /// Write the results to this file after each matrix
-    #[arg(long, value_name = "FILE")]
-    out: Option<PathBuf>,
-    /// Go on with a file of results: what is there is not measured again
-    #[arg(long, requires = "out")]
-    resume: bool,
-    /// Print the results as JSON instead of text
-    #[arg(long)]
-    json: bool,
-    #[command(flatten)]
-    grids: Grids,
-}
-
-/// What `--suite` can ask for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Suites {
-    /// A list of generators.
-    Generated(Suite),
-    /// What a folder lists.
-    Real,
-}
-
-/// What `--format` can ask for.
-#[derive(Clone, Copy, Debug)]
-enum Formats {
-    One(Format),
-    Standard,
-    All,
-}
-
-const STANDARD_NAME: &str = "standard";
-const ALL_NAME: &str = "all";
-const NONE_NAME: &str = "none";
-const REAL_NAME: &str = "real";
-
-fn formats_parser() -> impl TypedValueParser<Value = Formats> {
-    let names: Vec<_> = [STANDARD_NAME, ALL_NAME].into_iter().chain(formats::names()).collect();
-    formats::parser(names, |name| match name {
-        STANDARD_NAME => Ok(Formats::Standard),
-        ALL_NAME => Ok(Formats::All),
-        name => name.parse().map(Formats::One),
-    })
-}
-
-fn sweep_parser() -> impl TypedValueParser<Value = Sweep> {
-    PossibleValuesParser::new(Sweep::ALL.iter().map(|sweep| sweep.name())).try_map(|name| name.parse::<Sweep>())
-}
-
-fn peers_parser() -> PossibleValuesParser {
-    PossibleValuesParser::new([ALL_NAME, NONE_NAME].into_iter().chain(lab::peers::LIBRARIES.iter().copied()))
-}
-
-fn suite_parser() -> impl TypedValueParser<Value = Suites> {
-    let names = Suite::ALL.iter().map(|suite| suite.name()).chain([REAL_NAME]);
-    PossibleValuesParser::new(names).try_map(|name| match &*name {
-        REAL_NAME => Ok(Suites::Real),
-        name => name.parse().map(Suites::Generated),
-    })
-}
-
-fn positive_parser() -> impl TypedValueParser<Value = f64> {
-    clap::builder::NonEmptyStringValueParser::new().try_map(|text| match text.parse() {
-        Ok(number) if number > 0.0 && f64::is_finite(number) => Ok(number),
-        _ => Err("a number above 0 is expected"),
-    })
-}
-
-/// How often each format is timed, unless something is said of it.
-const EFFORT: Effort = Effort { warm_ups: 5, repetitions: 50, seconds: 2.0 };
-
-/// The same in the suite `quick`, which is to end within a minute.
-const QUICK_EFFORT: Effort = Effort { warm_ups: 2, repetitions: 10, seconds: 0.05 };
-
-/// How often `tune` times each format.
-pub const TUNING_EFFORT: Effort = Effort { warm_ups: 5, repetitions: 15, seconds: 0.3 };
 
 /// What is to be done, whatever the executor.
 struct Job<'a> {
@@ -182,43 +57,6 @@ struct Job<'a> {
 struct Tally {
     wrong: BTreeSet<String>,
     failed: BTreeSet<String>,
-}
-
-impl Arguments {
-    /// How often each format is timed.
-    fn effort(&self) -> Effort {
-        let named = !self.figure.is_empty() || !self.matrix.is_empty();
-        let is_quick = matches!(self.suite, None | Some(Suites::Generated(Suite::Quick)));
-        let usual = if !named && is_quick { QUICK_EFFORT } else { EFFORT };
-        Effort {
-            repetitions: self.repeat.map_or(usual.repetitions, |repeat| repeat as usize),
-            seconds: self.seconds.unwrap_or(usual.seconds),
-            ..usual
-        }
-    }
-
-    /// What the choice of a format is calibrated with: every format on the suite that is made for it.
-    pub fn of_tuning(executor: Option<ExecutorName>, out: Option<PathBuf>) -> Self {
-        Self {
-            suite: Some(Suites::Generated(Suite::Tuning)),
-            folder: None,
-            matrix: Vec::new(),
-            figure: Vec::new(),
-            svg: None,
-            format: vec![Formats::All],
-            sweep: Vec::new(),
-            peers: vec![NONE_NAME.into()],
-            executor: executor.into_iter().collect(),
-            precision: Vec::new(),
-            repeat: Some(TUNING_EFFORT.repetitions as u32),
-            seconds: Some(TUNING_EFFORT.seconds),
-            samples: false,
-            resume: out.is_some(),
-            out,
-            json: false,
-            grids: Grids::default(),
-        }
-    }
 }
 
 pub fn bench(arguments: &Arguments) -> Result<(), Error> {

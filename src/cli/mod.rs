@@ -14,6 +14,7 @@ mod looks;
 mod output;
 mod pace;
 mod pagerank;
+mod prepared;
 mod progress;
 mod record;
 mod report;

@@ -9,7 +9,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use lab::subject::{self, Subject, SubjectVisitor};
 use lab::vectors::random_vector;
 use warp_spmv::executor::{Executor, ExecutorName};
-use warp_spmv::format::{FillLimit, Matrix};
+use warp_spmv::format::Matrix;
 use warp_spmv::io::{Number, write_vector};
 use warp_spmv::verify::{Exact, Verification, exact, verify};
 use warp_spmv::{Csr, Format, Plan, Scalar, Vector, memory};
@@ -20,6 +20,7 @@ use super::formats;
 use super::grids::Grids;
 use super::input::{self, Input, Source};
 use super::output;
+use super::prepared::Prepared;
 use super::progress::Progress;
 use super::record::{Environment, Record, Shape, Spread, Times};
 use super::run_all;
@@ -216,55 +217,6 @@ impl<T: Number> Job<'_, T> {
             Formats::One(format) => self.run_one(executor, loaded, problem, format),
             Formats::All => run_all::run_all(&self, executor, loaded, problem),
         }
-    }
-}
-
-/// A matrix on an executor, in a format.
-pub struct Prepared<T: Number, E: Executor> {
-    pub plan: Plan<T, E>,
-    pub convert: Duration,
-    pub upload: Duration,
-}
-
-impl<T: Number, E: Executor> Prepared<T, E> {
-    /// Moves `matrix` to the executor and converts it there, or takes what is `stored` if it is stored so. This is the
-    /// only place that converts.
-    pub fn new(
-        executor: &E,
-        matrix: Csr<T>,
-        stored: &mut Option<Matrix<T>>,
-        format: Format,
-    ) -> Result<Self, warp_spmv::Error> {
-        const UPLOADING: &str = "moving the matrix to the executor";
-        if stored.as_ref().map_or(Ok(false), |stored| stored.is_stored_as(format))?
-            && let Some(stored) = stored.take()
-        {
-            let (plan, upload) = timed(executor, UPLOADING, || Plan::from_matrix(executor, stored, format))?;
-            return Ok(Self { plan, convert: Duration::ZERO, upload });
-        }
-        let format = format.resolve(&matrix);
-        let (matrix, upload) = timed(executor, UPLOADING, || matrix.upload(executor))?;
-        let (matrix, convert) = timed(executor, format!("converting to {format}"), || {
-            matrix.convert(executor, format, FillLimit::default())
-        })?;
-        Ok(Self { plan: Plan::from_converted(executor, matrix, format)?, convert, upload })
-    }
-
-    /// [`new`](Self::new), or for [`Format::Auto`] chooses a format; how long that and the rest takes counts as the
-    /// conversion.
-    pub fn chosen(
-        executor: &E,
-        matrix: Csr<T>,
-        stored: &mut Option<Matrix<T>>,
-        format: Format,
-        choosing: &Choosing,
-    ) -> Result<Self, warp_spmv::Error> {
-        if format != Format::Auto {
-            return Self::new(executor, matrix, stored, format);
-        }
-        let (plan, convert) =
-            timed(executor, "choosing a format", || Plan::automatic(executor, matrix, &choosing.selection()))?;
-        Ok(Self { plan, convert, upload: Duration::ZERO })
     }
 }
 

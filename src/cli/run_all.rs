@@ -11,8 +11,9 @@ use warp_spmv::io::Number;
 
 use super::error::Error;
 use super::output::{self, printable};
+use super::prepared::Prepared;
 use super::record::{Checked, Environment, Shape, Spread, seconds};
-use super::run::{Job, Loaded, Measured, Prepared, Problem};
+use super::run::{Job, Loaded, Measured, Problem};
 use super::units::{self, duration, four_digits};
 
 /// The JSON record of `run --format all --json`. Bytes and times are numbers; times are in seconds.

@@ -27,10 +27,11 @@ use super::input::{self, Source};
 use super::interrupt::Interrupt;
 use super::looks::Looks;
 use super::output;
+use super::prepared::Prepared;
 use super::progress::Progress;
 use super::record::{Environment, Shape};
 use super::rivals;
-use super::run::{Precision, Prepared, executor_parser, on_executor, timed};
+use super::run::{Precision, executor_parser, on_executor, timed};
 use super::solution::{Account, Residual, Solution, Times, Tolerance, norm};
 use super::system::System;
 

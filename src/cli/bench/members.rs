@@ -8,7 +8,7 @@ use lab::suite::{self, Suite};
 use lab::{figures, folder};
 use warp_spmv::Format;
 
-use super::{ALL_NAME, Arguments, Formats, Suites};
+use super::arguments::{ALL_NAME, Arguments, Formats, Suites};
 use crate::cli::error::Error;
 use crate::cli::figures::experiments;
 use crate::cli::input::Source;
