@@ -129,7 +129,7 @@ unsafe fn add_interval<T: GpuScalar, O: Offset>(
     while first < end {
         let mut products = products_of_batch(first, end, column_indices, values, x);
         let batch_end = end.min(first + BATCH);
-        // Asked at its end, the loop leaves registers for all warps of float32.
+        // With the test at its end, the loop takes few enough registers in float32 for all warps to fit.
         loop {
             let next = first + STEP;
             let step_end = end.min(next);
