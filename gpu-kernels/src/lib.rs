@@ -14,6 +14,7 @@ pub mod bcsr;
 pub mod bellpack;
 pub mod block;
 pub mod ceiling;
+pub mod clustered;
 pub mod cmrs;
 pub mod conformance;
 pub mod convert;

@@ -10,7 +10,7 @@ mod name;
 #[doc(hidden)]
 pub mod operation;
 mod reference;
-mod transfer;
+pub(crate) mod transfer;
 
 pub use cpu::Cpu;
 #[cfg(feature = "cuda")]

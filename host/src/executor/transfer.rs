@@ -7,7 +7,7 @@ use crate::memory::{Element, HostMemory, Memory, Transfer};
 use crate::real::Scalar;
 
 /// The way into an executor's memory.
-struct Upload<'e, E>(&'e E);
+pub(crate) struct Upload<'e, E>(pub &'e E);
 
 impl<E: Executor> Transfer<HostMemory, E::Memory> for Upload<'_, E> {
     fn transfer<T: Element>(&self, array: Vec<T>) -> Result<<E::Memory as Memory>::Buffer<T>, Error> {
@@ -16,7 +16,7 @@ impl<E: Executor> Transfer<HostMemory, E::Memory> for Upload<'_, E> {
 }
 
 /// The way out of an executor's memory.
-struct Download<'e, E>(&'e E);
+pub(crate) struct Download<'e, E>(pub &'e E);
 
 impl<E: Executor> Transfer<E::Memory, HostMemory> for Download<'_, E> {
     fn transfer<T: Element>(&self, array: <E::Memory as Memory>::Buffer<T>) -> Result<Vec<T>, Error> {

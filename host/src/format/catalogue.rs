@@ -9,8 +9,8 @@ use super::formats::{formats, strategy_of, with_strategy, with_strategy_and_matr
 use super::strategy::Strategy;
 use super::text::{self, Parameter};
 use super::{
-    BellpackStrategy, BlockSize, CooStrategy, Csr, CsrStrategy, EllStrategy, FillLimit, HybStrategy, Matrix, Slicing,
-    StripHeight,
+    BellpackStrategy, BlockSize, CooStrategy, Csr, CsrStrategy, EllStrategy, FillLimit, HybStrategy, Matrix, PartSize,
+    Slicing, StripHeight,
 };
 use crate::device::Device;
 use crate::error::Error;

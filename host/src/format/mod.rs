@@ -11,6 +11,7 @@ pub mod bellpack;
 pub(crate) mod block;
 mod catalogue;
 mod check;
+pub(crate) mod clustered;
 #[doc(hidden)]
 pub mod cmrs;
 #[doc(hidden)]
@@ -49,6 +50,9 @@ pub use block::BlockSize;
 pub(crate) use block::{BlockVisitor, block_columns, block_columns_of, rows_of_block};
 pub use catalogue::Format;
 pub use check::check_indices;
+#[doc(hidden)]
+pub use clustered::clusters::Clusters;
+pub use clustered::{Clustered, PartSize};
 pub use cmrs::{Cmrs, StripHeight, StripOrder, StripRows};
 pub(crate) use cmrs::{check_columns, check_height};
 pub use cmrs_padded::CmrsPadded;

@@ -7,7 +7,7 @@ use super::lengths::{Lengths, RowSums, pass};
 use super::locality::Locality;
 use super::sample::{Sampling, places};
 use crate::error::Error;
-use crate::format::{BlockSize, Csr, Widening, dia_bytes, occupied_diagonals};
+use crate::format::{BlockSize, Clusters, Csr, Widening, dia_bytes, occupied_diagonals};
 use crate::memory::reserve;
 use crate::parallel;
 use crate::real::Scalar;
@@ -48,6 +48,9 @@ pub struct Analysis {
     /// without it.
     #[serde(default)]
     pub widening: Widening,
+    /// What parts of rows that share columns are like; none where that is not known.
+    #[serde(default)]
+    pub clusters: Option<Clusters>,
 }
 
 /// How many diagonals have entries.
@@ -74,7 +77,7 @@ impl Analysis {
     /// # Errors
     /// When memory runs out.
     pub fn with_sampling<T: Scalar>(matrix: &Csr<T>, sampling: Sampling) -> Result<Self, Error> {
-        let (passed, (diagonals, (fills, (locality, widening)))) = parallel::join(
+        let (passed, (diagonals, (fills, (locality, (widening, clusters))))) = parallel::join(
             || pass(matrix.row_offsets()),
             || {
                 parallel::join(
@@ -82,7 +85,17 @@ impl Analysis {
                     || {
                         parallel::join(
                             || fills(matrix, sampling),
-                            || parallel::join(|| Locality::new(matrix, sampling), || Widening::new(matrix, sampling)),
+                            || {
+                                parallel::join(
+                                    || Locality::new(matrix, sampling),
+                                    || {
+                                        parallel::join(
+                                            || Widening::new(matrix, sampling),
+                                            || Clusters::new(matrix, sampling),
+                                        )
+                                    },
+                                )
+                            },
                         )
                     },
                 )
@@ -101,6 +114,7 @@ impl Analysis {
             fills: fills?,
             locality: locality?,
             widening: widening?,
+            clusters: clusters?,
         })
     }
 

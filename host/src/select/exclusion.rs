@@ -18,6 +18,8 @@ pub enum Exclusion {
     TooLarge,
     /// Its blocks need more shared memory than they may have.
     SharedMemory,
+    /// Which rows share columns is not known, or a row has too many for a block.
+    NotClustered,
     /// It failed when it was tried.
     Failed,
 }
@@ -30,6 +32,7 @@ impl Display for Exclusion {
             Self::Memory => "does not fit into the budget",
             Self::TooLarge => "too many columns",
             Self::SharedMemory => "too much shared memory",
+            Self::NotClustered => "no parts of rows known that share columns",
             Self::Failed => "failed when it was tried",
         })
     }

@@ -38,7 +38,7 @@ pub(crate) fn sample(parts: usize, entries: usize, sampling: Sampling) -> impl E
 
 /// So many of `count` places, or all: one at random in each of as many ranges of the same size. Ascending, and all
 /// different.
-pub(super) fn places(count: usize, wanted: usize) -> impl ExactSizeIterator<Item = usize> + Clone {
+pub(crate) fn places(count: usize, wanted: usize) -> impl ExactSizeIterator<Item = usize> + Clone {
     let wanted = wanted.min(count);
     let range = move |number: usize| (number as u128 * count as u128 / wanted as u128) as usize;
     (0..wanted).map(move |number| {

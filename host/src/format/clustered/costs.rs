@@ -1,0 +1,50 @@
+//! What clustered slices cost.
+
+use super::strategy::Strategy;
+use crate::real::Scalar;
+use crate::select::analysis::Analysis;
+use crate::select::costs::{Costs, Exclusion, Shape, Stored, WARP_LANES};
+use crate::select::machine::Machine;
+
+impl Costs for Strategy {
+    fn stored<V: Scalar>(self, analysis: &Analysis) -> Stored {
+        match analysis.clusters {
+            Some(clusters) => {
+                let exact = clusters.exact && self == Self(super::PartSize::DEFAULT);
+                Stored { exact, ..Stored::all(clusters.bytes.round() as u128) }
+            }
+            None => Stored { exact: false, ..Stored::all(0) },
+        }
+    }
+
+    fn sectors<V: Scalar>(self, analysis: &Analysis) -> f64 {
+        analysis.clusters.map_or(0.0, |clusters| clusters.sectors)
+    }
+
+    /// Once for each part, which has few columns that others have.
+    fn streams_x(self) -> bool {
+        true
+    }
+
+    fn shape<V: Scalar>(self, analysis: &Analysis, machine: &Machine) -> Shape {
+        let places = analysis.clusters.map_or(0.0, |clusters| clusters.places());
+        let threads = (analysis.rows as f64 / 2.0).min(machine.resident_threads as f64);
+        let chain = analysis.lengths.longest() as f64;
+        Shape {
+            steps: places / WARP_LANES,
+            threads,
+            mean: places / threads.max(1.0),
+            chain,
+            ..Shape::of_rows(analysis)
+        }
+    }
+
+    fn exclusion<V: Scalar>(self, analysis: &Analysis, machine: &Machine) -> Option<Exclusion> {
+        let most = self.0.columns(size_of::<V>()).min(analysis.columns) * size_of::<V>();
+        match machine.shared_bytes {
+            _ if analysis.clusters.is_none() => Some(Exclusion::NotClustered),
+            Some(limit) if most > limit as usize => Some(Exclusion::SharedMemory),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,309 @@
+//! Puts rows that share columns together in parts: each grows from a row through the columns that its rows have, to
+//! the rows of these.
+
+use gpu_kernels::clustered::{NO_ROW, SLICE_ROWS};
+
+use super::PartSize;
+use crate::error::Error;
+use crate::format::Csr;
+use crate::memory::{filled, reserve, with_capacity};
+use crate::parallel;
+use crate::real::Scalar;
+
+/// Rows of a slice.
+const ROWS: usize = SLICE_ROWS as usize;
+
+/// Entries of a part, at least, where a matrix has so many: below that a block does little but begin.
+const LEAST_ENTRIES: usize = 1 << 13;
+
+/// Rows of a part, at most.
+const MOST_ROWS: usize = 1 << 16;
+
+/// Rows of a column from which on it brings no row into a part: it says little of who is near.
+const HUB: usize = 1 << 10;
+
+/// Which rows are in which part, and which columns these have.
+pub(super) struct Parts {
+    /// The slices before each part, and all.
+    pub part_begins: Vec<u32>,
+    /// The row at each position of the slices, the longest of a part first, or [`NO_ROW`].
+    pub row_numbers: Vec<u32>,
+    /// The columns of all parts before each part, counted, and those of all.
+    pub column_begins: Vec<u64>,
+    /// The columns of each part, ascending.
+    pub column_numbers: Vec<u32>,
+}
+
+/// The most columns of a part, and the entries that it aims at.
+#[derive(Clone, Copy)]
+struct Limits {
+    columns: usize,
+    entries: usize,
+}
+
+impl Limits {
+    fn new<T: Scalar>(matrix: &Csr<T>, size: PartSize, value_bytes: usize) -> Self {
+        let entries = (matrix.nnz() / size.parts.max(1) as usize).max(LEAST_ENTRIES);
+        Self { columns: size.columns(value_bytes), entries }
+    }
+}
+
+impl Parts {
+    /// Puts all rows of a matrix in parts, where an element of x takes `value_bytes`. O(nnz log(columns of a part)).
+    ///
+    /// # Errors
+    /// When a row has more columns than a part may have, or memory runs out.
+    pub fn new<T: Scalar>(matrix: &Csr<T>, size: PartSize, value_bytes: usize) -> Result<Self, Error> {
+        let is_square = matrix.rows() == matrix.columns();
+        // What is near a row of a square matrix are, in most, the rows of the same numbers as its columns.
+        let transposed = if is_square { None } else { Some(matrix.transposed()?) };
+        let mut growth = Growth::new(matrix, transposed.as_ref(), Limits::new(matrix, size, value_bytes))?;
+        while growth.grow()? {}
+        growth.ordered()
+    }
+
+    /// Some parts of a square matrix, each from one of these rows on, as if it were the first. O(rows + columns), and as
+    /// [`new`](Self::new) for their entries.
+    ///
+    /// # Errors
+    /// As for [`new`](Self::new).
+    pub fn from_rows<T: Scalar>(
+        matrix: &Csr<T>,
+        size: PartSize,
+        value_bytes: usize,
+        rows: impl Iterator<Item = usize>,
+    ) -> Result<Self, Error> {
+        let mut growth = Growth::new(matrix, None, Limits::new(matrix, size, value_bytes))?;
+        for row in rows {
+            growth.border.clear();
+            (growth.passed, growth.next_row) = (0, row);
+            growth.grow()?;
+        }
+        growth.ordered()
+    }
+
+    /// Number of parts.
+    pub fn count(&self) -> usize {
+        self.part_begins.len() - 1
+    }
+
+    /// Sorts the rows of each part by length, and its columns.
+    fn order<T: Scalar>(&mut self, matrix: &Csr<T>) -> Result<(), Error> {
+        let (mut rows_left, mut columns_left) = (&mut self.row_numbers[..], &mut self.column_numbers[..]);
+        let mut pieces = with_capacity(self.part_begins.len() - 1)?;
+        for (slices, columns) in self.part_begins.windows(2).zip(self.column_begins.windows(2)) {
+            let (rows, rest) = rows_left.split_at_mut((slices[1] - slices[0]) as usize * ROWS);
+            rows_left = rest;
+            let (columns, rest) = columns_left.split_at_mut((columns[1] - columns[0]) as usize);
+            columns_left = rest;
+            pieces.push((rows, columns));
+        }
+        let length = |row: u32| if row == NO_ROW { 0 } else { matrix.range(row as usize).len() };
+        parallel::map_items(pieces, &|(_, (rows, columns))| {
+            // What is no row has the largest number, and comes last.
+            rows.sort_unstable_by_key(|&row| (usize::MAX - length(row), row));
+            columns.sort_unstable();
+        })?;
+        Ok(())
+    }
+}
+
+/// That a row is in a part.
+const TAKEN: u32 = u32::MAX;
+
+/// That nothing has been said yet.
+const NONE: u32 = u32::MAX - 1;
+
+/// The parts so far, and what grows.
+struct Growth<'a, T: Scalar> {
+    matrix: &'a Csr<T>,
+    /// The rows of each column, where rows and columns have nothing in common.
+    transposed: Option<&'a Csr<T>>,
+    limits: Limits,
+    /// The part in whose queue each row was last, or [`TAKEN`].
+    queued: Vec<u32>,
+    /// The last part that each column is in.
+    part_of_column: Vec<u32>,
+    /// Rows that are near the part, in the order in which they were found.
+    queue: Vec<u32>,
+    /// How many of them were looked at.
+    looked_at: usize,
+    /// Rows that were near a part that is full: new parts begin there.
+    border: Vec<u32>,
+    /// How many of them were looked at.
+    passed: usize,
+    /// The first row that may not be in a part.
+    next_row: usize,
+    /// Entries of the part.
+    entries: usize,
+    /// Rows of the part.
+    rows: usize,
+    parts: Parts,
+}
+
+impl<'a, T: Scalar> Growth<'a, T> {
+    fn new(matrix: &'a Csr<T>, transposed: Option<&'a Csr<T>>, limits: Limits) -> Result<Self, Error> {
+        let (mut part_begins, mut column_begins) = (with_capacity(1)?, with_capacity(1)?);
+        part_begins.push(0);
+        column_begins.push(0);
+        let row_numbers = with_capacity(matrix.rows())?;
+        Ok(Self {
+            matrix,
+            transposed,
+            limits,
+            queued: filled(matrix.rows(), NONE)?,
+            part_of_column: filled(matrix.columns(), NONE)?,
+            queue: Vec::new(),
+            looked_at: 0,
+            border: Vec::new(),
+            passed: 0,
+            next_row: 0,
+            entries: 0,
+            rows: 0,
+            parts: Parts { part_begins, row_numbers, column_begins, column_numbers: Vec::new() },
+        })
+    }
+
+    /// Grows a part, and says whether there was any row left for it.
+    fn grow(&mut self) -> Result<bool, Error> {
+        while let Some(row) = self.next() {
+            if !self.take(row)? {
+                if self.rows == 0 {
+                    let value = self.matrix.range(row as usize).len() as u128;
+                    let limit = self.limits.columns as u128;
+                    let what = "number of columns of a row, for which a block needs shared memory,";
+                    return Err(Error::TooLarge { what, value, limit });
+                }
+                reserve(&mut self.border, 1)?;
+                self.border.push(row);
+                self.close()?;
+                return Ok(true);
+            }
+            if self.is_full() {
+                self.close()?;
+                return Ok(true);
+            }
+        }
+        let any = self.rows > 0;
+        self.close()?;
+        Ok(any)
+    }
+
+    /// The parts, with their rows and columns in order.
+    fn ordered(mut self) -> Result<Parts, Error> {
+        self.parts.order(self.matrix)?;
+        Ok(self.parts)
+    }
+
+    /// Number of the part that grows.
+    fn part(&self) -> u32 {
+        (self.parts.part_begins.len() - 1) as u32
+    }
+
+    /// Whether the part has what it aims at. One of whole slices has no padding for want of rows.
+    fn is_full(&self) -> bool {
+        let whole = self.rows.is_multiple_of(ROWS) || self.entries > self.limits.entries + self.limits.entries / 4;
+        self.rows >= MOST_ROWS || whole && self.entries >= self.limits.entries
+    }
+
+    /// A row that is in no part: near this one, near another, or any.
+    fn next(&mut self) -> Option<u32> {
+        let queued = &self.queued;
+        let find = |rows: &[u32], first: &mut usize| {
+            while let Some(&row) = rows.get(*first) {
+                *first += 1;
+                if queued[row as usize] != TAKEN {
+                    return Some(row);
+                }
+            }
+            None
+        };
+        if let Some(row) = find(&self.queue, &mut self.looked_at) {
+            return Some(row);
+        }
+        if let Some(row) = find(&self.border, &mut self.passed) {
+            return Some(row);
+        }
+        while self.next_row < queued.len() {
+            self.next_row += 1;
+            if queued[self.next_row - 1] != TAKEN {
+                return Some(self.next_row as u32 - 1);
+            }
+        }
+        None
+    }
+
+    /// Adds a row to the part, if its columns have room there.
+    fn take(&mut self, row: u32) -> Result<bool, Error> {
+        let part = self.part();
+        let columns = &self.matrix.column_indices()[self.matrix.range(row as usize)];
+        let of_part = self.parts.column_begins[part as usize] as usize;
+        let before = self.parts.column_numbers.len();
+        reserve(&mut self.parts.column_numbers, columns.len())?;
+        for &column in columns {
+            let last = &mut self.part_of_column[column as usize];
+            if *last != part {
+                *last = part;
+                self.parts.column_numbers.push(column);
+            }
+        }
+        if self.parts.column_numbers.len() - of_part > self.limits.columns {
+            for &column in &self.parts.column_numbers[before..] {
+                self.part_of_column[column as usize] = NONE;
+            }
+            self.parts.column_numbers.truncate(before);
+            return Ok(false);
+        }
+        self.queued[row as usize] = TAKEN;
+        reserve(&mut self.parts.row_numbers, 1)?;
+        self.parts.row_numbers.push(row);
+        self.rows += 1;
+        self.entries += columns.len();
+        for place in before..self.parts.column_numbers.len() {
+            let column = self.parts.column_numbers[place];
+            match self.transposed {
+                None => self.enqueue(column)?,
+                Some(transposed) => {
+                    let rows = &transposed.column_indices()[transposed.range(column as usize)];
+                    if rows.len() < HUB {
+                        rows.iter().try_for_each(|&row| self.enqueue(row))?;
+                    }
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// Puts a row in the queue of this part, if it is not there.
+    fn enqueue(&mut self, row: u32) -> Result<(), Error> {
+        let part = self.part();
+        let queued = &mut self.queued[row as usize];
+        if *queued != TAKEN && *queued != part {
+            *queued = part;
+            reserve(&mut self.queue, 1)?;
+            self.queue.push(row);
+        }
+        Ok(())
+    }
+
+    /// Ends a part, if there are rows in it.
+    fn close(&mut self) -> Result<(), Error> {
+        if self.rows == 0 {
+            return Ok(());
+        }
+        let Self { parts, queue, border, .. } = self;
+        let positions = parts.row_numbers.len().next_multiple_of(ROWS);
+        let more = positions - parts.row_numbers.len();
+        reserve(&mut parts.row_numbers, more)?;
+        parts.row_numbers.resize(positions, NO_ROW);
+        reserve(&mut parts.part_begins, 1)?;
+        parts.part_begins.push((positions / ROWS) as u32);
+        reserve(&mut parts.column_begins, 1)?;
+        parts.column_begins.push(parts.column_numbers.len() as u64);
+        reserve(border, queue.len() - self.looked_at)?;
+        border.extend_from_slice(&queue[self.looked_at..]);
+        queue.clear();
+        (self.looked_at, self.rows, self.entries) = (0, 0, 0);
+        Ok(())
+    }
+}

@@ -1,0 +1,395 @@
+//! Clustered slices: rows that share columns in parts, each with the columns that it needs.
+
+pub(crate) mod clusters;
+mod costs;
+mod growth;
+pub(crate) mod product;
+pub(crate) mod strategy;
+#[cfg(test)]
+mod tests;
+
+use std::ops::Range;
+
+use gpu_kernels::clustered::{NO_ENTRY, NO_ROW, SLICE_ROWS};
+
+use crate::error::{Error, check_length};
+use crate::format::check::{check_indices, check_offsets, count_parts};
+use crate::format::rows::collect_rows;
+use crate::format::storage::{Parameter, storage};
+use crate::format::{Csr, FillLimit, check_shape};
+use crate::memory::{filled, same_bits, with_capacity, zeros};
+use crate::parallel;
+use crate::real::Scalar;
+use growth::Parts;
+
+pub(crate) use strategy::Strategy;
+
+/// Rows of a slice.
+const ROWS: usize = SLICE_ROWS as usize;
+
+/// Words of a column of places, each with the columns of two rows.
+const WORDS: usize = ROWS / 2;
+
+/// Threads that number columns at a time, each with room for all.
+const MOST_NUMBERINGS: usize = 8;
+
+/// How large the parts of a clustered matrix are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct PartSize {
+    /// How many parts of equal work there are to be, as far as their columns let them: at least 1. A matrix of few entries
+    /// has fewer parts.
+    pub parts: u32,
+    /// Shared memory, in KiB, that the elements of x of a part's columns may take: 1 to 256.
+    pub kilobytes: u32,
+}
+
+impl PartSize {
+    /// Two parts for each of the 132 multiprocessors of an H100 or H200, both of which fit there at a time: no block waits
+    /// for another one to end, and larger parts share more columns.
+    pub const DEFAULT: Self = Self { parts: 264, kilobytes: 96 };
+
+    /// What contradicts it.
+    fn contradiction(self) -> Option<String> {
+        let Self { parts, kilobytes } = self;
+        (parts == 0 || !(1..=256).contains(&kilobytes))
+            .then(|| format!("{parts} parts of {kilobytes} KiB, expected at least 1 part of 1 to 256"))
+    }
+
+    /// Columns of a part, at most.
+    fn columns(self, value_bytes: usize) -> usize {
+        ((self.kilobytes as usize) << 10).div_ceil(value_bytes.max(1)).min(NO_ENTRY as usize)
+    }
+}
+
+impl Parameter for PartSize {
+    fn append_to(self, numbers: &mut Vec<u64>) {
+        numbers.extend([self.parts, self.kilobytes].map(u64::from));
+    }
+}
+
+storage! {
+    /// A sparse matrix whose rows are in parts: rows that share columns, wherever they are in the matrix. A part has a
+    /// list of its columns, and its places have the numbers of columns in that list, which take 16 bits.
+    ///
+    /// The rows of a part, the longest first, are in slices of 64, each in ELLPACK of its own width; a row's entries are in
+    /// the order that CSR has them. Of a column of places, the word and the two values of lane l are those of the slice's
+    /// rows l and l + 32.
+    pub struct Clustered {
+        parameters {
+            /// What the parts were made for.
+            part_size: PartSize,
+            /// The number of columns of the part that has the most.
+            most_columns: usize,
+        }
+        offsets {}
+        arrays {
+            /// The slices before each part, and all: parts + 1 numbers.
+            part_begins: u32,
+            /// The row at each position of the slices; [`NO_ROW`] at the end of a part whose last slice is not full.
+            row_numbers: u32,
+            /// The columns of all parts before each part, counted, and those of all: parts + 1 numbers.
+            column_begins: u64,
+            /// The columns of each part, at most 65,535.
+            column_numbers: u32,
+            /// The widths of all slices before each slice, added up, and the sum of all: slices + 1 numbers.
+            slice_begins: u64,
+            /// Two columns, by their numbers among those of the part, for each of the 32 lanes of each column of places:
+            /// that of row l in the lower half, that of row l + 32 in the upper one; [`NO_ENTRY`] where there is no entry.
+            local_columns: u32,
+            /// The values of the same rows, for each lane of each column of places; 0 where there is no entry.
+            values: T,
+        }
+    }
+}
+
+/// The word and the half of it where a row of a slice has its column; and its value has this number among those of
+/// a column of places.
+fn lane_of(row: usize) -> (usize, usize) {
+    (row % WORDS, row / WORDS)
+}
+
+/// The widths of all slices before each one, added up, and the sum of all.
+fn slice_begins<T: Scalar>(matrix: &Csr<T>, parts: &Parts) -> Result<Vec<u64>, Error> {
+    let slices = parts.row_numbers.len() / ROWS;
+    let mut begins = with_capacity(slices + 1)?;
+    let mut width = 0;
+    begins.push(width);
+    for rows in parts.row_numbers.chunks_exact(ROWS) {
+        // The first row of a slice is its longest.
+        width += matrix.range(rows[0] as usize).len() as u64;
+        begins.push(width);
+    }
+    Ok(begins)
+}
+
+/// Bytes of the arrays with values of `V`, where all slices together are so wide.
+fn bytes_of<V>(parts: &Parts, width: u64) -> u128 {
+    let Parts { part_begins, row_numbers, column_begins, column_numbers } = parts;
+    let places = u128::from(width) * ROWS as u128;
+    let words = part_begins.len() + row_numbers.len() + column_numbers.len();
+    let begins = column_begins.len() + row_numbers.len() / ROWS + 1;
+    places * (2 + size_of::<V>() as u128) + 4 * words as u128 + 8 * begins as u128
+}
+
+/// Bytes that the clustered arrays of `matrix` take with values of `V`. O(nnz).
+///
+/// # Errors
+/// When a row has more columns than a part may have, or memory runs out.
+fn predicted_bytes<T: Scalar, V>(matrix: &Csr<T>, size: PartSize) -> Result<u128, Error> {
+    let parts = Parts::new(matrix, size, size_of::<V>())?;
+    let width = slice_begins(matrix, &parts)?.last().copied().unwrap_or_default();
+    Ok(bytes_of::<V>(&parts, width))
+}
+
+impl<T: Scalar> Clustered<T> {
+    /// A matrix from its arrays. In parallel, O(places), and O(rows) on one thread.
+    ///
+    /// # Errors
+    /// When an array has not the length that the others and the shape ask for, a row is at no position or at two, a column
+    /// is not below `columns`, a place has a column that its part has not, what is no row has an entry, or padding has
+    /// a value.
+    #[allow(clippy::too_many_arguments, reason = "they are the arrays")]
+    pub fn try_new(
+        rows: usize,
+        columns: usize,
+        part_size: PartSize,
+        part_begins: Vec<u32>,
+        row_numbers: Vec<u32>,
+        column_begins: Vec<u64>,
+        column_numbers: Vec<u32>,
+        slice_begins: Vec<u64>,
+        local_columns: Vec<u32>,
+        values: Vec<T>,
+    ) -> Result<Self, Error> {
+        let fail = |reason| Err(Error::structure(NAME, reason));
+        check_shape(rows, columns)?;
+        if let Some(reason) = part_size.contradiction() {
+            return fail(reason);
+        }
+        let (parts, slices) = (part_begins.len().saturating_sub(1), row_numbers.len() / ROWS);
+        check_length("row_numbers", row_numbers.len(), slices * ROWS)?;
+        check_offsets(NAME, "part", &part_begins, parts, slices)?;
+        check_offsets(NAME, "column list", &column_begins, parts, column_numbers.len())?;
+        check_indices(NAME, "column", columns, &column_numbers)?;
+        let width = slice_begins.last().and_then(|&width| usize::try_from(width).ok()).unwrap_or_default();
+        check_offsets(NAME, "slice", &slice_begins, slices, width)?;
+        check_length("local_columns", local_columns.len(), width.saturating_mul(WORDS))?;
+        check_length("values", values.len(), width.saturating_mul(ROWS))?;
+        check_rows(rows, &row_numbers)?;
+        let mut matrix = Self {
+            rows,
+            columns,
+            stored: 0,
+            part_size,
+            most_columns: most(&column_begins),
+            part_begins,
+            row_numbers,
+            column_begins,
+            column_numbers,
+            slice_begins,
+            local_columns,
+            values,
+        };
+        matrix.stored = count_parts(NAME, parts, |part| matrix.check_part(part))?;
+        Ok(matrix)
+    }
+
+    /// Checks the columns and the places of a part, and gives the number of its entries.
+    fn check_part(&self, part: usize) -> Result<usize, String> {
+        let most = self.part_size.columns(size_of::<T>());
+        let count = self.columns_of(part).len();
+        if count > most {
+            return Err(format!("part {part} has {count} columns, expected at most {most}"));
+        }
+        let mut entries = 0;
+        for slice in self.slices_of(part) {
+            if count == 0 && !self.places_of(slice).is_empty() {
+                return Err(format!("part {part} has places and no column"));
+            }
+            for place in self.places_of(slice) {
+                for row in 0..ROWS {
+                    let position = slice * ROWS + row;
+                    let name = || format!("place {} of position {position}", place - self.places_of(slice).start);
+                    let (column, value) = self.at(place, row);
+                    if column == NO_ENTRY {
+                        if !same_bits(&[value], &[T::ZERO]) {
+                            return Err(format!("{} has no entry but the value {value}, expected 0", name()));
+                        }
+                    } else if self.row_numbers[position] == NO_ROW {
+                        return Err(format!("{} has an entry, and there is no row", name()));
+                    } else if column as usize >= count {
+                        return Err(format!("{} is in column {column} of the {count} of part {part}", name()));
+                    } else {
+                        entries += 1;
+                    }
+                }
+            }
+        }
+        Ok(entries)
+    }
+
+    /// The same matrix as `matrix`, in parts of this size. O(nnz) on one thread, to find the parts; the rest in parallel.
+    ///
+    /// # Errors
+    /// When the size contradicts itself, a row has more columns than a part may have, or the arrays would be larger than
+    /// `limit` allows or cannot be allocated; they are not allocated then.
+    pub fn try_from_csr(matrix: &Csr<T>, part_size: PartSize, limit: FillLimit) -> Result<Self, Error> {
+        if let Some(reason) = part_size.contradiction() {
+            return Err(Error::structure(NAME, reason));
+        }
+        let parts = Parts::new(matrix, part_size, size_of::<T>())?;
+        let slice_begins = slice_begins(matrix, &parts)?;
+        let width = slice_begins.last().copied().unwrap_or_default();
+        let bytes = bytes_of::<T>(&parts, width);
+        limit.check(NAME, bytes, matrix.bytes())?;
+        let width = usize::try_from(width).ok().filter(|width| width.checked_mul(ROWS).is_some());
+        let width = width.ok_or(Error::OutOfMemory { what: "a clustered matrix", bytes })?;
+        let mut local_columns = filled(width * WORDS, 0u32)?;
+        let mut values = filled(width * ROWS, T::ZERO)?;
+        let (mut words_left, mut values_left) = (&mut local_columns[..], &mut values[..]);
+        let at_once = parts.count().div_ceil(parallel::threads().min(MOST_NUMBERINGS)).max(1);
+        let mut groups = with_capacity(parts.count().div_ceil(at_once))?;
+        for first in (0..parts.count()).step_by(at_once) {
+            let group = first..(first + at_once).min(parts.count());
+            let slices = parts.part_begins[group.start] as usize..parts.part_begins[group.end] as usize;
+            let width = (slice_begins[slices.end] - slice_begins[slices.start]) as usize;
+            let (words, rest) = words_left.split_at_mut(width * WORDS);
+            words_left = rest;
+            let (values, rest) = values_left.split_at_mut(width * ROWS);
+            values_left = rest;
+            groups.push((group, words, values));
+        }
+        let filled = parallel::map_items(groups, &|(_, (group, words, values))| {
+            let mut numbers = zeros::<u16>(matrix.columns())?;
+            let first = slice_begins[parts.part_begins[group.start] as usize];
+            for part in group {
+                let columns = parts.column_begins[part] as usize..parts.column_begins[part + 1] as usize;
+                for (&column, number) in parts.column_numbers[columns].iter().zip(0..) {
+                    numbers[column as usize] = number;
+                }
+                for slice in parts.part_begins[part] as usize..parts.part_begins[part + 1] as usize {
+                    let places = slice_begins[slice] - first..slice_begins[slice + 1] - first;
+                    let places = places.start as usize..places.end as usize;
+                    let words = &mut words[places.start * WORDS..places.end * WORDS];
+                    let values = &mut values[places.start * ROWS..places.end * ROWS];
+                    words.fill(NO_ENTRY << 16 | NO_ENTRY);
+                    for (row, &number) in parts.row_numbers[slice * ROWS..][..ROWS].iter().enumerate() {
+                        if number == NO_ROW {
+                            continue;
+                        }
+                        let (lane, half) = lane_of(row);
+                        for (place, entry) in matrix.range(number as usize).enumerate() {
+                            let word = &mut words[place * WORDS + lane];
+                            let column = u32::from(numbers[matrix.column_indices()[entry] as usize]);
+                            *word = *word & !(NO_ENTRY << (16 * half)) | column << (16 * half);
+                            values[place * ROWS + 2 * lane + half] = matrix.values()[entry];
+                        }
+                    }
+                }
+            }
+            Ok(())
+        })?;
+        filled.into_iter().collect::<Result<(), Error>>()?;
+        let (rows, columns, stored) = (matrix.rows(), matrix.columns(), matrix.nnz());
+        let Parts { part_begins, row_numbers, column_begins, column_numbers } = parts;
+        Ok(Self {
+            rows,
+            columns,
+            stored,
+            part_size,
+            most_columns: most(&column_begins),
+            part_begins,
+            row_numbers,
+            column_begins,
+            column_numbers,
+            slice_begins,
+            local_columns,
+            values,
+        })
+    }
+
+    /// Number of parts.
+    pub(crate) fn parts(&self) -> usize {
+        self.part_begins.len() - 1
+    }
+
+    /// The slices of a part.
+    fn slices_of(&self, part: usize) -> Range<usize> {
+        self.part_begins[part] as usize..self.part_begins[part + 1] as usize
+    }
+
+    /// The columns of a part.
+    fn columns_of(&self, part: usize) -> &[u32] {
+        &self.column_numbers[self.column_begins[part] as usize..self.column_begins[part + 1] as usize]
+    }
+
+    /// The columns of places of a slice.
+    fn places_of(&self, slice: usize) -> Range<usize> {
+        self.slice_begins[slice] as usize..self.slice_begins[slice + 1] as usize
+    }
+
+    /// The column by its number in the part, or [`NO_ENTRY`], and the value of a row of a slice in a column of places.
+    fn at(&self, place: usize, row: usize) -> (u32, T) {
+        let (lane, half) = lane_of(row);
+        let word = place * WORDS + lane;
+        (self.local_columns[word] >> (16 * half) & NO_ENTRY, self.values[2 * word + half])
+    }
+
+    /// The entries at a position of a part, as column and value.
+    fn entries_at(&self, part: usize, position: usize) -> impl Iterator<Item = (u32, T)> + '_ {
+        let columns = self.columns_of(part);
+        self.places_of(position / ROWS).filter_map(move |place| {
+            let (column, value) = self.at(place, position % ROWS);
+            (column != NO_ENTRY).then(|| (columns[column as usize], value))
+        })
+    }
+
+    /// The part that a position is in.
+    fn part_at(&self, position: usize) -> usize {
+        self.part_begins.partition_point(|&begin| begin as usize * ROWS <= position) - 1
+    }
+
+    /// The same matrix in CSR. In parallel, O(places), and O(rows) on one thread.
+    ///
+    /// # Errors
+    /// When memory runs out.
+    pub fn to_csr(&self) -> Result<Csr<T>, Error> {
+        let mut positions = zeros::<usize>(self.rows)?;
+        for (position, &row) in self.row_numbers.iter().enumerate() {
+            if row != NO_ROW {
+                positions[row as usize] = position;
+            }
+        }
+        collect_rows(self.rows, self.columns, |row| self.entries_at(self.part_at(positions[row]), positions[row]))
+    }
+}
+
+/// The number of columns of the part that has the most.
+fn most(column_begins: &[u64]) -> usize {
+    column_begins.windows(2).map(|begins| (begins[1] - begins[0]) as usize).max().unwrap_or(0)
+}
+
+/// The name of the storage.
+const NAME: &str = "Clustered";
+
+/// Checks that every row is at one position.
+fn check_rows(rows: usize, row_numbers: &[u32]) -> Result<(), Error> {
+    let fail = |reason| Err(Error::structure(NAME, reason));
+    if row_numbers.len() < rows {
+        return fail(format!("{} positions for {rows} rows", row_numbers.len()));
+    }
+    let mut seen = zeros::<bool>(rows)?;
+    let mut count = 0;
+    for (position, &row) in row_numbers.iter().enumerate() {
+        match seen.get_mut(row as usize) {
+            _ if row == NO_ROW => {}
+            None => return fail(format!("row {row} of {rows} is at position {position}")),
+            Some(seen) if *seen => return fail(format!("row {row} comes twice, the second time at {position}")),
+            Some(seen) => {
+                *seen = true;
+                count += 1;
+            }
+        }
+    }
+    if count < rows { fail(format!("{count} of {rows} rows have a position")) } else { Ok(()) }
+}

@@ -1,0 +1,95 @@
+//! Clustered slices: a block a part.
+
+use cuda_std::launch::{Grid, Launch};
+use gpu_kernels::clustered::{self, NO_ENTRY, NO_ROW};
+
+use super::{ROWS, WORDS};
+use crate::device::Device;
+use crate::error::Error;
+use crate::format::Clustered;
+use crate::memory::{Buffer, Memory, collect, filled, with_capacity};
+use crate::parallel;
+use crate::real::Scalar;
+use crate::spmv::{HostOperands, Vectors, update};
+
+pub(crate) fn clustered<T: Scalar, M: Memory>(
+    matrix: &Clustered<T, M>,
+    vectors: Vectors<T>,
+    device: &Device,
+) -> Result<Launch, Error> {
+    let shared_bytes = (matrix.most_columns() * size_of::<T>()) as u32;
+    if let Some(most) = device.shared_bytes
+        && shared_bytes > most
+    {
+        let what = "number of bytes of shared memory that a clustered matrix needs in a block";
+        return Err(Error::TooLarge { what, value: shared_bytes.into(), limit: most.into() });
+    }
+    let kernel = clustered::Clustered {
+        part_begins: matrix.part_begins().global(),
+        column_begins: matrix.column_begins().global(),
+        column_numbers: matrix.column_numbers().global(),
+        row_numbers: matrix.row_numbers().global(),
+        slice_begins: matrix.slice_begins().global(),
+        local_columns: matrix.local_columns().global(),
+        values: matrix.values().global(),
+        alpha: vectors.alpha,
+        x: vectors.x,
+        beta: vectors.beta,
+        y: vectors.y,
+    };
+    let blocks = matrix.part_begins().len() as u32 - 1;
+    // Few blocks fit beside each other, because each has the x of a part: so they are large.
+    let threads_per_block = (2 * device.tuning.threads_per_block()).min(1024);
+    let grid = Grid { blocks, threads_per_block, shared_bytes };
+    Ok(Launch::new(grid, kernel))
+}
+
+pub(crate) fn multiply_on_cpu<T: Scalar>(matrix: &Clustered<T>, operands: HostOperands<'_, T>) -> Result<(), Error> {
+    let HostOperands { alpha, x, beta, y } = operands;
+    let mut sums = filled(matrix.row_numbers().len(), T::ZERO)?;
+    let mut sums_left = &mut sums[..];
+    let mut pieces = with_capacity(matrix.parts())?;
+    for part in 0..matrix.parts() {
+        let (of_part, rest) = sums_left.split_at_mut(matrix.slices_of(part).len() * ROWS);
+        sums_left = rest;
+        pieces.push(of_part);
+    }
+    let done = parallel::map_items(pieces, &|(part, sums)| {
+        let elements = collect(matrix.columns_of(part).iter().map(|&column| x[column as usize]))?;
+        for (slice, sums) in matrix.slices_of(part).zip(sums.chunks_exact_mut(ROWS)) {
+            add_slice(matrix, slice, &elements, sums);
+        }
+        Ok(())
+    })?;
+    done.into_iter().collect::<Result<(), Error>>()?;
+    // Each thread picks out the rows of its part of y: to go through all of their numbers is little work.
+    let rows_at_once = y.len().div_ceil(parallel::threads()).max(ROWS);
+    parallel::chunks_mut(y, rows_at_once, 1, &|(chunk, y)| {
+        let first = (chunk * rows_at_once) as u32;
+        for (&row, &sum) in matrix.row_numbers().iter().zip(&sums) {
+            if row != NO_ROW
+                && let Some(y) = y.get_mut(row.wrapping_sub(first) as usize)
+            {
+                update(y, alpha, sum, beta);
+            }
+        }
+    });
+    Ok(())
+}
+
+/// Adds the products of a slice's places with the elements of its part.
+fn add_slice<T: Scalar>(matrix: &Clustered<T>, slice: usize, elements: &[T], sums: &mut [T]) {
+    for place in matrix.places_of(slice) {
+        let words = &matrix.local_columns()[place * WORDS..][..WORDS];
+        let values = &matrix.values()[place * ROWS..][..ROWS];
+        for lane in 0..WORDS {
+            for half in 0..2 {
+                let column = words[lane] >> (16 * half) & NO_ENTRY;
+                if column != NO_ENTRY {
+                    let sum = &mut sums[lane + half * WORDS];
+                    *sum = *sum + values[2 * lane + half] * elements[column as usize];
+                }
+            }
+        }
+    }
+}

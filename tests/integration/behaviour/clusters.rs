@@ -1,0 +1,71 @@
+//! Clustered matrices in parts so small that small matrices have many.
+
+use crate::scenarios::random::emulators;
+use crate::scenarios::{Numbers, matrices, with_rows};
+use warp_spmv::executor::{Cpu, Emulated, Executor};
+use warp_spmv::format::{Clustered, FillLimit, Matrix, PartSize};
+use warp_spmv::verify::{exact, verify};
+use warp_spmv::{Csr, Format, Plan, Real};
+
+const UNLIMITED: FillLimit = FillLimit { times_csr: f64::INFINITY };
+
+/// Parts of few columns.
+const SMALL: PartSize = PartSize { parts: u32::MAX, kilobytes: 1 };
+
+fn check_product<T: Real, E: Executor>(executor: &E, name: &str, matrix: &Csr<T>, clustered: &Clustered<T>) {
+    let mut numbers = Numbers::new(61);
+    let (x, y) = (numbers.vector::<T>(matrix.columns()), numbers.vector::<T>(matrix.rows()));
+    let (alpha, beta) = (T::from_f64(0.75), T::from_f64(-1.5));
+    let expected = exact(matrix, alpha, &x, beta, &y).unwrap();
+    let format = Format::Clustered(SMALL);
+    let mut plan = Plan::from_matrix(executor, Matrix::Clustered(clustered.clone()), format).unwrap();
+    let (x, mut y) = (executor.upload(x).unwrap(), executor.upload(y).unwrap());
+    plan.apply(alpha, &x, beta, &mut y).unwrap();
+    let result = verify(&executor.download(&y).unwrap(), &expected, format).unwrap();
+    assert!(result.passed(), "{name}, {}: {result:?}", T::NAME);
+}
+
+fn check_products<T: Real>() {
+    let mut most = 0;
+    for (name, matrix) in matrices::<T>() {
+        // Some have a row that is longer than a part has columns.
+        let Ok(clustered) = Clustered::try_from_csr(&matrix, SMALL, UNLIMITED) else { continue };
+        most = most.max(clustered.part_begins().len() - 1);
+        assert!(clustered.to_csr().unwrap() == matrix, "{name}: back");
+        check_product(&Cpu::new(), &name, &matrix, &clustered);
+        check_product(&Emulated::new(62), &name, &matrix, &clustered);
+    }
+    assert!(most > 3, "{most} parts");
+}
+
+#[test]
+fn products_are_right_in_float32() {
+    check_products::<f32>();
+}
+
+#[test]
+fn products_are_right_in_float64() {
+    check_products::<f64>();
+}
+
+/// Parts with more slices than warps and fewer, on devices of several sizes.
+#[test]
+fn products_are_right_on_any_grid() {
+    let mut numbers = Numbers::new(63);
+    let matrix = with_rows::<f64>(60, &[20, 0, 9, 3, 5].repeat(120), &mut numbers);
+    let clustered = Clustered::try_from_csr(&matrix, SMALL, UNLIMITED).unwrap();
+    for executor in emulators() {
+        check_product(&executor, "many rows of few columns", &matrix, &clustered);
+    }
+}
+
+/// What a GPU with little shared memory says, before it multiplies.
+#[test]
+fn parts_beyond_the_shared_memory_are_refused() {
+    let executor = Emulated::new(1).with_shared_bytes(64 << 10);
+    let matrix = |columns| with_rows::<f64>(columns, &[150; 64], &mut Numbers::new(64));
+    assert!(Plan::new(&executor, matrix(8000), Format::CLUSTERED).is_ok());
+    let error = Plan::new(&executor, matrix(1 << 20), Format::CLUSTERED).map(|_| ()).unwrap_err().to_string();
+    let says = "the number of bytes of shared memory that a clustered matrix needs in a block is ";
+    assert!(error.starts_with(says) && error.ends_with(", and the limit is 65536"), "{error}");
+}
