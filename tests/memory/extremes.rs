@@ -9,8 +9,9 @@ use std::sync::MutexGuard;
 use warp_spmv::device::{Device, Tuning};
 use warp_spmv::executor::{Cpu, Emulated, Executor, Reference};
 use warp_spmv::format::{
-    Bcsr, Bellpack, BlockSize, Cmrs, CmrsPadded, Coo, Coo16, Dia, Ell, FillLimit, Fraction, Hyb, HybSplit,
-    LARGEST_DIMENSION, Matrix, Offsets, Panels, PartitionRows, Sell16, SellP, Slicing, StripHeight, StripOrder,
+    Bcsr, Bellpack, BlockSize, Clustered, Cmrs, CmrsPadded, Coo, Coo16, Dia, Ell, FillLimit, Fraction, Hyb, HybSplit,
+    LARGEST_DIMENSION, Matrix, Offsets, Panels, PartSize, PartitionRows, Sell16, SellP, Slicing, StripHeight,
+    StripOrder,
 };
 use warp_spmv::io::{self, Coordinates, DenseMatrix, ReadOptions};
 use warp_spmv::select::{Analysis, Sampling, Selection, choose};
@@ -182,6 +183,18 @@ fn matrices_without_entries_have_the_shapes_that_their_arrays_allow() {
     };
     every_shape(Format::Sell16, no_rows, sell_16(1));
     every_shape(Format::Sell16, one_row, sell_16(2));
+
+    let clustered = |part_size: PartSize, begins: usize| {
+        move |rows: usize, columns: usize| {
+            let (parts, lists, slices) = (vec![0; begins], vec![0; begins], vec![0; begins]);
+            Clustered::<f64>::try_new(rows, columns, part_size, parts, vec![], lists, vec![], slices, vec![], vec![])
+        }
+    };
+    for (parts, kilobytes) in [(1, 1), (u32::MAX, 256)] {
+        every_shape(Format::CLUSTERED, no_rows, clustered(PartSize { parts, kilobytes }, 1));
+        every_shape(Format::CLUSTERED, none, clustered(PartSize { parts, kilobytes }, 2));
+    }
+    every_shape(Format::CLUSTERED, none, clustered(PartSize { parts: 0, kilobytes: 1 }, 1));
 
     let sell_p = |slicing: Slicing, begins: usize| {
         move |rows: usize, columns: usize| {
@@ -444,6 +457,21 @@ fn parameters_of_formats_have_every_size() {
     let (cpu, reference, emulated) = (Cpu::new(), Reference::new(), Emulated::new(4));
 
     let sizes = [0, 1, 2, u32::MAX];
+    for (parts, kilobytes) in sizes.into_iter().flat_map(|parts| sizes.map(|kilobytes| (parts, kilobytes))) {
+        let part_size = PartSize { parts, kilobytes };
+        let what = format!("{part_size:?}");
+        match Clustered::try_from_csr(&matrix, part_size, UNLIMITED) {
+            Ok(stored) => {
+                assert!(parts >= 1 && kilobytes.clamp(1, 256) == kilobytes, "{what}");
+                assert_eq!(stored.to_csr().unwrap(), matrix, "{what}");
+                let copy = || Matrix::from(stored.try_clone().unwrap());
+                check_product(&what, Plan::from_matrix(&cpu, copy(), Format::CLUSTERED).unwrap(), &matrix);
+                check_product(&what, Plan::from_matrix(&emulated, copy(), Format::CLUSTERED).unwrap(), &matrix);
+            }
+            Err(Error::Structure { .. } | Error::TooLarge { .. }) => {}
+            Err(error) => panic!("{what}: {error}"),
+        }
+    }
     for slice_size in sizes {
         for (stride_factor, sigma) in sizes.into_iter().flat_map(|first| sizes.map(|second| (first, second))) {
             let slicing = Slicing { slice_size, stride_factor, sigma };

@@ -195,7 +195,7 @@ fn files_that_break_a_rule_of_their_format() {
     const PADDING: u64 = u32::MAX as u64;
     let mark = f64::ABSENT.to_bits();
     let one = 1f64.to_bits();
-    let coo_16 = Format::Coo16;
+    let (coo_16, clustered) = (Format::Coo16, Format::CLUSTERED);
     let [ell, dia, coo, hyb] = [Format::ELL, Format::Dia, Format::COO, Format::hyb(HybSplit::SmallestStorage)];
     let [sell, sorted] = [Format::SELL_P, Format::SELL_P_SORTED];
     let narrow: Format = "sell-16".parse().unwrap();
@@ -260,6 +260,19 @@ fn files_that_break_a_rule_of_their_format() {
         (coo_16, &[("column_offsets", 0, 32)], "entry 0 is in column 32 of its panel's 32"),
         (coo_16, &[("column_offsets", 0, 1 << 16)], "column_offsets has a number for entry 32, which is not there"),
         (coo_16, &[("slot_offsets", 0, 3)], "entry 0 is in slot 3 of the 3 of row panel 0"),
+        (clustered, &[("parameters", 0, 0)], "0 parts of 96 KiB, expected at least 1 part of 1 to 256"),
+        (clustered, &[("parameters", 1, 257)], "264 parts of 257 KiB, expected at least 1 part of 1 to 256"),
+        (clustered, &[("parameters", 2, 5)], "a parameter says that a part has 5 columns, the most of any is 4"),
+        (clustered, &[("part_begins", 1, 2)], "the last part offset is 2, expected 1"),
+        (clustered, &[("row_numbers", 1, 0)], "row 0 comes twice, the second time at 1"),
+        (clustered, &[("row_numbers", 3, 7)], "row 7 of 3 is at position 3"),
+        (clustered, &[("row_numbers", 2, PADDING)], "2 of 3 rows have a position"),
+        (clustered, &[("column_begins", 1, 3)], "the last column list offset is 3, expected 4"),
+        (clustered, &[("column_numbers", 0, 4)], "entry 0 is in column 4 of 4"),
+        (clustered, &[("slice_begins", 1, 1)], "local_columns has length 64, expected 32"),
+        (clustered, &[("local_columns", 0, 0xFFFF_0004)], "place 0 of position 0 is in column 4 of the 4 of part 0"),
+        (clustered, &[("local_columns", 3, 0xFFFF_0000)], "place 0 of position 3 has an entry, and there is no row"),
+        (clustered, &[("values", 1, 1 << 63)], "place 0 of position 32 has no entry but the value -0, expected 0"),
         (bcsr, &[("parameters", 1, 7)], "blocks of 2 x 7, which is no size of them"),
         (bcsr, &[("block_offsets", 1, 5)], "block row 1 ends before it begins"),
         (bcsr, &[("block_offsets", 2, 5)], "the last block row offset is 5, expected 4"),

@@ -117,7 +117,7 @@ impl Format {
     }
 
     /// Whether [`Plan::apply_multivector`](crate::Plan::apply_multivector) works in this format, on every executor: in
-    /// all but COO-16. The reference executor does it in any format. The result has the same bits every time.
+    /// all but COO-16 and clustered. The reference executor does it in any format. The result has the same bits every time.
     pub fn multiplies_multivectors(self) -> bool {
         with_strategy!(self, strategy => strategy.multiplies_multivectors(), auto => false)
     }
@@ -145,10 +145,10 @@ impl Format {
 
     /// Bytes that the arrays of `matrix` take in this format with values of `V`; of [`Auto`](Self::Auto) those of CSR,
     /// which it starts from. Nothing is converted. O(rows), but for DIA O(nnz + rows + columns), with blocks
-    /// O(nnz log(longest row)), and for SELL-16 up to 64 nnz.
+    /// O(nnz log(longest row)), for SELL-16 up to 64 nnz, and clustered O(nnz) on one thread.
     ///
     /// # Errors
-    /// When memory runs out.
+    /// When memory runs out, or a row has more columns than the format can hold.
     pub fn bytes<T: Scalar, V: Scalar>(self, matrix: &Csr<T>) -> Result<u128, Error> {
         with_strategy!(self, strategy => strategy.bytes::<T, V>(matrix), auto => Ok(matrix.bytes_with::<V>()))
     }

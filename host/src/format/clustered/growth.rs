@@ -6,7 +6,7 @@ use gpu_kernels::clustered::{NO_ROW, SLICE_ROWS};
 use super::PartSize;
 use crate::error::Error;
 use crate::format::Csr;
-use crate::memory::{filled, reserve, with_capacity};
+use crate::memory::{collect, copy, filled, reserve, with_capacity};
 use crate::parallel;
 use crate::real::Scalar;
 
@@ -54,6 +54,13 @@ impl Parts {
     /// # Errors
     /// When a row has more columns than a part may have, or memory runs out.
     pub fn new<T: Scalar>(matrix: &Csr<T>, size: PartSize, value_bytes: usize) -> Result<Self, Error> {
+        if has_few_columns(matrix) {
+            let (narrow, used) = without_empty_columns(matrix)?;
+            let mut parts = Self::new(&narrow, size, value_bytes)?;
+            // The order is the same.
+            parts.column_numbers.iter_mut().for_each(|column| *column = used[*column as usize]);
+            return Ok(parts);
+        }
         let is_square = matrix.rows() == matrix.columns();
         // What is near a row of a square matrix are, in most, the rows of the same numbers as its columns.
         let transposed = if is_square { None } else { Some(matrix.transposed()?) };
@@ -106,6 +113,22 @@ impl Parts {
         })?;
         Ok(())
     }
+}
+
+/// Whether most columns have no entry, so that nothing may be as long as there are columns.
+pub(super) fn has_few_columns<T: Scalar>(matrix: &Csr<T>) -> bool {
+    matrix.columns() > matrix.rows().saturating_add(matrix.nnz())
+}
+
+/// The matrix without its columns that have no entry, and the numbers of the others.
+fn without_empty_columns<T: Scalar>(matrix: &Csr<T>) -> Result<(Csr<T>, Vec<u32>), Error> {
+    let mut used = copy(matrix.column_indices())?;
+    used.sort_unstable();
+    used.dedup();
+    let number = |column: &u32| used.partition_point(|used| used < column) as u32;
+    let column_indices = collect(matrix.column_indices().iter().map(number))?;
+    let (offsets, values) = (matrix.row_offsets().try_clone()?, copy(matrix.values())?);
+    Ok((Csr::from_valid(matrix.rows(), used.len(), offsets, column_indices, values), used))
 }
 
 /// That a row is in a part.

@@ -20,7 +20,7 @@ use crate::format::{Csr, FillLimit, check_shape};
 use crate::memory::{filled, same_bits, with_capacity, zeros};
 use crate::parallel;
 use crate::real::Scalar;
-use growth::Parts;
+use growth::{Parts, has_few_columns};
 
 pub(crate) use strategy::Strategy;
 
@@ -260,13 +260,18 @@ impl<T: Scalar> Clustered<T> {
             groups.push((group, words, values));
         }
         let filled = parallel::map_items(groups, &|(_, (group, words, values))| {
-            let mut numbers = zeros::<u16>(matrix.columns())?;
+            let mut numbers = zeros::<u16>(if has_few_columns(matrix) { 0 } else { matrix.columns() })?;
             let first = slice_begins[parts.part_begins[group.start] as usize];
             for part in group {
                 let columns = parts.column_begins[part] as usize..parts.column_begins[part + 1] as usize;
-                for (&column, number) in parts.column_numbers[columns].iter().zip(0..) {
-                    numbers[column as usize] = number;
+                let columns = &parts.column_numbers[columns];
+                if !numbers.is_empty() {
+                    columns.iter().zip(0..).for_each(|(&column, number)| numbers[column as usize] = number);
                 }
+                let number_of = |column: u32| match numbers.get(column as usize) {
+                    Some(&number) => number.into(),
+                    None => columns.partition_point(|&other| other < column) as u32,
+                };
                 for slice in parts.part_begins[part] as usize..parts.part_begins[part + 1] as usize {
                     let places = slice_begins[slice] - first..slice_begins[slice + 1] - first;
                     let places = places.start as usize..places.end as usize;
@@ -280,7 +285,7 @@ impl<T: Scalar> Clustered<T> {
                         let (lane, half) = lane_of(row);
                         for (place, entry) in matrix.range(number as usize).enumerate() {
                             let word = &mut words[place * WORDS + lane];
-                            let column = u32::from(numbers[matrix.column_indices()[entry] as usize]);
+                            let column = number_of(matrix.column_indices()[entry]);
                             *word = *word & !(NO_ENTRY << (16 * half)) | column << (16 * half);
                             values[place * ROWS + 2 * lane + half] = matrix.values()[entry];
                         }

@@ -102,6 +102,16 @@ fn parts_grow_through_columns_where_rows_have_other_numbers() {
 }
 
 #[test]
+fn columns_without_entries_take_nothing() {
+    // 100 rows with 3 entries each, far apart in 2^31 - 1 columns.
+    let rows: Vec<u32> = (0..300).map(|entry| entry / 3).collect();
+    let columns: Vec<u32> = (0..300).map(|entry| (entry * 7919 % 300) * 7_000_000 + 5).collect();
+    let matrix = Csr::try_from_triplets(100, (1 << 31) - 1, &rows, &columns, &[1.0; 300]).unwrap();
+    assert!(checked(&matrix, SMALL).parts() > 2);
+    assert_eq!(checked(&matrix, PartSize::DEFAULT).most_columns(), 300);
+}
+
+#[test]
 fn rows_without_entries_and_matrices_without_rows() {
     for (rows, columns) in [(0, 0), (0, 5), (5, 0), (200, 3)] {
         let matrix = Csr::<f64>::try_from_triplets(rows, columns, &[], &[], &[]).unwrap();
