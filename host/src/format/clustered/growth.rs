@@ -9,6 +9,7 @@ use crate::format::Csr;
 use crate::memory::{collect, copy, filled, reserve, with_capacity};
 use crate::parallel;
 use crate::real::Scalar;
+use crate::spmv::on_cpu::prefetch;
 
 /// Rows of a slice.
 const ROWS: usize = SLICE_ROWS as usize;
@@ -21,6 +22,12 @@ const MOST_ROWS: usize = 1 << 16;
 
 /// Rows of a column from which on it brings no row into a part: it says little of who is near.
 const HUB: usize = 1 << 10;
+
+/// Rows whose marks are on their way from memory.
+const ROWS_AHEAD: usize = 4;
+
+/// Column indices of a cache line of the CPU.
+const COLUMNS_OF_A_LINE: usize = 16;
 
 /// Which rows are in which part, and which columns these have.
 pub(super) struct Parts {
@@ -137,16 +144,23 @@ const TAKEN: u32 = u32::MAX;
 /// That nothing has been said yet.
 const NONE: u32 = u32::MAX - 1;
 
+/// What is known of a row, and of a column.
+#[derive(Clone, Copy)]
+struct Marks {
+    /// The part in whose queue the row was last, or [`TAKEN`].
+    queued: u32,
+    /// The last part that the column is in.
+    part_of_column: u32,
+}
+
 /// The parts so far, and what grows.
 struct Growth<'a, T: Scalar> {
     matrix: &'a Csr<T>,
     /// The rows of each column, where rows and columns have nothing in common.
     transposed: Option<&'a Csr<T>>,
     limits: Limits,
-    /// The part in whose queue each row was last, or [`TAKEN`].
-    queued: Vec<u32>,
-    /// The last part that each column is in.
-    part_of_column: Vec<u32>,
+    /// Of each row and the column of the same number, which mostly come together.
+    marks: Vec<Marks>,
     /// Rows that are near the part, in the order in which they were found.
     queue: Vec<u32>,
     /// How many of them were looked at.
@@ -174,8 +188,7 @@ impl<'a, T: Scalar> Growth<'a, T> {
             matrix,
             transposed,
             limits,
-            queued: filled(matrix.rows(), NONE)?,
-            part_of_column: filled(matrix.columns(), NONE)?,
+            marks: filled(matrix.rows().max(matrix.columns()), Marks { queued: NONE, part_of_column: NONE })?,
             queue: Vec::new(),
             looked_at: 0,
             border: Vec::new(),
@@ -190,6 +203,7 @@ impl<'a, T: Scalar> Growth<'a, T> {
     /// Grows a part, and says whether there was any row left for it.
     fn grow(&mut self) -> Result<bool, Error> {
         while let Some(row) = self.next() {
+            self.read_ahead();
             if !self.take(row)? {
                 if self.rows == 0 {
                     let value = self.matrix.range(row as usize).len() as u128;
@@ -231,11 +245,11 @@ impl<'a, T: Scalar> Growth<'a, T> {
 
     /// A row that is in no part: near this one, near another, or any.
     fn next(&mut self) -> Option<u32> {
-        let queued = &self.queued;
+        let (marks, rows) = (&self.marks, self.matrix.rows());
         let find = |rows: &[u32], first: &mut usize| {
             while let Some(&row) = rows.get(*first) {
                 *first += 1;
-                if queued[row as usize] != TAKEN {
+                if marks[row as usize].queued != TAKEN {
                     return Some(row);
                 }
             }
@@ -247,13 +261,23 @@ impl<'a, T: Scalar> Growth<'a, T> {
         if let Some(row) = find(&self.border, &mut self.passed) {
             return Some(row);
         }
-        while self.next_row < queued.len() {
+        while self.next_row < rows {
             self.next_row += 1;
-            if queued[self.next_row - 1] != TAKEN {
+            if marks[self.next_row - 1].queued != TAKEN {
                 return Some(self.next_row as u32 - 1);
             }
         }
         None
+    }
+
+    /// Asks for what the rows that come soon will need: of rows without an order, nothing is in a cache.
+    fn read_ahead(&self) {
+        let columns = |ahead: usize| {
+            let row = self.queue.get(self.looked_at + ahead);
+            row.map_or(&[][..], |&row| &self.matrix.column_indices()[self.matrix.range(row as usize)])
+        };
+        columns(2 * ROWS_AHEAD).iter().step_by(COLUMNS_OF_A_LINE).for_each(|column| prefetch(column));
+        columns(ROWS_AHEAD).iter().for_each(|&column| prefetch(&self.marks[column as usize]));
     }
 
     /// Adds a row to the part, if its columns have room there.
@@ -264,7 +288,7 @@ impl<'a, T: Scalar> Growth<'a, T> {
         let before = self.parts.column_numbers.len();
         reserve(&mut self.parts.column_numbers, columns.len())?;
         for &column in columns {
-            let last = &mut self.part_of_column[column as usize];
+            let last = &mut self.marks[column as usize].part_of_column;
             if *last != part {
                 *last = part;
                 self.parts.column_numbers.push(column);
@@ -272,12 +296,12 @@ impl<'a, T: Scalar> Growth<'a, T> {
         }
         if self.parts.column_numbers.len() - of_part > self.limits.columns {
             for &column in &self.parts.column_numbers[before..] {
-                self.part_of_column[column as usize] = NONE;
+                self.marks[column as usize].part_of_column = NONE;
             }
             self.parts.column_numbers.truncate(before);
             return Ok(false);
         }
-        self.queued[row as usize] = TAKEN;
+        self.marks[row as usize].queued = TAKEN;
         reserve(&mut self.parts.row_numbers, 1)?;
         self.parts.row_numbers.push(row);
         self.rows += 1;
@@ -300,7 +324,7 @@ impl<'a, T: Scalar> Growth<'a, T> {
     /// Puts a row in the queue of this part, if it is not there.
     fn enqueue(&mut self, row: u32) -> Result<(), Error> {
         let part = self.part();
-        let queued = &mut self.queued[row as usize];
+        let queued = &mut self.marks[row as usize].queued;
         if *queued != TAKEN && *queued != part {
             *queued = part;
             reserve(&mut self.queue, 1)?;
