@@ -176,7 +176,8 @@ impl<T: Scalar, E: Executor> Plan<T, E> {
     /// [stands for others](Format::resolve) is one of those here.
     ///
     /// # Errors
-    /// When memory runs out, or blocks of the device may not have the shared memory that [`Format::Coo16`] takes.
+    /// When memory runs out, or blocks of the device may not have the shared memory that [`Format::Coo16`] or
+    /// [`Format::Clustered`] takes.
     pub fn from_converted(executor: &E, matrix: Matrix<T, E::Memory>, format: Format) -> Result<Self, Error> {
         let workspace = workspace(executor, &matrix, format)?;
         Ok(Self { executor: executor.clone(), format, matrix, workspace, reproducible: false, choice: None })

@@ -40,10 +40,11 @@ impl Costs for Strategy {
     }
 
     fn exclusion<V: Scalar>(self, analysis: &Analysis, machine: &Machine) -> Option<Exclusion> {
-        let most = self.0.columns(size_of::<V>()).min(analysis.columns) * size_of::<V>();
+        let most = self.0.columns(size_of::<V>());
+        let needs = most.min(analysis.columns) * size_of::<V>();
         match machine.shared_bytes {
-            _ if analysis.clusters.is_none() => Some(Exclusion::NotClustered),
-            Some(limit) if most > limit as usize => Some(Exclusion::SharedMemory),
+            _ if analysis.clusters.is_none() || analysis.lengths.longest() > most => Some(Exclusion::NotClustered),
+            Some(limit) if needs > limit as usize => Some(Exclusion::SharedMemory),
             _ => None,
         }
     }
