@@ -92,11 +92,12 @@ struct Storage {
 /// The size of the arrays of a matrix.
 #[derive(Debug, Serialize)]
 struct Size {
-    /// Bytes of the arrays.
-    bytes: u128,
+    /// Bytes of the arrays; null where the format cannot hold the matrix.
+    bytes: Option<u128>,
     /// The same as a multiple of the CSR arrays.
-    times_csr: f64,
-    /// Whether `run` would refuse to convert the matrix, because the size is out of proportion.
+    times_csr: Option<f64>,
+    /// Whether `run` would refuse to convert the matrix, because the size is out of proportion or the format cannot hold
+    /// it.
     refused: bool,
 }
 
@@ -202,17 +203,23 @@ fn storage(matrix: &Csr<f64>) -> Result<Vec<Storage>, Error> {
 impl Size {
     /// The size with values of `V`.
     fn new<V: Real>(format: Format, matrix: &Csr<f64>) -> Result<Self, Error> {
-        let bytes = format.bytes::<_, V>(matrix)?;
+        let bytes = match format.bytes::<_, V>(matrix) {
+            Err(warp_spmv::Error::TooLarge { .. }) => None,
+            bytes => Some(bytes?),
+        };
         let csr = Format::CSR_SCALAR.bytes::<_, V>(matrix)?;
-        let refused = !FillLimit::default().allows(bytes, csr);
-        Ok(Self { bytes, times_csr: bytes as f64 / csr as f64, refused })
+        let refused = bytes.is_none_or(|bytes| !FillLimit::default().allows(bytes, csr));
+        Ok(Self { bytes, times_csr: bytes.map(|bytes| bytes as f64 / csr as f64), refused })
     }
 }
 
 impl Display for Size {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mark = if self.refused { '*' } else { ' ' };
-        write!(f, "{:>11} {:>9.2}{mark}", units::bytes(self.bytes), self.times_csr)
+        match (self.bytes, self.times_csr) {
+            (Some(bytes), Some(times)) => write!(f, "{:>11} {times:>9.2}{mark}", units::bytes(bytes)),
+            _ => write!(f, "{:>11} {:>9} ", "-", "-"),
+        }
     }
 }
 
@@ -237,7 +244,11 @@ impl Display for Record {
         for Storage { storage, float64, float32, .. } in storage {
             writeln!(f, "{}", format!("{storage:width$} {float64}  {float32}").trim_end())?;
         }
-        if storage.iter().any(|storage| storage.float64.refused || storage.float32.refused) {
+        let any = |of: fn(&Size) -> bool| storage.iter().any(|storage| of(&storage.float64) || of(&storage.float32));
+        if any(|size| size.bytes.is_none()) {
+            writeln!(f, "- a row of the matrix has more columns than the format can hold")?;
+        }
+        if any(|size| size.refused && size.bytes.is_some()) {
             let limit = FillLimit::default().times_csr;
             writeln!(f, "* out of proportion: `run` refuses formats of more than {limit} times CSR")?;
         }
