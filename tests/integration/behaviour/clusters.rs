@@ -1,10 +1,10 @@
 //! Clustered matrices in parts so small that small matrices have many.
 
+use super::stored::check_stored;
 use crate::scenarios::random::emulators;
 use crate::scenarios::{Numbers, matrices, with_rows};
 use warp_spmv::executor::{Cpu, Emulated, Executor};
-use warp_spmv::format::{Clustered, FillLimit, Matrix, PartSize};
-use warp_spmv::verify::{exact, verify};
+use warp_spmv::format::{Clustered, FillLimit, PartSize};
 use warp_spmv::{Csr, Format, Plan, Real};
 
 const UNLIMITED: FillLimit = FillLimit { times_csr: f64::INFINITY };
@@ -13,16 +13,7 @@ const UNLIMITED: FillLimit = FillLimit { times_csr: f64::INFINITY };
 const SMALL: PartSize = PartSize { parts: u32::MAX, kilobytes: 1 };
 
 fn check_product<T: Real, E: Executor>(executor: &E, name: &str, matrix: &Csr<T>, clustered: &Clustered<T>) {
-    let mut numbers = Numbers::new(61);
-    let (x, y) = (numbers.vector::<T>(matrix.columns()), numbers.vector::<T>(matrix.rows()));
-    let (alpha, beta) = (T::from_f64(0.75), T::from_f64(-1.5));
-    let expected = exact(matrix, alpha, &x, beta, &y).unwrap();
-    let format = Format::Clustered(SMALL);
-    let mut plan = Plan::from_matrix(executor, Matrix::Clustered(clustered.clone()), format).unwrap();
-    let (x, mut y) = (executor.upload(x).unwrap(), executor.upload(y).unwrap());
-    plan.apply(alpha, &x, beta, &mut y).unwrap();
-    let result = verify(&executor.download(&y).unwrap(), &expected, format).unwrap();
-    assert!(result.passed(), "{name}, {}: {result:?}", T::NAME);
+    check_stored(executor, name, matrix, clustered.clone().into(), Format::Clustered(SMALL));
 }
 
 fn check_products<T: Real>() {

@@ -13,5 +13,6 @@ mod parameters;
 mod random;
 mod schedules;
 mod select;
+mod stored;
 mod threads;
 mod transposed;

@@ -1,10 +1,10 @@
 //! COO-16 in panels of many sizes: tiny ones, so that small matrices have many, and the largest.
 
+use super::stored::check_stored;
 use crate::scenarios::random::emulators;
 use crate::scenarios::{Numbers, as_stored, matrices, with_rows};
 use warp_spmv::executor::{Cpu, Emulated, Executor};
-use warp_spmv::format::{Coo16, FillLimit, Matrix, Panels, coo_16};
-use warp_spmv::verify::{exact, verify};
+use warp_spmv::format::{Coo16, FillLimit, Panels, coo_16};
 use warp_spmv::{Csr, Format, Plan, Real};
 
 const UNLIMITED: FillLimit = FillLimit { times_csr: f64::INFINITY };
@@ -36,16 +36,8 @@ fn kernels_convert_as_the_host_does() {
 }
 
 fn check_product<T: Real, E: Executor>(executor: &E, name: &str, matrix: &Csr<T>, panels: Panels) {
-    let mut numbers = Numbers::new(51);
-    let (x, y) = (numbers.vector::<T>(matrix.columns()), numbers.vector::<T>(matrix.rows()));
-    let (alpha, beta) = (T::from_f64(0.75), T::from_f64(-1.5));
-    let expected = exact(matrix, alpha, &x, beta, &y).unwrap();
     let coo = Coo16::try_with_panels(matrix.clone(), panels, UNLIMITED).unwrap();
-    let mut plan = Plan::from_matrix(executor, Matrix::Coo16(coo), Format::Coo16).unwrap();
-    let (x, mut y) = (executor.upload(x).unwrap(), executor.upload(y).unwrap());
-    plan.apply(alpha, &x, beta, &mut y).unwrap();
-    let result = verify(&executor.download(&y).unwrap(), &expected, Format::Coo16).unwrap();
-    assert!(result.passed(), "{name}, {panels:?}, {}: {result:?}", T::NAME);
+    check_stored(executor, &format!("{name}, {panels:?}"), matrix, coo.into(), Format::Coo16);
 }
 
 fn check_products<T: Real>() {
