@@ -1,5 +1,6 @@
 //! What parts of rows that share columns would be like.
 
+use gpu_kernels::clustered::NO_ROW;
 use serde::{Deserialize, Serialize};
 
 use super::growth::Parts;
@@ -49,7 +50,7 @@ impl Clusters {
         };
         let begins = slice_begins(matrix, &parts)?;
         let width = begins.last().copied().unwrap_or_default();
-        let rows = parts.row_numbers.iter().filter(|&&row| (row as usize) < matrix.rows());
+        let rows = parts.row_numbers.iter().filter(|&&row| row != NO_ROW);
         let seen: usize = rows.clone().map(|&row| matrix.range(row as usize).len()).sum();
         // By entries, or by rows where the parts have none.
         let times = match (seen, rows.count()) {

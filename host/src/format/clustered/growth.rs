@@ -1,9 +1,9 @@
 //! Puts rows that share columns together in parts: each grows from a row through the columns that its rows have, to
 //! the rows of these.
 
-use gpu_kernels::clustered::{NO_ROW, SLICE_ROWS};
+use gpu_kernels::clustered::NO_ROW;
 
-use super::PartSize;
+use super::{PartSize, ROWS};
 use crate::error::Error;
 use crate::format::Csr;
 use crate::memory::{collect, copy, filled, reserve, with_capacity};
@@ -11,10 +11,7 @@ use crate::parallel;
 use crate::real::Scalar;
 use crate::spmv::on_cpu::prefetch;
 
-/// Rows of a slice.
-const ROWS: usize = SLICE_ROWS as usize;
-
-/// Entries of a part, at least, where a matrix has so many: below that a block does little but begin.
+/// Entries of a part, at least, unless the matrix has fewer: below that a block does little but begin.
 const LEAST_ENTRIES: usize = 1 << 13;
 
 /// Rows of a part, at most.
@@ -103,8 +100,8 @@ impl Parts {
 
     /// Sorts the rows of each part by length, and its columns.
     fn order<T: Scalar>(&mut self, matrix: &Csr<T>) -> Result<(), Error> {
+        let mut pieces = with_capacity(self.count())?;
         let (mut rows_left, mut columns_left) = (&mut self.row_numbers[..], &mut self.column_numbers[..]);
-        let mut pieces = with_capacity(self.part_begins.len() - 1)?;
         for (slices, columns) in self.part_begins.windows(2).zip(self.column_begins.windows(2)) {
             let (rows, rest) = rows_left.split_at_mut((slices[1] - slices[0]) as usize * ROWS);
             rows_left = rest;
@@ -234,7 +231,7 @@ impl<'a, T: Scalar> Growth<'a, T> {
 
     /// Number of the part that grows.
     fn part(&self) -> u32 {
-        (self.parts.part_begins.len() - 1) as u32
+        self.parts.count() as u32
     }
 
     /// Whether the part has what it aims at. One of whole slices has no padding for want of rows.
