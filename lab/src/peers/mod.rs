@@ -4,7 +4,8 @@
 //! [`WithPeers::peers`] lists those of an executor, and [`WithPeers::blas`] is what works on vectors there. The feature `peers` brings sprs and faer for the CPU; with the
 //! feature `cuda` as well, cuSPARSE and cuBLAS for the GPU, which are loaded when they are asked for: the folders of
 //! `libcusparse.so.12`, of the `libnvJitLink` that it needs and of `libcublas.so` must be where the system's loader looks, for which
-//! `LD_LIBRARY_PATH` is the usual way. What is not there is listed with the reason, and is no error.
+//! `LD_LIBRARY_PATH` is the usual way. What is not there is listed with the reason, and is no error. That
+//! holds for cuSPARSE's SpMVOp by itself, too, which is there from 12.8.1 on.
 
 #[cfg(all(feature = "peers", any(feature = "cuda", test)))]
 mod blocks;
@@ -30,7 +31,7 @@ pub use peer::{BOUND, Blas, Peer, PeerError, Prepared};
 /// The libraries that there are peers of, as the peers' names begin.
 pub const LIBRARIES: &[&str] = &["cusparse", "faer", "sprs"];
 
-/// A library that cannot be had.
+/// A library, or a part of one, that cannot be had.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Absent {
     /// What it is called.
@@ -43,7 +44,7 @@ pub struct Absent {
 pub struct Peers<'e, T: Real, E: Executor> {
     /// Those that are there.
     pub present: Vec<Box<dyn Peer<T, E> + 'e>>,
-    /// The libraries that are not.
+    /// The libraries, and the parts of them, that are not.
     pub absent: Vec<Absent>,
 }
 
@@ -94,10 +95,7 @@ impl WithPeers for HostExecutor {
 impl WithPeers for host::executor::Cuda {
     #[cfg(feature = "peers")]
     fn peers<T: Real>(&self) -> Peers<'_, T, Self> {
-        match cusparse::peers(self) {
-            Ok(present) => Peers { present, ..Peers::none() },
-            Err(reason) => Peers { absent: vec![Absent { library: "cuSPARSE", reason }], ..Peers::none() },
-        }
+        cusparse::peers(self)
     }
 
     #[cfg(not(feature = "peers"))]

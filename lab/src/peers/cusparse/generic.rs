@@ -11,7 +11,8 @@ use super::descriptors::{MatrixDescriptor, VectorDescriptor, data_type};
 use super::library::{Library, check};
 use crate::peers::peer::{Prepared, check_vectors};
 
-const PLAIN: sys::cusparseOperation_t = sys::cusparseOperation_t::CUSPARSE_OPERATION_NON_TRANSPOSE;
+/// The matrix as it is, not transposed.
+pub const PLAIN: sys::cusparseOperation_t = sys::cusparseOperation_t::CUSPARSE_OPERATION_NON_TRANSPOSE;
 
 /// A matrix as cuSPARSE sees it.
 pub struct Stored {
@@ -145,6 +146,7 @@ impl<T: Real> Prepared<T, Cuda> for Generic<'_, T> {
     }
 }
 
-fn scalar<T: Real>(value: &T) -> *const c_void {
+/// Where a scalar is on the host.
+pub fn scalar<T: Real>(value: &T) -> *const c_void {
     std::ptr::from_ref(value).cast()
 }

@@ -30,7 +30,6 @@ const NEEDED: &[&str] = &[
 pub struct Library<'e> {
     handle: sys::cusparseHandle_t,
     cuda: &'e Cuda,
-    /// 1000 times the major version, 100 times the minor one, and the patch level.
     version: i32,
 }
 
@@ -70,6 +69,11 @@ impl<'e> Library<'e> {
     /// The handle.
     pub fn handle(&self) -> sys::cusparseHandle_t {
         self.handle
+    }
+
+    /// 1000 times the major version, 100 times the minor one, and the patch level.
+    pub fn version(&self) -> i32 {
+        self.version
     }
 
     /// Whether SpMV takes BSR: as of the version in CUDA 13.0.
@@ -113,7 +117,22 @@ fn load() -> Result<(), String> {
 /// Whether a loaded library has a function.
 pub fn has(function: &str) -> bool {
     // SAFETY: the library is there, and nothing is called: the type does not matter.
-    unsafe { sys::culib().get::<unsafe extern "C" fn()>(function.as_bytes()) }.is_ok()
+    unsafe { find::<unsafe extern "C" fn()>(function) }.is_ok()
+}
+
+/// A function of a loaded library.
+///
+/// # Errors
+/// That there is none of this name, in one line.
+///
+/// # Safety
+/// `F` is a pointer to a function with this one's signature.
+pub unsafe fn find<F: Copy>(function: &str) -> Result<F, String> {
+    // SAFETY: the library is there; the type is right, by the caller.
+    match unsafe { sys::culib().get::<F>(function.as_bytes()) } {
+        Ok(symbol) => Ok(*symbol),
+        Err(_) => Err(format!("the libcusparse that is installed has no {function}")),
+    }
 }
 
 /// An error that says what was called and what came back.

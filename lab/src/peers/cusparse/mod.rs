@@ -4,6 +4,7 @@ mod bsrmv;
 mod descriptors;
 mod generic;
 mod library;
+mod operation;
 
 use std::rc::Rc;
 
@@ -19,19 +20,21 @@ use self::bsrmv::LegacyBlocks;
 use self::descriptors::{MatrixDescriptor, address, data_type, index_type};
 use self::generic::{Generic, Stored};
 use self::library::{Library, has};
+use self::operation::{Functions, Operation};
 use super::blocks::Blocks;
 use super::peer::{Peer, PeerError, Prepared};
 use super::slices::{SLICE_SIZE, Slices};
+use super::{Absent, Peers};
 
 const ZERO_BASED: sys::cusparseIndexBase_t = sys::cusparseIndexBase_t::CUSPARSE_INDEX_BASE_ZERO;
 
 /// Every way in which cuSPARSE multiplies a matrix by a vector.
-///
-/// # Errors
-/// Why the library cannot be used, in one line.
-pub fn peers<'e, T: Real>(cuda: &'e Cuda) -> Result<Vec<Box<dyn Peer<T, Cuda> + 'e>>, String> {
-    let library = Library::new(cuda)?;
-    let ways = [
+pub fn peers<T: Real>(cuda: &Cuda) -> Peers<'_, T, Cuda> {
+    let library = match Library::new(cuda) {
+        Ok(library) => library,
+        Err(reason) => return Peers { absent: vec![Absent { library: "cuSPARSE", reason }], ..Peers::none() },
+    };
+    let of_spmv = [
         ("cusparse-csr-1", Storage::Csr, Algorithm::CUSPARSE_SPMV_CSR_ALG1),
         ("cusparse-csr-2", Storage::Csr, Algorithm::CUSPARSE_SPMV_CSR_ALG2),
         ("cusparse-coo-1", Storage::Coo, Algorithm::CUSPARSE_SPMV_COO_ALG1),
@@ -39,8 +42,18 @@ pub fn peers<'e, T: Real>(cuda: &'e Cuda) -> Result<Vec<Box<dyn Peer<T, Cuda> + 
         ("cusparse-sell", Storage::Sell, Algorithm::CUSPARSE_SPMV_SELL_ALG1),
         ("cusparse-bsr", Storage::Bsr, Algorithm::CUSPARSE_SPMV_BSR_ALG1),
     ];
-    let peer = |(name, storage, algorithm)| CuSparse { library: library.clone(), name, storage, algorithm };
-    Ok(ways.map(peer).into_iter().map(|peer| Box::new(peer) as _).collect())
+    let of_spmv = of_spmv.map(|(name, storage, algorithm)| (name, storage, Interface::SpMv(algorithm)));
+    let mut ways = of_spmv.to_vec();
+    let mut absent = Vec::new();
+    match Functions::find(&library) {
+        Ok(functions) => ways.extend([
+            ("cusparse-csr-op-1", Storage::Csr, Interface::SpMvOp(functions, operation::Algorithm::Alg1)),
+            ("cusparse-csr-op-2", Storage::Csr, Interface::SpMvOp(functions, operation::Algorithm::Alg2)),
+        ]),
+        Err(reason) => absent.push(Absent { library: "SpMVOp of cuSPARSE", reason }),
+    }
+    let peer = |(name, storage, interface)| CuSparse { library: library.clone(), name, storage, interface };
+    Peers { present: ways.into_iter().map(peer).map(|peer| Box::new(peer) as _).collect(), absent }
 }
 
 /// How the matrix is stored.
@@ -52,12 +65,20 @@ enum Storage {
     Bsr,
 }
 
+/// The functions that multiply it.
+#[derive(Clone, Copy)]
+enum Interface {
+    SpMv(Algorithm),
+    /// For CSR alone.
+    SpMvOp(Functions, operation::Algorithm),
+}
+
 /// One way of cuSPARSE.
 struct CuSparse<'e> {
     library: Rc<Library<'e>>,
     name: &'static str,
     storage: Storage,
-    algorithm: Algorithm,
+    interface: Interface,
 }
 
 impl<T: Real> Peer<T, Cuda> for CuSparse<'_> {
@@ -100,7 +121,14 @@ impl<T: Real> Peer<T, Cuda> for CuSparse<'_> {
             }
         };
         let library = self.library.clone();
-        Ok(Box::new(Generic::new(library, matrix, stored, self.algorithm, &format, [x, y])?))
+        match self.interface {
+            Interface::SpMv(algorithm) => {
+                Ok(Box::new(Generic::new(library, matrix, stored, algorithm, &format, [x, y])?))
+            }
+            Interface::SpMvOp(functions, algorithm) => {
+                Ok(Box::new(Operation::new(library, functions, matrix, stored, algorithm, [x, y])?))
+            }
+        }
     }
 }
 
