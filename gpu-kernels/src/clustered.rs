@@ -53,7 +53,10 @@ pub unsafe fn clustered<T: GpuScalar>(
 ) {
     let part = block_idx_x();
     let elements = dynamic::<T>(0);
-    gather(x, column_numbers, column_begins.load(part), column_begins.load(part + 1), elements);
+    let column_begin = column_begins.load(part);
+    let count = (column_begins.load(part + 1) - column_begin) as u32;
+    let column = |place: u32| column_numbers.load_streaming(column_begin + u64::from(place));
+    gather(count, column, |column| x.load(column), elements);
     sync_threads();
     let places = Places { local_columns, values, elements };
     let (mut slice, end) = (part_begins.load(part) + thread_idx_x() / WARP_LANES, part_begins.load(part + 1));
@@ -71,19 +74,25 @@ pub unsafe fn clustered<T: GpuScalar>(
     }
 }
 
-/// Copies the elements of x of some columns to shared memory. Four of a thread are on their way at a time.
+/// Puts the elements of x of `count` columns in shared memory, where `column` gives the column of a place and `element` its
+/// element. Four of a thread are on their way at a time.
 ///
 /// # Safety
-/// There are such columns, x has an element for each, and shared memory has room for them.
+/// Both hold for all places, and shared memory has room for the elements.
 #[inline(always)]
-unsafe fn gather<T: GpuScalar>(x: Global<T>, column_numbers: Global<u32>, begin: u64, end: u64, elements: Shared<T>) {
-    let (count, threads) = ((end - begin) as u32, block_dim_x());
+pub(crate) unsafe fn gather<T: GpuScalar>(
+    count: u32,
+    column: impl Fn(u32) -> u32,
+    element: impl Fn(u32) -> T,
+    elements: Shared<T>,
+) {
+    let threads = block_dim_x();
     let mut place = thread_idx_x();
     while place < count {
         // Behind the last column, that one is loaded again.
         let places = [0, 1, 2, 3].map(|step| (place + step * threads).min(count - 1));
-        let columns = places.map(|place| column_numbers.load_streaming(begin + u64::from(place)));
-        let loaded = columns.map(|column| x.load(column));
+        let columns = places.map(&column);
+        let loaded = columns.map(&element);
         elements.store(places[0], loaded[0]);
         let mut step = 1;
         while step < 4 {

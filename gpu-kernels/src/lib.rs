@@ -15,6 +15,7 @@ pub mod bellpack;
 pub mod block;
 pub mod ceiling;
 pub mod clustered;
+pub mod clustered_symmetric;
 pub mod cmrs;
 pub mod conformance;
 pub mod convert;

@@ -9,9 +9,9 @@ use std::sync::MutexGuard;
 use warp_spmv::device::{Device, Tuning};
 use warp_spmv::executor::{Cpu, Emulated, Executor, Reference};
 use warp_spmv::format::{
-    Bcsr, Bellpack, BlockSize, Clustered, Cmrs, CmrsPadded, Coo, Coo16, Dia, Ell, FillLimit, Fraction, Hyb, HybSplit,
-    LARGEST_DIMENSION, Matrix, Offsets, Panels, PartSize, PartitionRows, Sell16, SellP, Slicing, StripHeight,
-    StripOrder,
+    Bcsr, Bellpack, BlockSize, Clustered, ClusteredSymmetric, Cmrs, CmrsPadded, Coo, Coo16, Dia, Ell, FillLimit,
+    Fraction, Hyb, HybSplit, LARGEST_DIMENSION, Matrix, Offsets, Panels, PartSize, PartitionRows, Sell16, SellP,
+    Slicing, StripHeight, StripOrder,
 };
 use warp_spmv::io::{self, Coordinates, DenseMatrix, ReadOptions};
 use warp_spmv::select::{Analysis, Sampling, Selection, choose};
@@ -195,6 +195,29 @@ fn matrices_without_entries_have_the_shapes_that_their_arrays_allow() {
         every_shape(Format::CLUSTERED, none, clustered(PartSize { parts, kilobytes }, 2));
     }
     every_shape(Format::CLUSTERED, none, clustered(PartSize { parts: 0, kilobytes: 1 }, 1));
+
+    let clustered_symmetric = |part_size: PartSize, parts: usize| {
+        move |rows: usize, columns: usize| {
+            let (warps, halos, slices) = (vec![0; 16 * parts + 1], vec![0; parts + 1], vec![0; parts + 1]);
+            ClusteredSymmetric::<f64>::try_new(
+                rows,
+                columns,
+                part_size,
+                warps,
+                vec![],
+                halos,
+                vec![],
+                slices,
+                vec![],
+                vec![],
+            )
+        }
+    };
+    for (parts, kilobytes) in [(1, 1), (u32::MAX, 256)] {
+        every_shape(Format::CLUSTERED_SYMMETRIC, no_rows, clustered_symmetric(PartSize { parts, kilobytes }, 0));
+        every_shape(Format::CLUSTERED_SYMMETRIC, none, clustered_symmetric(PartSize { parts, kilobytes }, 1));
+    }
+    every_shape(Format::CLUSTERED_SYMMETRIC, none, clustered_symmetric(PartSize { parts: 0, kilobytes: 1 }, 0));
 
     let sell_p = |slicing: Slicing, begins: usize| {
         move |rows: usize, columns: usize| {
@@ -467,6 +490,22 @@ fn parameters_of_formats_have_every_size() {
                 let copy = || Matrix::from(stored.try_clone().unwrap());
                 check_product(&what, Plan::from_matrix(&cpu, copy(), Format::CLUSTERED).unwrap(), &matrix);
                 check_product(&what, Plan::from_matrix(&emulated, copy(), Format::CLUSTERED).unwrap(), &matrix);
+            }
+            Err(Error::Structure { .. } | Error::TooLarge { .. }) => {}
+            Err(error) => panic!("{what}: {error}"),
+        }
+    }
+    for (parts, kilobytes) in sizes.into_iter().flat_map(|parts| sizes.map(|kilobytes| (parts, kilobytes))) {
+        let part_size = PartSize { parts, kilobytes };
+        let what = format!("{part_size:?}, pairs stored once");
+        match ClusteredSymmetric::try_from_csr(&matrix, part_size, UNLIMITED) {
+            Ok(stored) => {
+                assert!(parts >= 1 && kilobytes.clamp(1, 256) == kilobytes, "{what}");
+                assert_eq!(stored.to_csr().unwrap(), matrix, "{what}");
+                let copy = || Matrix::from(stored.try_clone().unwrap());
+                let format = Format::ClusteredSymmetric(part_size);
+                check_product(&what, Plan::from_matrix(&cpu, copy(), format).unwrap(), &matrix);
+                check_product(&what, Plan::from_matrix(&emulated, copy(), format).unwrap(), &matrix);
             }
             Err(Error::Structure { .. } | Error::TooLarge { .. }) => {}
             Err(error) => panic!("{what}: {error}"),

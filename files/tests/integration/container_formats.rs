@@ -195,7 +195,7 @@ fn files_that_break_a_rule_of_their_format() {
     const PADDING: u64 = u32::MAX as u64;
     let mark = f64::ABSENT.to_bits();
     let one = 1f64.to_bits();
-    let (coo_16, clustered) = (Format::Coo16, Format::CLUSTERED);
+    let (coo_16, clustered, pairs) = (Format::Coo16, Format::CLUSTERED, Format::CLUSTERED_SYMMETRIC);
     let [ell, dia, coo, hyb] = [Format::ELL, Format::Dia, Format::COO, Format::hyb(HybSplit::SmallestStorage)];
     let [sell, sorted] = [Format::SELL_P, Format::SELL_P_SORTED];
     let narrow: Format = "sell-16".parse().unwrap();
@@ -273,6 +273,28 @@ fn files_that_break_a_rule_of_their_format() {
         (clustered, &[("local_columns", 0, 0xFFFF_0004)], "place 0 of position 0 is in column 4 of the 4 of part 0"),
         (clustered, &[("local_columns", 3, 0xFFFF_0000)], "place 0 of position 3 has an entry, and there is no row"),
         (clustered, &[("values", 1, 1 << 63)], "place 0 of position 32 has no entry but the value -0, expected 0"),
+        (pairs, &[("parameters", 0, 0)], "0 parts of 112 KiB, expected at least 1 part of 1 to 256"),
+        (pairs, &[("parameters", 2, 5)], "a parameter says that a part has 5 elements, the most of any is 132"),
+        (pairs, &[("warp_begins", 1, 2)], "warp 1 ends before it begins"),
+        (pairs, &[("row_numbers", 1, 0)], "row 0 comes twice, the second time at 1"),
+        (pairs, &[("row_numbers", 2, PADDING)], "2 of 3 rows have a position"),
+        (pairs, &[("halo_begins", 1, 3)], "the last halo offset is 3, expected 4"),
+        (pairs, &[("halo_columns", 0, 4)], "entry 0 is in column 4 of 4"),
+        (pairs, &[("slice_begins", 1, 1)], "local_columns has length 64, expected 32"),
+        (pairs, &[("local_columns", 0, 0xFFFF_0044)], "a place of position 0 is in column 68 of the 68 of part 0"),
+        (pairs, &[("local_columns", 3, 0xFFFF_0040)], "a place of position 3 has an entry, and there is no row"),
+        (pairs, &[("values", 1, 1 << 63)], "a place of position 32 has no entry but the value -0, expected 0"),
+        (
+            pairs,
+            &[("local_columns", 0, 0xFFFF_0005)],
+            "a place of position 0 is in the column of position 5 of part 0, which has none",
+        ),
+        (
+            pairs,
+            &[("local_columns", 0, 0xFFFF_0002), ("local_columns", 1, 0xFFFF_0002)],
+            "two places of step 0 of part 0 add to position 2",
+        ),
+        (pairs, &[("local_columns", 0, 0xFFFF_0001)], "the header says 5 entries, the arrays have 6"),
         (bcsr, &[("parameters", 1, 7)], "blocks of 2 x 7, which is no size of them"),
         (bcsr, &[("block_offsets", 1, 5)], "block row 1 ends before it begins"),
         (bcsr, &[("block_offsets", 2, 5)], "the last block row offset is 5, expected 4"),

@@ -15,6 +15,8 @@ macro_rules! formats {
                 Sell16 = sell_16 "Sliced ELLPACK whose columns are 16-bit offsets, one warp a slice of 64 rows.",
                 Clustered(size: PartSize) = clustered "Parts of rows that share columns, wherever they are, with 16-bit \
                     columns; a block has the x of a part in shared memory. For matrices whose numbering hides who is near.",
+                ClusteredSymmetric(size: PartSize) = clustered_symmetric "Clustered, with each pair of equal entries on \
+                    both sides of the diagonal stored once, where a part has both rows. For symmetric matrices.",
                 Bcsr(size: BlockSize) = bcsr "CSR of dense blocks, several lanes a block row.",
                 Bellpack(strategy: BellpackStrategy) = bellpack
                     "Sorted and partitioned ELLPACK of dense blocks, one thread a block row.",

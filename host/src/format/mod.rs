@@ -12,6 +12,7 @@ pub(crate) mod block;
 mod catalogue;
 mod check;
 pub(crate) mod clustered;
+pub(crate) mod clustered_symmetric;
 #[doc(hidden)]
 pub mod cmrs;
 #[doc(hidden)]
@@ -53,6 +54,7 @@ pub use check::check_indices;
 #[doc(hidden)]
 pub use clustered::clusters::Clusters;
 pub use clustered::{Clustered, PartSize};
+pub use clustered_symmetric::ClusteredSymmetric;
 pub use cmrs::{Cmrs, StripHeight, StripOrder, StripRows};
 pub(crate) use cmrs::{check_columns, check_height};
 pub use cmrs_padded::CmrsPadded;

@@ -20,6 +20,8 @@ pub enum Exclusion {
     SharedMemory,
     /// Which rows share columns is not known, or a row has too many for a block.
     NotClustered,
+    /// Few entries have an equal one on the other side of the diagonal.
+    NotSymmetric,
     /// It failed when it was tried.
     Failed,
 }
@@ -33,6 +35,7 @@ impl Display for Exclusion {
             Self::TooLarge => "too many columns",
             Self::SharedMemory => "too much shared memory",
             Self::NotClustered => "no parts of rows known that share columns",
+            Self::NotSymmetric => "few pairs of equal entries",
             Self::Failed => "failed when it was tried",
         })
     }

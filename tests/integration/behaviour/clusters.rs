@@ -4,7 +4,7 @@ use super::stored::check_stored;
 use crate::scenarios::random::emulators;
 use crate::scenarios::{Numbers, matrices, with_rows};
 use warp_spmv::executor::{Cpu, Emulated, Executor};
-use warp_spmv::format::{Clustered, FillLimit, PartSize};
+use warp_spmv::format::{Clustered, ClusteredSymmetric, FillLimit, PartSize};
 use warp_spmv::{Csr, Format, Plan, Real};
 
 const UNLIMITED: FillLimit = FillLimit { times_csr: f64::INFINITY };
@@ -59,4 +59,57 @@ fn parts_beyond_the_shared_memory_are_refused() {
     let error = Plan::new(&executor, matrix(1 << 20), Format::CLUSTERED).map(|_| ()).unwrap_err().to_string();
     let says = "the number of bytes of shared memory that a clustered matrix needs in a block is ";
     assert!(error.starts_with(says) && error.ends_with(", and the limit is 65536"), "{error}");
+}
+
+/// `matrix` and its transpose in one: symmetric to the last bit, for each sum has the same two operands.
+fn symmetric<T: Real>(matrix: &Csr<T>) -> Csr<T> {
+    let (mut rows, mut columns, mut values) = (vec![], vec![], vec![]);
+    for row in 0..matrix.rows() {
+        for (column, value) in matrix.row(row) {
+            rows.extend([row as u32, column]);
+            columns.extend([column, row as u32]);
+            values.extend([value, value]);
+        }
+    }
+    Csr::try_from_triplets(matrix.rows(), matrix.columns(), &rows, &columns, &values).unwrap()
+}
+
+/// As symmetric as it can be, and as it is.
+fn check_pairs<T: Real>() {
+    let size = PartSize { parts: u32::MAX, kilobytes: 4 };
+    let (mut most, mut pairs) = (0, 0);
+    for (name, matrix) in matrices::<T>() {
+        let mut both = vec![matrix];
+        both[0].sort_rows().unwrap();
+        both[0].sum_duplicates().unwrap();
+        if both[0].rows() == both[0].columns() {
+            both.push(symmetric(&both[0]));
+        }
+        for matrix in both {
+            let Ok(stored) = ClusteredSymmetric::try_from_csr(&matrix, size, UNLIMITED) else { continue };
+            most = most.max(stored.halo_begins().len() - 1);
+            pairs += matrix.nnz() - stored.local_columns().iter().map(|&word| entries_of(word)).sum::<usize>();
+            assert!(stored.to_csr().unwrap() == matrix, "{name}: back");
+            for executor in [Emulated::new(65), Emulated::new(66)] {
+                check_stored(&executor, &name, &matrix, stored.clone().into(), Format::ClusteredSymmetric(size));
+            }
+            check_stored(&Cpu::new(), &name, &matrix, stored.into(), Format::ClusteredSymmetric(size));
+        }
+    }
+    assert!(most > 3 && pairs > 1000, "{most} parts, {pairs} pairs");
+}
+
+/// Entries in a word of two columns.
+fn entries_of(word: u32) -> usize {
+    [word & 0xFFFF, word >> 16].into_iter().filter(|&column| column != 0xFFFF).count()
+}
+
+#[test]
+fn products_with_pairs_stored_once_are_right_in_float32() {
+    check_pairs::<f32>();
+}
+
+#[test]
+fn products_with_pairs_stored_once_are_right_in_float64() {
+    check_pairs::<f64>();
 }

@@ -39,7 +39,9 @@ fn a_json_record_of_every_format() {
             near("gflops", 2.0 * nonzeros as f64 / median(row) / 1e9);
             near("gbps", number("bytes_needed") / median(row) / 1e9);
             near("convert_in_multiplications", number("convert") / median(csr));
-            assert!(number("fill") >= 1.0);
+            // Two entries can have one place.
+            let least = if row["format"] == "clustered-symmetric" { 0.5 } else { 1.0 };
+            assert!(number("fill") >= least);
         }
         assert_eq!(csr["result"]["bytes"], nonzeros * 12 + 4 * 121);
         assert_eq!(csr["result"]["bytes_needed"], nonzeros * 12 + 4 * 121 + 8 * 240);

@@ -3,16 +3,20 @@
 use gpu_kernels::clustered::NO_ROW;
 use serde::{Deserialize, Serialize};
 
-use super::growth::Parts;
+use super::growth::{Kept, Parts};
 use super::{PartSize, ROWS, bytes_of, slice_begins};
 use crate::error::Error;
-use crate::format::Csr;
+use crate::format::{Csr, clustered_symmetric};
+use crate::memory::{copy, same_bits};
 use crate::real::Scalar;
 use crate::select::locality::SECTOR_BYTES;
 use crate::select::sample::{Sampling, places};
 
 /// Parts that are grown to see what they are like.
 const SAMPLES: usize = 4;
+
+/// Entries of a row that are searched for an image.
+const MOST_SEARCHED: usize = 1 << 10;
 
 /// The parts of a clustered matrix of [`PartSize::DEFAULT`].
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -25,6 +29,12 @@ pub struct Clusters {
     pub sectors: f64,
     /// Widths of all slices.
     pub width: f64,
+    /// Entries that have an equal one on the other side of the diagonal in the same part; both of a pair count.
+    #[serde(default)]
+    pub pairs: f64,
+    /// Bytes of the arrays in which each pair is stored once, where all parts were looked at.
+    #[serde(default)]
+    pub symmetric_bytes: Option<f64>,
     /// Whether all parts were looked at.
     pub exact: bool,
 }
@@ -38,7 +48,7 @@ impl Clusters {
     pub(crate) fn new<T: Scalar>(matrix: &Csr<T>, sampling: Sampling) -> Result<Option<Self>, Error> {
         let (size, value_bytes) = (PartSize::DEFAULT, size_of::<T>());
         let parts = match sampling {
-            Sampling::Everything => Parts::new(matrix, size, value_bytes),
+            Sampling::Everything => Parts::new(matrix, size, value_bytes, Kept::Columns),
             Sampling::Part if matrix.rows() == matrix.columns() => {
                 Parts::from_rows(matrix, size, value_bytes, places(matrix.rows(), SAMPLES))
             }
@@ -65,6 +75,13 @@ impl Clusters {
         let lists =
             parts.column_begins.windows(2).map(|ends| &parts.column_numbers[ends[0] as usize..ends[1] as usize]);
         let sectors: usize = lists.map(of_part).sum();
+        let pairs: usize = match matrix.rows() == matrix.columns() {
+            true => {
+                let of_parts = parts.part_begins.windows(2).map(|ends| pairs_of(matrix, &parts.row_numbers, ends));
+                of_parts.sum::<Result<_, _>>()?
+            }
+            false => 0,
+        };
         // From another row on, several parts would be others.
         let exact = sampling == Sampling::Everything || parts.count() <= 1 && seen == matrix.nnz();
         Ok(Some(Self {
@@ -72,6 +89,11 @@ impl Clusters {
             columns: parts.column_numbers.len() as f64 * times,
             sectors: sectors as f64 * times,
             width: width as f64 * times,
+            pairs: pairs as f64 * times,
+            symmetric_bytes: match sampling {
+                Sampling::Everything => clustered_symmetric::bytes_if_possible(matrix)?.map(|bytes| bytes as f64),
+                Sampling::Part => None,
+            },
             exact,
         }))
     }
@@ -80,4 +102,18 @@ impl Clusters {
     pub(crate) fn places(self) -> f64 {
         self.width * ROWS as f64
     }
+}
+
+/// Entries of the rows of some slices whose image is among these, too; not in rows so long that it takes a search.
+fn pairs_of<T: Scalar>(matrix: &Csr<T>, row_numbers: &[u32], slices: &[u32]) -> Result<usize, Error> {
+    let mut rows = copy(&row_numbers[slices[0] as usize * ROWS..slices[1] as usize * ROWS])?;
+    rows.retain(|&row| row != NO_ROW);
+    rows.sort_unstable();
+    let has_image = |row: u32, (column, value): (u32, T)| {
+        column != row
+            && rows.binary_search(&column).is_ok()
+            && matrix.range(column as usize).len() <= MOST_SEARCHED
+            && matrix.row(column as usize).any(|(other, image)| other == row && same_bits(&[image], &[value]))
+    };
+    Ok(rows.iter().map(|&row| matrix.row(row as usize).filter(|&entry| has_image(row, entry)).count()).sum())
 }

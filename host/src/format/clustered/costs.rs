@@ -40,7 +40,7 @@ impl Costs for Strategy {
     }
 
     fn exclusion<V: Scalar>(self, analysis: &Analysis, machine: &Machine) -> Option<Exclusion> {
-        let most = self.0.columns(size_of::<V>());
+        let most = self.0.elements(size_of::<V>());
         let needs = most.min(analysis.columns) * size_of::<V>();
         match machine.shared_bytes {
             _ if analysis.clusters.is_none() || analysis.lengths.longest() > most => Some(Exclusion::NotClustered),

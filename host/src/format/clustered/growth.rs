@@ -23,11 +23,14 @@ const HUB: usize = 1 << 10;
 /// Rows whose marks are on their way from memory.
 const ROWS_AHEAD: usize = 4;
 
+/// Columns of a matrix for each that is expected in a halo.
+const COLUMNS_OF_A_HALO: usize = 4;
+
 /// Column indices of a cache line of the CPU.
 const COLUMNS_OF_A_LINE: usize = 16;
 
 /// Which rows are in which part, and which columns these have.
-pub(super) struct Parts {
+pub(in crate::format) struct Parts {
     /// The slices before each part, and all.
     pub part_begins: Vec<u32>,
     /// The row at each position of the slices, the longest of a part first, or [`NO_ROW`].
@@ -38,17 +41,49 @@ pub(super) struct Parts {
     pub column_numbers: Vec<u32>,
 }
 
-/// The most columns of a part, and the entries that it aims at.
+/// What a part has in shared memory.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(in crate::format) enum Kept {
+    /// x of its columns.
+    Columns,
+    /// x and y of its rows, and x of the columns that are none of its rows'.
+    RowsAndHalo,
+    /// x and y of its rows, and x of all columns.
+    RowsAndColumns,
+}
+
+impl Kept {
+    /// Elements for so many rows, which stand on whole slices, and columns, of which `own` are those of its rows.
+    fn elements(self, rows: usize, columns: usize, own: usize) -> usize {
+        let of_rows = 2 * rows.next_multiple_of(ROWS);
+        match self {
+            Self::Columns => columns,
+            Self::RowsAndHalo => of_rows + columns - own,
+            Self::RowsAndColumns => of_rows + columns,
+        }
+    }
+}
+
+/// The most elements of a part, which they are, and the entries that it aims at.
 #[derive(Clone, Copy)]
 struct Limits {
-    columns: usize,
+    elements: usize,
+    kept: Kept,
     entries: usize,
 }
 
 impl Limits {
-    fn new<T: Scalar>(matrix: &Csr<T>, size: PartSize, value_bytes: usize) -> Self {
-        let entries = (matrix.nnz() / size.parts.max(1) as usize).max(LEAST_ENTRIES);
-        Self { columns: size.columns(value_bytes), entries }
+    fn new<T: Scalar>(matrix: &Csr<T>, size: PartSize, value_bytes: usize, kept: Kept) -> Self {
+        let elements = size.elements(value_bytes);
+        // Where y takes so much room that more parts are needed, twice or three times as many: they run side by side.
+        let all = kept.elements(matrix.rows(), matrix.columns() / COLUMNS_OF_A_HALO, 0) as u64;
+        let times = match kept {
+            Kept::Columns => 1,
+            _ => all.div_ceil(u64::from(size.parts).saturating_mul(elements as u64).max(1)).max(1),
+        };
+        let parts = u64::from(size.parts).saturating_mul(times).max(1);
+        let entries = (matrix.nnz() as u64 / parts) as usize;
+        Self { elements, kept, entries: entries.max(LEAST_ENTRIES) }
     }
 }
 
@@ -57,10 +92,10 @@ impl Parts {
     ///
     /// # Errors
     /// When a row has more columns than a part may have, or memory runs out.
-    pub fn new<T: Scalar>(matrix: &Csr<T>, size: PartSize, value_bytes: usize) -> Result<Self, Error> {
+    pub fn new<T: Scalar>(matrix: &Csr<T>, size: PartSize, value_bytes: usize, kept: Kept) -> Result<Self, Error> {
         if has_few_columns(matrix) {
             let (narrow, used) = without_empty_columns(matrix)?;
-            let mut parts = Self::new(&narrow, size, value_bytes)?;
+            let mut parts = Self::new(&narrow, size, value_bytes, kept)?;
             // The order is the same.
             parts.column_numbers.iter_mut().for_each(|column| *column = used[*column as usize]);
             return Ok(parts);
@@ -68,7 +103,7 @@ impl Parts {
         let is_square = matrix.rows() == matrix.columns();
         // What is near a row of a square matrix are, in most, the rows of the same numbers as its columns.
         let transposed = if is_square { None } else { Some(matrix.transposed()?) };
-        let mut growth = Growth::new(matrix, transposed.as_ref(), Limits::new(matrix, size, value_bytes))?;
+        let mut growth = Growth::new(matrix, transposed.as_ref(), Limits::new(matrix, size, value_bytes, kept))?;
         while growth.grow()? {}
         growth.ordered()
     }
@@ -84,7 +119,7 @@ impl Parts {
         value_bytes: usize,
         rows: impl Iterator<Item = usize>,
     ) -> Result<Self, Error> {
-        let mut growth = Growth::new(matrix, None, Limits::new(matrix, size, value_bytes))?;
+        let mut growth = Growth::new(matrix, None, Limits::new(matrix, size, value_bytes, Kept::Columns))?;
         for row in rows {
             growth.border.clear();
             (growth.passed, growth.next_row) = (0, row);
@@ -120,7 +155,7 @@ impl Parts {
 }
 
 /// Whether most columns have no entry, so that nothing may be as long as there are columns.
-pub(super) fn has_few_columns<T: Scalar>(matrix: &Csr<T>) -> bool {
+pub(in crate::format) fn has_few_columns<T: Scalar>(matrix: &Csr<T>) -> bool {
     matrix.columns() > matrix.rows().saturating_add(matrix.nnz())
 }
 
@@ -172,6 +207,8 @@ struct Growth<'a, T: Scalar> {
     entries: usize,
     /// Rows of the part.
     rows: usize,
+    /// Those of them whose own column is in the part.
+    own: usize,
     parts: Parts,
 }
 
@@ -193,6 +230,7 @@ impl<'a, T: Scalar> Growth<'a, T> {
             next_row: 0,
             entries: 0,
             rows: 0,
+            own: 0,
             parts: Parts { part_begins, row_numbers, column_begins, column_numbers: Vec::new() },
         })
     }
@@ -204,7 +242,8 @@ impl<'a, T: Scalar> Growth<'a, T> {
             if !self.take(row)? {
                 if self.rows == 0 {
                     let value = self.matrix.range(row as usize).len() as u128;
-                    let limit = self.limits.columns as u128;
+                    let Limits { elements, kept, .. } = self.limits;
+                    let limit = elements.saturating_sub(kept.elements(1, 0, 0)) as u128;
                     let what = "number of columns of a row, for which a block needs shared memory,";
                     return Err(Error::TooLarge { what, value, limit });
                 }
@@ -291,7 +330,10 @@ impl<'a, T: Scalar> Growth<'a, T> {
                 self.parts.column_numbers.push(column);
             }
         }
-        if self.parts.column_numbers.len() - of_part > self.limits.columns {
+        // A row that was taken before its own column came is not counted: that is rare, and leaves room.
+        let own = self.own + usize::from(self.marks[row as usize].part_of_column == part);
+        let Limits { elements, kept, .. } = self.limits;
+        if kept.elements(self.rows + 1, self.parts.column_numbers.len() - of_part, own) > elements {
             for &column in &self.parts.column_numbers[before..] {
                 self.marks[column as usize].part_of_column = NONE;
             }
@@ -301,7 +343,7 @@ impl<'a, T: Scalar> Growth<'a, T> {
         self.marks[row as usize].queued = TAKEN;
         reserve(&mut self.parts.row_numbers, 1)?;
         self.parts.row_numbers.push(row);
-        self.rows += 1;
+        (self.rows, self.own) = (self.rows + 1, own);
         self.entries += columns.len();
         for place in before..self.parts.column_numbers.len() {
             let column = self.parts.column_numbers[place];
@@ -347,7 +389,7 @@ impl<'a, T: Scalar> Growth<'a, T> {
         reserve(border, queue.len() - self.looked_at)?;
         border.extend_from_slice(&queue[self.looked_at..]);
         queue.clear();
-        (self.looked_at, self.rows, self.entries) = (0, 0, 0);
+        (self.looked_at, self.rows, self.own, self.entries) = (0, 0, 0, 0);
         Ok(())
     }
 }

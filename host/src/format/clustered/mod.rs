@@ -2,7 +2,7 @@
 
 pub(crate) mod clusters;
 mod costs;
-mod growth;
+pub(in crate::format) mod growth;
 pub(crate) mod product;
 pub(crate) mod strategy;
 #[cfg(test)]
@@ -20,18 +20,18 @@ use crate::format::{Csr, FillLimit, check_shape};
 use crate::memory::{same_bits, with_capacity, zeros};
 use crate::parallel;
 use crate::real::Scalar;
-use growth::{Parts, has_few_columns};
+use growth::{Kept, Parts, has_few_columns};
 
 pub(crate) use strategy::Strategy;
 
 /// Rows of a slice.
-const ROWS: usize = SLICE_ROWS as usize;
+pub(in crate::format) const ROWS: usize = SLICE_ROWS as usize;
 
 /// Words of a column of places, each with the columns of two rows.
-const WORDS: usize = ROWS / 2;
+pub(in crate::format) const WORDS: usize = ROWS / 2;
 
 /// Threads that number columns at a time, each with room for all.
-const MOST_NUMBERINGS: usize = 8;
+pub(in crate::format) const MOST_NUMBERINGS: usize = 8;
 
 /// How large the parts of a clustered matrix are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -39,7 +39,7 @@ pub struct PartSize {
     /// How many parts of equal work there are to be, as far as their columns let them: at least 1. A matrix of few entries
     /// has fewer parts.
     pub parts: u32,
-    /// Shared memory, in KiB, that the elements of x of a part's columns may take: 1 to 256.
+    /// Shared memory, in KiB, that the elements of x (and y) of a part may take: 1 to 256.
     pub kilobytes: u32,
 }
 
@@ -49,14 +49,14 @@ impl PartSize {
     pub const DEFAULT: Self = Self { parts: 264, kilobytes: 96 };
 
     /// What contradicts it.
-    fn contradiction(self) -> Option<String> {
+    pub(in crate::format) fn contradiction(self) -> Option<String> {
         let Self { parts, kilobytes } = self;
         (parts == 0 || !(1..=256).contains(&kilobytes))
             .then(|| format!("{parts} parts of {kilobytes} KiB, expected at least 1 part of 1 to 256"))
     }
 
-    /// Columns of a part, at most.
-    fn columns(self, value_bytes: usize) -> usize {
+    /// Elements of a part, at most.
+    pub(in crate::format) fn elements(self, value_bytes: usize) -> usize {
         ((self.kilobytes as usize) << 10).div_ceil(value_bytes.max(1)).min(NO_ENTRY as usize)
     }
 }
@@ -104,7 +104,7 @@ storage! {
 
 /// The word and the half of it where a row of a slice has its column; and its value has this number among those of
 /// a column of places.
-fn lane_of(row: usize) -> (usize, usize) {
+pub(in crate::format) fn lane_of(row: usize) -> (usize, usize) {
     (row % WORDS, row / WORDS)
 }
 
@@ -136,7 +136,7 @@ fn bytes_of<V>(parts: &Parts, width: u64) -> u128 {
 /// # Errors
 /// When a row has more columns than a part may have, or memory runs out.
 fn predicted_bytes<T: Scalar, V>(matrix: &Csr<T>, size: PartSize) -> Result<u128, Error> {
-    let parts = Parts::new(matrix, size, size_of::<V>())?;
+    let parts = Parts::new(matrix, size, size_of::<V>(), Kept::Columns)?;
     let width = slice_begins(matrix, &parts)?.last().copied().unwrap_or_default();
     Ok(bytes_of::<V>(&parts, width))
 }
@@ -175,7 +175,7 @@ impl<T: Scalar> Clustered<T> {
         check_offsets(NAME, "slice", &slice_begins, slices, width)?;
         check_length("local_columns", local_columns.len(), width.saturating_mul(WORDS))?;
         check_length("values", values.len(), width.saturating_mul(ROWS))?;
-        check_rows(rows, &row_numbers)?;
+        check_rows(NAME, rows, &row_numbers)?;
         let mut matrix = Self {
             rows,
             columns,
@@ -196,7 +196,7 @@ impl<T: Scalar> Clustered<T> {
 
     /// Checks the columns and the places of a part, and gives the number of its entries.
     fn check_part(&self, part: usize) -> Result<usize, String> {
-        let most = self.part_size.columns(size_of::<T>());
+        let most = self.part_size.elements(size_of::<T>());
         let count = self.columns_of(part).len();
         if count > most {
             return Err(format!("part {part} has {count} columns, expected at most {most}"));
@@ -237,7 +237,7 @@ impl<T: Scalar> Clustered<T> {
         if let Some(reason) = part_size.contradiction() {
             return Err(Error::structure(NAME, reason));
         }
-        let parts = Parts::new(matrix, part_size, size_of::<T>())?;
+        let parts = Parts::new(matrix, part_size, size_of::<T>(), Kept::Columns)?;
         let slice_begins = slice_begins(matrix, &parts)?;
         let width = slice_begins.last().copied().unwrap_or_default();
         let bytes = bytes_of::<T>(&parts, width);
@@ -378,8 +378,8 @@ fn most(column_begins: &[u64]) -> usize {
 const NAME: &str = "Clustered";
 
 /// Checks that every row is at one position.
-fn check_rows(rows: usize, row_numbers: &[u32]) -> Result<(), Error> {
-    let fail = |reason| Err(Error::structure(NAME, reason));
+pub(in crate::format) fn check_rows(format: &'static str, rows: usize, row_numbers: &[u32]) -> Result<(), Error> {
+    let fail = |reason| Err(Error::structure(format, reason));
     if row_numbers.len() < rows {
         return fail(format!("{} positions for {rows} rows", row_numbers.len()));
     }

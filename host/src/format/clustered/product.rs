@@ -17,13 +17,7 @@ pub(crate) fn clustered<T: Scalar, M: Memory>(
     vectors: Vectors<T>,
     device: &Device,
 ) -> Result<Launch, Error> {
-    let shared_bytes = (matrix.most_columns() * size_of::<T>()) as u32;
-    if let Some(most) = device.shared_bytes
-        && shared_bytes > most
-    {
-        let what = "number of bytes of shared memory that a clustered matrix needs in a block";
-        return Err(Error::TooLarge { what, value: shared_bytes.into(), limit: most.into() });
-    }
+    let shared_bytes = shared_bytes::<T>(matrix.most_columns(), device)?;
     let kernel = clustered::Clustered {
         part_begins: matrix.part_begins().global(),
         column_begins: matrix.column_begins().global(),
@@ -44,6 +38,21 @@ pub(crate) fn clustered<T: Scalar, M: Memory>(
     Ok(Launch::new(grid, kernel))
 }
 
+/// Bytes of shared memory for so many elements.
+///
+/// # Errors
+/// When a block of the device may not have them.
+pub(in crate::format) fn shared_bytes<T: Scalar>(elements: usize, device: &Device) -> Result<u32, Error> {
+    let bytes = (elements * size_of::<T>()) as u32;
+    match device.shared_bytes {
+        Some(most) if bytes > most => {
+            let what = "number of bytes of shared memory that a clustered matrix needs in a block";
+            Err(Error::TooLarge { what, value: bytes.into(), limit: most.into() })
+        }
+        _ => Ok(bytes),
+    }
+}
+
 pub(crate) fn multiply_on_cpu<T: Scalar>(matrix: &Clustered<T>, operands: HostOperands<'_, T>) -> Result<(), Error> {
     let HostOperands { alpha, x, beta, y } = operands;
     let mut sums = filled(matrix.row_numbers().len(), T::ZERO)?;
@@ -62,11 +71,17 @@ pub(crate) fn multiply_on_cpu<T: Scalar>(matrix: &Clustered<T>, operands: HostOp
         Ok(())
     })?;
     done.into_iter().collect::<Result<(), Error>>()?;
+    update_rows(matrix.row_numbers(), &sums, alpha, beta, y);
+    Ok(())
+}
+
+/// Updates y by the sum at the position of each row.
+pub(in crate::format) fn update_rows<T: Scalar>(row_numbers: &[u32], sums: &[T], alpha: T, beta: T, y: &mut [T]) {
     // Each thread picks out the rows of its part of y: to go through all of their numbers is little work.
     let rows_at_once = y.len().div_ceil(parallel::threads()).max(ROWS);
     parallel::chunks_mut(y, rows_at_once, 1, &|(chunk, y)| {
         let first = (chunk * rows_at_once) as u32;
-        for (&row, &sum) in matrix.row_numbers().iter().zip(&sums) {
+        for (&row, &sum) in row_numbers.iter().zip(sums) {
             if row != NO_ROW
                 && let Some(y) = y.get_mut(row.wrapping_sub(first) as usize)
             {
@@ -74,7 +89,6 @@ pub(crate) fn multiply_on_cpu<T: Scalar>(matrix: &Clustered<T>, operands: HostOp
             }
         }
     });
-    Ok(())
 }
 
 /// Adds the products of a slice's places with the elements of its part.

@@ -24,25 +24,41 @@ impl Format {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Strategy(pub PartSize);
 
-const PARTS: Key<Strategy> = Key {
-    parameter: Parameter {
-        name: "parts",
-        about: "parts of equal work to aim at",
-        expected: "a number from 1 to 4294967295",
-    },
-    get: |strategy| Some(strategy.0.parts.to_string()),
-    set: |strategy, text| Some(Strategy(PartSize { parts: number(text, 1, u32::MAX)?, ..strategy.0 })),
+/// How many parts are aimed at.
+pub(in crate::format) const PARTS: Parameter =
+    Parameter { name: "parts", about: "parts of equal work to aim at", expected: "a number from 1 to 4294967295" };
+
+/// How much shared memory a part may take.
+pub(in crate::format) const KILOBYTES: Parameter = Parameter {
+    name: "kilobytes",
+    about: "shared memory for the elements of the vectors of a part, in KiB",
+    expected: "a number from 1 to 256",
 };
 
-const KILOBYTES: Key<Strategy> = Key {
-    parameter: Parameter {
-        name: "kilobytes",
-        about: "shared memory for the elements of x of a part, in KiB",
-        expected: "a number from 1 to 256",
+impl PartSize {
+    /// With another number of parts, from text.
+    pub(in crate::format) fn with_parts(self, text: &str) -> Option<Self> {
+        Some(Self { parts: number(text, 1, u32::MAX)?, ..self })
+    }
+
+    /// With another size of shared memory, from text.
+    pub(in crate::format) fn with_kilobytes(self, text: &str) -> Option<Self> {
+        Some(Self { kilobytes: number(text, 1, 256)?, ..self })
+    }
+}
+
+const KEYS: &[Key<Strategy>] = &[
+    Key {
+        parameter: PARTS,
+        get: |strategy| Some(strategy.0.parts.to_string()),
+        set: |strategy, text| strategy.0.with_parts(text).map(Strategy),
     },
-    get: |strategy| Some(strategy.0.kilobytes.to_string()),
-    set: |strategy, text| Some(Strategy(PartSize { kilobytes: number(text, 1, 256)?, ..strategy.0 })),
-};
+    Key {
+        parameter: KILOBYTES,
+        get: |strategy| Some(strategy.0.kilobytes.to_string()),
+        set: |strategy, text| strategy.0.with_kilobytes(text).map(Strategy),
+    },
+];
 
 impl strategy::Strategy for Strategy {
     type Matrix<T: Scalar, M: Memory> = Clustered<T, M>;
@@ -54,7 +70,7 @@ impl strategy::Strategy for Strategy {
     }
 
     fn keys(self) -> &'static [Key<Self>] {
-        &[PARTS, KILOBYTES]
+        KEYS
     }
 
     fn storage(self) -> &'static str {

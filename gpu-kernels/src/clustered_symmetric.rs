@@ -1,0 +1,279 @@
+//! Clustered slices in which a pair of equal entries, one on either side of the diagonal, is stored once.
+//!
+//! A part has the x and the y of its rows in shared memory. An entry in the column of another row of the part stands for
+//! its mirror image as well: its product with the x of its own row is added to the y of that one. Each warp goes through
+//! its slices, a column of places in each step, and there is a barrier after each step. What a block adds in a step goes to
+//! different elements of y, because the entries are put in such an order when the matrix is made. So no addition need be
+//! atomic, and the result has the same bits every time.
+
+use cuda_std::shared::{Shared, dynamic};
+use cuda_std::thread::{block_dim_x, block_idx_x, sync_threads, thread_idx_x};
+use cuda_std::warp::{ALL_LANES, WARP_LANES, lane_id, warp_shuffle_xor};
+use cuda_std::{Global, GlobalMut, GpuScalar, kernel};
+
+use crate::clustered::{NO_ENTRY, NO_ROW, SLICE_ROWS, gather};
+use crate::vector::update;
+
+/// Warps of a block.
+pub const WARPS: u32 = 16;
+
+/// Threads of a block.
+pub const BLOCK_THREADS: u32 = WARPS * WARP_LANES;
+
+/// One block a part.
+///
+/// # Safety
+/// The arrays are those of a valid matrix of this format; `x` and `y` have an element for each column and row of it; there
+/// is a block of [`BLOCK_THREADS`] for each part, with shared memory for the elements of any part.
+#[kernel(T: scalars)]
+pub unsafe fn clustered_symmetric<T: GpuScalar>(
+    /// The slices before each warp of all parts; one more than there are warps.
+    warp_begins: Global<u32>,
+    /// The row at each position of the slices, or [`NO_ROW`].
+    row_numbers: Global<u32>,
+    /// The other columns of all parts before this one, counted; one more than there are parts.
+    halo_begins: Global<u64>,
+    /// The columns of each part that are none of its rows', or have an entry without an image.
+    halo_columns: Global<u32>,
+    /// The widths of all slices before this one, added up; one more than there are slices.
+    slice_begins: Global<u64>,
+    /// For each lane of each column of places, two columns, the lower half for its first row: a position of the part, or,
+    /// from the number of these on, one of its other columns.
+    local_columns: Global<u32>,
+    /// Two values for each lane of each column of places.
+    values: Global<T>,
+    /// The number of columns.
+    columns: u32,
+    /// The factor of A x.
+    alpha: T,
+    /// The vector that is multiplied.
+    x: Global<T>,
+    /// The factor of y.
+    beta: T,
+    /// The result.
+    y: GlobalMut<T>,
+) {
+    let part = block_idx_x();
+    let first_warp = part * WARPS;
+    let first_slice = warp_begins.load(first_warp);
+    let positions = (warp_begins.load(first_warp + WARPS) - first_slice) * SLICE_ROWS;
+    let first = u64::from(first_slice) * u64::from(SLICE_ROWS);
+    let element_bytes = size_of::<T>() as u32;
+    let sums = dynamic::<T>(0);
+    let elements = dynamic::<T>(positions * element_bytes);
+    let halo = dynamic::<T>(2 * positions * element_bytes);
+
+    // A row may have no element of x: what is no row has none.
+    let x_of = |row: u32| if row < columns { x.load(row) } else { T::ZERO };
+    gather(positions, |position| row_numbers.load(first + u64::from(position)), x_of, elements);
+    let halo_begin = halo_begins.load(part);
+    let halo_count = (halo_begins.load(part + 1) - halo_begin) as u32;
+    gather(
+        halo_count,
+        |place| halo_columns.load_streaming(halo_begin + u64::from(place)),
+        |column| x.load(column),
+        halo,
+    );
+    let mut position = thread_idx_x();
+    while position < positions {
+        sums.store(position, T::ZERO);
+        position += block_dim_x();
+    }
+    sync_threads();
+
+    let part = Part { warp_begins, slice_begins, local_columns, values, sums, elements, positions };
+    // More are not on their way at a time, because there are few registers.
+    if size_of::<T>() == 4 {
+        part.add::<4>(first_warp, first_slice);
+    } else {
+        part.add::<2>(first_warp, first_slice);
+    }
+    sync_threads();
+
+    let mut position = thread_idx_x();
+    while position < positions {
+        let row = row_numbers.load(first + u64::from(position));
+        if row != NO_ROW {
+            update(y, row, alpha, sums.load(position), beta);
+        }
+        position += block_dim_x();
+    }
+}
+
+/// What all slices of a part share.
+struct Part<T> {
+    warp_begins: Global<u32>,
+    slice_begins: Global<u64>,
+    local_columns: Global<u32>,
+    values: Global<T>,
+    sums: Shared<T>,
+    elements: Shared<T>,
+    positions: u32,
+}
+
+/// Some columns of places.
+#[derive(Clone, Copy)]
+struct Batch<T, const COUNT: usize> {
+    words: [u32; COUNT],
+    values: [[T; 2]; COUNT],
+}
+
+/// This lane's rows of the slice that its warp multiplies.
+struct Rows<T> {
+    /// The position of the first.
+    own: u32,
+    /// Their elements of x.
+    factors: [T; 2],
+    /// The sums of their own entries.
+    sums: [T; 2],
+}
+
+/// Where a warp is.
+struct Run<T> {
+    /// The column of places.
+    place: u64,
+    slice: u32,
+    /// The slice behind its last.
+    last_slice: u32,
+    /// Where the slice ends, and where the one after it does.
+    ends: [u64; 2],
+    /// Where the warp's last one does.
+    end: u64,
+    rows: Rows<T>,
+}
+
+impl<T: GpuScalar> Part<T> {
+    /// Adds the products of all entries, and of their images, to the sums of the part.
+    ///
+    /// # Safety
+    /// All threads of the block call it; `first_warp` and `first_slice` are the part's first.
+    #[inline(always)]
+    unsafe fn add<const COUNT: usize>(&self, first_warp: u32, first_slice: u32) {
+        let warp = first_warp + thread_idx_x() / WARP_LANES;
+        let (slice, last_slice) = (self.warp_begins.load(warp), self.warp_begins.load(warp + 1));
+        let (place, end) = (self.slice_begins.load(slice), self.slice_begins.load(last_slice));
+        let mut batch = self.load::<COUNT>(place, end);
+        let ends = [1, 2].map(|ahead| self.slice_begins.load((slice + ahead).min(last_slice)));
+        let rows = self.rows((slice - first_slice) * SLICE_ROWS + lane_id());
+        let mut run = Run { place, slice, last_slice, ends, end, rows };
+        let steps = self.steps(first_warp);
+        let mut step = 0;
+        while step < steps {
+            let now = batch;
+            // The next ones are on their way while these are multiplied.
+            batch = self.load::<COUNT>(run.place + COUNT as u64, end);
+            // A loop is not unrolled.
+            self.multiply(&now, 0, &mut run);
+            if COUNT > 1 && step + 1 < steps {
+                self.multiply(&now, 1, &mut run);
+            }
+            if COUNT > 2 && step + 2 < steps {
+                self.multiply(&now, 2, &mut run);
+            }
+            if COUNT > 3 && step + 3 < steps {
+                self.multiply(&now, 3, &mut run);
+            }
+            step += COUNT as u32;
+        }
+        if run.slice < last_slice {
+            self.close(&run.rows);
+        }
+    }
+
+    /// Multiplies a column of places, with a barrier after that.
+    ///
+    /// # Safety
+    /// `run` is where the warp is, and all threads of the block call it for the same step.
+    #[inline(always)]
+    unsafe fn multiply<const COUNT: usize>(&self, batch: &Batch<T, COUNT>, number: usize, run: &mut Run<T>) {
+        // The last slice that has places is closed at the end.
+        if run.place >= run.ends[0] && run.place < run.end {
+            self.close(&run.rows);
+            run.slice += 1;
+            run.ends = [run.ends[1], self.slice_begins.load((run.slice + 2).min(run.last_slice))];
+            run.rows = self.rows(run.rows.own + SLICE_ROWS);
+        }
+        let (word, value, rows) = (batch.words[number], batch.values[number], &mut run.rows);
+        rows.sums[0] = self.add_product(rows.sums[0], word & NO_ENTRY, value[0]);
+        rows.sums[1] = self.add_product(rows.sums[1], word >> 16, value[1]);
+        self.add_image(word & NO_ENTRY, rows.own, value[0], rows.factors[0]);
+        self.add_image(word >> 16, rows.own + WARP_LANES, value[1], rows.factors[1]);
+        run.place += 1;
+        sync_threads();
+    }
+
+    /// Steps of the part: as many as its busiest warp has columns of places.
+    ///
+    /// # Safety
+    /// All lanes of the warp call it.
+    #[inline(always)]
+    unsafe fn steps(&self, first_warp: u32) -> u32 {
+        let warp = first_warp + lane_id() % WARPS;
+        let [begin, end] = [self.warp_begins.load(warp), self.warp_begins.load(warp + 1)];
+        let mut steps = (self.slice_begins.load(end) - self.slice_begins.load(begin)) as u32;
+        let mut distance = WARPS / 2;
+        while distance > 0 {
+            steps = steps.max(warp_shuffle_xor(ALL_LANES, steps, distance, WARP_LANES).0);
+            distance /= 2;
+        }
+        steps
+    }
+
+    /// The columns of places from one on; behind the end there is padding.
+    ///
+    /// # Safety
+    /// Those before the end exist.
+    #[inline(always)]
+    unsafe fn load<const COUNT: usize>(&self, place: u64, end: u64) -> Batch<T, COUNT> {
+        let mut batch = Batch { words: [NO_ENTRY << 16 | NO_ENTRY; COUNT], values: [[T::ZERO; 2]; COUNT] };
+        let mut number = 0;
+        while number < COUNT {
+            let place = place + number as u64;
+            if place < end {
+                let word = place * u64::from(WARP_LANES) + u64::from(lane_id());
+                batch.words[number] = self.local_columns.load_streaming(word);
+                batch.values[number] = self.values.load_streaming_2(2 * word);
+            }
+            number += 1;
+        }
+        batch
+    }
+
+    /// The rows at a position, which may be behind the last, and 32 behind it.
+    ///
+    /// # Safety
+    /// Shared memory holds the elements of the part.
+    #[inline(always)]
+    unsafe fn rows(&self, own: u32) -> Rows<T> {
+        let [first, second] = [own, own + WARP_LANES];
+        let factors =
+            if own < self.positions { [self.elements.load(first), self.elements.load(second)] } else { [T::ZERO; 2] };
+        Rows { own, factors, sums: [T::ZERO; 2] }
+    }
+
+    /// Adds the sums of rows to those in shared memory.
+    ///
+    /// # Safety
+    /// The rows are at positions of the part, to whose sums no other thread adds in this step.
+    #[inline(always)]
+    unsafe fn close(&self, rows: &Rows<T>) {
+        let [first, second] = [rows.own, rows.own + WARP_LANES];
+        self.sums.store(first, self.sums.load(first) + rows.sums[0]);
+        self.sums.store(second, self.sums.load(second) + rows.sums[1]);
+    }
+
+    /// `sum` with one more product, unless the place is padding: then the first element is loaded and left.
+    #[inline(always)]
+    unsafe fn add_product(&self, sum: T, column: u32, value: T) -> T {
+        let element = self.elements.load(if column == NO_ENTRY { 0 } else { column });
+        if column == NO_ENTRY { sum } else { value.mul_add(element, sum) }
+    }
+
+    /// Adds the product of an entry's mirror image to the sum of the row that has it, if there is one.
+    #[inline(always)]
+    unsafe fn add_image(&self, column: u32, own: u32, value: T, factor: T) {
+        if column < self.positions && column != own {
+            self.sums.store(column, value.mul_add(factor, self.sums.load(column)));
+        }
+    }
+}

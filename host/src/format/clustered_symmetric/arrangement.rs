@@ -1,0 +1,234 @@
+//! Where the entries of a part go: which pairs are stored once and by which of their two rows, and in which step each entry
+//! is multiplied.
+
+use gpu_kernels::clustered::{NO_ENTRY, NO_ROW};
+
+use super::steps::{Assigned, Rows, WARPS};
+use crate::error::Error;
+use crate::format::Csr;
+use crate::format::clustered::ROWS;
+use crate::format::clustered::growth::has_few_columns;
+use crate::memory::{copy, filled, same_bits, with_capacity, zeros};
+use crate::real::Scalar;
+
+/// What is no row of the part.
+const NONE: u16 = u16::MAX;
+
+/// A part with its places.
+pub(super) struct Arrangement<T> {
+    /// Slices of each warp.
+    pub warps: [u32; WARPS],
+    /// The row at each position.
+    pub row_numbers: Vec<u32>,
+    /// The columns that are no row's, or have an entry without an image. Ascending.
+    pub halo: Vec<u32>,
+    /// The width of each slice.
+    pub widths: Vec<u32>,
+    /// The words of all slices, one after the other.
+    pub words: Vec<u32>,
+    /// Their values.
+    pub values: Vec<T>,
+}
+
+/// What a thread keeps from one part to the next.
+pub(super) struct Arranger<'a, T: Scalar> {
+    matrix: &'a Csr<T>,
+    /// The number of each column in the list of the part that was last; empty where there would be too many.
+    numbers: Vec<u16>,
+    /// Bytes of an element in shared memory.
+    element_bytes: usize,
+    /// The most elements of a part.
+    most_elements: usize,
+}
+
+/// Entries of the part's rows in columns of others of them.
+struct Inside {
+    /// Those of all rows before each row, and all.
+    begins: Vec<usize>,
+    /// The row whose column it is.
+    columns: Vec<u16>,
+    /// Where they are in the matrix.
+    entries: Vec<usize>,
+    /// The one that mirrors it: another of these, or itself where there is none.
+    images: Vec<usize>,
+    /// Whether it is stored, for itself or for the pair.
+    kept: Vec<bool>,
+}
+
+impl<'a, T: Scalar> Arranger<'a, T> {
+    /// Each row of the matrix is sorted by column, without duplicates.
+    pub fn new(matrix: &'a Csr<T>, element_bytes: usize, most_elements: usize) -> Result<Self, Error> {
+        let numbers = zeros(if has_few_columns(matrix) { 0 } else { matrix.columns() })?;
+        Ok(Self { matrix, numbers, element_bytes, most_elements })
+    }
+
+    /// The part of these rows, with [`NO_ROW`] behind the last, and these columns, ascending; none where its elements are
+    /// too many.
+    ///
+    /// # Errors
+    /// When memory runs out.
+    pub fn arrange(&mut self, rows: &[u32], columns: &[u32]) -> Result<Option<Arrangement<T>>, Error> {
+        let mut rows = copy(rows)?;
+        rows.retain(|&row| row != NO_ROW);
+        rows.sort_unstable();
+        if !self.numbers.is_empty() {
+            columns.iter().zip(0..).for_each(|(&column, number)| self.numbers[column as usize] = number);
+        }
+        let rows_of_columns = rows_of_columns(self.matrix, &rows, columns)?;
+        let mut inside = self.inside(&rows, columns, &rows_of_columns)?;
+        let lengths = self.orient(&rows, &mut inside)?;
+
+        // Longest first, so that rows of a slice are alike.
+        let mut order = with_capacity(rows.len())?;
+        order.extend(0..rows.len() as u16);
+        order.sort_by_key(|&row| usize::MAX - lengths[row as usize]);
+        let mut positions = zeros::<u16>(rows.len())?;
+        order.iter().zip(0..).for_each(|(&row, position)| positions[row as usize] = position);
+
+        let (halo, numbers) = self.halo(columns, &rows_of_columns, &inside)?;
+        let of_rows = rows.len().next_multiple_of(ROWS);
+        if 2 * of_rows + halo.len() > self.most_elements {
+            return Ok(None);
+        }
+        let mut places = Rows::new(of_rows, lengths.iter().sum())?;
+        for &row in &order {
+            let mut of_row = inside.begins[row as usize]..inside.begins[row as usize + 1];
+            for entry in self.matrix.range(rows[row as usize] as usize) {
+                let column = self.number_of(columns, self.matrix.column_indices()[entry]);
+                let of_halo = || of_rows as u32 + u32::from(numbers[column]);
+                let local = match rows_of_columns[column] {
+                    NONE => of_halo(),
+                    own if own == row => positions[row as usize].into(),
+                    other => {
+                        let place = of_row.next().expect("the entry is one of those inside");
+                        match (inside.images[place] == place, inside.kept[place]) {
+                            (true, _) => of_halo(),
+                            (false, true) => positions[other as usize].into(),
+                            (false, false) => continue,
+                        }
+                    }
+                };
+                places.push(local, entry);
+            }
+            places.end_row();
+        }
+        let Assigned { warps, slices, widths, words, entries } = places.assign(self.element_bytes)?;
+        let mut row_numbers = filled(of_rows, NO_ROW)?;
+        for (slice, numbers) in slices.into_iter().zip(row_numbers.chunks_exact_mut(ROWS)) {
+            let of_slice = order.iter().skip(slice as usize * ROWS);
+            of_slice.zip(numbers).for_each(|(&row, number)| *number = rows[row as usize]);
+        }
+        let mut values = filled(2 * words.len(), T::ZERO)?;
+        for (number, (value, &entry)) in values.iter_mut().zip(&entries).enumerate() {
+            if words[number / 2] >> (16 * (number % 2)) & NO_ENTRY != NO_ENTRY {
+                *value = self.matrix.values()[entry];
+            }
+        }
+        Ok(Some(Arrangement { warps, row_numbers, halo, widths, words, values }))
+    }
+
+    /// The number of a column in the list of the part.
+    fn number_of(&self, columns: &[u32], column: u32) -> usize {
+        match self.numbers.get(column as usize) {
+            Some(&number) => number.into(),
+            None => columns.partition_point(|&other| other < column),
+        }
+    }
+
+    /// The entries of rows in columns of other rows, and their images.
+    fn inside(&self, rows: &[u32], columns: &[u32], rows_of_columns: &[u16]) -> Result<Inside, Error> {
+        let nnz = rows.iter().map(|&row| self.matrix.range(row as usize).len()).sum();
+        let (mut begins, mut rows_of) = (with_capacity(rows.len() + 1)?, with_capacity(nnz)?);
+        let (mut others, mut entries) = (with_capacity(nnz)?, with_capacity(nnz)?);
+        begins.push(0);
+        for (row, &number) in (0..).zip(rows) {
+            for entry in self.matrix.range(number as usize) {
+                let other = rows_of_columns[self.number_of(columns, self.matrix.column_indices()[entry])];
+                if other != NONE && other != row {
+                    rows_of.push(row);
+                    others.push(other);
+                    entries.push(entry);
+                }
+            }
+            begins.push(entries.len());
+        }
+        // Rows and columns ascend, so the entries of each column come in the order of the row of that number.
+        let mut next = copy(&begins)?;
+        let mut images: Vec<usize> = with_capacity(entries.len())?;
+        images.extend(0..entries.len());
+        for (place, (&row, &column)) in rows_of.iter().zip(&others).enumerate() {
+            let of_column = begins[column as usize + 1];
+            let next = &mut next[column as usize];
+            while *next < of_column && others[*next] < row {
+                *next += 1;
+            }
+            let value = |place: usize| self.matrix.values()[entries[place]];
+            if *next < of_column && others[*next] == row && same_bits(&[value(place)], &[value(*next)]) {
+                images[place] = *next;
+            }
+        }
+        let kept = filled(entries.len(), true)?;
+        Ok(Inside { begins, columns: others, entries, images, kept })
+    }
+
+    /// Gives each row half of its pairs, as nearly as one after the other can be given, and says how many entries each has
+    /// then. So a sum gets no more from other rows than its own row has entries, and no step need wait for it long.
+    fn orient(&self, rows: &[u32], inside: &mut Inside) -> Result<Vec<usize>, Error> {
+        let Inside { begins, columns, images, kept, .. } = inside;
+        let (mut lengths, mut wanted) = (with_capacity(rows.len())?, with_capacity(rows.len())?);
+        for (row, &number) in rows.iter().enumerate() {
+            let pairs = (begins[row]..begins[row + 1]).filter(|&place| images[place] != place).count();
+            lengths.push(self.matrix.range(number as usize).len() - pairs);
+            // Twice as many, to stay whole.
+            wanted.push(pairs as isize);
+        }
+        for row in 0..rows.len() {
+            for place in begins[row]..begins[row + 1] {
+                let other = usize::from(columns[place]);
+                if images[place] != place && row < other {
+                    let is_mine = wanted[row] >= wanted[other];
+                    let owner = if is_mine { row } else { other };
+                    lengths[owner] += 1;
+                    wanted[owner] -= 2;
+                    kept[if is_mine { images[place] } else { place }] = false;
+                }
+            }
+        }
+        Ok(lengths)
+    }
+
+    /// The columns that need an element of their own, and the number of each of the part's columns among them.
+    fn halo(&self, columns: &[u32], rows_of_columns: &[u16], inside: &Inside) -> Result<(Vec<u32>, Vec<u16>), Error> {
+        let mut needed = with_capacity(columns.len())?;
+        needed.extend(rows_of_columns.iter().map(|&row| row == NONE));
+        for (place, &entry) in inside.entries.iter().enumerate() {
+            if inside.images[place] == place {
+                needed[self.number_of(columns, self.matrix.column_indices()[entry])] = true;
+            }
+        }
+        let (mut halo, mut numbers) = (with_capacity(columns.len())?, with_capacity(columns.len())?);
+        for (&column, needed) in columns.iter().zip(needed) {
+            numbers.push(halo.len() as u16);
+            if needed {
+                halo.push(column);
+            }
+        }
+        halo.shrink_to_fit();
+        Ok((halo, numbers))
+    }
+}
+
+/// Which of the part's rows has the number of each column. Only a square matrix has such.
+fn rows_of_columns<T: Scalar>(matrix: &Csr<T>, rows: &[u32], columns: &[u32]) -> Result<Vec<u16>, Error> {
+    let mut found = filled(columns.len(), NONE)?;
+    if matrix.rows() == matrix.columns() {
+        let mut rows = rows.iter().zip(0..).peekable();
+        for (&column, found) in columns.iter().zip(&mut found) {
+            while rows.next_if(|&(&row, _)| row < column).is_some() {}
+            if let Some((_, row)) = rows.next_if(|&(&row, _)| row == column) {
+                *found = row;
+            }
+        }
+    }
+    Ok(found)
+}

@@ -1,0 +1,62 @@
+//! What clustered slices with pairs stored once cost.
+
+use super::strategy::Strategy;
+use crate::format::{Clusters, PartSize};
+use crate::real::Scalar;
+use crate::select::analysis::Analysis;
+use crate::select::costs::{Costs, Exclusion, Shape, Stored, WARP_LANES};
+use crate::select::machine::Machine;
+
+/// Places for an entry: some wait for others in the same column.
+const PLACES: f64 = 1.06;
+
+/// The part of the entries that must be in pairs, for the barriers to be worth anything.
+const LEAST_PAIRS: f64 = 0.3;
+
+/// Places for the entries of all parts, as far as they are known.
+fn places(analysis: &Analysis, clusters: Clusters) -> f64 {
+    clusters.places() * PLACES * (1.0 - clusters.pairs / (2.0 * analysis.nnz as f64).max(1.0))
+}
+
+impl Costs for Strategy {
+    fn stored<V: Scalar>(self, analysis: &Analysis) -> Stored {
+        let Some(clusters) = analysis.clusters else { return Stored { exact: false, ..Stored::all(0) } };
+        let fewer = clusters.places() - places(analysis, clusters);
+        let estimated = (clusters.bytes - fewer * (2 + size_of::<V>()) as f64).max(0.0);
+        let exact = clusters.symmetric_bytes.is_some() && self == Self(PartSize::SYMMETRIC);
+        Stored { exact, ..Stored::all(clusters.symmetric_bytes.unwrap_or(estimated).round() as u128) }
+    }
+
+    fn sectors<V: Scalar>(self, analysis: &Analysis) -> f64 {
+        analysis.clusters.map_or(0.0, |clusters| clusters.sectors)
+    }
+
+    /// Once for each part, which has few columns that others have.
+    fn streams_x(self) -> bool {
+        true
+    }
+
+    fn shape<V: Scalar>(self, analysis: &Analysis, machine: &Machine) -> Shape {
+        let places = analysis.clusters.map_or(0.0, |clusters| places(analysis, clusters));
+        let threads = (analysis.rows as f64 / 2.0).min(machine.resident_threads as f64);
+        let chain = analysis.lengths.longest() as f64;
+        Shape {
+            steps: places / WARP_LANES,
+            threads,
+            mean: places / threads.max(1.0),
+            chain,
+            ..Shape::of_rows(analysis)
+        }
+    }
+
+    fn exclusion<V: Scalar>(self, analysis: &Analysis, machine: &Machine) -> Option<Exclusion> {
+        let Some(clusters) = analysis.clusters else { return Some(Exclusion::NotClustered) };
+        let most = self.0.elements(size_of::<V>());
+        match machine.shared_bytes {
+            _ if clusters.pairs < LEAST_PAIRS * analysis.nnz as f64 => Some(Exclusion::NotSymmetric),
+            _ if 2 * super::ROWS + analysis.lengths.longest() > most => Some(Exclusion::NotClustered),
+            Some(limit) if most * size_of::<V>() > limit as usize => Some(Exclusion::SharedMemory),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,430 @@
+//! Clustered slices in which a pair of equal entries, one on either side of the diagonal, is stored once.
+
+mod arrangement;
+mod costs;
+pub(crate) mod product;
+mod steps;
+pub(crate) mod strategy;
+#[cfg(test)]
+mod tests;
+
+use std::ops::Range;
+
+use gpu_kernels::clustered::{NO_ENTRY, NO_ROW};
+
+use crate::error::{Error, check_length};
+use crate::format::check::{check_indices, check_offsets, count_parts};
+use crate::format::clustered::growth::{Kept, Parts};
+use crate::format::clustered::{MOST_NUMBERINGS, ROWS, WORDS, check_rows, lane_of};
+use crate::format::storage::storage;
+use crate::format::{Csr, FillLimit, PartSize, check_shape};
+use crate::memory::{filled, same_bits, with_capacity};
+use crate::parallel;
+use crate::real::Scalar;
+use arrangement::{Arrangement, Arranger};
+use steps::WARPS;
+
+pub(crate) use strategy::Strategy;
+
+/// The name of the storage, as errors have it.
+const NAME: &str = "ClusteredSymmetric";
+
+/// The name of the storage in a container, which has 16 bytes for it.
+const CONTAINER_NAME: &str = "ClusteredPairs";
+
+storage! {
+    /// A sparse matrix whose rows are in parts, as in [`Clustered`](crate::format::Clustered), with pairs stored once: where
+    /// a part has the rows i and j, and the entries in row i, column j and row j, column i have the same bits, one of the
+    /// rows has an entry that stands for both. Every other entry is stored for itself, so any matrix can be held; and each
+    /// comes back.
+    ///
+    /// The rows of a part are in slices of 64, and the slices of a part belong to the 16 warps of a block, each of which
+    /// takes a column of places of its slices in a step. Of the entries in a step that stand for two, no two are in the
+    /// same column, and none is in that of a row whose slice its warp has left in that step: then it gets the sum of its
+    /// own entries. Of a column of places, the word and the two values of lane l are those of the slice's rows l and l + 32.
+    ///
+    /// Columns are numbered in each part: first the positions of its rows, then the columns of its halo.
+    pub struct ClusteredSymmetric {
+        parameters {
+            /// What the parts were made for.
+            part_size: PartSize,
+            /// The number of elements that a block has in shared memory, in the part that has the most: x and y for each
+            /// position, x for each column of the halo.
+            most_elements: usize,
+        }
+        offsets {}
+        arrays {
+            /// The slices before each warp of all parts, and all: 16 parts + 1 numbers.
+            warp_begins: u32,
+            /// The row at each position of the slices; [`NO_ROW`] at the end of a part whose last slice is not full.
+            row_numbers: u32,
+            /// The columns of the halos of all parts before each part, counted, and those of all: parts + 1 numbers.
+            halo_begins: u64,
+            /// The columns of each part's entries that are stored for themselves.
+            halo_columns: u32,
+            /// The widths of all slices before each slice, added up, and the sum of all: slices + 1 numbers.
+            slice_begins: u64,
+            /// Two columns, by their numbers in the part, for each of the 32 lanes of each column of places: that of row l
+            /// in the lower half, that of row l + 32 in the upper one; [`NO_ENTRY`] where there is no entry.
+            local_columns: u32,
+            /// The values of the same rows, for each lane of each column of places; 0 where there is no entry.
+            values: T,
+        }
+    }
+}
+
+/// All parts of a matrix whose rows are sorted, without duplicates, where an element takes `element_bytes`.
+fn arrange<T: Scalar>(matrix: &Csr<T>, size: PartSize, element_bytes: usize) -> Result<Vec<Arrangement<T>>, Error> {
+    // How many columns are none of the part's rows' is only known when the images of entries are.
+    let most = size.elements(element_bytes);
+    for kept in [Kept::RowsAndHalo, Kept::RowsAndColumns] {
+        if kept == Kept::RowsAndHalo && matrix.rows() != matrix.columns() {
+            continue;
+        }
+        let Parts { part_begins, row_numbers, column_begins, column_numbers } =
+            Parts::new(matrix, size, element_bytes, kept)?;
+        let count = part_begins.len() - 1;
+        let at_once = count.div_ceil(parallel::threads().min(MOST_NUMBERINGS)).max(1);
+        let arranged = parallel::map(count.div_ceil(at_once), 1, &|group| {
+            let mut arranger = Arranger::new(matrix, element_bytes, most)?;
+            let parts = group * at_once..((group + 1) * at_once).min(count);
+            let mut arranged = with_capacity(parts.len())?;
+            for part in parts {
+                let rows = part_begins[part] as usize * ROWS..part_begins[part + 1] as usize * ROWS;
+                let columns = column_begins[part] as usize..column_begins[part + 1] as usize;
+                match arranger.arrange(&row_numbers[rows], &column_numbers[columns])? {
+                    Some(part) => arranged.push(part),
+                    None => return Ok(None),
+                }
+            }
+            Ok::<_, Error>(Some(arranged))
+        })?;
+        let arranged = arranged.into_iter().collect::<Result<Option<Vec<_>>, Error>>()?;
+        if let Some(arranged) = arranged {
+            let mut all = with_capacity(count)?;
+            all.extend(arranged.into_iter().flatten());
+            return Ok(all);
+        }
+    }
+    unreachable!("parts have room for all of their columns")
+}
+
+/// Bytes of the arrays with values of `V`.
+fn bytes_of<T, V>(parts: &[Arrangement<T>]) -> u128 {
+    let sum = |count: fn(&Arrangement<T>) -> usize| parts.iter().map(count).sum::<usize>() as u128;
+    let words = sum(|part| part.words.len());
+    let slices = sum(|part| part.widths.len());
+    let numbers = sum(|part| part.row_numbers.len() + part.halo.len() + part.words.len());
+    let parts = parts.len() as u128;
+    4 * (numbers + WARPS as u128 * parts + 1) + 8 * (slices + 1 + parts + 1) + 2 * size_of::<V>() as u128 * words
+}
+
+/// `matrix` with its rows sorted and without duplicates, if it is not so; `with` is called with either.
+fn in_order<T: Scalar, R>(matrix: &Csr<T>, with: impl FnOnce(&Csr<T>) -> Result<R, Error>) -> Result<R, Error> {
+    let ascends = |row| matrix.column_indices()[matrix.range(row)].is_sorted_by(|left, right| left < right);
+    if parallel::all(matrix.rows(), parallel::ROWS_AT_ONCE, &ascends) {
+        return with(matrix);
+    }
+    let mut sorted = matrix.try_clone()?;
+    sorted.sort_and_sum()?;
+    with(&sorted)
+}
+
+/// Bytes that the arrays for `matrix` take with values of `V`. As long as the conversion, which it needs.
+///
+/// # Errors
+/// When a row has more columns than a part may have, or memory runs out.
+fn predicted_bytes<T: Scalar, V>(matrix: &Csr<T>, size: PartSize) -> Result<u128, Error> {
+    in_order(matrix, |matrix| Ok(bytes_of::<T, V>(&arrange(matrix, size, size_of::<V>())?)))
+}
+
+/// The same in parts of [`PartSize::SYMMETRIC`]; none where a row does not fit into one.
+pub(in crate::format) fn bytes_if_possible<T: Scalar>(matrix: &Csr<T>) -> Result<Option<u128>, Error> {
+    match predicted_bytes::<T, T>(matrix, PartSize::SYMMETRIC) {
+        Err(Error::TooLarge { .. }) => Ok(None),
+        bytes => bytes.map(Some),
+    }
+}
+
+impl<T: Scalar> ClusteredSymmetric<T> {
+    /// A matrix from its arrays. In parallel, O(places), and O(rows) on one thread.
+    ///
+    /// # Errors
+    /// When an array has not the length that the others and the shape ask for, a row is at no position or at two, a column
+    /// is not below `columns`, a place has a column that its part has not, what is no row has an entry, two entries of a
+    /// step that stand for two are in the same column, or padding has a value.
+    #[allow(clippy::too_many_arguments, reason = "they are the arrays")]
+    pub fn try_new(
+        rows: usize,
+        columns: usize,
+        part_size: PartSize,
+        warp_begins: Vec<u32>,
+        row_numbers: Vec<u32>,
+        halo_begins: Vec<u64>,
+        halo_columns: Vec<u32>,
+        slice_begins: Vec<u64>,
+        local_columns: Vec<u32>,
+        values: Vec<T>,
+    ) -> Result<Self, Error> {
+        let fail = |reason| Err(Error::structure(NAME, reason));
+        check_shape(rows, columns)?;
+        if let Some(reason) = part_size.contradiction() {
+            return fail(reason);
+        }
+        let (parts, slices) = (halo_begins.len().saturating_sub(1), row_numbers.len() / ROWS);
+        check_length("row_numbers", row_numbers.len(), slices * ROWS)?;
+        check_offsets(NAME, "warp", &warp_begins, parts.saturating_mul(WARPS), slices)?;
+        check_offsets(NAME, "halo", &halo_begins, parts, halo_columns.len())?;
+        check_indices(NAME, "column", columns, &halo_columns)?;
+        let width = slice_begins.last().and_then(|&width| usize::try_from(width).ok()).unwrap_or_default();
+        check_offsets(NAME, "slice", &slice_begins, slices, width)?;
+        check_length("local_columns", local_columns.len(), width.saturating_mul(WORDS))?;
+        check_length("values", values.len(), width.saturating_mul(ROWS))?;
+        check_rows(NAME, rows, &row_numbers)?;
+        let mut matrix = Self {
+            rows,
+            columns,
+            stored: 0,
+            part_size,
+            most_elements: 0,
+            warp_begins,
+            row_numbers,
+            halo_begins,
+            halo_columns,
+            slice_begins,
+            local_columns,
+            values,
+        };
+        matrix.most_elements = (0..parts).map(|part| matrix.elements_of(part)).max().unwrap_or(0);
+        matrix.stored = count_parts(NAME, parts, |part| matrix.check_part(part))?;
+        Ok(matrix)
+    }
+
+    /// Checks the places of a part, and gives the number of its entries.
+    fn check_part(&self, part: usize) -> Result<usize, String> {
+        let most = self.part_size.elements(size_of::<T>());
+        let count = self.elements_of(part);
+        if count > most {
+            return Err(format!("part {part} has {count} elements, expected at most {most}"));
+        }
+        let rows = self.rows_of(part);
+        let elements = rows.len() + self.halo_of(part).len();
+        let mut entries = 0;
+        for (own, column, value) in self.places_in(part) {
+            let name = || format!("a place of position {}", self.first_of(part) + own);
+            if column == NO_ENTRY {
+                if !same_bits(&[value], &[T::ZERO]) {
+                    return Err(format!("{} has no entry but the value {value}, expected 0", name()));
+                }
+                continue;
+            }
+            let column = column as usize;
+            if rows[own] == NO_ROW {
+                return Err(format!("{} has an entry, and there is no row", name()));
+            }
+            if column >= elements {
+                return Err(format!("{} is in column {column} of the {elements} of part {part}", name()));
+            }
+            if rows.get(column).is_some_and(|&row| row as usize >= self.columns) {
+                return Err(format!("{} is in the column of position {column} of part {part}, which has none", name()));
+            }
+            entries += if column < rows.len() && column != own { 2 } else { 1 };
+        }
+        self.check_steps(part)?;
+        Ok(entries)
+    }
+
+    /// Checks that what a block adds in a step goes to different sums.
+    fn check_steps(&self, part: usize) -> Result<(), String> {
+        let positions = self.rows_of(part).len();
+        let mut last = filled(positions, usize::MAX).map_err(|error| error.to_string())?;
+        // Where each warp is: its slice, and the column of places.
+        let first = part * WARPS;
+        let place_of = |slice: usize| self.slice_begins[slice] as usize;
+        let mut slices: [Range<usize>; WARPS] = std::array::from_fn(|warp| self.slices_of_warp(first + warp));
+        let begins = slices.clone().map(|slices| place_of(slices.start));
+        let steps = (0..WARPS).map(|warp| place_of(slices[warp].end) - begins[warp]).max().unwrap_or(0);
+        for step in 0..steps {
+            let add = |last: &mut [usize], position: usize| match std::mem::replace(&mut last[position], step) == step {
+                true => Err(format!("two places of step {step} of part {part} add to position {position}")),
+                false => Ok(()),
+            };
+            for warp in 0..WARPS {
+                let place = begins[warp] + step;
+                let slices = &mut slices[warp];
+                if place >= place_of(slices.end) {
+                    continue;
+                }
+                if place >= place_of(slices.start + 1) {
+                    // That slice ended in the step before.
+                    let first = slices.start * ROWS - self.first_of(part);
+                    (first..first + ROWS).try_for_each(|position| add(&mut last, position))?;
+                    slices.start += 1;
+                    if self.places_of(slices.start).is_empty() {
+                        return Err(format!("slice {} has no places, and one behind it has", slices.start));
+                    }
+                }
+                let first = slices.start * ROWS - self.first_of(part);
+                for row in 0..ROWS {
+                    let (own, column, _) = self.at(place, first, row);
+                    if (column as usize) < positions && column as usize != own {
+                        add(&mut last, column as usize)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The same matrix as `matrix`, in parts of this size; duplicates are summed, in their order. O(nnz) on one thread, to
+    /// find the parts, and in parallel O(nnz log(longest row)).
+    ///
+    /// # Errors
+    /// When the size contradicts itself, a row has more columns than a part may have, the arrays would be larger than
+    /// `limit` allows, or memory runs out.
+    pub fn try_from_csr(matrix: &Csr<T>, part_size: PartSize, limit: FillLimit) -> Result<Self, Error> {
+        if let Some(reason) = part_size.contradiction() {
+            return Err(Error::structure(NAME, reason));
+        }
+        in_order(matrix, |sorted| {
+            let parts = arrange(sorted, part_size, size_of::<T>())?;
+            limit.check(NAME, bytes_of::<T, T>(&parts), matrix.bytes())?;
+            Self::from_parts(sorted, part_size, parts)
+        })
+    }
+
+    /// Puts the parts in one.
+    fn from_parts(matrix: &Csr<T>, part_size: PartSize, parts: Vec<Arrangement<T>>) -> Result<Self, Error> {
+        let sum = |count: fn(&Arrangement<T>) -> usize| parts.iter().map(count).sum::<usize>();
+        let mut warp_begins = with_capacity(WARPS * parts.len() + 1)?;
+        let mut halo_begins = with_capacity(parts.len() + 1)?;
+        let mut row_numbers = with_capacity(sum(|part| part.row_numbers.len()))?;
+        let mut halo_columns = with_capacity(sum(|part| part.halo.len()))?;
+        let mut slice_begins = with_capacity(sum(|part| part.widths.len()) + 1)?;
+        let mut local_columns = with_capacity(sum(|part| part.words.len()))?;
+        let mut values = with_capacity(sum(|part| part.values.len()))?;
+        warp_begins.push(0);
+        halo_begins.push(0);
+        slice_begins.push(0);
+        let (mut slices, mut width, mut most_elements) = (0, 0, 0);
+        // Each goes as soon as it has been copied.
+        for part in parts {
+            row_numbers.extend(part.row_numbers.iter());
+            halo_columns.extend(part.halo.iter());
+            slice_begins.extend(part.widths.iter().map(|&of_slice| {
+                width += u64::from(of_slice);
+                width
+            }));
+            local_columns.extend(part.words.iter());
+            values.extend(part.values.iter());
+            warp_begins.extend(part.warps.into_iter().map(|of_warp| {
+                slices += of_warp;
+                slices
+            }));
+            halo_begins.push(halo_columns.len() as u64);
+            most_elements = most_elements.max(2 * part.row_numbers.len() + part.halo.len());
+        }
+        Ok(Self {
+            rows: matrix.rows(),
+            columns: matrix.columns(),
+            stored: matrix.nnz(),
+            part_size,
+            most_elements,
+            warp_begins,
+            row_numbers,
+            halo_begins,
+            halo_columns,
+            slice_begins,
+            local_columns,
+            values,
+        })
+    }
+
+    /// Number of parts.
+    pub(crate) fn parts(&self) -> usize {
+        self.halo_begins.len() - 1
+    }
+
+    /// The slices of a warp.
+    fn slices_of_warp(&self, warp: usize) -> Range<usize> {
+        self.warp_begins[warp] as usize..self.warp_begins[warp + 1] as usize
+    }
+
+    /// The slices of a part.
+    fn slices_of(&self, part: usize) -> Range<usize> {
+        self.warp_begins[part * WARPS] as usize..self.warp_begins[(part + 1) * WARPS] as usize
+    }
+
+    /// The first position of a part.
+    fn first_of(&self, part: usize) -> usize {
+        self.warp_begins[part * WARPS] as usize * ROWS
+    }
+
+    /// The rows at the positions of a part.
+    fn rows_of(&self, part: usize) -> &[u32] {
+        &self.row_numbers[self.first_of(part)..self.first_of(part + 1)]
+    }
+
+    /// The columns of a part's halo.
+    fn halo_of(&self, part: usize) -> &[u32] {
+        &self.halo_columns[self.halo_begins[part] as usize..self.halo_begins[part + 1] as usize]
+    }
+
+    /// Elements that a part has in shared memory.
+    fn elements_of(&self, part: usize) -> usize {
+        2 * self.rows_of(part).len() + self.halo_of(part).len()
+    }
+
+    /// The columns of places of a slice.
+    fn places_of(&self, slice: usize) -> Range<usize> {
+        self.slice_begins[slice] as usize..self.slice_begins[slice + 1] as usize
+    }
+
+    /// The places of a part, slice after slice: position, column and value.
+    fn places_in(&self, part: usize) -> impl Iterator<Item = (usize, u32, T)> + '_ {
+        self.slices_of(part).zip((0..).step_by(ROWS)).flat_map(move |(slice, first)| {
+            self.places_of(slice).flat_map(move |place| (0..ROWS).map(move |row| self.at(place, first, row)))
+        })
+    }
+
+    /// The place of a row of a slice in a column of places: position, column and value.
+    fn at(&self, place: usize, first: usize, row: usize) -> (usize, u32, T) {
+        let (lane, half) = lane_of(row);
+        let word = place * WORDS + lane;
+        (first + row, self.local_columns[word] >> (16 * half) & NO_ENTRY, self.values[2 * word + half])
+    }
+
+    /// The entries of a part and their images, as row, column and value.
+    fn entries_of(&self, part: usize) -> impl Iterator<Item = (u32, u32, T)> + '_ {
+        let (rows, halo) = (self.rows_of(part), self.halo_of(part));
+        let entries = self.places_in(part).filter(|&(_, column, _)| column != NO_ENTRY);
+        entries.flat_map(move |(own, column, value)| {
+            let entry = |column: u32| (rows[own], column, value);
+            match rows.get(column as usize) {
+                None => [Some(entry(halo[column as usize - rows.len()])), None],
+                Some(&row) if column as usize == own => [Some(entry(row)), None],
+                Some(&row) => [Some(entry(row)), Some((row, rows[own], value))],
+            }
+            .into_iter()
+            .flatten()
+        })
+    }
+
+    /// The same matrix in CSR, each row sorted by column. In parallel, O(nnz log(longest row)), and O(nnz) on one thread;
+    /// takes the memory of rows, columns and values beside it.
+    ///
+    /// # Errors
+    /// When memory runs out.
+    pub fn to_csr(&self) -> Result<Csr<T>, Error> {
+        let (mut rows, mut columns) = (with_capacity(self.stored)?, with_capacity(self.stored)?);
+        let mut values = with_capacity(self.stored)?;
+        for part in 0..self.parts() {
+            for (row, column, value) in self.entries_of(part) {
+                rows.push(row);
+                columns.push(column);
+                values.push(value);
+            }
+        }
+        Csr::try_from_triplets(self.rows, self.columns, &rows, &columns, &values)
+    }
+}

@@ -1,0 +1,296 @@
+//! Which warp multiplies which slice of a part, and an order of the entries in which no two that a block multiplies in the
+//! same step add to the same element of y.
+
+use gpu_kernels::clustered::NO_ENTRY;
+use gpu_kernels::clustered_symmetric::WARPS as WARPS_OF_BLOCK;
+
+use crate::error::Error;
+use crate::format::clustered::{ROWS, WORDS, lane_of};
+use crate::memory::{filled, reserve, with_capacity, zeros};
+
+/// Warps of a block.
+pub(super) const WARPS: usize = WARPS_OF_BLOCK as usize;
+
+/// Bytes that shared memory gives to the lanes of a warp at a time.
+const BYTES_AT_A_TIME: usize = 128;
+
+/// Entries of a row that are compared in a step, if one of them can be taken.
+const MOST_COMPARED: usize = 32;
+
+/// The entries of a part, row after row, those with the most first.
+pub(super) struct Rows {
+    /// Positions, which are the columns that images are added to.
+    positions: usize,
+    /// The entries of all rows before each, and all.
+    begins: Vec<usize>,
+    /// The column, by its number in the part, and the place in the matrix of each entry.
+    entries: Vec<(u32, usize)>,
+}
+
+/// The places of a part, slice after slice.
+pub(super) struct Assigned {
+    /// Slices of each warp.
+    pub warps: [u32; WARPS],
+    /// The slices in their order, by their numbers before that.
+    pub slices: Vec<u32>,
+    /// Their widths.
+    pub widths: Vec<u32>,
+    /// Their words.
+    pub words: Vec<u32>,
+    /// The place in the matrix of each value; where there is no entry, any.
+    pub entries: Vec<usize>,
+}
+
+/// What a step costs, in places: as many as are read while a block waits for a barrier.
+const PLACES_OF_A_STEP: usize = 300;
+
+/// Warps of a part that has few at a time, at least.
+const LEAST_WARPS: usize = 4;
+
+/// Entries for each place that may be without one.
+const MOST_WAITING: usize = 7;
+
+/// A part whose entries get their steps, one after the other.
+struct Assignment {
+    /// Lanes whose elements come from shared memory at a time: each has a bank of its own, or waits.
+    banks: usize,
+    /// The slices that each warp has had, and has.
+    slices: [Vec<u32>; WARPS],
+    /// The slice that each warp has, if it is not done.
+    active: [Option<usize>; WARPS],
+    /// Entries that each row has left: the first of its own.
+    left: Vec<usize>,
+    /// Entries that the rows of active slices have left in the column of each position.
+    expected: Vec<u16>,
+    /// The last step in which each position's sum gets something.
+    last: Vec<u32>,
+    /// Elements that each bank gives to the lanes that are served together.
+    given: Vec<u8>,
+    /// The words and places in the matrix of each slice.
+    places: Vec<(Vec<u32>, Vec<usize>)>,
+    /// Steps that it takes.
+    steps: u32,
+}
+
+impl Rows {
+    pub fn new(positions: usize, entries: usize) -> Result<Self, Error> {
+        let mut begins = with_capacity(positions + 1)?;
+        begins.push(0);
+        Ok(Self { positions, begins, entries: with_capacity(entries)? })
+    }
+
+    /// Another entry of the row.
+    pub fn push(&mut self, column: u32, entry: usize) {
+        self.entries.push((column, entry));
+    }
+
+    /// The row has no more.
+    pub fn end_row(&mut self) {
+        self.begins.push(self.entries.len());
+    }
+
+    /// The places, where an element takes `element_bytes`. O(entries), but for rows that wait.
+    pub fn assign(mut self, element_bytes: usize) -> Result<Assigned, Error> {
+        self.begins.resize(self.positions + 1, self.entries.len());
+        let mut best = Assignment::new(&mut self, element_bytes, WARPS)?;
+        // Where rows share most of their columns, most of them wait for others if all are multiplied at once.
+        let mut warps = WARPS / 2;
+        while best.places() > self.entries.len() + self.entries.len() / MOST_WAITING && warps >= LEAST_WARPS {
+            let fewer = Assignment::new(&mut self, element_bytes, warps)?;
+            if fewer.cost() < best.cost() {
+                best = fewer;
+            }
+            warps /= 2;
+        }
+        best.finish(self.positions)
+    }
+
+    /// Whether the entry of a row stands for its image as well.
+    fn has_image(&self, row: usize, column: u32) -> bool {
+        (column as usize) < self.positions && column as usize != row
+    }
+}
+
+impl Assignment {
+    /// Gives all entries their steps, in so many of the warps. In each step, the rows that can wait least come first, and
+    /// take what can wait least, or what does not keep others from shared memory.
+    fn new(rows: &mut Rows, element_bytes: usize, warps: usize) -> Result<Self, Error> {
+        let positions = rows.positions;
+        let mut left = with_capacity(positions)?;
+        left.extend(rows.begins.windows(2).map(|ends| ends[1] - ends[0]));
+        let mut places = with_capacity(positions / ROWS)?;
+        places.resize_with(positions / ROWS, Default::default);
+        let mut assignment = Self {
+            banks: (BYTES_AT_A_TIME / element_bytes.max(4)).clamp(1, WORDS),
+            slices: Default::default(),
+            active: [None; WARPS],
+            left,
+            expected: zeros(positions)?,
+            last: filled(positions, u32::MAX)?,
+            given: zeros(2 * WARPS * WORDS)?,
+            places,
+            steps: 0,
+        };
+        assignment.run(rows, warps)?;
+        Ok(assignment)
+    }
+
+    /// Places of all slices.
+    fn places(&self) -> usize {
+        self.places.iter().map(|(_, entries)| entries.len()).sum()
+    }
+
+    fn cost(&self) -> usize {
+        self.places() + self.steps as usize * PLACES_OF_A_STEP
+    }
+
+    fn run(&mut self, rows: &mut Rows, warps: usize) -> Result<(), Error> {
+        let mut slices = (0..self.places.len()).peekable();
+        let mut waiting: Vec<(u16, u32)> = with_capacity(WARPS * ROWS)?;
+        let mut step = 0;
+        loop {
+            for warp in 0..warps {
+                let is_done = |slice: usize| self.left[slice * ROWS..][..ROWS].iter().all(|&left| left == 0);
+                if self.active[warp].is_some_and(|slice| !is_done(slice)) {
+                    continue;
+                }
+                let done = self.active[warp].take();
+                // Behind a slice without entries there is none with any: the rows with the most come first.
+                if let Some(slice) = slices.next_if(|&slice| self.left[slice * ROWS] > 0) {
+                    if let Some(done) = done {
+                        // In this step, the warp adds its rows' own sums.
+                        self.last[done * ROWS..][..ROWS].fill(step);
+                    }
+                    self.open(rows, warp, slice)?;
+                }
+            }
+            waiting.clear();
+            let (mut least, mut longest) = ([0; WARPS], 0);
+            for (warp, least) in least.iter_mut().enumerate() {
+                let Some(slice) = self.active[warp] else { continue };
+                let (words, entries) = &mut self.places[slice];
+                reserve(words, WORDS)?;
+                words.resize(words.len() + WORDS, NO_ENTRY << 16 | NO_ENTRY);
+                reserve(entries, ROWS)?;
+                entries.resize(entries.len() + ROWS, 0);
+                for row in slice * ROWS..(slice + 1) * ROWS {
+                    if self.left[row] > 0 {
+                        *least = self.left[row].max(*least);
+                        waiting.push((warp as u16, row as u32));
+                    }
+                }
+                longest = longest.max(*least);
+            }
+            if waiting.is_empty() {
+                break;
+            }
+            waiting.sort_unstable_by_key(|&(warp, row)| (least[warp as usize] - self.left[row as usize], row));
+            self.given.fill(0);
+            for &(warp, row) in &waiting {
+                let (warp, row) = (warp as usize, row as usize);
+                if let Some(place) = self.best(rows, warp, row, step, longest) {
+                    self.take(rows, warp, row, place, step);
+                }
+            }
+            step += 1;
+        }
+        self.steps = step;
+        // What has no entries goes behind the last.
+        for slice in slices {
+            reserve(&mut self.slices[WARPS - 1], 1)?;
+            self.slices[WARPS - 1].push(slice as u32);
+        }
+        Ok(())
+    }
+
+    /// Gives a warp a slice.
+    fn open(&mut self, rows: &Rows, warp: usize, slice: usize) -> Result<(), Error> {
+        reserve(&mut self.slices[warp], 1)?;
+        self.slices[warp].push(slice as u32);
+        self.active[warp] = Some(slice);
+        for row in slice * ROWS..(slice + 1) * ROWS {
+            for &(column, _) in &rows.entries[rows.begins[row]..rows.begins[row + 1]] {
+                if rows.has_image(row, column) {
+                    self.expected[column as usize] += 1;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Which of its banks a row's lane asks for a column.
+    fn bank(&self, warp: usize, row: usize, column: u32) -> usize {
+        let (lane, half) = lane_of(row % ROWS);
+        (2 * warp + half) * WORDS + lane / self.banks * self.banks + column as usize % self.banks
+    }
+
+    /// The entry that a row takes in a step, if one of those that it has left may be taken; `longest` is what the row that
+    /// has the most has left.
+    fn best(&self, rows: &Rows, warp: usize, row: usize, step: u32, longest: usize) -> Option<usize> {
+        let begin = rows.begins[row];
+        let mut best = None;
+        for place in begin..begin + self.left[row] {
+            let column = rows.entries[place].0;
+            let mut waits = 0;
+            if rows.has_image(row, column) {
+                if self.last[column as usize] == step {
+                    continue;
+                }
+                waits = i32::from(self.expected[column as usize]);
+            }
+            if place - begin >= MOST_COMPARED && best.is_some() {
+                break;
+            }
+            let given = i32::from(self.given[self.bank(warp, row, column)]);
+            let urgent = if waits as usize + 1 >= longest { waits } else { 0 };
+            let rank = (urgent, -given, waits);
+            if best.is_none_or(|(best, _)| rank > best) {
+                best = Some((rank, place));
+            }
+        }
+        best.map(|(_, place)| place)
+    }
+
+    /// Puts an entry of a row into its place in this step, which is the last so far.
+    fn take(&mut self, rows: &mut Rows, warp: usize, row: usize, place: usize, step: u32) {
+        let last = rows.begins[row] + self.left[row] - 1;
+        rows.entries.swap(place, last);
+        let (column, entry) = rows.entries[last];
+        self.left[row] -= 1;
+        if rows.has_image(row, column) {
+            self.expected[column as usize] -= 1;
+            self.last[column as usize] = step;
+        }
+        let bank = self.bank(warp, row, column);
+        self.given[bank] += 1;
+        let (lane, half) = lane_of(row % ROWS);
+        let (words, entries) = &mut self.places[row / ROWS];
+        let (word, value) = (words.len() - WORDS + lane, entries.len() - ROWS + 2 * lane + half);
+        words[word] = words[word] & !(NO_ENTRY << (16 * half)) | column << (16 * half);
+        entries[value] = entry;
+    }
+
+    /// Puts the slices in the order of their warps, and numbers positions by that.
+    fn finish(self, positions: usize) -> Result<Assigned, Error> {
+        let Self { slices: of_warps, mut places, .. } = self;
+        let warps = of_warps.each_ref().map(|slices| slices.len() as u32);
+        let mut slices = with_capacity(places.len())?;
+        of_warps.into_iter().for_each(|of_warp| slices.extend(of_warp));
+        let mut numbers = zeros::<u32>(places.len())?;
+        slices.iter().zip(0..).for_each(|(&slice, number)| numbers[slice as usize] = number);
+        let of_position = |column: u32| match (column as usize) < positions {
+            true => numbers[column as usize / ROWS] * ROWS as u32 + column % ROWS as u32,
+            false => column,
+        };
+        let mut widths = with_capacity(slices.len())?;
+        let mut words = with_capacity(places.iter().map(|(words, _)| words.len()).sum())?;
+        let mut entries = with_capacity(places.iter().map(|(_, entries)| entries.len()).sum())?;
+        for &slice in &slices {
+            let (of_slice, entries_of_slice) = std::mem::take(&mut places[slice as usize]);
+            widths.push((of_slice.len() / WORDS) as u32);
+            words.extend(of_slice.iter().map(|&word| of_position(word >> 16) << 16 | of_position(word & NO_ENTRY)));
+            entries.extend(entries_of_slice);
+        }
+        Ok(Assigned { warps, slices, widths, words, entries })
+    }
+}

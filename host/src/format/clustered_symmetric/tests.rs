@@ -1,0 +1,175 @@
+//! What is stored once, in which order, and that it all comes back.
+
+use std::collections::HashSet;
+
+use super::*;
+
+const UNLIMITED: FillLimit = FillLimit { times_csr: f64::INFINITY };
+
+/// Parts of 512 elements in float64: two slices, and 256 columns of others.
+const SMALL: PartSize = PartSize { parts: 1 << 20, kilobytes: 4 };
+
+/// The five points of a square grid; each point is coupled to itself by 4, and to its neighbours by what `value` gives
+/// for the two numbers.
+fn grid(side: usize, value: impl Fn(usize, usize) -> f64) -> Csr<f64> {
+    let (mut rows, mut columns, mut values) = (Vec::new(), Vec::new(), Vec::new());
+    for point in 0..side * side {
+        let (x, y) = (point % side, point / side);
+        let near = [(x, y), (x.wrapping_sub(1), y), (x + 1, y), (x, y.wrapping_sub(1)), (x, y + 1)];
+        for (x, y) in near.into_iter().filter(|&(x, y)| x < side && y < side) {
+            let other = y * side + x;
+            rows.push(point as u32);
+            columns.push(other as u32);
+            values.push(if other == point { 4.0 } else { value(point, other) });
+        }
+    }
+    Csr::try_from_triplets(side * side, side * side, &rows, &columns, &values).unwrap()
+}
+
+/// The same value for both entries of a pair, and for no other.
+fn symmetric(row: usize, column: usize) -> f64 {
+    (row.min(column) * 10_000 + row.max(column)) as f64
+}
+
+fn checked(matrix: &Csr<f64>, size: PartSize) -> ClusteredSymmetric<f64> {
+    let stored = ClusteredSymmetric::try_from_csr(matrix, size, UNLIMITED).unwrap();
+    assert!(stored.to_csr().unwrap() == *matrix);
+    assert_eq!(stored.nnz(), matrix.nnz());
+    assert_eq!(predicted_bytes::<_, f64>(matrix, size).unwrap(), stored.bytes());
+    let ClusteredSymmetric { rows, columns, warp_begins, row_numbers, halo_begins, .. } = stored.clone();
+    let ClusteredSymmetric { halo_columns, slice_begins, local_columns, values, .. } = stored.clone();
+    let again = ClusteredSymmetric::try_new(
+        rows,
+        columns,
+        size,
+        warp_begins,
+        row_numbers,
+        halo_begins,
+        halo_columns,
+        slice_begins,
+        local_columns,
+        values,
+    );
+    assert!(again.unwrap() == stored);
+    stored
+}
+
+/// Entries that have places.
+fn places(stored: &ClusteredSymmetric<f64>) -> usize {
+    (0..stored.parts()).flat_map(|part| stored.places_in(part)).filter(|&(_, column, _)| column != NO_ENTRY).count()
+}
+
+#[test]
+fn each_pair_in_a_part_is_stored_once() {
+    let side = if cfg!(miri) { 9 } else { 61 };
+    let matrix = grid(side, symmetric);
+    let couplings = 4 * side * (side - 1);
+    // In one part, all pairs are inside, and nothing else is needed.
+    let stored = checked(&matrix, PartSize { parts: 1, kilobytes: 256 });
+    assert_eq!((stored.parts(), stored.halo_columns().len()), (1, 0));
+    assert_eq!(places(&stored), side * side + couplings / 2);
+    // In many parts, those across their borders are stored twice.
+    let stored = checked(&matrix, SMALL);
+    let inside = |part: usize| {
+        let rows: HashSet<u32> = stored.rows_of(part).iter().copied().collect();
+        let has = |row: u32, column: u32| column != row && rows.contains(&column);
+        let of_row = |row: u32| matrix.row(row as usize).filter(|&(column, _)| has(row, column)).count();
+        rows.iter().filter(|&&row| row != NO_ROW).map(|&row| of_row(row)).sum::<usize>()
+    };
+    let inside: usize = (0..stored.parts()).map(inside).sum();
+    assert_eq!(places(&stored), matrix.nnz() - inside / 2);
+    assert!(2 * inside > couplings || cfg!(miri), "{inside} of {couplings} in {} parts", stored.parts());
+}
+
+#[test]
+fn what_has_no_image_is_stored_for_itself() {
+    // By direction, and pairs that differ in a bit only.
+    for other in [
+        |row: usize, column: usize| (row * 10_000 + column) as f64,
+        |row: usize, column: usize| {
+            if row < column { 0.0 } else { -0.0 }
+        },
+    ] {
+        let matrix = grid(20, other);
+        let stored = checked(&matrix, PartSize { parts: 1, kilobytes: 256 });
+        assert_eq!(places(&stored), matrix.nnz());
+        // All columns but the corners', and those, too, for they are in others' rows.
+        assert_eq!(stored.halo_columns().len(), 400);
+    }
+    // Some pairs, and entries without any counterpart.
+    let (rows, columns) = ([0, 1, 1, 2, 0, 2], [1, 0, 2, 1, 2, 2]);
+    let matrix = Csr::try_from_triplets(3, 3, &rows, &columns, &[5.0, 5.0, 6.0, 7.0, 8.0, 9.0]).unwrap();
+    let stored = checked(&matrix, PartSize::SYMMETRIC);
+    assert_eq!((places(&stored), &stored.halo_columns()[..]), (5, &[1, 2][..]));
+    // No matrix with other rows than columns has pairs.
+    let matrix = Csr::try_from_triplets(2, 3, &[0, 1], &[1, 0], &[5.0, 5.0]).unwrap();
+    assert_eq!(places(&checked(&matrix, PartSize::SYMMETRIC)), 2);
+}
+
+#[test]
+fn no_step_adds_to_an_element_twice_and_few_rows_wait() {
+    let side = if cfg!(miri) { 9 } else { 61 };
+    let matrix = grid(side, symmetric);
+    // `try_new` says so.
+    let stored = checked(&matrix, PartSize { parts: 1, kilobytes: 256 });
+    let of_entries = places(&stored);
+    assert!(stored.places() < of_entries + of_entries / 4 || cfg!(miri), "{} for {of_entries}", stored.places());
+    // A row and a column that are full, in one part: the pairs of the first row are all stored by the others.
+    let count = 200;
+    let others = 1..count as u32;
+    let rows: Vec<u32> = others.clone().map(|_| 0).chain(others.clone()).collect();
+    let columns: Vec<u32> = others.clone().chain(others.map(|_| 0)).collect();
+    let matrix = Csr::try_from_triplets(count, count, &rows, &columns, &vec![1.0; rows.len()]).unwrap();
+    let stored = checked(&matrix, PartSize::SYMMETRIC);
+    assert_eq!(places(&stored), count - 1);
+}
+
+#[test]
+fn duplicates_are_summed_and_rows_sorted() {
+    let columns = vec![1, 0, 1, 0];
+    let matrix = Csr::try_new(2, 2, vec![0u32, 3, 4], columns, vec![1.0, 2.0, 3.0, 4.0]).unwrap();
+    let expected = Csr::try_new(2, 2, vec![0u32, 2, 3], vec![0, 1, 0], vec![2.0, 4.0, 4.0]).unwrap();
+    let stored = ClusteredSymmetric::try_from_csr(&matrix, PartSize::SYMMETRIC, UNLIMITED).unwrap();
+    assert!(stored.to_csr().unwrap() == expected);
+    // The sum has an image.
+    assert_eq!(places(&stored), 2);
+}
+
+#[test]
+fn rows_without_entries_and_matrices_without_rows() {
+    for (rows, columns) in [(0, 0), (0, 5), (5, 0), (200, 3), (200, 200)] {
+        let matrix = Csr::<f64>::try_from_triplets(rows, columns, &[], &[], &[]).unwrap();
+        let stored = checked(&matrix, PartSize::SYMMETRIC);
+        assert_eq!((stored.parts(), stored.places(), stored.halo_columns().len()), (rows.min(1), 0, 0));
+    }
+}
+
+#[test]
+fn a_row_with_more_columns_than_a_part_may_have() {
+    let row = |length: u32| {
+        let columns: Vec<u32> = (0..length).collect();
+        Csr::try_from_triplets(3, 2000, &vec![1; columns.len()], &columns, &vec![1.0; columns.len()]).unwrap()
+    };
+    checked(&row(384), SMALL);
+    let error = ClusteredSymmetric::try_from_csr(&row(385), SMALL, UNLIMITED).map(|_| ()).unwrap_err().to_string();
+    let says = "the number of columns of a row, for which a block needs shared memory, is 385, and the limit is 384";
+    assert_eq!(error, says);
+}
+
+/// Columns of rows that are of the part, but have an entry without an image, take room that is only known when images are.
+#[test]
+fn a_part_that_needs_more_elements_than_it_seemed() {
+    let side = 40;
+    for matrix in [grid(side, |row, column| (row * 10_000 + column) as f64), grid(side, symmetric)] {
+        let stored = checked(&matrix, SMALL);
+        assert!((0..stored.parts()).all(|part| stored.elements_of(part) <= 512));
+    }
+}
+
+#[test]
+fn sizes_that_contradict_themselves() {
+    let matrix = grid(3, symmetric);
+    let size = PartSize { parts: 0, kilobytes: 112 };
+    let error = ClusteredSymmetric::try_from_csr(&matrix, size, UNLIMITED).map(|_| ()).unwrap_err().to_string();
+    assert_eq!(error, "ClusteredSymmetric matrix: 0 parts of 112 KiB, expected at least 1 part of 1 to 256");
+}
