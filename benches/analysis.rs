@@ -30,7 +30,7 @@ fn analysis(criterion: &mut Criterion) {
         group.throughput(Throughput::Elements(matrix.nnz() as u64)).warm_up_time(Duration::from_secs(1));
         let analysis = best(&mut group, "analysis", || Analysis::new(&matrix).unwrap());
         let unit = Format::CSR_VECTOR;
-        let mut plan = Plan::new(&cpu, matrix.clone(), unit).unwrap();
+        let mut plan = Plan::with_format(&cpu, matrix.clone(), unit).unwrap();
         let (x, mut y) = (vec![1.0; matrix.columns()], vec![f64::NAN; matrix.rows()]);
         let multiplication = best(&mut group, unit.name(), || plan.apply(1.0, &x, 0.0, &mut y).unwrap());
         group.finish();

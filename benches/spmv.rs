@@ -47,7 +47,7 @@ fn multiply<T: Real>(criterion: &mut Criterion, text: &str, matrix: &Csr<T>) {
     let mut group = criterion.benchmark_group(format!("{text}, {}", T::NAME));
     group.throughput(Throughput::Elements(matrix.nnz() as u64)).warm_up_time(Duration::from_secs(1));
     for format in formats() {
-        let Ok(mut plan) = Plan::new(&cpu, matrix.clone(), format) else { continue };
+        let Ok(mut plan) = Plan::with_format(&cpu, matrix.clone(), format) else { continue };
         time(&mut group, format.name(), &mut y, |y| plan.apply(T::ONE, &x, T::ZERO, y).unwrap());
     }
     for peer in cpu.peers::<T>().present {

@@ -7,7 +7,7 @@ use warp_spmv::executor::Cpu;
 use warp_spmv::executor::Cuda;
 use warp_spmv::executor::Executor;
 use warp_spmv::solver::{Cg, Solver};
-use warp_spmv::{Format, Plan, io::read_matrix_market};
+use warp_spmv::{Plan, io::read_matrix_market};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let file = std::env::args_os().nth(1).ok_or("usage: conjugate_gradients FILE")?;
@@ -18,7 +18,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let executor = Cpu::new();
     let b = executor.upload(vec![1.0; matrix.rows()])?;
     let mut x = executor.zeros(matrix.columns())?;
-    let mut plan = Plan::new(&executor, matrix, Format::SELL_P)?;
+    let mut plan = Plan::new(&executor, matrix)?;
     let report = Solver::new(&executor, &mut plan).solve(&Cg, &b, &mut x)?;
     println!("{}: {} iterations, residual norm {}", report.outcome, report.iterations, report.residual_norm);
     Ok(())

@@ -149,7 +149,7 @@ fn compare<T: Real>(
         println!("{generator} {} {}", T::NAME, format.name());
         let mut candidates = Vec::new();
         for (name, executor) in executors {
-            let plan = Plan::new(executor, matrix.clone(), format)?;
+            let plan = Plan::with_format(executor, matrix.clone(), format)?;
             let bound = plan.format();
             candidates.push(Candidate::new(
                 name.clone(),

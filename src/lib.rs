@@ -1,14 +1,14 @@
 //! Sparse matrix-vector multiplication (SpMV), y ← α A x + β y, on NVIDIA GPUs and on the CPU.
 //!
 //! A [`Csr`] matrix comes from a generator, a file or its arrays. An [executor](executor::Executor) says where
-//! to multiply, and a [`Format`] how to store the matrix there. A [`Plan`] holds the matrix in that format on that
-//! executor and multiplies it. The [`tutorial`] goes on from here.
+//! to multiply, and a [`Format`] how to store the matrix there. A [`Plan`] holds the matrix on that executor, in a format
+//! that it is told or that it chooses, and multiplies it. The [`tutorial`] goes on from here.
 //!
 //! ```
 //! use warp_spmv::executor::{Cpu, Executor};
 //! use warp_spmv::synthetic::Generator;
 //! use warp_spmv::verify::{exact, verify};
-//! use warp_spmv::{Csr, Format, Plan};
+//! use warp_spmv::{Csr, Plan};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! // The Laplacian of 7 points on a grid of 20 x 20 x 20.
@@ -16,14 +16,14 @@
 //! let x: Vec<f64> = (0..matrix.columns()).map(|column| (column as f64).sin()).collect();
 //!
 //! let cpu = Cpu::new();
-//! let mut plan = Plan::new(&cpu, matrix.clone(), Format::ELL)?;
+//! let mut plan = Plan::new(&cpu, matrix.clone())?;
 //! let mut y = cpu.upload(vec![0.0; matrix.rows()])?;
 //! plan.apply(1.0, &cpu.upload(x.clone())?, 0.0, &mut y)?;
 //!
 //! // Compare with the answer in twice the precision, row by row.
 //! let y = cpu.download(&y)?;
 //! let expected = exact(&matrix, 1.0, &x, 0.0, &y)?;
-//! assert!(verify(&y, &expected, Format::ELL)?.passed());
+//! assert!(verify(&y, &expected, plan.format())?.passed());
 //! # Ok(())
 //! # }
 //! ```

@@ -57,7 +57,8 @@
 //! converts it, and allocates the workspace. After that, [`apply`](crate::Plan::apply) computes y ← α A x + β y and
 //! allocates nothing.
 //!
-//! The format decides how fast that is; every format gives the right answer. A format has a name for configuration
+//! The format decides how fast that is; every format gives the right answer. [`Plan::new`](crate::Plan::new) chooses
+//! one, [`Plan::with_format`](crate::Plan::with_format) takes the one that it is told. A format has a name for configuration
 //! files and command lines, and [`Format::STANDARD`](crate::Format::STANDARD) lists those worth a comparison.
 //!
 //! ```
@@ -69,7 +70,7 @@
 //!     let cpu = Cpu::new();
 //!     let x = cpu.upload(vec![1.0, 10.0, 100.0])?;
 //!
-//!     let mut plan = Plan::new(&cpu, matrix.clone(), Format::SELL_P)?;
+//!     let mut plan = Plan::with_format(&cpu, matrix.clone(), Format::SELL_P)?;
 //!     let mut y = cpu.upload(vec![1.0, 1.0])?;
 //!     plan.apply(2.0, &x, 1.0, &mut y)?;
 //!     assert_eq!(cpu.download(&y)?, [3.0, 641.0]);
@@ -81,7 +82,7 @@
 //!     assert_eq!("sell-p".parse::<Format>()?, Format::SELL_P);
 //!     for &format in Format::STANDARD {
 //!         let mut y = cpu.zeros(matrix.rows())?;
-//!         Plan::new(&cpu, matrix.clone(), format)?.apply(1.0, &x, 0.0, &mut y)?;
+//!         Plan::with_format(&cpu, matrix.clone(), format)?.apply(1.0, &x, 0.0, &mut y)?;
 //!         assert_eq!(cpu.download(&y)?, [1.0, 320.0], "{format}");
 //!     }
 //!     Ok(())
@@ -98,7 +99,7 @@
 //!
 //! ```
 //! use warp_spmv::executor::{Cpu, Executor};
-//! use warp_spmv::{Csr, Error, Format, Plan, Vector};
+//! use warp_spmv::{Csr, Error, Plan, Vector};
 //!
 //! /// A random walk on a graph.
 //! struct Walk<E: Executor> {
@@ -110,7 +111,7 @@
 //! impl<E: Executor> Walk<E> {
 //!     fn new(executor: &E, transitions: Csr<f64>, start: Vec<f64>) -> Result<Self, Error> {
 //!         let next = executor.zeros(transitions.rows())?;
-//!         let transitions = Plan::new(executor, transitions, Format::CSR_VECTOR)?;
+//!         let transitions = Plan::new(executor, transitions)?;
 //!         Ok(Self { transitions, now: executor.upload(start)?, next })
 //!     }
 //!
@@ -156,7 +157,7 @@
 //!     let start = vec![1.0; matrix.rows()];
 //!
 //!     let cpu = Cpu::new();
-//!     let mut plan = Plan::new(&cpu, matrix.clone(), Format::ELL)?;
+//!     let mut plan = Plan::with_format(&cpu, matrix.clone(), Format::ELL)?;
 //!     let mut y = cpu.upload(start.clone())?;
 //!     plan.apply(2.0, &cpu.upload(x.clone())?, 0.5, &mut y)?;
 //!     let mut y = cpu.download(&y)?;
@@ -193,7 +194,7 @@
 //!     let cpu = Cpu::new();
 //!     let format = Format::CSR_VECTOR;
 //!     assert!(format.multiplies_multivectors() && format.multiplies_transposed());
-//!     let mut plan = Plan::new(&cpu, matrix.clone(), format)?;
+//!     let mut plan = Plan::with_format(&cpu, matrix.clone(), format)?;
 //!
 //!     // The vectors (1, 10, 100) and (2, 20, 200), element by element: the faster layout.
 //!     let shape = Multivector { vectors: 2, layout: Layout::RowMajor };
@@ -211,7 +212,7 @@
 //!     plan.apply_transposed(1.0, &x, 0.0, &mut y)?;
 //!     assert_eq!(cpu.download(&y)?, [1.0, 20.0, 30.0]);
 //!
-//!     let mut transposed = Plan::new(&cpu, matrix.transposed()?, format)?;
+//!     let mut transposed = Plan::with_format(&cpu, matrix.transposed()?, format)?;
 //!     transposed.apply(1.0, &x, 0.0, &mut y)?;
 //!     assert_eq!(cpu.download(&y)?, [1.0, 20.0, 30.0]);
 //!     Ok(())
@@ -224,7 +225,7 @@
 //! [`Selection`](crate::select::Selection) says what the matrix is for: the number of multiplications, over which the
 //! conversion pays off; the bytes that the arrays may take; whether the bits must be the same every time, which is the
 //! default. With [`measure`](crate::select::Selection::measure), the best candidates are timed instead of trusted.
-//! [`Plan::new`](crate::Plan::new) with [`Format::Auto`](crate::Format::Auto) is the same with the default selection.
+//! [`Plan::new`](crate::Plan::new) is the same with the default selection, for 1,000 multiplications.
 //!
 //! ```
 //! use warp_spmv::executor::Cpu;
@@ -323,7 +324,7 @@
 //!     let b = cpu.upload(vec![1.0; matrix.rows()])?;
 //!     let mut x = cpu.zeros(matrix.columns())?;
 //!     let mut jacobi = Preconditioner::new(&cpu, &matrix, PreconditionerName::Jacobi)?;
-//!     let mut plan = Plan::new(&cpu, matrix, Format::SELL_P)?;
+//!     let mut plan = Plan::with_format(&cpu, matrix, Format::SELL_P)?;
 //!
 //!     let mut last = 0;
 //!     let mut watch = |progress: &Progress| {
@@ -355,12 +356,12 @@
 //!
 //! ```
 //! use warp_spmv::executor::{Cpu, Emulated, Executor};
-//! use warp_spmv::{Csr, Error, Format, Plan};
+//! use warp_spmv::{Csr, Error, Plan};
 //!
 //! fn row_sums<E: Executor>(executor: &E, matrix: Csr<f64>) -> Result<Vec<f64>, Error> {
 //!     let x = executor.upload(vec![1.0; matrix.columns()])?;
 //!     let mut y = executor.zeros(matrix.rows())?;
-//!     Plan::new(executor, matrix, Format::CSR_TILED)?.apply(1.0, &x, 0.0, &mut y)?;
+//!     Plan::new(executor, matrix)?.apply(1.0, &x, 0.0, &mut y)?;
 //!     // Launches return at once. The download waits for them.
 //!     executor.download(&y)
 //! }
@@ -418,10 +419,10 @@
 //!
 //! /// In ELL, or in CSR where padding would take too much memory.
 //! fn plan(cpu: &Cpu, matrix: Csr<f64>) -> Result<Plan<f64, Cpu>, Error> {
-//!     match Plan::new(cpu, matrix.clone(), Format::ELL) {
+//!     match Plan::with_format(cpu, matrix.clone(), Format::ELL) {
 //!         Err(Error::Fill { predicted, limit, .. }) => {
 //!             println!("ELL would take {predicted} bytes, and {limit} are allowed");
-//!             Plan::new(cpu, matrix, Format::CSR_TILED)
+//!             Plan::with_format(cpu, matrix, Format::CSR_TILED)
 //!         }
 //!         result => result,
 //!     }

@@ -11,7 +11,7 @@
 //! let cpu = Cpu::new();
 //! let x = cpu.upload(vec![1.0, 10.0, 100.0])?;
 //! let mut y = cpu.upload(vec![0.0; 2])?;
-//! Plan::new(&cpu, matrix, Format::COO)?.apply(1.0, &x, 0.0, &mut y)?;
+//! Plan::with_format(&cpu, matrix, Format::COO)?.apply(1.0, &x, 0.0, &mut y)?;
 //! assert_eq!(cpu.download(&y)?, [1.0, 320.0]);
 //! # Ok(())
 //! # }

@@ -264,7 +264,7 @@ mod tests {
         let matrix = crate::Csr::try_from_triplets(2, 2, &[1, 0], &[0, 1], &[2.0, 3.0]).unwrap();
         let cpu = Cpu::new();
         for &format in crate::Format::ALL {
-            let mut plan = crate::Plan::new(&cpu, matrix.clone(), format).unwrap();
+            let mut plan = crate::Plan::with_format(&cpu, matrix.clone(), format).unwrap();
             let mut y = cpu.zeros(2).unwrap();
             plan.apply(1.0, &vec![1.0, 10.0], 0.0, &mut y).unwrap();
             assert_eq!(y, [30.0, 2.0]);

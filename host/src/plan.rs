@@ -48,7 +48,7 @@ const REPETITIONS: usize = 7;
 /// impl Heat {
 ///     fn new(matrix: Csr<f64>, temperatures: Vec<f64>) -> Result<Self, Error> {
 ///         let changes = vec![0.0; temperatures.len()];
-///         Ok(Self { plan: Plan::new(&Cpu::new(), matrix, Format::COO)?, temperatures, changes })
+///         Ok(Self { plan: Plan::with_format(&Cpu::new(), matrix, Format::COO)?, temperatures, changes })
 ///     }
 ///
 ///     fn step(&mut self) -> Result<(), Error> {
@@ -65,7 +65,7 @@ const REPETITIONS: usize = 7;
 /// # fn main() -> Result<(), host::Error> {
 /// # let cpu = Cpu::new();
 /// # let matrix = Csr::try_from_triplets(1, 1, &[0], &[0], &[1.0])?;
-/// let mut plan = Plan::new(&cpu, matrix, Format::COO)?;
+/// let mut plan = Plan::with_format(&cpu, matrix, Format::COO)?;
 /// let (x, mut y) = (vec![2.0], vec![0.0]);
 /// let matrix = plan.into_matrix();
 /// plan.apply(1.0, &x, 0.0, &mut y)?; // The matrix is elsewhere.
@@ -84,17 +84,27 @@ pub struct Plan<T: Scalar, E: Executor> {
 }
 
 impl<T: Scalar, E: Executor> Plan<T, E> {
+    /// Moves `matrix` to the executor in the format that is predicted to be the fastest for
+    /// [some multiplications](Selection::MULTIPLICATIONS) there, the conversion included: [`automatic`](Self::automatic)
+    /// with the default [`Selection`].
+    ///
+    /// # Errors
+    /// When no format can be chosen, memory runs out, or the device fails.
+    pub fn new(executor: &E, matrix: Csr<T>) -> Result<Self, Error> {
+        Self::automatic(executor, matrix, &Selection::default())
+    }
+
     /// Moves `matrix` to the executor and converts it to `format` there, with the default [`PlanOptions`]: while it is
     /// converted, the executor's memory holds both. Where that is too much, [`from_matrix`](Self::from_matrix) takes
     /// one that was converted on the host.
     ///
     /// # Errors
     /// When the format would take more than the default [`FillLimit`], or memory runs out.
-    pub fn new(executor: &E, matrix: Csr<T>, format: Format) -> Result<Self, Error> {
+    pub fn with_format(executor: &E, matrix: Csr<T>, format: Format) -> Result<Self, Error> {
         Self::with_options(executor, matrix, format, PlanOptions::default())
     }
 
-    /// [`new`](Self::new) with other options. [`Format::Auto`] is [`automatic`](Self::automatic) with the default
+    /// [`with_format`](Self::with_format) with other options. [`Format::Auto`] is [`automatic`](Self::automatic) with the default
     /// [`Selection`], but for the fill limit.
     ///
     /// # Errors

@@ -114,7 +114,7 @@ fn scatter(number: usize, places: usize) -> usize {
 /// How long a multiplication that has nothing to do takes on the device, and how long the caller of many waits for each.
 fn of_calls<E: Executor>(executor: &E) -> Result<(f64, f64), Error> {
     let matrix = Csr::<f64>::try_new(1, 1, vec![0u32, 1], vec![0], vec![1.0])?;
-    let mut plan = Plan::new(executor, matrix, Format::CSR_SCALAR)?;
+    let mut plan = Plan::with_format(executor, matrix, Format::CSR_SCALAR)?;
     let (x, mut y) = (executor.upload(vec![1.0])?, executor.upload(vec![f64::NAN])?);
     let launch = measure(executor, EFFORT, &mut || Ok(()), &mut || plan.apply(1.0, &x, 0.0, &mut y))?.time;
     let start = Instant::now();

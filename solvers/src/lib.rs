@@ -22,7 +22,7 @@
 //! let executor = Cpu::new();
 //! let b = executor.upload(vec![1.0; matrix.rows()])?;
 //! let mut x = executor.zeros(matrix.columns())?;
-//! let mut plan = Plan::new(&executor, matrix, Format::SELL_P)?;
+//! let mut plan = Plan::with_format(&executor, matrix, Format::SELL_P)?;
 //! let report = Solver::new(&executor, &mut plan).solve(&Cg, &b, &mut x)?;
 //! assert_eq!(report.outcome, Outcome::Converged);
 //! println!("{} iterations, residual norm {}", report.iterations, report.residual_norm);

@@ -39,7 +39,7 @@ use crate::dense::{FIRST_SLOT, Multicolumn, ONE, Part, PartMut, Program, Scaled,
 /// let values: Vec<f64> = entries.iter().map(|&(.., value)| value).collect();
 ///
 /// let cpu = Cpu::new();
-/// let mut plan = Plan::new(&cpu, Csr::try_from_triplets(60, 60, &rows, &columns, &values)?, Format::SELL_P)?;
+/// let mut plan = Plan::with_format(&cpu, Csr::try_from_triplets(60, 60, &rows, &columns, &values)?, Format::SELL_P)?;
 /// let mut x = Multicolumn::zeros(&cpu, 60, 10)?;
 /// let method = Lobpcg { end: SpectrumEnd::Smallest, options: Options::default() };
 /// let report = method.solve(&cpu, &mut plan, None, &mut x, None)?;

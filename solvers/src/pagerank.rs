@@ -74,7 +74,7 @@ impl<T: Real, E: Executor> Pagerank<T, E> {
     /// When the matrix is not square, a weight is negative or not finite, a row's weights overflow, the matrix does not
     /// fit the format, memory runs out, or the device fails.
     pub fn new(executor: &E, graph: &Csr<T>, format: Format) -> Result<Self, Error> {
-        Self::with_plan(graph, |transitions| Plan::new(executor, transitions, format))
+        Self::with_plan(graph, |transitions| Plan::with_format(executor, transitions, format))
     }
 
     /// [`new`](Self::new) in the format that is the best for the transition matrix, as [`Plan::automatic`] chooses it.

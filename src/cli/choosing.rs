@@ -10,7 +10,7 @@ const TRIED: &str = "3";
 #[derive(Clone, Debug, Default, clap::Args)]
 #[command(next_help_heading = "Choice of the format")]
 pub struct Choosing {
-    /// How many multiplications the conversion is for [default: so many that it does not matter]
+    /// How many multiplications the conversion is for [default: 1000]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     multiplications: Option<u64>,
     /// Bytes that the matrix may take
@@ -43,7 +43,7 @@ impl Choosing {
     /// What is to be chosen for.
     pub fn selection(&self) -> Selection {
         Selection {
-            multiplications: self.multiplications,
+            multiplications: self.multiplications.or(Selection::default().multiplications),
             memory_budget: self.memory_budget,
             reproducible: !self.any_order,
             measure: self.measure.unwrap_or(0) as usize,

@@ -41,7 +41,7 @@ pub fn check_leaks(gpu: &Cuda, times: &Times) {
     let cycle = |format| {
         let x = gpu.upload(vec![1.0; matrix.columns()]).unwrap();
         let mut y = gpu.zeros(matrix.rows()).unwrap();
-        let mut plan = Plan::new(gpu, matrix.clone(), format).unwrap();
+        let mut plan = Plan::with_format(gpu, matrix.clone(), format).unwrap();
         plan.apply(1.0, &x, 0.0, &mut y).unwrap();
         gpu.download(&y).unwrap();
     };

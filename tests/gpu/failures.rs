@@ -30,7 +30,7 @@ fn multiply<E: Executor>(executor: &E) -> Result<Vec<f64>, Error> {
     let matrix = matrix();
     let x = executor.upload(vec![1.0; matrix.columns()])?;
     let mut y = executor.zeros(matrix.rows())?;
-    Plan::new(executor, matrix, Format::CSR_VECTOR)?.apply(1.0, &x, 0.0, &mut y)?;
+    Plan::with_format(executor, matrix, Format::CSR_VECTOR)?.apply(1.0, &x, 0.0, &mut y)?;
     executor.download(&y)
 }
 
@@ -133,7 +133,7 @@ fn drop_while_used_by(own: &Cuda, executor: &Cuda) {
     let matrix: Csr<f64> = "stencil:5:1500x1500".parse::<Generator>().unwrap().generate().unwrap();
     let (rows, columns) = (matrix.rows(), matrix.columns());
     let row_sum = |row: usize| matrix.row(row).map(|(_, value)| value).sum::<f64>();
-    let mut plan = Plan::new(executor, matrix.clone(), Format::CSR_MERGE_PATH).unwrap();
+    let mut plan = Plan::with_format(executor, matrix.clone(), Format::CSR_MERGE_PATH).unwrap();
     let mut sums: Vec<_> = (0..3).map(|_| executor.zeros(rows).unwrap()).collect();
     for number in 1..=20 {
         let y = &mut sums[number % 3];
@@ -174,7 +174,7 @@ fn check_arrays_of(other: &Cuda, gpu: &Cuda) {
     let (mine, theirs) = (ones(gpu), ones(other));
     let mut y = gpu.upload(vec![7.0; matrix().rows()]).unwrap();
     for &format in Format::ALL {
-        let Ok(mut plan) = Plan::new(gpu, matrix(), format) else { continue };
+        let Ok(mut plan) = Plan::with_format(gpu, matrix(), format) else { continue };
         let error = plan.apply(1.0, &theirs, 0.0, &mut y).expect_err("x is another executor's");
         assert!(matches!(error, Error::Foreign { .. }), "{format}: {error}");
         let error = plan.apply(1.0, &mine, 0.0, &mut ones(other)).expect_err("y is another executor's");
@@ -238,7 +238,7 @@ fn check_recordings_of_several_handles(gpu: &Cuda) {
     let other = unsafe { gpu.clone().with_ptx((*text).to_owned()) };
     let x = gpu.upload(vec![1.0; matrix().columns()]).unwrap();
     let mut ys = [gpu.zeros(matrix().rows()).unwrap(), gpu.zeros(matrix().rows()).unwrap()];
-    let mut plans = [gpu, &other].map(|executor| Plan::new(executor, matrix(), Format::CSR_VECTOR).unwrap());
+    let mut plans = [gpu, &other].map(|executor| Plan::with_format(executor, matrix(), Format::CSR_VECTOR).unwrap());
     let mut recording = Default::default();
     for times in 1..4 {
         gpu.repeat(&mut recording, times, &mut || {
@@ -255,7 +255,7 @@ fn check_recordings_of_several_handles(gpu: &Cuda) {
 
 /// A recording is done anew when an array of it was freed, by whichever thread, and when the memory is another array's.
 fn check_recordings_and_freed_arrays(gpu: &Cuda) {
-    let mut plan = Plan::new(gpu, matrix(), Format::COO).unwrap();
+    let mut plan = Plan::with_format(gpu, matrix(), Format::COO).unwrap();
     let sums = expected();
     let mut recording = Default::default();
     let mut check = |factor: f64| {
@@ -304,7 +304,7 @@ fn fail_in_a_kernel() {
     let array = gpu.upload(vec![1.0f64; 100]).unwrap();
     let x = gpu.upload(vec![1.0; matrix().columns()]).unwrap();
     let mut y = gpu.zeros(matrix().rows()).unwrap();
-    let mut plan = Plan::new(&gpu, matrix(), Format::SELL_P).unwrap();
+    let mut plan = Plan::with_format(&gpu, matrix(), Format::SELL_P).unwrap();
     let Place::Device(owner) = array.global().place() else { panic!("the array is on the GPU") };
     let nothing = GlobalMut::from_device(1 << 46, 1 << 20, owner);
     let kernel = Scale { count: 1 << 20, beta: 2.0f64, y: nothing };

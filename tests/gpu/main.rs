@@ -301,7 +301,7 @@ where
     let matrix = cube.parse::<Generator>().unwrap().generate::<T>().unwrap();
     let b = gpu.upload(vec![T::ONE; matrix.rows()]).unwrap();
     let options = options::<T>();
-    let mut plan = Plan::new(gpu, matrix, Format::SELL_P).unwrap();
+    let mut plan = Plan::with_format(gpu, matrix, Format::SELL_P).unwrap();
     let run = |plan: &mut Plan<T, Cuda>| {
         let mut x = gpu.zeros(b.len()).unwrap();
         let report = Solver::new(gpu, plan).options(options).solve(&method, &b, &mut x).unwrap();
@@ -326,7 +326,7 @@ fn check_preconditioning<T: Real>(gpu: &Cuda, cube: &str) {
     println!("- preconditioners, {}: {checked} right, and with Cg", T::NAME);
     let matrix = cube.parse::<Generator>().unwrap().generate::<T>().unwrap();
     let b = gpu.upload(vec![T::ONE; matrix.rows()]).unwrap();
-    let mut plan = Plan::new(gpu, matrix.clone(), Format::SELL_P).unwrap();
+    let mut plan = Plan::with_format(gpu, matrix.clone(), Format::SELL_P).unwrap();
     for &name in PreconditionerName::ALL {
         let mut preconditioner = Preconditioner::new(gpu, &matrix, name).unwrap();
         let mut run = || {

@@ -34,7 +34,7 @@ pub fn measure(gpu: &Cuda) -> Result<(), Error> {
 
 /// Several vectors in row-major layout, and the transposed matrix. That they are right is checked elsewhere.
 fn measure_vectors(gpu: &Cuda, name: &str, matrix: &Csr<f64>, format: Format) -> Result<(), Error> {
-    let mut plan = Plan::new(gpu, matrix.clone(), format)?;
+    let mut plan = Plan::with_format(gpu, matrix.clone(), format)?;
     let mut numbers = Numbers::new(2);
     let x = gpu.upload(numbers.vector::<f64>(matrix.columns()))?;
     let mut y = gpu.zeros(matrix.rows())?;

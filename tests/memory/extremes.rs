@@ -303,7 +303,7 @@ fn same_or_refused(what: &str, matrix: &Csr<f64>, converted: Result<Csr<f64>, Er
 /// Multiplies a matrix of at most one row and column, and its transpose.
 fn multiply<E: Executor<Memory = HostMemory>>(what: &str, executor: &E, format: Format, matrix: &Csr<f64>) {
     let (rows, columns, product) = (matrix.rows(), matrix.columns(), 6.0 * matrix.nnz() as f64);
-    let mut plan = Plan::new(executor, matrix.clone(), format).unwrap();
+    let mut plan = Plan::with_format(executor, matrix.clone(), format).unwrap();
     let (x, mut y) = (vec![3.0; columns], vec![f64::NAN; rows]);
     plan.apply(1.0, &x, 0.0, &mut y).unwrap();
     assert_eq!(y, vec![product; rows], "{what}");
@@ -376,7 +376,7 @@ fn multiply_vectors<E: Executor<Memory = HostMemory>>(executor: &E, any_format: 
     for matrix in [empty, one] {
         for &format in Format::ALL {
             let multiplies = any_format || format.multiplies_multivectors();
-            let mut plan = Plan::new(executor, matrix.clone(), format).unwrap();
+            let mut plan = Plan::with_format(executor, matrix.clone(), format).unwrap();
             for (vectors, layout) in
                 SIZES.into_iter().flat_map(|size| [Layout::RowMajor, Layout::ColumnMajor].map(|layout| (size, layout)))
             {
@@ -447,14 +447,14 @@ fn emulated_devices_have_every_size() {
         }
         if multiprocessors == u32::MAX {
             for &format in Format::ALL {
-                let plan = Plan::new(&emulated, matrix.clone(), format).unwrap();
+                let plan = Plan::with_format(&emulated, matrix.clone(), format).unwrap();
                 check_product(&format!("{format}, {threads} threads"), plan, &matrix);
             }
         }
     }
     for bytes in [0, 1, u32::MAX] {
         let emulated = Emulated::new(1).with_shared_bytes(bytes);
-        match Plan::new(&emulated, matrix.clone(), Format::Coo16) {
+        match Plan::with_format(&emulated, matrix.clone(), Format::Coo16) {
             Ok(plan) => {
                 assert!(bytes > 1);
                 check_product("COO-16", plan, &matrix);
@@ -565,7 +565,7 @@ fn parameters_of_formats_have_every_size() {
         assert!(split.width::<f64, f32>(&matrix).unwrap() <= longest, "{split:?}");
         let stored = Hyb::try_from_csr(&matrix, split, UNLIMITED).unwrap();
         assert_eq!(stored.into_csr().unwrap(), matrix, "{split:?}");
-        let plan = Plan::new(&emulated, matrix.clone(), Format::hyb(split)).unwrap();
+        let plan = Plan::with_format(&emulated, matrix.clone(), Format::hyb(split)).unwrap();
         check_product(&format!("{split:?}"), plan, &matrix);
     }
 }

@@ -31,7 +31,7 @@ fn now() -> u64 {
 fn cycles<E: Executor>(executor: &E, matrix: &Csr<f64>, count: usize) {
     let x = executor.upload(vec![1.0; matrix.columns()]).unwrap();
     for &format in Format::ALL.iter().cycle().take(count) {
-        let mut plan = Plan::new(executor, matrix.clone(), format).unwrap();
+        let mut plan = Plan::with_format(executor, matrix.clone(), format).unwrap();
         let mut y = executor.zeros(matrix.rows()).unwrap();
         plan.apply(1.0, &x, 0.0, &mut y).unwrap();
         assert_eq!(plan.into_matrix().into_csr_on(executor).unwrap().nnz(), matrix.nnz());

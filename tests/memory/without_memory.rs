@@ -96,7 +96,7 @@ fn conversions_and_products() {
         each_refused(&name("a product"), prepare, |(mut plan, mut y)| plan.apply(1.0, &x, 0.0, &mut y));
         let prepare = || (Plan::from_matrix(&Reference::new(), stored.clone(), format).unwrap(), vec![0.0; rows]);
         each_refused(&name("the reference"), prepare, |(mut plan, mut y)| plan.apply(1.0, &x, 0.0, &mut y));
-        each_refused(&name("a plan"), || matrix.clone(), |matrix| Plan::new(&cpu, matrix, format));
+        each_refused(&name("a plan"), || matrix.clone(), |matrix| Plan::with_format(&cpu, matrix, format));
         if format.multiplies_transposed() {
             let plan = plan(&cpu);
             let (x, y) = (vec![1.0; rows], || vec![0.0; columns]);
@@ -170,7 +170,7 @@ fn solvers() {
     let matrix = grid();
     let rows = matrix.rows();
     let cpu = Cpu::new();
-    let plan = || Plan::new(&cpu, matrix.clone(), Format::CSR_SCALAR).unwrap();
+    let plan = || Plan::with_format(&cpu, matrix.clone(), Format::CSR_SCALAR).unwrap();
     let options = Options { iteration_limit: 3, ..Options::default() };
     let b = vec![1.0; rows];
     for &method in MethodName::ALL {

@@ -26,7 +26,7 @@ fn multiply<E: Executor>(executor: &E, matrix: &Csr<f64>, times: usize) -> Vec<V
     formats()
         .into_iter()
         .map(|format| {
-            let mut plan = Plan::new(executor, matrix.clone(), format).unwrap();
+            let mut plan = Plan::with_format(executor, matrix.clone(), format).unwrap();
             let mut once = || {
                 let mut y = executor.zeros(matrix.rows()).unwrap();
                 plan.apply(0.5, &x, 0.0, &mut y).unwrap();
@@ -55,7 +55,7 @@ pub fn check_threads<E: Executor>(make: impl Fn() -> E + Sync, times: usize) {
     });
     // One plan that threads take by turns, as only a lock lets them.
     let x = shared.upload(Numbers::new(31).vector(matrix.columns())).unwrap();
-    let plan = std::sync::Mutex::new(Plan::new(&shared, matrix.clone(), formats()[0]).unwrap());
+    let plan = std::sync::Mutex::new(Plan::with_format(&shared, matrix.clone(), formats()[0]).unwrap());
     let results: Vec<_> = thread::scope(|scope| {
         let threads: Vec<_> = (0..THREADS)
             .map(|_| {

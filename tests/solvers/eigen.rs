@@ -19,8 +19,9 @@ pub fn solve_block<T: Real, E: Executor>(
     (columns, b): (usize, &[T]),
     options: Options,
 ) -> (Report, Vec<T>) {
-    let plan =
-        |matrix: &Csr<T>| Columnwise::new(Plan::new(executor, matrix.clone(), Format::CSR_SCALAR).unwrap(), columns);
+    let plan = |matrix: &Csr<T>| {
+        Columnwise::new(Plan::with_format(executor, matrix.clone(), Format::CSR_SCALAR).unwrap(), columns)
+    };
     let (mut operator, mut preconditioner) = (plan(matrix), preconditioner.map(plan));
     let (b, mut x) = (executor.upload(b.to_vec()).unwrap(), executor.zeros(b.len()).unwrap());
     let solver = Solver::new(executor, &mut operator).options(options);
@@ -63,8 +64,8 @@ pub fn eigenpairs<T: Real, E: Executor>(
     single: bool,
 ) -> (EigenReport, Vec<T>) {
     let (rows, format) = (matrix.rows(), Format::CSR_SCALAR);
-    let mut plan = Plan::new(executor, matrix.clone(), format).unwrap();
-    let mut preconditioner = preconditioner.map(|matrix| Plan::new(executor, matrix.clone(), format).unwrap());
+    let mut plan = Plan::with_format(executor, matrix.clone(), format).unwrap();
+    let mut preconditioner = preconditioner.map(|matrix| Plan::with_format(executor, matrix.clone(), format).unwrap());
     let preconditioner = preconditioner.as_mut().map(|plan| plan as &mut dyn Operator<T, E>);
     let mut x = Multicolumn::zeros(executor, rows, pairs).unwrap();
     let report = if single {
@@ -120,7 +121,7 @@ pub fn check_power<T: Real, E: Executor>(executor: &E) {
     let dominant = |sign: f64| diagonal::<T>(&[1.0, -0.5, 3.0 * sign, 2.0, 0.0, 1.5]);
     for (matrix, expected) in [(dominant(1.0), 3.0), (dominant(-1.0), -3.0)] {
         for begin in [vec![T::ZERO; 6], vec![T::ONE; 6]] {
-            let mut plan = Plan::new(executor, matrix.clone(), Format::CSR_SCALAR).unwrap();
+            let mut plan = Plan::with_format(executor, matrix.clone(), Format::CSR_SCALAR).unwrap();
             let mut x = executor.upload(begin).unwrap();
             let options = options::<T>();
             let report = power_iteration(executor, &mut plan, &mut x, &options, None).unwrap();

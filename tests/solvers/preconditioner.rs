@@ -312,7 +312,7 @@ pub fn solve_with<T: Real, E: Executor, M: Method<T, E>>(
     preconditioner: Option<(PreconditionerName, PreconditionerOptions)>,
     b: &[T],
 ) -> (Report, Vec<T>) {
-    let mut plan = Plan::new(executor, matrix.clone(), Format::SELL_P).unwrap();
+    let mut plan = Plan::with_format(executor, matrix.clone(), Format::SELL_P).unwrap();
     let mut preconditioner =
         preconditioner.map(|(name, options)| Preconditioner::with_options(executor, matrix, name, options).unwrap());
     let (b, mut x) = (executor.upload(b.to_vec()).unwrap(), executor.zeros(matrix.rows()).unwrap());
@@ -369,8 +369,8 @@ pub fn refine<E: Executor, M: Method<f32, E>>(
 ) -> (Report, Vec<f64>) {
     let narrow = matrix.cast::<f32>().unwrap();
     let mut preconditioner = preconditioner.map(|name| Preconditioner::new(executor, &narrow, name).unwrap());
-    let mut plan = Plan::new(executor, matrix.clone(), Format::SELL_P).unwrap();
-    let mut inner = Plan::new(executor, narrow, Format::SELL_P).unwrap();
+    let mut plan = Plan::with_format(executor, matrix.clone(), Format::SELL_P).unwrap();
+    let mut inner = Plan::with_format(executor, narrow, Format::SELL_P).unwrap();
     let (b, mut x) = (executor.upload(b.to_vec()).unwrap(), executor.zeros(matrix.rows()).unwrap());
     let refinement = Refinement::new(executor, &mut plan, &mut inner).options(options);
     let mut refinement = match &mut preconditioner {

@@ -27,7 +27,7 @@ pub fn by_each_method<E: Executor>(
 ) {
     for method in [MethodName::Cg, MethodName::PipelinedCg, MethodName::Gmres, MethodName::Bicgstab, MethodName::Minres]
     {
-        let mut plan = Plan::new(executor, matrix.clone(), Format::CSR_SCALAR).unwrap();
+        let mut plan = Plan::with_format(executor, matrix.clone(), Format::CSR_SCALAR).unwrap();
         let b = executor.upload(b.to_vec()).unwrap();
         let mut x = executor.upload(start.to_vec()).unwrap();
         let mut solver = Solver::new(executor, &mut plan).options(options(tolerance));
@@ -83,7 +83,7 @@ pub fn check_sizes<E: Executor>(executor: &E) {
 
 /// Eigenvalues are found whatever their size, and that of the vectors to start from.
 pub fn check_eigenvalues<E: Executor>(executor: &E) {
-    let plan = |matrix: &Csr<f64>| Plan::new(executor, matrix.clone(), Format::CSR_SCALAR).unwrap();
+    let plan = |matrix: &Csr<f64>| Plan::with_format(executor, matrix.clone(), Format::CSR_SCALAR).unwrap();
     for of_matrix in [1.0, 1e-170, 1e-300, 1e170, 1e300] {
         let values: Vec<f64> = (1..=30).map(|value| f64::from(value) * of_matrix).collect();
         let matrix = diagonal(&values);

@@ -90,7 +90,7 @@ pub fn solve<T: Real, E: Executor, M: Method<T, E>>(
     (b, x): (&[T], &[T]),
     options: Options,
 ) -> (Report, Vec<T>) {
-    let plan = |matrix: &Csr<T>| Plan::new(executor, matrix.clone(), Format::SELL_P).unwrap();
+    let plan = |matrix: &Csr<T>| Plan::with_format(executor, matrix.clone(), Format::SELL_P).unwrap();
     let (mut plan, mut preconditioner) = (plan(matrix), preconditioner.map(plan));
     let (b, mut x) = (executor.upload(b.to_vec()).unwrap(), executor.upload(x.to_vec()).unwrap());
     let solver = Solver::new(executor, &mut plan).options(options);
@@ -157,7 +157,7 @@ pub fn check_interval<T: Real, E: Executor, M: Method<T, E>>(executor: &E, metho
     let seldom = 2 * every.1.len() as u32;
     assert!(with(7) == every && with(seldom) == every);
 
-    let mut plan = Plan::new(executor, matrix.clone(), Format::SELL_P).unwrap();
+    let mut plan = Plan::with_format(executor, matrix.clone(), Format::SELL_P).unwrap();
     let (b, mut x) = (executor.upload(b).unwrap(), executor.upload(x).unwrap());
     let mut heard = Vec::new();
     let mut callback = |progress: &warp_spmv::solver::Progress| {
@@ -180,7 +180,7 @@ pub fn check_chebyshev<T: Real, E: Executor>(executor: &E) {
         let rows = matrix.rows();
         let scale = |row: usize| 1.0 + (row % 3) as f64;
         let inverse = diagonal::<T>(&(0..rows).map(|row| 1.0 / scale(row)).collect::<Vec<_>>());
-        let plan = |matrix: &Csr<T>| Plan::new(executor, matrix.clone(), Format::SELL_P).unwrap();
+        let plan = |matrix: &Csr<T>| Plan::with_format(executor, matrix.clone(), Format::SELL_P).unwrap();
         let plain = SpectralBounds::estimate(executor, &mut plan(&matrix), None, 20).unwrap();
         let within = plain.smallest >= exact.smallest * 0.999 && plain.smallest < exact.largest / 3.0;
         assert!(within && plain.largest >= exact.largest * 0.999, "{plain:?} for {exact:?}");

@@ -19,7 +19,7 @@ use crate::format::{FillLimit, Format, check_shape};
 /// What a format is chosen for.
 #[derive(Clone, Debug)]
 pub struct Selection {
-    /// Multiplications that the matrix is for: so many that the conversion costs nothing in comparison, unless given.
+    /// Multiplications that the matrix is for; none for so many that the conversion costs nothing in comparison.
     pub multiplications: Option<u64>,
     /// Bytes that the arrays may take.
     pub memory_budget: Option<u64>,
@@ -35,10 +35,16 @@ pub struct Selection {
     pub store: Option<Store>,
 }
 
+impl Selection {
+    /// Multiplications that a matrix is for unless more is known: those of a few solves. Formats whose conversion takes
+    /// longer than it saves them are for those who say that there will be more.
+    pub const MULTIPLICATIONS: u64 = 1000;
+}
+
 impl Default for Selection {
     fn default() -> Self {
         Self {
-            multiplications: None,
+            multiplications: Some(Self::MULTIPLICATIONS),
             memory_budget: None,
             reproducible: true,
             fill_limit: FillLimit::default(),

@@ -130,7 +130,7 @@ mod tests {
 
     fn solve(matrix: &Csr<f64>, b: &Vec<f64>, x: &mut Vec<f64>, tolerance: f64, iterations: usize) -> Solved {
         let cpu = Cpu::new();
-        let mut plan = Plan::new(&cpu, matrix.clone(), Format::CSR_SCALAR).unwrap();
+        let mut plan = Plan::with_format(&cpu, matrix.clone(), Format::CSR_SCALAR).unwrap();
         conjugate_gradients(&cpu, &mut plan, &Loops, b, x, Stop { tolerance, iterations }).unwrap()
     }
 

@@ -86,7 +86,7 @@ impl<T: Real, E: Executor> Sweeps<T, E> {
             begin: executor.zeros(scaled.rows())?,
             product: executor.zeros(scaled.rows())?,
             inverse_diagonal: executor.upload(factor.inverse_diagonal)?,
-            scaled: Plan::new(executor, scaled, options.format)?,
+            scaled: Plan::with_format(executor, scaled, options.format)?,
         })
     }
 }

@@ -82,7 +82,7 @@ fn recipe<T: Real, E: Executor>(
         degree,
         w: executor.zeros(scaled.rows())?,
         d: executor.zeros(scaled.rows())?,
-        scaled: Plan::new(executor, scaled, options.format)?,
+        scaled: Plan::with_format(executor, scaled, options.format)?,
     };
     Ok(Recipe { inverse: Box::new(polynomial), symmetric: false, scalars: factors(largest) })
 }

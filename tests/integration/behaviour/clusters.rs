@@ -55,8 +55,8 @@ fn products_are_right_on_any_grid() {
 fn parts_beyond_the_shared_memory_are_refused() {
     let executor = Emulated::new(1).with_shared_bytes(64 << 10);
     let matrix = |columns| with_rows::<f64>(columns, &[150; 64], &mut Numbers::new(64));
-    assert!(Plan::new(&executor, matrix(8000), Format::CLUSTERED).is_ok());
-    let error = Plan::new(&executor, matrix(1 << 20), Format::CLUSTERED).map(|_| ()).unwrap_err().to_string();
+    assert!(Plan::with_format(&executor, matrix(8000), Format::CLUSTERED).is_ok());
+    let error = Plan::with_format(&executor, matrix(1 << 20), Format::CLUSTERED).map(|_| ()).unwrap_err().to_string();
     let says = "the number of bytes of shared memory that a clustered matrix needs in a block is ";
     assert!(error.starts_with(says) && error.ends_with(", and the limit is 65536"), "{error}");
 }

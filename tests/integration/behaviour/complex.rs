@@ -35,12 +35,12 @@ fn check<E: Executor>(executor: &E) {
         })
         .collect();
     for &format in Format::STANDARD.iter().chain(&[Format::Csr(CsrStrategy::Vector(Lanes::L32))]) {
-        let mut plan = Plan::new(executor, matrix.clone(), format).unwrap();
+        let mut plan = Plan::with_format(executor, matrix.clone(), format).unwrap();
         let mut y = executor.upload(start.clone()).unwrap();
         plan.apply(alpha, &executor.upload(x.clone()).unwrap(), beta, &mut y).unwrap();
         assert_eq!(executor.download(&y).unwrap(), expected, "{format}");
     }
-    let mut plan = Plan::new(executor, matrix.clone(), Format::CSR_SCALAR).unwrap();
+    let mut plan = Plan::with_format(executor, matrix.clone(), Format::CSR_SCALAR).unwrap();
     plan.set_format(Format::CSR_TILED).unwrap();
     let transposed = matrix.transposed().unwrap();
     let z: Vec<_> = (0..matrix.rows()).map(whole).collect();

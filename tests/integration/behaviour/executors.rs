@@ -49,7 +49,7 @@ fn factors_that_are_not_finite_are_refused_by_every_product() {
     let matrix = Csr::try_from_triplets(2, 2, &[0, 1], &[0, 1], &[1.0, 2.0]).unwrap();
     let shape = Multivector { vectors: 1, layout: Layout::ColumnMajor };
     for executor in executors {
-        let mut plan = Plan::new(&executor, matrix.clone(), Format::CSR_SCALAR).unwrap();
+        let mut plan = Plan::with_format(&executor, matrix.clone(), Format::CSR_SCALAR).unwrap();
         let (x, mut y) = (vec![1.0; 2], vec![3.0; 2]);
         for (alpha, beta, what) in [
             (f64::NAN, 0.0, "alpha is NaN"),
@@ -147,7 +147,7 @@ fn automatic_csr_follows_the_rows() {
         (1_000_001, 1, Format::CSR_LOAD_BALANCED_ATOMIC),
     ] {
         let cpu = Cpu::new();
-        let plan = Plan::new(&cpu, with_rows(rows, longest), Format::CSR_AUTOMATIC).unwrap();
+        let plan = Plan::with_format(&cpu, with_rows(rows, longest), Format::CSR_AUTOMATIC).unwrap();
         assert_eq!(plan.format(), expected, "{rows} rows, the longest of {longest}");
     }
 }
@@ -215,7 +215,7 @@ fn vectors_that_do_not_fit_are_refused() {
     fn check<E: Executor>(executor: &E) {
         for &format in Format::ALL {
             let matrix = Csr::try_from_triplets(2, 3, &[0, 1], &[2, 0], &[1.0, 2.0]).unwrap();
-            let mut plan = Plan::new(executor, matrix, format).unwrap();
+            let mut plan = Plan::with_format(executor, matrix, format).unwrap();
             let upload = |length| executor.upload(vec![0.0; length]).unwrap();
             for (x, y, message) in [
                 (2, 2, "x has length 2, expected 3"),

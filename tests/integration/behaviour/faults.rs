@@ -16,7 +16,7 @@ fn numbers_that_look_unwritten_are_numbers() {
     let x = emulated.upload(vec![1e-300; 4]).unwrap();
     let expected = exact(&matrix, 1.0, &x, 0.0, &[0.0; 4]).unwrap();
     for &format in Format::ALL {
-        let mut plan = Plan::new(&emulated, matrix.clone(), format).unwrap();
+        let mut plan = Plan::with_format(&emulated, matrix.clone(), format).unwrap();
         let mut y = emulated.zeros(4).unwrap();
         plan.apply(1.0, &x, 0.0, &mut y).unwrap_or_else(|error| panic!("{format}: {error}"));
         assert!(verify(&y, &expected, format).unwrap().passed(), "{format}: {y:?}");

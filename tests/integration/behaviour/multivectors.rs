@@ -149,7 +149,7 @@ fn a_plan_takes_one_vector_and_several_by_turns() {
     for format in [Format::CSR_LOAD_BALANCED, Format::COO] {
         let zeros = vec![0.0; matrix.rows()];
         let one = multiply(&executor, &matrix, format, (1.0, 0.0), &x[..matrix.columns()], &zeros).unwrap().unwrap();
-        let mut plan = Plan::new(&executor, matrix.clone(), format).unwrap();
+        let mut plan = Plan::with_format(&executor, matrix.clone(), format).unwrap();
         for vectors in [1, 40, 2] {
             let shape = Multivector { vectors, layout: Layout::ColumnMajor };
             let x = x[..matrix.columns() * vectors].to_vec();
@@ -166,7 +166,7 @@ fn several_vectors_that_do_not_fit_are_refused() {
     fn check<E: Executor>(executor: &E) {
         let matrix = Csr::try_from_triplets(2, 3, &[0, 1], &[2, 0], &[1.0, 2.0]).unwrap();
         let shape = Multivector { vectors: 4, layout: Layout::RowMajor };
-        let mut plan = Plan::new(executor, matrix, Format::CSR_SCALAR).unwrap();
+        let mut plan = Plan::with_format(executor, matrix, Format::CSR_SCALAR).unwrap();
         let mut refused = |shape, x, y| {
             let upload = |length| executor.upload(vec![0.0; length]).unwrap();
             plan.apply_multivector(shape, 1.0, &upload(x), 0.0, &mut upload(y)).unwrap_err().to_string()

@@ -77,8 +77,8 @@ fn products_are_right_on_any_grid() {
 fn panels_beyond_the_shared_memory_are_refused() {
     let executor = Emulated::new(1).with_shared_bytes(64 << 10);
     let matrix = |columns| with_rows::<f64>(columns, &[3; 20], &mut Numbers::new(53));
-    assert!(Plan::new(&executor, matrix(8000), Format::Coo16).is_ok());
-    let error = Plan::new(&executor, matrix(100_000), Format::Coo16).map(|_| ()).unwrap_err();
+    assert!(Plan::with_format(&executor, matrix(8000), Format::Coo16).is_ok());
+    let error = Plan::with_format(&executor, matrix(100_000), Format::Coo16).map(|_| ()).unwrap_err();
     let says = "bytes of shared memory that COO-16 needs in a block is 98304, and the limit is 65536";
     assert_eq!(error.to_string(), format!("the number of {says}"));
 }

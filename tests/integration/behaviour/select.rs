@@ -19,9 +19,9 @@ fn generated<T: Real>(text: &str) -> Csr<T> {
     text.parse::<warp_spmv::synthetic::Generator>().unwrap().generate().unwrap()
 }
 
-/// A selection that depends on no file of the user.
+/// A selection that depends on no file of the user, and for which no conversion is too long.
 fn selection() -> Selection {
-    Selection { store: None, ..Selection::default() }
+    Selection { store: None, multiplications: None, ..Selection::default() }
 }
 
 /// After a look at everything, the bytes are those of the converted matrix.
@@ -156,12 +156,12 @@ fn auto_is_a_format_like_others() {
     let plan = Plan::with_options(&cpu, matrix.clone(), Format::Auto, options).unwrap();
     assert_ne!(plan.format(), Format::Auto);
     assert!(plan.explain().is_some());
-    assert!(Plan::new(&cpu, matrix.clone(), Format::COO).unwrap().explain().is_none());
+    assert!(Plan::with_format(&cpu, matrix.clone(), Format::COO).unwrap().explain().is_none());
     // Where one of its own is needed, it is refused.
     let message = "any matrix: auto stands for other formats, and none was chosen";
     let error = Matrix::try_from_csr(matrix.clone(), Format::Auto, FillLimit::default()).map(|_| ()).unwrap_err();
     assert_eq!(error.to_string(), message);
-    let mut plan = Plan::new(&cpu, matrix, Format::CSR_SCALAR).unwrap();
+    let mut plan = Plan::with_format(&cpu, matrix, Format::CSR_SCALAR).unwrap();
     assert!(plan.set_format(Format::Auto).is_err());
 }
 
@@ -280,4 +280,18 @@ fn what_was_measured_decides() {
         let note = choice.unwrap().note.unwrap();
         assert!(note.starts_with(path.to_str().unwrap()) && note.lines().count() == 1, "{note}");
     }
+}
+
+/// Who does not say what a matrix is for gets no format whose conversion would take longer than a few solves.
+#[test]
+fn a_plan_without_a_format_is_for_some_multiplications() {
+    let matrix: Csr<f64> = generated("stencil:7:12");
+    let (cpu, x) = (Cpu::new(), vec![1.0; matrix.columns()]);
+    let mut plan = Plan::new(&cpu, matrix.clone()).unwrap();
+    let choice = plan.explain().unwrap();
+    assert_eq!((choice.format, choice.multiplications), (plan.format(), Some(Selection::MULTIPLICATIONS)));
+    let mut y = vec![f64::NAN; matrix.rows()];
+    let expected = exact(&matrix, 1.0, &x, 0.0, &y).unwrap();
+    plan.apply(1.0, &x, 0.0, &mut y).unwrap();
+    assert!(verify(&y, &expected, plan.format()).unwrap().passed());
 }

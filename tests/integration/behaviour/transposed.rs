@@ -50,7 +50,7 @@ fn the_emulator_adds_atomically_as_a_gpu() {
         let matrix = Csr::try_new(1, 1, vec![0u32, 1], vec![0], vec![T::from_f64(value)]).unwrap();
         let x = executor.upload(vec![T::from_f64(x)]).unwrap();
         let mut y = executor.zeros(1).unwrap();
-        let mut plan = Plan::new(&executor, matrix, Format::COO_ATOMIC).unwrap();
+        let mut plan = Plan::with_format(&executor, matrix, Format::COO_ATOMIC).unwrap();
         plan.apply(T::from_f64(1.0), &x, T::from_f64(0.0), &mut y).unwrap();
         executor.download(&y).unwrap()[0].to_f64()
     }
@@ -129,7 +129,7 @@ fn vectors_that_do_not_fit_the_transpose_are_refused() {
     fn check<E: Executor>(executor: &E) {
         let matrix = Csr::try_from_triplets(2, 3, &[0, 1], &[2, 0], &[1.0, 2.0]).unwrap();
         for format in STORAGES {
-            let plan = Plan::new(executor, matrix.clone(), format).unwrap();
+            let plan = Plan::with_format(executor, matrix.clone(), format).unwrap();
             let upload = |length| executor.upload(vec![1.0; length]).unwrap();
             for (x, y, message) in [(3, 3, "x has length 3, expected 2"), (2, 2, "y has length 2, expected 3")] {
                 let error = plan.apply_transposed(1.0, &upload(x), 0.0, &mut upload(y)).unwrap_err();

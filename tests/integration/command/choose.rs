@@ -11,9 +11,12 @@ fn auto_says_what_it_chose_and_why() {
         assert_eq!(record["verification"]["passed"], true);
         let candidates = record["choice"]["candidates"].as_array().unwrap();
         assert!(candidates.len() > 40 && candidates[0]["format"] == record["format"]);
-        let text = spmv(run).succeeded();
+        let text = spmv(run.iter().chain(&["--multiplications", "1000000000"])).succeeded();
         let choice = text.lines().find(|line| line.starts_with("choice        ")).unwrap();
-        assert!(choice.contains(": predicted to be the fastest for many multiplications; "), "{choice}");
+        let says = ": predicted to be the fastest for 1000000000 multiplications with the conversion; ";
+        assert!(choice.contains(says), "{choice}");
+        let text = spmv(run).succeeded();
+        assert!(text.contains(" for 1000 multiplications with the conversion"), "{text}");
     }
     let default = spmv(["run", "stencil:5:20", "--json"]).record();
     assert_eq!((&default["choice"]["format"], default["choice"].is_null()), (&default["format"], false));

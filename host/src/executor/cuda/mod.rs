@@ -49,7 +49,7 @@ use crate::memory::{Buffer, Element};
 /// let matrix = Csr::try_from_triplets(2, 2, &[0, 1], &[0, 1], &[2.0, 3.0])?;
 /// let x = gpu.upload(vec![1.0, 1.0])?;
 /// let mut y = gpu.zeros(2)?;
-/// Plan::new(&gpu, matrix, Format::CSR_VECTOR)?.apply(1.0, &x, 0.0, &mut y)?; // Queued: it returns at once.
+/// Plan::with_format(&gpu, matrix, Format::CSR_VECTOR)?.apply(1.0, &x, 0.0, &mut y)?; // Queued: it returns at once.
 /// assert_eq!(gpu.download(&y)?, [2.0, 3.0]); // Waits.
 /// # Ok(())
 /// # }

@@ -69,7 +69,7 @@ fn limits_end_the_search_for_eigenvalues_where_they_say() {
         report
     };
     let power = |options| {
-        let mut plan = Plan::new(&cpu, matrix.clone(), Format::CSR_SCALAR).unwrap();
+        let mut plan = Plan::with_format(&cpu, matrix.clone(), Format::CSR_SCALAR).unwrap();
         power_iteration(&cpu, &mut plan, &mut vec![0.0; 108], &options, None).unwrap()
     };
     let graph = graph::<f64>(150);
@@ -102,7 +102,7 @@ fn a_callback_can_stop_the_search_for_eigenvalues() {
         heard.push(progress.iteration);
         if progress.iteration == 3 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
-    let mut plan = Plan::new(&cpu, laplacian::<f64>(&[12, 9]), Format::CSR_SCALAR).unwrap();
+    let mut plan = Plan::with_format(&cpu, laplacian::<f64>(&[12, 9]), Format::CSR_SCALAR).unwrap();
     let report = power_iteration(&cpu, &mut plan, &mut vec![0.0; 108], &options, Some(&mut callback)).unwrap();
     assert_eq!((report.outcome, report.iterations), (Outcome::Stopped, 3));
     let mut x = Multicolumn::zeros(&cpu, 108, 2).unwrap();
@@ -119,19 +119,19 @@ fn a_callback_can_stop_the_search_for_eigenvalues() {
 fn eigenvalues_of_what_has_none_to_find() {
     let cpu = Cpu::new();
     // A x = 0 from the first iteration on.
-    let mut zero = Plan::new(&cpu, diagonal::<f64>(&[0.0; 4]), Format::CSR_SCALAR).unwrap();
+    let mut zero = Plan::with_format(&cpu, diagonal::<f64>(&[0.0; 4]), Format::CSR_SCALAR).unwrap();
     let mut x = vec![3.0, 0.0, 4.0, 0.0];
     let report = power_iteration(&cpu, &mut zero, &mut x, &options::<f64>(), None).unwrap();
     assert_eq!((report.outcome, report.iterations, &report.eigenvalues[..]), (Outcome::Converged, 1, &[0.0][..]));
     assert!((x[0] - 0.6f64).abs() < 1e-15 && (x[2] - 0.8f64).abs() < 1e-15);
     // Eigenvalues i and −i.
     let rotation = Csr::<f64>::try_from_triplets(2, 2, &[0, 1], &[1, 0], &[1.0, -1.0]).unwrap();
-    let mut rotation = Plan::new(&cpu, rotation, Format::CSR_SCALAR).unwrap();
+    let mut rotation = Plan::with_format(&cpu, rotation, Format::CSR_SCALAR).unwrap();
     let options = Options { stagnation_window: Some(5), ..options::<f64>() };
     let report = power_iteration(&cpu, &mut rotation, &mut vec![1.0, 0.0], &options, None).unwrap();
     assert_eq!((report.outcome, report.eigenvalues[0]), (Outcome::Stagnated, 0.0));
     let not_finite = "a number that is not finite: in b, x or A, or because of an overflow";
-    let mut special = Plan::new(&cpu, diagonal::<f64>(&[1.0, f64::NAN, 2.0]), Format::CSR_SCALAR).unwrap();
+    let mut special = Plan::with_format(&cpu, diagonal::<f64>(&[1.0, f64::NAN, 2.0]), Format::CSR_SCALAR).unwrap();
     let report = power_iteration(&cpu, &mut special, &mut vec![0.0; 3], &options, None).unwrap();
     assert_eq!(report.outcome, Outcome::Breakdown(not_finite));
     let method = Lobpcg { end: SpectrumEnd::Largest, options };
@@ -162,7 +162,7 @@ fn pagerank_of_special_graphs() {
 #[test]
 fn bad_calls_for_eigenvalues_are_errors() {
     let cpu = Cpu::new();
-    let mut plan = Plan::new(&cpu, laplacian::<f64>(&[12]), Format::CSR_SCALAR).unwrap();
+    let mut plan = Plan::with_format(&cpu, laplacian::<f64>(&[12]), Format::CSR_SCALAR).unwrap();
     let method = Lobpcg { end: SpectrumEnd::Largest, options: options::<f64>() };
     for (rows, pairs, message) in [
         (11, 2, "a column of X has length 11, expected 12"),
@@ -174,7 +174,7 @@ fn bad_calls_for_eigenvalues_are_errors() {
     }
     let error = power_iteration(&cpu, &mut plan, &mut vec![1.0; 11], &options::<f64>(), None).unwrap_err();
     assert_eq!(error.to_string(), "x has length 11, expected 12");
-    let mut empty = Plan::new(&cpu, diagonal::<f64>(&[]), Format::CSR_SCALAR).unwrap();
+    let mut empty = Plan::with_format(&cpu, diagonal::<f64>(&[]), Format::CSR_SCALAR).unwrap();
     let error = power_iteration(&cpu, &mut empty, &mut vec![], &options::<f64>(), None).unwrap_err();
     assert_eq!(error.to_string(), "the number of rows is 0, expected 1 or more");
     for (columns, message) in [

@@ -222,7 +222,7 @@ fn a_solver_goes_on_from_a_given_x() {
 #[test]
 fn a_callback_can_stop_it() {
     let cpu = Cpu::new();
-    let mut plan = Plan::new(&cpu, laplacian::<f64>(&[10, 10]), Format::CSR_SCALAR).unwrap();
+    let mut plan = Plan::with_format(&cpu, laplacian::<f64>(&[10, 10]), Format::CSR_SCALAR).unwrap();
     for (check_interval, expected) in [(1, 4), (3, 6)] {
         let mut calls = 0;
         let mut callback = |progress: &Progress| {
@@ -307,8 +307,8 @@ fn bad_calls_are_errors() {
     let cpu = Cpu::new();
     let good = options::<f64>();
     let run = |matrix: Csr<f64>, preconditioner: Csr<f64>, (b, x): (usize, usize), options: Options| {
-        let mut plan = Plan::new(&cpu, matrix, Format::CSR_SCALAR).unwrap();
-        let mut preconditioner = Plan::new(&cpu, preconditioner, Format::CSR_SCALAR).unwrap();
+        let mut plan = Plan::with_format(&cpu, matrix, Format::CSR_SCALAR).unwrap();
+        let mut preconditioner = Plan::with_format(&cpu, preconditioner, Format::CSR_SCALAR).unwrap();
         let mut solver = Solver::new(&cpu, &mut plan).preconditioner(&mut preconditioner).options(options);
         solver.solve(&Cg, &vec![1.0; b], &mut vec![0.0; x]).unwrap_err().to_string()
     };
@@ -328,7 +328,7 @@ fn bad_calls_are_errors() {
     }
     fn refused<M: Method<f64, Cpu>>(method: M) -> String {
         let cpu = Cpu::new();
-        let mut plan = Plan::new(&cpu, diagonal(&[1.0; 4]), Format::CSR_SCALAR).unwrap();
+        let mut plan = Plan::with_format(&cpu, diagonal(&[1.0; 4]), Format::CSR_SCALAR).unwrap();
         Solver::new(&cpu, &mut plan).solve(&method, &vec![1.0; 4], &mut vec![0.0; 4]).unwrap_err().to_string()
     }
     assert_eq!(refused(Gmres { cycle: 0 }), "the cycle of GMRES is 0, expected from 1 to 512");
@@ -338,8 +338,8 @@ fn bad_calls_are_errors() {
     assert_eq!(spectrum(0.0, 1.0), message);
     assert_eq!(spectrum(2.0, 1.0), message.replace("0 to", "2 to"));
     assert_eq!(spectrum(1.0, f64::NAN), message.replace("0 to 1", "1 to NaN"));
-    let mut negative = Plan::new(&cpu, diagonal::<f64>(&[-1.0; 4]), Format::CSR_SCALAR).unwrap();
-    let mut plan = Plan::new(&cpu, square(4), Format::CSR_SCALAR).unwrap();
+    let mut negative = Plan::with_format(&cpu, diagonal::<f64>(&[-1.0; 4]), Format::CSR_SCALAR).unwrap();
+    let mut plan = Plan::with_format(&cpu, square(4), Format::CSR_SCALAR).unwrap();
     let error = SpectralBounds::estimate(&cpu, &mut plan, Some(&mut negative), 5).unwrap_err().to_string();
     assert!(error.starts_with("the length of a Lanczos vector is NaN after 0 steps, expected"), "{error}");
     let mut endless = Closure::new(usize::MAX, usize::MAX, |_: f64, _: &Vec<f64>, _: f64, _: &mut Vec<f64>| Ok(()));
@@ -372,7 +372,7 @@ fn bad_calls_are_errors() {
 fn a_spectrum_takes_a_step_at_least_and_no_more_than_there_are_rows() {
     let cpu = Cpu::new();
     let spectrum = laplacian_spectrum(&[12]);
-    let mut plan = Plan::new(&cpu, laplacian::<f64>(&[12]), Format::CSR_SCALAR).unwrap();
+    let mut plan = Plan::with_format(&cpu, laplacian::<f64>(&[12]), Format::CSR_SCALAR).unwrap();
     let mut solver = Solver::new(&cpu, &mut plan);
     assert_eq!(solver.estimate_spectrum(0).unwrap(), solver.estimate_spectrum(1).unwrap());
     let SpectralBounds { smallest, largest } = solver.estimate_spectrum(usize::MAX).unwrap();
@@ -386,7 +386,7 @@ fn operators_are_what_they_are_made_of() {
     let cpu = Cpu::new();
     let a = Csr::<f64>::try_from_triplets(2, 3, &[0, 0, 1], &[0, 2, 1], &[1.0, 2.0, 3.0]).unwrap();
     let b = Csr::<f64>::try_from_triplets(3, 2, &[0, 1, 2, 2], &[1, 0, 0, 1], &[4.0, 5.0, 6.0, 7.0]).unwrap();
-    let plan = |matrix: &Csr<f64>| Plan::new(&cpu, matrix.clone(), Format::CSR_SCALAR).unwrap();
+    let plan = |matrix: &Csr<f64>| Plan::with_format(&cpu, matrix.clone(), Format::CSR_SCALAR).unwrap();
     // A B = [12 18; 15 0]
     let mut product = Product::new(&cpu, plan(&a), plan(&b)).unwrap();
     let check = |operator: &mut dyn Operator<f64, Cpu>, matrix: [[f64; 2]; 2]| {

@@ -30,7 +30,7 @@ fn a_small_right_hand_side_is_not_zero() {
         assert!(report.iterations > 0 && report.residual_norm < 2e-176, "{method}: {report:?}");
         assert!((x[0] / 1e-170 - 1.0).abs() < 1e-5 && (x[1] / 5e-171 - 1.0).abs() < 1e-5, "{method}: {x:?}");
     });
-    let mut plan = Plan::new(&cpu, diagonal(&[1.0, 2.0]), Format::CSR_SCALAR).unwrap();
+    let mut plan = Plan::with_format(&cpu, diagonal(&[1.0, 2.0]), Format::CSR_SCALAR).unwrap();
     let mut x = vec![0.0; 2];
     let gmres = Gmres::default();
     let report = Solver::new(&cpu, &mut plan).options(options(1e-12)).solve(&gmres, &vec![1e-162, 3e-162], &mut x);
@@ -52,7 +52,7 @@ fn a_solution_beyond_the_range_is_no_solution() {
 #[test]
 fn a_callback_hears_of_norms_as_they_are() {
     let cpu = Cpu::new();
-    let mut plan = Plan::new(&cpu, diagonal(&[1.0, 2.0, 3.0]), Format::CSR_SCALAR).unwrap();
+    let mut plan = Plan::with_format(&cpu, diagonal(&[1.0, 2.0, 3.0]), Format::CSR_SCALAR).unwrap();
     let mut heard = Vec::new();
     let mut callback = |progress: &warp_spmv::solver::Progress| {
         heard.push(progress.residual_norm);
@@ -74,7 +74,7 @@ fn chebyshev_solves_with_spectra_of_any_size() {
     let cpu = Cpu::new();
     for of_matrix in [1e-200, 1e-160, 1.0, 1e160, 1e200] {
         let matrix = diagonal(&[1.0, 2.0, 3.5].map(|value| value * of_matrix));
-        let mut plan = Plan::new(&cpu, matrix, Format::CSR_SCALAR).unwrap();
+        let mut plan = Plan::with_format(&cpu, matrix, Format::CSR_SCALAR).unwrap();
         let mut solver = Solver::new(&cpu, &mut plan).options(options(1e-10));
         let mut x = vec![0.0; 3];
         let report = MethodName::Chebyshev.solve(&mut solver, &vec![1.0, 3.0, -7.0], &mut x).unwrap();
@@ -111,8 +111,8 @@ fn refinement_solves_systems_of_any_size() {
     let cpu = Cpu::new();
     let matrix = diagonal(&[1.0, 2.0, 3.5]);
     for of_b in [1.0, 1e-170, 1e-300, 1e170] {
-        let mut outer = Plan::new(&cpu, matrix.clone(), Format::CSR_SCALAR).unwrap();
-        let mut inner = Plan::new(&cpu, matrix.cast::<f32>().unwrap(), Format::CSR_SCALAR).unwrap();
+        let mut outer = Plan::with_format(&cpu, matrix.clone(), Format::CSR_SCALAR).unwrap();
+        let mut inner = Plan::with_format(&cpu, matrix.cast::<f32>().unwrap(), Format::CSR_SCALAR).unwrap();
         let mut x = vec![0.0; 3];
         let b = [1.0, 3.0, -7.0].map(|value| value * of_b).to_vec();
         let report = Refinement::new(&cpu, &mut outer, &mut inner).options(options(1e-13)).solve(&Cg, &b, &mut x);
@@ -135,7 +135,7 @@ proptest! {
         let matrix = diagonal(&values);
         let b: Vec<f64> = (0..12).map(|place| ((seed * 31 + place) * 104_729 % 89) as f64 - 40.0).collect();
         let solve = |factor: f64, tolerance| {
-            let mut plan = Plan::new(&cpu, matrix.clone(), Format::CSR_SCALAR).unwrap();
+            let mut plan = Plan::with_format(&cpu, matrix.clone(), Format::CSR_SCALAR).unwrap();
             let mut x = vec![0.0; 12];
             let b: Vec<f64> = b.iter().map(|b| b * factor).collect();
             let report = Solver::new(&cpu, &mut plan).options(options(tolerance)).solve(&Cg, &b, &mut x).unwrap();

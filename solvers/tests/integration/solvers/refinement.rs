@@ -32,7 +32,7 @@ fn numbers_that_32_bits_do_not_have_are_no_obstacle() {
 #[test]
 fn the_method_alone_does_not_come_as_far() {
     let cpu = Cpu::new();
-    let mut plan = Plan::new(&cpu, laplacian::<f32>(&[20, 16]), Format::SELL_P).unwrap();
+    let mut plan = Plan::with_format(&cpu, laplacian::<f32>(&[20, 16]), Format::SELL_P).unwrap();
     let report = Solver::new(&cpu, &mut plan)
         .options(refinement_options())
         .solve(&Cg, &Numbers::new(6).vector(320), &mut vec![0.0; 320])
@@ -63,8 +63,8 @@ fn limits_end_it_where_they_say() {
 fn a_callback_hears_of_each_iteration_and_can_stop_it() {
     let cpu = Cpu::new();
     let matrix = laplacian::<f64>(&[20, 16]);
-    let mut inner = Plan::new(&cpu, matrix.cast::<f32>().unwrap(), Format::SELL_P).unwrap();
-    let mut plan = Plan::new(&cpu, matrix, Format::SELL_P).unwrap();
+    let mut inner = Plan::with_format(&cpu, matrix.cast::<f32>().unwrap(), Format::SELL_P).unwrap();
+    let mut plan = Plan::with_format(&cpu, matrix, Format::SELL_P).unwrap();
     let b = Numbers::new(6).vector(320);
     let mut run = |last: usize| {
         let mut heard = Vec::new();
@@ -104,8 +104,8 @@ fn what_the_method_says_is_the_outcome() {
 fn bad_calls_are_errors() {
     let cpu = Cpu::new();
     let error = |inner_rows: usize, tolerance| {
-        let mut plan = Plan::new(&cpu, laplacian::<f64>(&[5]), Format::SELL_P).unwrap();
-        let mut inner = Plan::new(&cpu, laplacian::<f32>(&[inner_rows]), Format::SELL_P).unwrap();
+        let mut plan = Plan::with_format(&cpu, laplacian::<f64>(&[5]), Format::SELL_P).unwrap();
+        let mut inner = Plan::with_format(&cpu, laplacian::<f32>(&[inner_rows]), Format::SELL_P).unwrap();
         let mut refinement = Refinement::new(&cpu, &mut plan, &mut inner).inner_tolerance(tolerance);
         refinement.solve(&Cg, &vec![1.0; 5], &mut vec![0.0; 5]).unwrap_err().to_string()
     };
