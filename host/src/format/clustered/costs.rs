@@ -27,16 +27,7 @@ impl Costs for Strategy {
     }
 
     fn shape<V: Scalar>(self, analysis: &Analysis, machine: &Machine) -> Shape {
-        let places = analysis.clusters.map_or(0.0, |clusters| clusters.places());
-        let threads = (analysis.rows as f64 / 2.0).min(machine.resident_threads as f64);
-        let chain = analysis.lengths.longest() as f64;
-        Shape {
-            steps: places / WARP_LANES,
-            threads,
-            mean: places / threads.max(1.0),
-            chain,
-            ..Shape::of_rows(analysis)
-        }
+        shape(analysis, machine, analysis.clusters.map_or(0.0, |clusters| clusters.places()))
     }
 
     fn exclusion<V: Scalar>(self, analysis: &Analysis, machine: &Machine) -> Option<Exclusion> {
@@ -48,4 +39,11 @@ impl Costs for Strategy {
             _ => None,
         }
     }
+}
+
+/// Two rows a lane, with so many places in all.
+pub(in crate::format) fn shape(analysis: &Analysis, machine: &Machine, places: f64) -> Shape {
+    let threads = (analysis.rows as f64 / 2.0).min(machine.resident_threads as f64);
+    let chain = analysis.lengths.longest() as f64;
+    Shape { steps: places / WARP_LANES, threads, mean: places / threads.max(1.0), chain, ..Shape::of_rows(analysis) }
 }

@@ -1,7 +1,7 @@
 //! Clustered slices: rows that share columns in parts, each with the columns that it needs.
 
 pub(crate) mod clusters;
-mod costs;
+pub(in crate::format) mod costs;
 pub(in crate::format) mod growth;
 pub(crate) mod product;
 pub(crate) mod strategy;
@@ -31,7 +31,7 @@ pub(in crate::format) const ROWS: usize = SLICE_ROWS as usize;
 pub(in crate::format) const WORDS: usize = ROWS / 2;
 
 /// Threads that number columns at a time, each with room for all.
-pub(in crate::format) const MOST_NUMBERINGS: usize = 8;
+pub(in crate::format) const MOST_NUMBERINGS: usize = 16;
 
 /// How large the parts of a clustered matrix are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

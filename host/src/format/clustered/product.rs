@@ -56,13 +56,7 @@ pub(in crate::format) fn shared_bytes<T: Scalar>(elements: usize, device: &Devic
 pub(crate) fn multiply_on_cpu<T: Scalar>(matrix: &Clustered<T>, operands: HostOperands<'_, T>) -> Result<(), Error> {
     let HostOperands { alpha, x, beta, y } = operands;
     let mut sums = filled(matrix.row_numbers().len(), T::ZERO)?;
-    let mut sums_left = &mut sums[..];
-    let mut pieces = with_capacity(matrix.parts())?;
-    for part in 0..matrix.parts() {
-        let (of_part, rest) = sums_left.split_at_mut(matrix.slices_of(part).len() * ROWS);
-        sums_left = rest;
-        pieces.push(of_part);
-    }
+    let pieces = split(&mut sums, (0..matrix.parts()).map(|part| matrix.slices_of(part).len() * ROWS))?;
     let done = parallel::map_items(pieces, &|(part, sums)| {
         let elements = collect(matrix.columns_of(part).iter().map(|&column| x[column as usize]))?;
         for (slice, sums) in matrix.slices_of(part).zip(sums.chunks_exact_mut(ROWS)) {
@@ -73,6 +67,20 @@ pub(crate) fn multiply_on_cpu<T: Scalar>(matrix: &Clustered<T>, operands: HostOp
     done.into_iter().collect::<Result<(), Error>>()?;
     update_rows(matrix.row_numbers(), &sums, alpha, beta, y);
     Ok(())
+}
+
+/// Sums in pieces of these lengths, one after the other.
+pub(in crate::format) fn split<T>(
+    mut sums: &mut [T],
+    lengths: impl ExactSizeIterator<Item = usize>,
+) -> Result<Vec<&mut [T]>, Error> {
+    let mut pieces = with_capacity(lengths.len())?;
+    for length in lengths {
+        let (piece, rest) = sums.split_at_mut(length);
+        pieces.push(piece);
+        sums = rest;
+    }
+    Ok(pieces)
 }
 
 /// Updates y by the sum at the position of each row.

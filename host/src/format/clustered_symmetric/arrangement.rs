@@ -41,14 +41,28 @@ pub(super) struct Arranger<'a, T: Scalar> {
     most_elements: usize,
 }
 
+/// The columns of entries, by their numbers in the list of the part.
+struct Numbers {
+    /// The entries of all rows before each row, and all.
+    begins: Vec<usize>,
+    numbers: Vec<u16>,
+}
+
+impl Numbers {
+    /// Those of a row.
+    fn of(&self, row: usize) -> &[u16] {
+        &self.numbers[self.begins[row]..self.begins[row + 1]]
+    }
+}
+
 /// Entries of the part's rows in columns of others of them.
 struct Inside {
     /// Those of all rows before each row, and all.
     begins: Vec<usize>,
     /// The row whose column it is.
+    others: Vec<u16>,
+    /// The column, by its number in the list of the part.
     columns: Vec<u16>,
-    /// Where they are in the matrix.
-    entries: Vec<usize>,
     /// The one that mirrors it: another of these, or itself where there is none.
     images: Vec<usize>,
     /// Whether it is stored, for itself or for the pair.
@@ -74,8 +88,9 @@ impl<'a, T: Scalar> Arranger<'a, T> {
         if !self.numbers.is_empty() {
             columns.iter().zip(0..).for_each(|(&column, number)| self.numbers[column as usize] = number);
         }
+        let numbers = self.numbers(&rows, columns)?;
         let rows_of_columns = rows_of_columns(self.matrix, &rows, columns)?;
-        let mut inside = self.inside(&rows, columns, &rows_of_columns)?;
+        let mut inside = self.inside(&rows, &numbers, &rows_of_columns)?;
         let lengths = self.orient(&rows, &mut inside)?;
 
         // Longest first, so that rows of a slice are alike.
@@ -85,7 +100,7 @@ impl<'a, T: Scalar> Arranger<'a, T> {
         let mut positions = zeros::<u16>(rows.len())?;
         order.iter().zip(0..).for_each(|(&row, position)| positions[row as usize] = position);
 
-        let (halo, numbers) = self.halo(columns, &rows_of_columns, &inside)?;
+        let (halo, halo_numbers) = halo(columns, &rows_of_columns, &inside)?;
         let of_rows = rows.len().next_multiple_of(ROWS);
         if 2 * of_rows + halo.len() > self.most_elements {
             return Ok(None);
@@ -93,9 +108,10 @@ impl<'a, T: Scalar> Arranger<'a, T> {
         let mut places = Rows::new(of_rows, lengths.iter().sum())?;
         for &row in &order {
             let mut of_row = inside.begins[row as usize]..inside.begins[row as usize + 1];
-            for entry in self.matrix.range(rows[row as usize] as usize) {
-                let column = self.number_of(columns, self.matrix.column_indices()[entry]);
-                let of_halo = || of_rows as u32 + u32::from(numbers[column]);
+            let entries = self.matrix.range(rows[row as usize] as usize);
+            for (entry, &column) in entries.zip(numbers.of(row.into())) {
+                let column = usize::from(column);
+                let of_halo = || of_rows as u32 + u32::from(halo_numbers[column]);
                 let local = match rows_of_columns[column] {
                     NONE => of_halo(),
                     own if own == row => positions[row as usize].into(),
@@ -127,27 +143,37 @@ impl<'a, T: Scalar> Arranger<'a, T> {
         Ok(Some(Arrangement { warps, row_numbers, halo, widths, words, values }))
     }
 
-    /// The number of a column in the list of the part.
-    fn number_of(&self, columns: &[u32], column: u32) -> usize {
-        match self.numbers.get(column as usize) {
-            Some(&number) => number.into(),
-            None => columns.partition_point(|&other| other < column),
+    /// The columns of the rows' entries, by their numbers in the list of the part.
+    fn numbers(&self, rows: &[u32], columns: &[u32]) -> Result<Numbers, Error> {
+        let number_of = |column: u32| match self.numbers.get(column as usize) {
+            Some(&number) => number,
+            None => columns.partition_point(|&other| other < column) as u16,
+        };
+        let ranges = || rows.iter().map(|&row| self.matrix.range(row as usize));
+        let (mut begins, mut numbers) =
+            (with_capacity(rows.len() + 1)?, with_capacity(ranges().map(|row| row.len()).sum())?);
+        begins.push(0);
+        for row in ranges() {
+            numbers.extend(self.matrix.column_indices()[row].iter().map(|&column| number_of(column)));
+            begins.push(numbers.len());
         }
+        Ok(Numbers { begins, numbers })
     }
 
     /// The entries of rows in columns of other rows, and their images.
-    fn inside(&self, rows: &[u32], columns: &[u32], rows_of_columns: &[u16]) -> Result<Inside, Error> {
-        let nnz = rows.iter().map(|&row| self.matrix.range(row as usize).len()).sum();
+    fn inside(&self, rows: &[u32], numbers: &Numbers, rows_of_columns: &[u16]) -> Result<Inside, Error> {
+        let nnz = numbers.numbers.len();
         let (mut begins, mut rows_of) = (with_capacity(rows.len() + 1)?, with_capacity(nnz)?);
-        let (mut others, mut entries) = (with_capacity(nnz)?, with_capacity(nnz)?);
+        let (mut others, mut entries, mut columns) = (with_capacity(nnz)?, with_capacity(nnz)?, with_capacity(nnz)?);
         begins.push(0);
         for (row, &number) in (0..).zip(rows) {
-            for entry in self.matrix.range(number as usize) {
-                let other = rows_of_columns[self.number_of(columns, self.matrix.column_indices()[entry])];
+            for (entry, &column) in self.matrix.range(number as usize).zip(numbers.of(row.into())) {
+                let other = rows_of_columns[column as usize];
                 if other != NONE && other != row {
                     rows_of.push(row);
                     others.push(other);
                     entries.push(entry);
+                    columns.push(column);
                 }
             }
             begins.push(entries.len());
@@ -168,13 +194,13 @@ impl<'a, T: Scalar> Arranger<'a, T> {
             }
         }
         let kept = filled(entries.len(), true)?;
-        Ok(Inside { begins, columns: others, entries, images, kept })
+        Ok(Inside { begins, others, columns, images, kept })
     }
 
     /// Gives each row half of its pairs, as nearly as one after the other can be given, and says how many entries each has
     /// then. So a sum gets no more from other rows than its own row has entries, and no step need wait for it long.
     fn orient(&self, rows: &[u32], inside: &mut Inside) -> Result<Vec<usize>, Error> {
-        let Inside { begins, columns, images, kept, .. } = inside;
+        let Inside { begins, others, images, kept, .. } = inside;
         let (mut lengths, mut wanted) = (with_capacity(rows.len())?, with_capacity(rows.len())?);
         for (row, &number) in rows.iter().enumerate() {
             let pairs = (begins[row]..begins[row + 1]).filter(|&place| images[place] != place).count();
@@ -184,7 +210,7 @@ impl<'a, T: Scalar> Arranger<'a, T> {
         }
         for row in 0..rows.len() {
             for place in begins[row]..begins[row + 1] {
-                let other = usize::from(columns[place]);
+                let other = usize::from(others[place]);
                 if images[place] != place && row < other {
                     let is_mine = wanted[row] >= wanted[other];
                     let owner = if is_mine { row } else { other };
@@ -196,26 +222,26 @@ impl<'a, T: Scalar> Arranger<'a, T> {
         }
         Ok(lengths)
     }
+}
 
-    /// The columns that need an element of their own, and the number of each of the part's columns among them.
-    fn halo(&self, columns: &[u32], rows_of_columns: &[u16], inside: &Inside) -> Result<(Vec<u32>, Vec<u16>), Error> {
-        let mut needed = with_capacity(columns.len())?;
-        needed.extend(rows_of_columns.iter().map(|&row| row == NONE));
-        for (place, &entry) in inside.entries.iter().enumerate() {
-            if inside.images[place] == place {
-                needed[self.number_of(columns, self.matrix.column_indices()[entry])] = true;
-            }
+/// The columns that need an element of their own, and the number of each of the part's columns among them.
+fn halo(columns: &[u32], rows_of_columns: &[u16], inside: &Inside) -> Result<(Vec<u32>, Vec<u16>), Error> {
+    let mut needed = with_capacity(columns.len())?;
+    needed.extend(rows_of_columns.iter().map(|&row| row == NONE));
+    for (place, &column) in inside.columns.iter().enumerate() {
+        if inside.images[place] == place {
+            needed[column as usize] = true;
         }
-        let (mut halo, mut numbers) = (with_capacity(columns.len())?, with_capacity(columns.len())?);
-        for (&column, needed) in columns.iter().zip(needed) {
-            numbers.push(halo.len() as u16);
-            if needed {
-                halo.push(column);
-            }
-        }
-        halo.shrink_to_fit();
-        Ok((halo, numbers))
     }
+    let (mut halo, mut numbers) = (with_capacity(columns.len())?, with_capacity(columns.len())?);
+    for (&column, needed) in columns.iter().zip(needed) {
+        numbers.push(halo.len() as u16);
+        if needed {
+            halo.push(column);
+        }
+    }
+    halo.shrink_to_fit();
+    Ok((halo, numbers))
 }
 
 /// Which of the part's rows has the number of each column. Only a square matrix has such.

@@ -1,10 +1,11 @@
 //! What clustered slices with pairs stored once cost.
 
 use super::strategy::Strategy;
+use crate::format::clustered::costs::shape;
 use crate::format::{Clusters, PartSize};
 use crate::real::Scalar;
 use crate::select::analysis::Analysis;
-use crate::select::costs::{Costs, Exclusion, Shape, Stored, WARP_LANES};
+use crate::select::costs::{Costs, Exclusion, Shape, Stored};
 use crate::select::machine::Machine;
 
 /// Places for an entry: some wait for others in the same column.
@@ -37,16 +38,7 @@ impl Costs for Strategy {
     }
 
     fn shape<V: Scalar>(self, analysis: &Analysis, machine: &Machine) -> Shape {
-        let places = analysis.clusters.map_or(0.0, |clusters| places(analysis, clusters));
-        let threads = (analysis.rows as f64 / 2.0).min(machine.resident_threads as f64);
-        let chain = analysis.lengths.longest() as f64;
-        Shape {
-            steps: places / WARP_LANES,
-            threads,
-            mean: places / threads.max(1.0),
-            chain,
-            ..Shape::of_rows(analysis)
-        }
+        shape(analysis, machine, analysis.clusters.map_or(0.0, |clusters| places(analysis, clusters)))
     }
 
     fn exclusion<V: Scalar>(self, analysis: &Analysis, machine: &Machine) -> Option<Exclusion> {

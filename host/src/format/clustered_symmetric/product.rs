@@ -7,7 +7,7 @@ use gpu_kernels::clustered_symmetric::{self, BLOCK_THREADS};
 use crate::device::Device;
 use crate::error::Error;
 use crate::format::ClusteredSymmetric;
-use crate::format::clustered::product::{shared_bytes, update_rows};
+use crate::format::clustered::product::{shared_bytes, split, update_rows};
 use crate::format::clustered::{ROWS, WORDS};
 use crate::memory::{Buffer, Memory, filled, with_capacity};
 use crate::parallel;
@@ -44,13 +44,7 @@ pub(crate) fn multiply_on_cpu<T: Scalar>(
 ) -> Result<(), Error> {
     let HostOperands { alpha, x, beta, y } = operands;
     let mut sums = filled(matrix.row_numbers().len(), T::ZERO)?;
-    let mut sums_left = &mut sums[..];
-    let mut pieces = with_capacity(matrix.parts())?;
-    for part in 0..matrix.parts() {
-        let (of_part, rest) = sums_left.split_at_mut(matrix.slices_of(part).len() * ROWS);
-        sums_left = rest;
-        pieces.push(of_part);
-    }
+    let pieces = split(&mut sums, (0..matrix.parts()).map(|part| matrix.slices_of(part).len() * ROWS))?;
     let done = parallel::map_items(pieces, &|(part, sums)| {
         let (rows, halo) = (matrix.rows_of(part), matrix.halo_of(part));
         let mut elements = with_capacity(rows.len() + halo.len())?;

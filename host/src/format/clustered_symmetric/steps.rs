@@ -41,6 +41,15 @@ pub(super) struct Assigned {
     pub entries: Vec<usize>,
 }
 
+/// What is known of a position's sum.
+#[derive(Clone, Copy)]
+struct Sum {
+    /// The last step in which it gets something.
+    last: u32,
+    /// Entries that the rows of active slices have left in its column.
+    expected: u16,
+}
+
 /// What a step costs, in places: as many as are read while a block waits for a barrier.
 const PLACES_OF_A_STEP: usize = 300;
 
@@ -52,7 +61,7 @@ const MOST_WAITING: usize = 7;
 
 /// A part whose entries get their steps, one after the other.
 struct Assignment {
-    /// Lanes whose elements come from shared memory at a time: each has a bank of its own, or waits.
+    /// Lanes whose elements come from shared memory at a time, a power of two: each has a bank of its own, or waits.
     banks: usize,
     /// The slices that each warp has had, and has.
     slices: [Vec<u32>; WARPS],
@@ -60,10 +69,8 @@ struct Assignment {
     active: [Option<usize>; WARPS],
     /// Entries that each row has left: the first of its own.
     left: Vec<usize>,
-    /// Entries that the rows of active slices have left in the column of each position.
-    expected: Vec<u16>,
-    /// The last step in which each position's sum gets something.
-    last: Vec<u32>,
+    /// The sum of each position.
+    sums: Vec<Sum>,
     /// Elements that each bank gives to the lanes that are served together.
     given: Vec<u8>,
     /// The words and places in the matrix of each slice.
@@ -121,12 +128,11 @@ impl Assignment {
         let mut places = with_capacity(positions / ROWS)?;
         places.resize_with(positions / ROWS, Default::default);
         let mut assignment = Self {
-            banks: (BYTES_AT_A_TIME / element_bytes.max(4)).clamp(1, WORDS),
+            banks: BYTES_AT_A_TIME / element_bytes.next_power_of_two().clamp(4, BYTES_AT_A_TIME),
             slices: Default::default(),
             active: [None; WARPS],
             left,
-            expected: zeros(positions)?,
-            last: filled(positions, u32::MAX)?,
+            sums: filled(positions, Sum { last: u32::MAX, expected: 0 })?,
             given: zeros(2 * WARPS * WORDS)?,
             places,
             steps: 0,
@@ -159,7 +165,7 @@ impl Assignment {
                 if let Some(slice) = slices.next_if(|&slice| self.left[slice * ROWS] > 0) {
                     if let Some(done) = done {
                         // In this step, the warp adds its rows' own sums.
-                        self.last[done * ROWS..][..ROWS].fill(step);
+                        self.sums[done * ROWS..][..ROWS].iter_mut().for_each(|sum| sum.last = step);
                     }
                     self.open(rows, warp, slice)?;
                 }
@@ -211,41 +217,47 @@ impl Assignment {
         for row in slice * ROWS..(slice + 1) * ROWS {
             for &(column, _) in &rows.entries[rows.begins[row]..rows.begins[row + 1]] {
                 if rows.has_image(row, column) {
-                    self.expected[column as usize] += 1;
+                    self.sums[column as usize].expected += 1;
                 }
             }
         }
         Ok(())
     }
 
-    /// Which of its banks a row's lane asks for a column.
-    fn bank(&self, warp: usize, row: usize, column: u32) -> usize {
+    /// The first of the banks that a row's lane may ask for.
+    fn banks_of(&self, warp: usize, row: usize) -> usize {
         let (lane, half) = lane_of(row % ROWS);
-        (2 * warp + half) * WORDS + lane / self.banks * self.banks + column as usize % self.banks
+        (2 * warp + half) * WORDS + (lane & !(self.banks - 1))
+    }
+
+    /// Which of these a column is in.
+    fn bank(&self, column: u32) -> usize {
+        column as usize & (self.banks - 1)
     }
 
     /// The entry that a row takes in a step, if one of those that it has left may be taken; `longest` is what the row that
     /// has the most has left.
     fn best(&self, rows: &Rows, warp: usize, row: usize, step: u32, longest: usize) -> Option<usize> {
         let begin = rows.begins[row];
+        let first_bank = self.banks_of(warp, row);
+        let given = &self.given[first_bank..first_bank + self.banks];
         let mut best = None;
-        for place in begin..begin + self.left[row] {
-            let column = rows.entries[place].0;
+        for (number, &(column, _)) in rows.entries[begin..begin + self.left[row]].iter().enumerate() {
             let mut waits = 0;
             if rows.has_image(row, column) {
-                if self.last[column as usize] == step {
+                let sum = &self.sums[column as usize];
+                if sum.last == step {
                     continue;
                 }
-                waits = i32::from(self.expected[column as usize]);
+                waits = sum.expected;
             }
-            if place - begin >= MOST_COMPARED && best.is_some() {
+            if number >= MOST_COMPARED && best.is_some() {
                 break;
             }
-            let given = i32::from(self.given[self.bank(warp, row, column)]);
-            let urgent = if waits as usize + 1 >= longest { waits } else { 0 };
-            let rank = (urgent, -given, waits);
+            let urgent = if usize::from(waits) + 1 >= longest { waits } else { 0 };
+            let rank = (urgent, u8::MAX - given[self.bank(column)], waits);
             if best.is_none_or(|(best, _)| rank > best) {
-                best = Some((rank, place));
+                best = Some((rank, begin + number));
             }
         }
         best.map(|(_, place)| place)
@@ -258,10 +270,11 @@ impl Assignment {
         let (column, entry) = rows.entries[last];
         self.left[row] -= 1;
         if rows.has_image(row, column) {
-            self.expected[column as usize] -= 1;
-            self.last[column as usize] = step;
+            let sum = &mut self.sums[column as usize];
+            sum.expected -= 1;
+            sum.last = step;
         }
-        let bank = self.bank(warp, row, column);
+        let bank = self.banks_of(warp, row) + self.bank(column);
         self.given[bank] += 1;
         let (lane, half) = lane_of(row % ROWS);
         let (words, entries) = &mut self.places[row / ROWS];
