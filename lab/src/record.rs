@@ -143,7 +143,7 @@ pub struct Run {
     /// Bytes of the matrix as it is stored, x and y.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes_stored: Option<u64>,
-    /// Places for entries over entries.
+    /// Places for entries over entries; less than 1 where two entries share one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fill_ratio: Option<f64>,
     /// What it takes to get there from CSR.

@@ -117,7 +117,8 @@ impl Format {
     }
 
     /// Whether [`Plan::apply_multivector`](crate::Plan::apply_multivector) works in this format, on every executor: in
-    /// all but COO-16 and the clustered ones. The reference executor does it in any format. The result has the same bits every time.
+    /// all but COO-16 and the clustered ones. The reference executor does it in any format. The result has the same bits
+    /// every time.
     pub fn multiplies_multivectors(self) -> bool {
         with_strategy!(self, strategy => strategy.multiplies_multivectors(), auto => false)
     }

@@ -78,7 +78,8 @@ impl<T: Scalar, M: Memory> Matrix<T, M> {
         with_storage!(self, matrix => matrix.bytes())
     }
 
-    /// Places for entries in the arrays over entries: 1 where there is no padding, and where there is no entry.
+    /// Places for entries in the arrays over entries: 1 where there is no padding, and where there is no entry; less where
+    /// two entries share a place, as in [`ClusteredSymmetric`](super::ClusteredSymmetric).
     pub fn fill(&self) -> f64 {
         let places = with_storage!(self, matrix => matrix.places());
         if self.nnz() == 0 { 1.0 } else { places as f64 / self.nnz() as f64 }
