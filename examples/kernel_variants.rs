@@ -1,5 +1,5 @@
 //! Times variants of the kernels side by side on a GPU, and checks each:
-//! `kernel_variants [--matrix GENERATOR]... [--format FORMAT]... [--peer PEER]... [VARIANT]...`.
+//! `kernel_variants [--matrix MATRIX]... [--format FORMAT]... [--peer PEER]... [VARIANT]...`.
 //! A variant is a name and a file of PTX with the library's entry points, and the size of blocks and of grids if they
 //! are to be others: `NAME=FILE.ptx`, `NAME=built-in,threads=128,waves=4`. scripts/kernel-variants.sh makes PTX of patches.
 //!
@@ -7,6 +7,8 @@
 //! same for all. Matrices that the caches could hold are multiplied with cold caches. A variant that leaves out a stage,
 //! to find out what it costs, is timed all the same and called wrong.
 
+use std::fmt;
+use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::Parser;
@@ -17,15 +19,16 @@ use lab::subject::Subject;
 use lab::vectors::random_vector;
 use warp_spmv::device::Tuning;
 use warp_spmv::executor::{Cuda, Executor};
-use warp_spmv::synthetic::Generator;
+use warp_spmv::io::{Number, ReadOptions};
+use warp_spmv::synthetic::{self, Generator};
 use warp_spmv::verify::{Exact, exact, verify};
 use warp_spmv::{Csr, Error, Format, Plan, Real, Vector};
 
 #[derive(Parser)]
 struct Arguments {
-    /// A generator; may be given several times.
+    /// A generator, or a file that has a folder in its name; may be given several times.
     #[arg(long, required = true)]
-    matrix: Vec<Generator>,
+    matrix: Vec<Source>,
     /// A format; may be given several times.
     #[arg(long, required = true)]
     format: Vec<Format>,
@@ -38,6 +41,42 @@ struct Arguments {
     /// The variants that are compared with the first. The kernels of the library are `built-in`.
     #[arg(default_value = "built-in")]
     variants: Vec<Variant>,
+}
+
+/// Where a matrix comes from.
+#[derive(Clone)]
+enum Source {
+    Generated(Generator),
+    Stored(PathBuf),
+}
+
+impl FromStr for Source {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text.contains('/') {
+            return Ok(Self::Stored(text.into()));
+        }
+        text.parse().map(Self::Generated).map_err(|error: synthetic::Error| error.to_string())
+    }
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Generated(generator) => generator.fmt(f),
+            Self::Stored(path) => path.display().fmt(f),
+        }
+    }
+}
+
+impl Source {
+    fn matrix<T: Real + Number>(&self) -> Result<Csr<T>, Box<dyn std::error::Error>> {
+        match self {
+            Self::Generated(generator) => Ok(generator.generate()?),
+            Self::Stored(path) => Ok(warp_spmv::io::read(path, &ReadOptions::default())?.matrix),
+        }
+    }
 }
 
 /// Kernels and how they are launched.
@@ -133,12 +172,12 @@ impl<'a, T: Real> Candidate<'a, T> {
 const WARM_UPS: usize = 3;
 
 /// Times all variants and peers on one matrix in one precision.
-fn compare<T: Real>(
+fn compare<T: Real + Number>(
     arguments: &Arguments,
-    generator: &Generator,
+    source: &Source,
     executors: &[(String, Cuda)],
 ) -> Result<(), Box<dyn std::error::Error>> {
-    let matrix: Csr<T> = generator.generate()?;
+    let matrix: Csr<T> = source.matrix()?;
     let x: Vec<T> = random_vector(matrix.columns(), 1)?;
     let exact = exact(&matrix, T::ONE, &x, T::ZERO, &vec![T::ZERO; matrix.rows()])?;
     let (_, first) = &executors[0];
@@ -146,7 +185,7 @@ fn compare<T: Real>(
     let csr = matrix.clone().upload(first)?;
     let peers = first.peers::<T>().present;
     for &format in &arguments.format {
-        println!("{generator} {} {}", T::NAME, format.name());
+        println!("{source} {} {}", T::NAME, format.name());
         let mut candidates = Vec::new();
         for (name, executor) in executors {
             let plan = Plan::with_format(executor, matrix.clone(), format)?;
@@ -216,9 +255,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for variant in &arguments.variants {
         executors.push((variant.name.clone(), variant.executor()?));
     }
-    for generator in &arguments.matrix {
-        compare::<f64>(&arguments, generator, &executors)?;
-        compare::<f32>(&arguments, generator, &executors)?;
+    for source in &arguments.matrix {
+        compare::<f64>(&arguments, source, &executors)?;
+        compare::<f32>(&arguments, source, &executors)?;
     }
     Ok(())
 }

@@ -2,7 +2,7 @@
 //! every run, and with them (Anzt et al. 2020, §3.2).
 
 use cuda_std::thread::index_1d;
-use cuda_std::warp::{ALL_LANES, WARP_LANES, lane_id, warp_shuffle_down, warp_vote_any};
+use cuda_std::warp::{ALL_LANES, WARP_LANES, lane_id, warp_shuffle_down, warp_shuffle_idx, warp_vote_any};
 use cuda_std::{Global, GlobalMut, GpuScalar, kernel};
 
 use crate::entries::{BATCH, STEP, next_step, products_of_batch};
@@ -92,16 +92,25 @@ pub unsafe fn coo_carries<T: GpuScalar>(
     if first >= intervals {
         return;
     }
-    let row = carry_rows.load(first);
-    if first > 0 && carry_rows.load(first - 1) == row {
+    // All that most runs need is asked for at once; behind the last carry, that one is loaded again.
+    let carry = first + lane_id();
+    let there = carry < intervals;
+    let carry = carry.min(intervals - 1);
+    let (own_row, value) = (carry_rows.load(carry), carry_values.load(carry));
+    let row_before = carry_rows.load(first.saturating_sub(1));
+    let (row, _) = warp_shuffle_idx(ALL_LANES, own_row, 0, WARP_LANES);
+    if first > 0 && row_before == row {
         return;
     }
-    let end = end_of_run(carry_rows, first, intervals, row);
-    let mut sum = T::ZERO;
-    let mut carry = first + lane_id();
-    while carry < end {
-        sum = sum + carry_values.load(carry);
-        carry += WARP_LANES;
+    let in_run = there && own_row == row;
+    let mut sum = if in_run { value } else { T::ZERO };
+    if !warp_vote_any(ALL_LANES, !in_run) {
+        let end = end_of_run(carry_rows, first + WARP_LANES - 1, intervals, row);
+        let mut carry = carry + WARP_LANES;
+        while carry < end {
+            sum = sum + carry_values.load(carry);
+            carry += WARP_LANES;
+        }
     }
     let sum = sum_over_lanes::<T, 32>(sum);
     if lane_id() == 0 {

@@ -35,9 +35,18 @@ pub(crate) unsafe fn sum_of_entries<T: GpuScalar, O: Offset, const STEP: u32>(
         sum = values[3].mul_add(elements[3], sum);
         entry = entry + O::from(4 * STEP);
     }
-    while entry < end {
-        sum = values.load(entry).mul_add(element(column_indices.load(entry)), sum);
-        entry = entry + O::from(STEP);
+    if entry < end {
+        // What is left, at most three: behind the last entry, that one is loaded again.
+        let last = end - O::from(1);
+        let clamped = |entry: O| if entry < last { entry } else { last };
+        let [second, third] = [entry + O::from(STEP), entry + O::from(2 * STEP)];
+        let entries = [entry, clamped(second), clamped(third)];
+        let columns = entries.map(|entry| column_indices.load(entry));
+        let values = entries.map(|entry| values.load(entry));
+        let elements = columns.map(&element);
+        sum = values[0].mul_add(elements[0], sum);
+        sum = if second < end { values[1].mul_add(elements[1], sum) } else { sum };
+        sum = if third < end { values[2].mul_add(elements[2], sum) } else { sum };
     }
     sum
 }

@@ -13,13 +13,17 @@ use crate::vector::update;
 /// The column index of a place that holds no entry. Such places come after a row's entries.
 pub const PADDING: u32 = u32::MAX;
 
-/// One thread a row, which stops at the row's first padding.
+/// Places that [`sum_of_places`] loads at once.
+pub const BATCH: u32 = 4;
+
+/// One thread a row, which stops at the row's first padding. It has `BATCHES` times [`BATCH`] places on their way at once:
+/// 1 where threads enough are there at a time to keep the memory busy, 4 where rows are few.
 ///
 /// # Safety
 /// The arrays are those of a valid ELL matrix with `rows` rows: `width` columns of `stride` places each, `x`
 /// has an element for each column of the matrix, `y` one for each row.
-#[kernel(T: scalars)]
-pub unsafe fn ell<T: GpuScalar>(
+#[kernel(T: scalars, BATCHES: [1, 4])]
+pub unsafe fn ell<T: GpuScalar, const BATCHES: usize>(
     /// Number of rows.
     rows: u32,
     /// Places from one entry of a row to its next.
@@ -41,7 +45,8 @@ pub unsafe fn ell<T: GpuScalar>(
 ) {
     let mut row = index_1d();
     while row < rows {
-        let sum = sum_of_places(row.into(), stride.into(), width, column_indices, values, |column| x.load(column));
+        let element = |column| x.load(column);
+        let sum = sum_of_places::<T, BATCHES>(row.into(), stride.into(), width, column_indices, values, element);
         update(y, row, alpha, sum, beta);
         row += grid_threads();
     }
@@ -98,7 +103,7 @@ pub unsafe fn ell_subwarp<T: GpuScalar>(
             let first = u64::from(first_place) * stride + u64::from(row);
             let count = (width - first_place).div_ceil(threads_per_row);
             let step = u64::from(threads_per_row) * stride;
-            sum = sum_of_places(first, step, count, column_indices, values, |column| x.load(column));
+            sum = sum_of_places::<T, 1>(first, step, count, column_indices, values, |column| x.load(column));
         }
         sums.store(thread, sum);
         sync_threads();
@@ -120,14 +125,16 @@ pub unsafe fn ell_subwarp<T: GpuScalar>(
     }
 }
 
-/// The sum of entry times element of x, by column, over `count` places, `step` apart, up to the first padding. Four places at
-/// a time are loaded before the first is used, to keep the memory busy; what padding holds is loaded then, but
-/// never used.
+/// The sum of entry times element of x, by column, over `count` places, `step` apart, up to the first padding. What padding
+/// holds is loaded, but never used.
+///
+/// `BATCHES` times [`BATCH`] places are asked for before the first is used. With one batch, the next is on its way while the
+/// elements of this one are; with more there would not be registers enough.
 ///
 /// # Safety
-/// The places exist, and `element` may be called for each of their columns but [`PADDING`].
+/// The places exist. `element` may be called for each of their columns but [`PADDING`], and for column 0.
 #[inline(always)]
-pub(crate) unsafe fn sum_of_places<T: GpuScalar>(
+pub(crate) unsafe fn sum_of_places<T: GpuScalar, const BATCHES: usize>(
     first: u64,
     step: u64,
     count: u32,
@@ -135,36 +142,45 @@ pub(crate) unsafe fn sum_of_places<T: GpuScalar>(
     values: Global<T>,
     element: impl Fn(u32) -> T,
 ) -> T {
+    let load = |place: u64, count: u32| {
+        let mut batch = 0;
+        [(); BATCHES].map(|()| {
+            let (place, count) = (place + u64::from(batch) * step, count.saturating_sub(batch));
+            batch += BATCH;
+            let columns = column_indices.load_streaming_apart(place, step, count, PADDING);
+            (columns, values.load_streaming_apart(place, step, count, T::ZERO))
+        })
+    };
     let mut sum = T::ZERO;
     let mut place = first;
     let mut left = count;
-    while left >= 4 {
-        let columns = column_indices.load_streaming_apart(place, step);
-        let values = values.load_streaming_apart(place, step);
-        sum = add_place(sum, columns[0], values[0], &element);
-        sum = add_place(sum, columns[1], values[1], &element);
-        sum = add_place(sum, columns[2], values[2], &element);
-        sum = add_place(sum, columns[3], values[3], &element);
-        if columns[3] == PADDING {
-            return sum;
-        }
-        place += 4 * step;
-        left -= 4;
-    }
+    let mut next = load(place, left);
     while left > 0 {
-        let column = column_indices.load_streaming(place);
-        if column == PADDING {
-            return sum;
+        let batches = next;
+        let at_once = BATCH * BATCHES as u32;
+        place += u64::from(at_once) * step;
+        // A batch that is not full ends in padding.
+        left = if batches[BATCHES - 1].0[3] == PADDING { 0 } else { left - at_once };
+        if BATCHES == 1 {
+            next = load(place, left);
         }
-        sum = add_place(sum, column, values.load_streaming(place), &element);
-        place += step;
-        left -= 1;
+        let elements =
+            batches.map(|(columns, _)| columns.map(|column| element(if column == PADDING { 0 } else { column })));
+        let mut batch = 0;
+        while batch < BATCHES {
+            let (columns, values) = batches[batch];
+            let mut number = 0;
+            while number < columns.len() {
+                if columns[number] != PADDING {
+                    sum = values[number].mul_add(elements[batch][number], sum);
+                }
+                number += 1;
+            }
+            batch += 1;
+        }
+        if BATCHES > 1 {
+            next = load(place, left);
+        }
     }
     sum
-}
-
-/// `sum` with one more product, unless the place is padding.
-#[inline(always)]
-fn add_place<T: GpuScalar>(sum: T, column: u32, value: T, element: impl Fn(u32) -> T) -> T {
-    if column == PADDING { sum } else { value.mul_add(element(column), sum) }
 }

@@ -8,13 +8,14 @@ use cuda_std::{Global, GlobalMut, GpuScalar, kernel};
 use crate::ell::sum_of_places;
 use crate::vector::update;
 
-/// One thread a row.
+/// One thread a row, with `BATCHES` times [`BATCH`](crate::ell::BATCH) places on their way at once, as for
+/// [`ell`](crate::ell::ell).
 ///
 /// # Safety
 /// The arrays are those of a valid SELL-P matrix with `rows` rows in slices of `slice_size`, at least 1, and in
 /// their own order; `x` has an element for each column of the matrix, `y` one for each row.
-#[kernel(T: scalars)]
-pub unsafe fn sell_p<T: GpuScalar>(
+#[kernel(T: scalars, BATCHES: [1, 4])]
+pub unsafe fn sell_p<T: GpuScalar, const BATCHES: usize>(
     /// Number of rows.
     rows: u32,
     /// Rows of a slice.
@@ -36,18 +37,19 @@ pub unsafe fn sell_p<T: GpuScalar>(
 ) {
     let mut row = index_1d();
     while row < rows {
-        let sum = sum_of_row(row, slice_size, slice_begins, column_indices, values, |column| x.load(column));
+        let element = |column| x.load(column);
+        let sum = sum_of_row::<T, BATCHES>(row, slice_size, slice_begins, column_indices, values, element);
         update(y, row, alpha, sum, beta);
         row += grid_threads();
     }
 }
 
-/// One thread a row, where the rows are stored in another order than their own. The result is in their own.
+/// [`sell_p`] where the rows are stored in another order than their own. The result is in their own.
 ///
 /// # Safety
 /// As for [`sell_p`]; `row_indices` holds each row once.
-#[kernel(T: scalars)]
-pub unsafe fn sell_p_sorted<T: GpuScalar>(
+#[kernel(T: scalars, BATCHES: [1, 4])]
+pub unsafe fn sell_p_sorted<T: GpuScalar, const BATCHES: usize>(
     /// Number of rows.
     rows: u32,
     /// Rows of a slice.
@@ -72,7 +74,8 @@ pub unsafe fn sell_p_sorted<T: GpuScalar>(
     let mut position = index_1d();
     while position < rows {
         let row = row_indices.load_streaming(position);
-        let sum = sum_of_row(position, slice_size, slice_begins, column_indices, values, |column| x.load(column));
+        let element = |column| x.load(column);
+        let sum = sum_of_row::<T, BATCHES>(position, slice_size, slice_begins, column_indices, values, element);
         update(y, row, alpha, sum, beta);
         position += grid_threads();
     }
@@ -82,9 +85,9 @@ pub unsafe fn sell_p_sorted<T: GpuScalar>(
 ///
 /// # Safety
 /// The matrix is as for [`sell_p`], `position` is below the number of rows, and `element` may be called for each of
-/// the row's columns.
+/// the row's columns, and for column 0 where the matrix has any.
 #[inline(always)]
-pub(crate) unsafe fn sum_of_row<T: GpuScalar>(
+pub(crate) unsafe fn sum_of_row<T: GpuScalar, const BATCHES: usize>(
     position: u32,
     slice_size: u32,
     slice_begins: Global<u64>,
@@ -100,5 +103,5 @@ pub(crate) unsafe fn sum_of_row<T: GpuScalar>(
     let width = (slice_begins.load(slice + 1) - begin) as u32;
     let step = u64::from(slice_size);
     let first = begin * step + u64::from(position % slice_size);
-    sum_of_places(first, step, width, column_indices, values, element)
+    sum_of_places::<T, BATCHES>(first, step, width, column_indices, values, element)
 }

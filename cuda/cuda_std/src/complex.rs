@@ -59,9 +59,9 @@ impl Scalar for Complex32 {
     }
 
     #[inline(always)]
-    unsafe fn read_streaming_apart(address: *const Self, step: u64) -> [Self; 4] {
+    unsafe fn read_streaming_apart(address: *const Self, step: u64, count: u32, absent: Self) -> [Self; 4] {
         // SAFETY: the caller's promise.
-        unsafe { backend::read_streaming_apart_64(address.cast(), step) }.map(of_bits)
+        unsafe { backend::read_streaming_apart_64(address.cast(), step, count, bits_of(absent)) }.map(of_bits)
     }
 }
 

@@ -43,12 +43,13 @@ pub trait Scalar: Plain {
     #[doc(hidden)]
     unsafe fn read_streaming_4(address: *const Self) -> [Self; 4];
 
-    /// Four numbers that are `step` apart, each of which is asked for before any is used.
+    /// The first `count` of four numbers that are `step` apart, each of which is asked for before any is used; `absent` in
+    /// place of the others.
     ///
     /// # Safety
-    /// As for [`read`](Self::read), for all.
+    /// As for [`read`](Self::read), for all that are read.
     #[doc(hidden)]
-    unsafe fn read_streaming_apart(address: *const Self, step: u64) -> [Self; 4];
+    unsafe fn read_streaming_apart(address: *const Self, step: u64, count: u32, absent: Self) -> [Self; 4];
 }
 
 /// A number that indexes an array: 32 bits where they suffice, because 64-bit arithmetic costs registers and
@@ -239,22 +240,24 @@ impl<T: Scalar> Global<T> {
         unsafe { T::read_streaming_4(self.address.add(index.widen() as usize)) }
     }
 
-    /// The elements at `index` and three more, each `step` after the one before, leaving the L1 cache alone. All are asked for
-    /// before any is used, and the compiler keeps one address of them: left to itself, it may keep four, and then load
-    /// one after the other to save registers.
+    /// The first `count` of the element at `index` and three more, each `step` after the one before, leaving the L1 cache
+    /// alone; `absent` in place of the others, which are not loaded. All are asked for before any is used, and the
+    /// compiler keeps one address of them: left to itself, it may keep four, and then load one after the other to save
+    /// registers.
     ///
     /// # Safety
-    /// As for [`load`](Self::load), for all four.
+    /// As for [`load`](Self::load), for all that are loaded.
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
-    pub unsafe fn load_streaming_apart(self, index: impl Index, step: u64) -> [T; 4] {
+    pub unsafe fn load_streaming_apart(self, index: impl Index, step: u64, count: u32, absent: T) -> [T; 4] {
         let index = index.widen();
-        self.check(index, 1);
-        self.check(index + step, 1);
-        self.check(index + 2 * step, 1);
-        self.check(index + 3 * step, 1);
+        let mut number = 0;
+        while number < count.min(4) {
+            self.check(index + u64::from(number) * step, 1);
+            number += 1;
+        }
         // SAFETY: the indices are inside the array, by the caller's promise.
-        unsafe { T::read_streaming_apart(self.address.add(index as usize), step) }
+        unsafe { T::read_streaming_apart(self.address.wrapping_add(index as usize), step, count, absent) }
     }
 }
 
@@ -322,7 +325,7 @@ impl<T: GpuScalar> GlobalMut<T> {
 }
 
 macro_rules! scalar {
-    ($type:ident, $one:ident, $one_streaming:ident, $two:ident, $four:ident, $apart:ident) => {
+    ($type:ident, $bits:ident, $one:ident, $one_streaming:ident, $two:ident, $four:ident, $apart:ident) => {
         // SAFETY: a number of 32 or 64 bits.
         unsafe impl Plain for $type {}
 
@@ -359,17 +362,18 @@ macro_rules! scalar {
             }
 
             #[inline(always)]
-            unsafe fn read_streaming_apart(address: *const Self, step: u64) -> [Self; 4] {
+            unsafe fn read_streaming_apart(address: *const Self, step: u64, count: u32, absent: Self) -> [Self; 4] {
+                let absent = $bits::from_ne_bytes(absent.to_ne_bytes());
                 // SAFETY: the caller's promise.
-                let bits = unsafe { backend::$apart(address.cast(), step) };
+                let bits = unsafe { backend::$apart(address.cast(), step, count, absent) };
                 bits.map(|bits| $type::from_ne_bytes(bits.to_ne_bytes()))
             }
         }
     };
 }
 
-scalar!(i32, read_32, read_streaming_32, read_streaming_2x32, read_streaming_4x32, read_streaming_apart_32);
-scalar!(u32, read_32, read_streaming_32, read_streaming_2x32, read_streaming_4x32, read_streaming_apart_32);
-scalar!(f32, read_32, read_streaming_32, read_streaming_2x32, read_streaming_4x32, read_streaming_apart_32);
-scalar!(u64, read_64, read_streaming_64, read_streaming_2x64, read_streaming_4x64, read_streaming_apart_64);
-scalar!(f64, read_64, read_streaming_64, read_streaming_2x64, read_streaming_4x64, read_streaming_apart_64);
+scalar!(i32, u32, read_32, read_streaming_32, read_streaming_2x32, read_streaming_4x32, read_streaming_apart_32);
+scalar!(u32, u32, read_32, read_streaming_32, read_streaming_2x32, read_streaming_4x32, read_streaming_apart_32);
+scalar!(f32, u32, read_32, read_streaming_32, read_streaming_2x32, read_streaming_4x32, read_streaming_apart_32);
+scalar!(u64, u64, read_64, read_streaming_64, read_streaming_2x64, read_streaming_4x64, read_streaming_apart_64);
+scalar!(f64, u64, read_64, read_streaming_64, read_streaming_2x64, read_streaming_4x64, read_streaming_apart_64);

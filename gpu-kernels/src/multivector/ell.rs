@@ -40,7 +40,7 @@ pub unsafe fn ell_multivector<T: GpuScalar>(
     let mut row = tile.group();
     while row < rows {
         let element = |column| x.load(tile.x_place(column));
-        let sum = sum_of_places(row.into(), stride.into(), width, column_indices, values, element);
+        let sum = sum_of_places::<T, 1>(row.into(), stride.into(), width, column_indices, values, element);
         update(y, tile.y_place(row), alpha, sum, beta);
         row += tile.groups();
     }

@@ -45,7 +45,7 @@ pub unsafe fn sell_p_multivector<T: GpuScalar>(
     let mut position = tile.group();
     while position < rows {
         let element = |column| x.load(tile.x_place(column));
-        let sum = sum_of_row(position, slice_size, slice_begins, column_indices, values, element);
+        let sum = sum_of_row::<T, 1>(position, slice_size, slice_begins, column_indices, values, element);
         let row = if position < sorted_rows { row_indices.load(position) } else { position };
         update(y, tile.y_place(row), alpha, sum, beta);
         position += tile.groups();

@@ -151,15 +151,30 @@ fn multiply_blocks<T: Real>(executor: &Emulated) {
     let mut numbers = Numbers::new(23);
     for length in [3, 40, 150] {
         let matrix = with_rows::<T>(3000, &[length; 2], &mut numbers);
-        let x = numbers.vector::<T>(3000);
-        let expected = exact(&matrix, T::ONE, &x, T::ZERO, &[T::ZERO; 2]).unwrap();
-        for &format in Format::ALL.iter().filter(|format| matches!(format, Format::Bcsr(_))) {
-            let options = PlanOptions { fill_limit: UNLIMITED, ..PlanOptions::default() };
-            let mut result = vec![T::ZERO; 2];
-            let mut plan = Plan::with_options(executor, matrix.clone(), format, options).unwrap();
-            plan.apply(T::ONE, &x, T::ZERO, &mut result).unwrap_or_else(|e| panic!("{format}: {e}"));
-            assert!(verify(&result, &expected, format).unwrap().passed(), "{format}");
-        }
+        multiply_in(executor, &matrix, |format| matches!(format, Format::Bcsr(_)));
+    }
+}
+
+/// Matrices with few and with many rows for the device, for which ELL and SELL-P take other kernels.
+fn multiply_few_and_many_rows<T: Real>(executor: &Emulated) {
+    let mut numbers = Numbers::new(28);
+    for rows in [20, 1100] {
+        let lengths: Vec<usize> = (0..rows).map(|row| [3, 0, 4, 5, 17, 1][row % 6]).collect();
+        let matrix = with_rows::<T>(40, &lengths, &mut numbers);
+        multiply_in(executor, &matrix, |format| matches!(format, Format::Ell(_) | Format::SellP(_)));
+    }
+}
+
+/// Multiplies in those formats of the catalogue that are `chosen`.
+fn multiply_in<T: Real>(executor: &Emulated, matrix: &Csr<T>, chosen: impl Fn(&Format) -> bool) {
+    let x = Numbers::new(29).vector::<T>(matrix.columns());
+    let expected = exact(matrix, T::ONE, &x, T::ZERO, &vec![T::ZERO; matrix.rows()]).unwrap();
+    for &format in Format::ALL.iter().filter(|format| chosen(format)) {
+        let options = PlanOptions { fill_limit: UNLIMITED, ..PlanOptions::default() };
+        let mut result = vec![T::from_f64(f64::NAN); matrix.rows()];
+        let mut plan = Plan::with_options(executor, matrix.clone(), format, options).unwrap();
+        plan.apply(T::ONE, &x, T::ZERO, &mut result).unwrap_or_else(|e| panic!("{format}: {e}"));
+        assert!(verify(&result, &expected, format).unwrap().passed(), "{format}");
     }
 }
 
@@ -277,6 +292,7 @@ fn run_schedules<T: Real>(others: bool) -> Runs {
         }
         convert_long_row::<T>(emulator);
         multiply_blocks::<T>(emulator);
+        multiply_few_and_many_rows::<T>(emulator);
         check_passes::<T, _>(emulator);
         check_columns::<T, _>(emulator);
         check_stop::<T, _>(emulator);

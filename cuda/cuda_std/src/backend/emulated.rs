@@ -157,9 +157,10 @@ macro_rules! reads {
             unsafe { *address.cast() }
         }
 
-        pub(crate) unsafe fn $apart(address: *const $type, step: u64) -> [$type; 4] {
-            // SAFETY: `check_bounds` saw that each element is inside the array.
-            [0, 1, 2, 3].map(|number| unsafe { *address.add(number * step as usize) })
+        pub(crate) unsafe fn $apart(address: *const $type, step: u64, count: u32, absent: $type) -> [$type; 4] {
+            // SAFETY: `check_bounds` saw that each element that is read is inside the array.
+            let read = |number: u32| unsafe { *address.add((u64::from(number) * step) as usize) };
+            [0, 1, 2, 3].map(|number| if number < count { read(number) } else { absent })
         }
     };
 }

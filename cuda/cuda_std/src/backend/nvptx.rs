@@ -242,22 +242,31 @@ macro_rules! reads {
         // One statement, so that no use of the first comes before the last is asked for, and with its own sums: kept from
         // step to step of a loop, four addresses take so many registers that loads wait for each other.
         #[inline(always)]
-        pub(crate) unsafe fn $apart(address: *const $type, step: u64) -> [$type; 4] {
+        pub(crate) unsafe fn $apart(address: *const $type, step: u64, count: u32, absent: $type) -> [$type; 4] {
             let (a, b, c, d);
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller's promise; what is not there is not loaded.
             unsafe {
                 asm!(
                     // No line is a brace alone: by those the end of a kernel is found.
-                    "{{ .reg .b64 place;",
-                    concat!("ld.global.nc.L1::no_allocate.b", $bits, " {}, [{address}];"),
+                    "{{ .reg .b64 place; .reg .pred there;",
+                    concat!("mov.b", $bits, " {a}, {absent};"),
+                    concat!("mov.b", $bits, " {b}, {absent};"),
+                    concat!("mov.b", $bits, " {c}, {absent};"),
+                    concat!("mov.b", $bits, " {d}, {absent};"),
+                    "setp.gt.u32 there, {count}, 0;",
+                    concat!("@there ld.global.nc.L1::no_allocate.b", $bits, " {a}, [{address}];"),
                     "add.s64 place, {address}, {step};",
-                    concat!("ld.global.nc.L1::no_allocate.b", $bits, " {}, [place];"),
+                    "setp.gt.u32 there, {count}, 1;",
+                    concat!("@there ld.global.nc.L1::no_allocate.b", $bits, " {b}, [place];"),
                     "add.s64 place, place, {step};",
-                    concat!("ld.global.nc.L1::no_allocate.b", $bits, " {}, [place];"),
+                    "setp.gt.u32 there, {count}, 2;",
+                    concat!("@there ld.global.nc.L1::no_allocate.b", $bits, " {c}, [place];"),
                     "add.s64 place, place, {step};",
-                    concat!("ld.global.nc.L1::no_allocate.b", $bits, " {}, [place]; }}"),
-                    out($class) a, out($class) b, out($class) c, out($class) d,
+                    "setp.gt.u32 there, {count}, 3;",
+                    concat!("@there ld.global.nc.L1::no_allocate.b", $bits, " {d}, [place]; }}"),
+                    a = out($class) a, b = out($class) b, c = out($class) c, d = out($class) d,
                     address = in(reg64) address, step = in(reg64) step * size_of::<$type>() as u64,
+                    count = in(reg32) count, absent = in($class) absent,
                     options(pure, nomem, nostack, preserves_flags)
                 );
             }

@@ -6,6 +6,7 @@ use gpu_kernels::sell_p::{self, SellPSorted};
 
 use crate::device::Device;
 use crate::format::SellP;
+use crate::format::ell::product::with_batches;
 use crate::memory::{Buffer, Memory};
 use crate::parallel;
 use crate::real::Scalar;
@@ -26,14 +27,34 @@ pub(crate) fn sell_p<T: Scalar, M: Memory>(matrix: &SellP<T, M>, vectors: Vector
     let Vectors { alpha, x, beta, y } = vectors;
     let work = matrix.rows() as u64;
     let (grid, call): (_, Call) = if matrix.row_indices().is_empty() {
-        let kernel = sell_p::SellP { rows, slice_size, slice_begins, column_indices, values, alpha, x, beta, y };
-        (device.grid(work), Call::new(kernel))
+        let call = with_batches!(matrix.rows(), device, BATCHES => Call::new(sell_p::SellP::<T, BATCHES> {
+            rows,
+            slice_size,
+            slice_begins,
+            column_indices,
+            values,
+            alpha,
+            x,
+            beta,
+            y,
+        }));
+        (device.grid(work), call)
     } else {
         let row_indices = matrix.row_indices().global();
-        let kernel =
-            SellPSorted { rows, slice_size, slice_begins, row_indices, column_indices, values, alpha, x, beta, y };
+        let call = with_batches!(matrix.rows(), device, BATCHES => Call::new(SellPSorted::<T, BATCHES> {
+            rows,
+            slice_size,
+            slice_begins,
+            row_indices,
+            column_indices,
+            values,
+            alpha,
+            x,
+            beta,
+            y,
+        }));
         // Within a window of rows the first slices have more work than the last.
-        (device.uneven_grid(work), Call::new(kernel))
+        (device.uneven_grid(work), call)
     };
     Launch { grid, call }
 }
