@@ -224,7 +224,9 @@
 //! [`Plan::automatic`](crate::Plan::automatic) predicts the time of every format on the device and takes the fastest.
 //! [`Selection`](crate::select::Selection) says what the matrix is for: the number of multiplications, over which the
 //! conversion pays off; the bytes that the arrays may take; whether the bits must be the same every time, which is the
-//! default. With [`measure`](crate::select::Selection::measure), the best candidates are timed instead of trusted.
+//! default. Candidates that may well be faster than the best one are [timed](crate::select::Measure) where that
+//! pays, so another one may be chosen the next time, and with it other roundings: for the same bits in every run, name the
+//! format, or take [`Measure::Never`](crate::select::Measure::Never).
 //! [`Plan::new`](crate::Plan::new) is the same with the default selection, for 1,000 multiplications.
 //!
 //! ```

@@ -13,7 +13,7 @@ use crate::vector::update;
 /// The column index of a place that holds no entry. Such places come after a row's entries.
 pub const PADDING: u32 = u32::MAX;
 
-/// Places that [`sum_of_places`] loads at once.
+/// Places that a thread loads at once.
 pub const BATCH: u32 = 4;
 
 /// One thread a row, which stops at the row's first padding. It has `BATCHES` times [`BATCH`] places on their way at once:

@@ -3,9 +3,9 @@
 use crate::error::Error;
 use crate::executor::Executor;
 use crate::format::{Csr, FillLimit, Format, Matrix};
-use crate::memory::Memory;
+use crate::memory::{Memory, filled};
 use crate::real::Scalar;
-use crate::select::{Analysis, Choice, Selection, choose};
+use crate::select::{Analysis, Choice, Measure, REPETITIONS, Selection, WARM_UPS, choose};
 use crate::spmv::{
     Multivector, MultivectorOperands, MultivectorProduct, Operands, Product, ProductOperands, Reservation,
     TransposedProduct, Workspace,
@@ -23,12 +23,6 @@ pub struct PlanOptions {
     /// never is another one taken in its place.
     pub reproducible: bool,
 }
-
-/// Untimed multiplications before the timed ones, where formats are measured.
-const WARM_UPS: usize = 2;
-
-/// Timed multiplications in each format that is measured; the median counts.
-const REPETITIONS: usize = 7;
 
 /// A matrix in the memory of an executor, in a format, with the workspace that multiplying it takes: at most a number for
 /// each warp of the device; for [`Format::Coo16`] a number for each row panel and, but on a CPU, each entry.
@@ -125,19 +119,25 @@ impl<T: Scalar, E: Executor> Plan<T, E> {
 
     /// Chooses a format for `matrix` on the executor (see [`select`](crate::select)), moves the matrix there and converts
     /// it. [`explain`](Self::explain) tells why. Takes about as long as two multiplications in CSR on the CPU, and the
-    /// conversion; with [`Selection::measure`], also the conversions and some multiplications in the formats that are
-    /// measured, with the matrix in CSR and in two of them in memory at a time.
+    /// conversion; where formats are [measured](Selection::measure), also the conversions and some multiplications in
+    /// those, with the matrix in CSR and in two of them in memory at a time. Then another format may be chosen the next time,
+    /// whose sums are rounded differently; outcomes are kept in the [`store`](Selection::store), if there is one.
     ///
     /// # Errors
     /// When no format can be chosen, memory runs out, or the device fails.
     pub fn automatic(executor: &E, matrix: Csr<T>, selection: &Selection) -> Result<Self, Error> {
         let analysis = Analysis::new(&matrix)?;
         let mut choice = choose(&analysis, executor.device(), selection)?;
-        let candidates = choice.to_measure(selection.measure);
+        let tells = executor.times_tell() || selection.measure != Measure::WhereUnsure;
+        let candidates = if tells { choice.to_measure(selection.measure) } else { Vec::new() };
         let mut csr = matrix.upload(executor)?;
         if !candidates.is_empty() {
-            let measured: Vec<_> =
+            let mut measured: Vec<_> =
                 candidates.iter().map(|&format| (format, measure(executor, &csr, format, selection).ok())).collect();
+            if selection.measure == Measure::WhereUnsure {
+                // There may be no room for a copy: what was not asked for must not exclude a format.
+                measured.retain(|(_, seconds)| seconds.is_some());
+            }
             choice.take(&measured, selection)?;
             let timed: Vec<_> = measured.iter().filter_map(|&(format, seconds)| Some((format, seconds?))).collect();
             if let Some(store) = &selection.store
@@ -289,7 +289,8 @@ fn measure<T: Scalar, E: Executor>(
     selection: &Selection,
 ) -> Result<f64, Error> {
     let matrix = csr.duplicate(executor)?.convert(executor, format, selection.fill_limit)?;
-    let x = executor.zeros(matrix.columns())?;
+    // Of zeros, a GPU's arithmetic takes less power, and its clocks rise.
+    let x = executor.upload(filled(matrix.columns(), T::ONE)?)?;
     let mut y = executor.zeros(matrix.rows())?;
     let mut plan = Plan::from_converted(executor, matrix, format)?;
     let mut times = Vec::with_capacity(REPETITIONS);

@@ -1,6 +1,6 @@
 //! What `--format auto` and `info --explain` are told.
 
-use warp_spmv::select::Selection;
+use warp_spmv::select::{Measure, Selection};
 
 use super::error::Error;
 
@@ -16,9 +16,9 @@ pub struct Choosing {
     /// Bytes that the matrix may take
     #[arg(long, value_name = "BYTES")]
     memory_budget: Option<u64>,
-    /// Measure the N most promising formats, and remember the outcome
-    #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = TRIED,
-        value_parser = clap::value_parser!(u32).range(1..))]
+    /// Measure the N most promising formats, and remember the outcome; 0 for none [default: those that may well be faster
+    /// than the most promising one, if it pays]
+    #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = TRIED)]
     measure: Option<u32>,
     /// Consider formats that do not give the same bits every time, too
     #[arg(long)]
@@ -46,7 +46,11 @@ impl Choosing {
             multiplications: self.multiplications.or(Selection::default().multiplications),
             memory_budget: self.memory_budget,
             reproducible: !self.any_order,
-            measure: self.measure.unwrap_or(0) as usize,
+            measure: match self.measure {
+                None => Measure::default(),
+                Some(0) => Measure::Never,
+                Some(count) => Measure::Best(count as usize),
+            },
             ..Selection::default()
         }
     }

@@ -8,7 +8,7 @@ use terminal_size::{Width, terminal_size_of};
 use warp_spmv::executor::{Cpu, Executor, ExecutorName, ExecutorVisitor};
 use warp_spmv::format::FillLimit;
 use warp_spmv::io::Number;
-use warp_spmv::select::{Analysis, Choice, Selection, choose};
+use warp_spmv::select::{Analysis, Choice, Measure, Selection, choose};
 use warp_spmv::{Csr, Format, Plan, Real};
 
 use super::choosing::Choosing;
@@ -137,7 +137,7 @@ impl<T: Number> ExecutorVisitor for Explain<'_, T> {
 
     fn visit<E: Executor>(self, executor: &E) -> Self::Output {
         let Self { matrix, selection } = self;
-        if selection.measure == 0 {
+        if selection.measure == Measure::Never {
             return choose(&Analysis::new(matrix)?, executor.device(), &selection);
         }
         let plan = Plan::automatic(executor, matrix.duplicate(&Cpu::new())?, &selection)?;

@@ -14,7 +14,7 @@ use warp_spmv::format::{
     Slicing, StripHeight, StripOrder,
 };
 use warp_spmv::io::{self, Coordinates, DenseMatrix, ReadOptions};
-use warp_spmv::select::{Analysis, Sampling, Selection, choose};
+use warp_spmv::select::{Analysis, Measure, Sampling, Selection, choose};
 use warp_spmv::synthetic::{
     Banded, BarabasiAlbert, BlockDiagonal, Boundary, Cells, Dense, Elasticity, Generate, Generator, Like, Numbering,
     Pareto, Permutation, Points, Rectangle, Rmat, RowLengths, SmallWorld, Stencil, Table3, Uniform, reorder,
@@ -345,7 +345,7 @@ fn every_format_takes_the_smallest_and_the_widest_matrices() {
             assert_eq!((analysis.rows, analysis.columns, analysis.nnz), (rows, columns, matrix.nnz()));
         }
         // Vectors of so many columns cannot be had, so nothing can be measured.
-        let selection = Selection { measure: usize::MAX, store: None, ..Selection::default() };
+        let selection = Selection { measure: Measure::Best(usize::MAX), store: None, ..Selection::default() };
         let chosen = Plan::automatic(&cpu, matrix.clone(), &selection);
         assert!(chosen.is_ok() || columns > 1, "{rows} x {columns}: {:?}", chosen.err());
     }
@@ -587,7 +587,8 @@ fn the_choice_takes_any_limit_device_and_analysis() {
             }
         }
     }
-    let plan = Plan::automatic(&cpu, matrix.clone(), &Selection { measure: usize::MAX, ..any() }).unwrap();
+    let plan =
+        Plan::automatic(&cpu, matrix.clone(), &Selection { measure: Measure::Best(usize::MAX), ..any() }).unwrap();
     check_product("measured", plan, &matrix);
 
     // Auto is no format to choose.

@@ -7,7 +7,7 @@ use std::fs;
 use warp_spmv::executor::{Cpu, Executor, Reference};
 use warp_spmv::format::{FillLimit, HybSplit, Matrix, Offsets};
 use warp_spmv::io::{self, MatrixMarketOptions, ReadOptions, Symmetry};
-use warp_spmv::select::{Analysis, Sampling, Selection};
+use warp_spmv::select::{Analysis, Measure, Sampling, Selection};
 use warp_spmv::solver::dense::{Multicolumn, Space};
 use warp_spmv::solver::preconditioner::{Preconditioner, PreconditionerName};
 use warp_spmv::solver::{Lobpcg, MethodName, Options, Pagerank, Solver, SpectralBounds, SpectrumEnd, power_iteration};
@@ -152,7 +152,7 @@ fn csr_and_the_choice() {
         for sampling in [Sampling::Part, Sampling::Everything] {
             each_refused("an analysis", || (), |()| Analysis::with_sampling(&matrix, sampling));
         }
-        let selection = Selection { measure: 2, store: None, ..Selection::default() };
+        let selection = Selection { measure: Measure::Best(2), store: None, ..Selection::default() };
         each_refused("a choice", || matrix.clone(), |matrix| Plan::automatic(&cpu, matrix, &selection));
         let (x, y) = (vec![1.0; columns], vec![0.0; rows]);
         each_refused("the exact answer", || (), |()| exact(&matrix, 1.0, &x, 0.0, &y));

@@ -136,6 +136,11 @@ pub unsafe trait Executor: Clone + Send + Sync + 'static {
         Ok(())
     }
 
+    /// Whether times on it tell how fast anything else is: not those of an emulator.
+    fn times_tell(&self) -> bool {
+        true
+    }
+
     /// How long `work` takes on the device.
     ///
     /// # Errors

@@ -46,4 +46,8 @@ unsafe impl Executor for Reference {
     fn run<O: Operation>(&self, operands: O::Operands<'_, HostMemory>) -> Result<O::Output<HostMemory>, Error> {
         O::on_host(Arithmetic::Compensated, operands)
     }
+
+    fn times_tell(&self) -> bool {
+        false
+    }
 }

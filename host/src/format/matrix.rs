@@ -92,10 +92,11 @@ impl<T: Scalar, M: Memory> Matrix<T, M> {
         arrays + size_of::<T>() as u128 * (self.rows() as u128 + self.columns() as u128)
     }
 
-    /// The name of the storage in a container.
+    /// The name of the storage in a container, which has room for 16 bytes of it.
     #[doc(hidden)]
     pub fn container_name(&self) -> &'static str {
         fn name<T: Scalar, M: Memory, S: Storage<T, M>>(_: &S) -> &'static str {
+            const { assert!(S::CONTAINER_NAME.len() <= 16) };
             S::CONTAINER_NAME
         }
         with_storage!(self, matrix => name::<T, M, _>(matrix))

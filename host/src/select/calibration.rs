@@ -33,6 +33,11 @@ pub const CONVERSION_TERMS: usize = 3;
 /// How much longer than others a kernel is taken to be of which there are no measurements: better one that is known.
 const UNKNOWN: f64 = 1.5;
 
+/// The median of the errors that is assumed of a kernel without measurements, and the least of all: some were fitted to
+/// few.
+const UNKNOWN_ERROR: f64 = 0.3;
+const LEAST_ERROR: f64 = 0.05;
+
 /// Seconds for each of [`TERMS`](super::TERMS) on a device of which nothing is known, but for that the CPU's longest
 /// row and waves cost nothing of their own.
 pub const NEUTRAL_GPU: Terms = [4e-6, 3e-13, 3e-13, 1.5e-13, 1e-13, 1e-12, 5e-9, 5e-9];
@@ -158,6 +163,13 @@ impl Calibration {
             Some(fitted) => time::seconds(&fitted.seconds, &work.terms),
             None => UNKNOWN * time::seconds(self.together(analysis), &work.terms),
         }
+    }
+
+    /// How far [`multiply_seconds`](Self::multiply_seconds) may well be off, as a part of it: one and a half times the
+    /// median, which is a deviation where errors are normally distributed.
+    pub fn error(&self, analysis: &Analysis, work: &KernelWork) -> f64 {
+        let fitted = self.kernels.get(analysis.precision()).and_then(|kernels| kernels.get(work.kernel));
+        1.5 * fitted.map_or(UNKNOWN_ERROR, |fitted| fitted.error.clamp(LEAST_ERROR, UNKNOWN_ERROR))
     }
 
     /// What is expected of a kernel of which nothing is known; from the other precision if need be.

@@ -27,12 +27,26 @@ pub struct Selection {
     pub reproducible: bool,
     /// How much a format may blow the matrix up.
     pub fill_limit: FillLimit,
-    /// How many of the most promising formats to measure, rather than to believe the prediction.
-    pub measure: usize,
+    /// Which formats are measured, rather than that the prediction is believed.
+    pub measure: Measure,
     /// The formats that are considered; all if there is none.
     pub among: Vec<Format>,
     /// Where calibrations are, and where outcomes of measurements are remembered.
     pub store: Option<Store>,
+}
+
+/// Which formats are measured before one is chosen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Measure {
+    /// None: a matrix gets the same format each time.
+    Never,
+    /// Those that may well be faster than the one that is predicted to be the fastest, if what they may save over all
+    /// [multiplications](Selection::multiplications) is more than it takes to try them. None on an executor
+    /// [whose times say nothing](crate::executor::Executor::times_tell).
+    #[default]
+    WhereUnsure,
+    /// So many of the most promising ones.
+    Best(usize),
 }
 
 impl Selection {
@@ -48,7 +62,7 @@ impl Default for Selection {
             memory_budget: None,
             reproducible: true,
             fill_limit: FillLimit::default(),
-            measure: 0,
+            measure: Measure::default(),
             among: Vec::new(),
             store: Store::of_user(),
         }
@@ -67,15 +81,34 @@ pub struct Candidate {
     pub multiply: f64,
     /// Predicted seconds of the conversion from CSR.
     pub convert: f64,
+    /// How far the prediction may well be off, as a part of it.
+    #[serde(skip)]
+    pub error: f64,
     /// Measured seconds of a multiplication.
     pub measured: Option<f64>,
     /// Why it cannot be chosen.
     pub excluded: Option<Exclusion>,
 }
 
-/// How many times as fast as CSR a format must be predicted to be on a CPU: predictions are off by a quarter there, and
-/// CSR needs no conversion.
+/// How far predictions are off on a CPU, as a part of them.
+const ERROR_ON_CPU: f64 = 0.25;
+
+/// How many times as fast as CSR a format must be predicted to be on a CPU: CSR needs no conversion.
 const LEAD_ON_CPU: f64 = 1.3;
+
+/// The formats that are tried at most where the prediction is not sure enough: among the best four by prediction is one
+/// within 5 % of the fastest on 97 % of the matrices that the calibration of the H200 has not seen.
+const MOST_TRIED: usize = 4;
+
+/// Untimed multiplications before the timed ones, where a format is measured.
+pub(crate) const WARM_UPS: usize = 2;
+
+/// Timed multiplications in each format that is measured; the median counts.
+pub(crate) const REPETITIONS: usize = 7;
+
+/// What it takes to try a format besides its conversion, in multiplications: those that are timed, those before them, and
+/// two for a copy of the matrix.
+const TRIAL: f64 = (WARM_UPS + REPETITIONS + 2) as f64;
 
 /// Which format was chosen, and why.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -163,6 +196,7 @@ pub fn choose_with(
             traffic: work.traffic,
             multiply: calibration.multiply_seconds(analysis, &work),
             convert: calibration.conversion_seconds(analysis, format, &work.traffic, machine),
+            error: calibration.error(analysis, &work).max(if machine.has_kernels { 0.0 } else { ERROR_ON_CPU }),
             measured: measured.get(&format.to_string()).copied(),
             excluded,
         }
@@ -234,10 +268,33 @@ impl Choice {
         self.candidates.first().is_some_and(|candidate| candidate.traffic.exact)
     }
 
-    /// The formats that are worth measuring, the most promising first, if they were not measured before.
-    pub(crate) fn to_measure(&self, count: usize) -> Vec<Format> {
-        let best = self.possible().take(count);
-        best.filter(|candidate| candidate.measured.is_none()).map(|candidate| candidate.format).collect()
+    /// The formats that are to be measured, the most promising first, if they were not measured before.
+    pub(crate) fn to_measure(&self, measure: Measure) -> Vec<Format> {
+        match measure {
+            Measure::Never => Vec::new(),
+            Measure::WhereUnsure => self.worth_trying(),
+            Measure::Best(count) => {
+                let best = self.possible().take(count);
+                best.filter(|candidate| candidate.measured.is_none()).map(|candidate| candidate.format).collect()
+            }
+        }
+    }
+
+    /// The best candidate and those that may well be faster, where trying all of them pays; none where it does not.
+    fn worth_trying(&self) -> Vec<Format> {
+        let multiplications = self.multiplications.map_or(f64::INFINITY, |count| count as f64);
+        let mut possible = self.possible().take(MOST_TRIED);
+        let Some(best) = possible.next().filter(|best| best.measured.is_none()) else { return Vec::new() };
+        let price = |candidate: &Candidate| candidate.convert + TRIAL * candidate.multiply;
+        let gain = |rival: &Candidate| {
+            let ahead = (rival.cost(self.multiplications) / best.cost(self.multiplications)).ln();
+            best.multiply * multiplications * expected_gain(ahead, best.error.hypot(rival.error))
+        };
+        let rivals: Vec<_> = possible.filter(|rival| gain(rival) > price(rival)).collect();
+        if rivals.iter().map(|rival| gain(rival) - price(rival)).sum::<f64>() <= price(best) {
+            return Vec::new();
+        }
+        [best].into_iter().chain(rivals).map(|candidate| candidate.format).collect()
     }
 
     /// Decides anew with what was measured; a format without a time failed.
@@ -256,6 +313,16 @@ impl Choice {
     }
 }
 
+/// What knowing the times of two formats saves on average, as a part of a multiplication, where the logarithm of the
+/// ratio of their predictions is `ahead` and its error has this deviation. That is the deviation times the normal
+/// distribution's loss function, which this exponential is within 3 % of, up to two deviations.
+fn expected_gain(ahead: f64, deviation: f64) -> f64 {
+    let lead = (ahead / deviation).abs();
+    let loss = (-0.919 - 1.24 * lead - 0.335 * lead * lead).exp();
+    // A rival may be predicted to be the faster one, by less than the lead that CSR has on a CPU.
+    deviation * loss + (-ahead).max(0.0)
+}
+
 /// The candidates as a table, and the reason in a sentence.
 impl Display for Choice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -266,7 +333,7 @@ impl Display for Choice {
             "format", "stored, bytes", "needed, bytes", "convert, µs", "predicted, µs", "measured, µs"
         )?;
         for candidate in &self.candidates {
-            let Candidate { format, traffic, multiply, convert, measured, excluded } = candidate;
+            let Candidate { format, traffic, multiply, convert, measured, excluded, .. } = candidate;
             let about = if traffic.exact { "" } else { "~" };
             let [stored, needed] = [traffic.stored, traffic.needed].map(|bytes| format!("{about}{bytes}"));
             write!(f, "{format:21} {stored:>15} {needed:>15} ")?;
@@ -313,5 +380,20 @@ impl Choice {
             _ => format!("{how} to be the fastest for {purpose}"),
         };
         format!("{}: {why} (calibration of {})", self.format, self.calibration)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_trying_saves_falls_with_the_distance() {
+        // Of two that are predicted to be as fast, one saves the mean of the larger half of a normal distribution.
+        assert!((expected_gain(0.0, 0.1) - 0.0399).abs() < 1e-3);
+        let gains = [-0.2, -0.1, 0.0, 0.1, 0.2, 0.5].map(|ahead| expected_gain(ahead, 0.1));
+        assert!(gains.is_sorted_by(|left, right| left > right), "{gains:?}");
+        assert!(gains[0] > 0.2 && gains[5] < 1e-6, "{gains:?}");
+        assert!(expected_gain(0.1, 0.2) > expected_gain(0.1, 0.1));
     }
 }

@@ -24,7 +24,8 @@ mod work;
 
 pub use analysis::Analysis;
 pub use calibration::Calibration;
-pub use choice::{Candidate, Choice, Selection, choose};
+pub use choice::{Candidate, Choice, Measure, Selection, choose};
+pub(crate) use choice::{REPETITIONS, WARM_UPS};
 pub use exclusion::Exclusion;
 pub use sample::Sampling;
 pub use store::{Outcomes, Store};

@@ -137,7 +137,8 @@ impl Accuracy {
             return;
         }
         let among = times.iter().map(|&(format, _)| format).collect();
-        let selection = Selection { among, store: None, ..Selection::default() };
+        // What is judged are the times of products, so that conversions must not count.
+        let selection = Selection { among, multiplications: None, store: None, ..Selection::default() };
         let Ok(choice) = choose_with(analysis, machine, calibration, &Outcomes::new(), &selection) else { return };
         let best_of = |count: usize| {
             choice.possible().take(count).filter_map(|candidate| seconds(candidate.format)).min_by(f64::total_cmp)

@@ -6,8 +6,8 @@ use crate::scenarios::matrices;
 use warp_spmv::executor::{Cpu, Emulated, Executor, Reference};
 use warp_spmv::format::{BlockSize, FillLimit, Matrix};
 use warp_spmv::select::{
-    Analysis, Calibration, Choice, Exclusion, KernelWork, Machine, Outcomes, Sampling, Selection, Store, Traffic,
-    choose, choose_with,
+    Analysis, Calibration, Choice, Exclusion, KernelWork, Machine, Measure, Outcomes, Sampling, Selection, Store,
+    Traffic, choose, choose_with,
 };
 use warp_spmv::verify::{exact, verify};
 use warp_spmv::{Csr, Error, Format, Plan, PlanOptions, Real};
@@ -21,7 +21,7 @@ fn generated<T: Real>(text: &str) -> Csr<T> {
 
 /// A selection that depends on no file of the user, and for which no conversion is too long.
 fn selection() -> Selection {
-    Selection { store: None, multiplications: None, ..Selection::default() }
+    Selection { store: None, multiplications: None, measure: Measure::Never, ..Selection::default() }
 }
 
 /// After a look at everything, the bytes are those of the converted matrix.
@@ -239,8 +239,34 @@ fn a_cpu_leaves_csr_for_a_clear_lead_only() {
 
 /// What a CPU multiplies alike is measured once.
 #[test]
+fn what_is_unsure_is_measured_where_it_pays() {
+    let matrix = generated::<f64>("stencil:5:60");
+    let measured = |multiplications, plan: &Choice| {
+        let times = |choice: &Choice| -> Vec<f64> { choice.candidates.iter().filter_map(|c| c.measured).collect() };
+        assert_eq!(plan.multiplications, multiplications);
+        times(plan)
+    };
+    let cpu = Cpu::new();
+    for (multiplications, measures) in [(Some(1), false), (Some(u64::MAX), true), (None, true)] {
+        let selection = Selection { multiplications, measure: Measure::WhereUnsure, ..selection() };
+        let plan = Plan::automatic(&cpu, matrix.clone(), &selection).unwrap();
+        let choice = plan.explain().unwrap();
+        let times = measured(multiplications, choice);
+        assert_eq!(times.len() > 1, measures, "{choice}");
+        if measures {
+            let least = times.iter().copied().fold(f64::INFINITY, f64::min);
+            assert_eq!(choice.candidates[0].measured, Some(least));
+            assert!(times.len() <= 4, "{choice}");
+        }
+        // The times of an emulator say nothing.
+        let plan = Plan::automatic(&Emulated::new(0), matrix.clone(), &selection).unwrap();
+        assert!(measured(multiplications, plan.explain().unwrap()).is_empty());
+    }
+}
+
+#[test]
 fn a_cpu_measures_formats_that_differ() {
-    let selection = Selection { measure: 4, ..selection() };
+    let selection = Selection { measure: Measure::Best(4), ..selection() };
     let plan = Plan::automatic(&Cpu::new(), generated::<f64>("stencil:27:12"), &selection).unwrap();
     let candidates = &plan.explain().unwrap().candidates;
     let measured: Vec<_> =
@@ -256,7 +282,7 @@ fn what_was_measured_decides() {
     let matrix: Csr<f32> = generated("uniform:rows=2000,per-row=5");
     let folder = tempfile::tempdir().unwrap();
     let store = Some(Store::at(folder.path().join("not there yet")));
-    let selection = Selection { store: store.clone(), measure: 2, ..selection() };
+    let selection = Selection { store: store.clone(), measure: Measure::Best(2), ..selection() };
     let cpu = Cpu::new();
     let plan = Plan::automatic(&cpu, matrix.clone(), &selection).unwrap();
     let choice = plan.explain().unwrap();
@@ -265,12 +291,14 @@ fn what_was_measured_decides() {
     assert!(measured[0].measured <= measured[1].measured);
     // The second time it is remembered; also without measuring.
     let analysis = Analysis::new(&matrix).unwrap();
-    let again = choose(&analysis, cpu.device(), &Selection { measure: 0, ..selection.clone() }).unwrap();
+    let again = choose(&analysis, cpu.device(), &Selection { measure: Measure::Never, ..selection.clone() }).unwrap();
     assert_eq!(again.candidates.iter().filter(|candidate| candidate.measured.is_some()).count(), 2);
     assert_eq!(again.format, plan.format());
     // Another matrix is another one, if only by one entry.
     let other: Csr<f32> = generated("uniform:rows=2000,per-row=5,seed=8");
-    let other = choose(&Analysis::new(&other).unwrap(), cpu.device(), &Selection { measure: 0, ..selection }).unwrap();
+    let other =
+        choose(&Analysis::new(&other).unwrap(), cpu.device(), &Selection { measure: Measure::Never, ..selection })
+            .unwrap();
     assert!(other.candidates.iter().all(|candidate| candidate.measured.is_none()));
     // A file that is no good is left aside.
     let path = folder.path().join("not there yet/outcomes.json");

@@ -33,7 +33,7 @@ pub(crate) fn ell<T: Scalar, M: Memory>(matrix: &Ell<T, M>, vectors: Vectors<T>,
 /// Whether a matrix has so few rows that a thread a row keeps the memory busy only with many places on their way. On an
 /// H200, 16 places instead of 4 take 0.5 to 0.97 of the time up to there, and 1.0 to 1.2 with twice the rows and more.
 pub(crate) fn few_rows(rows: usize, device: &Device) -> bool {
-    rows as u64 <= 2 * device.resident_threads()
+    rows as u64 <= device.resident_threads().saturating_mul(2)
 }
 
 /// Makes the same kernel for the number of batches of places that suits the number of rows.
