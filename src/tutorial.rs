@@ -226,7 +226,7 @@
 //! conversion pays off; the bytes that the arrays may take; whether the bits must be the same every time, which is the
 //! default. Candidates that may well be faster than the best one are [timed](crate::select::Measure) where that
 //! pays, so another one may be chosen the next time, and with it other roundings: for the same bits in every run, name the
-//! format, or take [`Measure::Never`](crate::select::Measure::Never).
+//! format, or take [`Measure::Never`](crate::select::Measure::Never) without a store.
 //! [`Plan::new`](crate::Plan::new) is the same with the default selection, for 1,000 multiplications.
 //!
 //! ```

@@ -92,7 +92,7 @@ pub unsafe fn coo_carries<T: GpuScalar>(
     if first >= intervals {
         return;
     }
-    // All that most runs need is asked for at once; behind the last carry, that one is loaded again.
+    // Rows of a warp's carries at once, instead of a search; behind the last carry, that one is loaded again.
     let carry = first + lane_id();
     let there = carry < intervals;
     let carry = carry.min(intervals - 1);

@@ -80,7 +80,7 @@ pub struct Plan<T: Scalar, E: Executor> {
 impl<T: Scalar, E: Executor> Plan<T, E> {
     /// Moves `matrix` to the executor in the format that is predicted to be the fastest for
     /// [some multiplications](Selection::MULTIPLICATIONS) there, the conversion included: [`automatic`](Self::automatic)
-    /// with the default [`Selection`].
+    /// with the default [`Selection`], which may try formats and remember in a file of the user's how fast they were.
     ///
     /// # Errors
     /// When no format can be chosen, memory runs out, or the device fails.
@@ -105,7 +105,11 @@ impl<T: Scalar, E: Executor> Plan<T, E> {
     /// When the format cannot keep to the options, or memory runs out.
     pub fn with_options(executor: &E, matrix: Csr<T>, format: Format, options: PlanOptions) -> Result<Self, Error> {
         if format == Format::Auto {
-            let selection = Selection { fill_limit: options.fill_limit, ..Selection::default() };
+            let mut selection = Selection { fill_limit: options.fill_limit, ..Selection::default() };
+            if options.reproducible {
+                // Another format may be the fastest the next time, and would round differently.
+                (selection.measure, selection.store) = (Measure::Never, None);
+            }
             let plan = Self::automatic(executor, matrix, &selection)?;
             return Ok(Self { reproducible: options.reproducible, ..plan });
         }
@@ -129,14 +133,18 @@ impl<T: Scalar, E: Executor> Plan<T, E> {
         let analysis = Analysis::new(&matrix)?;
         let mut choice = choose(&analysis, executor.device(), selection)?;
         let tells = executor.times_tell() || selection.measure != Measure::WhereUnsure;
-        let candidates = if tells { choice.to_measure(selection.measure) } else { Vec::new() };
+        let candidates = if tells { choice.to_measure(selection) } else { Vec::new() };
         let mut csr = matrix.upload(executor)?;
         if !candidates.is_empty() {
             let mut measured: Vec<_> =
                 candidates.iter().map(|&format| (format, measure(executor, &csr, format, selection).ok())).collect();
             if selection.measure == Measure::WhereUnsure {
-                // There may be no room for a copy: what was not asked for must not exclude a format.
-                measured.retain(|(_, seconds)| seconds.is_some());
+                // There may be no room for a copy: what was not asked for must not exclude a format, and rivals of one
+                // without a time say nothing.
+                match measured.first() {
+                    Some((_, Some(_))) => measured.retain(|(_, seconds)| seconds.is_some()),
+                    _ => measured.clear(),
+                }
             }
             choice.take(&measured, selection)?;
             let timed: Vec<_> = measured.iter().filter_map(|&(format, seconds)| Some((format, seconds?))).collect();
@@ -281,7 +289,7 @@ impl<T: Scalar, E: Executor> Plan<T, E> {
     }
 }
 
-/// Seconds of a multiplication in `format`, the median of some.
+/// Seconds of a multiplication in `format`, the least of some.
 fn measure<T: Scalar, E: Executor>(
     executor: &E,
     csr: &Csr<T, E::Memory>,
@@ -293,15 +301,14 @@ fn measure<T: Scalar, E: Executor>(
     let x = executor.upload(filled(matrix.columns(), T::ONE)?)?;
     let mut y = executor.zeros(matrix.rows())?;
     let mut plan = Plan::from_converted(executor, matrix, format)?;
-    let mut times = Vec::with_capacity(REPETITIONS);
+    let mut least = f64::INFINITY;
     for repetition in 0..WARM_UPS + REPETITIONS {
         let time = executor.time(&mut || plan.apply(T::ONE, &x, T::ZERO, &mut y))?;
         if repetition >= WARM_UPS {
-            times.push(time.as_secs_f64());
+            least = least.min(time.as_secs_f64());
         }
     }
-    times.sort_unstable_by(f64::total_cmp);
-    Ok(times[REPETITIONS / 2].max(f64::MIN_POSITIVE))
+    Ok(least.max(f64::MIN_POSITIVE))
 }
 
 /// Room for what a format needs besides the matrix.

@@ -17,6 +17,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #ifdef WITH_ZLIB
@@ -179,6 +180,9 @@ struct Array {
 private:
     template <typename From, typename To>
     std::vector<To> converted() const {
+        if (std::is_integral_v<To> && !std::is_integral_v<From>) {
+            throw Unreadable("indices are not integers");
+        }
         std::vector<To> all(length(sizeof(From)));
         for (std::size_t place = 0; place < all.size(); place++) {
             From element;

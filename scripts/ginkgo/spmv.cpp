@@ -165,8 +165,8 @@ Verification verify(const std::vector<Value> &computed, const std::vector<Exact>
         const double bound = chain / (1 - chain) * expected.magnitude + 2 * (expected.terms + 2.0) * underflow;
         const long double error = std::abs(static_cast<long double>(computed[row]) - expected.value);
         const double ratio = double(error / bound);
-        // Written so that NaN is wrong.
-        if (!(ratio <= 1)) {
+        // Written so that NaN is wrong, and rows so long that there is no bound.
+        if (!(ratio <= 1 && chain < 1)) {
             verification.wrong++;
         }
         if (ratio > verification.worst) {

@@ -17,7 +17,7 @@ pub struct Choosing {
     #[arg(long, value_name = "BYTES")]
     memory_budget: Option<u64>,
     /// Measure the N most promising formats, and remember the outcome; 0 for none [default: those that may well be faster
-    /// than the most promising one, if it pays]
+    /// than the most promising one, if it pays; for info, none]
     #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = TRIED)]
     measure: Option<u32>,
     /// Consider formats that do not give the same bits every time, too

@@ -137,7 +137,7 @@ impl<T: Number> ExecutorVisitor for Explain<'_, T> {
 
     fn visit<E: Executor>(self, executor: &E) -> Self::Output {
         let Self { matrix, selection } = self;
-        if selection.measure == Measure::Never {
+        if !matches!(selection.measure, Measure::Best(_)) {
             return choose(&Analysis::new(matrix)?, executor.device(), &selection);
         }
         let plan = Plan::automatic(executor, matrix.duplicate(&Cpu::new())?, &selection)?;

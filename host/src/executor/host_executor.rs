@@ -58,6 +58,14 @@ unsafe impl Executor for HostExecutor {
         }
     });
 
+    fn times_tell(&self) -> bool {
+        match self {
+            Self::Reference(executor) => executor.times_tell(),
+            Self::Cpu(executor) => executor.times_tell(),
+            Self::Emulated(executor) => executor.times_tell(),
+        }
+    }
+
     fn device(&self) -> &Device {
         match self {
             Self::Reference(executor) => executor.device(),

@@ -38,10 +38,12 @@ pub struct Selection {
 /// Which formats are measured before one is chosen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Measure {
-    /// None: a matrix gets the same format each time.
+    /// None now; what the [store](Selection::store) remembers still counts. Without a store a matrix gets the same format
+    /// each time.
     Never,
     /// Those that may well be faster than the one that is predicted to be the fastest, if what they may save over all
-    /// [multiplications](Selection::multiplications) is more than it takes to try them. None on an executor
+    /// [multiplications](Selection::multiplications) is more than it takes to try them. None where there is a
+    /// [budget](Selection::memory_budget), which trials could exceed, and none on an executor
     /// [whose times say nothing](crate::executor::Executor::times_tell).
     #[default]
     WhereUnsure,
@@ -96,14 +98,15 @@ const ERROR_ON_CPU: f64 = 0.25;
 /// How many times as fast as CSR a format must be predicted to be on a CPU: CSR needs no conversion.
 const LEAD_ON_CPU: f64 = 1.3;
 
-/// The formats that are tried at most where the prediction is not sure enough: among the best four by prediction is one
-/// within 5 % of the fastest on 97 % of the matrices that the calibration of the H200 has not seen.
+/// The formats that are tried at most where the prediction is not sure enough. With three, the best of them was within 5 %
+/// of the fastest on 95 to 99 % of the suite `real` (docs/results/choice.md).
 const MOST_TRIED: usize = 4;
 
 /// Untimed multiplications before the timed ones, where a format is measured.
 pub(crate) const WARM_UPS: usize = 2;
 
-/// Timed multiplications in each format that is measured; the median counts.
+/// Timed multiplications in each format that is measured. The least counts: formats are timed one after the other, and
+/// what else the machine does only adds.
 pub(crate) const REPETITIONS: usize = 7;
 
 /// What it takes to try a format besides its conversion, in multiplications: those that are timed, those before them, and
@@ -141,7 +144,17 @@ impl Candidate {
 
     /// Seconds of the conversion and so many multiplications, for each of these.
     fn cost(&self, multiplications: Option<u64>) -> f64 {
-        self.seconds() + multiplications.map_or(0.0, |count| self.convert / count.max(1) as f64)
+        self.seconds() + self.share(multiplications)
+    }
+
+    /// The same as it was predicted.
+    fn predicted_cost(&self, multiplications: Option<u64>) -> f64 {
+        self.multiply + self.share(multiplications)
+    }
+
+    /// Seconds of the conversion for each of so many multiplications.
+    fn share(&self, multiplications: Option<u64>) -> f64 {
+        multiplications.map_or(0.0, |count| self.convert / count.max(1) as f64)
     }
 }
 
@@ -222,14 +235,26 @@ fn exclusion(format: Format, traffic: &Traffic, csr: u128, selection: &Selection
 }
 
 impl Choice {
-    /// Puts the candidates in order, and takes the first. Of those that were measured one comes first, whatever is
-    /// predicted of others; of the others CSR, unless one is predicted to have the [lead](Self::lead).
+    /// Puts the candidates in order, and takes the first. If the one that is predicted to be the best was measured, one of
+    /// those that were measured comes first. Otherwise they were measured for another purpose, and the prediction decides:
+    /// for CSR, unless another one is predicted to have the [lead](Self::lead).
     fn decide(&mut self, selection: &Selection) -> Result<(), Error> {
         let (multiplications, lead) = (self.multiplications, self.lead());
-        let rank = |candidate: &Candidate| (candidate.excluded.is_some(), candidate.measured.is_none());
-        let cost = |candidate: &Candidate| {
-            let stays = candidate.measured.is_some() || candidate.format.shares_arrays(Format::CSR_SCALAR);
-            candidate.cost(multiplications) * if stays { 1.0 } else { lead }
+        let predicted = |candidate: &Candidate| {
+            let stays = candidate.format.shares_arrays(Format::CSR_SCALAR);
+            candidate.predicted_cost(multiplications) * if stays { 1.0 } else { lead }
+        };
+        let allowed = self.candidates.iter().filter(|candidate| candidate.excluded.is_none());
+        let best = allowed.min_by(|left, right| predicted(left).total_cmp(&predicted(right)));
+        let alike = |measured: &Candidate, best: &Candidate| {
+            measured.measured.is_some()
+                && (measured.format == best.format || !self.has_kernels && measured.format.shares_arrays(best.format))
+        };
+        let believed = best.is_some_and(|best| self.candidates.iter().any(|candidate| alike(candidate, best)));
+        let rank = |candidate: &Candidate| (candidate.excluded.is_some(), believed && candidate.measured.is_none());
+        let cost = |candidate: &Candidate| match candidate.measured {
+            Some(_) if believed => candidate.cost(multiplications),
+            _ => predicted(candidate),
         };
         self.candidates.sort_by(|left, right| match rank(left).cmp(&rank(right)) {
             Ordering::Equal => cost(left).total_cmp(&cost(right)),
@@ -269,9 +294,10 @@ impl Choice {
     }
 
     /// The formats that are to be measured, the most promising first, if they were not measured before.
-    pub(crate) fn to_measure(&self, measure: Measure) -> Vec<Format> {
-        match measure {
+    pub(crate) fn to_measure(&self, selection: &Selection) -> Vec<Format> {
+        match selection.measure {
             Measure::Never => Vec::new(),
+            Measure::WhereUnsure if selection.memory_budget.is_some() => Vec::new(),
             Measure::WhereUnsure => self.worth_trying(),
             Measure::Best(count) => {
                 let best = self.possible().take(count);
@@ -283,18 +309,34 @@ impl Choice {
     /// The best candidate and those that may well be faster, where trying all of them pays; none where it does not.
     fn worth_trying(&self) -> Vec<Format> {
         let multiplications = self.multiplications.map_or(f64::INFINITY, |count| count as f64);
-        let mut possible = self.possible().take(MOST_TRIED);
-        let Some(best) = possible.next().filter(|best| best.measured.is_none()) else { return Vec::new() };
-        let price = |candidate: &Candidate| candidate.convert + TRIAL * candidate.multiply;
-        let gain = |rival: &Candidate| {
-            let ahead = (rival.cost(self.multiplications) / best.cost(self.multiplications)).ln();
-            best.multiply * multiplications * expected_gain(ahead, best.error.hypot(rival.error))
+        // Of those that are predicted alike to the bit, such as HYB with all entries in the same part, one is enough.
+        let prediction = |candidate: &Candidate| {
+            (candidate.multiply.to_bits(), candidate.convert.to_bits(), candidate.traffic.stored)
         };
-        let rivals: Vec<_> = possible.filter(|rival| gain(rival) > price(rival)).collect();
-        if rivals.iter().map(|rival| gain(rival) - price(rival)).sum::<f64>() <= price(best) {
+        let mut tried: Vec<&Candidate> = Vec::with_capacity(MOST_TRIED);
+        for candidate in self.possible() {
+            if tried.len() < MOST_TRIED && tried.iter().all(|other| prediction(other) != prediction(candidate)) {
+                tried.push(candidate);
+            }
+        }
+        let Some((&best, rivals)) = tried.split_first() else { return Vec::new() };
+        if best.measured.is_some() {
             return Vec::new();
         }
-        [best].into_iter().chain(rivals).map(|candidate| candidate.format).collect()
+        let price = |candidate: &Candidate| match candidate.measured {
+            Some(_) => 0.0,
+            None => candidate.convert + TRIAL * candidate.multiply,
+        };
+        let gain = |rival: &Candidate| {
+            let ratio = rival.predicted_cost(self.multiplications) / best.predicted_cost(self.multiplications);
+            best.multiply * multiplications * expected_gain(ratio.ln(), best.error.hypot(rival.error))
+        };
+        let rivals = || rivals.iter().copied().filter(|rival| gain(rival) > price(rival));
+        if rivals().map(|rival| gain(rival) - price(rival)).sum::<f64>() <= price(best) {
+            return Vec::new();
+        }
+        let all = [best].into_iter().chain(rivals());
+        all.filter(|candidate| candidate.measured.is_none()).map(|candidate| candidate.format).collect()
     }
 
     /// Decides anew with what was measured; a format without a time failed.
@@ -315,8 +357,11 @@ impl Choice {
 
 /// What knowing the times of two formats saves on average, as a part of a multiplication, where the logarithm of the
 /// ratio of their predictions is `ahead` and its error has this deviation. That is the deviation times the normal
-/// distribution's loss function, which this exponential is within 3 % of, up to two deviations.
+/// distribution's loss function, which this exponential is within about 3 % of, up to two deviations; beyond three, nothing.
 fn expected_gain(ahead: f64, deviation: f64) -> f64 {
+    if ahead > 3.0 * deviation {
+        return 0.0;
+    }
     let lead = (ahead / deviation).abs();
     let loss = (-0.919 - 1.24 * lead - 0.335 * lead * lead).exp();
     // A rival may be predicted to be the faster one, by less than the lead that CSR has on a CPU.
@@ -389,7 +434,7 @@ mod tests {
 
     #[test]
     fn what_trying_saves_falls_with_the_distance() {
-        // Of two that are predicted to be as fast, one saves the mean of the larger half of a normal distribution.
+        // Of two that are predicted to be as fast, half the mean of the larger half of a normal distribution.
         assert!((expected_gain(0.0, 0.1) - 0.0399).abs() < 1e-3);
         let gains = [-0.2, -0.1, 0.0, 0.1, 0.2, 0.5].map(|ahead| expected_gain(ahead, 0.1));
         assert!(gains.is_sorted_by(|left, right| left > right), "{gains:?}");

@@ -5,13 +5,13 @@ use crate::command::{Folder, command, spmv};
 #[test]
 fn auto_says_what_it_chose_and_why() {
     for executor in ["reference", "cpu", "emulated"] {
-        let run = ["run", "stencil:5:20", "--format", "auto", "--executor", executor];
+        let run = ["run", "stencil:5:20", "--format", "auto", "--executor", executor, "--measure", "0"];
         let record = spmv(run.iter().chain(&["--json"])).record();
         assert_eq!(record["choice"]["format"], record["format"]);
         assert_eq!(record["verification"]["passed"], true);
         let candidates = record["choice"]["candidates"].as_array().unwrap();
         assert!(candidates.len() > 40 && candidates[0]["format"] == record["format"]);
-        let text = spmv(run.iter().chain(&["--multiplications", "1000000000", "--measure", "0"])).succeeded();
+        let text = spmv(run.iter().chain(&["--multiplications", "1000000000"])).succeeded();
         let choice = text.lines().find(|line| line.starts_with("choice        ")).unwrap();
         let says = ": predicted to be the fastest for 1000000000 multiplications with the conversion; ";
         assert!(choice.contains(says), "{choice}");

@@ -175,8 +175,21 @@ fn beta_starts_from_a_fixed_y() {
     let written = |repeats: &str| {
         let output = folder.path("y.mtx");
         let name = output.to_str().unwrap();
-        let arguments =
-            ["run", &matrix, "--executor", "cpu", "--beta", "1e30", "--repeat", repeats, "--output", name, "--json"];
+        let arguments = [
+            "run",
+            &matrix,
+            "--executor",
+            "cpu",
+            "--measure",
+            "0",
+            "--beta",
+            "1e30",
+            "--repeat",
+            repeats,
+            "--output",
+            name,
+            "--json",
+        ];
         assert_eq!(spmv(arguments).record()["beta"], 1e30);
         std::fs::read_to_string(output).unwrap()
     };
