@@ -4,7 +4,6 @@
 use std::fs;
 use std::iter::repeat_n;
 use std::num::NonZeroU32;
-use std::sync::MutexGuard;
 
 use warp_spmv::device::{Device, Tuning};
 use warp_spmv::executor::{Cpu, Emulated, Executor, Reference};
@@ -22,7 +21,7 @@ use warp_spmv::synthetic::{
 use warp_spmv::verify::{exact, verify};
 use warp_spmv::{Csr, Error, Format, HostMemory, Layout, Multivector, Plan, memory};
 
-use super::COUNTING;
+use super::Turn;
 use super::refusing::{grant, refuse};
 
 const SIZES: [usize; 5] = [0, 1, (1 << 31) - 1, 1 << 32, usize::MAX];
@@ -40,14 +39,14 @@ const HUGE: usize = 1 << 28;
 
 /// Nothing huge is granted as long as this is there.
 struct NothingHuge {
-    _counting: MutexGuard<'static, ()>,
+    _turn: Turn,
 }
 
 impl NothingHuge {
     fn new() -> Self {
-        let counting = COUNTING.lock().unwrap();
+        let turn = Turn::wait();
         refuse(HUGE, 0, true);
-        Self { _counting: counting }
+        Self { _turn: turn }
     }
 }
 

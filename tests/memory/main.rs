@@ -5,7 +5,7 @@ mod extremes;
 mod refusing;
 mod without_memory;
 
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard};
 
 use lab::memory::{CountingAllocator, reset_peak, used};
 use refusing::Refusing;
@@ -17,8 +17,28 @@ use warp_spmv::{Csr, Format, Plan};
 #[global_allocator]
 static ALLOCATOR: Refusing<CountingAllocator> = Refusing(CountingAllocator);
 
-/// Held by the test that counts.
-static COUNTING: Mutex<()> = Mutex::new(());
+/// Held by the test whose turn it is: what one allocates, another would count, and what one is refused, another would lack.
+static TURN: Mutex<()> = Mutex::new(());
+
+/// A test's turn, which ends with it.
+struct Turn {
+    _alone: MutexGuard<'static, ()>,
+}
+
+impl Turn {
+    /// Waits for it.
+    fn wait() -> Self {
+        let alone = TURN.lock().unwrap();
+        refusing::spare_this_thread(false);
+        Self { _alone: alone }
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        refusing::spare_this_thread(true);
+    }
+}
 
 /// How often a matrix is made, multiplied and dropped on the CPU; on the emulator it is a hundredth of that.
 const CYCLES: usize = 100_000;
@@ -40,7 +60,7 @@ fn cycles<E: Executor>(executor: &E, matrix: &Csr<f64>, count: usize) {
 
 #[test]
 fn nothing_is_left_of_what_was_dropped() {
-    let _counting = COUNTING.lock().unwrap();
+    let _turn = Turn::wait();
     let matrix = "stencil:5:6x5".parse::<Generator>().unwrap().generate::<f64>().unwrap();
     let (cpu, emulated) = (Cpu::new(), Emulated::new(1));
     let work = |count| {
@@ -61,7 +81,7 @@ fn nothing_is_left_of_what_was_dropped() {
 #[test]
 fn conversions_on_the_host_take_little_besides_the_two_formats() {
     const FIXED: u64 = 1 << 16;
-    let _counting = COUNTING.lock().unwrap();
+    let _turn = Turn::wait();
     let unlimited = FillLimit { times_csr: f64::INFINITY };
     for generator in ["pareto:rows=20000,k=2,base=5,columns=3000", "stencil:9:120x110"] {
         let matrix = generator.parse::<Generator>().unwrap().generate::<f64>().unwrap();

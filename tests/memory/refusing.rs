@@ -1,6 +1,7 @@
 //! An allocator that refuses what a test tells it to.
 
 use std::alloc::{GlobalAlloc, Layout};
+use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
 
 /// Bytes from which on memory is refused, mostly. What takes less does not grow with the matrix: boxes, messages, the
@@ -19,6 +20,17 @@ static LEFT: AtomicI64 = AtomicI64::new(i64::MAX);
 /// Whether those after it are refused as well.
 static ALL: AtomicBool = AtomicBool::new(false);
 
+thread_local! {
+    /// Whether this thread gets all it asks for.
+    static SPARED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether this thread is refused nothing from now on. When its test is over, the harness copies what it printed, which may
+/// be long, while the next test runs on another thread, or on the same one.
+pub fn spare_this_thread(spared: bool) {
+    SPARED.set(spared);
+}
+
 /// Another allocator, which gets to see only what is not refused.
 pub struct Refusing<A>(pub A);
 
@@ -36,7 +48,7 @@ pub fn grant() -> bool {
 }
 
 fn refused(bytes: usize) -> bool {
-    if bytes < LEAST.load(Ordering::SeqCst) || LEFT.load(Ordering::SeqCst) == i64::MAX {
+    if bytes < LEAST.load(Ordering::SeqCst) || LEFT.load(Ordering::SeqCst) == i64::MAX || SPARED.get() {
         return false;
     }
     let left = LEFT.fetch_sub(1, Ordering::SeqCst);

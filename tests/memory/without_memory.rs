@@ -15,7 +15,7 @@ use warp_spmv::synthetic::{Generator, reorder};
 use warp_spmv::verify::{exact, verify};
 use warp_spmv::{Csr, Format, Layout, Multivector, Plan};
 
-use super::COUNTING;
+use super::Turn;
 use super::refusing::{LARGE, LARGE_BESIDE_COMPRESSION, grant, refuse};
 
 type Failure = Box<dyn Error>;
@@ -79,7 +79,7 @@ const UNLIMITED: FillLimit = FillLimit { times_csr: f64::INFINITY };
 
 #[test]
 fn conversions_and_products() {
-    let _counting = COUNTING.lock().unwrap();
+    let _turn = Turn::wait();
     let matrix = grid();
     let (rows, columns) = (matrix.rows(), matrix.columns());
     let cpu = Cpu::new();
@@ -116,7 +116,7 @@ fn conversions_and_products() {
 
 #[test]
 fn csr_and_the_choice() {
-    let _counting = COUNTING.lock().unwrap();
+    let _turn = Turn::wait();
     for matrix in [grid(), unsorted()] {
         let (rows, columns) = (matrix.rows(), matrix.columns());
         let cpu = Cpu::new();
@@ -166,7 +166,7 @@ fn csr_and_the_choice() {
 
 #[test]
 fn solvers() {
-    let _counting = COUNTING.lock().unwrap();
+    let _turn = Turn::wait();
     let matrix = grid();
     let rows = matrix.rows();
     let cpu = Cpu::new();
@@ -208,7 +208,7 @@ fn solvers() {
 
 #[test]
 fn files() {
-    let _counting = COUNTING.lock().unwrap();
+    let _turn = Turn::wait();
     let folder = tempfile::tempdir().unwrap();
     let matrix = grid();
     for (name, least) in [
@@ -253,7 +253,7 @@ fn files() {
 
 #[test]
 fn generators_and_orders() {
-    let _counting = COUNTING.lock().unwrap();
+    let _turn = Turn::wait();
     // Each kind, so that all of its arrays are large.
     let generators = [
         "banded:rows=70000,bands=3",
