@@ -9,14 +9,14 @@ use cuda_std::warp::{
 use cuda_std::{Global, GlobalMut, GpuFloat, GpuScalar, kernel, shared, square_root};
 
 /// Results that [`conformance`] writes for each thread.
-pub const RESULTS: u32 = 51;
+pub const RESULTS: u32 = 53;
 
 /// Writes [`RESULTS`] numbers for each thread: the result of each operation of `cuda_std` on `input`.
 ///
 /// # Safety
 /// Blocks are made of whole warps, with 8 bytes of shared memory for each thread; `input` has an element for
 /// each thread and three more, `singles` four elements for each thread, `sums` and `results` an element,
-/// and [`RESULTS`] elements, for each thread; `sums` begin as zeros.
+/// and [`RESULTS`] elements, for each thread, `counts` an element for each block; `sums` and `counts` begin as zeros.
 #[kernel]
 pub unsafe fn conformance(
     /// Any numbers.
@@ -27,6 +27,8 @@ pub unsafe fn conformance(
     sums: GlobalMut<f64>,
     /// Where threads of a warp add up numbers.
     single_sums: GlobalMut<f32>,
+    /// Where threads of a block arrive.
+    counts: GlobalMut<u32>,
     /// The results, those of one thread `grid_threads()` apart.
     results: GlobalMut<u64>,
 ) {
@@ -99,4 +101,16 @@ pub unsafe fn conformance(
     sync_threads();
     put(sums.load(warp).to_bits());
     put(single_sums.load(warp).to_bits().into());
+    // Which thread is last may differ, so the result is how many are.
+    let is_last = counts.arrive(block_idx_x(), block_dim_x());
+    words.store(thread_idx_x(), is_last.into());
+    sync_threads();
+    let mut last = 0;
+    let mut other = 0;
+    while other < block_dim_x() {
+        last += words.load(other);
+        other += 1;
+    }
+    put(last.into());
+    put(counts.load(block_idx_x()).into());
 }

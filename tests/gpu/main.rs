@@ -30,6 +30,7 @@ use failures::check_failures;
 use gpu_kernels::conformance::RESULTS;
 use scenarios::conformance::{GRID, conformance};
 use scenarios::multivector::{Cases, VECTORS, Vectors, check_multivector_special_values, multiply_vectors};
+use scenarios::tiles::check_tiles;
 use scenarios::transposed::{check_transposed, check_transposed_special_values};
 use scenarios::{
     Numbers, check, check_conversion, check_converted_product, check_reproducible, check_special_values,
@@ -224,6 +225,9 @@ fn check_scenarios<T: Real>(gpu: &Cuda, formats: &[Format]) {
         check_special_values::<T, _>(gpu, format);
         check_whole_numbers::<T, _>(gpu, format);
         check_reproducible::<T, _>(gpu, format);
+        if format == Format::CSR_TILED {
+            check_tiles::<T, _>(gpu, 512);
+        }
         let factors = scenarios::FACTORS.len();
         println!(
             "- {format}, {}: {checked} matrices x {factors} factors right, worst error {worst:.2} of its bound; \

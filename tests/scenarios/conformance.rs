@@ -20,12 +20,14 @@ pub fn conformance<K: KernelExecutor>(executor: &K) -> Result<Vec<u64>, Error> {
     let singles = executor.upload(numbers.vector::<f32>(4 * threads))?;
     let mut sums = executor.zeros::<f64>(threads)?;
     let mut single_sums = executor.zeros::<f32>(threads)?;
+    let mut counts = executor.zeros::<u32>(GRID.blocks as usize)?;
     let mut results = executor.upload(vec![u64::MAX; threads * RESULTS as usize])?;
     let kernel = Conformance {
         input: input.global(),
         singles: singles.global(),
         sums: sums.global_mut(),
         single_sums: single_sums.global_mut(),
+        counts: counts.global_mut(),
         results: results.global_mut(),
     };
     // SAFETY: the arrays have the lengths that the kernel asks for, in the executor's memory, and outlive the launch.

@@ -5,6 +5,7 @@ pub mod multivector;
 mod numbers;
 pub mod random;
 pub mod threads;
+pub mod tiles;
 pub mod transposed;
 
 pub use numbers::Numbers;

@@ -306,6 +306,29 @@ impl GlobalMut<u32> {
             }
         }
     }
+
+    /// Counts this thread's arrival at the element at `index`, and tells whether it is the last of `count` threads to
+    /// arrive; the last one sets the count back to 0. The last thread sees what each of the others did before it arrived,
+    /// and what a barrier had made visible to them; so do the threads that it meets at a warp barrier afterwards.
+    ///
+    /// # Safety
+    /// `index` is below the array's length, the element begins as 0, and no thread touches it otherwise, unless a barrier
+    /// lies between. `count` is not 0, and the same for all threads.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub unsafe fn arrive(self, index: impl Index, count: u32) -> bool {
+        #[cfg(not(target_arch = "nvptx64"))]
+        backend::before_arrival();
+        self.check(Access::Arrive, index.widen());
+        // SAFETY: the index is inside the array, by the caller's promise.
+        let is_last = unsafe { backend::count_up(self.address.add(index.widen() as usize), count - 1) == count - 1 };
+        if is_last {
+            // Only the last one reads what the others wrote: acquiring empties a first cache, which x is in.
+            // SAFETY: it accesses no memory.
+            unsafe { backend::acquire() };
+        }
+        is_last
+    }
 }
 
 impl<T: GpuScalar> GlobalMut<T> {

@@ -1,12 +1,13 @@
 //! What a launch does to global memory, which is the host's own: who writes where, and what nobody has written.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::panic::Location;
+use std::rc::Rc;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::race::{Access, Accesses, Clocks, Stamp, WORD_BYTES};
-use crate::{FaultKind, Space};
+use crate::race::{Access, Accesses, Arrival, Clocks, Stamp, WORD_BYTES};
+use crate::{FaultKind, Position, Space};
 
 /// What forgotten memory is to hold. It decides on the bytes that it holds until it is written: none that a computation
 /// makes of others.
@@ -125,12 +126,14 @@ pub(crate) struct GlobalMemory {
     accesses: Accesses,
     /// The arrays that are read as what nobody writes, and where the first such load was.
     read_only: Vec<(Range<usize>, &'static Location<'static>)>,
+    /// The arrivals at each counter, by its address.
+    arrivals: HashMap<usize, Vec<Rc<Arrival>>>,
     unwritten: Arc<Unwritten>,
 }
 
 impl GlobalMemory {
     pub(crate) fn new(unwritten: Arc<Unwritten>) -> Self {
-        Self { accesses: Accesses::default(), read_only: Vec::new(), unwritten }
+        Self { accesses: Accesses::default(), read_only: Vec::new(), arrivals: HashMap::new(), unwritten }
     }
 
     /// A load of elements that hold `bytes`, by the read-only path, from an array that lies at `array`.
@@ -177,6 +180,13 @@ impl GlobalMemory {
             self.unwritten.note_written(address, bytes);
         }
         Ok(())
+    }
+
+    /// Records a lane's arrival at a counter, once its access has proved no fault.
+    pub(crate) fn arrive(&mut self, counter: &Elements, position: Position, clocks: &mut Clocks) {
+        let arrivals = self.arrivals.entry(counter.address).or_default();
+        let arrival = clocks.arrive(position, arrivals);
+        arrivals.push(arrival);
     }
 
     fn initialised(&self, access: &'static str, elements: &Elements, bytes: &[u8]) -> Result<(), FaultKind> {

@@ -311,10 +311,14 @@ pub unsafe fn global_access<T>(access: Access, array: *const T, index: u64) {
     current(|context| {
         // SAFETY: the caller's promise.
         let (elements, bytes) = unsafe { elements(array, index, 1) };
-        let clocks = context.surroundings.clocks.borrow();
+        let mut clocks = context.surroundings.clocks.borrow_mut();
+        let mut memory = context.surroundings.global.borrow_mut();
         let now = clocks.stamp(context.position, access, location);
-        let result = context.surroundings.global.borrow_mut().access(&elements, bytes, now, &clocks);
-        drop(clocks);
+        let result = memory.access(&elements, bytes, now, &clocks);
+        if result.is_ok() && access == Access::Arrive {
+            memory.arrive(&elements, context.position, &mut clocks);
+        }
+        drop((clocks, memory));
         if let Err(kind) = result {
             context.fail(kind, location);
         }

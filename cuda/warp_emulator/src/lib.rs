@@ -53,8 +53,9 @@
 //! # Races
 //! Two accesses to the same memory, one of which writes, need a barrier between them, or to be atomic both:
 //! [`FaultKind::Race`] otherwise. A warp barrier orders the lanes of its mask and a block barrier the threads of the
-//! block; shuffles and votes order nothing, nor do atomic operations, and blocks are ordered only by the end of the
-//! launch, as in PTX. Lanes that set a flag ([`Access::SetFlag`]) at the same time do not race, for all write the same.
+//! block; shuffles and votes order nothing, nor do atomic additions, and blocks are ordered only by the end of the
+//! launch and by arrivals at a counter ([`Access::Arrive`]), as in PTX. Lanes that set a flag
+//! ([`Access::SetFlag`]) at the same time do not race, for all write the same.
 //! An array that is read as what nobody writes must not be written by the same launch at all, and memory that was
 //! [forgotten](Emulator::forget) must be written before it is read.
 //!

@@ -2,16 +2,18 @@
 //!
 //! Two accesses to one word race if one of them writes, they are not of a kind that may come at the same time, and no
 //! barrier lies between them. What orders: the program order of a lane; a warp barrier, the lanes of its mask; a block
-//! barrier, the threads of the block. Shuffles, votes and atomic operations order nothing, as in PTX. Blocks are never
-//! ordered within a launch.
+//! barrier, the threads of the block; an arrival at a counter, what came before it and what follows a later arrival at
+//! the same counter, in any block. Shuffles, votes and other atomic operations order nothing, as in PTX.
 //!
 //! A lane's knowledge is a vector clock that is cut to what can differ: the number of block barriers behind it, which
-//! cover all other warps, and a clock for each lane of its own warp.
+//! cover all other warps, a clock for each lane of its own warp, and what earlier arrivals knew. That is passed on by warp
+//! barriers only, not by block barriers or further arrivals: there less is ordered here than in PTX.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::ops::Range;
 use std::panic::Location;
+use std::rc::Rc;
 
 use crate::{FaultKind, Position, Space, WARP_LANES};
 
@@ -31,6 +33,8 @@ pub enum Access {
     AtomicAdd,
     /// Sets a flag, as every lane does that touches it. Lanes may do so at the same time, since all write the same.
     SetFlag,
+    /// Counts the lane's arrival in one step. Whoever arrives later sees what was done before it.
+    Arrive,
 }
 
 impl Access {
@@ -41,6 +45,7 @@ impl Access {
             Self::Store => "store",
             Self::AtomicAdd => "atomic add",
             Self::SetFlag => "setting of a flag",
+            Self::Arrive => "arrival",
         }
     }
 }
@@ -51,6 +56,25 @@ pub(crate) struct Clocks {
     barriers: u32,
     /// For each lane, how far it knows each lane to have come; its own clock is there, too.
     known: [[u32; LANES]; LANES],
+    /// Earlier arrivals that lanes of this warp know of, with a mask of those lanes.
+    arrivals: Vec<(Rc<Arrival>, u32)>,
+}
+
+/// What a lane knew when it arrived at a counter.
+pub(crate) struct Arrival {
+    block: u32,
+    warp: u32,
+    barriers: u32,
+    known: [u32; LANES],
+}
+
+impl Arrival {
+    /// Whether the access happened before the arrival.
+    fn is_after(&self, before: &Stamp) -> bool {
+        before.block == self.block
+            && (before.barriers < self.barriers
+                || before.warp() == self.warp && before.clock <= self.known[(before.thread % WARP_LANES) as usize])
+    }
 }
 
 impl Clocks {
@@ -59,7 +83,7 @@ impl Clocks {
         for (lane, known) in known.iter_mut().enumerate() {
             known[lane] = 1;
         }
-        Self { barriers: 0, known }
+        Self { barriers: 0, known, arrivals: Vec::new() }
     }
 
     /// The lanes of a mask have met at a barrier of the warp.
@@ -70,10 +94,28 @@ impl Clocks {
                 *all = one.max(*all);
             }
         }
+        let mut mask = 0;
         for lane in lanes {
             self.known[lane] = together;
             self.known[lane][lane] += 1;
+            mask |= 1 << lane;
         }
+        for (_, knowing) in &mut self.arrivals {
+            if *knowing & mask != 0 {
+                *knowing |= mask;
+            }
+        }
+    }
+
+    /// A lane of the warp arrives, after the arrivals in `before`. Its clock moves on, so that its later accesses are not
+    /// taken for earlier ones.
+    pub(crate) fn arrive(&mut self, position: Position, before: &[Rc<Arrival>]) -> Rc<Arrival> {
+        let lane = position.lane() as usize;
+        let (block, warp, barriers) = (position.block, position.thread / WARP_LANES, self.barriers);
+        let arrival = Rc::new(Arrival { block, warp, barriers, known: self.known[lane] });
+        self.known[lane][lane] += 1;
+        self.arrivals.extend(before.iter().map(|arrival| (Rc::clone(arrival), 1 << lane)));
+        arrival
     }
 
     /// All threads of the block have met.
@@ -88,13 +130,21 @@ impl Clocks {
         Stamp { block: position.block, thread: position.thread, barriers: self.barriers, clock, access, location }
     }
 
-    /// Whether an earlier access is ordered before `now`, an access of a lane of this warp.
-    fn orders(&self, before: &Stamp, now: &Stamp) -> bool {
+    /// Whether barriers order an earlier access before `now`, an access of a lane of this warp.
+    fn orders_in_block(&self, before: &Stamp, now: &Stamp) -> bool {
         let [lane, other] = [now.thread, before.thread].map(|thread| (thread % WARP_LANES) as usize);
         before.block == now.block
             && (before.barriers < now.barriers
                 || before.thread == now.thread
                 || (before.warp() == now.warp() && before.clock <= self.known[lane][other]))
+    }
+
+    /// The same, by arrivals as well.
+    fn orders(&self, before: &Stamp, now: &Stamp) -> bool {
+        let lane = now.thread % WARP_LANES;
+        let mut arrivals = self.arrivals.iter();
+        self.orders_in_block(before, now)
+            || arrivals.any(|(arrival, lanes)| lanes >> lane & 1 == 1 && arrival.is_after(before))
     }
 }
 
@@ -129,13 +179,16 @@ impl Stamp {
     }
 }
 
-/// Accesses that may come at the same time: as many of them as it takes to tell whether one later is ordered after
+/// Accesses that may come at the same time: as many of them as it takes to tell whether barriers order one later after
 /// all.
 #[derive(Default)]
 struct Group {
     /// Most words have one at the most.
     first: Option<Stamp>,
     others: Vec<Stamp>,
+    /// Whether some were left out. They may not have arrived where those that are here have, so arrivals order nothing then,
+    /// which is less than in PTX.
+    is_cut: bool,
 }
 
 impl Group {
@@ -143,27 +196,32 @@ impl Group {
         self.first.iter().chain(&self.others)
     }
 
+    fn orders(is_cut: bool, before: &Stamp, now: &Stamp, clocks: &Clocks) -> bool {
+        if is_cut { clocks.orders_in_block(before, now) } else { clocks.orders(before, now) }
+    }
+
     fn unordered(&self, now: &Stamp, clocks: &Clocks) -> Option<Stamp> {
-        self.iter().find(|before| !clocks.orders(before, now)).copied()
+        self.iter().find(|before| !Self::orders(self.is_cut, before, now, clocks)).copied()
     }
 
     fn clear(&mut self) {
-        self.first = None;
-        self.others.clear();
+        *self = Self::default();
     }
 
     fn add(&mut self, now: Stamp, clocks: &Clocks) {
+        let is_cut = self.is_cut;
         // What is ordered after this one is so after those before it.
         if !self.others.is_empty() {
-            self.others.retain(|before| !clocks.orders(before, &now));
+            self.others.retain(|before| !Self::orders(is_cut, before, &now, clocks));
         }
-        self.first = self.first.filter(|before| !clocks.orders(before, &now)).or_else(|| self.others.pop());
+        self.first =
+            self.first.filter(|before| !Self::orders(is_cut, before, &now, clocks)).or_else(|| self.others.pop());
         let Some(first) = self.first else {
-            self.first = Some(now);
+            *self = Self { first: Some(now), ..Self::default() };
             return;
         };
-        // With two blocks no access is ordered after both, and with two warps of this block none is until they pass
-        // a barrier, after which this one is before it, too.
+        // With two blocks no barrier orders an access after both, and with two warps of this block none does until they
+        // pass it, after which this one is before it, too.
         let blocks = self.others.iter().any(|stamp| stamp.block != first.block);
         let warps = {
             let mut own = self.iter().filter(|stamp| stamp.block == now.block);
@@ -171,6 +229,8 @@ impl Group {
         };
         if !blocks && !warps {
             self.others.push(now);
+        } else {
+            self.is_cut = true;
         }
     }
 }
@@ -195,7 +255,7 @@ impl Word {
         match now.access {
             Access::Load => self.reads.add(now, clocks),
             Access::Store => *self = Self { write: Some(now), ..Self::default() },
-            Access::AtomicAdd | Access::SetFlag => {
+            Access::AtomicAdd | Access::SetFlag | Access::Arrive => {
                 if !same_kind {
                     self.together.clear();
                 }

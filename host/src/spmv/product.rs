@@ -31,12 +31,12 @@ impl<T: Scalar> Operation for Product<T> {
         let mut room = Room::new(workspace, executor);
         let launches = format.launches(matrix, operands.vectors(), &mut room, executor.device())?;
         // SAFETY: the matrix keeps its invariants, the vectors fit it, and all arrays are borrowed, y and the workspace
-        // exclusively. The room is as large as the launches asked for, and rows of carries are known only if a product
-        // has run in this workspace. What is freed later is freed after the launches.
-        unsafe { executor.launch_all(&launches) }?;
+        // exclusively. The room is as large as the launches asked for, and tiles count as known only once a
+        // product in this workspace was launched without error, before these launches. What is freed later is freed after the launches.
+        let launched = unsafe { executor.launch_all(&launches) };
         // A recording may never be played.
-        workspace.used |= !executor.records();
-        Ok(())
+        workspace.used = launched.is_ok() && (workspace.used || !executor.records());
+        launched
     }
 
     fn on_host(arithmetic: Arithmetic, operands: Self::Operands<'_, HostMemory>) -> Result<(), Error> {
@@ -80,8 +80,6 @@ impl<T: Scalar> Operation for MultivectorProduct<T> {
 
     fn by_kernels<K: KernelExecutor>(executor: &K, operands: Self::Operands<'_, K::Memory>) -> Result<(), Error> {
         let ProductOperands { matrix, format, operands, workspace } = operands;
-        // The workspace is another product's afterwards.
-        workspace.used = false;
         let tiles = Tiles::new(operands, matrix.rows(), matrix.columns())?;
         let mut room = Room::new(workspace, executor);
         let launches = format.multivector_launches(matrix, &tiles, &mut room, executor.device())?;

@@ -2,9 +2,10 @@
 //! and their workspace cannot disagree.
 
 use cuda_std::{Global, GlobalMut};
+use gpu_kernels::csr_tiled::BEGIN_NUMBERS;
 
 use crate::error::Error;
-use crate::executor::operation::Executor;
+use crate::executor::operation::{Executor, KernelExecutor};
 use crate::memory::{Buffer, Memory};
 use crate::real::Scalar;
 
@@ -14,16 +15,26 @@ pub(crate) struct Workspace<T: Scalar, M: Memory> {
     carry_rows: M::Buffer<u32>,
     carry_values: M::Buffer<T>,
     products: M::Buffer<T>,
-    /// Whether a product has run since the workspace was made or used for something else. Then the rows of the carries are
-    /// known to products that find them once.
+    tile_begins: M::Buffer<u32>,
+    tile_pieces: M::Buffer<T>,
+    tile_arrivals: M::Buffer<u32>,
+    /// Whether a product was launched without error since there has been room for tiles: what is launched next finds their
+    /// begins filled in, and all counts at 0.
     pub used: bool,
 }
 
 impl<T: Scalar, M: Memory> Workspace<T, M> {
     /// A workspace without room.
     pub fn new<E: Executor<Memory = M>>(executor: &E) -> Result<Self, Error> {
-        let (carry_rows, carry_values) = (executor.zeros(0)?, executor.zeros(0)?);
-        Ok(Self { carry_rows, carry_values, products: executor.zeros(0)?, used: false })
+        Ok(Self {
+            carry_rows: executor.zeros(0)?,
+            carry_values: executor.zeros(0)?,
+            products: executor.zeros(0)?,
+            tile_begins: executor.zeros(0)?,
+            tile_pieces: executor.zeros(0)?,
+            tile_arrivals: executor.zeros(0)?,
+            used: false,
+        })
     }
 }
 
@@ -34,19 +45,29 @@ pub(crate) struct Room<'a, T: Scalar, M: Memory> {
     source: &'a dyn Source<T, M>,
 }
 
-/// Where a workspace gets memory from: any executor.
+/// Where a workspace gets memory from: an executor with kernels.
 trait Source<T: Scalar, M: Memory> {
     fn indices(&self, length: usize) -> Result<M::Buffer<u32>, Error>;
     fn values(&self, length: usize) -> Result<M::Buffer<T>, Error>;
+    fn unwritten_indices(&self, length: usize) -> Result<M::Buffer<u32>, Error>;
+    fn unwritten_values(&self, length: usize) -> Result<M::Buffer<T>, Error>;
 }
 
-impl<T: Scalar, E: Executor> Source<T, E::Memory> for E {
+impl<T: Scalar, E: KernelExecutor> Source<T, E::Memory> for E {
     fn indices(&self, length: usize) -> Result<<E::Memory as Memory>::Buffer<u32>, Error> {
         self.zeros(length)
     }
 
     fn values(&self, length: usize) -> Result<<E::Memory as Memory>::Buffer<T>, Error> {
         self.zeros(length)
+    }
+
+    fn unwritten_indices(&self, length: usize) -> Result<<E::Memory as Memory>::Buffer<u32>, Error> {
+        self.unwritten(length)
+    }
+
+    fn unwritten_values(&self, length: usize) -> Result<<E::Memory as Memory>::Buffer<T>, Error> {
+        self.unwritten(length)
     }
 }
 
@@ -57,13 +78,22 @@ pub(crate) struct Carries<T> {
     pub rows_mut: GlobalMut<u32>,
     pub values: Global<T>,
     pub values_mut: GlobalMut<T>,
-    /// Whether the rows are those that the last product with this workspace wrote.
-    pub rows_known: bool,
+}
+
+/// Tiles of a matrix, and what they have of rows that several share.
+#[derive(Clone, Copy)]
+pub(crate) struct TileRoom<T> {
+    pub begins: Global<u32>,
+    pub begins_mut: GlobalMut<u32>,
+    pub pieces: GlobalMut<T>,
+    pub arrivals: GlobalMut<u32>,
+    /// Whether the begins are already there, and all arrivals 0.
+    pub known: bool,
 }
 
 impl<'a, T: Scalar, M: Memory> Room<'a, T, M> {
     /// Room in this workspace, which grows in the memory of the executor.
-    pub fn new<E: Executor<Memory = M>>(workspace: &'a mut Workspace<T, M>, executor: &'a E) -> Self {
+    pub fn new<E: KernelExecutor<Memory = M>>(workspace: &'a mut Workspace<T, M>, executor: &'a E) -> Self {
         Self { workspace, source: executor }
     }
 
@@ -83,7 +113,6 @@ impl<'a, T: Scalar, M: Memory> Room<'a, T, M> {
         let workspace = &mut *self.workspace;
         if workspace.carry_rows.len() < rows {
             workspace.carry_rows = self.source.indices(rows)?;
-            workspace.used = false;
         }
         if workspace.carry_values.len() < values {
             workspace.carry_values = self.source.values(values)?;
@@ -91,7 +120,30 @@ impl<'a, T: Scalar, M: Memory> Room<'a, T, M> {
         // One pointer for both: making a second one would end what the first one may do.
         let (rows_mut, values_mut) = (workspace.carry_rows.global_mut(), workspace.carry_values.global_mut());
         let (rows, values) = (rows_mut.read_only(), values_mut.read_only());
-        Ok(Carries { rows, rows_mut, values, values_mut, rows_known: workspace.used })
+        Ok(Carries { rows, rows_mut, values, values_mut })
+    }
+
+    /// Room for this number of tiles.
+    ///
+    /// # Errors
+    /// When memory runs out.
+    pub fn tiles(&mut self, count: usize) -> Result<TileRoom<T>, Error> {
+        let workspace = &mut *self.workspace;
+        let numbers = (count + 1) * BEGIN_NUMBERS as usize;
+        if workspace.tile_begins.len() < numbers {
+            workspace.used = false;
+            workspace.tile_begins = self.source.unwritten_indices(numbers)?;
+        }
+        if workspace.tile_pieces.len() < 2 * count {
+            workspace.tile_pieces = self.source.unwritten_values(2 * count)?;
+        }
+        if workspace.tile_arrivals.len() < count {
+            workspace.used = false;
+            workspace.tile_arrivals = self.source.unwritten_indices(count)?;
+        }
+        let begins_mut = workspace.tile_begins.global_mut();
+        let (pieces, arrivals) = (workspace.tile_pieces.global_mut(), workspace.tile_arrivals.global_mut());
+        Ok(TileRoom { begins: begins_mut.read_only(), begins_mut, pieces, arrivals, known: workspace.used })
     }
 
     /// Room for this number of products, to write and to read.

@@ -1,5 +1,7 @@
 //! Every format on every executor that needs no GPU, against the exact result.
 
+use crate::scenarios::random::emulators;
+use crate::scenarios::tiles::check_tiles;
 use crate::scenarios::{
     Numbers, as_stored, check, check_reproducible, check_special_values, check_whole_numbers, matrices, multiply,
 };
@@ -79,6 +81,18 @@ fn check_on_grid(multiprocessors: u32, threads: u32, threads_per_block: u32, wav
         for (name, matrix) in matrices::<f64>() {
             check(&executor, &name, &matrix, format);
         }
+    }
+}
+
+/// Blocks of csr-tiled have twice as many threads as others.
+#[test]
+fn emulated_is_right_where_tiles_share_rows() {
+    for (mut executor, threads) in emulators().into_iter().zip([64, 128, 64, 256]) {
+        for seed in 0..4 {
+            executor.set_seed(seed);
+            check_tiles::<f64, _>(&executor, threads);
+        }
+        check_tiles::<f32, _>(&executor, threads);
     }
 }
 

@@ -65,8 +65,12 @@ fn matrices<T: Real>() -> Vec<Csr<T>> {
     let mut short: Vec<usize> = (0..140).map(|row| row * 7 % 4).collect();
     short[77] = 70;
     let around_a_warp = [31, 0, 32, 33, 64, 1, 65].repeat(3);
-    let narrow: Vec<Csr<T>> =
-        [(70, shared), (90, short), (50, around_a_warp)].iter().map(|(c, l)| with_rows(*c, l, &mut numbers)).collect();
+    // Several blocks of csr-tiled share a row, and one has nothing else.
+    let long = vec![5, 1000, 0, 3, 430];
+    let narrow: Vec<Csr<T>> = [(70, shared), (90, short), (50, around_a_warp), (60, long)]
+        .iter()
+        .map(|(c, l)| with_rows(*c, l, &mut numbers))
+        .collect();
     narrow.iter().flat_map(|matrix| [matrix.clone(), with_wide_offsets(matrix)]).collect()
 }
 

@@ -187,6 +187,23 @@ macro_rules! atomics {
 atomics!(f32, atomic_add_f32, |number: f32| if number.is_subnormal() { 0f32.copysign(number) } else { number });
 atomics!(f64, atomic_add_f64, std::convert::identity);
 
+/// Lets other lanes go first. None may run between the check of an arrival and its counting: they are one step.
+pub(crate) fn before_arrival() {
+    warp_emulator::interleave();
+}
+
+/// Lanes run one at a time, and the race detector takes an arrival for both a release and an acquire.
+pub(crate) unsafe fn acquire() {}
+
+pub(crate) unsafe fn count_up(place: *mut u32, limit: u32) -> u32 {
+    // SAFETY: the address was checked, and lanes run one at a time.
+    unsafe {
+        let before = *place;
+        *place = if before >= limit { 0 } else { before + 1 };
+        before
+    }
+}
+
 macro_rules! shared {
     ($type:ident, $read:ident, $write:ident) => {
         #[track_caller]

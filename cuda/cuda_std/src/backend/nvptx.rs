@@ -12,6 +12,7 @@ pub(crate) enum Access {
     Store,
     AtomicAdd,
     SetFlag,
+    Arrive,
 }
 
 mod nvptx_index {
@@ -319,6 +320,28 @@ pub(crate) unsafe fn atomic_add_f64(place: *mut f64, value: f64) -> f64 {
         asm!("atom.global.add.f64 {}, [{}], {};", out(reg64) before, in(reg64) place, in(reg64) value, options(nostack));
     }
     before
+}
+
+/// Adds 1, wrapping from `limit` to 0, and returns the old value. Releases what this thread did before.
+#[inline(always)]
+pub(crate) unsafe fn count_up(place: *mut u32, limit: u32) -> u32 {
+    let before;
+    // SAFETY: the caller's promise.
+    unsafe {
+        asm!(
+            "atom.release.gpu.global.inc.u32 {}, [{}], {};",
+            out(reg32) before, in(reg64) place, in(reg32) limit,
+            options(nostack)
+        );
+    }
+    before
+}
+
+/// Acquires what was released by those whose counting this thread has seen.
+#[inline(always)]
+pub(crate) unsafe fn acquire() {
+    // SAFETY: a fence accesses no memory.
+    unsafe { asm!("fence.acq_rel.gpu;", options(nostack)) };
 }
 
 global_asm!(".extern .shared .align 16 .b8 dynamic_shared_memory[];");

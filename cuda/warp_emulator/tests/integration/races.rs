@@ -34,6 +34,18 @@ impl Array {
         self.access(Access::Store, index.into());
     }
 
+    /// Arrives at `index`; returns how many lanes have, this one included.
+    #[track_caller]
+    fn arrive(&self, index: u32) -> u32 {
+        self.access(Access::Arrive, index.into());
+        // SAFETY: the index is inside the array; lanes run one at a time.
+        unsafe {
+            let counter = self.0.get().cast::<u32>().add(index as usize);
+            *counter += 1;
+            *counter
+        }
+    }
+
     #[track_caller]
     fn load_read_only(&self, index: u32) {
         // SAFETY: the index is inside the array; lanes run one at a time.
@@ -51,7 +63,10 @@ fn shared_load(index: u32) {
 
 /// Runs a kernel under many schedules, on two blocks of two warps.
 fn run(kernel: impl Fn(&Array)) -> Vec<Result<(), Fault>> {
-    let grid = Grid { blocks: 2, threads_per_block: 64, shared_bytes: 512 };
+    run_on(Grid { blocks: 2, threads_per_block: 64, shared_bytes: 512 }, kernel)
+}
+
+fn run_on(grid: Grid, kernel: impl Fn(&Array)) -> Vec<Result<(), Fault>> {
     let mut emulator = Emulator::new(0);
     (0..SCHEDULES)
         .map(|seed| {
@@ -82,6 +97,18 @@ fn is_free_of_races(kernel: impl Fn(&Array)) {
     for (seed, result) in run(kernel).into_iter().enumerate() {
         assert_eq!(result, Ok(()), "schedule {seed}");
     }
+}
+
+/// In most schedules the kernel races at element 10 or 11 of the array.
+#[track_caller]
+fn races_in_most_schedules(kernel: impl Fn(&Array)) {
+    let at = |result: &Result<(), Fault>| match result {
+        Err(Fault { kind: FaultKind::Race { space: Space::Global, index, .. }, .. }) => Some(*index),
+        _ => None,
+    };
+    let results = run(kernel);
+    let found = results.iter().filter_map(at).filter(|index| [10, 11].contains(index)).count();
+    assert!(2 * found > results.len(), "{found} of {SCHEDULES}");
 }
 
 fn lane() -> u32 {
@@ -254,7 +281,7 @@ fn blocks_in_global_memory() {
 
 #[test]
 fn atomic_operations_and_flags() {
-    for access in [Access::AtomicAdd, Access::SetFlag] {
+    for access in [Access::AtomicAdd, Access::SetFlag, Access::Arrive] {
         is_free_of_races(|array| (0..4).for_each(|index| array.access(access, index)));
         // With what is not atomic, of a lane, a warp or a block elsewhere.
         for (block, thread) in [(0, 1), (0, 33), (1, 0)] {
@@ -286,6 +313,79 @@ fn atomic_operations_and_flags() {
         block_barrier();
         array.load(position().block);
     });
+}
+
+/// In each block, thread `writing` writes element 10 or 11, and after `meet` thread `arriving` arrives. In the block that
+/// arrives last, the warp of that thread calls `tell`, and its lanes in `reading` read both elements.
+fn last_reads(array: &Array, [writing, arriving]: [u32; 2], meet: fn(), tell: fn(), reading: u32) {
+    let thread = position().thread;
+    if thread == writing {
+        array.store(10 + position().block);
+    }
+    meet();
+    let count = if thread == arriving { array.arrive(0) } else { 0 };
+    if thread / 32 == arriving / 32 {
+        let count = shuffle(Shuffle::Index, FULL, count.into(), arriving % 32, 32);
+        tell();
+        if count == 2 && reading >> lane() & 1 == 1 {
+            array.load(10);
+            array.load(11);
+        }
+    }
+}
+
+#[test]
+fn arrivals_order_what_was_before_them_with_what_comes_after_later_ones() {
+    let warp_meets = || warp_barrier(FULL);
+    for threads in [[0, 32], [31, 0], [63, 40]] {
+        is_free_of_races(|array| last_reads(array, threads, block_barrier, warp_meets, FULL));
+    }
+    is_free_of_races(|array| last_reads(array, [33, 40], warp_meets, warp_meets, FULL));
+    is_free_of_races(|array| last_reads(array, [40, 40], || (), || (), 1 << 8));
+    // Without what tells who arrives that it was written, and who reads that all have arrived.
+    races_in_most_schedules(|array| last_reads(array, [0, 32], || (), warp_meets, FULL));
+    races_in_most_schedules(|array| last_reads(array, [33, 32], || (), warp_meets, FULL));
+    races_in_most_schedules(|array| last_reads(array, [0, 32], block_barrier, || (), FULL - 1));
+    // What is written after the arrival, and who reads without one.
+    races_in_most_schedules(|array| {
+        if position().thread == 5 {
+            let last = array.arrive(0) == 2;
+            array.store(10 + position().block);
+            if last {
+                array.load(10);
+                array.load(11);
+            }
+        }
+    });
+    races_in_most_schedules(|array| {
+        if position().thread == 5 {
+            array.store(10);
+            array.arrive(position().block);
+        }
+    });
+}
+
+/// Of many accesses to a word few are kept. Those that were left out may not have arrived.
+#[test]
+fn arrivals_do_not_hide_who_did_not_arrive() {
+    for access in [Access::Load, Access::AtomicAdd] {
+        for (blocks, threads_per_block) in [(4, 32), (1, 128)] {
+            let kernel = |array: &Array| {
+                let who = position().block + position().thread / 32;
+                if lane() == 0 {
+                    if who < 3 {
+                        array.access(access, 10);
+                    }
+                    if who != 2 && array.arrive(0) == 3 {
+                        array.store(10);
+                    }
+                }
+            };
+            let results = run_on(Grid { blocks, threads_per_block, shared_bytes: 0 }, kernel);
+            let races = results.iter().filter(|result| result.is_err()).count();
+            assert_eq!(races, results.len(), "{access:?}, {blocks} blocks");
+        }
+    }
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use cuda_std::launch::{Grid, Launch};
 use gpu_kernels::csr_load_balanced::{CsrLoadBalanced, CsrLoadBalancedAtomic};
 use gpu_kernels::csr_merge_path::{self, CsrMergePath};
-use gpu_kernels::csr_tiled::{self, CsrTileRows, CsrTiled};
+use gpu_kernels::csr_tiled::{self, CsrTiled, CsrTiles};
 
 use crate::device::{Device, with_shared_for_each_warp};
 use crate::error::Error;
@@ -108,12 +108,6 @@ fn tile_threads(device: &Device) -> u32 {
     (2 * device.tuning.threads_per_block()).min(512)
 }
 
-/// The tiles of [`tiled`].
-pub(crate) fn tiles<T: Scalar, M: Memory>(matrix: &Csr<T, M>, device: &Device) -> Intervals {
-    let length = u64::from(csr_tiled::tile_items(tile_threads(device)));
-    Intervals { length, count: (matrix.rows() as u64 + matrix.nnz() as u64).div_ceil(length) }
-}
-
 pub(crate) fn tiled<T: Scalar, M: Memory>(
     matrix: &Csr<T, M>,
     vectors: Vectors<T>,
@@ -121,22 +115,24 @@ pub(crate) fn tiled<T: Scalar, M: Memory>(
     device: &Device,
 ) -> Result<Vec<Launch>, Error> {
     let Vectors { alpha, x, beta, y } = vectors;
-    let tiles = tiles(matrix, device);
-    let carries = room.carries(tiles.count as usize)?;
-    let mut launches = Vec::with_capacity(3);
-    if !carries.rows_known {
-        let call = with_offsets!(matrix, offsets => CsrTileRows {
+    let threads_per_block = tile_threads(device);
+    let tile_items = csr_tiled::tile_items(threads_per_block);
+    let count = (matrix.rows() as u64 + matrix.nnz() as u64).div_ceil(tile_items.into());
+    let tiles = room.tiles(count as usize)?;
+    let mut launches = Vec::with_capacity(2);
+    if count > 0 && !tiles.known {
+        let call = with_offsets!(matrix, offsets => CsrTiles {
             rows: matrix.rows() as u32,
-            tiles: tiles.count as u32,
-            tile_items: tiles.length as u32,
+            tiles: count as u32,
+            tile_items,
+            most_taken: csr_tiled::most_taken(threads_per_block),
             row_offsets: offsets.global(),
-            carry_rows: carries.rows_mut,
+            begins: tiles.begins_mut,
+            arrivals: tiles.arrivals,
         });
-        launches.push(Launch { grid: device.grid_of(tiles.count), call });
+        launches.push(Launch { grid: device.grid_of(count + 1), call });
     }
     let call = with_offsets!(matrix, offsets => CsrTiled {
-        rows: matrix.rows() as u32,
-        nnz: matrix.nnz() as u64,
         row_offsets: offsets.global(),
         column_indices: matrix.column_indices().global(),
         values: matrix.values().global(),
@@ -144,13 +140,12 @@ pub(crate) fn tiled<T: Scalar, M: Memory>(
         x,
         beta,
         y,
-        carry_rows: carries.rows,
-        carry_values: carries.values_mut,
+        begins: tiles.begins,
+        pieces: tiles.pieces,
+        arrivals: tiles.arrivals,
     });
-    let threads_per_block = tile_threads(device);
     let shared_bytes = csr_tiled::shared_bytes::<T>(threads_per_block);
-    launches.push(Launch { grid: Grid { blocks: tiles.count as u32, threads_per_block, shared_bytes }, call });
-    launches.push(tiles.carries(alpha, y, carries, device));
+    launches.push(Launch { grid: Grid { blocks: count as u32, threads_per_block, shared_bytes }, call });
     Ok(launches)
 }
 

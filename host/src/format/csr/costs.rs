@@ -51,10 +51,8 @@ impl Costs for Strategy {
 
     fn launches_of_product(self, _beyond: f64) -> f64 {
         match self.0 {
-            CsrStrategy::Scalar | CsrStrategy::Vector(_) => 1.0,
-            CsrStrategy::LoadBalancedAtomic | CsrStrategy::MergePath | CsrStrategy::Tiled | CsrStrategy::Automatic => {
-                2.0
-            }
+            CsrStrategy::Scalar | CsrStrategy::Vector(_) | CsrStrategy::Tiled => 1.0,
+            CsrStrategy::LoadBalancedAtomic | CsrStrategy::MergePath | CsrStrategy::Automatic => 2.0,
             CsrStrategy::LoadBalanced => 3.0,
         }
     }

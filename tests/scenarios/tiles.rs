@@ -1,0 +1,34 @@
+//! Rows that several tiles of csr-tiled share.
+
+use gpu_kernels::csr_tiled::tile_items;
+use warp_spmv::executor::Executor;
+use warp_spmv::verify::{exact, verify};
+use warp_spmv::{Format, Layout, Multivector, Plan, Real};
+
+use super::{Numbers, with_rows};
+
+/// Rows that begin shortly before a tile, end at its first item, go through one or many, and empty ones between them, in
+/// tiles of a block of so many threads. One plan multiplies again and again, and several vectors in between: whoever arrives
+/// last must leave the counts as they were.
+pub fn check_tiles<T: Real, E: Executor>(executor: &E, threads: u32) {
+    const COLUMNS: usize = 1000;
+    let items = tile_items(threads) as usize;
+    let lengths = [items - 11, 33 * items + 5, 0, 0, 3, items - 1, 1, 3 * items + 100, items / 2, 0, 2 * items, 7];
+    let mut numbers = Numbers::new(threads.into());
+    let matrix = with_rows::<T>(COLUMNS, &lengths, &mut numbers);
+    let mut plan = Plan::with_format(executor, matrix.clone(), Format::CSR_TILED).unwrap();
+    let (alpha, beta) = (T::from_f64(0.75), T::ZERO);
+    for round in 0..3 {
+        let x = numbers.vector::<T>(COLUMNS);
+        let expected = exact(&matrix, alpha, &x, beta, &vec![T::ZERO; lengths.len()]).unwrap();
+        let x = executor.upload(x).unwrap();
+        let mut y = executor.upload(vec![T::from_f64(f64::NAN); lengths.len()]).unwrap();
+        plan.apply(alpha, &x, beta, &mut y).unwrap();
+        let result = verify(&executor.download(&y).unwrap(), &expected, plan.format()).unwrap();
+        assert!(result.passed(), "{threads} threads, {}, round {round}: {result:?}", T::NAME);
+        let shape = Multivector { vectors: 1, layout: Layout::ColumnMajor };
+        plan.apply_multivector(shape, alpha, &x, beta, &mut y).unwrap();
+        let result = verify(&executor.download(&y).unwrap(), &expected, plan.format()).unwrap();
+        assert!(result.passed(), "{threads} threads, {}, round {round}, several vectors: {result:?}", T::NAME);
+    }
+}
