@@ -3,6 +3,10 @@
 //! The order of additions depends on a row's length alone, not on the loop, the threads or the processor: whole groups
 //! of eight entries go to eight sums, which become four, and what is left goes to these four in turn.
 
+mod surprise;
+#[cfg(test)]
+mod tests;
+
 use cuda_std::Index;
 
 use crate::format::{Csr, Offsets};
@@ -11,6 +15,7 @@ use crate::real::Scalar;
 use crate::spmv::HostOperands;
 use crate::spmv::lanes::each_lane;
 use crate::spmv::on_cpu::{READ_AHEAD_FROM, WORK_ALONE, WORK_AT_ONCE, prefetch};
+use surprise::surprise;
 
 /// The work of a row besides its entries, in entries.
 const ROW_WORK: usize = 4;
@@ -19,10 +24,14 @@ const ROW_WORK: usize = 4;
 const ROWS_AT_ONCE: usize = 512;
 
 /// Rows among these whose lengths are looked at to choose it.
-const ROWS_LOOKED_AT: usize = 64;
+const ROWS_LOOKED_AT: usize = 32;
 
-/// Rows of a matrix up to which a processor learns their lengths by heart, when it multiplies time and again.
-const LEARNT_ROWS: usize = 1 << 14;
+/// Bits of surprise in the lengths of a matrix's rows up to which a processor learns them by heart, when it multiplies
+/// time and again, and then foresees the jumps at the ends of rows.
+const LEARNT_BITS: f32 = 72.0 * 1024.0;
+
+/// Rows of a matrix up to which their lengths are not looked at: they are learnt, and looking takes a part of the time.
+const FEW_ROWS: usize = 1 << 13;
 
 /// Entries to read ahead, which is farther than a page: processors do not go on to the next page by themselves.
 const READ_AHEAD: usize = 1024;
@@ -52,15 +61,26 @@ fn multiply<T: Scalar, O: Index + Sync>(matrix: &Csr<T>, offsets: &[O], operands
     let HostOperands { alpha, x, beta, y } = operands;
     let (columns, values) = (matrix.column_indices().as_slice(), matrix.values().as_slice());
     assert!(x.len() == matrix.columns() && y.len() == matrix.rows(), "operands are checked before");
-    let learnt = y.len() <= LEARNT_ROWS;
     // What the unsafe code below relies on: `Csr::try_new` has checked that the offsets ascend to the length of both
     // arrays, and that every column is below `columns`, which is the length of x; conversions and copies keep that, and
     // only this crate can change the arrays. All `offsets` below are a part of those of the matrix.
+    let few = y.len() <= FEW_ROWS;
+    if few && columns.len() <= WORK_ALONE && beta == T::ZERO {
+        // The shortest way: it may be all new to the caches.
+        return Multiplication::<T, false> { columns, values, x, alpha, beta, learnt: true }.rows(offsets, y);
+    }
+    let learnt = few || surprise(offsets) <= LEARNT_BITS;
     if matrix.bytes() < READ_AHEAD_FROM {
         Multiplication::<T, false> { columns, values, x, alpha, beta, learnt }.all(offsets, y);
     } else {
         Multiplication::<T, true> { columns, values, x, alpha, beta, learnt }.all(offsets, y);
     }
+}
+
+/// How many rows are as long as the one before.
+fn alike<O: Index>(offsets: &[O]) -> usize {
+    let length = |row: &[O]| row[1].widen() - row[0].widen();
+    offsets.windows(3).filter(|rows| length(&rows[1..]) == length(&rows[..2])).count()
 }
 
 /// What all rows have in common. The arrays are those of a valid matrix and of a vector that fits it.
@@ -112,29 +132,33 @@ impl<T: Scalar, const READS_AHEAD: bool> Multiplication<'_, T, READS_AHEAD> {
         parallel::join(|| self.share_out(&offsets[..=low], first), || self.share_out(&offsets[low..], second));
     }
 
-    /// Multiplies up to [`ROWS_AT_ONCE`] rows with the loop that suits them.
+    /// Multiplies up to [`ROWS_AT_ONCE`] rows.
     fn multiply<O: Index + Sync>(&self, offsets: &[O], y: &mut [T]) {
+        if self.beta == T::ZERO { self.scaled_products(offsets, y) } else { self.multiply_and_add(offsets, y) }
+    }
+
+    /// The same with β, in a function of its own for the room that it takes.
+    #[inline(never)]
+    fn multiply_and_add<O: Index + Sync>(&self, offsets: &[O], y: &mut [T]) {
+        let mut products = [T::ZERO; ROWS_AT_ONCE];
+        self.scaled_products(offsets, &mut products[..y.len()]);
+        for (y, &product) in y.iter_mut().zip(&products) {
+            *y = product + self.beta * *y;
+        }
+    }
+
+    /// α times the products of these rows with x, by the loop that suits them.
+    fn scaled_products<O: Index + Sync>(&self, offsets: &[O], products: &mut [T]) {
         let looked_at = &offsets[..offsets.len().min(ROWS_LOOKED_AT + 1)];
-        let length = |row: &[O]| row[1].widen() as usize - row[0].widen() as usize;
-        let changes = looked_at.windows(3).filter(|rows| length(&rows[1..]) != length(&rows[..2])).count();
-        let entries = looked_at[looked_at.len() - 1].widen() as usize - offsets[0].widen() as usize;
-        let at_most = |mean: usize| entries <= mean * looked_at.len();
-        let regular = changes * 4 < looked_at.len();
-        let multiply = if regular && at_most(LONGEST_UNROLLED) {
-            Self::regular_rows
-        } else if regular || self.learnt || !at_most(LONGEST_SURPRISING) {
-            Self::rows
+        let rows = looked_at.len() - 1;
+        let entries = looked_at[rows].widen() as usize - offsets[0].widen() as usize;
+        let regular = alike(looked_at) == rows - 1;
+        if regular && entries <= rows * LONGEST_UNROLLED {
+            self.regular_rows(offsets, products);
+        } else if regular || self.learnt || entries > rows * LONGEST_SURPRISING {
+            self.rows(offsets, products);
         } else {
-            Self::surprising_rows
-        };
-        if self.beta == T::ZERO {
-            multiply(self, offsets, y);
-        } else {
-            let mut products = [T::ZERO; ROWS_AT_ONCE];
-            multiply(self, offsets, &mut products[..y.len()]);
-            for (y, &product) in y.iter_mut().zip(&products) {
-                *y = product + self.beta * *y;
-            }
+            self.surprising_rows(offsets, products);
         }
     }
 
@@ -200,28 +224,62 @@ impl<T: Scalar, const READS_AHEAD: bool> Multiplication<'_, T, READS_AHEAD> {
     /// The product of the entries of a row with x.
     #[inline(always)]
     fn row(&self, begin: usize, end: usize) -> T {
-        if self.columns.len() < end + 4 {
-            return self.last_row(begin, end);
+        if end - begin < 8 {
+            self.rest(empty_sums(), begin, end)
+        } else {
+            let (sums, place) = self.eights(begin, end);
+            self.rest(sums, place, end)
         }
-        let (mut sums, mut place) = self.eights(begin, end);
-        if place + 4 <= end {
-            add(&mut sums, self.products(place));
-            place += 4;
-        }
-        if place < end {
-            self.read_ahead(place);
-            add(&mut sums, keep(self.products(place), end - place));
-        }
-        sum_of(sums)
     }
 
-    /// The same where the length could not be foreseen: without a branch after the groups of eight.
+    /// Four sums with up to seven entries that are left. Each number of them has its own way, in single numbers: four
+    /// products side by side, and masks for those too many, took a third more.
+    #[inline(always)]
+    fn rest(&self, [mut a, mut b, mut c, mut d]: [T; 4], place: usize, end: usize) -> T {
+        self.read_ahead(place);
+        let count = end - place;
+        let product = |number: usize| self.products::<1>(place + number)[0];
+        if count >= 4 {
+            (a, b, c, d) = (a + product(0), b + product(1), c + product(2), d + product(3));
+            if count > 4 {
+                a = a + product(4);
+                if count > 5 {
+                    b = b + product(5);
+                    if count > 6 {
+                        c = c + product(6);
+                    }
+                }
+            }
+        } else if count > 0 {
+            a = a + product(0);
+            if count > 1 {
+                b = b + product(1);
+                if count > 2 {
+                    c = c + product(2);
+                }
+            }
+        }
+        sum_of([a, b, c, d])
+    }
+
+    /// The same where the length could not be foreseen: without a branch for the last eight.
     #[inline(always)]
     fn surprising_row(&self, begin: usize, end: usize) -> T {
         if self.columns.len() < end + 8 {
             return self.last_row(begin, end);
         }
-        let (mut sums, place) = self.eights(begin, end);
+        // A branch, which is foreseen where no rows or all are longer; for short rows it spares sums of nothing.
+        if end - begin <= 8 {
+            self.surprising_rest(empty_sums(), begin, end)
+        } else {
+            let (sums, place) = self.eights(begin, end);
+            self.surprising_rest(sums, place, end)
+        }
+    }
+
+    /// Four sums with up to eight entries that are left.
+    #[inline(always)]
+    fn surprising_rest(&self, mut sums: [T; 4], place: usize, end: usize) -> T {
         self.read_ahead(place);
         add(&mut sums, keep(self.products(place), end - place));
         add(&mut sums, keep(self.products(place + 4), (end - place).saturating_sub(4)));
@@ -233,7 +291,7 @@ impl<T: Scalar, const READS_AHEAD: bool> Multiplication<'_, T, READS_AHEAD> {
     fn row_of<const LENGTH: usize>(&self, begin: usize) -> T {
         self.read_ahead(begin);
         let products: [T; LENGTH] = self.products(begin);
-        let mut sums = [T::ZERO; 4];
+        let mut sums = empty_sums();
         for place in 0..LENGTH {
             sums[place % 4] = sums[place % 4] + products[place];
         }
@@ -243,20 +301,17 @@ impl<T: Scalar, const READS_AHEAD: bool> Multiplication<'_, T, READS_AHEAD> {
     /// The same where not enough entries follow to take whole groups.
     #[cold]
     fn last_row(&self, begin: usize, end: usize) -> T {
-        let (mut sums, place) = self.eights(begin, end);
-        for place in place..end {
-            let [product] = self.products(place);
-            let sum = &mut sums[(place - begin) % 4];
-            *sum = *sum + product;
-        }
-        sum_of(sums)
+        self.row(begin, end)
     }
 
-    /// The whole groups of eight entries of a row, in four sums, and where they end.
+    /// The whole groups of eight entries of a row, which has one at least, in four sums, and where they end.
     #[inline(always)]
     fn eights(&self, begin: usize, end: usize) -> ([T; 4], usize) {
-        let mut place = begin;
-        let mut sums = [T::ZERO; 8];
+        self.read_ahead(begin);
+        let mut sums: [T; 8] = self.products(begin);
+        // As in `empty_sums`.
+        sums[0] = T::ZERO + sums[0];
+        let mut place = begin + 8;
         while place + 8 <= end {
             self.read_ahead(place);
             add(&mut sums, self.products(place));
@@ -296,13 +351,21 @@ fn add<T: Scalar, const N: usize>(sums: &mut [T; N], products: [T; N]) {
     }
 }
 
+/// What the first products are added to. One sum that is never -0 is enough that the sum of all four is not, so that
+/// the signs of the others' zeros do not matter; and -0 changes no product: the compiler leaves that addition out.
+#[inline(always)]
+fn empty_sums<T: Scalar>() -> [T; 4] {
+    let nothing = T::ZERO * (T::ZERO - T::ONE);
+    [T::ZERO, nothing, nothing, nothing]
+}
+
 #[inline(always)]
 fn sum_of<T: Scalar>([a, b, c, d]: [T; 4]) -> T {
     (a + c) + (b + d)
 }
 
-/// The first `count` products, and +0 for the others, which follow the row: 0 changes no sum, because none is -0.
-/// By bits, because the compiler would make branches of a choice.
+/// The first `count` products, and +0 for the others, which follow the row: that changes no sum but the sign of a zero,
+/// which does not matter. By bits, because the compiler would make branches of a choice.
 #[inline(always)]
 fn keep<T: Scalar>(products: [T; 4], count: usize) -> [T; 4] {
     let kept = &KEPT[4 - count.min(4)..];
@@ -312,97 +375,4 @@ fn keep<T: Scalar>(products: [T; 4], count: usize) -> [T; 4] {
         _ if lane < count => products[lane],
         _ => T::ZERO,
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::real::Real;
-
-    /// Rows of 0 to 33 entries, and some that are as long as the one before; infinity and NaN among the values.
-    fn matrix<T: Real>(rows: usize) -> Csr<T> {
-        let columns = 97;
-        let lengths = (0..rows).map(|row| if row % 8 < 4 { row * row % 34 } else { row / 8 % 11 });
-        let offsets = Offsets::from_lengths(lengths.collect::<Vec<_>>().into_iter()).unwrap();
-        let entries = offsets.get(rows);
-        let value = |entry: usize| match entry % 1000 {
-            500 => f64::INFINITY,
-            750 => f64::NAN,
-            _ => (entry as f64).sin() * 10f64.powi((entry % 7) as i32),
-        };
-        let values = (0..entries).map(|entry| T::from_f64(value(entry))).collect();
-        let column_indices = (0..entries).map(|entry| (entry * entry % columns) as u32).collect();
-        Csr::try_new(rows, columns, offsets, column_indices, values).unwrap()
-    }
-
-    fn bits<T: Real>(y: &[T]) -> Vec<u64> {
-        // One NaN is like another.
-        y.iter().map(|y| if y.to_f64().is_nan() { f64::NAN } else { y.to_f64() }.to_bits()).collect()
-    }
-
-    fn check_loops<T: Real, const READS_AHEAD: bool>() {
-        let matrix = matrix::<T>(if cfg!(miri) { 100 } else { 700 });
-        let Offsets::Narrow(offsets) = matrix.row_offsets() else { panic!("{:?}", matrix.row_offsets()) };
-        let x: Vec<T> = (0..matrix.columns()).map(|column| T::from_f64((column as f64 + 0.3).cos() - 0.1)).collect();
-        let (columns, values) = (matrix.column_indices(), matrix.values());
-        let (alpha, beta) = (T::from_f64(1.5), T::ZERO);
-        let rows = Multiplication::<T, READS_AHEAD> { columns, values, x: &x, alpha, beta, learnt: false };
-        // The order of additions that the module's documentation tells of.
-        let plain = (0..matrix.rows()).map(|row| {
-            let products: Vec<T> = matrix.row(row).map(|(column, value)| value * x[column as usize]).collect();
-            let (eights, rest) = products.as_chunks::<8>();
-            let mut sums = [T::ZERO; 8];
-            eights.iter().for_each(|eight| (0..8).for_each(|lane| sums[lane] = sums[lane] + eight[lane]));
-            let mut four: [T; 4] = each_lane(|lane| sums[lane] + sums[lane + 4]);
-            rest.iter().enumerate().for_each(|(place, &product)| four[place % 4] = four[place % 4] + product);
-            alpha * ((four[0] + four[2]) + (four[1] + four[3]))
-        });
-        let plain: Vec<T> = plain.collect();
-        assert!(plain.iter().any(|y| y.to_f64().is_infinite()) && plain.iter().any(|y| y.to_f64().is_nan()));
-        let mut y = vec![T::from_f64(f64::NAN); matrix.rows()];
-        type Loop<'a, T> = &'a dyn Fn(&[u32], &mut [T]);
-        let loops: [(&str, Loop<'_, T>); 4] = [
-            ("rows", &|offsets, y| rows.rows(offsets, y)),
-            ("regular_rows", &|offsets, y| rows.regular_rows(offsets, y)),
-            ("surprising_rows", &|offsets, y| rows.surprising_rows(offsets, y)),
-            ("share_out", &|offsets, y| rows.share_out(offsets, y)),
-        ];
-        for (name, multiply) in loops {
-            y.fill(T::from_f64(f64::NAN));
-            multiply(offsets, &mut y);
-            assert_eq!(bits(&y), bits(&plain), "{name}");
-        }
-    }
-
-    #[test]
-    fn all_loops_give_the_same_bits() {
-        check_loops::<f32, false>();
-        check_loops::<f32, true>();
-        check_loops::<f64, false>();
-        check_loops::<f64, true>();
-    }
-
-    #[test]
-    fn any_number_of_threads_gives_the_same_bits() {
-        let matrix = matrix::<f64>(if cfg!(miri) { 300 } else { 60_000 });
-        assert!(matrix.nnz() > 4 * WORK_AT_ONCE);
-        let x: Vec<f64> = (0..matrix.columns()).map(|column| (column as f64).cos()).collect();
-        let product = |threads| {
-            let mut y = vec![0.25; matrix.rows()];
-            let operands = HostOperands { alpha: -1.5, x: &x, beta: 3.0, y: &mut y };
-            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-            pool.install(|| multiply_on_cpu(&matrix, operands));
-            bits(&y)
-        };
-        let one = product(1);
-        for threads in [2, 3, if cfg!(miri) { 4 } else { 16 }] {
-            assert_eq!(product(threads), one, "{threads} threads");
-        }
-    }
-
-    #[test]
-    fn a_chain_is_never_longer_than_the_row() {
-        assert!((0..100).all(|length| longest_chain(length) <= length));
-        assert_eq!(longest_chain(1000), 130);
-    }
 }
