@@ -3,7 +3,7 @@
 use gpu_kernels::clustered::NO_ROW;
 use serde::{Deserialize, Serialize};
 
-use super::growth::{Kept, Parts};
+use super::parts::{Kept, Parts};
 use super::{PartSize, ROWS, bytes_of, slice_begins};
 use crate::error::Error;
 use crate::format::{Csr, clustered_symmetric};

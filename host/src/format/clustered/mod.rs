@@ -1,10 +1,13 @@
 //! Clustered slices: rows that share columns in parts, each with the columns that it needs.
 
 pub(crate) mod clusters;
+mod column_set;
 pub(in crate::format) mod costs;
-pub(in crate::format) mod growth;
+mod growth;
+pub(in crate::format) mod parts;
 pub(crate) mod product;
 pub(crate) mod strategy;
+mod territories;
 #[cfg(test)]
 mod tests;
 
@@ -20,7 +23,7 @@ use crate::format::{Csr, FillLimit, check_shape};
 use crate::memory::{same_bits, with_capacity, zeros};
 use crate::parallel;
 use crate::real::Scalar;
-use growth::{Kept, Parts, has_few_columns};
+use parts::{Kept, Parts, has_few_columns};
 
 pub(crate) use strategy::Strategy;
 

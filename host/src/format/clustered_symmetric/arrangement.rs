@@ -7,7 +7,7 @@ use super::steps::{Assigned, Rows, WARPS};
 use crate::error::Error;
 use crate::format::Csr;
 use crate::format::clustered::ROWS;
-use crate::format::clustered::growth::has_few_columns;
+use crate::format::clustered::parts::has_few_columns;
 use crate::memory::{copy, filled, same_bits, with_capacity, zeros};
 use crate::real::Scalar;
 

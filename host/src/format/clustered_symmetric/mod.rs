@@ -14,7 +14,7 @@ use gpu_kernels::clustered::{NO_ENTRY, NO_ROW};
 
 use crate::error::{Error, check_length};
 use crate::format::check::{check_indices, check_offsets, count_parts};
-use crate::format::clustered::growth::{Kept, Parts};
+use crate::format::clustered::parts::{Kept, Parts};
 use crate::format::clustered::{MOST_NUMBERINGS, ROWS, WORDS, check_rows, lane_of};
 use crate::format::storage::storage;
 use crate::format::{Csr, FillLimit, PartSize, check_shape};
