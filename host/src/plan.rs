@@ -25,7 +25,8 @@ pub struct PlanOptions {
 }
 
 /// A matrix in the memory of an executor, in a format, with the workspace that multiplying it takes: at most a number for
-/// each warp of the device; for [`Format::Coo16`] a number for each row panel and, but on a CPU, each entry.
+/// each warp of the device; for [`Format::CSR_TILED`] five indices and two numbers for each 3,808 rows and entries; for
+/// [`Format::Coo16`] a number for each row panel and, but on a CPU, each entry.
 ///
 /// The plan owns both, so that no workspace is ever used with another matrix, or after its matrix is gone; and it holds
 /// a handle of its executor, so that a struct can keep it with the vectors that it multiplies:
@@ -131,10 +132,26 @@ impl<T: Scalar, E: Executor> Plan<T, E> {
     /// When no format can be chosen, memory runs out, or the device fails.
     pub fn automatic(executor: &E, matrix: Csr<T>, selection: &Selection) -> Result<Self, Error> {
         let analysis = Analysis::new(&matrix)?;
-        let mut choice = choose(&analysis, executor.device(), selection)?;
+        let choice = choose(&analysis, executor.device(), selection)?;
+        Self::from_choice(executor, matrix.upload(executor)?, &analysis, choice, selection)
+    }
+
+    /// What [`automatic`](Self::automatic) does once the matrix is in the executor's memory: tries formats, where that
+    /// pays or is asked for, and converts. `choice` is what [`choose`] made of the matrix's `analysis` for the same
+    /// executor and `selection`.
+    ///
+    /// # Errors
+    /// As [`automatic`](Self::automatic).
+    #[doc(hidden)]
+    pub fn from_choice(
+        executor: &E,
+        mut csr: Csr<T, E::Memory>,
+        analysis: &Analysis,
+        mut choice: Choice,
+        selection: &Selection,
+    ) -> Result<Self, Error> {
         let tells = executor.times_tell() || selection.measure != Measure::WhereUnsure;
         let candidates = if tells { choice.to_measure(selection) } else { Vec::new() };
-        let mut csr = matrix.upload(executor)?;
         if !candidates.is_empty() {
             let mut measured: Vec<_> =
                 candidates.iter().map(|&format| (format, measure(executor, &csr, format, selection).ok())).collect();
@@ -149,7 +166,7 @@ impl<T: Scalar, E: Executor> Plan<T, E> {
             choice.take(&measured, selection)?;
             let timed: Vec<_> = measured.iter().filter_map(|&(format, seconds)| Some((format, seconds?))).collect();
             if let Some(store) = &selection.store
-                && let Err(error) = store.keep_outcomes(&analysis, executor.device(), &timed)
+                && let Err(error) = store.keep_outcomes(analysis, executor.device(), &timed)
             {
                 choice.note = Some(error.to_string());
             }

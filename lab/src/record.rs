@@ -7,6 +7,7 @@
 
 use std::collections::BTreeMap;
 
+use host::Format;
 use host::select::Analysis;
 use serde::{Deserialize, Serialize};
 
@@ -110,9 +111,13 @@ pub struct Run {
     /// Whose it is: "warp-spmv", or a peer's name and version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub library: Option<String>,
-    /// What the format stands for with this matrix, or what the peer was told.
+    /// What the format stands for with this matrix, or what the peer was told; of [`Format::Auto`] the format that was
+    /// chosen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub strategy: Option<String>,
+    /// Multiplications that the format was chosen for; of [`Format::Auto`] alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub multiplications: Option<u64>,
     /// Whether it gives the same bits every time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reproducible: Option<bool>,
@@ -146,7 +151,8 @@ pub struct Run {
     /// Places for entries over entries; less than 1 where two entries share one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fill_ratio: Option<f64>,
-    /// What it takes to get there from CSR.
+    /// What it takes to get there from CSR; of [`Format::Auto`] until the first product can begin: analysis, choice,
+    /// trials and conversion.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conversion: Option<Conversion>,
     /// How many multiplications repay the conversion against the default CSR; none where it never does.
@@ -298,6 +304,12 @@ impl Run {
 
 /// [`Run::library`] of this project's own formats.
 pub const OWN: &str = "warp-spmv";
+
+/// Whether the run of this name is one of our own formats: neither a peer's nor that of [`Format::Auto`], which is one
+/// of them once more.
+pub fn is_own_format(name: &str, run: &Run) -> bool {
+    !run.is_peer() && name != Format::Auto.name()
+}
 
 impl Entry {
     /// The fastest run of those that `chosen` takes, by name.

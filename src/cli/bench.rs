@@ -36,6 +36,7 @@ Examples:
   warp-spmv bench --suite large --out results.json
   warp-spmv bench --suite large --out results.json --resume
   warp-spmv bench --suite real --folder matrices --out results.json
+  warp-spmv bench --suite large --format all --format auto --multiplications 100 --out results.json
   warp-spmv bench --figure bg-13 --figure cmrs-7 --out results.json --svg figures
   warp-spmv bench --matrix 1138_bus.mtx --matrix stencil:27:100 --format csr-vector --format sell-p:slice=32
   warp-spmv bench --matrix 1138_bus.mtx --sweep cmrs-heights --threads-per-block 128
@@ -140,7 +141,12 @@ impl<'a> Job<'a> {
             if let Some(entry) = self.entries.iter().find(is_same) {
                 let own = wanted.formats.iter().chain([&UNIT]).map(Format::to_string);
                 let peers = peers.iter().filter(|name| wanted.peers.has(name)).map(|&name| name.to_owned());
-                if own.chain(peers).all(|name| entry.spmv.contains_key(&name)) {
+                // What was chosen for another number of multiplications is something else.
+                let asked = self.arguments.multiplications();
+                let has = |name: String| {
+                    entry.spmv.get(&name).is_some_and(|run| run.multiplications.is_none_or(|number| number == asked))
+                };
+                if own.chain(peers).all(has) {
                     return None;
                 }
                 for name in entry.spmv.keys() {
@@ -276,7 +282,8 @@ impl Job<'_> {
         let mut done = 0;
         let case = Case { name, family, matrix };
         let Wanted { formats, peers, .. } = wanted.clone();
-        let settings = Settings { formats, peers, effort: self.effort, samples: self.arguments.samples };
+        let (multiplications, samples) = (self.arguments.multiplications(), self.arguments.samples);
+        let settings = Settings { formats, multiplications, peers, effort: self.effort, samples };
         let entry = bench.measure(&case, &settings, &mut |_, _| {
             done += 1;
             progress.update(done, total.max(done));

@@ -34,7 +34,8 @@ pub struct Arguments {
     /// measures what it needs
     #[arg(long, value_name = "NAME", value_parser = figures::parser(), requires = "svg", hide_possible_values = true)]
     figure: Vec<Asked>,
-    /// Print a table in Markdown: our fastest format against the fastest peer, by family and precision
+    /// Print a table in Markdown: our fastest format against the fastest peer, by family and precision; where `bench
+    /// --format auto` measured the choice, another one says how good it is
     #[arg(long, group = "outputs")]
     table: bool,
     /// Put another library's results beside ours, where matrix, precision and executor are the same; Ginkgo's
@@ -91,7 +92,7 @@ pub fn report(arguments: &Arguments) -> Result<(), Error> {
 /// What was written, in a line for each place.
 fn summary(arguments: &Arguments, report: &Report) -> String {
     let peers = report.series().iter().filter(|series| series.peer).count();
-    let formats = report.series().len() - peers;
+    let formats = report.series().iter().filter(|series| series.format).count();
     let entries = report.entries().len();
     let places = [arguments.output.as_ref(), arguments.svg.as_ref()].into_iter().flatten();
     let lines = places.map(|place| {

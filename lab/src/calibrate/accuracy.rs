@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::record::{Entry, Run};
 
 /// With fewer formats than this, a matrix says nothing about the choice.
-const FEWEST_FORMATS: usize = 10;
+pub(crate) const FEWEST_FORMATS: usize = 10;
 
 /// One matrix of so many is left out of the calibration.
 const HELD_OUT_ONE_OF: u64 = 3;

@@ -7,6 +7,7 @@ mod rates;
 
 use std::collections::BTreeMap;
 
+pub(crate) use accuracy::FEWEST_FORMATS;
 pub use accuracy::{Accuracy, Sample, is_held_out};
 pub use blocked::{BlockedCheck, measure_dense};
 use host::Format;

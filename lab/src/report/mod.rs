@@ -52,7 +52,8 @@ impl Report {
         plots::figures(self)
     }
 
-    /// A table in Markdown: our fastest format against the fastest peer, by family and precision.
+    /// A table in Markdown: our fastest format against the fastest peer, by family and precision. A second one, where
+    /// [`Format::Auto`](host::Format::Auto) was measured, says how good what it chooses is.
     pub fn table(&self) -> String {
         table::table(&self.entries)
     }

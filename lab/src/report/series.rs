@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use host::Format;
 use serde::Serialize;
 
 use crate::record::Entry;
@@ -14,6 +15,8 @@ pub struct Series {
     pub name: String,
     /// Whether it is a peer.
     pub peer: bool,
+    /// Whether it is one of our formats: what is chosen among them is another row, but none of them.
+    pub format: bool,
     /// Whose it is, where that is said.
     pub library: Option<String>,
     /// Its number among all, which gives it its colour, marker and dashes.
@@ -48,7 +51,8 @@ pub fn series(entries: &[Entry]) -> Vec<Series> {
         .chain(theirs)
         .map(|(name, peer, shown)| {
             let library = libraries[name].map(str::to_owned);
-            Series { name: name.to_owned(), peer, library, style: 0, shown }
+            let format = !peer && name != Format::Auto.name();
+            Series { name: name.to_owned(), peer, format, library, style: 0, shown }
         })
         .collect();
     // Those in colour get the styles that differ most.

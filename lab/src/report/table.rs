@@ -2,15 +2,22 @@
 
 use std::collections::BTreeMap;
 
+use host::Format;
+
+use crate::calibrate::FEWEST_FORMATS;
 use crate::cmrs_model::utilization;
-use crate::record::{Entry, Run};
+use crate::record::{Entry, Run, is_own_format};
 use crate::report::provenance::{devices, provenance};
-use crate::statistics::{SpeedUps, geometric_mean, speed_ups};
+use crate::statistics::{SpeedUps, geometric_mean, quartiles, speed_ups};
 
 /// What is put in a place without a number.
 const NONE: &str = "–";
 
-/// A table in Markdown with a line for each executor, family and precision, after a line that says what it is of.
+/// How many times the time of the fastest format still counts as near to it.
+const NEAR: f64 = 1.05;
+
+/// A table in Markdown with a line for each executor, family and precision, after a line that says what it is of; then
+/// the table of the choices.
 pub fn table(entries: &[Entry]) -> String {
     let mut groups: BTreeMap<[&str; 3], Vec<Entry>> = BTreeMap::new();
     for entry in entries.iter().filter(|entry| !entry.spmv.is_empty()) {
@@ -23,7 +30,7 @@ pub fn table(entries: &[Entry]) -> String {
     text += "| executor | family | precision | matrices | most often fastest of ours | against the fastest peer | worst \
          | of the copy's speed, η₊ | worst | with x not cached, η₋ |\n|---|---|---|--:|---|--:|---|--:|---|--:|\n";
     for ([executor, family, precision], group) in &groups {
-        let found = speed_ups(group, own, |_, run| run.is_peer());
+        let found = speed_ups(group, is_own_format, |_, run| run.is_peer());
         let utilizations = utilizations(group);
         let cached = || utilizations.iter().map(|&(place, (cached, _))| (place, cached));
         let least = cached().min_by(|(_, left), (_, right)| left.total_cmp(right));
@@ -41,17 +48,72 @@ pub fn table(entries: &[Entry]) -> String {
         ];
         text += &format!("| {} |\n", cells.join(" | "));
     }
+    text + &choices(entries)
+}
+
+/// A table of how good the formats are that [`Format::Auto`] chose, with a line for each executor and precision; empty
+/// where it was not measured.
+fn choices(entries: &[Entry]) -> String {
+    let auto = Format::Auto.name();
+    let mut groups: BTreeMap<[&str; 2], Vec<Entry>> = BTreeMap::new();
+    for entry in entries.iter().filter(|entry| entry.spmv.contains_key(auto)) {
+        groups.entry([&*entry.env.executor, &*entry.env.precision]).or_default().push(entry.clone());
+    }
+    if groups.is_empty() {
+        return String::new();
+    }
+    let mut text = String::from(
+        "\n| executor | precision | matrices | auto against the fastest peer | worst | within 5 % of our fastest \
+         | ready after CSR multiplications, median | most |\n|---|---|--:|--:|---|--:|--:|---|\n",
+    );
+    for ([executor, precision], group) in &groups {
+        let found = speed_ups(group, |name, _| name == auto, |_, run| run.is_peer());
+        let ready = group.iter().enumerate().filter_map(|(place, entry)| {
+            let conversion = entry.spmv.get(auto)?.conversion.as_ref()?;
+            Some((place, conversion.csr_calls?))
+        });
+        let ready: Vec<_> = ready.collect();
+        let calls: Vec<_> = ready.iter().map(|&(_, calls)| calls).collect();
+        let cells = [
+            cell(executor),
+            cell(precision),
+            group.len().to_string(),
+            mean_speed_up(&found),
+            named(group, found.worst()),
+            near_the_fastest(group),
+            number(quartiles(&calls).map(|[_, median, _]| median)),
+            named(group, ready.into_iter().max_by(|(_, left), (_, right)| left.total_cmp(right))),
+        ];
+        text += &format!("| {} |\n", cells.join(" | "));
+    }
     text
 }
 
-fn own(_: &str, run: &Run) -> bool {
-    !run.is_peer()
+/// On which part of the entries the choice is about as fast as the fastest of the formats that can be chosen. Only
+/// those count where enough formats were measured for this to say something.
+fn near_the_fastest(entries: &[Entry]) -> String {
+    let ratios = entries.iter().filter_map(|entry| {
+        let timed = |(name, run): &(&String, &Run)| can_be_chosen(name, run) && run.seconds().is_some();
+        let enough = entry.spmv.iter().filter(timed).count() >= FEWEST_FORMATS;
+        let (_, fastest) = entry.fastest(can_be_chosen).filter(|_| enough)?;
+        Some(entry.spmv.get(Format::Auto.name())?.seconds()? / fastest)
+    });
+    let ratios: Vec<_> = ratios.collect();
+    let near = ratios.iter().filter(|&&ratio| ratio <= NEAR).count();
+    match ratios.len() {
+        0 => NONE.into(),
+        all => format!("{:.0} % of {all}", 100.0 * near as f64 / all as f64),
+    }
+}
+
+fn can_be_chosen(name: &str, run: &Run) -> bool {
+    is_own_format(name, run) && run.reproducible == Some(true)
 }
 
 /// The format of ours that is fastest on most entries; of several, the first by name.
 fn favourite(entries: &[Entry]) -> Option<&str> {
     let mut wins: BTreeMap<&str, usize> = BTreeMap::new();
-    for (name, _) in entries.iter().filter_map(|entry| entry.fastest(own)) {
+    for (name, _) in entries.iter().filter_map(|entry| entry.fastest(is_own_format)) {
         *wins.entry(name).or_default() += 1;
     }
     let most = wins.values().copied().max()?;
@@ -61,7 +123,7 @@ fn favourite(entries: &[Entry]) -> Option<&str> {
 /// Places of entries, and η₊ and η₋ of our fastest format there.
 fn utilizations(entries: &[Entry]) -> Vec<(usize, (f64, f64))> {
     let found = entries.iter().enumerate().filter_map(|(place, entry)| {
-        let (name, _) = entry.fastest(own)?;
+        let (name, _) = entry.fastest(is_own_format)?;
         Some((place, utilization(entry, &entry.spmv[name])?))
     });
     found.collect()
@@ -102,7 +164,7 @@ fn cell(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::{Ceilings, Environment};
+    use crate::record::{Ceilings, Conversion, Environment};
 
     fn entry(filename: &str, precision: &str, times: [Option<f64>; 3]) -> Entry {
         let run = |seconds: Option<f64>, library: &str| Run {
@@ -152,5 +214,40 @@ mod tests {
         // Every line has as many cells as the head.
         let bars = |line: &str| line.replace(r"\|", "").matches('|').count();
         assert!(table.lines().all(|line| bars(line) == 11), "{table}");
+    }
+
+    #[test]
+    fn what_is_chosen_has_a_line_for_each_precision_and_is_none_of_our_formats() {
+        let with_auto = |filename: &str, seconds: f64, csr_calls: f64| {
+            let mut entry = entry(filename, "float64", [None, None, Some(2.0)]);
+            let run = |seconds: f64, reproducible: bool| Run {
+                completed: true,
+                time: Some(seconds),
+                reproducible: Some(reproducible),
+                ..Run::default()
+            };
+            let formats = (0..FEWEST_FORMATS).map(|number| (format!("format-{number}"), run(1.0, true)));
+            entry.spmv.extend(formats.chain([("atomic".to_owned(), run(0.5, false))]));
+            let csr_calls = Some(csr_calls);
+            let conversion = Some(Conversion { first: 1.0, warm: 1.0, back: None, peak_bytes: None, csr_calls });
+            entry.spmv.insert("auto".to_owned(), Run { conversion, ..run(seconds, true) });
+            entry
+        };
+        let mut few = with_auto("few", 0.25, 20.0);
+        few.env.precision = "float32".to_owned();
+        few.spmv.remove("format-0");
+        let entries = [with_auto("a", 1.04, 10.0), with_auto("b", 2.0, 40.0), with_auto("c", 4.0, 15.0), few];
+        let table = table(&entries);
+        let lines: Vec<_> = table.lines().filter(|line| line.starts_with("| cuda")).collect();
+        assert_eq!(
+            lines,
+            [
+                r"| cuda | sten\|cil | float32 | 1 | atomic | 4.00 | 4.00, few | – | – | – |",
+                r"| cuda | sten\|cil | float64 | 3 | atomic | 4.00 | 4.00, a | – | – | – |",
+                "| cuda | float32 | 1 | 8.00 | 8.00, few | – | 20.00 | 20.00, few |",
+                "| cuda | float64 | 3 | 0.99 | 0.50, c | 33 % of 3 | 15.00 | 40.00, b |",
+            ]
+        );
+        assert!(table.lines().skip_while(|line| !line.is_empty()).skip(1).all(|line| line.matches('|').count() == 9));
     }
 }

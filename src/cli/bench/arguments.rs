@@ -9,6 +9,7 @@ use lab::sweeps::Sweep;
 use lab::timing::Effort;
 use warp_spmv::Format;
 use warp_spmv::executor::ExecutorName;
+use warp_spmv::select::Selection;
 
 use crate::cli::figures::{self, Asked};
 use crate::cli::formats;
@@ -33,10 +34,15 @@ pub struct Arguments {
     /// The folder for figures, which is made if need be [default: that of --out, otherwise the current one]
     #[arg(long, value_name = "FOLDER", requires = "figure")]
     pub svg: Option<PathBuf>,
-    /// A format (some with parameters, see below), standard for one of each kind, or all; may be given several times.
-    /// csr-vector is always measured: the cost of conversions is counted in it [default: standard, and with --sweep none]
+    /// A format (some with parameters, see below), standard for one of each kind, all, or auto for the one that the
+    /// library chooses, which all leaves out; may be given several times. csr-vector is always measured: the cost of
+    /// conversions is counted in it [default: standard, and with --sweep none]
     #[arg(long, value_parser = formats_parser())]
     pub format: Vec<Formats>,
+    /// How many multiplications --format auto chooses for. It tries formats as run does, but remembers nothing from one
+    /// matrix or run to the next. The results say which format it chose, and how long that took [default: 1000]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub multiplications: Option<u64>,
     /// A search of a format's parameters: measures it with all of them, and says what the best is worth; may be given
     /// several times
     #[arg(long, value_name = "NAME", value_parser = sweep_parser())]
@@ -98,7 +104,8 @@ pub const NONE_NAME: &str = "none";
 const REAL_NAME: &str = "real";
 
 fn formats_parser() -> impl TypedValueParser<Value = Formats> {
-    let names: Vec<_> = [STANDARD_NAME, ALL_NAME].into_iter().chain(formats::names()).collect();
+    let names = [STANDARD_NAME, ALL_NAME, Format::Auto.name()];
+    let names: Vec<_> = names.into_iter().chain(formats::names()).collect();
     formats::parser(names, |name| match name {
         STANDARD_NAME => Ok(Formats::Standard),
         ALL_NAME => Ok(Formats::All),
@@ -151,6 +158,11 @@ impl Arguments {
         }
     }
 
+    /// How many multiplications a format is chosen for.
+    pub fn multiplications(&self) -> u64 {
+        self.multiplications.unwrap_or(Selection::MULTIPLICATIONS)
+    }
+
     /// What the choice of a format is calibrated with: every format on the suite that is made for it.
     pub fn of_tuning(executor: Option<ExecutorName>, out: Option<PathBuf>) -> Self {
         Self {
@@ -160,6 +172,7 @@ impl Arguments {
             figure: Vec::new(),
             svg: None,
             format: vec![Formats::All],
+            multiplications: None,
             sweep: Vec::new(),
             peers: vec![NONE_NAME.into()],
             executor: executor.into_iter().collect(),

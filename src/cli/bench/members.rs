@@ -38,6 +38,10 @@ impl Wanted {
 
 /// The matrices that are asked for. Generators' texts are checked before anything is measured.
 pub fn members(arguments: &Arguments) -> Result<Vec<Matrix>, Error> {
+    let chooses = arguments.format.iter().any(|asked| matches!(asked, Formats::One(Format::Auto)));
+    if arguments.multiplications.is_some() && !chooses {
+        return Err(Error::Usage("--multiplications goes with --format auto".into()));
+    }
     if !arguments.figure.is_empty() {
         return Ok(of_figures(arguments));
     }

@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use lab::measure::UNIT;
-use lab::record::{Entry, Run};
+use lab::record::{Entry, Run, is_own_format};
 use lab::sweeps::Sweep;
+use warp_spmv::Format;
 
 use crate::cli::units::{duration, four_digits};
 
@@ -25,7 +26,7 @@ pub fn potential(sweeps: &[Sweep], entries: &[Entry]) -> String {
     told
 }
 
-/// The fastest formats of an entry, and what searches found, in a line.
+/// The fastest formats of an entry, what was chosen, and what searches found, in a line.
 pub fn summary(entry: &Entry, sweeps: &[Sweep]) -> String {
     let mut told = Vec::new();
     let mut tell = |name: &str, run: &Run| {
@@ -39,7 +40,7 @@ pub fn summary(entry: &Entry, sweeps: &[Sweep]) -> String {
         }
         told.push(text);
     };
-    let own = entry.fastest(|_, run| !run.is_peer()).map(|(name, _)| name.to_owned());
+    let own = entry.fastest(is_own_format).map(|(name, _)| name.to_owned());
     let peer = entry.fastest(|_, run| run.is_peer()).map(|(name, _)| name.to_owned());
     let unit = Some(UNIT.name().to_owned()).filter(|_| own.as_deref() != Some(UNIT.name()));
     for name in [own, unit, peer].into_iter().flatten() {
@@ -47,10 +48,21 @@ pub fn summary(entry: &Entry, sweeps: &[Sweep]) -> String {
             tell(&name, run);
         }
     }
+    told.extend(entry.spmv.get(Format::Auto.name()).and_then(choice));
     let found = sweeps.iter().filter_map(|&sweep| Some((sweep, sweep.found(entry)?)));
     told.extend(found.map(|(sweep, (best, gain))| {
         let usual = sweep.formats()[0];
         format!("{sweep}: {best}, {gain:.2} times as fast as {usual}")
     }));
     if told.is_empty() { "nothing measured".into() } else { told.join("; ") }
+}
+
+/// What was chosen, and what that took.
+fn choice(run: &Run) -> Option<String> {
+    let format = run.strategy.as_deref()?;
+    let text = format!("{}: {format} {}", Format::Auto, duration(Duration::from_secs_f64(run.seconds()?)));
+    Some(match run.conversion.as_ref().and_then(|conversion| conversion.csr_calls) {
+        Some(calls) => format!("{text}, ready in {} times the time of {UNIT}", four_digits(calls)),
+        None => text,
+    })
 }

@@ -5,12 +5,12 @@ use std::fs;
 use serde_json::Value;
 use warp_spmv::Format;
 
-use crate::command::{Folder, SMALL, spmv};
+use crate::command::{Folder, Outcome, SMALL, command, spmv};
 
 /// What the tests measure, as short as it can be.
 const SHORT: &[&str] = &["bench", "--executor", "cpu", "--repeat", "2"];
 
-fn bench(arguments: &[&str]) -> crate::command::Outcome {
+fn bench(arguments: &[&str]) -> Outcome {
     spmv(SHORT.iter().chain(arguments))
 }
 
@@ -191,6 +191,44 @@ fn all_formats_as_json() {
     assert_eq!(entries[0]["spmv"].as_object().unwrap().len(), Format::ALL.len());
 }
 
+/// What is chosen is measured like a format, is none of them, and leaves nothing behind that later choices depend on.
+#[test]
+fn the_choice_is_measured_with_what_it_takes() {
+    let folder = Folder::new();
+    let out = results_in(&folder);
+    let run = |more: &[&str]| -> Outcome {
+        let matrix = ["--matrix", "stencil:5:30", "--format", "auto", "--format", "ell", "--out", &out];
+        let mut command = command(SHORT.iter().chain(&matrix).chain(more));
+        command.env("XDG_DATA_HOME", folder.path("data")).output().unwrap().into()
+    };
+    let told = run(&["--multiplications", "20"]).succeeded();
+    assert_eq!(told.lines().count(), 2, "{told}");
+    let says = |line: &str| line.contains("; auto: ") && line.ends_with(" times the time of csr-vector");
+    assert!(told.lines().all(says), "{told}");
+    for entry in read(&out).as_array().unwrap() {
+        let (auto, unit) = (&entry["spmv"]["auto"], &entry["spmv"]["csr-vector"]);
+        assert!(auto["completed"] == true && auto["library"] == "warp-spmv" && auto["repetitions"] == 2, "{auto}");
+        let format: Format = auto["strategy"].as_str().unwrap().parse().unwrap();
+        assert!(Format::ALL.contains(&format) && format.reproducible(), "{auto}");
+        assert_eq!((&auto["multiplications"], unit.get("multiplications")), (&20.into(), None));
+        // Also where the matrix stays in CSR, for which there is no conversion.
+        let (ready, calls) = (&auto["conversion"]["warm"], &auto["conversion"]["csr_calls"]);
+        let unit = unit["cold"]["time"].as_f64().or(unit["time"].as_f64()).unwrap();
+        assert!((calls.as_f64().unwrap() * unit / ready.as_f64().unwrap() - 1.0).abs() < 1e-9, "{entry}");
+        assert_ne!(entry["optimal"]["spmv"], "auto");
+    }
+    let table = spmv(["report", &out, "--table"]).succeeded();
+    for precision in ["float32", "float64"] {
+        let line = table.lines().find(|line| line.starts_with(&format!("| cpu | {precision} | 1 | ")));
+        assert!(line.is_some_and(|line| line.ends_with(", stencil:5:30 |")), "{table}");
+    }
+    // Only for another number of multiplications it is chosen anew.
+    assert_eq!(run(&["--multiplications", "20", "--resume"]).succeeded(), "");
+    assert_eq!(run(&["--resume"]).succeeded().lines().count(), 2);
+    assert_eq!(read(&out)[0]["spmv"]["auto"]["multiplications"], 1000);
+    assert_eq!(folder.names(), ["results.json"]);
+}
+
 /// Formats are told apart by all of their parameters.
 #[test]
 fn a_search_measures_all_parameters_and_says_what_the_best_is_worth() {
@@ -279,6 +317,8 @@ fn bad_arguments_are_refused_before_anything_is_measured() {
         (&["--svg", "figures"], "--figure <NAME>"),
         (&["--resume"], "--out <FILE>"),
         (&["--format", "cmrs:height=17"], "format \"cmrs:height=17\": height is 17, expected a number from 1 to 16"),
+        (&["--format", "coo", "--multiplications", "9"], "--multiplications goes with --format auto"),
+        (&["--format", "auto", "--multiplications", "0"], "0 is not in 1.."),
         (&["--sweep", "heights"], "invalid value 'heights' for '--sweep <NAME>' [possible values: cmrs-heights, "),
         (&["--figure", "bg-8", "--sweep", "sell-p"], "cannot be used with"),
         (&["--waves", "2"], "the executor is cpu with --waves 2, expected cuda or emulated: others have no grids"),

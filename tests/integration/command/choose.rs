@@ -96,9 +96,12 @@ fn a_calibration_from_results() {
     let [results, calibration] = [&results, &calibration].map(|path| path.to_str().unwrap());
     let bench = ["bench", "--matrix", "stencil:5:30", "--matrix", "dense:rows=60", "--matrix", "rmat:scale=9"];
     let more = ["--format", "all", "--executor", "cpu", "--repeat", "5", "--seconds", "0.01", "--peers", "none"];
-    spmv(bench.iter().chain(&more).chain(&["--out", results])).succeeded();
+    spmv(bench.iter().chain(&more).chain(&["--format", "auto", "--out", results])).succeeded();
     let table = spmv(["tune", "--from", results, "--out", calibration, "--all"]).succeeded();
     assert!(table.contains("| auto | ") && table.ends_with(&format!("\n{calibration}\n")), "{table}");
+    // What was chosen is no kernel of its own.
+    let kernels = std::fs::read_to_string(calibration).unwrap();
+    assert!(kernels.contains("\"coo\"") && !kernels.contains("\"auto\""), "{kernels}");
     let checked = spmv(["tune", "--from", results, "--check", "--calibration", calibration]).succeeded();
     assert_eq!(table, format!("{checked}\n{calibration}\n"));
     // Nothing that is no calibration.

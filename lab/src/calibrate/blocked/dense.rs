@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use host::select::{Analysis, Calibration, Machine};
+use host::select::{Analysis, Calibration, Machine, Selection};
 use host::{Format, Real};
 use synthetic::Generator;
 
@@ -153,7 +153,8 @@ impl<S: Subject> Measurement<'_, '_, S> {
             let matrix = generated.map_err(|error| Error::Calibration { reason: format!("{name}: {error}") })?;
             let case = Case { name, family: Some(BENCHMARK_FAMILY), matrix: &matrix };
             let peers = Chosen::Named(Vec::new());
-            let settings = Settings { formats, peers, effort: self.effort, samples: false };
+            let multiplications = Selection::MULTIPLICATIONS;
+            let settings = Settings { formats, multiplications, peers, effort: self.effort, samples: false };
             let entry = self.bench.measure(&case, &settings, &mut |_, _| {})?;
             self.entries.retain(|entry| !is_same(entry));
             self.entries.push(entry);

@@ -33,8 +33,9 @@ function options(select, names, chosen) {
 }
 
 function setUp() {
+  const count = kind => data.series.filter(kind).length;
   byId("summary").textContent = `${data.entries.length} entries, `
-    + `${data.series.filter(({ peer }) => !peer).length} formats, ${data.series.filter(({ peer }) => peer).length} peers`;
+    + `${count(({ format }) => format)} formats, ${count(({ peer }) => peer)} peers`;
   d3.select("#environments").selectAll("li").data(data.environments).join("li").text(text => text);
   d3.select("#missing").text(missing.length
     ? `Nothing was measured of: ${missing.map(({ label, error }) => `${label} (${error})`).join("; ")}.` : null);

@@ -40,7 +40,7 @@ function allSpeedUps(selection, chosen) {
   const peers = selection.series.filter(({ peer }) => peer);
   const theirs = [["the fastest peer", run => run.series.peer]];
   for (const peer of peers) theirs.push([peer.name, run => run.series === peer]);
-  const ours = [["our fastest", run => !run.series.peer]];
+  const ours = [["our fastest", run => run.series.format]];
   if (chosen) ours.push([chosen.name, run => run.series === chosen]);
   return peers.length === 0 ? [] : theirs.flatMap(([their, isTheirs], place) =>
     ours.map(([our, isOurs], side) => ({ their, our, side, place, ...speedUps(selection, isOurs, isTheirs) })));

@@ -7,7 +7,7 @@ use super::canvas::{Canvas, Drawn, Frame, figure};
 use super::figure::Figure;
 use super::style::{Style, TEXT};
 use crate::error::Error;
-use crate::record::Run;
+use crate::record::{Run, is_own_format};
 use crate::report::contents::{Report, shortened};
 use crate::statistics::{self, SpeedUps, speed_ups};
 
@@ -59,7 +59,7 @@ pub fn speed_up(report: &Report) -> Result<Figure, Error> {
     let peers: Vec<_> = report.series.iter().filter(|series| series.peer).collect();
     let chosen = report.chosen_format.as_deref();
     let fastest = |isnt: &dyn Fn(&str, &Run) -> bool| {
-        let of_ours = speed_ups(&report.entries, |_, run| !run.is_peer(), isnt);
+        let of_ours = speed_ups(&report.entries, is_own_format, isnt);
         let of_chosen = chosen.map(|chosen| speed_ups(&report.entries, |name, _| name == chosen, isnt));
         (of_ours, of_chosen)
     };

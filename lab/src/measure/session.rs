@@ -1,0 +1,250 @@
+//! The runs of one matrix: of each format, of the one that is chosen, and of each peer.
+
+use std::time::Instant;
+
+use host::executor::Executor;
+use host::format::{FillLimit, Matrix};
+use host::select::{Analysis, Selection, choose};
+use host::verify::{Exact, verify};
+use host::{Csr, Error, Format, Plan, Real, Vector};
+
+use super::{Settings, UNIT};
+use crate::ceilings::TIMES_CACHE;
+use crate::peers::{BOUND, Peer, PeerError};
+use crate::record::{Ceilings, Conversion, OWN, Run, Times};
+use crate::subject::{Chill, Subject};
+use crate::timing;
+
+/// Seconds of making a matrix ready for a peer that are not spent twice.
+const LONG: f64 = 1.0;
+
+/// Overwrites y with A x.
+type Multiply<'m, T, S> = dyn FnMut(&mut Vector<T, S>) -> Result<(), Error> + 'm;
+
+/// A matrix in its format, and what getting there took, where it took anything.
+type Converted<T, S> = (Matrix<T, <S as Executor>::Memory>, Option<Conversion>);
+
+/// What all formats of one matrix share.
+pub(super) struct Session<'a, 's, T: Real, S: Subject> {
+    pub subject: &'s S,
+    pub chill: Option<&'a mut Chill<'s>>,
+    pub ceilings: Option<&'a Ceilings>,
+    pub settings: &'a Settings,
+    pub matrix: &'a Csr<T>,
+    pub x: &'a Vector<T, S>,
+    /// What y is before: nothing that a result could be, so that an element that is not written shows.
+    pub poison: Vector<T, S>,
+    pub exact: &'a [Exact],
+}
+
+impl<T: Real, S: Subject> Session<'_, '_, T, S> {
+    /// Measures formats that are stored the same way.
+    pub fn storage(&mut self, csr: &Csr<T, S::Memory>, formats: &[Format]) -> Vec<(Format, Run)> {
+        let prepared = match formats[0] {
+            Format::Auto => self.choose(csr),
+            format => self.convert(csr, format).and_then(|(matrix, conversion)| {
+                let format = format.resolve(self.matrix);
+                Ok((Plan::from_converted(self.subject, matrix, format)?, conversion))
+            }),
+        };
+        let (mut plan, conversion) = match prepared {
+            Ok(prepared) => prepared,
+            Err(error) => {
+                return formats.iter().map(|&format| (format, own_failure(&error))).collect();
+            }
+        };
+        let mut runs: Vec<_> = formats
+            .iter()
+            .map(|&format| {
+                let run = self.format(&mut plan, format);
+                let run =
+                    run.map_or_else(|error| own_failure(&error), |run| Run { conversion: conversion.clone(), ..run });
+                (format, run)
+            })
+            .collect();
+        let back = conversion.and_then(|_| self.back(plan.into_matrix()).ok());
+        for conversion in runs.iter_mut().filter_map(|(_, run)| run.conversion.as_mut()) {
+            conversion.back = back;
+        }
+        runs
+    }
+
+    /// The matrix in another format, and what it took; nothing where it stays in CSR.
+    fn convert(&self, csr: &Csr<T, S::Memory>, format: Format) -> Result<Converted<T, S>, Error> {
+        let subject = self.subject;
+        if format.shares_arrays(UNIT) {
+            return Ok((Matrix::Csr(csr.duplicate(subject)?), None));
+        }
+        let once = || self.timed(csr, |copy| copy.convert(subject, format, FillLimit::default()));
+        let (matrix, first, _) = once()?;
+        // So that the way back is warm when it is timed.
+        drop(matrix.into_csr_on(subject)?);
+        let (matrix, warm, peak_bytes) = once()?;
+        Ok((matrix, Some(Conversion { first, warm, back: None, peak_bytes, csr_calls: None })))
+    }
+
+    /// A plan in the format that is chosen, and what it took: analysis, choice, trials and conversion.
+    fn choose(&self, csr: &Csr<T, S::Memory>) -> Result<(Plan<T, S>, Option<Conversion>), Error> {
+        let subject = self.subject;
+        // What the user's store remembers must not decide.
+        let multiplications = Some(self.settings.multiplications);
+        let selection = Selection { multiplications, store: None, ..Selection::default() };
+        let once = || {
+            self.timed(csr, |copy| {
+                let analysis = Analysis::new(self.matrix)?;
+                let choice = choose(&analysis, subject.device(), &selection)?;
+                Plan::from_choice(subject, copy, &analysis, choice, &selection)
+            })
+        };
+        let (plan, first, _) = once()?;
+        drop(plan.into_matrix().into_csr_on(subject)?);
+        let (plan, warm, peak_bytes) = once()?;
+        Ok((plan, Some(Conversion { first, warm, back: None, peak_bytes, csr_calls: None })))
+    }
+
+    /// What `make` makes of a copy of the matrix, the seconds that it takes, and its memory at the peak.
+    fn timed<R>(
+        &self,
+        csr: &Csr<T, S::Memory>,
+        make: impl FnOnce(Csr<T, S::Memory>) -> Result<R, Error>,
+    ) -> Result<(R, f64, Option<u64>), Error> {
+        let subject = self.subject;
+        let copy = csr.duplicate(subject)?;
+        subject.synchronize()?;
+        subject.reset_peak();
+        let before = subject.memory_use();
+        let start = Instant::now();
+        let made = make(copy)?;
+        subject.synchronize()?;
+        let time = start.elapsed().as_secs_f64();
+        let peak_bytes = subject.memory_use().zip(before).map(|((_, peak), (before, _))| peak - before);
+        Ok((made, time, peak_bytes))
+    }
+
+    /// How long the way back to CSR takes.
+    fn back(&self, matrix: Matrix<T, S::Memory>) -> Result<f64, Error> {
+        self.subject.synchronize()?;
+        let start = Instant::now();
+        let csr = matrix.into_csr_on(self.subject)?;
+        self.subject.synchronize()?;
+        let time = start.elapsed().as_secs_f64();
+        drop(csr);
+        Ok(time)
+    }
+
+    fn format(&mut self, plan: &mut Plan<T, S>, format: Format) -> Result<Run, Error> {
+        if format != Format::Auto {
+            plan.set_format(format.resolve(self.matrix))?;
+        }
+        let [needed, vectors] = [plan.matrix().bytes_needed(), vector_bytes(self.matrix)].map(saturate);
+        let storage = saturate(plan.matrix().bytes());
+        let run = Run {
+            storage: Some(storage),
+            library: Some(OWN.into()),
+            strategy: Some(plan.format().to_string()),
+            multiplications: plan.explain().and_then(|choice| choice.multiplications),
+            reproducible: Some(format.reproducible()),
+            bytes_needed: Some(needed),
+            bytes_stored: Some(storage + vectors),
+            fill_ratio: Some(plan.matrix().fill()).filter(|fill| fill.is_finite()),
+            ..Run::default()
+        };
+        let x = self.x;
+        self.time_and_check(run, plan.format(), &mut |y| plan.apply(T::ONE, x, T::ZERO, y))
+    }
+
+    /// Measures a peer; making the matrix ready is what stands for the conversion.
+    pub fn peer(&mut self, peer: &dyn Peer<T, S>, csr: &Csr<T, S::Memory>) -> Run {
+        let run = self.try_peer(peer, csr).unwrap_or_else(|error| match error {
+            PeerError::Unfit { .. } => Run { error: Some(error.to_string()), refused: true, ..Run::default() },
+            PeerError::Failed(error) => Run::failed(&error),
+        });
+        Run { library: Some(peer.library()), ..run }
+    }
+
+    fn try_peer(&mut self, peer: &dyn Peer<T, S>, csr: &Csr<T, S::Memory>) -> Result<Run, PeerError> {
+        let mut y = self.subject.zeros(self.matrix.rows())?;
+        let mut once = || {
+            let start = Instant::now();
+            let prepared = peer.prepare(csr, self.x, &mut y)?;
+            self.subject.synchronize()?;
+            Ok::<_, PeerError>((prepared, start.elapsed().as_secs_f64()))
+        };
+        let (mut prepared, first) = once()?;
+        let mut warm = first;
+        // What takes long is no slower the first time.
+        if first < LONG {
+            drop(prepared);
+            (prepared, warm) = once()?;
+        }
+        drop(y);
+        let storage = prepared.storage();
+        let bytes = storage + saturate(vector_bytes(self.matrix));
+        let run = Run {
+            storage: Some(storage),
+            strategy: Some(prepared.strategy()),
+            reproducible: prepared.reproducible(),
+            bytes_needed: Some(bytes),
+            bytes_stored: Some(bytes),
+            conversion: Some(Conversion { first, warm, back: None, peak_bytes: None, csr_calls: None }),
+            ..Run::default()
+        };
+        let x = self.x;
+        Ok(self.time_and_check(run, BOUND, &mut |y| prepared.multiply(T::ONE, x, T::ZERO, y))?)
+    }
+
+    /// Times a multiplication, warm and, where it matters, cold, and checks what it leaves in y.
+    fn time_and_check(&mut self, run: Run, bound: Format, multiply: &mut Multiply<'_, T, S>) -> Result<Run, Error> {
+        let mut y = self.subject.duplicate(&self.poison)?;
+        let effort = self.subject.effort(self.settings.effort);
+        let warm = timing::measure(self.subject, effort, &mut || Ok(()), &mut || multiply(&mut y))?;
+        let cacheable = self.subject.device().cache_bytes.map(|bytes| TIMES_CACHE * bytes);
+        let fits = cacheable.zip(run.bytes_stored).is_some_and(|(cacheable, bytes)| bytes < cacheable);
+        let cold = match &mut self.chill {
+            Some(chill) if fits => Some(timing::measure(self.subject, effort, *chill, &mut || multiply(&mut y))?),
+            _ => None,
+        };
+        let verification = verify(&self.subject.download(&y)?, self.exact, bound)?;
+        let wrong = (!verification.passed()).then(|| {
+            let (wrong, rows) = (verification.wrong, self.matrix.rows());
+            format!("wrong answer: {wrong} of {rows} elements of y are farther off than rounding explains")
+        });
+        let shorten = |times: Times| Times { samples: Vec::new(), ..times };
+        let [warm, cold] =
+            [Some(warm), cold].map(|times| if self.settings.samples { times } else { times.map(shorten) });
+        let Times { time, quartiles, repetitions, samples } = warm.expect("it was timed");
+        let mut run = Run {
+            completed: wrong.is_none(),
+            error: wrong,
+            max_relative_norm2: Some(verification.relative_error).filter(|error| error.is_finite()),
+            error_of_bound: Some(verification.worst).filter(|worst| worst.is_finite()),
+            time: Some(time),
+            quartiles: Some(quartiles),
+            repetitions: Some(repetitions),
+            samples,
+            cold,
+            ..run
+        };
+        let per_second =
+            |amount: f64, run: &Run| run.seconds().filter(|&time| time > 0.0).map(|time| amount / time / 1e9);
+        run.gflops = per_second(2.0 * self.matrix.nnz() as f64, &run);
+        run.gbps = run.bytes_needed.and_then(|bytes| per_second(bytes as f64, &run));
+        let of = |ceiling: fn(&Ceilings) -> f64| Some(run.gbps? / ceiling(self.ceilings?));
+        (run.eta, run.eta_read) = (of(|ceilings| ceilings.copy_gbps), of(|ceilings| ceilings.read_gbps));
+        Ok(run)
+    }
+}
+
+/// A run of one of our own formats without a result.
+fn own_failure(error: &Error) -> Run {
+    Run { library: Some(OWN.into()), ..Run::failed(error) }
+}
+
+/// Bytes of x and y.
+fn vector_bytes<T: Real>(matrix: &Csr<T>) -> u128 {
+    (matrix.rows() + matrix.columns()) as u128 * size_of::<T>() as u128
+}
+
+fn saturate(bytes: u128) -> u64 {
+    u64::try_from(bytes).unwrap_or(u64::MAX)
+}
