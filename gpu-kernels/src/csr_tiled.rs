@@ -1,7 +1,8 @@
 //! CSR with equal tiles of rows and entries for all blocks: the merge path (Anzt et al. 2020, Table 5) says where a tile
-//! begins, and within it groups of lanes add up whole rows, as in CSR-Adaptive (Greathouse & Daga 2014). One launch, and
-//! the same bits every run: the block that arrives last adds up the pieces of a row that several tiles share, in an order
-//! that depends on the tiles alone.
+//! begins, and within it groups of lanes add up whole rows, as in CSR-Adaptive (Greathouse & Daga 2014). The same bits
+//! every run: the pieces of a row that several tiles share are added up in an order that depends on the tiles alone, by
+//! the block that arrives last, or by a launch of its own. To arrive costs each block a trip to L2 when all its work is
+//! done, so with many waves of blocks the second launch is cheaper.
 //!
 //! As for [`csr_merge_path`](crate::csr_merge_path::csr_merge_path), the ends of the rows and the entries are merged
 //! into one list, and the end of row i is item `row_offsets[i + 1] + i`. All
@@ -78,6 +79,21 @@ impl Begin {
         self.taken == INSIDE
     }
 
+    /// The sum of the pieces of the row that it begins inside, in the first lane.
+    ///
+    /// # Safety
+    /// It begins inside a row, all lanes of the warp are here, and `piece` may be called for all pieces of that row.
+    #[inline(always)]
+    unsafe fn sum<T: GpuScalar>(self, piece: impl Fn(u32) -> T) -> T {
+        let mut sum = T::ZERO;
+        let mut tile = self.first_tile + lane_id();
+        while tile <= self.last_tile {
+            sum = sum + piece(2 * tile + u32::from(tile < self.last_tile));
+            tile += WARP_LANES;
+        }
+        sum_over_lanes::<T, 32>(sum)
+    }
+
     /// The tile's first entry, where its first item is `item`.
     fn entry(self, item: u64) -> u64 {
         let taken = if self.is_inside() { 0 } else { self.taken };
@@ -143,7 +159,8 @@ pub unsafe fn csr_tiles<O: Offset>(
 ///
 /// Each block has one tile. Its products go to shared memory, and then each row is added up by as many lanes as suit
 /// the mean row of the tile. Rows that are much longer are left to the whole warp. The sum of a row that goes on in
-/// another tile goes to `pieces`, and the block that arrives last adds these up.
+/// another tile goes to `pieces`. Where `arrives` is not 0 the block that arrives last adds these up; otherwise
+/// [`csr_shared_rows`] has to.
 ///
 /// # Safety
 /// The arrays are those of a valid CSR matrix; `x` has an element for each column, `y` one for each row; `begins` is that
@@ -171,6 +188,8 @@ pub unsafe fn csr_tiled<T: GpuScalar, O: Offset>(
     pieces: GlobalMut<T>,
     /// For the row that begins in a tile and goes on in others, how many tiles have stored their parts.
     arrivals: GlobalMut<u32>,
+    /// Whether blocks arrive.
+    arrives: u32,
 ) {
     let tile = block_idx_x();
     let (begin, end) = (Begin::load(begins, tile), Begin::load(begins, tile + 1));
@@ -205,7 +224,7 @@ pub unsafe fn csr_tiled<T: GpuScalar, O: Offset>(
         });
     }
     let ends_row = begin.is_inside() && ended > 0;
-    if !ends_row && !end.is_inside() {
+    if arrives == 0 || !ends_row && !end.is_inside() {
         return;
     }
     sync_threads();
@@ -232,14 +251,41 @@ unsafe fn sum_if_last<T: GpuScalar>(row: Begin, pieces: GlobalMut<T>, arrivals: 
     if !warp_vote_any(ALL_LANES, is_last) {
         return None;
     }
-    let mut sum = T::ZERO;
-    let mut tile = row.first_tile + lane_id();
-    while tile <= row.last_tile {
-        sum = sum + pieces.load(2 * tile + u32::from(tile < row.last_tile));
-        tile += WARP_LANES;
-    }
-    let sum = sum_over_lanes::<T, 32>(sum);
+    let sum = row.sum(|piece| pieces.load(piece));
     (lane_id() == 0).then_some(sum)
+}
+
+/// Adds up the pieces of the rows that several tiles share: a warp for each tile that such a row begins in.
+///
+/// # Safety
+/// [`csr_tiled`] has run with these arrays, its `tiles`, `alpha` and `beta`, and without arrivals; blocks are made of whole
+/// warps.
+#[kernel(T: scalars)]
+pub unsafe fn csr_shared_rows<T: GpuScalar>(
+    /// Number of tiles.
+    tiles: u32,
+    /// The factor of A x.
+    alpha: T,
+    /// The factor of y.
+    beta: T,
+    /// The result.
+    y: GlobalMut<T>,
+    /// Where each tile begins.
+    begins: Global<u32>,
+    /// For each tile, its part of the row that it begins inside, and of the row that it ends inside.
+    pieces: Global<T>,
+) {
+    let tile = index_1d() / WARP_LANES;
+    if tile >= tiles {
+        return;
+    }
+    let row = Begin::load(begins, tile + 1);
+    if row.is_inside() && row.first_tile == tile {
+        let sum = row.sum(|piece| pieces.load(piece));
+        if lane_id() == 0 {
+            update(y, row.row, alpha, sum, beta);
+        }
+    }
 }
 
 /// The places of a tile's entries among those that a block can load.

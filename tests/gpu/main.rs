@@ -226,7 +226,9 @@ fn check_scenarios<T: Real>(gpu: &Cuda, formats: &[Format]) {
         check_whole_numbers::<T, _>(gpu, format);
         check_reproducible::<T, _>(gpu, format);
         if format == Format::CSR_TILED {
-            check_tiles::<T, _>(gpu, 512);
+            // One launch, and two.
+            check_tiles::<T, _>(gpu, 512, 33);
+            check_tiles::<T, _>(gpu, 512, 2000);
         }
         let factors = scenarios::FACTORS.len();
         println!(

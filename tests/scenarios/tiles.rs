@@ -7,13 +7,13 @@ use warp_spmv::{Format, Layout, Multivector, Plan, Real};
 
 use super::{Numbers, with_rows};
 
-/// Rows that begin shortly before a tile, end at its first item, go through one or many, and empty ones between them, in
+/// Rows that begin shortly before a tile, end at its first item, go through one or `many`, and empty ones between them, in
 /// tiles of a block of so many threads. One plan multiplies again and again, and several vectors in between: whoever arrives
 /// last must leave the counts as they were.
-pub fn check_tiles<T: Real, E: Executor>(executor: &E, threads: u32) {
+pub fn check_tiles<T: Real, E: Executor>(executor: &E, threads: u32, many: usize) {
     const COLUMNS: usize = 1000;
     let items = tile_items(threads) as usize;
-    let lengths = [items - 11, 33 * items + 5, 0, 0, 3, items - 1, 1, 3 * items + 100, items / 2, 0, 2 * items, 7];
+    let lengths = [items - 11, many * items + 5, 0, 0, 3, items - 1, 1, 3 * items + 100, items / 2, 0, 2 * items, 7];
     let mut numbers = Numbers::new(threads.into());
     let matrix = with_rows::<T>(COLUMNS, &lengths, &mut numbers);
     let mut plan = Plan::with_format(executor, matrix.clone(), Format::CSR_TILED).unwrap();

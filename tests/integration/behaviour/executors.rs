@@ -87,12 +87,14 @@ fn check_on_grid(multiprocessors: u32, threads: u32, threads_per_block: u32, wav
 /// Blocks of csr-tiled have twice as many threads as others.
 #[test]
 fn emulated_is_right_where_tiles_share_rows() {
-    for (mut executor, threads) in emulators().into_iter().zip([64, 128, 64, 256]) {
+    // Where many blocks are at work at a time they arrive, instead of another launch.
+    let large = Emulated::with_size(0, 64, 128, Tuning::new(32, 1).unwrap()).unwrap();
+    for (mut executor, threads) in emulators().into_iter().chain([large]).zip([64, 128, 64, 256, 64]) {
         for seed in 0..4 {
             executor.set_seed(seed);
-            check_tiles::<f64, _>(&executor, threads);
+            check_tiles::<f64, _>(&executor, threads, 33);
         }
-        check_tiles::<f32, _>(&executor, threads);
+        check_tiles::<f32, _>(&executor, threads, 33);
     }
 }
 

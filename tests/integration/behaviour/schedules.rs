@@ -65,12 +65,8 @@ fn matrices<T: Real>() -> Vec<Csr<T>> {
     let mut short: Vec<usize> = (0..140).map(|row| row * 7 % 4).collect();
     short[77] = 70;
     let around_a_warp = [31, 0, 32, 33, 64, 1, 65].repeat(3);
-    // Several blocks of csr-tiled share a row, and one has nothing else.
-    let long = vec![5, 1000, 0, 3, 430];
-    let narrow: Vec<Csr<T>> = [(70, shared), (90, short), (50, around_a_warp), (60, long)]
-        .iter()
-        .map(|(c, l)| with_rows(*c, l, &mut numbers))
-        .collect();
+    let narrow: Vec<Csr<T>> =
+        [(70, shared), (90, short), (50, around_a_warp)].iter().map(|(c, l)| with_rows(*c, l, &mut numbers)).collect();
     narrow.iter().flat_map(|matrix| [matrix.clone(), with_wide_offsets(matrix)]).collect()
 }
 
@@ -166,6 +162,15 @@ fn multiply_few_and_many_rows<T: Real>(executor: &Emulated) {
         let lengths: Vec<usize> = (0..rows).map(|row| [3, 0, 4, 5, 17, 1][row % 6]).collect();
         let matrix = with_rows::<T>(40, &lengths, &mut numbers);
         multiply_in(executor, &matrix, |format| matches!(format, Format::Ell(_) | Format::SellP(_)));
+    }
+}
+
+/// Few and many tiles for the device: blocks of csr-tiled arrive, or another launch adds up what they share.
+fn multiply_few_and_many_tiles<T: Real>(executor: &Emulated) {
+    let mut numbers = Numbers::new(30);
+    for lengths in [vec![5, 1000, 0, 3, 430], vec![4000, 0, 4200, 3]] {
+        let matrix = with_rows::<T>(60, &lengths, &mut numbers);
+        multiply_in(executor, &matrix, |format| *format == Format::CSR_TILED);
     }
 }
 
@@ -297,6 +302,7 @@ fn run_schedules<T: Real>(others: bool) -> Runs {
         convert_long_row::<T>(emulator);
         multiply_blocks::<T>(emulator);
         multiply_few_and_many_rows::<T>(emulator);
+        multiply_few_and_many_tiles::<T>(emulator);
         check_passes::<T, _>(emulator);
         check_columns::<T, _>(emulator);
         check_stop::<T, _>(emulator);

@@ -48,8 +48,7 @@ impl Drop for Loaded {
 /// The kernels that were used.
 pub(super) struct Kernels {
     ptx: Ptx,
-    /// Shared memory of a multiprocessor.
-    shared_bytes: u32,
+    multiprocessors: Multiprocessors,
     loaded: Vec<LoadedKernel>,
     /// The place of each among those that are loaded.
     by_entry: HashMap<Entry, usize>,
@@ -57,6 +56,14 @@ pub(super) struct Kernels {
     by_address: HashMap<*const Entry, usize>,
     /// The one that was launched last.
     last: Option<&'static Entry>,
+}
+
+/// What a GPU has to run blocks.
+#[derive(Clone, Copy)]
+pub(super) struct Multiprocessors {
+    pub count: u32,
+    /// Shared memory of each.
+    pub shared_bytes: u32,
 }
 
 /// A kernel that the driver has compiled.
@@ -68,21 +75,25 @@ struct LoadedKernel {
     allowed_bytes: u32,
     /// The shared memory of the blocks that it was launched in last, for which it leaves the rest to the cache.
     shared_bytes: u32,
+    /// How many of them fit on a multiprocessor,
+    fitting_blocks: u32,
+    /// and how many of these it leaves room for.
+    side_by_side: u32,
 }
 
 // SAFETY: a function can be launched from any thread, and entries are only looked up by their addresses.
 unsafe impl Send for Kernels {}
 
 impl Kernels {
-    /// The kernels of this PTX, for a GPU whose multiprocessors have this many bytes of shared memory.
-    pub fn new(ptx: Ptx, shared_bytes: u32) -> Self {
+    /// The kernels of this PTX, for a GPU with these multiprocessors.
+    pub fn new(ptx: Ptx, multiprocessors: Multiprocessors) -> Self {
         let (by_entry, by_address) = (HashMap::new(), HashMap::new());
-        Self { ptx, shared_bytes, loaded: Vec::new(), by_entry, by_address, last: None }
+        Self { ptx, multiprocessors, loaded: Vec::new(), by_entry, by_address, last: None }
     }
 
     /// The same GPU with other PTX.
     pub fn with_ptx(&self, text: String) -> Self {
-        Self::new(Ptx::new(text), self.shared_bytes)
+        Self::new(Ptx::new(text), self.multiprocessors)
     }
 
     /// The kernel that was launched last.
@@ -99,8 +110,9 @@ impl Kernels {
         };
         let kernel = &mut self.loaded[place];
         // Launched before in such blocks, as almost always.
-        if grid.shared_bytes != kernel.shared_bytes {
-            kernel.make_ready(&entry.to_string(), grid, self.shared_bytes)?;
+        let side_by_side = grid.blocks.div_ceil(self.multiprocessors.count.max(1));
+        if grid.shared_bytes != kernel.shared_bytes || side_by_side.min(kernel.fitting_blocks) != kernel.side_by_side {
+            kernel.make_ready(&entry.to_string(), grid, side_by_side, self.multiprocessors.shared_bytes)?;
         }
         Ok(kernel.function)
     }
@@ -135,16 +147,20 @@ impl LoadedKernel {
     fn new(ptx: &Ptx, entry: &str) -> Result<Self, Error> {
         let module = load(ptx, entry)?;
         let function = module.get_function(entry).map_err(cuda(entry))?.to_raw();
-        Ok(Self { _module: module, function, allowed_bytes: ALWAYS_SHARED_BYTES, shared_bytes: 0 })
+        let (shared_bytes, fitting_blocks, side_by_side) = (0, 0, 0);
+        let allowed_bytes = ALWAYS_SHARED_BYTES;
+        Ok(Self { _module: module, function, allowed_bytes, shared_bytes, fitting_blocks, side_by_side })
     }
 
-    /// Asks for blocks with the shared memory of this grid.
-    fn make_ready(&mut self, entry: &str, grid: Grid, of_multiprocessor: u32) -> Result<(), Error> {
+    /// Asks for blocks with the shared memory of this grid, of which so many at most are on a multiprocessor side by side.
+    fn make_ready(&mut self, entry: &str, grid: Grid, side_by_side: u32, of_multiprocessor: u32) -> Result<(), Error> {
         // Never less than before: another thread may be about to launch larger blocks.
         if grid.shared_bytes > self.allowed_bytes {
             self.allow_shared(entry, grid)?;
             self.allowed_bytes = grid.shared_bytes;
         }
+        self.fitting_blocks = self.fitting_blocks(entry, grid)?;
+        self.side_by_side = side_by_side.min(self.fitting_blocks);
         self.leave_cache(entry, grid, of_multiprocessor)?;
         self.shared_bytes = grid.shared_bytes;
         Ok(())
@@ -163,21 +179,29 @@ impl LoadedKernel {
         }
     }
 
-    /// Asks for no more shared memory on a multiprocessor than the blocks take that fit for other reasons: the rest of
-    /// that memory is the L1 cache. The driver by itself may reserve twice as much.
-    fn leave_cache(&self, entry: &str, grid: Grid, of_multiprocessor: u32) -> Result<(), Error> {
+    /// How many blocks of this grid fit on a multiprocessor.
+    fn fitting_blocks(&self, entry: &str, grid: Grid) -> Result<u32, Error> {
         let mut blocks = 0;
         let (threads, bytes) = (grid.threads_per_block as i32, grid.shared_bytes as usize);
-        let attribute = CUfunction_attribute::CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT;
-        // How many blocks fit is counted with what was asked for last, and that may have been for smaller ones.
-        // SAFETY: the function is loaded, in the current context.
-        driver(unsafe { cuFuncSetAttribute(self.function, attribute, 100) }, entry)?;
+        // It is counted with what was asked for last, and that may have been for smaller ones.
+        self.prefer_shared(entry, 100)?;
         // SAFETY: the function is loaded, in the current context, and `blocks` is written before the call returns.
         let result = unsafe { cuOccupancyMaxActiveBlocksPerMultiprocessor(&mut blocks, self.function, threads, bytes) };
         driver(result, entry)?;
-        let needed = blocks as u32 * (grid.shared_bytes + RESERVED_SHARED_BYTES);
+        Ok(blocks as u32)
+    }
+
+    /// Asks for no more shared memory on a multiprocessor than the blocks take that are there side by side: the rest of
+    /// that memory is the L1 cache, through which all loads go. The driver by itself may reserve twice as much.
+    fn leave_cache(&self, entry: &str, grid: Grid, of_multiprocessor: u32) -> Result<(), Error> {
+        let needed = self.side_by_side * (grid.shared_bytes + RESERVED_SHARED_BYTES);
         // Rounded down: there are few sizes to choose from, and the driver takes the next larger one.
-        let percent = (100 * needed / of_multiprocessor).min(100);
+        self.prefer_shared(entry, (100 * needed / of_multiprocessor).min(100))
+    }
+
+    /// Asks for so many percent of a multiprocessor's memory to be shared.
+    fn prefer_shared(&self, entry: &str, percent: u32) -> Result<(), Error> {
+        let attribute = CUfunction_attribute::CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT;
         // SAFETY: the function is loaded, in the current context.
         driver(unsafe { cuFuncSetAttribute(self.function, attribute, percent as i32) }, entry)
     }

@@ -25,7 +25,7 @@ use cust::sys::{cuLaunchKernel, cuMemcpyDtoDAsync_v2};
 
 pub use buffer::{CudaBuffer, CudaMemory};
 use driver::{cuda, driver, in_words};
-use kernels::{Kernels, Loaded, RESERVED_SHARED_BYTES};
+use kernels::{Kernels, Loaded, Multiprocessors, RESERVED_SHARED_BYTES};
 pub use owner::MemoryUse;
 use owner::Owner;
 use pool::Pool;
@@ -131,6 +131,7 @@ impl Cuda {
             shared_bytes: Some(shared_bytes.saturating_sub(RESERVED_SHARED_BYTES)),
             tuning: Tuning::default(),
         };
+        let multiprocessors = Multiprocessors { count: device.multiprocessors, shared_bytes };
         let recorder = Recorder::new().map_err(failed("no stream"))?;
         let pool = Pool::new(gpu.as_raw(), stream);
         let bytes = gpu.total_memory().map_err(failed("the device's memory"))?;
@@ -138,7 +139,7 @@ impl Cuda {
         let owner = Arc::new(Owner::new(pool, recorder, context));
         Ok(Self {
             device: Arc::new(device),
-            kernels: Loaded::new(Kernels::new(ptx, shared_bytes), &owner),
+            kernels: Loaded::new(Kernels::new(ptx, multiprocessors), &owner),
             shared: Arc::new(Shared { staging: Mutex::default(), owner: owner.clone() }),
             owner,
         })

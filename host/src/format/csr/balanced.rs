@@ -3,9 +3,9 @@
 use cuda_std::launch::{Grid, Launch};
 use gpu_kernels::csr_load_balanced::{CsrLoadBalanced, CsrLoadBalancedAtomic};
 use gpu_kernels::csr_merge_path::{self, CsrMergePath};
-use gpu_kernels::csr_tiled::{self, CsrTiled, CsrTiles};
+use gpu_kernels::csr_tiled::{self, CsrSharedRows, CsrTiled, CsrTiles};
 
-use crate::device::{Device, with_shared_for_each_warp};
+use crate::device::{Device, WARP_LANES, with_shared_for_each_warp};
 use crate::error::Error;
 use crate::format::Csr;
 use crate::memory::{Buffer, Memory};
@@ -108,6 +108,9 @@ fn tile_threads(device: &Device) -> u32 {
     (2 * device.tuning.threads_per_block()).min(512)
 }
 
+/// Waves of blocks up to which it takes less time that blocks arrive than that another launch follows.
+const WAVES_THAT_ARRIVE: u64 = 2;
+
 pub(crate) fn tiled<T: Scalar, M: Memory>(
     matrix: &Csr<T, M>,
     vectors: Vectors<T>,
@@ -119,7 +122,9 @@ pub(crate) fn tiled<T: Scalar, M: Memory>(
     let tile_items = csr_tiled::tile_items(threads_per_block);
     let count = (matrix.rows() as u64 + matrix.nnz() as u64).div_ceil(tile_items.into());
     let tiles = room.tiles(count as usize)?;
-    let mut launches = Vec::with_capacity(2);
+    let at_once = u64::from(device.multiprocessors) * u64::from(device.threads_per_multiprocessor / threads_per_block);
+    let arrives = count <= WAVES_THAT_ARRIVE * at_once.max(1);
+    let mut launches = Vec::with_capacity(3);
     if count > 0 && !tiles.known {
         let call = with_offsets!(matrix, offsets => CsrTiles {
             rows: matrix.rows() as u32,
@@ -143,9 +148,15 @@ pub(crate) fn tiled<T: Scalar, M: Memory>(
         begins: tiles.begins,
         pieces: tiles.pieces,
         arrivals: tiles.arrivals,
+        arrives: arrives.into(),
     });
     let shared_bytes = csr_tiled::shared_bytes::<T>(threads_per_block);
     launches.push(Launch { grid: Grid { blocks: count as u32, threads_per_block, shared_bytes }, call });
+    if !arrives {
+        let (begins, pieces) = (tiles.begins, tiles.pieces.read_only());
+        let kernel = CsrSharedRows { tiles: count as u32, alpha, beta, y, begins, pieces };
+        launches.push(Launch::new(device.grid_of(count * WARP_LANES as u64), kernel));
+    }
     Ok(launches)
 }
 
