@@ -41,12 +41,12 @@ pub const fn shared_bytes<T>(threads: u32) -> u32 {
 
 /// Items of the tile of a block of so many threads. There is room for one warp's entries more, because a block loads
 /// from a multiple of 32 entries on: otherwise every warp would ask for one sector more than it needs of each array. And
-/// there is room for what the tile takes of the row that it begins in.
-pub const fn tile_items(threads: u32) -> u32 {
-    THREAD_ENTRIES * threads - WARP_LANES - most_taken(threads)
+/// there is room for the entries before its first item that a tile takes at most to have its first row whole.
+pub const fn tile_items(threads: u32, most_taken: u32) -> u32 {
+    THREAD_ENTRIES * threads - WARP_LANES - most_taken
 }
 
-/// The most entries before its first item that the tile of a block of so many threads takes to have its first row whole.
+/// Those entries where blocks arrive: then fewer rows are shared, and more blocks are done sooner.
 pub const fn most_taken(threads: u32) -> u32 {
     threads / 2
 }
@@ -164,7 +164,7 @@ pub unsafe fn csr_tiles<O: Offset>(
 ///
 /// # Safety
 /// The arrays are those of a valid CSR matrix; `x` has an element for each column, `y` one for each row; `begins` is that
-/// of [`csr_tiles`] for tiles of [`tile_items`] and [`most_taken`]; `pieces` has two elements for each tile; `arrivals` has
+/// of [`csr_tiles`] for tiles of [`tile_items`]; `pieces` has two elements for each tile; `arrivals` has
 /// one, 0 before and after; there is a block for each tile, of at least two whole warps, with [`shared_bytes`].
 #[kernel(T: scalars, O: [u32, u64])]
 pub unsafe fn csr_tiled<T: GpuScalar, O: Offset>(
@@ -182,6 +182,8 @@ pub unsafe fn csr_tiled<T: GpuScalar, O: Offset>(
     beta: T,
     /// The result.
     y: GlobalMut<T>,
+    /// Items of a tile.
+    tile_items: u32,
     /// Where each tile begins.
     begins: Global<u32>,
     /// For each tile, its part of the row that it begins inside, and of the row that it ends inside.
@@ -193,9 +195,9 @@ pub unsafe fn csr_tiled<T: GpuScalar, O: Offset>(
 ) {
     let tile = block_idx_x();
     let (begin, end) = (Begin::load(begins, tile), Begin::load(begins, tile + 1));
-    let item = u64::from(tile) * u64::from(tile_items(block_dim_x()));
+    let item = u64::from(tile) * u64::from(tile_items);
     let first_entry = begin.entry(item);
-    let end_entry = end.entry(item + u64::from(tile_items(block_dim_x())));
+    let end_entry = end.entry(item + u64::from(tile_items));
     let first_place = first_entry as u32 % WARP_LANES;
     let place_0 = first_entry - u64::from(first_place);
     let places = Range { begin: first_place, end: (end_entry - place_0) as u32 };

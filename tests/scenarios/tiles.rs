@@ -1,6 +1,5 @@
 //! Rows that several tiles of csr-tiled share.
 
-use gpu_kernels::csr_tiled::tile_items;
 use warp_spmv::executor::Executor;
 use warp_spmv::verify::{exact, verify};
 use warp_spmv::{Format, Layout, Multivector, Plan, Real};
@@ -8,13 +7,12 @@ use warp_spmv::{Format, Layout, Multivector, Plan, Real};
 use super::{Numbers, with_rows};
 
 /// Rows that begin shortly before a tile, end at its first item, go through one or `many`, and empty ones between them, in
-/// tiles of a block of so many threads. One plan multiplies again and again, and several vectors in between: whoever arrives
+/// tiles of so many items. One plan multiplies again and again, and several vectors in between: whoever arrives
 /// last must leave the counts as they were.
-pub fn check_tiles<T: Real, E: Executor>(executor: &E, threads: u32, many: usize) {
+pub fn check_tiles<T: Real, E: Executor>(executor: &E, items: usize, many: usize) {
     const COLUMNS: usize = 1000;
-    let items = tile_items(threads) as usize;
     let lengths = [items - 11, many * items + 5, 0, 0, 3, items - 1, 1, 3 * items + 100, items / 2, 0, 2 * items, 7];
-    let mut numbers = Numbers::new(threads.into());
+    let mut numbers = Numbers::new(items as u64);
     let matrix = with_rows::<T>(COLUMNS, &lengths, &mut numbers);
     let mut plan = Plan::with_format(executor, matrix.clone(), Format::CSR_TILED).unwrap();
     let (alpha, beta) = (T::from_f64(0.75), T::ZERO);
@@ -25,10 +23,10 @@ pub fn check_tiles<T: Real, E: Executor>(executor: &E, threads: u32, many: usize
         let mut y = executor.upload(vec![T::from_f64(f64::NAN); lengths.len()]).unwrap();
         plan.apply(alpha, &x, beta, &mut y).unwrap();
         let result = verify(&executor.download(&y).unwrap(), &expected, plan.format()).unwrap();
-        assert!(result.passed(), "{threads} threads, {}, round {round}: {result:?}", T::NAME);
+        assert!(result.passed(), "tiles of {items}, {}, round {round}: {result:?}", T::NAME);
         let shape = Multivector { vectors: 1, layout: Layout::ColumnMajor };
         plan.apply_multivector(shape, alpha, &x, beta, &mut y).unwrap();
         let result = verify(&executor.download(&y).unwrap(), &expected, plan.format()).unwrap();
-        assert!(result.passed(), "{threads} threads, {}, round {round}, several vectors: {result:?}", T::NAME);
+        assert!(result.passed(), "tiles of {items}, {}, round {round}, several vectors: {result:?}", T::NAME);
     }
 }

@@ -75,9 +75,11 @@ struct LoadedKernel {
     allowed_bytes: u32,
     /// The shared memory of the blocks that it was launched in last, for which it leaves the rest to the cache.
     shared_bytes: u32,
-    /// How many of them fit on a multiprocessor,
+    /// How many of them fit on a multiprocessor.
     fitting_blocks: u32,
-    /// and how many of these it leaves room for.
+    /// How many of those fit into half of its shared memory.
+    blocks_in_half: u32,
+    /// How many of those it has room for.
     side_by_side: u32,
 }
 
@@ -111,7 +113,7 @@ impl Kernels {
         let kernel = &mut self.loaded[place];
         // Launched before in such blocks, as almost always.
         let side_by_side = grid.blocks.div_ceil(self.multiprocessors.count.max(1));
-        if grid.shared_bytes != kernel.shared_bytes || side_by_side.min(kernel.fitting_blocks) != kernel.side_by_side {
+        if grid.shared_bytes != kernel.shared_bytes || kernel.room_for(side_by_side) != kernel.side_by_side {
             kernel.make_ready(&entry.to_string(), grid, side_by_side, self.multiprocessors.shared_bytes)?;
         }
         Ok(kernel.function)
@@ -147,9 +149,10 @@ impl LoadedKernel {
     fn new(ptx: &Ptx, entry: &str) -> Result<Self, Error> {
         let module = load(ptx, entry)?;
         let function = module.get_function(entry).map_err(cuda(entry))?.to_raw();
-        let (shared_bytes, fitting_blocks, side_by_side) = (0, 0, 0);
+        let (shared_bytes, fitting_blocks, blocks_in_half, side_by_side) = (0, 0, 0, 0);
         let allowed_bytes = ALWAYS_SHARED_BYTES;
-        Ok(Self { _module: module, function, allowed_bytes, shared_bytes, fitting_blocks, side_by_side })
+        let _module = module;
+        Ok(Self { _module, function, allowed_bytes, shared_bytes, fitting_blocks, blocks_in_half, side_by_side })
     }
 
     /// Asks for blocks with the shared memory of this grid, of which so many at most are on a multiprocessor side by side.
@@ -160,10 +163,17 @@ impl LoadedKernel {
             self.allowed_bytes = grid.shared_bytes;
         }
         self.fitting_blocks = self.fitting_blocks(entry, grid)?;
-        self.side_by_side = side_by_side.min(self.fitting_blocks);
+        self.blocks_in_half = of_multiprocessor / 2 / (grid.shared_bytes + RESERVED_SHARED_BYTES);
+        self.side_by_side = self.room_for(side_by_side);
         self.leave_cache(entry, grid, of_multiprocessor)?;
         self.shared_bytes = grid.shared_bytes;
         Ok(())
+    }
+
+    /// How many blocks to have room for, where so many are there side by side. Those that half of the memory holds always
+    /// are: more cache than the other half gains nothing, and a multiprocessor is idle while the size changes.
+    fn room_for(&self, side_by_side: u32) -> u32 {
+        side_by_side.max(self.blocks_in_half).min(self.fitting_blocks)
     }
 
     fn allow_shared(&self, entry: &str, grid: Grid) -> Result<(), Error> {

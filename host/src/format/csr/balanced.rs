@@ -119,18 +119,23 @@ pub(crate) fn tiled<T: Scalar, M: Memory>(
 ) -> Result<Vec<Launch>, Error> {
     let Vectors { alpha, x, beta, y } = vectors;
     let threads_per_block = tile_threads(device);
-    let tile_items = csr_tiled::tile_items(threads_per_block);
-    let count = (matrix.rows() as u64 + matrix.nnz() as u64).div_ceil(tile_items.into());
-    let tiles = room.tiles(count as usize)?;
     let at_once = u64::from(device.multiprocessors) * u64::from(device.threads_per_multiprocessor / threads_per_block);
-    let arrives = count <= WAVES_THAT_ARRIVE * at_once.max(1);
+    let items = matrix.rows() as u64 + matrix.nnz() as u64;
+    let tiles_of = |most_taken| {
+        let tile_items = csr_tiled::tile_items(threads_per_block, most_taken);
+        (tile_items, most_taken, items.div_ceil(tile_items.into()))
+    };
+    let few = tiles_of(csr_tiled::most_taken(threads_per_block));
+    let arrives = few.2 <= WAVES_THAT_ARRIVE * at_once.max(1);
+    let (tile_items, most_taken, count) = if arrives { few } else { tiles_of(0) };
+    let tiles = room.tiles(count as usize)?;
     let mut launches = Vec::with_capacity(3);
     if count > 0 && !tiles.known {
         let call = with_offsets!(matrix, offsets => CsrTiles {
             rows: matrix.rows() as u32,
             tiles: count as u32,
             tile_items,
-            most_taken: csr_tiled::most_taken(threads_per_block),
+            most_taken,
             row_offsets: offsets.global(),
             begins: tiles.begins_mut,
             arrivals: tiles.arrivals,
@@ -145,6 +150,7 @@ pub(crate) fn tiled<T: Scalar, M: Memory>(
         x,
         beta,
         y,
+        tile_items,
         begins: tiles.begins,
         pieces: tiles.pieces,
         arrivals: tiles.arrivals,
