@@ -25,6 +25,7 @@ pub mod csr;
 pub mod csr_load_balanced;
 pub mod csr_merge_path;
 pub mod csr_tiled;
+pub mod csr_tiled_arriving;
 pub mod dense;
 pub mod dia;
 pub mod ell;

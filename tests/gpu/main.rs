@@ -28,7 +28,7 @@ use std::process::ExitCode;
 use endurance::{Times, check_leaks, check_many_threads, check_products};
 use failures::check_failures;
 use gpu_kernels::conformance::RESULTS;
-use gpu_kernels::csr_tiled::{most_taken, tile_items};
+use gpu_kernels::{csr_tiled, csr_tiled_arriving};
 use scenarios::conformance::{GRID, conformance};
 use scenarios::multivector::{Cases, VECTORS, Vectors, check_multivector_special_values, multiply_vectors};
 use scenarios::tiles::check_tiles;
@@ -228,8 +228,8 @@ fn check_scenarios<T: Real>(gpu: &Cuda, formats: &[Format]) {
         check_reproducible::<T, _>(gpu, format);
         if format == Format::CSR_TILED {
             // One launch, and two.
-            check_tiles::<T, _>(gpu, tile_items(512, most_taken(512)) as usize, 33);
-            check_tiles::<T, _>(gpu, tile_items(512, 0) as usize, 2000);
+            check_tiles::<T, _>(gpu, csr_tiled_arriving::tile_items(512) as usize, 33);
+            check_tiles::<T, _>(gpu, csr_tiled::tile_items(512) as usize, 2000);
         }
         let factors = scenarios::FACTORS.len();
         println!(

@@ -2,7 +2,7 @@
 //! and their workspace cannot disagree.
 
 use cuda_std::{Global, GlobalMut};
-use gpu_kernels::csr_tiled::BEGIN_NUMBERS;
+use gpu_kernels::csr_tiled_arriving::BEGIN_NUMBERS;
 
 use crate::error::Error;
 use crate::executor::operation::{Executor, KernelExecutor};

@@ -5,7 +5,7 @@ use crate::scenarios::tiles::check_tiles;
 use crate::scenarios::{
     Numbers, as_stored, check, check_reproducible, check_special_values, check_whole_numbers, matrices, multiply,
 };
-use gpu_kernels::csr_tiled::{most_taken, tile_items};
+use gpu_kernels::{csr_tiled, csr_tiled_arriving};
 use proptest::prelude::*;
 use warp_spmv::device::Tuning;
 use warp_spmv::executor::{Cpu, Emulated, Executor, HostExecutor, Reference};
@@ -90,14 +90,13 @@ fn check_on_grid(multiprocessors: u32, threads: u32, threads_per_block: u32, wav
 fn emulated_is_right_where_tiles_share_rows() {
     // Where many blocks are at work at a time they arrive, instead of another launch.
     let large = Emulated::with_size(0, 64, 128, Tuning::new(32, 1).unwrap()).unwrap();
-    let items = [(64, 0), (128, 0), (64, 0), (256, 0), (64, most_taken(64))];
-    let items = items.map(|(threads, most_taken)| tile_items(threads, most_taken) as usize);
+    let items = [64, 128, 64, 256].map(csr_tiled::tile_items).into_iter().chain([csr_tiled_arriving::tile_items(64)]);
     for (mut executor, items) in emulators().into_iter().chain([large]).zip(items) {
         for seed in 0..4 {
             executor.set_seed(seed);
-            check_tiles::<f64, _>(&executor, items, 33);
+            check_tiles::<f64, _>(&executor, items as usize, 33);
         }
-        check_tiles::<f32, _>(&executor, items, 33);
+        check_tiles::<f32, _>(&executor, items as usize, 33);
     }
 }
 

@@ -3,15 +3,16 @@
 use cuda_std::launch::{Grid, Launch};
 use gpu_kernels::csr_load_balanced::{CsrLoadBalanced, CsrLoadBalancedAtomic};
 use gpu_kernels::csr_merge_path::{self, CsrMergePath};
-use gpu_kernels::csr_tiled::{self, CsrSharedRows, CsrTiled, CsrTiles};
+use gpu_kernels::csr_tiled::{self, CsrTileRows, CsrTiled};
+use gpu_kernels::csr_tiled_arriving::{self, CsrTiledArriving, CsrTiles};
 
-use crate::device::{Device, WARP_LANES, with_shared_for_each_warp};
+use crate::device::{Device, with_shared_for_each_warp};
 use crate::error::Error;
 use crate::format::Csr;
 use crate::memory::{Buffer, Memory};
 use crate::real::Scalar;
 use crate::spmv::intervals::Intervals;
-use crate::spmv::{Room, Vectors};
+use crate::spmv::{Carries, Room, Vectors};
 
 /// Makes the same kernel for whichever width the row offsets have.
 macro_rules! with_offsets {
@@ -111,38 +112,53 @@ fn tile_threads(device: &Device) -> u32 {
 /// Waves of blocks up to which it takes less time that blocks arrive than that another launch follows.
 const WAVES_THAT_ARRIVE: u64 = 2;
 
+/// Tiles of so many items for the rows and entries of a matrix.
+fn tiles_of<T: Scalar, M: Memory>(matrix: &Csr<T, M>, items: u32) -> Intervals {
+    let length = items.into();
+    Intervals { length, count: (matrix.rows() as u64 + matrix.nnz() as u64).div_ceil(length) }
+}
+
 pub(crate) fn tiled<T: Scalar, M: Memory>(
     matrix: &Csr<T, M>,
     vectors: Vectors<T>,
     room: &mut Room<'_, T, M>,
     device: &Device,
 ) -> Result<Vec<Launch>, Error> {
-    let Vectors { alpha, x, beta, y } = vectors;
     let threads_per_block = tile_threads(device);
     let at_once = u64::from(device.multiprocessors) * u64::from(device.threads_per_multiprocessor / threads_per_block);
-    let items = matrix.rows() as u64 + matrix.nnz() as u64;
-    let tiles_of = |most_taken| {
-        let tile_items = csr_tiled::tile_items(threads_per_block, most_taken);
-        (tile_items, most_taken, items.div_ceil(tile_items.into()))
-    };
-    let few = tiles_of(csr_tiled::most_taken(threads_per_block));
-    let arrives = few.2 <= WAVES_THAT_ARRIVE * at_once.max(1);
-    let (tile_items, most_taken, count) = if arrives { few } else { tiles_of(0) };
-    let tiles = room.tiles(count as usize)?;
-    let mut launches = Vec::with_capacity(3);
-    if count > 0 && !tiles.known {
+    let few = tiles_of(matrix, csr_tiled_arriving::tile_items(threads_per_block));
+    if few.count <= WAVES_THAT_ARRIVE * at_once.max(1) {
+        tiled_arriving(matrix, vectors, few, room, device)
+    } else {
+        tiled_with_carries(matrix, vectors, room, device)
+    }
+}
+
+/// One launch, for few tiles.
+fn tiled_arriving<T: Scalar, M: Memory>(
+    matrix: &Csr<T, M>,
+    vectors: Vectors<T>,
+    tiles: Intervals,
+    room: &mut Room<'_, T, M>,
+    device: &Device,
+) -> Result<Vec<Launch>, Error> {
+    let Vectors { alpha, x, beta, y } = vectors;
+    let threads_per_block = tile_threads(device);
+    let tile_room = room.tiles(tiles.count as usize)?;
+    let mut launches = Vec::with_capacity(2);
+    if tiles.count > 0 && !tile_room.known {
         let call = with_offsets!(matrix, offsets => CsrTiles {
             rows: matrix.rows() as u32,
-            tiles: count as u32,
-            tile_items,
-            most_taken,
+            tiles: tiles.count as u32,
+            tile_items: tiles.length as u32,
+            most_taken: csr_tiled_arriving::most_taken(threads_per_block),
             row_offsets: offsets.global(),
-            begins: tiles.begins_mut,
-            arrivals: tiles.arrivals,
+            begins: tile_room.begins_mut,
+            arrivals: tile_room.arrivals,
         });
-        launches.push(Launch { grid: device.grid_of(count + 1), call });
+        launches.push(Launch { grid: device.grid_of(tiles.count + 1), call });
     }
-    let call = with_offsets!(matrix, offsets => CsrTiled {
+    let call = with_offsets!(matrix, offsets => CsrTiledArriving {
         row_offsets: offsets.global(),
         column_indices: matrix.column_indices().global(),
         values: matrix.values().global(),
@@ -150,20 +166,63 @@ pub(crate) fn tiled<T: Scalar, M: Memory>(
         x,
         beta,
         y,
-        tile_items,
-        begins: tiles.begins,
-        pieces: tiles.pieces,
-        arrivals: tiles.arrivals,
-        arrives: arrives.into(),
+        begins: tile_room.begins,
+        pieces: tile_room.pieces,
+        arrivals: tile_room.arrivals,
     });
-    let shared_bytes = csr_tiled::shared_bytes::<T>(threads_per_block);
-    launches.push(Launch { grid: Grid { blocks: count as u32, threads_per_block, shared_bytes }, call });
-    if !arrives {
-        let (begins, pieces) = (tiles.begins, tiles.pieces.read_only());
-        let kernel = CsrSharedRows { tiles: count as u32, alpha, beta, y, begins, pieces };
-        launches.push(Launch::new(device.grid_of(count * WARP_LANES as u64), kernel));
-    }
+    launches.push(Launch { grid: grid_of_tiles::<T>(&tiles, threads_per_block), call });
     Ok(launches)
+}
+
+fn tiled_with_carries<T: Scalar, M: Memory>(
+    matrix: &Csr<T, M>,
+    vectors: Vectors<T>,
+    room: &mut Room<'_, T, M>,
+    device: &Device,
+) -> Result<Vec<Launch>, Error> {
+    let Vectors { alpha, x, beta, y } = vectors;
+    let threads_per_block = tile_threads(device);
+    let tiles = tiles_of(matrix, csr_tiled::tile_items(threads_per_block));
+    let tile_room = room.tiles(tiles.count as usize)?;
+    let mut launches = Vec::with_capacity(3);
+    if !tile_room.known {
+        let call = with_offsets!(matrix, offsets => CsrTileRows {
+            rows: matrix.rows() as u32,
+            tiles: tiles.count as u32,
+            tile_items: tiles.length as u32,
+            row_offsets: offsets.global(),
+            carry_rows: tile_room.begins_mut,
+        });
+        launches.push(Launch { grid: device.grid_of(tiles.count), call });
+    }
+    let call = with_offsets!(matrix, offsets => CsrTiled {
+        rows: matrix.rows() as u32,
+        nnz: matrix.nnz() as u64,
+        row_offsets: offsets.global(),
+        column_indices: matrix.column_indices().global(),
+        values: matrix.values().global(),
+        alpha,
+        x,
+        beta,
+        y,
+        carry_rows: tile_room.begins,
+        carry_values: tile_room.pieces,
+    });
+    launches.push(Launch { grid: grid_of_tiles::<T>(&tiles, threads_per_block), call });
+    let carries = Carries {
+        rows: tile_room.begins,
+        rows_mut: tile_room.begins_mut,
+        values: tile_room.pieces.read_only(),
+        values_mut: tile_room.pieces,
+    };
+    launches.push(tiles.carries(alpha, y, carries, device));
+    Ok(launches)
+}
+
+/// A block for each tile.
+fn grid_of_tiles<T>(tiles: &Intervals, threads_per_block: u32) -> Grid {
+    let shared_bytes = csr_tiled::shared_bytes::<T>(threads_per_block);
+    Grid { blocks: tiles.count as u32, threads_per_block, shared_bytes }
 }
 
 /// All kernels take at most 12 additions for every 224 entries of a row and one for every 32 intervals that it

@@ -1,0 +1,236 @@
+//! CSR in tiles as in [`csr_tiled`](crate::csr_tiled), in one launch: the block that arrives last adds up the pieces of a row
+//! that several tiles share, in an order that depends on the tiles alone. The same bits every run.
+//!
+//! To arrive costs each block a trip to L2 when all its work is done, so this is for few waves of blocks. All tiles have the
+//! same number of items, but one that would begin shortly after the start of a row takes that row from its start: fewer rows
+//! are shared. What each tile has depends on the matrix alone: [`csr_tiles`] finds it once, for all multiplications.
+
+use cuda_std::shared::dynamic;
+use cuda_std::thread::{block_dim_x, block_idx_x, index_1d, sync_threads, thread_idx_x};
+use cuda_std::warp::{ALL_LANES, WARP_LANES, lane_id, sync_warp, warp_vote_any};
+use cuda_std::{Global, GlobalMut, GpuScalar, kernel};
+
+use crate::Offset;
+use crate::csr_tiled::{Range, Rows, THREAD_ENTRIES, add_up, products, sum_over_block};
+use crate::reduction::sum_over_lanes;
+use crate::search::first_in_range;
+use crate::vector::update;
+
+/// Numbers that say where a tile begins: see [`Begin`].
+pub const BEGIN_NUMBERS: u32 = 4;
+
+/// In place of a number of entries taken: the tile begins inside its first row.
+const INSIDE: u32 = u32::MAX;
+
+/// Items of the tile of a block of so many threads: as many as in [`csr_tiled`](crate::csr_tiled::tile_items), with room for
+/// [`most_taken`] entries.
+pub const fn tile_items(threads: u32) -> u32 {
+    crate::csr_tiled::tile_items(threads) - most_taken(threads)
+}
+
+/// The most entries before its first item that the tile of a block of so many threads takes to have its first row whole.
+pub const fn most_taken(threads: u32) -> u32 {
+    threads / 2
+}
+
+/// Where a tile begins.
+#[derive(Clone, Copy)]
+struct Begin {
+    /// The first row that ends at the tile's first item or after it.
+    row: u32,
+    /// How many entries of that row before that item the tile takes too, or [`INSIDE`] if they are too many.
+    taken: u32,
+    /// If it begins inside the row: the first tile that has part of it.
+    first_tile: u32,
+    /// Likewise, the last such tile.
+    last_tile: u32,
+}
+
+impl Begin {
+    /// Loads what [`csr_tiles`] wrote for a tile.
+    ///
+    /// # Safety
+    /// `begins` is its array, and has the tile.
+    #[inline(always)]
+    unsafe fn load(begins: Global<u32>, tile: u32) -> Self {
+        let [row, taken, first_tile, last_tile] = begins.load_streaming_4(u64::from(tile) * u64::from(BEGIN_NUMBERS));
+        Self { row, taken, first_tile, last_tile }
+    }
+
+    fn is_inside(self) -> bool {
+        self.taken == INSIDE
+    }
+
+    /// The sum of the pieces of the row that it begins inside, in the first lane.
+    ///
+    /// # Safety
+    /// It begins inside a row, all lanes of the warp are here, and `piece` may be called for all pieces of that row.
+    #[inline(always)]
+    unsafe fn sum<T: GpuScalar>(self, piece: impl Fn(u32) -> T) -> T {
+        let mut sum = T::ZERO;
+        let mut tile = self.first_tile + lane_id();
+        while tile <= self.last_tile {
+            sum = sum + piece(2 * tile + u32::from(tile < self.last_tile));
+            tile += WARP_LANES;
+        }
+        sum_over_lanes::<T, 32>(sum)
+    }
+
+    /// The tile's first entry, where its first item is `item`.
+    fn entry(self, item: u64) -> u64 {
+        let taken = if self.is_inside() { 0 } else { self.taken };
+        item - u64::from(self.row) - u64::from(taken)
+    }
+}
+
+/// Finds where each tile begins and where the last one ends, stored as one more tile; sets all arrivals to 0.
+///
+/// # Safety
+/// The row offsets are those of a valid CSR matrix with `rows` rows, of which there is one, and there are so many tiles
+/// of so many items as its rows and entries take; `begins` has [`BEGIN_NUMBERS`] elements for each and for the end,
+/// `arrivals` one for each.
+#[kernel(O: [u32, u64])]
+pub unsafe fn csr_tiles<O: Offset>(
+    /// Number of rows.
+    rows: u32,
+    /// Number of tiles.
+    tiles: u32,
+    /// Items of a tile.
+    tile_items: u32,
+    /// Entries that a tile takes, at most.
+    most_taken: u32,
+    /// Where each row begins; rows + 1 offsets.
+    row_offsets: Global<O>,
+    /// Where each tile begins.
+    begins: GlobalMut<u32>,
+    /// For each tile, 0.
+    arrivals: GlobalMut<u32>,
+) {
+    let tile = index_1d();
+    if tile > tiles {
+        return;
+    }
+    let tile_items = u64::from(tile_items);
+    let item = u64::from(tile) * tile_items;
+    let offset = |row: u64| row_offsets.load(row).widen();
+    let row = first_in_range(0, u64::from(rows), |row| offset(row + 1) + row >= item);
+    let first_entry = offset(row);
+    let taken = item - row - first_entry;
+    let begin = if taken <= u64::from(most_taken) || tile == tiles {
+        Begin { row: row as u32, taken: taken as u32, first_tile: 0, last_tile: 0 }
+    } else {
+        // If the row has few entries in that tile, the next tile takes them.
+        let first_item = first_entry + row;
+        let first_tile = first_item / tile_items;
+        let left = (first_tile + 1) * tile_items - first_item;
+        let first_tile = if left <= u64::from(most_taken) { first_tile + 1 } else { first_tile };
+        let last_tile = (offset(row + 1) + row) / tile_items;
+        Begin { row: row as u32, taken: INSIDE, first_tile: first_tile as u32, last_tile: last_tile as u32 }
+    };
+    let place = u64::from(tile) * u64::from(BEGIN_NUMBERS);
+    begins.store(place, begin.row);
+    begins.store(place + 1, begin.taken);
+    begins.store(place + 2, begin.first_tile);
+    begins.store(place + 3, begin.last_tile);
+    if tile < tiles {
+        arrivals.store(tile, 0);
+    }
+}
+
+/// y ← α A x + β y.
+///
+/// As for [`csr_tiled`](crate::csr_tiled::csr_tiled), but the sum of a row that goes on in another tile goes to `pieces`, and
+/// the block that arrives last adds these up.
+///
+/// # Safety
+/// The arrays are those of a valid CSR matrix; `x` has an element for each column, `y` one for each row; `begins` is that
+/// of [`csr_tiles`] for tiles of [`tile_items`] and [`most_taken`]; `pieces` has two elements for each tile; `arrivals` has
+/// one, 0 before and after; there is a block for each tile, of at least two whole warps, with
+/// [`shared_bytes`](crate::csr_tiled::shared_bytes).
+#[kernel(T: scalars, O: [u32, u64])]
+pub unsafe fn csr_tiled_arriving<T: GpuScalar, O: Offset>(
+    /// Where each row begins; rows + 1 offsets.
+    row_offsets: Global<O>,
+    /// The column of each entry.
+    column_indices: Global<u32>,
+    /// The value of each entry.
+    values: Global<T>,
+    /// The factor of A x.
+    alpha: T,
+    /// The vector that is multiplied.
+    x: Global<T>,
+    /// The factor of y.
+    beta: T,
+    /// The result.
+    y: GlobalMut<T>,
+    /// Where each tile begins.
+    begins: Global<u32>,
+    /// For each tile, its part of the row that it begins inside, and of the row that it ends inside.
+    pieces: GlobalMut<T>,
+    /// For the row that begins in a tile and goes on in others, how many tiles have stored their parts.
+    arrivals: GlobalMut<u32>,
+) {
+    let tile = block_idx_x();
+    let (begin, end) = (Begin::load(begins, tile), Begin::load(begins, tile + 1));
+    let tile_items = u64::from(tile_items(block_dim_x()));
+    let item = u64::from(tile) * tile_items;
+    let first_entry = begin.entry(item);
+    let end_entry = end.entry(item + tile_items);
+    let first_place = first_entry as u32 % WARP_LANES;
+    let place_0 = first_entry - u64::from(first_place);
+    let places = Range { begin: first_place, end: (end_entry - place_0) as u32 };
+    let products = products(place_0, places, column_indices, values, x);
+    let ended = end.row - begin.row;
+    let piece = |row_in_tile: u32| 2 * tile + u32::from(row_in_tile == ended);
+    if ended == 0 {
+        let sum = sum_over_block(add_up(products));
+        if thread_idx_x() == 0 {
+            pieces.store(piece(0), sum);
+        }
+    } else {
+        let shared = dynamic::<T>(0);
+        for step in 0..THREAD_ENTRIES {
+            shared.store(thread_idx_x() + step * block_dim_x(), products[step as usize]);
+        }
+        sync_threads();
+        let count = ended + u32::from(end.is_inside());
+        let rows_of_tile = Rows { row: begin.row, count, ended, place_0, places, row_offsets, products: shared };
+        rows_of_tile.add_up(|row_in_tile, sum| {
+            if row_in_tile == ended || row_in_tile == 0 && begin.is_inside() {
+                pieces.store(piece(row_in_tile), sum);
+            } else {
+                update(y, begin.row + row_in_tile, alpha, sum, beta);
+            }
+        });
+    }
+    let ends_row = begin.is_inside() && ended > 0;
+    if !ends_row && !end.is_inside() {
+        return;
+    }
+    sync_threads();
+    let warp = thread_idx_x() / WARP_LANES;
+    let shared_row = if warp == 0 { begin } else { end };
+    if (warp == 0 && ends_row || warp == 1 && end.is_inside())
+        && let Some(sum) = sum_if_last(shared_row, pieces, arrivals)
+    {
+        update(y, shared_row.row, alpha, sum, beta);
+    }
+}
+
+/// The sum of a row that several tiles share, in the first lane of the warp that arrives last.
+///
+/// # Safety
+/// All lanes of the warp are here; a block barrier lies between the store of this tile's piece and this call; exactly one
+/// warp of each tile that has part of the row makes it. The arrays are those of [`csr_tiled_arriving`].
+#[inline(always)]
+unsafe fn sum_if_last<T: GpuScalar>(row: Begin, pieces: GlobalMut<T>, arrivals: GlobalMut<u32>) -> Option<T> {
+    let tiles = row.last_tile - row.first_tile + 1;
+    let is_last = lane_id() == 0 && arrivals.arrive(row.first_tile, tiles);
+    // Passes on to the other lanes what the first one has acquired.
+    sync_warp(ALL_LANES);
+    if !warp_vote_any(ALL_LANES, is_last) {
+        return None;
+    }
+    let sum = row.sum(|piece| pieces.load(piece));
+    (lane_id() == 0).then_some(sum)
+}
