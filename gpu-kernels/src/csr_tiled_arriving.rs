@@ -16,7 +16,7 @@ use crate::reduction::sum_over_lanes;
 use crate::search::first_in_range;
 use crate::vector::update;
 
-/// Numbers that say where a tile begins: see [`Begin`].
+/// Numbers that say where a tile begins: its row, what it takes of that row, and the tiles that share the row.
 pub const BEGIN_NUMBERS: u32 = 4;
 
 /// In place of a number of entries taken: the tile begins inside its first row.

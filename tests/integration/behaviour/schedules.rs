@@ -170,7 +170,9 @@ fn multiply_few_and_many_tiles<T: Real>(executor: &Emulated) {
     let mut numbers = Numbers::new(30);
     for lengths in [vec![5, 1000, 0, 3, 430], vec![4000, 0, 4200, 3]] {
         let matrix = with_rows::<T>(60, &lengths, &mut numbers);
-        multiply_in(executor, &matrix, |format| *format == Format::CSR_TILED);
+        for matrix in [with_wide_offsets(&matrix), matrix] {
+            multiply_in(executor, &matrix, |format| *format == Format::CSR_TILED);
+        }
     }
 }
 

@@ -145,3 +145,26 @@ fn sizes_that_contradict_themselves() {
         assert_eq!(error, format!("Clustered matrix: {says}"));
     }
 }
+
+/// Several territories, which threads share out.
+#[test]
+#[cfg_attr(miri, ignore = "it takes many entries until there are several")]
+fn parts_are_the_same_on_any_number_of_threads() {
+    let count = 40_000;
+    let rows: Vec<u32> = (0..8 * count).map(|entry| (entry / 8) as u32).collect();
+    let columns: Vec<u32> =
+        (0..8 * count).map(|entry| ((entry / 8 * 7919 + entry % 8 * entry % 30_011) % count) as u32).collect();
+    let without_neighbours = Csr::try_from_triplets(count, count, &rows, &columns, &vec![1.0; rows.len()]).unwrap();
+    let side = 250;
+    for matrix in [grid(side, without_order(side * side)), without_neighbours] {
+        let size = PartSize { parts: 40, kilobytes: 96 };
+        assert!(territories::Territories::new(&matrix, None, 36).unwrap().count() > 1);
+        let on = |threads| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            pool.install(|| checked(&matrix, size))
+        };
+        let one = on(1);
+        assert!((30..=40).contains(&one.parts()), "{}", one.parts());
+        assert!(one == on(2) && one == on(7));
+    }
+}
