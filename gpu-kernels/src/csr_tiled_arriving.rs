@@ -22,13 +22,13 @@ pub const BEGIN_NUMBERS: u32 = 4;
 /// In place of a number of entries taken: the tile begins inside its first row.
 const INSIDE: u32 = u32::MAX;
 
-/// Items of the tile of a block of so many threads: as many as in [`csr_tiled`](crate::csr_tiled::tile_items), with room for
+/// Items of the tile of a block of `threads`: those of [`csr_tiled`](crate::csr_tiled::tile_items) less the room for
 /// [`most_taken`] entries.
 pub const fn tile_items(threads: u32) -> u32 {
     crate::csr_tiled::tile_items(threads) - most_taken(threads)
 }
 
-/// The most entries before its first item that the tile of a block of so many threads takes to have its first row whole.
+/// The most entries before its first item that the tile of a block of `threads` takes to have its first row whole.
 pub const fn most_taken(threads: u32) -> u32 {
     threads / 2
 }
@@ -86,8 +86,8 @@ impl Begin {
 /// Finds where each tile begins and where the last one ends, stored as one more tile; sets all arrivals to 0.
 ///
 /// # Safety
-/// The row offsets are those of a valid CSR matrix with `rows` rows, of which there is one, and there are so many tiles
-/// of so many items as its rows and entries take; `begins` has [`BEGIN_NUMBERS`] elements for each and for the end,
+/// The row offsets are those of a valid CSR matrix with `rows` rows, at least one; its rows and entries take `tiles` tiles
+/// of `tile_items` items; `begins` has [`BEGIN_NUMBERS`] elements for each and for the end,
 /// `arrivals` one for each.
 #[kernel(O: [u32, u64])]
 pub unsafe fn csr_tiles<O: Offset>(

@@ -7,7 +7,7 @@ use warp_spmv::{Format, Layout, Multivector, Plan, Real};
 use super::{Numbers, with_rows};
 
 /// Rows that begin shortly before a tile, end at its first item, go through one or `many`, and empty ones between them, in
-/// tiles of so many items. One plan multiplies again and again, and several vectors in between: whoever arrives
+/// tiles of `items`. One plan multiplies again and again, and several vectors in between: whoever arrives
 /// last must leave the counts as they were.
 pub fn check_tiles<T: Real, E: Executor>(executor: &E, items: usize, many: usize) {
     const COLUMNS: usize = 1000;

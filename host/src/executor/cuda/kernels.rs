@@ -155,7 +155,7 @@ impl LoadedKernel {
         Ok(Self { _module, function, allowed_bytes, shared_bytes, fitting_blocks, blocks_in_half, side_by_side })
     }
 
-    /// Asks for blocks with the shared memory of this grid, of which so many at most are on a multiprocessor side by side.
+    /// Asks for blocks with the shared memory of this grid, at most `side_by_side` of them on a multiprocessor at a time.
     fn make_ready(&mut self, entry: &str, grid: Grid, side_by_side: u32, of_multiprocessor: u32) -> Result<(), Error> {
         // Never less than before: another thread may be about to launch larger blocks.
         if grid.shared_bytes > self.allowed_bytes {
@@ -170,8 +170,8 @@ impl LoadedKernel {
         Ok(())
     }
 
-    /// How many blocks to have room for, where so many are there side by side. Those that half of the memory holds always
-    /// are: more cache than the other half gains nothing, and a multiprocessor is idle while the size changes.
+    /// How many blocks of a multiprocessor to leave room for, where the grid has `side_by_side` for each. Half of the memory
+    /// is always there for those that fit: more cache gains nothing, and a multiprocessor is idle while the size changes.
     fn room_for(&self, side_by_side: u32) -> u32 {
         side_by_side.max(self.blocks_in_half).min(self.fitting_blocks)
     }
@@ -209,7 +209,7 @@ impl LoadedKernel {
         self.prefer_shared(entry, (100 * needed / of_multiprocessor).min(100))
     }
 
-    /// Asks for so many percent of a multiprocessor's memory to be shared.
+    /// Asks for `percent` of a multiprocessor's memory to be shared.
     fn prefer_shared(&self, entry: &str, percent: u32) -> Result<(), Error> {
         let attribute = CUfunction_attribute::CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT;
         // SAFETY: the function is loaded, in the current context.

@@ -41,7 +41,7 @@ pub(in crate::format) enum Kept {
 }
 
 impl Kept {
-    /// Elements for so many rows, which stand on whole slices, and columns, of which `own` are those of its rows.
+    /// Elements of a part with these numbers of rows, which take whole slices, and columns, `own` of which are its rows'.
     pub fn elements(self, rows: usize, columns: usize, own: usize) -> usize {
         let of_rows = 2 * rows.next_multiple_of(ROWS);
         match self {
@@ -74,7 +74,7 @@ impl Limits {
         Self { elements, kept, entries: entries.max(LEAST_ENTRIES) }
     }
 
-    /// For this number of parts with so many entries in all.
+    /// The same for this number of parts, which have `entries` in all.
     fn shared(self, entries: usize, parts: usize) -> Self {
         Self { entries: entries.div_ceil(parts).max(LEAST_ENTRIES), ..self }
     }

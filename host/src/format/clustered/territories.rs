@@ -18,7 +18,7 @@ const PARTS: usize = 16;
 /// Territories, at most: as many threads are of use.
 const MOST: usize = 16;
 
-/// One part of so many is not shared out: a territory whose rows have more columns than usual takes one more than its share,
+/// One part in this number is kept back: a territory whose rows have more columns than usual takes one more than its share,
 /// and a part too many for the device would begin when all others are done.
 const SPARE_ONE_OF: usize = 64;
 

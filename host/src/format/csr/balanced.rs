@@ -112,7 +112,7 @@ fn tile_threads(device: &Device) -> u32 {
 /// Waves of blocks up to which it takes less time that blocks arrive than that another launch follows.
 const WAVES_THAT_ARRIVE: u64 = 2;
 
-/// Tiles of so many items for the rows and entries of a matrix.
+/// Tiles of `items` rows and entries of a matrix.
 fn tiles_of<T: Scalar, M: Memory>(matrix: &Csr<T, M>, items: u32) -> Intervals {
     let length = items.into();
     Intervals { length, count: (matrix.rows() as u64 + matrix.nnz() as u64).div_ceil(length) }
