@@ -52,12 +52,6 @@ impl<'a, T: Scalar> Growth<'a, T> {
         Ok(Self { matrix, transposed, territories, queued })
     }
 
-    /// Entries of the rows of a territory.
-    pub fn entries_of(&self, territory: usize) -> usize {
-        let rows = (0..self.matrix.rows()).filter(|&row| self.territories.has(territory, row));
-        rows.map(|row| self.matrix.range(row).len()).sum()
-    }
-
     /// All parts of a territory.
     ///
     /// # Errors

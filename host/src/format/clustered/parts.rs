@@ -100,11 +100,8 @@ impl Parts {
         let territories = Territories::new(matrix, transposed.as_ref(), matrix.nnz() / limits.entries)?;
         let growth = Growth::new(matrix, transposed.as_ref(), &territories)?;
         let grown = parallel::map(territories.count(), 1, &|territory| {
-            let limits = match territories.parts(territory) {
-                Some(parts) => limits.shared(growth.entries_of(territory), parts),
-                None => limits,
-            };
-            growth.parts(territory, limits)
+            let share = territories.share(territory);
+            growth.parts(territory, share.map_or(limits, |(entries, parts)| limits.shared(entries, parts)))
         })?;
         Self::joined(grown)?.ordered(matrix)
     }

@@ -38,6 +38,8 @@ const NOBODY: u32 = u32::MAX;
 pub(super) struct Territories {
     /// The territory of each row; empty where one has them all.
     owners: Vec<u8>,
+    /// The entries of each.
+    entries: Vec<usize>,
     /// The number of parts that each is to have.
     parts: Vec<usize>,
 }
@@ -45,7 +47,7 @@ pub(super) struct Territories {
 impl Territories {
     /// One territory with all rows.
     pub fn single() -> Self {
-        Self { owners: Vec::new(), parts: Vec::new() }
+        Self { owners: Vec::new(), entries: Vec::new(), parts: Vec::new() }
     }
 
     /// Territories for this number of parts. Each row belongs to the nearest of some rows, counted in steps from a row
@@ -66,21 +68,22 @@ impl Territories {
         };
         let mut owners = filled(matrix.rows(), 0)?;
         parallel::fill(&mut owners, parallel::ROWS_AT_ONCE, &owner);
-        let mut entries = [0; MOST + 1];
+        let used = if owners.contains(&(seeds as u8)) { seeds + 1 } else { seeds };
+        let mut entries = filled(used, 0)?;
         for (row, &owner) in owners.iter().enumerate() {
             entries[usize::from(owner)] += matrix.range(row).len();
         }
-        let used = if owners.contains(&(seeds as u8)) { seeds + 1 } else { seeds };
-        Ok(Self { owners, parts: shares(&entries[..used], parts)? })
+        let parts = shares(&entries, parts)?;
+        Ok(Self { owners, entries, parts })
     }
 
     pub fn count(&self) -> usize {
         self.parts.len().max(1)
     }
 
-    /// The number of parts that a territory is to have, unless there is only one.
-    pub fn parts(&self, territory: usize) -> Option<usize> {
-        self.parts.get(territory).copied()
+    /// The entries of a territory and the number of parts that it is to have, unless it is the only one.
+    pub fn share(&self, territory: usize) -> Option<(usize, usize)> {
+        self.entries.get(territory).copied().zip(self.parts.get(territory).copied())
     }
 
     /// Whether a row belongs to a territory.
@@ -213,7 +216,7 @@ mod tests {
         let rows: Vec<u32> = (0..600).collect();
         let matrix = Csr::try_from_triplets(600, 600, &rows, &rows, &[1.0; 600]).unwrap();
         let territories = Territories::new(&matrix, None, 2 * PARTS).unwrap();
-        assert_eq!((territories.count(), territories.parts(2)), (3, Some(2 * PARTS - 2)));
+        assert_eq!((territories.count(), territories.share(2)), (3, Some((598, 2 * PARTS - 2))));
         assert!(territories.has(0, 0) && territories.has(1, 300) && territories.has(2, 301));
     }
 }

@@ -174,6 +174,8 @@ fn tiled_arriving<T: Scalar, M: Memory>(
     Ok(launches)
 }
 
+/// Two launches. The carries lie in the room of tiles: products of several vectors write that of other carries, and the rows
+/// of these are found once.
 fn tiled_with_carries<T: Scalar, M: Memory>(
     matrix: &Csr<T, M>,
     vectors: Vectors<T>,
