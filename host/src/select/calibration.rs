@@ -20,8 +20,9 @@ use crate::replace::replace_file;
 /// The version of the files; it grows when a number changes its meaning.
 const SCHEMA: u32 = 2;
 
-/// The calibrations that come with the library, one for GPUs and one for CPUs.
+/// The calibrations that come with the library, two for GPUs and one for CPUs.
 const H200: &str = include_str!("h200.json");
+const H100: &str = include_str!("h100.json");
 const CPU: &str = include_str!("cpu.json");
 
 /// The largest file that is read.
@@ -98,10 +99,14 @@ impl Calibration {
         self.resources.get(entry).copied()
     }
 
-    /// The calibration that comes with the library for this device: that of the H200 for every GPU, and that of an AMD
-    /// EPYC with two threads for every CPU, because it is the ratios that matter.
+    /// The calibration that comes with the library for this device: that of an H100 for its like, that of an H200 for every
+    /// other GPU, and that of an AMD EPYC with two threads for every CPU, because it is the ratios that matter.
     pub fn shipped(device: &Device) -> Self {
-        if device.has_kernels() { Self::h200() } else { Self::embedded(CPU, "a CPU", NEUTRAL_CPU) }
+        match device.has_kernels() {
+            true if model_of(&device.name).contains("H100") => Self::embedded(H100, "a GPU", NEUTRAL_GPU),
+            true => Self::h200(),
+            false => Self::embedded(CPU, "a CPU", NEUTRAL_CPU),
+        }
     }
 
     fn h200() -> Self {
@@ -219,4 +224,25 @@ fn is_time(seconds: f64) -> bool {
 #[doc(hidden)]
 pub fn model_of(name: &str) -> &str {
     name.split_once(", driver").map_or(name, |(model, _)| model)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::executor::{Cpu, Emulated, Executor};
+
+    #[test]
+    fn each_device_gets_the_calibration_of_its_like() {
+        for (text, device) in [(H200, "NVIDIA H200"), (H100, "NVIDIA H100 80GB HBM3")] {
+            assert_eq!(Calibration::parse(text).unwrap().device, device);
+        }
+        let shipped = |device: &Device, name: &str| {
+            Calibration::shipped(&Device { name: format!("{name}, driver for CUDA 13.0"), ..device.clone() }).device
+        };
+        let emulated = Emulated::new(1);
+        assert_eq!(shipped(emulated.device(), "NVIDIA H100 80GB HBM3"), "NVIDIA H100 80GB HBM3");
+        assert_eq!(shipped(emulated.device(), "NVIDIA H100 PCIe"), "NVIDIA H100 80GB HBM3");
+        assert_eq!(shipped(emulated.device(), "NVIDIA A100-SXM4-40GB"), "NVIDIA H200");
+        assert_eq!(Calibration::parse(CPU).unwrap().device, Calibration::shipped(Cpu::new().device()).device);
+    }
 }

@@ -153,6 +153,13 @@ impl Parts {
         Ok(all)
     }
 
+    /// The positions and the columns of a part.
+    pub fn of(&self, part: usize) -> (&[u32], &[u32]) {
+        let rows = self.part_begins[part] as usize * ROWS..self.part_begins[part + 1] as usize * ROWS;
+        let columns = self.column_begins[part] as usize..self.column_begins[part + 1] as usize;
+        (&self.row_numbers[rows], &self.column_numbers[columns])
+    }
+
     /// Number of parts.
     pub fn count(&self) -> usize {
         self.part_begins.len() - 1

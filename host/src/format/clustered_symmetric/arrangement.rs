@@ -3,7 +3,7 @@
 
 use gpu_kernels::clustered::{NO_ENTRY, NO_ROW};
 
-use super::steps::{Assigned, Rows, WARPS};
+use super::steps::{Assigned, Rows, WARPS, WARPS_AT_A_TIME};
 use crate::error::Error;
 use crate::format::Csr;
 use crate::format::clustered::ROWS;
@@ -28,6 +28,18 @@ pub(super) struct Arrangement<T> {
     pub words: Vec<u32>,
     /// Their values.
     pub values: Vec<T>,
+}
+
+/// A part whose entries have no places yet.
+struct Gathered {
+    /// Its rows, ascending.
+    rows: Vec<u32>,
+    /// Their indices in the list, those with the most entries first.
+    order: Vec<u16>,
+    /// The columns that need an element of their own.
+    halo: Vec<u32>,
+    /// The entries that are stored, in that order of rows.
+    entries: Rows,
 }
 
 /// What a thread keeps from one part to the next.
@@ -76,12 +88,41 @@ impl<'a, T: Scalar> Arranger<'a, T> {
         Ok(Self { matrix, numbers, element_bytes, most_elements })
     }
 
-    /// The part of these rows, with [`NO_ROW`] behind the last, and these columns, ascending; none where its elements are
-    /// too many.
+    /// What each of [`WARPS_AT_A_TIME`] costs in the part of these rows and columns; nothing where its elements are too many.
     ///
     /// # Errors
     /// When memory runs out.
-    pub fn arrange(&mut self, rows: &[u32], columns: &[u32]) -> Result<Option<Arrangement<T>>, Error> {
+    pub fn costs(&mut self, rows: &[u32], columns: &[u32]) -> Result<[usize; WARPS_AT_A_TIME.len()], Error> {
+        match self.gather(rows, columns)? {
+            Some(part) => part.entries.costs(self.element_bytes),
+            None => Ok(Default::default()),
+        }
+    }
+
+    /// The part of these rows, with [`NO_ROW`] behind the last, and these columns, ascending, of whose warps so many
+    /// multiply at a time; none where its elements are too many.
+    ///
+    /// # Errors
+    /// When memory runs out.
+    pub fn arrange(&mut self, rows: &[u32], columns: &[u32], warps: usize) -> Result<Option<Arrangement<T>>, Error> {
+        let Some(Gathered { rows, order, halo, entries }) = self.gather(rows, columns)? else { return Ok(None) };
+        let Assigned { warps, slices, widths, words, entries } = entries.assign(self.element_bytes, warps)?;
+        let mut row_numbers = filled(slices.len() * ROWS, NO_ROW)?;
+        for (slice, numbers) in slices.into_iter().zip(row_numbers.chunks_exact_mut(ROWS)) {
+            let of_slice = order.iter().skip(slice as usize * ROWS);
+            of_slice.zip(numbers).for_each(|(&row, number)| *number = rows[row as usize]);
+        }
+        let mut values = filled(2 * words.len(), T::ZERO)?;
+        for (number, (value, &entry)) in values.iter_mut().zip(&entries).enumerate() {
+            if words[number / 2] >> (16 * (number % 2)) & NO_ENTRY != NO_ENTRY {
+                *value = self.matrix.values()[entry];
+            }
+        }
+        Ok(Some(Arrangement { warps, row_numbers, halo, widths, words, values }))
+    }
+
+    /// What of the part is stored, by whom.
+    fn gather(&mut self, rows: &[u32], columns: &[u32]) -> Result<Option<Gathered>, Error> {
         let mut rows = copy(rows)?;
         rows.retain(|&row| row != NO_ROW);
         rows.sort_unstable();
@@ -105,7 +146,7 @@ impl<'a, T: Scalar> Arranger<'a, T> {
         if 2 * of_rows + halo.len() > self.most_elements {
             return Ok(None);
         }
-        let mut places = Rows::new(of_rows, lengths.iter().sum())?;
+        let mut of_part = Rows::new(of_rows, lengths.iter().sum())?;
         for &row in &order {
             let mut of_row = inside.begins[row as usize]..inside.begins[row as usize + 1];
             let entries = self.matrix.range(rows[row as usize] as usize);
@@ -124,23 +165,11 @@ impl<'a, T: Scalar> Arranger<'a, T> {
                         }
                     }
                 };
-                places.push(local, entry);
+                of_part.push(local, entry);
             }
-            places.end_row();
+            of_part.end_row();
         }
-        let Assigned { warps, slices, widths, words, entries } = places.assign(self.element_bytes)?;
-        let mut row_numbers = filled(of_rows, NO_ROW)?;
-        for (slice, numbers) in slices.into_iter().zip(row_numbers.chunks_exact_mut(ROWS)) {
-            let of_slice = order.iter().skip(slice as usize * ROWS);
-            of_slice.zip(numbers).for_each(|(&row, number)| *number = rows[row as usize]);
-        }
-        let mut values = filled(2 * words.len(), T::ZERO)?;
-        for (number, (value, &entry)) in values.iter_mut().zip(&entries).enumerate() {
-            if words[number / 2] >> (16 * (number % 2)) & NO_ENTRY != NO_ENTRY {
-                *value = self.matrix.values()[entry];
-            }
-        }
-        Ok(Some(Arrangement { warps, row_numbers, halo, widths, words, values }))
+        Ok(Some(Gathered { rows, order, halo, entries: of_part }))
     }
 
     /// The columns of the rows' entries, by their numbers in the list of the part.

@@ -22,12 +22,15 @@ use crate::memory::{filled, same_bits, with_capacity};
 use crate::parallel;
 use crate::real::Scalar;
 use arrangement::{Arrangement, Arranger};
-use steps::WARPS;
+use steps::{WARPS, WARPS_AT_A_TIME};
 
 pub(crate) use strategy::Strategy;
 
 /// The name of the storage, as errors have it.
 const NAME: &str = "ClusteredSymmetric";
+
+/// Parts in which several numbers of warps are tried.
+const MOST_TRIED: usize = 16;
 
 /// The name of the storage in a container, which has 16 bytes for it.
 const CONTAINER_NAME: &str = "ClusteredPairs";
@@ -81,18 +84,16 @@ fn arrange<T: Scalar>(matrix: &Csr<T>, size: PartSize, element_bytes: usize) -> 
         if kept == Kept::RowsAndHalo && matrix.rows() != matrix.columns() {
             continue;
         }
-        let Parts { part_begins, row_numbers, column_begins, column_numbers } =
-            Parts::new(matrix, size, element_bytes, kept)?;
-        let count = part_begins.len() - 1;
+        let parts = Parts::new(matrix, size, element_bytes, kept)?;
+        let count = parts.count();
         let at_once = count.div_ceil(parallel::threads().min(MOST_NUMBERINGS)).max(1);
+        let warps = warps_at_a_time(matrix, &parts, element_bytes, most)?;
         let arranged = parallel::map(count.div_ceil(at_once), 1, &|group| {
             let mut arranger = Arranger::new(matrix, element_bytes, most)?;
-            let parts = group * at_once..((group + 1) * at_once).min(count);
-            let mut arranged = with_capacity(parts.len())?;
-            for part in parts {
-                let rows = part_begins[part] as usize * ROWS..part_begins[part + 1] as usize * ROWS;
-                let columns = column_begins[part] as usize..column_begins[part + 1] as usize;
-                match arranger.arrange(&row_numbers[rows], &column_numbers[columns])? {
+            let numbers = group * at_once..((group + 1) * at_once).min(count);
+            let mut arranged = with_capacity(numbers.len())?;
+            for (rows, columns) in numbers.map(|part| parts.of(part)) {
+                match arranger.arrange(rows, columns, warps)? {
                     Some(part) => arranged.push(part),
                     None => return Ok(None),
                 }
@@ -107,6 +108,27 @@ fn arrange<T: Scalar>(matrix: &Csr<T>, size: PartSize, element_bytes: usize) -> 
         }
     }
     unreachable!("parts have room for all of their columns")
+}
+
+/// How many warps of each part multiply at a time: what costs the least in some of them, for parts of a matrix are alike.
+fn warps_at_a_time<T: Scalar>(
+    matrix: &Csr<T>,
+    parts: &Parts,
+    element_bytes: usize,
+    most_elements: usize,
+) -> Result<usize, Error> {
+    let count = parts.count();
+    let tried = count.min(MOST_TRIED);
+    let costs = parallel::map(tried, 1, &|number| {
+        let (rows, columns) = parts.of(number * count / tried);
+        Arranger::new(matrix, element_bytes, most_elements)?.costs(rows, columns)
+    })?;
+    let mut sums = [0; WARPS_AT_A_TIME.len()];
+    for costs in costs {
+        sums.iter_mut().zip(costs?).for_each(|(sum, cost)| *sum += cost);
+    }
+    let cheapest = sums.into_iter().zip(WARPS_AT_A_TIME).min_by_key(|&(cost, _)| cost);
+    Ok(cheapest.map_or(WARPS, |(_, warps)| warps))
 }
 
 /// Bytes of the arrays with values of `V`.

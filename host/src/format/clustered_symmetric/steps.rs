@@ -6,7 +6,7 @@ use gpu_kernels::clustered_symmetric::WARPS as WARPS_OF_BLOCK;
 
 use crate::error::Error;
 use crate::format::clustered::{ROWS, WORDS, lane_of};
-use crate::memory::{filled, reserve, with_capacity, zeros};
+use crate::memory::{copy, filled, reserve, with_capacity, zeros};
 
 /// Warps of a block.
 pub(super) const WARPS: usize = WARPS_OF_BLOCK as usize;
@@ -14,8 +14,9 @@ pub(super) const WARPS: usize = WARPS_OF_BLOCK as usize;
 /// Bytes that shared memory gives to the lanes of a warp at a time.
 const BYTES_AT_A_TIME: usize = 128;
 
-/// Entries of a row that are compared in a step, if one of them can be taken.
-const MOST_COMPARED: usize = 32;
+/// Entries of a row that are compared in a step, if one of them can be taken. With twice as many, 1 to 5 % fewer lanes wait
+/// for others' banks, and the search takes a quarter longer.
+const MOST_COMPARED: usize = 16;
 
 /// The entries of a part, row after row, those with the most first.
 pub(super) struct Rows {
@@ -53,11 +54,9 @@ struct Sum {
 /// What a step costs, in places: as many as are read while a block waits for a barrier.
 const PLACES_OF_A_STEP: usize = 300;
 
-/// Warps of a part that has few at a time, at least.
-const LEAST_WARPS: usize = 4;
-
-/// Entries for each place that may be without one.
-const MOST_WAITING: usize = 7;
+/// Warps of a part that may multiply at a time: all, or fewer where rows share most of their columns, because then most of
+/// them wait for others.
+pub(super) const WARPS_AT_A_TIME: [usize; 3] = [WARPS, WARPS / 2, WARPS / 4];
 
 /// A part whose entries get their steps, one after the other.
 struct Assignment {
@@ -96,20 +95,21 @@ impl Rows {
         self.begins.push(self.entries.len());
     }
 
-    /// The places, where an element takes `element_bytes`. O(entries), but for rows that wait.
-    pub fn assign(mut self, element_bytes: usize) -> Result<Assigned, Error> {
-        self.begins.resize(self.positions + 1, self.entries.len());
-        let mut best = Assignment::new(&mut self, element_bytes, WARPS)?;
-        // Where rows share most of their columns, most of them wait for others if all are multiplied at once.
-        let mut warps = WARPS / 2;
-        while best.places() > self.entries.len() + self.entries.len() / MOST_WAITING && warps >= LEAST_WARPS {
-            let fewer = Assignment::new(&mut self, element_bytes, warps)?;
-            if fewer.cost() < best.cost() {
-                best = fewer;
-            }
-            warps /= 2;
+    /// What the places cost with each of [`WARPS_AT_A_TIME`], where an element takes `element_bytes`.
+    pub fn costs(&self, element_bytes: usize) -> Result<[usize; WARPS_AT_A_TIME.len()], Error> {
+        let mut costs = [0; WARPS_AT_A_TIME.len()];
+        for (cost, warps) in costs.iter_mut().zip(WARPS_AT_A_TIME) {
+            let rows = Self { positions: self.positions, begins: copy(&self.begins)?, entries: copy(&self.entries)? };
+            *cost = Assignment::new(rows, element_bytes, warps)?.cost();
         }
-        best.finish(self.positions)
+        Ok(costs)
+    }
+
+    /// The places, where an element takes `element_bytes` and so many warps multiply at a time. O(entries), but for rows
+    /// that wait.
+    pub fn assign(self, element_bytes: usize, warps: usize) -> Result<Assigned, Error> {
+        let positions = self.positions;
+        Assignment::new(self, element_bytes, warps)?.finish(positions)
     }
 
     /// Whether the entry of a row stands for its image as well.
@@ -121,8 +121,9 @@ impl Rows {
 impl Assignment {
     /// Gives all entries their steps, in so many of the warps. In each step, the rows that can wait least come first, and
     /// take what can wait least, or what does not keep others from shared memory.
-    fn new(rows: &mut Rows, element_bytes: usize, warps: usize) -> Result<Self, Error> {
+    fn new(mut rows: Rows, element_bytes: usize, warps: usize) -> Result<Self, Error> {
         let positions = rows.positions;
+        rows.begins.resize(positions + 1, rows.entries.len());
         let mut left = with_capacity(positions)?;
         left.extend(rows.begins.windows(2).map(|ends| ends[1] - ends[0]));
         let mut places = with_capacity(positions / ROWS)?;
@@ -137,17 +138,14 @@ impl Assignment {
             places,
             steps: 0,
         };
-        assignment.run(rows, warps)?;
+        assignment.run(&mut rows, warps)?;
         Ok(assignment)
     }
 
-    /// Places of all slices.
-    fn places(&self) -> usize {
-        self.places.iter().map(|(_, entries)| entries.len()).sum()
-    }
-
+    /// Places of all slices, and what the steps cost.
     fn cost(&self) -> usize {
-        self.places() + self.steps as usize * PLACES_OF_A_STEP
+        let places: usize = self.places.iter().map(|(_, entries)| entries.len()).sum();
+        places + self.steps as usize * PLACES_OF_A_STEP
     }
 
     fn run(&mut self, rows: &mut Rows, warps: usize) -> Result<(), Error> {
