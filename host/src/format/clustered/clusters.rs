@@ -8,12 +8,16 @@ use super::{PartSize, ROWS, bytes_of, slice_begins};
 use crate::error::Error;
 use crate::format::{Csr, clustered_symmetric};
 use crate::memory::{copy, same_bits};
+use crate::parallel;
 use crate::real::Scalar;
 use crate::select::locality::SECTOR_BYTES;
 use crate::select::sample::{Sampling, places};
 
 /// Parts that are grown to see what they are like.
 const SAMPLES: usize = 4;
+
+/// Rows of a part, at most, whose entries are searched for images.
+const ROWS_FOR_PAIRS: usize = 256;
 
 /// Entries of a row that are searched for an image.
 const MOST_SEARCHED: usize = 1 << 10;
@@ -75,12 +79,13 @@ impl Clusters {
         let lists =
             parts.column_begins.windows(2).map(|ends| &parts.column_numbers[ends[0] as usize..ends[1] as usize]);
         let sectors: usize = lists.map(of_part).sum();
-        let pairs: usize = match matrix.rows() == matrix.columns() {
+        let pairs = match matrix.rows() == matrix.columns() {
             true => {
-                let of_parts = parts.part_begins.windows(2).map(|ends| pairs_of(matrix, &parts.row_numbers, ends));
-                of_parts.sum::<Result<_, _>>()?
+                let most_rows = if sampling == Sampling::Everything { usize::MAX } else { ROWS_FOR_PAIRS };
+                let of_parts = parallel::map(parts.count(), 1, &|part| pairs_of(matrix, parts.of(part).0, most_rows))?;
+                of_parts.into_iter().sum::<Result<f64, _>>()?
             }
-            false => 0,
+            false => 0.0,
         };
         // From another row on, several parts would be others.
         let exact = sampling == Sampling::Everything || parts.count() <= 1 && seen == matrix.nnz();
@@ -89,7 +94,7 @@ impl Clusters {
             columns: parts.column_numbers.len() as f64 * times,
             sectors: sectors as f64 * times,
             width: width as f64 * times,
-            pairs: pairs as f64 * times,
+            pairs: pairs * times,
             symmetric_bytes: match sampling {
                 Sampling::Everything => clustered_symmetric::bytes_if_possible(matrix)?.map(|bytes| bytes as f64),
                 Sampling::Part => None,
@@ -104,9 +109,10 @@ impl Clusters {
     }
 }
 
-/// Entries of the rows of some slices whose image is among these, too; not in rows so long that it takes a search.
-fn pairs_of<T: Scalar>(matrix: &Csr<T>, row_numbers: &[u32], slices: &[u32]) -> Result<usize, Error> {
-    let mut rows = copy(&row_numbers[slices[0] as usize * ROWS..slices[1] as usize * ROWS])?;
+/// About how many entries of the rows of a part have an image among these, from a look at some of them or all; not in rows so
+/// long that it takes a search.
+fn pairs_of<T: Scalar>(matrix: &Csr<T>, row_numbers: &[u32], most_rows: usize) -> Result<f64, Error> {
+    let mut rows = copy(row_numbers)?;
     rows.retain(|&row| row != NO_ROW);
     rows.sort_unstable();
     let has_image = |row: u32, (column, value): (u32, T)| {
@@ -115,5 +121,11 @@ fn pairs_of<T: Scalar>(matrix: &Csr<T>, row_numbers: &[u32], slices: &[u32]) -> 
             && matrix.range(column as usize).len() <= MOST_SEARCHED
             && matrix.row(column as usize).any(|(other, image)| other == row && same_bits(&[image], &[value]))
     };
-    Ok(rows.iter().map(|&row| matrix.row(row as usize).filter(|&entry| has_image(row, entry)).count()).sum())
+    let (mut pairs, mut looked_at) = (0, 0);
+    for row in places(rows.len(), most_rows).map(|number| rows[number]) {
+        pairs += matrix.row(row as usize).filter(|&entry| has_image(row, entry)).count();
+        looked_at += matrix.range(row as usize).len();
+    }
+    let entries: usize = rows.iter().map(|&row| matrix.range(row as usize).len()).sum();
+    Ok(if looked_at == 0 { 0.0 } else { pairs as f64 * (entries as f64 / looked_at as f64) })
 }

@@ -62,17 +62,14 @@ impl<'a, T: Scalar> Growth<'a, T> {
         Ok(front.parts)
     }
 
-    /// A part from each of these rows on, where there is one territory.
+    /// A part from this row on, where there is one territory; none where there is no row behind it.
     ///
     /// # Errors
     /// As [`parts`](Self::parts).
-    pub fn parts_from_rows(&self, rows: impl Iterator<Item = usize>, limits: Limits) -> Result<Parts, Error> {
+    pub fn part_from_row(&self, row: usize, limits: Limits) -> Result<Parts, Error> {
         let mut front = Front::new(self, 0, limits)?;
-        for row in rows {
-            front.border.clear();
-            (front.passed, front.next_row) = (0, row);
-            front.grow()?;
-        }
+        front.next_row = row;
+        front.grow()?;
         Ok(front.parts)
     }
 }

@@ -106,8 +106,8 @@ impl Parts {
         Self::joined(grown)?.ordered(matrix)
     }
 
-    /// Some parts of a square matrix, each from one of these rows on, as if it were the first. O(rows + columns), and as
-    /// [`new`](Self::new) for their entries.
+    /// Some parts of a square matrix, each from one of these rows on, as if it were the first; one that has all rows is the
+    /// only one. In parallel, O(rows + columns), and as [`new`](Self::new) for their entries.
     ///
     /// # Errors
     /// As for [`new`](Self::new).
@@ -115,11 +115,21 @@ impl Parts {
         matrix: &Csr<T>,
         size: PartSize,
         value_bytes: usize,
-        rows: impl Iterator<Item = usize>,
+        rows: impl ExactSizeIterator<Item = usize>,
     ) -> Result<Self, Error> {
         let limits = Limits::new(matrix, size, value_bytes, Kept::Columns);
         let territories = Territories::single();
-        Growth::new(matrix, None, &territories)?.parts_from_rows(rows, limits)?.ordered(matrix)
+        let rows = collect(rows)?;
+        let mut grown = parallel::map(rows.len(), 1, &|number| {
+            Growth::new(matrix, None, &territories)?.part_from_row(rows[number], limits)
+        })?;
+        let has_all = |part: &Self| part.row_numbers.iter().filter(|&&row| row != NO_ROW).count() == matrix.rows();
+        if let Some(Ok(first)) = grown.first()
+            && has_all(first)
+        {
+            grown.truncate(1);
+        }
+        Self::joined(grown)?.ordered(matrix)
     }
 
     /// No parts.
