@@ -77,7 +77,7 @@ mod tests {
     fn check_entries<T: Real>() {
         // A row of 1, 8 and 128 blocks of any size, for all numbers of lanes.
         for (blocks, lanes) in [(1, 2), (8, 8), (128, 32)] {
-            for &size in BlockSize::ALL {
+            for &size in BlockSize::ALL.iter().take(if cfg!(miri) { 2 } else { usize::MAX }) {
                 let columns: Vec<u32> = (0..blocks).map(|block| block * size.columns() as u32).collect();
                 let values = vec![T::ONE; columns.len()];
                 let width = columns.len() * size.columns();
