@@ -21,6 +21,7 @@ fn check_kernels() -> Result<(), Box<dyn std::error::Error>> {
     let mut builder = CudaBuilder::new("gpu-kernels")
         .arch("sm_75")
         .arch("sm_90")
+        .pack()
         .copy_to("gpu-kernels/ptx")
         .regenerate_command("CUDA_BUILDER_PTX=regenerate cargo build --features cuda");
     if std::env::var_os("CUDA_BUILDER_PTX").is_none_or(|value| value.is_empty()) {

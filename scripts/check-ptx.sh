@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Assembles PTX for GPU generations and checks that each kernel keeps to registers:
-#   scripts/check-ptx.sh [FILE.ptx ...]        (without files: gpu-kernels/ptx/*.ptx)
-# A file for sm_75 is assembled for that and for all later ones below. Prints the registers of each kernel, and fails if a
-# file does not assemble, or a kernel has a stack frame, spills registers, or uses local memory.
+#   scripts/check-ptx.sh [FILE ...]        (without files: gpu-kernels/ptx/*.zip)
+# FILE is PTX, or an archive of it by families of kernels. A file for sm_75 is assembled for that and for all later ones
+# below. Prints the registers of each kernel, and fails if a file does not assemble, or a kernel has a stack frame, spills
+# registers, or uses local memory.
 # ptxas is $PTXAS, or the one on PATH, or that of the Python package nvidia-cuda-nvcc.
 set -euo pipefail
 
@@ -26,14 +27,15 @@ if [[ ! -x $ptxas ]]; then
 fi
 if [[ $# -eq 0 ]]; then
     shopt -s nullglob
-    set -- "$(dirname "$0")"/../gpu-kernels/ptx/*.ptx
+    set -- "$(dirname "$0")"/../gpu-kernels/ptx/*.zip
     if [[ $# -eq 0 ]]; then
-        echo "$0: there is no file gpu-kernels/ptx/*.ptx" >&2
+        echo "$0: there is no file gpu-kernels/ptx/*.zip" >&2
         exit 1
     fi
 fi
-report=$(mktemp)
-trap 'rm -f "$report"' EXIT
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+report=$work/report
 
 # Reads lines "entry NAME" for a file's kernels, then for each architecture a line "architecture NUMBER" and what ptxas
 # says. Prints a line for each kernel with its registers on each architecture, then the faults.
@@ -77,25 +79,35 @@ END {
 
 failed=0
 for file in "$@"; do
-    target=$(sed -n 's/^\.target sm_\([0-9]*\).*/\1/p' "$file" | head -n 1)
+    # The modules that are assembled: those of the archive, or the file itself.
+    modules=("$file")
+    if [[ $file == *.zip ]]; then
+        rm -rf "$work/modules"
+        python3 -m zipfile -e "$file" "$work/modules"
+        modules=("$work"/modules/*.ptx)
+    fi
+    target=$(sed -n 's/^\.target sm_\([0-9]*\).*/\1/p' "${modules[0]}" | head -n 1)
     if [[ -z $target ]]; then
         echo "FAULT $file: no line .target sm_.." >&2
         failed=1
         continue
     fi
-    sed -n 's/^\.visible \.entry \([A-Za-z0-9_$]*\).*/entry \1/p' "$file" >"$report"
+    sed -n 's/^\.visible \.entry \([A-Za-z0-9_$]*\).*/entry \1/p' "${modules[@]}" >"$report"
     echo "$file: $(wc -l <"$report") kernels for sm_$target"
     for architecture in "${architectures[@]}"; do
         [[ $architecture -ge $target ]] || continue
         echo "architecture $architecture" >>"$report"
-        if ! "$ptxas" --verbose --gpu-name "sm_$architecture" --output-file /dev/null "$file" >>"$report" 2>&1; then
-            echo "FAULT $file for sm_$architecture:" >&2
-            sed -n '/^architecture '"$architecture"'$/,$p' "$report" | grep -v -e '^architecture' -e 'ptxas info' | head -n 20 >&2
-            failed=1
-        fi
+        for module in "${modules[@]}"; do
+            if ! "$ptxas" --verbose --gpu-name "sm_$architecture" --output-file /dev/null "$module" >"$work/said" 2>&1; then
+                echo "FAULT $file, ${module##*/} for sm_$architecture:" >&2
+                grep -v 'ptxas info' "$work/said" | head -n 20 >&2
+                failed=1
+            fi
+            cat "$work/said" >>"$report"
+        done
     done
     awk "$table" "$report" || failed=1
-    if grep -n '\.local\b' "$file" | head -n 5 | grep .; then
+    if grep -n '\.local\b' "${modules[@]}" | head -n 5 | grep .; then
         echo "FAULT $file uses local memory"
         failed=1
     fi

@@ -5,7 +5,7 @@ use std::process::{Command, ExitCode};
 
 use cuda_std::GlobalMut;
 use cuda_std::launch::{Grid, Launch, Place};
-use gpu_kernels::ptx::MODULES;
+use gpu_kernels::ptx::ARCHIVES;
 use gpu_kernels::vector::Scale;
 use warp_spmv::executor::{Cpu, Cuda, CudaBuffer, Executor, KernelExecutor};
 use warp_spmv::format::{FillLimit, Matrix};
@@ -233,9 +233,11 @@ fn check_two_gpus(gpu: &Cuda) {
 
 /// What a recording cannot keep is done all the same: kernels of another handle of the executor, which are gone with it.
 fn check_recordings_of_several_handles(gpu: &Cuda) {
-    let (_, text) = MODULES.iter().min_by_key(|(capability, _)| capability).expect("there is PTX");
+    let (_, archive) = ARCHIVES.iter().min_by_key(|(capability, _)| capability).expect("there is PTX");
+    let mut archive = zip::ZipArchive::new(std::io::Cursor::new(*archive)).unwrap();
+    let text = std::io::read_to_string(archive.by_name("csr_vector_f64.ptx").unwrap()).unwrap();
     // SAFETY: it is the library's own.
-    let other = unsafe { gpu.clone().with_ptx((*text).to_owned()) };
+    let other = unsafe { gpu.clone().with_ptx(text) };
     let x = gpu.upload(vec![1.0; matrix().columns()]).unwrap();
     let mut ys = [gpu.zeros(matrix().rows()).unwrap(), gpu.zeros(matrix().rows()).unwrap()];
     let mut plans = [gpu, &other].map(|executor| Plan::with_format(executor, matrix(), Format::CSR_VECTOR).unwrap());

@@ -37,6 +37,15 @@
 //! endings, the compiler's version, and where on the disk all of it lies. Files outside the source folders
 //! (`include_str!("../..")`) are not seen.
 //!
+//! # Packed PTX
+//! The text of many kernels is long, and a program uses few of them. [`CudaBuilder::pack`] makes each file a ZIP archive,
+//! `<crate>.<architecture>.zip`: its member `index` holds the comment lines, then for each family of kernels a line
+//! `<family>: <entry point> ...`, and the member `<family>.ptx` is a module of its own with these entry points. A family
+//! is a kernel for one number type, or for one combination of them: of the entry points whose names have the same
+//! parts, joined by underscores, up to the last of the number types (`f`, `bf` or `c` and digits). All without number
+//! types are the family `untyped`. So a program unpacks and loads what it uses. Text that nobody reads need not be
+//! text in a repository either: what changes in it is seen by unpacking two versions.
+//!
 //! # The device compiler
 //! Taken is the first of these that has a `core` for `nvptx64-nvidia-cuda` (installed, or as source) and knows the
 //! architectures:
@@ -52,6 +61,7 @@
 //! Variables that an outer cargo, rustup or clippy sets do not reach the compiler.
 
 mod architecture;
+mod archive;
 mod compile;
 mod compiler;
 mod environment;
@@ -68,7 +78,7 @@ pub use error::Error;
 pub use ptx::{Header, Origin, PtxFile};
 
 use compiler::DeviceCompiler;
-use ptx::Staleness;
+use ptx::{Form, Staleness};
 use sources::KernelCrate;
 
 /// What to do with committed PTX.
@@ -105,6 +115,7 @@ pub struct CudaBuilder {
     crate_path: PathBuf,
     architectures: Vec<String>,
     ptx_isa: (u32, u32),
+    form: Form,
     copy_to: Option<PathBuf>,
     out_dir: Option<PathBuf>,
     policy: Option<Policy>,
@@ -120,6 +131,7 @@ impl CudaBuilder {
             crate_path: crate_path.as_ref().to_owned(),
             architectures: Vec::new(),
             ptx_isa: (7, 8),
+            form: Form::Text,
             copy_to: None,
             out_dir: None,
             policy: None,
@@ -138,6 +150,12 @@ impl CudaBuilder {
     /// that it starts with. Without this call it is 7.8, which CUDA 11.8 and later accept.
     pub fn ptx_isa(mut self, major: u32, minor: u32) -> Self {
         self.ptx_isa = (major, minor);
+        self
+    }
+
+    /// Packs the PTX, family by family.
+    pub fn pack(mut self) -> Self {
+        self.form = Form::Archive;
         self
     }
 
@@ -202,14 +220,14 @@ impl CudaBuilder {
         let mut requests = Vec::new();
         for architecture in architectures {
             let source_hash = hash::source_hash(&kernel_crate, &compile::settings(&architecture, self.ptx_isa))?;
-            let file_name = format!("{}.{architecture}.ptx", kernel_crate.name());
+            let file_name = format!("{}.{architecture}.{}", kernel_crate.name(), self.form.extension());
             let committed = folder.as_ref().map(|folder| folder.join(&file_name));
             if let Some(existing) = committed.as_deref().and_then(|path| path.ancestors().find(|path| path.exists())) {
                 // The nearest folder where there is no file: a missing file would make the build script run every time.
                 directive("rerun-if-changed", existing.display());
             }
             let found = match &committed {
-                Some(path) => ptx::read_committed(path, &source_hash),
+                Some(path) => ptx::read_committed(path, self.form, &source_hash),
                 None => Err(Staleness::NotCommitted),
             };
             requests.push(Request { architecture, source_hash, file_name, committed, found });
@@ -272,7 +290,13 @@ impl CudaBuilder {
             }
             _ => out_dir.join(request.file_name),
         };
-        let written = ptx::write(&path, &format!("{header}{body}"))?;
+        let contents = match self.form {
+            Form::Text => format!("{header}{body}").into_bytes(),
+            Form::Archive => {
+                archive::pack(&header.to_string(), &body).map_err(|error| Error::file(&path)(error.into()))?
+            }
+        };
+        let written = ptx::write(&path, &contents)?;
         Ok(PtxFile { path, origin: Origin::Compiled, written, header })
     }
 

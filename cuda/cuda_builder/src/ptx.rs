@@ -1,9 +1,9 @@
-//! PTX files and the comment lines at their top.
+//! PTX files and the comment lines at their top, or at that of an archive's index.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use crate::{Architecture, Error};
+use crate::{Architecture, Error, archive};
 
 /// A file of PTX that is up to date with the kernel sources.
 #[derive(Clone, Debug)]
@@ -27,7 +27,7 @@ pub enum Origin {
     Compiled,
 }
 
-/// What the comment lines at the top of a PTX file say. `Display` writes those lines.
+/// What the comment lines at the top of a PTX file, or of an archive's index, say. `Display` writes those lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Header {
     /// The kernel crate.
@@ -88,17 +88,44 @@ pub enum Staleness {
     OtherSources { found: String, expected: String },
 }
 
+/// What a PTX file is: text, or an archive by families.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    Text,
+    Archive,
+}
+
+impl Form {
+    /// The extension of such a file.
+    pub fn extension(self) -> &'static str {
+        match self {
+            Self::Text => "ptx",
+            Self::Archive => "zip",
+        }
+    }
+}
+
 /// Reads the committed file and holds it against the hash that the sources have now.
-pub fn read_committed(path: &Path, source_hash: &str) -> Result<PtxFile, Staleness> {
-    let text = std::fs::read_to_string(path).map_err(|error| match error.kind() {
+pub fn read_committed(path: &Path, form: Form, source_hash: &str) -> Result<PtxFile, Staleness> {
+    let bytes = std::fs::read(path).map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => Staleness::Missing,
         _ => Staleness::Unreadable(error),
     })?;
+    let unreadable =
+        |error: Box<dyn std::error::Error + Send + Sync>| Staleness::Unreadable(std::io::Error::other(error));
+    let text = match form {
+        Form::Text => String::from_utf8(bytes).map_err(|error| unreadable(error.into()))?,
+        Form::Archive => archive::index(&bytes).map_err(|error| unreadable(error.into()))?,
+    };
     let header = Header::parse(&text).ok_or(Staleness::NoHeader)?;
     if header.source_hash != source_hash {
         return Err(Staleness::OtherSources { found: header.source_hash, expected: source_hash.to_owned() });
     }
-    if !has_kernel(&text) {
+    let has_kernel = match form {
+        Form::Text => has_kernel(&text),
+        Form::Archive => text.lines().any(|line| !line.starts_with("//")),
+    };
+    if !has_kernel {
         return Err(Staleness::NoKernel);
     }
     Ok(PtxFile { path: path.to_owned(), origin: Origin::Committed, written: false, header })
@@ -109,16 +136,16 @@ pub fn has_kernel(ptx: &str) -> bool {
     ptx.lines().any(|line| line.starts_with(".visible .entry"))
 }
 
-/// Writes the file as a whole or not at all, and leaves it alone if it has that text already. Returns whether it wrote.
-pub fn write(path: &Path, text: &str) -> Result<bool, Error> {
-    if std::fs::read(path).is_ok_and(|old| old == text.as_bytes()) {
+/// Writes the file as a whole or not at all, and leaves it alone if it has those contents already. Returns whether it wrote.
+pub fn write(path: &Path, contents: &[u8]) -> Result<bool, Error> {
+    if std::fs::read(path).is_ok_and(|old| old == contents) {
         return Ok(false);
     }
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder).map_err(Error::file(folder))?;
     }
     let temporary = path.with_extension(format!("ptx.{}", std::process::id()));
-    let written = std::fs::write(&temporary, text).and_then(|()| std::fs::rename(&temporary, path));
+    let written = std::fs::write(&temporary, contents).and_then(|()| std::fs::rename(&temporary, path));
     if written.is_err() {
         // Best effort: the error that counts is the first.
         let _ = std::fs::remove_file(&temporary);
@@ -163,21 +190,28 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("deep/kernels.sm_90.ptx");
         let hash = header().source_hash;
-        assert!(matches!(read_committed(&path, &hash), Err(Staleness::Missing)));
+        assert!(matches!(read_committed(&path, Form::Text, &hash), Err(Staleness::Missing)));
 
         let text = format!("{}.visible .entry k() {{ ret; }}\n", header());
-        assert!(write(&path, &text).unwrap(), "a file that was not there is not written");
-        assert!(!write(&path, &text).unwrap(), "the same text is written again");
-        let file = read_committed(&path, &hash).unwrap();
+        assert!(write(&path, text.as_bytes()).unwrap(), "a file that was not there is not written");
+        assert!(!write(&path, text.as_bytes()).unwrap(), "the same text is written again");
+        let file = read_committed(&path, Form::Text, &hash).unwrap();
         assert_eq!((file.origin, file.written, file.header), (Origin::Committed, false, header()));
-        assert!(matches!(read_committed(&path, "other"), Err(Staleness::OtherSources { .. })));
+        assert!(matches!(read_committed(&path, Form::Text, "other"), Err(Staleness::OtherSources { .. })));
         assert_eq!(std::fs::read_dir(path.parent().unwrap()).unwrap().count(), 1, "a temporary file is left");
 
-        write(&path, &header().to_string()).unwrap();
-        assert!(matches!(read_committed(&path, &hash), Err(Staleness::NoKernel)));
-        write(&path, ".visible .entry k() { ret; }\n").unwrap();
-        assert!(matches!(read_committed(&path, &hash), Err(Staleness::NoHeader)));
+        write(&path, header().to_string().as_bytes()).unwrap();
+        assert!(matches!(read_committed(&path, Form::Text, &hash), Err(Staleness::NoKernel)));
+        write(&path, b".visible .entry k() { ret; }\n").unwrap();
+        assert!(matches!(read_committed(&path, Form::Text, &hash), Err(Staleness::NoHeader)));
         std::fs::write(&path, b"\xff").unwrap();
-        assert!(matches!(read_committed(&path, &hash), Err(Staleness::Unreadable(_))));
+        assert!(matches!(read_committed(&path, Form::Text, &hash), Err(Staleness::Unreadable(_))));
+        assert!(matches!(read_committed(&path, Form::Archive, &hash), Err(Staleness::Unreadable(_))));
+
+        write(&path, &archive::pack(&header().to_string(), &text).unwrap()).unwrap();
+        assert_eq!(read_committed(&path, Form::Archive, &hash).unwrap().header, header());
+        assert!(matches!(read_committed(&path, Form::Archive, "other"), Err(Staleness::OtherSources { .. })));
+        write(&path, &archive::pack(&header().to_string(), ".version 7.8\n").unwrap()).unwrap();
+        assert!(matches!(read_committed(&path, Form::Archive, &hash), Err(Staleness::NoKernel)));
     }
 }

@@ -31,10 +31,11 @@ const UNLIMITED: FillLimit = FillLimit { times_csr: f64::INFINITY };
 
 /// The entry points of all kernels that a GPU gets.
 fn entry_points() -> BTreeSet<String> {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/gpu-kernels/ptx/warp-spmv-kernels.sm_75.ptx");
-    let ptx = std::fs::read_to_string(path).unwrap();
-    let entries = ptx.lines().filter_map(|line| line.strip_prefix(".visible .entry ")?.split('(').next());
-    entries.map(str::to_owned).collect()
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/gpu-kernels/ptx/warp-spmv-kernels.sm_75.zip");
+    let mut archive = zip::ZipArchive::new(std::fs::File::open(path).unwrap()).unwrap();
+    let index = std::io::read_to_string(archive.by_name("index").unwrap()).unwrap();
+    let families = index.lines().filter(|line| !line.starts_with("//")).filter_map(|line| line.split_once(':'));
+    families.flat_map(|(_, entries)| entries.split_whitespace()).map(str::to_owned).collect()
 }
 
 /// Whether this is the instance of a conversion, or of a solve with factors, that makes 64-bit offsets where no array had

@@ -95,7 +95,7 @@ impl Kernels {
 
     /// The same GPU with other PTX.
     pub fn with_ptx(&self, text: String) -> Self {
-        Self::new(Ptx::new(text), self.multiprocessors)
+        Self::new(Ptx::of_text(text), self.multiprocessors)
     }
 
     /// The kernel that was launched last.
@@ -124,7 +124,7 @@ impl Kernels {
         let place = match self.by_entry.entry(*entry) {
             Slot::Occupied(slot) => *slot.get(),
             Slot::Vacant(slot) => {
-                self.loaded.push(LoadedKernel::new(&self.ptx, &entry.to_string())?);
+                self.loaded.push(LoadedKernel::new(&mut self.ptx, &entry.to_string())?);
                 *slot.insert(self.loaded.len() - 1)
             }
         };
@@ -133,8 +133,8 @@ impl Kernels {
     }
 
     /// What a kernel takes of a multiprocessor.
-    pub fn resources(&self, entry: &str) -> Option<KernelResources> {
-        let module = load(&self.ptx, entry).ok()?;
+    pub fn resources(&mut self, entry: &str) -> Option<KernelResources> {
+        let module = load(&mut self.ptx, entry).ok()?;
         let function = module.get_function(entry).ok()?;
         let attribute = |which| u32::try_from(function.get_attribute(which).ok()?).ok();
         Some(KernelResources {
@@ -146,7 +146,7 @@ impl Kernels {
 }
 
 impl LoadedKernel {
-    fn new(ptx: &Ptx, entry: &str) -> Result<Self, Error> {
+    fn new(ptx: &mut Ptx, entry: &str) -> Result<Self, Error> {
         let module = load(ptx, entry)?;
         let function = module.get_function(entry).map_err(cuda(entry))?.to_raw();
         let (shared_bytes, fitting_blocks, blocks_in_half, side_by_side) = (0, 0, 0, 0);
@@ -218,7 +218,9 @@ impl LoadedKernel {
 }
 
 /// A module with this entry point, compiled by the driver.
-fn load(ptx: &Ptx, entry: &str) -> Result<Module, Error> {
-    let missing = || Error::Cuda { what: entry.into(), reason: "there is no such kernel".into() };
-    Module::from_ptx(ptx.module(entry).ok_or_else(missing)?, &[]).map_err(cuda(entry))
+fn load(ptx: &mut Ptx, entry: &str) -> Result<Module, Error> {
+    let error = |reason: String| Error::Cuda { what: entry.into(), reason };
+    let text = ptx.module(entry).map_err(|damage| error(format!("the library's PTX cannot be read: {damage}")))?;
+    let text = text.ok_or_else(|| error("there is no such kernel".into()))?;
+    Module::from_ptx(text, &[]).map_err(cuda(entry))
 }
