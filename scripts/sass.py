@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """What a GPU's assembler makes of the kernels, as a Markdown table.
 
-    scripts/sass.py [--architecture sm_90] [--ptx FILE.ptx] [REGEX ...]
+    scripts/sass.py [--architecture sm_90] [--ptx FILE] [REGEX ...]
 
-For each entry point whose name one of the expressions matches (without any: all): registers; the warps that these
+FILE is PTX, or an archive of it by families of kernels. For each entry point whose name one of the expressions matches (without any: all): registers; the warps that these
 leave room for on a multiprocessor; loads from global memory by width; how many of them are under way at most before the first result
 is used; atomic operations; shared memory. Fails when a kernel uses local memory, or addresses that may be of any space.
 ptxas, cuobjdump and nvdisasm are those on PATH, or those of the Python packages nvidia-cuda-nvcc,
@@ -20,6 +20,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import zipfile
 
 WARPS, REGISTERS = 64, 65536  # of a multiprocessor
 
@@ -45,6 +46,21 @@ def said_by(command, **options):
     if done.returncode != 0:
         sys.exit(f"{sys.argv[0]}: {(done.stderr or done.stdout).strip()}")
     return done
+
+
+def modules(file, folder):
+    """The files of PTX in an archive, unpacked, or the file itself."""
+    if not zipfile.is_zipfile(file):
+        return [file]
+    with zipfile.ZipFile(file) as archive:
+        archive.extractall(folder)
+    return sorted(glob.glob(os.path.join(folder, "*.ptx")))
+
+
+def wanted(ptx, expressions):
+    """Whether an expression matches the name of one of the entry points."""
+    names = re.findall(r"^\.visible \.entry (\w+)", pathlib.Path(ptx).read_text(), re.MULTILINE)
+    return not expressions or any(expression.fullmatch(name) for expression in expressions for name in names)
 
 
 def functions(ptx, architecture):
@@ -90,7 +106,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--architecture", default="sm_90")
     root = pathlib.Path(__file__).resolve().parent.parent
-    parser.add_argument("--ptx", default=str(root / "gpu-kernels/ptx/warp-spmv-kernels.sm_90.ptx"))
+    parser.add_argument("--ptx", default=str(root / "gpu-kernels/ptx/warp-spmv-kernels.sm_90.zip"))
     parser.add_argument("expressions", nargs="*", metavar="REGEX")
     arguments = parser.parse_args()
     try:
@@ -98,7 +114,9 @@ def main():
     except re.error as error:
         parser.error(f"{error.pattern}: {error}")
     faults = []
-    found = sorted(functions(arguments.ptx, arguments.architecture))
+    with tempfile.TemporaryDirectory() as folder:
+        families = [ptx for ptx in modules(arguments.ptx, folder) if wanted(ptx, expressions)]
+        found = sorted(entry for ptx in families for entry in functions(ptx, arguments.architecture))
     print("| kernel | registers | warps | loads of 16, 8, 4 bytes | under way | atomics | shared memory |")
     print("|---|--:|--:|---|--:|--:|---|")
     for name, registers, lines in found:

@@ -63,8 +63,8 @@
 pub use files as io;
 #[doc(inline)]
 pub use host::{
-    Csr, Error, Format, HostMemory, Layout, Memory, Multivector, Plan, PlanOptions, Real, Scalar, Vector, device,
-    executor, format, memory, select, verify,
+    Complex, Csr, Error, Format, HostMemory, Layout, Memory, Multivector, Plan, PlanOptions, Real, Scalar, Vector,
+    device, executor, format, memory, select, verify,
 };
 #[doc(inline)]
 pub use solvers as solver;

@@ -2,17 +2,18 @@
 #![forbid(unsafe_code)]
 
 use std::borrow::Cow;
-use std::fmt::Display;
+use std::fmt::{self, Display};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytemuck::Zeroable;
 
-use crate::number::Number;
+use crate::number::{COMPLEX_VALUES, Number};
+use crate::text::Text;
 use host::error::Error;
 use host::format::Offsets;
 pub(super) use host::memory::ElementType;
 use host::memory::{Element, zeros};
-use host::parallel;
+use host::{Real, parallel};
 
 /// Elements that one thread handles at a time.
 const CHUNK: usize = 1 << 16;
@@ -49,6 +50,24 @@ macro_rules! scalars {
 
 scalars!(i8 i16 i32 i64 u8 u16 u32 u64 f32 f64);
 
+/// A complex number.
+#[derive(Clone, Copy)]
+struct Pair<P>(P, P);
+
+impl<P: Display> Display for Pair<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "({}, {})", self.0, self.1)
+    }
+}
+
+impl<P: Scalar> Scalar for Pair<P> {
+    const WIDTH: usize = 2 * P::WIDTH;
+
+    fn read(bytes: &[u8], big_endian: bool) -> Self {
+        Self(P::read(bytes, big_endian), P::read(&bytes[P::WIDTH..], big_endian))
+    }
+}
+
 impl Array<'_> {
     /// Number of elements.
     pub(super) fn len(&self) -> usize {
@@ -63,11 +82,11 @@ impl Array<'_> {
         }
         let mut elements = zeros::<E>(self.len()).map_err(|error| error.to_string())?;
         let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut elements);
-        let width = E::TYPE.width();
+        let (width, part) = (E::TYPE.width(), E::TYPE.part_width());
         parallel::chunks_mut(bytes, CHUNK * width, 1, &|(chunk, to)| {
             to.copy_from_slice(&self.bytes[chunk * CHUNK * width..][..to.len()]);
             if self.big_endian != cfg!(target_endian = "big") {
-                to.chunks_exact_mut(width).for_each(<[u8]>::reverse);
+                to.chunks_exact_mut(part).for_each(<[u8]>::reverse);
             }
         });
         Ok(elements)
@@ -100,10 +119,8 @@ impl Array<'_> {
 
     /// The elements as values, each rounded once to the nearest.
     pub(super) fn values<T: Number>(&self) -> Result<Vec<T>, String> {
-        let expected = match T::NAME {
-            "float32" => "a number in the range of float32",
-            _ => "a number in the range of float64",
-        };
+        let expected = format!("a number in the range of {}", T::NAME);
+        let expected = &*expected;
         match self.element {
             element if element == T::TYPE => self.exact(),
             ElementType::Float32 => self.decode(expected, |value: f32| rounded(value.into())),
@@ -116,7 +133,11 @@ impl Array<'_> {
             ElementType::Uint16 => self.decode(expected, |value: u16| rounded(value.into())),
             ElementType::Uint32 => self.decode(expected, |value: u32| rounded(value.into())),
             ElementType::Uint64 => self.decode(expected, |value: u64| rounded_integer(value)),
-            ElementType::Complex64 => Err(format!("'{}' is of type complex64, expected real numbers", self.name)),
+            ElementType::Complex64 | ElementType::Complex128 if !T::COMPLEX => Err(COMPLEX_VALUES.into()),
+            ElementType::Complex64 => {
+                self.decode(expected, |Pair(re, im): Pair<f32>| rounded_parts([re.into(), im.into()]))
+            }
+            ElementType::Complex128 => self.decode(expected, |Pair(re, im): Pair<f64>| rounded_parts([re, im])),
         }
     }
 
@@ -156,17 +177,24 @@ impl Array<'_> {
 
 /// The nearest number of a type, unless a finite one is too large for it.
 pub(super) fn rounded<T: Number>(value: f64) -> Option<T> {
-    let nearest = T::from_f64(value);
-    (value.is_infinite() || !nearest.to_f64().is_infinite()).then_some(nearest)
+    rounded_parts([value, 0.0])
+}
+
+/// The same of a complex number.
+pub(super) fn rounded_parts<T: Number>(parts: [f64; 2]) -> Option<T> {
+    let nearest = T::from_parts(parts[0], parts[1]);
+    let fits = |(part, nearest): (f64, f64)| part.is_infinite() || !nearest.is_infinite();
+    parts.into_iter().zip(nearest.parts()).all(fits).then_some(nearest)
 }
 
 /// The nearest number of a type to an integer that `f64` need not hold.
 fn rounded_integer<T: Number>(value: impl itoa::Integer) -> Option<T> {
     // Through the text, so that it is rounded once.
-    T::parse_prefix(itoa::Buffer::new().format(value).as_bytes()).map(|(nearest, _)| nearest)
+    let (nearest, _) = T::Real::parse_prefix(itoa::Buffer::new().format(value).as_bytes())?;
+    Some(T::from_f64(nearest.to_f64()))
 }
 
-/// Elements of so many bytes each, from memory, in little-endian order.
+/// Elements whose parts have so many bytes each, from memory, in little-endian order.
 pub(super) fn little_endian(elements: &[u8], width: usize) -> Cow<'_, [u8]> {
     if cfg!(target_endian = "little") {
         Cow::Borrowed(elements)

@@ -32,6 +32,8 @@ pub use matrix_market::{
     write_matrix_market, write_vector,
 };
 pub use npz::{read_npz, write_npz};
+#[doc(hidden)]
+pub use number::COMPLEX_VALUES;
 pub use number::Number;
 pub use options::{ReadOptions, ReadProgress};
 pub use rutherford_boeing::read_rutherford_boeing;

@@ -2,8 +2,12 @@
 
 use crate::matrix_market::value::Value;
 use crate::text::Text;
+use host::Scalar;
 
-/// A real number type that files hold.
-pub trait Number: Text + Value {}
+/// A number type that files hold: `f32`, `f64`, or complex numbers of either.
+pub trait Number: Scalar<Real: Text> + Value {}
 
-impl<T: Text + Value> Number for T {}
+impl<T: Scalar<Real: Text> + Value> Number for T {}
+
+/// What is said where real numbers are expected.
+pub const COMPLEX_VALUES: &str = "the values are complex, expected real ones";

@@ -3,7 +3,7 @@
 //! The mark is a NaN that arithmetic does not give: all bits set. It costs no memory and keeps stored zeros apart
 //! from padding. A value of the matrix that happens to look like it is stored as another NaN.
 
-use cuda_std::GpuScalar;
+use cuda_std::{Complex, GpuScalar};
 
 /// A number that can mark the absence of an entry.
 ///
@@ -53,10 +53,12 @@ unsafe impl Absent for f64 {
     }
 }
 
-#[cfg(feature = "complex")]
 // SAFETY: the mark has two marks as parts, and `present` leaves none in either.
-unsafe impl Absent for num_complex::Complex<f32> {
-    const ABSENT: Self = Self { re: f32::ABSENT, im: f32::ABSENT };
+unsafe impl<P: Absent> Absent for Complex<P>
+where
+    Complex<P>: GpuScalar,
+{
+    const ABSENT: Self = Self { re: P::ABSENT, im: P::ABSENT };
 
     #[inline(always)]
     fn is_absent(self) -> bool {
@@ -88,6 +90,8 @@ mod tests {
     fn nothing_but_the_mark_is_absent() {
         check(f32::INFINITY);
         check(f64::INFINITY);
+        check(Complex { re: 1f32, im: f32::INFINITY });
+        check(Complex { re: 1f64, im: f64::INFINITY });
     }
 
     #[test]

@@ -77,7 +77,7 @@ pub(crate) unsafe fn add_block<T: Absent, const SIZE: u32, const SHARED: bool>(
 ) -> Sums<T> {
     let word_length = const { word_length::<T>(Block::<SIZE>::PLACES) };
     let mut word = [T::ZERO; 4];
-    unrolled(Block::<SIZE>::COLUMNS, |column| {
+    let add_column = |column: u32| {
         // Past the last column there are no entries, and any element will do.
         let element = element(first_column.wrapping_add(column).min(last_column));
         unrolled(Block::<SIZE>::ROWS, |row| {
@@ -90,9 +90,18 @@ pub(crate) unsafe fn add_block<T: Absent, const SIZE: u32, const SHARED: bool>(
             let sum = &mut sums[row as usize];
             *sum = if value.is_absent() { *sum } else { value.mul_add(element, *sum) };
         });
-    });
+    };
+    if const { size_of::<T>() as u32 * Block::<SIZE>::PLACES > MOST_AHEAD } {
+        (0..Block::<SIZE>::COLUMNS).for_each(add_column);
+    } else {
+        unrolled(Block::<SIZE>::COLUMNS, add_column);
+    }
     sums
 }
+
+/// Bytes of the largest block whose values are all loaded before the first is used: there are no registers for more, and
+/// of a larger one a column is loaded at a time.
+const MOST_AHEAD: u32 = 700;
 
 /// Calls `work` with 0, 1 and so on, `count` times, at most [`LARGEST_SIDE`], without a loop: arrays that are
 /// indexed by the number then stay in registers.

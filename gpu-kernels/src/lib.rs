@@ -18,6 +18,7 @@ pub mod clustered;
 pub mod clustered_symmetric;
 pub mod cmrs;
 pub mod conformance;
+pub mod conformance_of_pairs;
 pub mod convert;
 pub mod coo;
 pub mod coo_16;

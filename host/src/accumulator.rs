@@ -37,38 +37,52 @@ impl Accumulator {
 
     /// α times this sum + β y, where with β = 0 `y` is not looked at.
     pub fn combine(self, alpha: f64, beta: f64, y: f64) -> Exact {
-        let mut sum = Self::default();
-        sum.add_product(alpha, self.high);
-        if self.high.is_finite() {
-            sum.add_product(alpha, self.low);
+        Exact::combined(&[(alpha, self)], &[(beta, y)][..usize::from(beta != 0.0)])
+    }
+}
+
+/// What an element of α A x + β y is, or a part of a complex one, and how large its terms are together.
+#[derive(Clone, Copy, Debug)]
+pub struct Exact {
+    pub(crate) sum: Accumulator,
+    /// The terms together, before or after they are multiplied with α, whichever is more.
+    pub(crate) largest: f64,
+    /// |α|; of a complex number, the magnitudes of its parts together.
+    pub(crate) alpha: f64,
+    /// Real products, and so additions, for each entry of the row: 2 in a part of a complex element.
+    pub(crate) products: usize,
+}
+
+impl Exact {
+    /// The sum of each of `sums` times its factor, and of `products`. The sums are of the same row, one of a real element
+    /// and two of a complex one's part.
+    pub(crate) fn combined(sums: &[(f64, Accumulator)], products: &[(f64, f64)]) -> Self {
+        let mut total = Accumulator::default();
+        let (mut magnitude, mut largest, mut scale, mut special) = (0.0, 0f64, 0.0, false);
+        for (alpha, sum) in sums {
+            total.add_product(*alpha, sum.high);
+            if sum.high.is_finite() {
+                total.add_product(*alpha, sum.low);
+            }
+            // Also where the terms are beyond all numbers.
+            magnitude += if *alpha == 0.0 { 0.0 } else { alpha.abs() * sum.magnitude };
+            largest = largest.max(sum.magnitude);
+            scale += alpha.abs();
+            special |= sum.special || !alpha.is_finite();
         }
-        // Also where the terms are beyond all numbers.
-        let mut magnitude = if alpha == 0.0 { 0.0 } else { alpha.abs() * self.magnitude };
-        let mut special = self.special || !alpha.is_finite();
-        if beta != 0.0 {
-            sum.add_product(beta, y);
+        for &(beta, y) in products {
+            total.add_product(beta, y);
             if beta.is_finite() && y.is_finite() {
                 magnitude += (beta * y).abs();
             } else {
                 special = true;
             }
         }
-        let largest = magnitude.max(self.magnitude);
-        Exact { sum: Self { magnitude, terms: self.terms, special, ..sum }, largest, alpha: alpha.abs() }
+        let terms = sums.first().map_or(0, |(_, sum)| sum.terms / sums.len());
+        let sum = Accumulator { magnitude, terms, special, ..total };
+        Self { sum, largest: magnitude.max(largest), alpha: scale, products: sums.len() }
     }
-}
 
-/// What an element of α A x + β y is, and how large its terms are together.
-#[derive(Clone, Copy, Debug)]
-pub struct Exact {
-    pub(crate) sum: Accumulator,
-    /// The terms together, before or after they are multiplied with α, whichever is more.
-    pub(crate) largest: f64,
-    /// |α|
-    pub(crate) alpha: f64,
-}
-
-impl Exact {
     /// How far `computed` is off.
     pub(crate) fn distance(&self, computed: f64) -> f64 {
         ((computed - self.sum.high) - self.sum.low).abs()

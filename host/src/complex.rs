@@ -1,20 +1,37 @@
-//! Complex numbers of two 32-bit parts.
+//! Complex numbers of two 32-bit or two 64-bit parts.
 
-use num_complex::Complex;
+pub use cuda_std::Complex;
 
-use crate::accumulator::Accumulator;
+use crate::accumulator::{Accumulator, Exact};
 use crate::memory::{Element, ElementType};
-use crate::real::{ExactSum, Scalar};
+use crate::real::{ExactElement, ExactSum, Real, Scalar};
 
-impl Element for Complex<f32> {
-    const TYPE: ElementType = ElementType::Complex64;
+macro_rules! complex {
+    ($part:ident, $element:ident, $name:literal) => {
+        impl Element for Complex<$part> {
+            const TYPE: ElementType = ElementType::$element;
+        }
+
+        impl Scalar for Complex<$part> {
+            const NAME: &'static str = $name;
+            const COMPLEX: bool = true;
+            type Real = $part;
+            type Exact = Complex<Exact>;
+            type Sum = ComplexSum;
+
+            fn from_parts(re: f64, im: f64) -> Self {
+                Self::new($part::from_f64(re), $part::from_f64(im))
+            }
+
+            fn parts(self) -> [f64; 2] {
+                [self.re, self.im].map(Real::to_f64)
+            }
+        }
+    };
 }
 
-impl Scalar for Complex<f32> {
-    const NAME: &'static str = "complex64";
-    type Real = f32;
-    type Sum = ComplexSum;
-}
+complex!(f32, Complex64, "complex64");
+complex!(f64, Complex128, "complex128");
 
 /// A sum of products in twice the working precision, part by part.
 #[derive(Clone, Copy, Default)]
@@ -23,22 +40,39 @@ pub struct ComplexSum {
     im: Accumulator,
 }
 
-impl ExactSum<Complex<f32>> for ComplexSum {
-    fn add(&mut self, a: Complex<f32>, b: Complex<f32>) {
-        let [a_re, a_im, b_re, b_im] = [a.re, a.im, b.re, b.im].map(f64::from);
+impl<P: Real> ExactSum<Complex<P>> for ComplexSum
+where
+    Complex<P>: Scalar<Real = P, Exact = Complex<Exact>>,
+{
+    fn add(&mut self, a: Complex<P>, b: Complex<P>) {
+        let ([a_re, a_im], [b_re, b_im]) = (a.parts(), b.parts());
         self.re.add_product(a_re, b_re);
         self.re.add_product(-a_im, b_im);
         self.im.add_product(a_re, b_im);
         self.im.add_product(a_im, b_re);
     }
 
-    fn combined(self, alpha: Complex<f32>, beta: Complex<f32>, y: Complex<f32>) -> Complex<f32> {
-        let value = |sum: Accumulator| sum.combine(1.0, 0.0, 0.0).value();
-        let wide = |number: Complex<f32>| Complex::new(f64::from(number.re), f64::from(number.im));
-        let mut result = wide(alpha) * Complex::new(value(self.re), value(self.im));
-        if beta != Complex::new(0.0, 0.0) {
-            result += wide(beta) * wide(y);
+    fn combined(self, alpha: Complex<P>, beta: Complex<P>, y: Complex<P>) -> Complex<Exact> {
+        let ([alpha_re, alpha_im], [beta_re, beta_im], [y_re, y_im]) = (alpha.parts(), beta.parts(), y.parts());
+        let (re, im) = ([(beta_re, y_re), (-beta_im, y_im)], [(beta_re, y_im), (beta_im, y_re)]);
+        let of_y = if [beta_re, beta_im] == [0.0; 2] { 0 } else { 2 };
+        Complex {
+            re: Exact::combined(&[(alpha_re, self.re), (-alpha_im, self.im)], &re[..of_y]),
+            im: Exact::combined(&[(alpha_re, self.im), (alpha_im, self.re)], &im[..of_y]),
         }
-        Complex::new(result.re as f32, result.im as f32)
+    }
+}
+
+impl<P: Real> ExactElement<Complex<P>> for Complex<Exact>
+where
+    Complex<P>: Scalar<Real = P>,
+{
+    fn rounded(&self) -> Complex<P> {
+        Complex::from_parts(self.re.value(), self.im.value())
+    }
+
+    fn beside(&self, computed: Complex<P>) -> impl Iterator<Item = (Exact, f64)> {
+        let [re, im] = computed.parts();
+        [(self.re, re), (self.im, im)].into_iter()
     }
 }

@@ -19,8 +19,7 @@
 
 mod accumulator;
 mod available_memory;
-#[cfg(feature = "complex")]
-mod complex;
+pub mod complex;
 pub mod convert;
 pub mod device;
 pub mod error;
@@ -39,6 +38,7 @@ pub mod small_file;
 mod spmv;
 pub mod verify;
 
+pub use complex::Complex;
 pub use error::Error;
 pub use format::{Csr, Format};
 pub use memory::{HostMemory, Memory};

@@ -44,6 +44,8 @@ pub enum ElementType {
     Float64,
     /// Two 32-bit parts.
     Complex64,
+    /// Two 64-bit parts.
+    Complex128,
 }
 
 impl ElementType {
@@ -54,6 +56,15 @@ impl ElementType {
             Self::Int16 | Self::Uint16 => 2,
             Self::Int32 | Self::Uint32 | Self::Float32 => 4,
             Self::Int64 | Self::Uint64 | Self::Float64 | Self::Complex64 => 8,
+            Self::Complex128 => 16,
+        }
+    }
+
+    /// Bytes of its real or its imaginary part; of an element that is not complex, of the whole.
+    pub fn part_width(self) -> usize {
+        match self {
+            Self::Complex64 | Self::Complex128 => self.width() / 2,
+            _ => self.width(),
         }
     }
 
@@ -71,6 +82,7 @@ impl ElementType {
             Self::Float32 => "float32",
             Self::Float64 => "float64",
             Self::Complex64 => "complex64",
+            Self::Complex128 => "complex128",
         }
     }
 }

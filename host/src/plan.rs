@@ -6,6 +6,7 @@ use crate::format::{Csr, FillLimit, Format, Matrix};
 use crate::memory::{Memory, filled};
 use crate::real::Scalar;
 use crate::select::{Analysis, Choice, Measure, REPETITIONS, Selection, WARM_UPS, choose};
+use crate::spmv::transposed::Transposition;
 use crate::spmv::{
     Multivector, MultivectorOperands, MultivectorProduct, Operands, Product, ProductOperands, Reservation,
     TransposedProduct, Workspace,
@@ -277,11 +278,30 @@ impl<T: Scalar, E: Executor> Plan<T, E> {
     /// [`Format::multiplies_transposed`]), the plan must be reproducible and
     /// [`Format::reproducible_transposed`] is false, memory runs out, or the device fails.
     pub fn apply_transposed(&self, alpha: T, x: &Vector<T, E>, beta: T, y: &mut Vector<T, E>) -> Result<(), Error> {
+        self.transposed(Transposition::Plain, Operands { alpha, x, beta, y })
+    }
+
+    /// y ← α Aᴴ x + β y without storing the conjugate transpose, otherwise as [`apply_transposed`](Self::apply_transposed);
+    /// of a real matrix it is the same.
+    ///
+    /// # Errors
+    /// As for [`apply_transposed`](Self::apply_transposed).
+    pub fn apply_conjugate_transposed(
+        &self,
+        alpha: T,
+        x: &Vector<T, E>,
+        beta: T,
+        y: &mut Vector<T, E>,
+    ) -> Result<(), Error> {
+        self.transposed(Transposition::Conjugate, Operands { alpha, x, beta, y })
+    }
+
+    fn transposed(&self, transposition: Transposition, operands: Operands<'_, T, E::Memory>) -> Result<(), Error> {
         if self.reproducible && !self.format.reproducible_transposed() {
             let what = format!("{}, transposed,", self.format);
             return Err(Error::NotReproducible { what, instead: "make a plan of Csr::transposed" });
         }
-        self.executor.run::<TransposedProduct<T>>((&self.matrix, self.format, Operands { alpha, x, beta, y }))
+        self.executor.run::<TransposedProduct<T>>((&self.matrix, self.format, transposition, operands))
     }
 
     /// The format that is multiplied with: where the one asked for stands for others, the one that

@@ -5,7 +5,7 @@ use std::fmt::{Debug, Display};
 use cuda_std::GpuFloat;
 use gpu_kernels::absent::Absent;
 
-use crate::accumulator::Accumulator;
+use crate::accumulator::{Accumulator, Exact};
 use crate::memory::Element;
 
 /// A number type that matrices and vectors hold: real or complex. What it is as text is the business of files, and which
@@ -14,20 +14,46 @@ pub trait Scalar: Element + Absent + Debug + Display {
     /// The name, such as "float64".
     const NAME: &'static str;
 
+    /// Whether it has an imaginary part.
+    const COMPLEX: bool;
+
     /// The type of its real and imaginary part.
     type Real: Real;
 
+    /// An element of a product in twice the working precision.
+    type Exact: ExactElement<Self>;
+
     /// A sum of products in twice the working precision.
     type Sum: ExactSum<Self>;
+
+    /// The nearest number of this type.
+    fn from_f64(value: f64) -> Self {
+        Self::from_parts(value, 0.0)
+    }
+
+    /// The nearest number of this type; a real one has no imaginary part.
+    fn from_parts(re: f64, im: f64) -> Self;
+
+    /// Its real and its imaginary part, exactly; that of a real number is 0.
+    fn parts(self) -> [f64; 2];
 }
 
 /// A sum of products in twice the working precision.
-pub trait ExactSum<T>: Copy + Default {
+pub trait ExactSum<T: Scalar>: Copy + Default + Send + Sync {
     /// Adds `a * b`.
     fn add(&mut self, a: T, b: T);
 
-    /// α times the sum + β y, rounded once; with β = 0, `y` is not looked at.
-    fn combined(self, alpha: T, beta: T, y: T) -> T;
+    /// α times the sum + β y; with β = 0, `y` is not looked at.
+    fn combined(self, alpha: T, beta: T, y: T) -> T::Exact;
+}
+
+/// An element of a product in twice the working precision, with what its error bound needs to know.
+pub trait ExactElement<T>: Copy + Debug + Send + Sync {
+    /// The nearest number of the type.
+    fn rounded(&self) -> T;
+
+    /// Its parts, and those of a computed number beside them: one of a real number, two of a complex one.
+    fn beside(&self, computed: T) -> impl Iterator<Item = (Exact, f64)>;
 }
 
 impl<T: Real> ExactSum<T> for Accumulator {
@@ -35,13 +61,23 @@ impl<T: Real> ExactSum<T> for Accumulator {
         self.add_product(a.to_f64(), b.to_f64());
     }
 
-    fn combined(self, alpha: T, beta: T, y: T) -> T {
-        T::from_f64(self.combine(alpha.to_f64(), beta.to_f64(), y.to_f64()).value())
+    fn combined(self, alpha: T, beta: T, y: T) -> Exact {
+        self.combine(alpha.to_f64(), beta.to_f64(), y.to_f64())
+    }
+}
+
+impl<T: Real> ExactElement<T> for Exact {
+    fn rounded(&self) -> T {
+        T::from_f64(self.value())
+    }
+
+    fn beside(&self, computed: T) -> impl Iterator<Item = (Exact, f64)> {
+        [(*self, computed.to_f64())].into_iter()
     }
 }
 
 /// A real number type that matrices and vectors hold: `f32` or `f64`.
-pub trait Real: Scalar<Real = Self, Sum = Accumulator> + GpuFloat {
+pub trait Real: Scalar<Real = Self, Sum = Accumulator, Exact = Exact> + GpuFloat {
     /// Half the distance from 1 to the next larger number: the largest relative error of one rounding.
     const UNIT_ROUNDOFF: f64;
     /// The smallest positive number.
@@ -51,16 +87,24 @@ pub trait Real: Scalar<Real = Self, Sum = Accumulator> + GpuFloat {
     /// The largest finite number.
     const LARGEST: f64;
 
-    /// The nearest number of this type.
-    fn from_f64(value: f64) -> Self;
     /// The same number as `f64`, exactly.
     fn to_f64(self) -> f64;
 }
 
 impl Scalar for f32 {
     const NAME: &'static str = "float32";
+    const COMPLEX: bool = false;
     type Real = Self;
+    type Exact = Exact;
     type Sum = Accumulator;
+
+    fn from_parts(re: f64, _: f64) -> Self {
+        re as f32
+    }
+
+    fn parts(self) -> [f64; 2] {
+        [self.to_f64(), 0.0]
+    }
 }
 
 impl Real for f32 {
@@ -69,10 +113,6 @@ impl Real for f32 {
     const ATOMIC_UNDERFLOW: f64 = f32::MIN_POSITIVE as f64;
     const LARGEST: f64 = f32::MAX as f64;
 
-    fn from_f64(value: f64) -> Self {
-        value as f32
-    }
-
     fn to_f64(self) -> f64 {
         self.into()
     }
@@ -80,8 +120,18 @@ impl Real for f32 {
 
 impl Scalar for f64 {
     const NAME: &'static str = "float64";
+    const COMPLEX: bool = false;
     type Real = Self;
+    type Exact = Exact;
     type Sum = Accumulator;
+
+    fn from_parts(re: f64, _: f64) -> Self {
+        re
+    }
+
+    fn parts(self) -> [f64; 2] {
+        [self.to_f64(), 0.0]
+    }
 }
 
 impl Real for f64 {
@@ -89,10 +139,6 @@ impl Real for f64 {
     const SMALLEST_SUBNORMAL: f64 = f64::from_bits(1);
     const ATOMIC_UNDERFLOW: f64 = Self::SMALLEST_SUBNORMAL;
     const LARGEST: f64 = f64::MAX;
-
-    fn from_f64(value: f64) -> Self {
-        value
-    }
 
     fn to_f64(self) -> f64 {
         self

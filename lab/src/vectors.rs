@@ -1,23 +1,24 @@
 //! Vectors to multiply by.
 
 use host::memory::zeros;
-use host::{Error, Real, parallel};
+use host::{Error, Scalar, parallel};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 /// Numbers that one thread draws at a time.
 const AT_ONCE: usize = 1 << 16;
 
-/// Numbers from -1 to 1 that are the same in every run, whatever the number of threads.
+/// Numbers whose parts are from -1 to 1, and that are the same in every run, whatever the number of threads.
 ///
 /// # Errors
 /// When memory runs out.
-pub fn random_vector<T: Real>(length: usize, seed: u64) -> Result<Vec<T>, Error> {
+pub fn random_vector<T: Scalar>(length: usize, seed: u64) -> Result<Vec<T>, Error> {
     let mut vector = zeros(length)?;
     parallel::chunks_mut(&mut vector, AT_ONCE, 1, &|(chunk, numbers)| {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         random.set_stream(chunk as u64);
-        numbers.fill_with(|| T::from_f64(random.random_range(-1.0..1.0)));
+        let mut part = || random.random_range(-1.0..1.0);
+        numbers.fill_with(|| T::from_parts(part(), if T::COMPLEX { part() } else { 0.0 }));
     });
     Ok(vector)
 }

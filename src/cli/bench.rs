@@ -15,7 +15,7 @@ use lab::subject::{self, Subject, SubjectVisitor};
 use lab::timing::Effort;
 use warp_spmv::executor::ExecutorName;
 use warp_spmv::io::{Number, in_turn};
-use warp_spmv::{Csr, Format};
+use warp_spmv::{Csr, Format, Real};
 
 pub use arguments::{Arguments, TUNING_EFFORT};
 
@@ -27,8 +27,8 @@ use super::error::Error;
 use super::figures;
 use super::output::{self, printable};
 use super::pace::Pace;
+use super::precision::Precision;
 use super::progress::Progress;
-use super::run::Precision;
 
 pub const EXAMPLES: &str = "\
 Examples:
@@ -269,7 +269,7 @@ impl Job<'_> {
         Ok(())
     }
 
-    fn entry<T: Number, S: Subject>(
+    fn entry<T: Real + Number, S: Subject>(
         &self,
         bench: &mut Bench<'_, S>,
         name: &str,

@@ -11,9 +11,9 @@ use super::error::Error;
 use super::formats;
 use super::input::{Input, Source};
 use super::output::{self, printable};
+use super::precision::{AnyPrecision, in_precision};
 use super::progress::Progress;
 use super::record::Shape;
-use super::run::Precision;
 use super::units;
 
 pub const EXAMPLES: &str = "\
@@ -38,8 +38,8 @@ pub struct Arguments {
     #[arg(long, value_parser = format_parser())]
     format: Option<Format>,
     /// The type of all values; in another one than the file has, they are rounded
-    #[arg(long, value_enum, default_value_t = Precision::Float64)]
-    precision: Precision,
+    #[arg(long, value_enum, default_value_t = AnyPrecision::Float64)]
+    precision: AnyPrecision,
     /// Sort each row by column first, and add up entries of the same place
     #[arg(long)]
     sort: bool,
@@ -66,10 +66,7 @@ pub fn convert(arguments: &Arguments) -> Result<(), Error> {
     }
     // The input is not read any more when the output is written, so that it may be replaced.
     output::check_folder(&arguments.output)?;
-    match arguments.precision {
-        Precision::Float32 => convert_in::<f32>(arguments, kind, format),
-        Precision::Float64 => convert_in::<f64>(arguments, kind, format),
-    }
+    in_precision!(arguments.precision, convert_in(arguments, kind, format))
 }
 
 fn convert_in<T: Number>(arguments: &Arguments, kind: FileKind, format: Format) -> Result<(), Error> {

@@ -9,14 +9,15 @@ use warp_spmv::executor::{Cpu, Executor, ExecutorName, ExecutorVisitor};
 use warp_spmv::format::FillLimit;
 use warp_spmv::io::Number;
 use warp_spmv::select::{Analysis, Choice, Measure, Selection, choose};
-use warp_spmv::{Csr, Format, Plan, Real};
+use warp_spmv::{Complex, Csr, Format, Plan, Scalar};
 
 use super::choosing::Choosing;
 use super::error::Error;
 use super::input::{Input, Source};
 use super::output::{self, printable};
+use super::precision::AnyPrecision;
 use super::record::Shape;
-use super::run::{Precision, executor_parser};
+use super::run::executor_parser;
 use super::units::{self, HumanCount};
 use lab::row_lengths::{Bin, RowLengths};
 
@@ -42,9 +43,9 @@ pub struct Arguments {
     /// Where it would be multiplied [default: cuda where there is a GPU that this program can use, otherwise cpu]
     #[arg(long, value_parser = executor_parser(), requires = "explain")]
     executor: Option<ExecutorName>,
-    /// The type of all values, for --explain
-    #[arg(long, value_enum, default_value_t = Precision::Float64)]
-    precision: Precision,
+    /// The type of all values: that of --explain, and a complex one for a complex matrix
+    #[arg(long, value_enum, default_value_t = AnyPrecision::Float64)]
+    precision: AnyPrecision,
     #[command(flatten)]
     choosing: Choosing,
 }
@@ -57,9 +58,9 @@ struct Record {
     matrix: Shape,
     /// Stored entries as a fraction of all; null for a matrix without rows or columns.
     density: Option<f64>,
-    /// What the values are in the file: "real", "integer" or "pattern".
+    /// What the values are in the file: "real", "integer", "pattern" or "complex".
     field: &'static str,
-    /// What the file leaves out: "general", "symmetric" or "skew-symmetric".
+    /// What the file leaves out: "general", "symmetric", "skew-symmetric" or "hermitian".
     symmetry: &'static str,
     bandwidth: Bandwidth,
     row_lengths: RowLengths,
@@ -85,8 +86,16 @@ struct Storage {
     storage: &'static str,
     /// The formats for `run --format` that are stored so.
     formats: Vec<&'static str>,
-    float64: Size,
-    float32: Size,
+    #[serde(flatten)]
+    sizes: Sizes,
+}
+
+/// The size in each precision.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum Sizes {
+    Real { float64: Size, float32: Size },
+    Complex { complex128: Size, complex64: Size },
 }
 
 /// The size of the arrays of a matrix.
@@ -103,18 +112,30 @@ struct Size {
 
 pub fn info(arguments: &Arguments) -> Result<(), Error> {
     arguments.choosing.check(arguments.explain, "--explain")?;
-    let record = Record::new(arguments.source.load()?, arguments)?;
+    let record = match arguments.precision {
+        AnyPrecision::Float32 | AnyPrecision::Float64 => Record::new::<f64, f32>(
+            arguments.source.load()?,
+            matches!(arguments.precision, AnyPrecision::Float32),
+            arguments,
+        )?,
+        AnyPrecision::Complex64 | AnyPrecision::Complex128 => Record::new::<Complex<f64>, Complex<f32>>(
+            arguments.source.load()?,
+            matches!(arguments.precision, AnyPrecision::Complex64),
+            arguments,
+        )?,
+    };
     output::print(&if arguments.json { output::json(&record) } else { record.to_string() })
 }
 
 impl Record {
-    fn new(input: Input<f64>, arguments: &Arguments) -> Result<Self, Error> {
+    /// The record of a matrix; its format is explained for the `narrow` precision or the wide one.
+    fn new<W: Number, N: Number>(input: Input<W>, narrow: bool, arguments: &Arguments) -> Result<Self, Error> {
         let Input { name, matrix, field, symmetry } = input;
         let matrix = matrix.into_csr()?;
         let places = matrix.rows() as f64 * matrix.columns() as f64;
         Ok(Self {
             version: env!("CARGO_PKG_VERSION"),
-            choice: arguments.explain.then(|| explain(&matrix, arguments)).transpose()?,
+            choice: arguments.explain.then(|| explain::<W, N>(&matrix, narrow, arguments)).transpose()?,
             density: (places > 0.0).then(|| matrix.nnz() as f64 / places),
             field,
             symmetry,
@@ -145,11 +166,8 @@ impl<T: Number> ExecutorVisitor for Explain<'_, T> {
     }
 }
 
-fn explain(matrix: &Csr<f64>, arguments: &Arguments) -> Result<Choice, Error> {
-    match arguments.precision {
-        Precision::Float64 => explain_in(matrix, arguments),
-        Precision::Float32 => explain_in(&matrix.cast::<f32>()?, arguments),
-    }
+fn explain<W: Number, N: Number>(matrix: &Csr<W>, narrow: bool, arguments: &Arguments) -> Result<Choice, Error> {
+    if narrow { explain_in(&matrix.cast::<N>()?, arguments) } else { explain_in(matrix, arguments) }
 }
 
 fn explain_in<T: Number>(matrix: &Csr<T>, arguments: &Arguments) -> Result<Choice, Error> {
@@ -184,7 +202,7 @@ impl Display for Bandwidth {
     }
 }
 
-fn storage(matrix: &Csr<f64>) -> Result<Vec<Storage>, Error> {
+fn storage<T: Number>(matrix: &Csr<T>) -> Result<Vec<Storage>, Error> {
     let mut storage: Vec<Storage> = Vec::new();
     for &format in Format::ALL {
         match storage.iter_mut().find(|known| known.storage == format.storage()) {
@@ -192,17 +210,38 @@ fn storage(matrix: &Csr<f64>) -> Result<Vec<Storage>, Error> {
             None => storage.push(Storage {
                 storage: format.storage(),
                 formats: vec![format.name()],
-                float64: Size::new::<f64>(format, matrix)?,
-                float32: Size::new::<f32>(format, matrix)?,
+                sizes: Sizes::new(format, matrix)?,
             }),
         }
     }
     Ok(storage)
 }
 
+impl Sizes {
+    /// The sizes in both precisions of the matrix's kind.
+    fn new<T: Number>(format: Format, matrix: &Csr<T>) -> Result<Self, Error> {
+        Ok(if T::COMPLEX {
+            let complex128 = Size::new::<Complex<f64>, T>(format, matrix)?;
+            Self::Complex { complex128, complex64: Size::new::<Complex<f32>, T>(format, matrix)? }
+        } else {
+            Self::Real { float64: Size::new::<f64, T>(format, matrix)?, float32: Size::new::<f32, T>(format, matrix)? }
+        })
+    }
+
+    /// Those of the wide and the narrow precision, with their names.
+    fn both(&self) -> [(&'static str, &Size); 2] {
+        match self {
+            Self::Real { float64, float32 } => [(f64::NAME, float64), (f32::NAME, float32)],
+            Self::Complex { complex128, complex64 } => {
+                [(Complex::<f64>::NAME, complex128), (Complex::<f32>::NAME, complex64)]
+            }
+        }
+    }
+}
+
 impl Size {
     /// The size with values of `V`.
-    fn new<V: Real>(format: Format, matrix: &Csr<f64>) -> Result<Self, Error> {
+    fn new<V: Scalar, T: Number>(format: Format, matrix: &Csr<T>) -> Result<Self, Error> {
         let bytes = match format.bytes::<_, V>(matrix) {
             Err(warp_spmv::Error::TooLarge { .. }) => None,
             bytes => Some(bytes?),
@@ -240,11 +279,17 @@ impl Display for Record {
         write!(f, "\n{}", Histogram { bins: &row_lengths.histogram, width })?;
 
         let width = storage.iter().map(|storage| storage.storage.len()).chain([7]).max().unwrap_or(0);
-        writeln!(f, "\n{:width$} {:>11} {:>9}   {:>11} {:>9}", "storage", "float64", "x CSR", "float32", "x CSR")?;
-        for Storage { storage, float64, float32, .. } in storage {
-            writeln!(f, "{}", format!("{storage:width$} {float64}  {float32}").trim_end())?;
+        if let Some(Storage { sizes, .. }) = storage.first() {
+            let [(wide, _), (narrow, _)] = sizes.both();
+            writeln!(f, "\n{:width$} {wide:>11} {:>9}   {narrow:>11} {:>9}", "storage", "x CSR", "x CSR")?;
         }
-        let any = |of: fn(&Size) -> bool| storage.iter().any(|storage| of(&storage.float64) || of(&storage.float32));
+        for Storage { storage, sizes, .. } in storage {
+            let [(_, wide), (_, narrow)] = sizes.both();
+            writeln!(f, "{}", format!("{storage:width$} {wide}  {narrow}").trim_end())?;
+        }
+        let any = |of: fn(&Size) -> bool| {
+            storage.iter().any(|storage| storage.sizes.both().iter().any(|&(_, size)| of(size)))
+        };
         if any(|size| size.bytes.is_none()) {
             writeln!(f, "- a row of the matrix has more columns than the format can hold")?;
         }

@@ -6,7 +6,7 @@ use std::{fs, io};
 
 use warp_spmv::Csr;
 use warp_spmv::format::Matrix;
-use warp_spmv::io::{Number, ReadOptions, read_matrix, read_vector};
+use warp_spmv::io::{COMPLEX_VALUES, Number, ReadOptions, read_matrix, read_vector};
 use warp_spmv::synthetic::Generator;
 
 use super::error::Error;
@@ -29,9 +29,9 @@ pub struct Input<T: Number> {
     pub name: String,
     /// The matrix, as it is stored in the file; in CSR in most files, and from generators.
     pub matrix: Matrix<T>,
-    /// What the file says of its values: "real", "integer" or "pattern".
+    /// What the file says of its values: "real", "integer", "pattern" or "complex".
     pub field: &'static str,
-    /// What the file says of its symmetry: "general", "symmetric" or "skew-symmetric".
+    /// What the file says of its symmetry: "general", "symmetric", "skew-symmetric" or "hermitian".
     pub symmetry: &'static str,
 }
 
@@ -112,7 +112,7 @@ impl Source {
     }
 }
 
-/// A missing file with a colon in its name may be a misspelt generator.
+/// A missing file with a colon in its name may be a misspelt generator, and complex values are read if they are asked for.
 fn explain(error: warp_spmv::Error) -> Error {
     match error {
         warp_spmv::Error::File { path, source }
@@ -121,14 +121,17 @@ fn explain(error: warp_spmv::Error) -> Error {
             let names: Vec<_> = Generator::HELP.iter().map(|help| help.name).collect();
             Error::Missing { path, expected: names.join(", ") }
         }
-        error => error.into(),
+        error => match error.to_string() {
+            message if message.ends_with(COMPLEX_VALUES) => Error::ComplexValues(message),
+            _ => error.into(),
+        },
     }
 }
 
 /// Reads a vector that goes with a matrix with this many columns.
 pub fn vector<T: Number>(path: &Path, columns: usize) -> Result<Vec<T>, Error> {
     let progress = Progress::bytes("reading a vector");
-    let vector: Vec<T> = read_vector(path, Some(&|done, total| progress.update(done, total)))?;
+    let vector: Vec<T> = read_vector(path, Some(&|done, total| progress.update(done, total))).map_err(explain)?;
     if vector.len() != columns {
         return Err(Error::VectorLength { path: path.into(), found: vector.len(), expected: columns });
     }

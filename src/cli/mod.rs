@@ -14,6 +14,7 @@ mod looks;
 mod output;
 mod pace;
 mod pagerank;
+mod precision;
 mod prepared;
 mod progress;
 mod record;
@@ -157,7 +158,7 @@ mod tests {
             ),
             (
                 &["run", "a", "--precision", "half"],
-                "invalid value 'half' for '--precision <PRECISION>' [possible values: float32, float64]; try --help",
+                "invalid value 'half' for '--precision <PRECISION>' [possible values: float32, float64, complex64, complex128]; try --help",
             ),
         ] {
             let arguments = ["warp-spmv"].iter().chain(arguments);

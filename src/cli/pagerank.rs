@@ -15,7 +15,7 @@ use warp_spmv::format::Offsets;
 use warp_spmv::io::{Number, write_vector};
 use warp_spmv::select::Choice;
 use warp_spmv::solver::{Options, Outcome, Pagerank};
-use warp_spmv::{Csr, Format};
+use warp_spmv::{Csr, Format, Real};
 
 use super::choosing::Choosing;
 use super::error::Error;
@@ -23,9 +23,10 @@ use super::input::Source;
 use super::interrupt::Interrupt;
 use super::looks::Looks;
 use super::output::{self, printable};
+use super::precision::Precision;
 use super::progress::Progress;
 use super::record::{Environment, Shape, path_if_any, seconds, write_choice};
-use super::run::{Precision, executor_parser, on_executor, timed};
+use super::run::{executor_parser, on_executor, timed};
 use super::solution::seconds_if_any;
 use super::solve::{at_least_0, format_parser};
 use super::units::{HumanCount, duration};
@@ -168,7 +169,7 @@ pub fn pagerank(arguments: &Arguments) -> Result<(), Error> {
     }
 }
 
-fn pagerank_in<T: Number>(arguments: &Arguments) -> Result<(), Error> {
+fn pagerank_in<T: Real + Number>(arguments: &Arguments) -> Result<(), Error> {
     on_executor(arguments.executor, |name, note| subject::with(name, Job::<T> { arguments, note, real: PhantomData }))
 }
 
@@ -180,7 +181,7 @@ struct Job<'a, T> {
     real: PhantomData<T>,
 }
 
-impl<T: Number> subject::SubjectVisitor for Job<'_, T> {
+impl<T: Real + Number> subject::SubjectVisitor for Job<'_, T> {
     type Output = Result<(), Error>;
 
     fn visit<S: Subject>(self, executor: &S) -> Self::Output {
@@ -259,14 +260,14 @@ impl<T: Number> subject::SubjectVisitor for Job<'_, T> {
 }
 
 /// The same edges, each of weight 1.
-fn with_equal_weights<T: Number>(graph: Csr<T>) -> Result<Csr<T>, warp_spmv::Error> {
+fn with_equal_weights<T: Real + Number>(graph: Csr<T>) -> Result<Csr<T>, warp_spmv::Error> {
     let (rows, columns) = (graph.rows(), graph.columns());
     let (offsets, indices, values): (Offsets, _, Vec<T>) = graph.into_parts();
     Csr::try_new(rows, columns, offsets, indices, vec![T::ONE; values.len()])
 }
 
 /// Σ |x − d Pᵀ x − (1 − d + d · ranks of vertices without edges) / n|, in float64.
-fn residual<T: Number>(graph: &Csr<T>, damping: f64, x: &[T]) -> f64 {
+fn residual<T: Real + Number>(graph: &Csr<T>, damping: f64, x: &[T]) -> f64 {
     let mut next = vec![0.0; x.len()];
     let mut passed_on = 0.0;
     for (vertex, rank) in x.iter().enumerate() {
@@ -283,7 +284,7 @@ fn residual<T: Number>(graph: &Csr<T>, damping: f64, x: &[T]) -> f64 {
 }
 
 /// The most entries of a column.
-fn longest_column<T: Number>(graph: &Csr<T>) -> usize {
+fn longest_column<T: Real + Number>(graph: &Csr<T>) -> usize {
     let mut lengths = vec![0; graph.columns()];
     for row in 0..graph.rows() {
         graph.row(row).for_each(|(column, _)| lengths[column as usize] += 1);
@@ -292,7 +293,7 @@ fn longest_column<T: Number>(graph: &Csr<T>) -> usize {
 }
 
 /// The vertices of the highest ranks, of equal ones those that come first.
-fn top<T: Number>(x: &[T], most: usize) -> Vec<Ranked> {
+fn top<T: Real + Number>(x: &[T], most: usize) -> Vec<Ranked> {
     let mut ranked: Vec<_> = x.iter().enumerate().map(|(place, rank)| (rank.to_f64(), Reverse(place))).collect();
     let highest_first = |left: &(f64, Reverse<usize>), right: &(f64, Reverse<usize>)| {
         right.0.total_cmp(&left.0).then(right.1.cmp(&left.1))

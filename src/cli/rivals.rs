@@ -9,7 +9,7 @@ use serde::Serialize;
 use warp_spmv::executor::Cpu;
 use warp_spmv::io::Number;
 use warp_spmv::verify::exact;
-use warp_spmv::{Csr, Error, Vector};
+use warp_spmv::{Csr, Error, Real, Vector};
 
 use super::output;
 use super::record::seconds;
@@ -48,7 +48,7 @@ pub struct Rival {
 
 /// Solves by every peer of the executor, one after the other. What is not there, and what does not take the matrix, is
 /// said on standard error.
-pub fn solve<T: Number, S: Subject>(executor: &S, system: &System<T>, stop: Stop) -> Result<Vec<Rival>, Error> {
+pub fn solve<T: Real + Number, S: Subject>(executor: &S, system: &System<T>, stop: Stop) -> Result<Vec<Rival>, Error> {
     let say_absent = |Absent { library, reason }: &Absent| output::say(&format!("no {library}: {reason}"));
     let Peers { present, absent } = executor.peers::<T>();
     absent.iter().for_each(say_absent);
@@ -72,7 +72,7 @@ pub fn solve<T: Number, S: Subject>(executor: &S, system: &System<T>, stop: Stop
     Ok(rivals)
 }
 
-fn solve_by<T: Number, S: Subject>(
+fn solve_by<T: Real + Number, S: Subject>(
     executor: &S,
     system: &System<T>,
     (matrix, b): (&Csr<T, S::Memory>, &Vector<T, S>),

@@ -4,15 +4,14 @@ use std::borrow::Cow;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use clap::ValueEnum;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use lab::subject::{self, Subject, SubjectVisitor};
 use lab::vectors::random_vector;
 use warp_spmv::executor::{Executor, ExecutorName};
 use warp_spmv::format::Matrix;
 use warp_spmv::io::{Number, write_vector};
-use warp_spmv::verify::{Exact, Verification, exact, verify};
-use warp_spmv::{Csr, Format, Plan, Scalar, Vector, memory};
+use warp_spmv::verify::{Verification, exact, verify};
+use warp_spmv::{Csr, Format, Plan, Real, Vector, memory};
 
 use super::choosing::Choosing;
 use super::error::Error;
@@ -20,6 +19,7 @@ use super::formats;
 use super::grids::Grids;
 use super::input::{self, Input, Source};
 use super::output;
+use super::precision::{AnyPrecision, in_precision};
 use super::prepared::Prepared;
 use super::progress::Progress;
 use super::record::{Environment, Record, Shape, Spread, Times};
@@ -52,8 +52,8 @@ pub struct Arguments {
     #[arg(long, value_parser = executor_parser())]
     executor: Option<ExecutorName>,
     /// The type of all values
-    #[arg(long, value_enum, default_value_t = Precision::Float64)]
-    precision: Precision,
+    #[arg(long, value_enum, default_value_t = AnyPrecision::Float64)]
+    precision: AnyPrecision,
     /// Timed multiplications [default: 50; 1 for the executors reference and emulated]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     repeat: Option<u32>,
@@ -76,23 +76,6 @@ pub struct Arguments {
     choosing: Choosing,
     #[command(flatten)]
     pub grids: Grids,
-}
-
-/// The type of all values.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub enum Precision {
-    Float32,
-    Float64,
-}
-
-impl Precision {
-    /// The name, as results have it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Float32 => f32::NAME,
-            Self::Float64 => f64::NAME,
-        }
-    }
 }
 
 /// The formats that are asked for.
@@ -121,10 +104,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
         }
         output::check_files([output], arguments.source.file().into_iter().chain(arguments.x.as_deref()))?;
     }
-    match arguments.precision {
-        Precision::Float32 => run_in::<f32>(arguments),
-        Precision::Float64 => run_in::<f64>(arguments),
-    }
+    in_precision!(arguments.precision, run_in(arguments))
 }
 
 fn run_in<T: Number>(arguments: &Arguments) -> Result<(), Error> {
@@ -133,7 +113,7 @@ fn run_in<T: Number>(arguments: &Arguments) -> Result<(), Error> {
         if !factor.is_finite() {
             return Err(Error::Usage(format!("--{name} is {factor}, expected a finite number")));
         }
-        if factor.abs() > T::LARGEST {
+        if factor.abs() > T::Real::LARGEST {
             return Err(Error::Usage(format!("--{name} {factor:e} is beyond the range of {}", T::NAME)));
         }
     }
@@ -188,7 +168,7 @@ pub struct Problem<T: Number, E: Executor> {
     pub load: Duration,
     x: Vector<T, E>,
     y: Vec<T>,
-    expected: Vec<Exact>,
+    expected: Vec<T::Exact>,
 }
 
 /// What came of multiplying in one format.

@@ -17,7 +17,7 @@ use warp_spmv::memory::{self, zeros};
 use warp_spmv::solver::preconditioner::{Preconditioner, PreconditionerName};
 use warp_spmv::solver::{MethodName, Operator, Options, Outcome, Report, Solver, Work};
 use warp_spmv::verify::{Norm, Verification, exact, verify};
-use warp_spmv::{Format, Plan, Vector};
+use warp_spmv::{Format, Plan, Real, Vector};
 
 use super::choosing::Choosing;
 use super::error::Error;
@@ -27,11 +27,12 @@ use super::input::{self, Source};
 use super::interrupt::Interrupt;
 use super::looks::Looks;
 use super::output;
+use super::precision::Precision;
 use super::prepared::Prepared;
 use super::progress::Progress;
 use super::record::{Environment, Shape};
 use super::rivals;
-use super::run::{Precision, executor_parser, on_executor, timed};
+use super::run::{executor_parser, on_executor, timed};
 use super::solution::{Account, Residual, Solution, Times, Tolerance, norm};
 use super::system::System;
 
@@ -154,7 +155,7 @@ pub fn solve(arguments: &Arguments) -> Result<(), Error> {
     }
 }
 
-fn solve_in<T: Number>(arguments: &Arguments) -> Result<(), Error> {
+fn solve_in<T: Real + Number>(arguments: &Arguments) -> Result<(), Error> {
     on_executor(arguments.executor, |name, note| {
         let job = Job::<T> { arguments, note, real: std::marker::PhantomData };
         subject::with_tuning(name, arguments.grids.asked(), job)
@@ -170,7 +171,7 @@ struct Job<'a, T> {
 }
 
 /// The system that is asked for.
-fn load<T: Number>(arguments: &Arguments) -> Result<System<T>, Error> {
+fn load<T: Real + Number>(arguments: &Arguments) -> Result<System<T>, Error> {
     let (name, matrix) = arguments.source.load_square::<T>()?;
     let rows = matrix.rows();
     let (b, known) = match &arguments.rhs {
@@ -193,7 +194,7 @@ fn load<T: Number>(arguments: &Arguments) -> Result<System<T>, Error> {
     Ok(System { name, matrix, b, start, known })
 }
 
-impl<T: Number> subject::SubjectVisitor for Job<'_, T> {
+impl<T: Real + Number> subject::SubjectVisitor for Job<'_, T> {
     type Output = Result<(), Error>;
 
     fn visit<S: Subject>(self, executor: &S) -> Self::Output {
@@ -280,7 +281,7 @@ impl<T: Number> subject::SubjectVisitor for Job<'_, T> {
     }
 }
 
-impl<T: Number> Job<'_, T> {
+impl<T: Real + Number> Job<'_, T> {
     /// Where to stop for this right-hand side.
     fn tolerance(&self, b: &[T]) -> Tolerance {
         let (relative, absolute) = (self.arguments.tolerance, self.arguments.absolute_tolerance);
@@ -331,7 +332,7 @@ type Operators<'a, T, E> = (&'a mut Plan<T, E>, Option<&'a mut Preconditioner<T,
 const EFFORT: Effort = Effort { warm_ups: 5, repetitions: 50, seconds: 0.5 };
 
 /// Times what an iteration consists of; none where times say nothing.
-fn account<T: Number, S: Subject>(
+fn account<T: Real + Number, S: Subject>(
     executor: &S,
     (plan, preconditioner): Operators<'_, T, S>,
     x: &Vector<T, S>,
@@ -364,7 +365,7 @@ fn account<T: Number, S: Subject>(
 }
 
 /// Checks the residual as the executor multiplies against the one in twice the precision, whose norm it gives as well.
-fn check<T: Number, S: Subject>(
+fn check<T: Real + Number, S: Subject>(
     plan: &mut Plan<T, S>,
     system: &System<T>,
     x: &Vector<T, S>,
@@ -385,7 +386,7 @@ fn draw(path: &Path, title: &str, history: &[f64], tolerance: f64) -> Result<(),
 }
 
 /// ‖found − known‖ / ‖known‖.
-fn distance<T: Number>(found: &[T], known: &[T]) -> f64 {
+fn distance<T: Real + Number>(found: &[T], known: &[T]) -> f64 {
     let pairs = found.iter().zip(known);
     let difference: Norm = pairs.map(|(found, known)| found.to_f64() - known.to_f64()).collect();
     difference.over(&known.iter().map(|known| known.to_f64()).collect())

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use bytemuck::{Zeroable, allocation::try_zeroed_vec};
 use host::format::{Csr, Offsets, parallel_rows};
 use host::parallel;
-use host::real::Real;
+use host::real::Scalar;
 use rand_chacha::ChaCha8Rng;
 
 use crate::draw::{Purpose, stream};
@@ -30,11 +30,11 @@ pub(crate) trait RowByRow: Sync {
     fn length(&self, row: usize, random: &mut ChaCha8Rng) -> u32;
 
     /// Writes the entries of a row into arrays that have its length.
-    fn fill<T: Real>(&self, row: usize, random: &mut ChaCha8Rng, columns: &mut [u32], values: &mut [T]);
+    fn fill<T: Scalar>(&self, row: usize, random: &mut ChaCha8Rng, columns: &mut [u32], values: &mut [T]);
 }
 
 /// The matrix that a generator describes, from its rows.
-pub(crate) fn assemble<T: Real>(generator: &impl Generate, rows: &impl RowByRow) -> Result<Csr<T>, Error> {
+pub(crate) fn assemble<T: Scalar>(generator: &impl Generate, rows: &impl RowByRow) -> Result<Csr<T>, Error> {
     check_bytes::<T>(generator.rows(), generator.expected_nnz(), 0)?;
     let offsets = row_offsets(generator.rows(), rows)?;
     let nnz = offsets.get(generator.rows());

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use host::format::Csr;
-use host::real::Real;
+use host::real::Scalar;
 use rand_chacha::ChaCha8Rng;
 
 use crate::assemble::{RowByRow, assemble};
@@ -93,7 +93,7 @@ impl Generate for Banded {
         whole.saturating_sub(missing(self.below()) + missing(self.above()))
     }
 
-    fn generate<T: Real>(&self) -> Result<Csr<T>, Error> {
+    fn generate<T: Scalar>(&self) -> Result<Csr<T>, Error> {
         self.check()?;
         assemble(self, self)
     }
@@ -108,7 +108,7 @@ impl RowByRow for Banded {
         self.columns_of(row).len() as u32
     }
 
-    fn fill<T: Real>(&self, row: usize, random: &mut ChaCha8Rng, columns: &mut [u32], values: &mut [T]) {
+    fn fill<T: Scalar>(&self, row: usize, random: &mut ChaCha8Rng, columns: &mut [u32], values: &mut [T]) {
         for (place, column) in columns.iter_mut().zip(self.columns_of(row)) {
             *place = column as u32;
         }

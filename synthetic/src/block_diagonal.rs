@@ -1,7 +1,7 @@
 //! Dense blocks along the main diagonal.
 
 use host::format::{Csr, LARGEST_DIMENSION};
-use host::real::Real;
+use host::real::Scalar;
 use rand_chacha::ChaCha8Rng;
 
 use crate::assemble::{RowByRow, assemble};
@@ -77,7 +77,7 @@ impl Generate for BlockDiagonal {
         self.rows() as u128 * self.size as u128
     }
 
-    fn generate<T: Real>(&self) -> Result<Csr<T>, Error> {
+    fn generate<T: Scalar>(&self) -> Result<Csr<T>, Error> {
         self.check()?;
         assemble(self, self)
     }
@@ -92,7 +92,7 @@ impl RowByRow for BlockDiagonal {
         self.size as u32
     }
 
-    fn fill<T: Real>(&self, row: usize, random: &mut ChaCha8Rng, columns: &mut [u32], values: &mut [T]) {
+    fn fill<T: Scalar>(&self, row: usize, random: &mut ChaCha8Rng, columns: &mut [u32], values: &mut [T]) {
         for (column, place) in (row - row % self.size..).zip(columns) {
             *place = column as u32;
         }

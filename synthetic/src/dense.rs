@@ -1,7 +1,7 @@
 //! Dense matrices stored as sparse ones (Bell & Garland 2009, §4.1, Fig. 8; Koza et al. 2014, §6.2, dense4).
 
 use host::format::Csr;
-use host::real::Real;
+use host::real::Scalar;
 use rand_chacha::ChaCha8Rng;
 
 use crate::assemble::{RowByRow, assemble};
@@ -81,7 +81,7 @@ impl Generate for Dense {
         self.rows as u128 * self.columns as u128
     }
 
-    fn generate<T: Real>(&self) -> Result<Csr<T>, Error> {
+    fn generate<T: Scalar>(&self) -> Result<Csr<T>, Error> {
         self.check()?;
         assemble(self, self)
     }
@@ -96,7 +96,7 @@ impl RowByRow for Dense {
         self.columns as u32
     }
 
-    fn fill<T: Real>(&self, _: usize, random: &mut ChaCha8Rng, columns: &mut [u32], values: &mut [T]) {
+    fn fill<T: Scalar>(&self, _: usize, random: &mut ChaCha8Rng, columns: &mut [u32], values: &mut [T]) {
         for (column, place) in columns.iter_mut().enumerate() {
             *place = column as u32;
         }

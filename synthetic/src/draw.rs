@@ -1,6 +1,6 @@
 //! Random draws that generators share.
 
-use host::real::Real;
+use host::real::Scalar;
 use rand::distr::{Distribution, Uniform};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -26,12 +26,12 @@ pub(crate) fn stream(seed: u64, purpose: Purpose, chunk: usize) -> ChaCha8Rng {
 }
 
 /// A value of magnitude 1/2 to 1 and either sign, uniform: never zero, subnormal, or far from the others.
-pub(crate) fn value<T: Real>(random: &mut ChaCha8Rng) -> T {
+pub(crate) fn value<T: Scalar>(random: &mut ChaCha8Rng) -> T {
     value_of(random.random())
 }
 
 /// Such a value from a number from 0 to 1.
-pub(crate) fn value_of<T: Real>(unit: f64) -> T {
+pub(crate) fn value_of<T: Scalar>(unit: f64) -> T {
     T::from_f64(if unit < 0.5 { unit - 1.0 } else { unit })
 }
 

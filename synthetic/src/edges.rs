@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use host::format::{Csr, Offsets, parallel_rows};
 use host::parallel;
-use host::real::Real;
+use host::real::Scalar;
 
 use crate::assemble::{ROWS_AT_ONCE, check_bytes, zeroed};
 use crate::draw::{keep_distinct, mix, unit, value_of};
@@ -28,7 +28,7 @@ pub(crate) trait EdgeByEdge: Generate + Sync {
 ///
 /// The edges are made twice: to count the entries of each row, and to put them there. The order in which threads put
 /// them does not show, since each row is sorted after that.
-pub(crate) fn assemble_edges<T: Real>(graph: &impl EdgeByEdge) -> Result<Csr<T>, Error> {
+pub(crate) fn assemble_edges<T: Scalar>(graph: &impl EdgeByEdge) -> Result<Csr<T>, Error> {
     graph.check()?;
     let rows = graph.rows();
     // Offsets before and after edges that come twice are dropped, 8 bytes each.

@@ -1,7 +1,7 @@
 //! Elasticity on a three-dimensional mesh: blocks of 3 × 3.
 
 use host::format::{Csr, LARGEST_DIMENSION};
-use host::real::Real;
+use host::real::Scalar;
 use rand_chacha::ChaCha8Rng;
 
 use crate::assemble::{RowByRow, assemble};
@@ -203,7 +203,7 @@ impl Generate for Elasticity {
         (blocks.round() as u128).saturating_mul(9)
     }
 
-    fn generate<T: Real>(&self) -> Result<Csr<T>, Error> {
+    fn generate<T: Scalar>(&self) -> Result<Csr<T>, Error> {
         self.check()?;
         assemble(self, &Rows { mesh: self, order: self.numbering.of(self.nodes(), self.seed) })
     }
@@ -221,7 +221,7 @@ impl RowByRow for Rows<'_> {
         length
     }
 
-    fn fill<T: Real>(&self, row: usize, _: &mut ChaCha8Rng, columns: &mut [u32], values: &mut [T]) {
+    fn fill<T: Scalar>(&self, row: usize, _: &mut ChaCha8Rng, columns: &mut [u32], values: &mut [T]) {
         let mesh = self.mesh;
         let node = mesh.coordinates(self.order.vertex(row / 3));
         let component = row % 3;

@@ -1,7 +1,7 @@
 //! Rows whose lengths follow a power law (Bell & Garland 2009, §4.1, Fig. 9).
 
 use host::format::{Csr, LARGEST_DIMENSION};
-use host::real::Real;
+use host::real::Scalar;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::Distribution;
 
@@ -112,7 +112,7 @@ impl Generate for Pareto {
         (self.rows as f64 * (self.base.min(self.columns) as f64 + delta)) as u128
     }
 
-    fn generate<T: Real>(&self) -> Result<Csr<T>, Error> {
+    fn generate<T: Scalar>(&self) -> Result<Csr<T>, Error> {
         self.check()?;
         assemble(self, self)
     }
@@ -128,7 +128,7 @@ impl RowByRow for Pareto {
         (self.base as f64 + distribution.sample(random).floor()).min(self.columns as f64) as u32
     }
 
-    fn fill<T: Real>(&self, _: usize, random: &mut ChaCha8Rng, columns: &mut [u32], values: &mut [T]) {
+    fn fill<T: Scalar>(&self, _: usize, random: &mut ChaCha8Rng, columns: &mut [u32], values: &mut [T]) {
         distinct_columns(random, self.columns as u32, columns);
         values.fill_with(|| value(random));
     }

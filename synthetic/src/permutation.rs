@@ -1,7 +1,7 @@
 //! Random permutation matrices (Koza et al. 2014, §6.2, p7).
 
 use host::format::Csr;
-use host::real::Real;
+use host::real::Scalar;
 use rand_chacha::ChaCha8Rng;
 
 use crate::assemble::{RowByRow, assemble};
@@ -74,7 +74,7 @@ impl Generate for Permutation {
         self.rows as u128
     }
 
-    fn generate<T: Real>(&self) -> Result<Csr<T>, Error> {
+    fn generate<T: Scalar>(&self) -> Result<Csr<T>, Error> {
         self.check()?;
         assemble(self, &Bijection::new(self.rows, self.seed))
     }
@@ -85,7 +85,7 @@ impl RowByRow for Bijection {
         1
     }
 
-    fn fill<T: Real>(&self, row: usize, _: &mut ChaCha8Rng, columns: &mut [u32], values: &mut [T]) {
+    fn fill<T: Scalar>(&self, row: usize, _: &mut ChaCha8Rng, columns: &mut [u32], values: &mut [T]) {
         columns[0] = self.forward(row) as u32;
         values[0] = T::from_f64(1.0);
     }

@@ -1,7 +1,7 @@
 //! Graphs that grow by preferential attachment (Barabási & Albert 1999).
 
 use host::format::{Csr, LARGEST_DIMENSION};
-use host::real::Real;
+use host::real::Scalar;
 
 use crate::draw::{below, mix};
 use crate::edges::{EdgeByEdge, assemble_edges};
@@ -80,7 +80,7 @@ impl Generate for BarabasiAlbert {
         (self.vertices as u128 * self.edges_per_vertex as u128).saturating_mul(2)
     }
 
-    fn generate<T: Real>(&self) -> Result<Csr<T>, Error> {
+    fn generate<T: Scalar>(&self) -> Result<Csr<T>, Error> {
         assemble_edges(self)
     }
 }

@@ -1,7 +1,7 @@
 //! Wide and tall matrices with skewed rows and columns, as linear programs have them.
 
 use host::format::Csr;
-use host::real::Real;
+use host::real::Scalar;
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
@@ -119,7 +119,7 @@ impl Generate for Rectangle {
         (self.rows as f64 * self.per_row) as u128
     }
 
-    fn generate<T: Real>(&self) -> Result<Csr<T>, Error> {
+    fn generate<T: Scalar>(&self) -> Result<Csr<T>, Error> {
         self.check()?;
         let rows = Bijection::new(self.rows, self.seed);
         let columns = Popular::new(self.columns, self.column_skew, self.seed);
@@ -165,7 +165,7 @@ impl RowByRow for Rows {
         self.lengths.of(self.rows.forward(row)).min(self.columns.columns as u32)
     }
 
-    fn fill<T: Real>(&self, _: usize, random: &mut ChaCha8Rng, columns: &mut [u32], values: &mut [T]) {
+    fn fill<T: Scalar>(&self, _: usize, random: &mut ChaCha8Rng, columns: &mut [u32], values: &mut [T]) {
         if self.columns.skew == 0.0 {
             distinct_columns(random, self.columns.columns as u32, columns);
         } else {

@@ -3,7 +3,7 @@
 use std::fmt::{self, Display};
 
 use host::format::Csr;
-use host::real::Real;
+use host::real::Scalar;
 
 use crate::Error;
 
@@ -66,11 +66,11 @@ pub trait Generate: Display + Sized {
     /// When [`check`](Self::check) fails, the arrays would be larger than
     /// [`LARGEST_BYTES`](crate::LARGEST_BYTES) or than the memory that the machine
     /// [has left](crate::available_memory), or an allocation fails.
-    fn generate<T: Real>(&self) -> Result<Csr<T>, Error>;
+    fn generate<T: Scalar>(&self) -> Result<Csr<T>, Error>;
 
     /// Bytes of the arrays that [`generate`](Self::generate) makes, as far as
     /// [`expected_nnz`](Self::expected_nnz) is right.
-    fn expected_bytes<T: Real>(&self) -> u128 {
+    fn expected_bytes<T: Scalar>(&self) -> u128 {
         csr_bytes::<T>(self.rows(), self.expected_nnz())
     }
 }
@@ -141,7 +141,7 @@ macro_rules! generators {
             ///
             /// # Errors
             /// See [`Generate::generate`].
-            pub fn generate<T: host::Real>(&self) -> Result<host::Csr<T>, Error> {
+            pub fn generate<T: host::Scalar>(&self) -> Result<host::Csr<T>, Error> {
                 match self {
                     $(Self::$kind(generator) => generator.generate(),)*
                 }
@@ -197,7 +197,7 @@ macro_rules! generators {
             }
 
             /// Bytes of the matrix; see [`Generate::expected_bytes`].
-            pub fn expected_bytes<T: host::Real>(&self) -> u128 {
+            pub fn expected_bytes<T: host::Scalar>(&self) -> u128 {
                 match self {
                     $(Self::$kind(generator) => generator.expected_bytes::<T>(),)*
                 }

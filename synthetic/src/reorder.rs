@@ -24,7 +24,7 @@ pub use reverse_cuthill_mckee::reverse_cuthill_mckee;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use host::format::Offsets;
-use host::{Csr, Error, Real, memory, parallel};
+use host::{Csr, Error, Scalar, memory, parallel};
 
 use crate::bijection::Bijection;
 
@@ -32,7 +32,7 @@ use crate::bijection::Bijection;
 ///
 /// # Errors
 /// When memory runs out.
-pub fn by_row_length<T: Real>(matrix: &Csr<T>) -> Result<Ordering, Error> {
+pub fn by_row_length<T: Scalar>(matrix: &Csr<T>) -> Result<Ordering, Error> {
     longest_first(matrix.row_offsets())
 }
 
@@ -56,7 +56,7 @@ pub fn shuffle(rows: usize, seed: u64) -> Result<Ordering, Error> {
 }
 
 /// How far an entry is from the diagonal, at most: the largest |row − column|; 0 without entries. O(rows + nnz).
-pub fn bandwidth<T: Real>(matrix: &Csr<T>) -> usize {
+pub fn bandwidth<T: Scalar>(matrix: &Csr<T>) -> usize {
     let of_row = |row: usize| matrix.row(row).map(|(column, _)| row.abs_diff(column as usize)).max().unwrap_or(0);
     let bandwidth = AtomicUsize::new(0);
     parallel::for_each(matrix.rows(), 1, &|row| {

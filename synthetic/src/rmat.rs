@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use host::format::Csr;
 use host::memory;
-use host::real::Real;
+use host::real::Scalar;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::Rng;
 use rand_distr::{Distribution, Poisson};
@@ -154,7 +154,7 @@ impl Generate for Rmat {
         sum as u128
     }
 
-    fn generate<T: Real>(&self) -> Result<Csr<T>, Error> {
+    fn generate<T: Scalar>(&self) -> Result<Csr<T>, Error> {
         self.check()?;
         let rows = Rows::new(self);
         let matrix = assemble(self, &rows)?;
@@ -225,7 +225,7 @@ impl RowByRow for Rows<'_> {
         self.columns(row).map_or(0, |columns| columns.len() as u32)
     }
 
-    fn fill<T: Real>(&self, row: usize, random: &mut ChaCha8Rng, columns: &mut [u32], values: &mut [T]) {
+    fn fill<T: Scalar>(&self, row: usize, random: &mut ChaCha8Rng, columns: &mut [u32], values: &mut [T]) {
         let Some(own) = self.columns(row) else { return };
         columns.copy_from_slice(&own);
         values.fill_with(|| value(random));

@@ -2,7 +2,7 @@
 
 use host::format::Csr;
 use host::memory;
-use host::real::Real;
+use host::real::Scalar;
 use rand::RngExt;
 
 use crate::draw::{Purpose, stream};
@@ -91,7 +91,7 @@ impl Generate for SmallWorld {
         self.vertices as u128 * self.neighbours as u128
     }
 
-    fn generate<T: Real>(&self) -> Result<Csr<T>, Error> {
+    fn generate<T: Scalar>(&self) -> Result<Csr<T>, Error> {
         assemble_edges(self)
     }
 }

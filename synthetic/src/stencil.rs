@@ -3,7 +3,7 @@
 use std::fmt;
 
 use host::format::{Csr, LARGEST_DIMENSION};
-use host::real::Real;
+use host::real::Scalar;
 use rand_chacha::ChaCha8Rng;
 
 use crate::assemble::{RowByRow, assemble};
@@ -273,7 +273,7 @@ impl Generate for Stencil {
         (0..3).fold(product(grid), |entries, direction| entries.saturating_add(pairs(direction).saturating_mul(2)))
     }
 
-    fn generate<T: Real>(&self) -> Result<Csr<T>, Error> {
+    fn generate<T: Scalar>(&self) -> Result<Csr<T>, Error> {
         self.check()?;
         assemble(self, self)
     }
@@ -285,7 +285,7 @@ impl RowByRow for Stencil {
         if self.points.has_diagonals() { near.iter().product() } else { near.iter().sum::<u32>() - 2 }
     }
 
-    fn fill<T: Real>(&self, row: usize, _: &mut ChaCha8Rng, columns: &mut [u32], values: &mut [T]) {
+    fn fill<T: Scalar>(&self, row: usize, _: &mut ChaCha8Rng, columns: &mut [u32], values: &mut [T]) {
         let [width, height, _] = self.points.grid();
         let [near_x, near_y, near_z] = self.near(row);
         let neighbours = match self.boundary {

@@ -1,7 +1,7 @@
 //! Uniformly random matrices.
 
 use host::format::Csr;
-use host::real::Real;
+use host::real::Scalar;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, Poisson};
 
@@ -103,7 +103,7 @@ impl Generate for Uniform {
         (self.rows as f64 * self.per_row) as u128
     }
 
-    fn generate<T: Real>(&self) -> Result<Csr<T>, Error> {
+    fn generate<T: Scalar>(&self) -> Result<Csr<T>, Error> {
         self.check()?;
         assemble(self, &Rows { uniform: self, poisson: self.poisson(), equal: self.equal() })
     }
@@ -138,7 +138,7 @@ impl RowByRow for Rows<'_> {
         }
     }
 
-    fn fill<T: Real>(&self, _: usize, random: &mut ChaCha8Rng, columns: &mut [u32], values: &mut [T]) {
+    fn fill<T: Scalar>(&self, _: usize, random: &mut ChaCha8Rng, columns: &mut [u32], values: &mut [T]) {
         distinct_columns(random, self.uniform.columns as u32, columns);
         values.fill_with(|| value(random));
     }

@@ -35,7 +35,7 @@ use scenarios::tiles::check_tiles;
 use scenarios::transposed::{check_transposed, check_transposed_special_values};
 use scenarios::{
     Numbers, check, check_conversion, check_converted_product, check_reproducible, check_special_values,
-    check_whole_numbers, matrices,
+    check_whole_numbers, generated, matrices,
 };
 use solvers::dense::{check_columns, check_lengths, check_passes, check_programs, check_stop};
 use solvers::eigen::{check_block_cg, check_lobpcg, check_pagerank, check_power};
@@ -47,7 +47,7 @@ use warp_spmv::memory::Buffer;
 use warp_spmv::solver::preconditioner::{Preconditioner, PreconditionerName};
 use warp_spmv::solver::{Bicgstab, Cg, Gmres, Method, Minres, Options, Outcome, PipelinedCg, Solver};
 use warp_spmv::synthetic::Generator;
-use warp_spmv::{Format, Layout, Multivector, Plan, Real};
+use warp_spmv::{Complex, Format, Layout, Multivector, Plan, Real, Scalar};
 
 /// What is asked for.
 struct Arguments {
@@ -111,22 +111,29 @@ macro_rules! in_both_precisions {
     }};
 }
 
+/// A check in every number type.
+macro_rules! in_all_types {
+    ($check:ident $arguments:tt) => {{
+        $check::<f32> $arguments;
+        $check::<f64> $arguments;
+        $check::<Complex<f32>> $arguments;
+        $check::<Complex<f64>> $arguments;
+    }};
+}
+
 type Part = (&'static str, fn(&Cuda, &Arguments));
 
 /// What is checked, in this order.
 const PARTS: &[Part] = &[
     ("conformance", |gpu, _| check_conformance(gpu)),
     ("formats", |gpu, arguments| {
-        check_scenarios::<f32>(gpu, &arguments.formats);
-        check_scenarios::<f64>(gpu, &arguments.formats);
+        in_all_types!(check_scenarios(gpu, &arguments.formats));
     }),
     ("multivectors", |gpu, arguments| {
-        check_multivectors::<f32>(gpu, &arguments.formats);
-        check_multivectors::<f64>(gpu, &arguments.formats);
+        in_all_types!(check_multivectors(gpu, &arguments.formats));
     }),
     ("transposes", |gpu, arguments| {
-        check_transposes::<f32>(gpu, &arguments.formats);
-        check_transposes::<f64>(gpu, &arguments.formats);
+        in_all_types!(check_transposes(gpu, &arguments.formats));
     }),
     ("dense", |gpu, _| {
         check_dense::<f32>(gpu);
@@ -212,7 +219,7 @@ fn check_conformance(gpu: &Cuda) {
     println!("- conformance: {RESULTS} operations on {threads} threads, the same bits as on the emulator");
 }
 
-fn check_scenarios<T: Real>(gpu: &Cuda, formats: &[Format]) {
+fn check_scenarios<T: Scalar>(gpu: &Cuda, formats: &[Format]) {
     for &format in formats {
         let (mut checked, mut refused, mut worst) = (0, 0, 0.0);
         for (name, matrix) in matrices::<T>() {
@@ -241,8 +248,8 @@ fn check_scenarios<T: Real>(gpu: &Cuda, formats: &[Format]) {
 }
 
 /// Several vectors at once, in every format that has a kernel for them.
-fn check_multivectors<T: Real>(gpu: &Cuda, formats: &[Format]) {
-    let pareto = "pareto:rows=500,k=1.2,base=3".parse::<Generator>().unwrap().generate::<T>().unwrap();
+fn check_multivectors<T: Scalar>(gpu: &Cuda, formats: &[Format]) {
+    let pareto = generated::<T>("pareto:rows=500,k=1.2,base=3");
     let matrices = matrices::<T>();
     let mut cases: Vec<_> = matrices.iter().map(|(name, matrix)| (&**name, Cases::new(matrix, 13))).collect();
     cases.extend(VECTORS.iter().map(|&vectors| ("pareto", Cases::new(&pareto, vectors))));
@@ -265,7 +272,7 @@ fn check_multivectors<T: Real>(gpu: &Cuda, formats: &[Format]) {
 }
 
 /// The transposed matrix, in every format that has a kernel for it.
-fn check_transposes<T: Real>(gpu: &Cuda, formats: &[Format]) {
+fn check_transposes<T: Scalar>(gpu: &Cuda, formats: &[Format]) {
     for &format in formats.iter().filter(|format| format.multiplies_transposed()) {
         let (mut checked, mut worst) = (0, 0.0);
         for (name, matrix) in matrices::<T>() {
@@ -275,8 +282,8 @@ fn check_transposes<T: Real>(gpu: &Cuda, formats: &[Format]) {
         }
         check_transposed_special_values::<T, _>(gpu, format);
         println!(
-            "- {format}, {}, transposed: {checked} matrices right, worst error {worst:.2} of its bound; special \
-             values: right",
+            "- {format}, {}, transposed: {checked} matrices right, conjugate too where there are imaginary parts, \
+             worst error {worst:.2} of its bound; special values: right",
             T::NAME
         );
     }

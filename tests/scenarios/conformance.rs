@@ -1,18 +1,44 @@
-//! Every operation of `cuda_std`, in one kernel.
+//! Every operation of `cuda_std`: on numbers of one part in one kernel, on those of two in another.
 
 use cuda_std::launch::{Grid, Launch};
 use gpu_kernels::conformance::{Conformance, RESULTS};
-use warp_spmv::Error;
+use gpu_kernels::conformance_of_pairs::{self, ConformanceOfPairs};
 use warp_spmv::executor::KernelExecutor;
 use warp_spmv::memory::Buffer;
+use warp_spmv::{Complex, Error, Scalar};
 
 use super::Numbers;
 
 /// How many threads run the kernel.
-pub const GRID: Grid = Grid { blocks: 3, threads_per_block: 128, shared_bytes: 128 * 8 };
+pub const GRID: Grid = Grid { blocks: 3, threads_per_block: 128, shared_bytes: 128 * 16 };
 
-/// What each thread got from each operation, as bits: `RESULTS` times the results of all threads.
+/// What each thread got from each operation, as bits: one operation's results of all threads after another's.
 pub fn conformance<K: KernelExecutor>(executor: &K) -> Result<Vec<u64>, Error> {
+    let mut results = conformance_of_parts(executor)?;
+    results.extend(conformance_of_pairs::<Complex<f32>, K>(executor)?);
+    results.extend(conformance_of_pairs::<Complex<f64>, K>(executor)?);
+    Ok(results)
+}
+
+fn conformance_of_pairs<T: Scalar, K: KernelExecutor>(executor: &K) -> Result<Vec<u64>, Error> {
+    let threads = (GRID.blocks * GRID.threads_per_block) as usize;
+    let mut numbers = Numbers::new(2);
+    let input = executor.upload(numbers.vector::<T>(4 * threads))?;
+    let whole = executor.upload((0..threads).map(|_| numbers.whole::<T>()).collect())?;
+    let mut sums = executor.zeros::<T>(threads)?;
+    let mut results = executor.upload(vec![T::ZERO; threads * conformance_of_pairs::RESULTS as usize])?;
+    let kernel = ConformanceOfPairs {
+        input: input.global(),
+        whole: whole.global(),
+        sums: sums.global_mut(),
+        results: results.global_mut(),
+    };
+    // SAFETY: the arrays have the lengths that the kernel asks for, in the executor's memory, and outlive the launch.
+    unsafe { executor.launch(&Launch::new(GRID, kernel)) }?;
+    Ok(executor.download(&results)?.into_iter().flat_map(|number| number.parts()).map(f64::to_bits).collect())
+}
+
+fn conformance_of_parts<K: KernelExecutor>(executor: &K) -> Result<Vec<u64>, Error> {
     let threads = (GRID.blocks * GRID.threads_per_block) as usize;
     let mut numbers = Numbers::new(1);
     let input: Vec<u64> = (0..threads + 3).map(|_| numbers.below(1 << 20) as u64 * 0x1_0000_0001).collect();

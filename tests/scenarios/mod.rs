@@ -12,10 +12,10 @@ pub use numbers::Numbers;
 use warp_spmv::executor::Executor;
 use warp_spmv::format::{FillLimit, Matrix, Offsets};
 use warp_spmv::verify::{Verification, exact, verify};
-use warp_spmv::{Csr, Error, Format, Plan, PlanOptions, Real};
+use warp_spmv::{Csr, Error, Format, Plan, PlanOptions, Scalar};
 
 /// A matrix with rows of the given lengths; columns in no order, some of them twice.
-pub fn with_rows<T: Real>(columns: usize, lengths: &[usize], numbers: &mut Numbers) -> Csr<T> {
+pub fn with_rows<T: Scalar>(columns: usize, lengths: &[usize], numbers: &mut Numbers) -> Csr<T> {
     let mut offsets = vec![0u32];
     let mut column_indices = Vec::new();
     for &length in lengths {
@@ -26,8 +26,23 @@ pub fn with_rows<T: Real>(columns: usize, lengths: &[usize], numbers: &mut Numbe
     Csr::try_new(lengths.len(), columns, offsets, column_indices, values).unwrap()
 }
 
+/// What a generator makes; of a complex type, with imaginary parts besides.
+pub fn generated<T: Scalar>(text: &str) -> Csr<T> {
+    let real = text.parse::<warp_spmv::synthetic::Generator>().unwrap().generate::<f64>().unwrap();
+    let (rows, columns) = (real.rows(), real.columns());
+    let (offsets, column_indices, values) = real.into_parts();
+    let imaginary = (0..).map(|place| f64::from(place % 7 - 3) / 4.0);
+    let values = values.iter().zip(imaginary).map(|(&value, part)| T::from_parts(value, value * part)).collect();
+    Csr::try_new(rows, columns, offsets, column_indices, values).unwrap()
+}
+
+/// A factor; of a complex type, with an imaginary part besides.
+pub fn factor<T: Scalar>(real: f64) -> T {
+    T::from_parts(real, real / -2.0)
+}
+
 /// Small matrices that have broken kernels before, and one of each generator.
-pub fn matrices<T: Real>() -> Vec<(String, Csr<T>)> {
+pub fn matrices<T: Scalar>() -> Vec<(String, Csr<T>)> {
     let mut numbers = Numbers::new(1);
     let mut matrices: Vec<(String, Csr<T>)> = Vec::new();
     let mut dense_row = vec![0; 70];
@@ -83,8 +98,7 @@ pub fn matrices<T: Real>() -> Vec<(String, Csr<T>)> {
         "pareto:rows=700,k=1.0,base=3",
         "banded:rows=600,bands=9",
     ] {
-        let matrix = generator.parse::<warp_spmv::synthetic::Generator>().unwrap().generate::<T>().unwrap();
-        matrices.push((generator.into(), matrix));
+        matrices.push((generator.into(), generated(generator)));
     }
     // 64-bit row offsets, which matrices of this size do not need.
     for name in ["row lengths around a warp", "empty and long rows", "pareto:rows=700,k=1.0,base=3"] {
@@ -97,7 +111,7 @@ pub fn matrices<T: Real>() -> Vec<(String, Csr<T>)> {
 
 /// The matrix as `format` stores it: some formats sort its rows, and some of them have one place for entries that are
 /// there more than once.
-pub fn as_stored<T: Real>(matrix: &Csr<T>, format: Format) -> Csr<T> {
+pub fn as_stored<T: Scalar>(matrix: &Csr<T>, format: Format) -> Csr<T> {
     let mut matrix = matrix.clone();
     if format.sorts_rows() {
         matrix.sort_rows().unwrap();
@@ -109,7 +123,7 @@ pub fn as_stored<T: Real>(matrix: &Csr<T>, format: Format) -> Csr<T> {
 }
 
 /// The same matrix with 64-bit row offsets.
-pub fn with_wide_offsets<T: Real>(matrix: &Csr<T>) -> Csr<T> {
+pub fn with_wide_offsets<T: Scalar>(matrix: &Csr<T>) -> Csr<T> {
     let (rows, columns) = (matrix.rows(), matrix.columns());
     let (offsets, column_indices, values) = matrix.clone().into_parts();
     let offsets = Offsets::Wide((0..=rows).map(|row| offsets.get(row) as u64).collect());
@@ -118,7 +132,7 @@ pub fn with_wide_offsets<T: Real>(matrix: &Csr<T>) -> Csr<T> {
 
 /// Converts `matrix` to `format` and back where the executor has it. Either gives the same arrays, bit for bit, as on
 /// the host, or the same error.
-pub fn check_conversion<T: Real, E: Executor>(executor: &E, name: &str, matrix: &Csr<T>, format: Format) {
+pub fn check_conversion<T: Scalar, E: Executor>(executor: &E, name: &str, matrix: &Csr<T>, format: Format) {
     let place = format!("{name}, {format}, {}", T::NAME);
     let convert = || matrix.clone().upload(executor)?.convert(executor, format, FillLimit::default());
     let expected = match Matrix::try_from_csr(matrix.clone(), format, FillLimit::default()) {
@@ -143,13 +157,13 @@ pub fn check_conversion<T: Real, E: Executor>(executor: &E, name: &str, matrix: 
 
 /// A plan for a matrix that was converted on the host; that the executor converts it to the same arrays is checked by
 /// [`check_conversion`].
-pub fn plan<T: Real, E: Executor>(executor: &E, matrix: &Csr<T>, format: Format) -> Result<Plan<T, E>, Error> {
+pub fn plan<T: Scalar, E: Executor>(executor: &E, matrix: &Csr<T>, format: Format) -> Result<Plan<T, E>, Error> {
     let converted = Matrix::try_from_csr(matrix.clone(), format, FillLimit::default())?;
     Plan::from_matrix(executor, converted, format)
 }
 
 /// A matrix that the executor converts itself is multiplied right.
-pub fn check_converted_product<T: Real, E: Executor>(executor: &E, format: Format) {
+pub fn check_converted_product<T: Scalar, E: Executor>(executor: &E, format: Format) {
     let mut numbers = Numbers::new(13);
     let lengths: Vec<usize> = (0..400).map(|row| if row == 77 { 350 } else { row * 5 % 9 }).collect();
     let matrix = with_rows::<T>(200, &lengths, &mut numbers);
@@ -170,7 +184,7 @@ pub const FACTORS: &[(f64, f64)] = &[(1.0, 0.0), (1.0, 1.0), (-1.0, 0.0), (0.0, 
 
 /// One multiplication: α A x + β y from a y that is poisoned with NaN if β = 0. `None` if the format refuses
 /// the matrix for its padding.
-pub fn multiply<T: Real, E: Executor>(
+pub fn multiply<T: Scalar, E: Executor>(
     executor: &E,
     matrix: &Csr<T>,
     format: Format,
@@ -191,13 +205,13 @@ pub fn multiply<T: Real, E: Executor>(
 
 /// Multiplies `matrix` in `format` with each pair of factors and compares with the exact result. Gives the worst
 /// error over its bound, `None` if the format does not apply.
-pub fn check<T: Real, E: Executor>(executor: &E, name: &str, matrix: &Csr<T>, format: Format) -> Option<f64> {
+pub fn check<T: Scalar, E: Executor>(executor: &E, name: &str, matrix: &Csr<T>, format: Format) -> Option<f64> {
     let mut numbers = Numbers::new(7);
     let x = numbers.vector(matrix.columns());
     let y = numbers.vector(matrix.rows());
     let mut worst = 0.0;
     for &(alpha, beta) in FACTORS {
-        let (alpha, beta) = (T::from_f64(alpha), T::from_f64(beta));
+        let (alpha, beta) = (factor::<T>(alpha), factor(beta));
         let place = format!("{name}, {format}, {}, alpha {alpha}, beta {beta}", T::NAME);
         let computed = multiply(executor, matrix, format, (alpha, beta), &x, &y)
             .unwrap_or_else(|error| panic!("{place}: {error}"))?;
@@ -210,7 +224,7 @@ pub fn check<T: Real, E: Executor>(executor: &E, name: &str, matrix: &Csr<T>, fo
 }
 
 /// Infinities and NaNs in x reach the rows that touch them, and no other: padding is never arithmetic.
-pub fn check_special_values<T: Real, E: Executor>(executor: &E, format: Format) {
+pub fn check_special_values<T: Scalar, E: Executor>(executor: &E, format: Format) {
     let mut numbers = Numbers::new(3);
     let lengths: Vec<usize> = (0..200).map(|row| row % 7).collect();
     let (offsets, columns, mut values) = with_rows::<T>(90, &lengths, &mut numbers).into_parts();
@@ -235,11 +249,11 @@ pub fn check_special_values<T: Real, E: Executor>(executor: &E, format: Format) 
     let x = numbers.vector::<T>(90);
     let y = vec![T::from_f64(f64::INFINITY); 200];
     let computed = multiply(executor, &matrix, format, (T::ONE, T::ONE), &x, &y).unwrap().unwrap();
-    assert!(computed.iter().all(|y| y.to_f64() == f64::INFINITY), "{format}");
+    assert!(computed.iter().all(|y| y.parts()[0] == f64::INFINITY), "{format}");
 }
 
 /// With small whole numbers every sum is exact, so every format gives the same bits.
-pub fn check_whole_numbers<T: Real, E: Executor>(executor: &E, format: Format) {
+pub fn check_whole_numbers<T: Scalar, E: Executor>(executor: &E, format: Format) {
     let mut numbers = Numbers::new(11);
     let lengths: Vec<usize> = (0..300).map(|row| row * 7 % 100).collect();
     let (offsets, columns, values) = with_rows::<T>(123, &lengths, &mut numbers).into_parts();
@@ -247,21 +261,20 @@ pub fn check_whole_numbers<T: Real, E: Executor>(executor: &E, format: Format) {
     let matrix = Csr::<T>::try_new(300, 123, offsets, columns, values).unwrap();
     let x: Vec<T> = (0..123).map(|_| numbers.whole()).collect();
     let y: Vec<T> = (0..300).map(|_| numbers.whole()).collect();
-    let (alpha, beta) = (T::from_f64(-3.0), T::from_f64(2.0));
+    let (alpha, beta) = (T::from_parts(-3.0, 1.0), T::from_parts(2.0, -1.0));
     let computed = multiply(executor, &matrix, format, (alpha, beta), &x, &y).unwrap().unwrap();
-    for (row, computed) in computed.iter().enumerate() {
-        let sum: f64 = matrix.row(row).map(|(column, value)| value.to_f64() * x[column as usize].to_f64()).sum();
-        assert_eq!(computed.to_f64(), -3.0 * sum + 2.0 * y[row].to_f64(), "{format}, row {row}");
+    for (row, &computed) in computed.iter().enumerate() {
+        let sum = matrix.row(row).fold(T::ZERO, |sum, (column, value)| sum + value * x[column as usize]);
+        assert_eq!(computed, alpha * sum + beta * y[row], "{format}, row {row}");
     }
 }
 
 /// The same call twice gives the same bits, where the format promises it.
-pub fn check_reproducible<T: Real, E: Executor>(executor: &E, format: Format) {
+pub fn check_reproducible<T: Scalar, E: Executor>(executor: &E, format: Format) {
     if !format.reproducible() {
         return;
     }
-    let matrix =
-        "pareto:rows=500,k=1.2,base=3".parse::<warp_spmv::synthetic::Generator>().unwrap().generate::<T>().unwrap();
+    let matrix = generated::<T>("pareto:rows=500,k=1.2,base=3");
     let x = Numbers::new(5).vector(matrix.columns());
     let y = vec![T::ZERO; matrix.rows()];
     let once = || multiply(executor, &matrix, format, (T::ONE, T::ZERO), &x, &y).unwrap();

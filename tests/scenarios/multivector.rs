@@ -1,10 +1,10 @@
 //! What every executor must get right with several vectors at once.
 
 use warp_spmv::executor::Executor;
-use warp_spmv::verify::{Exact, exact, verify};
-use warp_spmv::{Csr, Error, Format, Layout, Multivector, Real};
+use warp_spmv::verify::{exact, verify};
+use warp_spmv::{Csr, Error, Format, Layout, Multivector, Scalar};
 
-use super::{Numbers, as_stored, plan, with_rows};
+use super::{Numbers, as_stored, factor, plan, with_rows};
 
 /// Numbers of vectors around the sizes of tiles.
 pub const VECTORS: &[usize] = &[0, 1, 2, 3, 8, 13, 31, 32, 33, 70];
@@ -19,7 +19,7 @@ pub struct Vectors<'a, T> {
 
 /// α A X + β Y from a Y that is poisoned with NaN if β = 0. `None` if the format refuses the matrix for its padding, or
 /// says that it does not multiply several vectors.
-pub fn multiply_vectors<T: Real, E: Executor>(
+pub fn multiply_vectors<T: Scalar, E: Executor>(
     executor: &E,
     matrix: &Csr<T>,
     format: Format,
@@ -45,16 +45,16 @@ pub fn multiply_vectors<T: Real, E: Executor>(
 }
 
 /// What is multiplied, and the exact result of each vector: the same for all formats.
-struct Case<'a, T: Real> {
+struct Case<'a, T: Scalar> {
     matrix: &'a Csr<T>,
     shape: Multivector,
     factors: (T, T),
     x: Vec<T>,
     y: Vec<T>,
-    exact: Vec<Vec<Exact>>,
+    exact: Vec<Vec<T::Exact>>,
 }
 
-impl<'a, T: Real> Case<'a, T> {
+impl<'a, T: Scalar> Case<'a, T> {
     fn new(matrix: &'a Csr<T>, shape: Multivector, factors: (T, T), x: Vec<T>, y: Vec<T>) -> Self {
         let (alpha, beta) = factors;
         let exact = |vector| {
@@ -89,9 +89,9 @@ fn vector_of<T: Copy>(shape: Multivector, values: &[T], vector: usize) -> Vec<T>
 }
 
 /// So many vectors, in both layouts, with and without Y, and the exact results.
-pub struct Cases<'a, T: Real>(Vec<Case<'a, T>>);
+pub struct Cases<'a, T: Scalar>(Vec<Case<'a, T>>);
 
-impl<'a, T: Real> Cases<'a, T> {
+impl<'a, T: Scalar> Cases<'a, T> {
     pub fn new(matrix: &'a Csr<T>, vectors: usize) -> Self {
         let mut numbers = Numbers::new(13);
         let layouts = [Layout::RowMajor, Layout::ColumnMajor].into_iter();
@@ -99,7 +99,7 @@ impl<'a, T: Real> Cases<'a, T> {
             layouts.flat_map(|layout| [(layout, 1.0, 0.0), (layout, -0.5, 2.0)]).map(|(layout, alpha, beta)| {
                 let x = numbers.vector(matrix.columns() * vectors);
                 let y = numbers.vector(matrix.rows() * vectors);
-                let factors = (T::from_f64(alpha), T::from_f64(beta));
+                let factors = (factor(alpha), factor(beta));
                 Case::new(matrix, Multivector { vectors, layout }, factors, x, y)
             });
         Self(cases.collect())
@@ -112,7 +112,7 @@ impl<'a, T: Real> Cases<'a, T> {
 }
 
 /// Infinities and NaNs in X reach the rows that touch them, in their own vector, and nothing else; those in Y stay.
-pub fn check_multivector_special_values<T: Real, E: Executor>(executor: &E, format: Format) {
+pub fn check_multivector_special_values<T: Scalar, E: Executor>(executor: &E, format: Format) {
     let mut numbers = Numbers::new(3);
     let lengths: Vec<usize> = (0..200).map(|row| row % 7).collect();
     let (offsets, columns, mut values) = with_rows::<T>(90, &lengths, &mut numbers).into_parts();

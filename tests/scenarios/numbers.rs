@@ -2,7 +2,7 @@
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
-use warp_spmv::Real;
+use warp_spmv::{Real, Scalar};
 
 /// Random numbers that are the same every time.
 pub struct Numbers(ChaCha8Rng);
@@ -21,12 +21,18 @@ impl Numbers {
         T::from_f64((self.0.next_u64() >> 11) as f64 / (1u64 << 52) as f64 - 1.0)
     }
 
-    pub fn vector<T: Real>(&mut self, length: usize) -> Vec<T> {
-        (0..length).map(|_| self.real()).collect()
+    /// A number whose parts are what is made of this one.
+    pub fn number<T: Scalar>(&mut self, mut part: impl FnMut(&mut Self) -> f64) -> T {
+        let re = part(self);
+        T::from_parts(re, if T::COMPLEX { part(self) } else { 0.0 })
     }
 
-    /// A whole number from -8 to 8: sums of products of them are exact.
-    pub fn whole<T: Real>(&mut self) -> T {
-        T::from_f64(self.below(17) as f64 - 8.0)
+    pub fn vector<T: Scalar>(&mut self, length: usize) -> Vec<T> {
+        (0..length).map(|_| self.number(Self::real)).collect()
+    }
+
+    /// A number with whole parts from -8 to 8: sums of products of them are exact.
+    pub fn whole<T: Scalar>(&mut self) -> T {
+        self.number(|numbers| numbers.below(17) as f64 - 8.0)
     }
 }

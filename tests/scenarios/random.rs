@@ -7,9 +7,10 @@ use std::fmt;
 use warp_spmv::device::Tuning;
 use warp_spmv::executor::{Emulated, Executor};
 use warp_spmv::format::FillLimit;
-use warp_spmv::verify::{exact, verify, verify_transposed};
-use warp_spmv::{Csr, Error, Format, Layout, Multivector, Plan, PlanOptions, Real};
+use warp_spmv::verify::{ExactElement, exact, verify, verify_transposed};
+use warp_spmv::{Complex, Csr, Error, Format, Layout, Multivector, Plan, PlanOptions, Real, Scalar};
 
+use super::transposed::Which;
 use super::{Numbers, as_stored, check_conversion};
 
 /// Emulated GPUs of several sizes, the smallest of which is one warp.
@@ -49,7 +50,11 @@ impl Kind {
         Self::ALL[numbers.below(Self::ALL.len())]
     }
 
-    fn number<T: Real>(self, numbers: &mut Numbers) -> T {
+    fn number<T: Scalar>(self, numbers: &mut Numbers) -> T {
+        numbers.number(|numbers| self.part::<T::Real>(numbers).to_f64())
+    }
+
+    fn part<T: Real>(self, numbers: &mut Numbers) -> T {
         let unit: f64 = numbers.real();
         let number = match self {
             Self::Unit => unit,
@@ -76,14 +81,14 @@ impl Kind {
         if number.to_f64().is_infinite() && !matches!(self, Self::Special) { T::ONE } else { number }
     }
 
-    fn vector<T: Real>(self, length: usize, numbers: &mut Numbers) -> Vec<T> {
+    fn vector<T: Scalar>(self, length: usize, numbers: &mut Numbers) -> Vec<T> {
         (0..length).map(|_| self.number(numbers)).collect()
     }
 }
 
 /// A matrix with rows of lengths that share the work badly, in 0 to 64 rows and columns and now and then in more; in
 /// some of them columns are in no order and come more than once.
-fn any_matrix<T: Real>(kind: Kind, numbers: &mut Numbers) -> Csr<T> {
+fn any_matrix<T: Scalar>(kind: Kind, numbers: &mut Numbers) -> Csr<T> {
     let most = if numbers.below(16) == 0 { 400 } else { 65 };
     let (rows, columns) = (numbers.below(most), numbers.below(most));
     let longest = if columns == 0 { 0 } else { 1 + numbers.below(1 + columns.min(40)) };
@@ -164,14 +169,15 @@ impl fmt::Display for Tally {
 /// What is wrong, and with which matrix.
 pub fn check_random<E: Executor>(executor: &E, number: u64, tally: &mut Tally) -> Result<(), String> {
     let mut numbers = Numbers::new(number);
-    if numbers.below(2) == 0 {
-        check_one::<f32, E>(executor, number, &mut numbers, tally)
-    } else {
-        check_one::<f64, E>(executor, number, &mut numbers, tally)
+    match numbers.below(4) {
+        0 => check_one::<f32, E>(executor, number, &mut numbers, tally),
+        1 => check_one::<f64, E>(executor, number, &mut numbers, tally),
+        2 => check_one::<Complex<f32>, E>(executor, number, &mut numbers, tally),
+        _ => check_one::<Complex<f64>, E>(executor, number, &mut numbers, tally),
     }
 }
 
-fn check_one<T: Real, E: Executor>(
+fn check_one<T: Scalar, E: Executor>(
     executor: &E,
     number: u64,
     numbers: &mut Numbers,
@@ -210,8 +216,9 @@ fn check_one<T: Real, E: Executor>(
     let layout = if numbers.below(2) == 0 { Layout::RowMajor } else { Layout::ColumnMajor };
     let vectors = if operation == 1 { [1, 2, 5, 33][numbers.below(4)] } else { 1 };
     let shape = Multivector { vectors, layout };
+    let which = Which::all::<T>()[numbers.below(Which::all::<T>().len())];
     if operation == 2 {
-        stored = stored.transposed().unwrap();
+        stored = which.stored(&stored);
     }
     let x = kind_of_x.vector::<T>(stored.columns() * vectors, numbers);
     let y = kind_of_y.vector::<T>(stored.rows() * vectors, numbers);
@@ -219,6 +226,7 @@ fn check_one<T: Real, E: Executor>(
         (executor.upload(x.clone()).map_err(failed)?, executor.upload(y.clone()).map_err(failed)?);
     match operation {
         1 => plan.apply_multivector(shape, alpha, &on_device, beta, &mut result),
+        2 if which == Which::Conjugate => plan.apply_conjugate_transposed(alpha, &on_device, beta, &mut result),
         2 => plan.apply_transposed(alpha, &on_device, beta, &mut result),
         _ => plan.apply(alpha, &on_device, beta, &mut result),
     }
@@ -243,7 +251,7 @@ fn check_one<T: Real, E: Executor>(
         if !verification.passed() {
             let row = verification.worst_row.unwrap_or_default();
             let computed = result[shape.place(stored.rows(), row, vector)];
-            let expected = expected[row].value();
+            let expected = expected[row].rounded();
             return Err(format!(
                 "{place}, operation {operation}, {shape:?}, vector {vector}: {computed}, expected {expected}: {verification:?}"
             ));

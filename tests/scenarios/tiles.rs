@@ -2,20 +2,20 @@
 
 use warp_spmv::executor::Executor;
 use warp_spmv::verify::{exact, verify};
-use warp_spmv::{Format, Layout, Multivector, Plan, Real};
+use warp_spmv::{Format, Layout, Multivector, Plan, Scalar};
 
-use super::{Numbers, with_rows};
+use super::{Numbers, factor, with_rows};
 
 /// Rows that begin shortly before a tile, end at its first item, go through one or `many`, and empty ones between them, in
 /// tiles of `items`. One plan multiplies again and again, and several vectors in between: whoever arrives
 /// last must leave the counts as they were.
-pub fn check_tiles<T: Real, E: Executor>(executor: &E, items: usize, many: usize) {
+pub fn check_tiles<T: Scalar, E: Executor>(executor: &E, items: usize, many: usize) {
     const COLUMNS: usize = 1000;
     let lengths = [items - 11, many * items + 5, 0, 0, 3, items - 1, 1, 3 * items + 100, items / 2, 0, 2 * items, 7];
     let mut numbers = Numbers::new(items as u64);
     let matrix = with_rows::<T>(COLUMNS, &lengths, &mut numbers);
     let mut plan = Plan::with_format(executor, matrix.clone(), Format::CSR_TILED).unwrap();
-    let (alpha, beta) = (T::from_f64(0.75), T::ZERO);
+    let (alpha, beta) = (factor::<T>(0.75), T::ZERO);
     for round in 0..3 {
         let x = numbers.vector::<T>(COLUMNS);
         let expected = exact(&matrix, alpha, &x, beta, &vec![T::ZERO; lengths.len()]).unwrap();

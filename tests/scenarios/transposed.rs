@@ -1,17 +1,42 @@
-//! What every executor must get right with the transposed matrix.
+//! What every executor must get right with the transposed matrix, and with the conjugate transposed one.
 
 use warp_spmv::executor::Executor;
 use warp_spmv::verify::{exact, verify_transposed};
-use warp_spmv::{Csr, Error, Format, Real};
+use warp_spmv::{Csr, Error, Format, Scalar};
 
-use super::{FACTORS, Numbers, as_stored, plan, with_rows};
+use super::{FACTORS, Numbers, as_stored, factor, plan, with_rows};
 
-/// α Aᵀ x + β y from a y that is poisoned with NaN if β = 0. `None` if the format refuses the matrix for its padding, or
+/// What multiplies.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Which {
+    /// Aᵀ.
+    Transposed,
+    /// Aᴴ.
+    Conjugate,
+}
+
+impl Which {
+    /// Those that differ for this type.
+    pub fn all<T: Scalar>() -> &'static [Self] {
+        if T::COMPLEX { &[Self::Transposed, Self::Conjugate] } else { &[Self::Transposed] }
+    }
+
+    /// The matrix, stored.
+    pub fn stored<T: Scalar>(self, matrix: &Csr<T>) -> Csr<T> {
+        let mut transposed = matrix.transposed().unwrap();
+        if self == Self::Conjugate {
+            transposed.values_mut().iter_mut().for_each(|value| *value = value.conjugate());
+        }
+        transposed
+    }
+}
+
+/// α Aᵀ x + β y, or the same with Aᴴ, from a y that is poisoned with NaN if β = 0. `None` if the format refuses the matrix for its padding, or
 /// says that it does not multiply transposed.
-pub fn multiply_transposed<T: Real, E: Executor>(
+pub fn multiply_transposed<T: Scalar, E: Executor>(
     executor: &E,
     matrix: &Csr<T>,
-    format: Format,
+    (format, which): (Format, Which),
     (alpha, beta): (T, T),
     x: &[T],
     y: &[T],
@@ -23,7 +48,11 @@ pub fn multiply_transposed<T: Real, E: Executor>(
     let poisoned = vec![T::from_f64(f64::NAN); y.len()];
     let x = executor.upload(x.to_vec()).unwrap();
     let mut y = executor.upload(if beta == T::ZERO { poisoned } else { y.to_vec() }).unwrap();
-    match plan.apply_transposed(alpha, &x, beta, &mut y) {
+    let applied = match which {
+        Which::Transposed => plan.apply_transposed(alpha, &x, beta, &mut y),
+        Which::Conjugate => plan.apply_conjugate_transposed(alpha, &x, beta, &mut y),
+    };
+    match applied {
         Err(error @ Error::Unsupported { .. }) => {
             assert_eq!(error.to_string(), format!("format {format} has no kernel for the transposed matrix"));
             assert!(!format.multiplies_transposed(), "{format} says that it can");
@@ -36,7 +65,7 @@ pub fn multiply_transposed<T: Real, E: Executor>(
 
 /// Multiplies and compares with the exact result of the stored transpose. In whatever order a column is added up, its
 /// length bounds the additions.
-fn check_against_transpose<T: Real, E: Executor>(
+fn check_against_transpose<T: Scalar, E: Executor>(
     executor: &E,
     name: &str,
     matrix: &Csr<T>,
@@ -45,16 +74,20 @@ fn check_against_transpose<T: Real, E: Executor>(
     x: &[T],
     y: &[T],
 ) -> Option<f64> {
-    let computed = multiply_transposed(executor, matrix, format, (alpha, beta), x, y)?;
-    let exact = exact(&matrix.transposed().unwrap(), alpha, x, beta, y).unwrap();
-    let result = verify_transposed(&computed, &exact).unwrap();
-    assert!(result.passed(), "{name}, {format}, {}, α {alpha}, β {beta}: {result:?}", T::NAME);
-    Some(result.worst)
+    let mut worst = 0.0;
+    for &which in Which::all::<T>() {
+        let computed = multiply_transposed(executor, matrix, (format, which), (alpha, beta), x, y)?;
+        let exact = exact(&which.stored(matrix), alpha, x, beta, y).unwrap();
+        let result = verify_transposed(&computed, &exact).unwrap();
+        assert!(result.passed(), "{name}, {format}, {}, {which:?}, α {alpha}, β {beta}: {result:?}", T::NAME);
+        worst = f64::max(worst, result.worst);
+    }
+    Some(worst)
 }
 
 /// With each pair of factors against the exact result. Gives the worst error over its bound, `None` as
 /// [`multiply_transposed`] does.
-pub fn check_transposed<T: Real, E: Executor>(
+pub fn check_transposed<T: Scalar, E: Executor>(
     executor: &E,
     name: &str,
     matrix: &Csr<T>,
@@ -65,14 +98,14 @@ pub fn check_transposed<T: Real, E: Executor>(
     let y = numbers.vector(matrix.columns());
     let mut worst = 0.0;
     for &(alpha, beta) in FACTORS {
-        let factors = (T::from_f64(alpha), T::from_f64(beta));
+        let factors = (factor(alpha), factor(beta));
         worst = f64::max(worst, check_against_transpose(executor, name, matrix, format, factors, &x, &y)?);
     }
     Some(worst)
 }
 
 /// Infinities and NaNs in x reach the columns that their rows touch, and no other; those in y stay.
-pub fn check_transposed_special_values<T: Real, E: Executor>(executor: &E, format: Format) {
+pub fn check_transposed_special_values<T: Scalar, E: Executor>(executor: &E, format: Format) {
     let mut numbers = Numbers::new(19);
     let lengths: Vec<usize> = (0..90).map(|row| row % 7).collect();
     let (offsets, columns, mut values) = with_rows::<T>(200, &lengths, &mut numbers).into_parts();

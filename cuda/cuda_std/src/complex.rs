@@ -1,6 +1,6 @@
-//! Complex numbers of two 32-bit parts.
+//! Complex numbers of two 32-bit or two 64-bit parts. Each is loaded and stored in one access, of 8 or 16 bytes.
 
-use num_complex::Complex;
+pub use num_complex::Complex;
 
 use crate::float::GpuScalar;
 use crate::global::Scalar;
@@ -9,103 +9,167 @@ use crate::shared::SharedValue;
 use crate::warp::WarpShuffleValue;
 use crate::{EntryName, backend};
 
-type Complex32 = Complex<f32>;
+/// The bits of a number's parts, in the order in which they lie in memory.
+trait Parts {
+    type Bits;
 
-/// The number whose parts have these bits.
-#[inline(always)]
-fn of_bits(bits: u64) -> Complex32 {
-    let [a, b, c, d, e, f, g, h] = bits.to_ne_bytes();
-    Complex { re: f32::from_ne_bytes([a, b, c, d]), im: f32::from_ne_bytes([e, f, g, h]) }
+    fn of_parts(parts: [Self::Bits; 2]) -> Self;
+    fn parts(self) -> [Self::Bits; 2];
 }
-
-/// The bits of both parts.
-#[inline(always)]
-fn bits_of(number: Complex32) -> u64 {
-    let ([a, b, c, d], [e, f, g, h]) = (number.re.to_ne_bytes(), number.im.to_ne_bytes());
-    u64::from_ne_bytes([a, b, c, d, e, f, g, h])
-}
-
-// SAFETY: two numbers of 32 bits, with repr(C).
-unsafe impl Plain for Complex32 {}
 
 // SAFETY: no other type has this name.
-unsafe impl EntryName for Complex32 {
+unsafe impl EntryName for Complex<f32> {
     const ENTRY_NAME: &'static str = "c32";
 }
 
-impl Scalar for Complex32 {
-    #[inline(always)]
-    unsafe fn read(address: *const Self) -> Self {
-        // SAFETY: the caller's promise.
-        of_bits(unsafe { backend::read_64(address.cast()) })
-    }
-
-    #[inline(always)]
-    unsafe fn read_streaming(address: *const Self) -> Self {
-        // SAFETY: the caller's promise.
-        of_bits(unsafe { backend::read_streaming_64(address.cast()) })
-    }
-
-    #[inline(always)]
-    unsafe fn read_streaming_2(address: *const Self) -> [Self; 2] {
-        // SAFETY: the caller's promise.
-        unsafe { backend::read_streaming_2x64(address.cast()) }.map(of_bits)
-    }
-
-    #[inline(always)]
-    unsafe fn read_streaming_4(address: *const Self) -> [Self; 4] {
-        // SAFETY: the caller's promise.
-        unsafe { backend::read_streaming_4x64(address.cast()) }.map(of_bits)
-    }
-
-    #[inline(always)]
-    unsafe fn read_streaming_apart(address: *const Self, step: u64, count: u32, absent: Self) -> [Self; 4] {
-        // SAFETY: the caller's promise.
-        unsafe { backend::read_streaming_apart_64(address.cast(), step, count, bits_of(absent)) }.map(of_bits)
-    }
+// SAFETY: no other type has this name.
+unsafe impl EntryName for Complex<f64> {
+    const ENTRY_NAME: &'static str = "c64";
 }
 
-impl SharedValue for Complex32 {
-    #[inline(always)]
-    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
-    unsafe fn read(offset: u32) -> Self {
-        // SAFETY: the caller's promise.
-        of_bits(unsafe { backend::shared_read_64(offset) })
-    }
+macro_rules! complex {
+    (
+        $part:ident, $bits:ident, $read:ident, $streaming:ident, $two:ident, $four:ident, $apart:ident, $load:ident, $store:ident,
+        $shared_read:ident, $shared_write:ident, $shuffle:ident
+    ) => {
+        // SAFETY: two numbers of 32 or 64 bits, with repr(C).
+        unsafe impl Plain for Complex<$part> {}
 
-    #[inline(always)]
-    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
-    unsafe fn write(offset: u32, value: Self) {
-        // SAFETY: the caller's promise.
-        unsafe { backend::shared_write_64(offset, bits_of(value)) }
-    }
+        impl Parts for Complex<$part> {
+            type Bits = $bits;
+
+            #[inline(always)]
+            fn of_parts([re, im]: [$bits; 2]) -> Self {
+                Self { re: $part::from_bits(re), im: $part::from_bits(im) }
+            }
+
+            #[inline(always)]
+            fn parts(self) -> [$bits; 2] {
+                [self.re.to_bits(), self.im.to_bits()]
+            }
+        }
+
+        impl Scalar for Complex<$part> {
+            #[inline(always)]
+            unsafe fn read(address: *const Self) -> Self {
+                // SAFETY: the caller's promise.
+                Self::of_parts(unsafe { backend::$read(address.cast()) })
+            }
+
+            #[inline(always)]
+            unsafe fn read_streaming(address: *const Self) -> Self {
+                // SAFETY: the caller's promise.
+                Self::of_parts(unsafe { backend::$streaming(address.cast()) })
+            }
+
+            #[inline(always)]
+            unsafe fn read_streaming_2(address: *const Self) -> [Self; 2] {
+                // SAFETY: the caller's promise.
+                unsafe { backend::$two(address.cast()) }.map(Self::of_parts)
+            }
+
+            #[inline(always)]
+            unsafe fn read_streaming_4(address: *const Self) -> [Self; 4] {
+                // SAFETY: the caller's promise.
+                unsafe { backend::$four(address.cast()) }.map(Self::of_parts)
+            }
+
+            #[inline(always)]
+            unsafe fn read_streaming_apart(address: *const Self, step: u64, count: u32, absent: Self) -> [Self; 4] {
+                // SAFETY: the caller's promise.
+                unsafe { backend::$apart(address.cast(), step, count, absent.parts()) }.map(Self::of_parts)
+            }
+
+            #[inline(always)]
+            unsafe fn load(address: *const Self) -> Self {
+                // SAFETY: the caller's promise.
+                Self::of_parts(unsafe { backend::$load(address.cast()) })
+            }
+
+            #[inline(always)]
+            unsafe fn store(address: *mut Self, value: Self) {
+                // SAFETY: the caller's promise.
+                unsafe { backend::$store(address.cast(), value.parts()) }
+            }
+        }
+
+        impl SharedValue for Complex<$part> {
+            #[inline(always)]
+            #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+            unsafe fn read(offset: u32) -> Self {
+                // SAFETY: the caller's promise.
+                Self::of_parts(unsafe { backend::$shared_read(offset) })
+            }
+
+            #[inline(always)]
+            #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+            unsafe fn write(offset: u32, value: Self) {
+                // SAFETY: the caller's promise.
+                unsafe { backend::$shared_write(offset, value.parts()) }
+            }
+        }
+
+        impl WarpShuffleValue for Complex<$part> {
+            #[inline(always)]
+            #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+            unsafe fn shuffle<M: backend::ShuffleMode>(mask: u32, value: Self, operand: u32, width: u32) -> Self {
+                // SAFETY: the caller's promise.
+                Self::of_parts(unsafe { backend::$shuffle::<M>(mask, value.parts(), operand, width) })
+            }
+        }
+
+        impl GpuScalar for Complex<$part> {
+            const ZERO: Self = Self { re: 0.0, im: 0.0 };
+            const ONE: Self = Self { re: 1.0, im: 0.0 };
+
+            #[inline(always)]
+            fn mul_add(self, factor: Self, addend: Self) -> Self {
+                let fused = <$part as GpuScalar>::mul_add;
+                let re = fused(self.re, factor.re, fused(-self.im, factor.im, addend.re));
+                let im = fused(self.re, factor.im, fused(self.im, factor.re, addend.im));
+                Self { re, im }
+            }
+
+            #[inline(always)]
+            fn conjugate(self) -> Self {
+                Self { re: self.re, im: -self.im }
+            }
+
+            #[inline(always)]
+            unsafe fn atomic_add(place: *mut Self, value: Self) -> Self {
+                let part = place.cast::<$part>();
+                // SAFETY: the caller's promise, for both parts.
+                unsafe { Self { re: $part::atomic_add(part, value.re), im: $part::atomic_add(part.add(1), value.im) } }
+            }
+        }
+    };
 }
 
-impl WarpShuffleValue for Complex32 {
-    #[inline(always)]
-    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
-    unsafe fn shuffle<M: backend::ShuffleMode>(mask: u32, value: Self, operand: u32, width: u32) -> Self {
-        // SAFETY: the caller's promise.
-        of_bits(unsafe { backend::shuffle_64::<M>(mask, bits_of(value), operand, width) })
-    }
-}
-
-impl GpuScalar for Complex32 {
-    const ZERO: Self = Complex { re: 0.0, im: 0.0 };
-    const ONE: Self = Complex { re: 1.0, im: 0.0 };
-
-    #[inline(always)]
-    fn mul_add(self, factor: Self, addend: Self) -> Self {
-        let fused = <f32 as GpuScalar>::mul_add;
-        let re = fused(self.re, factor.re, fused(-self.im, factor.im, addend.re));
-        let im = fused(self.re, factor.im, fused(self.im, factor.re, addend.im));
-        Complex { re, im }
-    }
-
-    #[inline(always)]
-    unsafe fn atomic_add(place: *mut Self, value: Self) -> Self {
-        let part = place.cast::<f32>();
-        // SAFETY: the caller's promise, for both parts.
-        unsafe { Complex { re: f32::atomic_add(part, value.re), im: f32::atomic_add(part.add(1), value.im) } }
-    }
-}
+complex!(
+    f32,
+    u32,
+    read_pair_32,
+    read_streaming_pair_32,
+    read_streaming_2_pairs_32,
+    read_streaming_4_pairs_32,
+    read_streaming_pairs_apart_32,
+    load_pair_32,
+    store_pair_32,
+    shared_read_pair_32,
+    shared_write_pair_32,
+    shuffle_pair_32
+);
+complex!(
+    f64,
+    u64,
+    read_pair_64,
+    read_streaming_pair_64,
+    read_streaming_2_pairs_64,
+    read_streaming_4_pairs_64,
+    read_streaming_pairs_apart_64,
+    load_pair_64,
+    store_pair_64,
+    shared_read_pair_64,
+    shared_write_pair_64,
+    shuffle_pair_64
+);

@@ -27,6 +27,9 @@ pub trait GpuScalar:
     /// `self * factor + addend`; of real numbers rounded once.
     fn mul_add(self, factor: Self, addend: Self) -> Self;
 
+    /// The complex conjugate; of a real number itself.
+    fn conjugate(self) -> Self;
+
     /// Adds to a number in global memory, in one step that no other thread can come between; of complex numbers to each
     /// part.
     ///
@@ -54,6 +57,11 @@ macro_rules! gpu_float {
             #[inline(always)]
             fn mul_add(self, factor: Self, addend: Self) -> Self {
                 backend::$fused(self, factor, addend)
+            }
+
+            #[inline(always)]
+            fn conjugate(self) -> Self {
+                self
             }
 
             #[inline(always)]

@@ -50,6 +50,28 @@ pub trait Scalar: Plain {
     /// As for [`read`](Self::read), for all that are read.
     #[doc(hidden)]
     unsafe fn read_streaming_apart(address: *const Self, step: u64, count: u32, absent: Self) -> [Self; 4];
+
+    /// Reads what the kernel may write.
+    ///
+    /// # Safety
+    /// `address` points to a number in global memory that no other thread writes at the same time.
+    #[doc(hidden)]
+    #[inline(always)]
+    unsafe fn load(address: *const Self) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe { *address }
+    }
+
+    /// Writes.
+    ///
+    /// # Safety
+    /// `address` points to a number in global memory that no other thread reads or writes at the same time.
+    #[doc(hidden)]
+    #[inline(always)]
+    unsafe fn store(address: *mut Self, value: Self) {
+        // SAFETY: the caller's promise.
+        unsafe { *address = value }
+    }
 }
 
 /// A number that indexes an array: 32 bits where they suffice, because 64-bit arithmetic costs registers and
@@ -271,7 +293,7 @@ impl<T: Scalar> GlobalMut<T> {
     pub unsafe fn load(self, index: impl Index) -> T {
         self.check(Access::Load, index.widen());
         // SAFETY: the index is inside the array, by the caller's promise.
-        unsafe { *self.address.add(index.widen() as usize) }
+        unsafe { T::load(self.address.add(index.widen() as usize)) }
     }
 
     /// Writes the element at `index`.
@@ -283,7 +305,7 @@ impl<T: Scalar> GlobalMut<T> {
     pub unsafe fn store(self, index: impl Index, value: T) {
         self.check(Access::Store, index.widen());
         // SAFETY: the index is inside the array, by the caller's promise.
-        unsafe { *self.address.add(index.widen() as usize) = value }
+        unsafe { T::store(self.address.add(index.widen() as usize), value) }
     }
 }
 

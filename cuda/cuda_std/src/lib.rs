@@ -15,7 +15,6 @@
 )]
 #![cfg_attr(target_arch = "nvptx64", allow(internal_features))]
 
-#[cfg(feature = "complex")]
 mod complex;
 mod entry_name;
 mod float;
@@ -33,6 +32,7 @@ pub mod warp;
 #[cfg_attr(not(target_arch = "nvptx64"), path = "backend/emulated.rs")]
 mod backend;
 
+pub use complex::Complex;
 pub use cuda_std_macros::kernel;
 pub use float::{GpuFloat, GpuScalar, square_root};
 pub use global::{Global, GlobalMut, Index, Scalar};

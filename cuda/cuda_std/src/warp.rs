@@ -17,7 +17,7 @@ pub fn lane_id() -> u32 {
     backend::lane_id()
 }
 
-/// A value that lanes can hand to each other: 32 or 64 bits.
+/// A value that lanes can hand to each other, 32 bits at a time.
 pub trait WarpShuffleValue: Copy + 'static {
     /// One shuffle; the mode is a constant of the backend.
     ///

@@ -12,8 +12,8 @@ use syn::{Attribute, Error, Expr, ExprLit, FnArg, GenericParam, Ident, ItemFn, L
 /// The function is `pub unsafe fn name(parameters)`, returns nothing, and has a `# Safety` section that says what its
 /// caller must provide. Its parameters are numbers or structs of them (`Plain`), `Global<T>`, `GlobalMut<T>`, and
 /// arrays of these with a literal length, such as `[Global<T>; 4]`. It may have type and `u32` const parameters; the
-/// attribute then lists what to compile, for example `#[kernel(T: scalars, LANES: [2, 4])]`, where `reals` and
-/// `scalars` stand for the number types of that kind.
+/// attribute then lists what to compile, for example `#[kernel(T: scalars, LANES: [2, 4])]`, where `reals`,
+/// `complexes` and `scalars` stand for the number types of that kind.
 /// What comes of it:
 ///
 /// - on nvptx64, one entry point for each combination: `name_f32_2`, `name_f32_4`, `name_f64_2`, ...;
@@ -33,8 +33,14 @@ pub fn kernel(attribute: TokenStream, item: TokenStream) -> TokenStream {
 
 /// The number types that kernels are compiled for, by kind: the name in entry points, which is the type's `ENTRY_NAME`, and
 /// the type's path. This is the one list of them.
-const NUMBERS: &[(&str, &[(&str, &str)])] =
-    &[("reals", &[("f32", "f32"), ("f64", "f64")]), ("scalars", &[("f32", "f32"), ("f64", "f64")])];
+const NUMBERS: &[(&str, &[(&str, &str)])] = &[
+    ("reals", &[("f32", "f32"), ("f64", "f64")]),
+    ("complexes", &[COMPLEX_64, COMPLEX_128]),
+    ("scalars", &[("f32", "f32"), ("f64", "f64"), COMPLEX_64, COMPLEX_128]),
+];
+
+const COMPLEX_64: (&str, &str) = ("c32", "::cuda_std::Complex<f32>");
+const COMPLEX_128: (&str, &str) = ("c64", "::cuda_std::Complex<f64>");
 
 /// What the attribute lists for one generic parameter.
 struct Choice {
@@ -72,7 +78,8 @@ impl Parse for Choice {
         if input.peek(syn::Ident) {
             let kind: Ident = input.parse()?;
             let named = NUMBERS.iter().find(|(name, _)| kind == name);
-            let (_, types) = named.ok_or_else(|| Error::new_spanned(&kind, "expected `reals`, `scalars` or a list"))?;
+            let expected = "expected `reals`, `complexes`, `scalars` or a list";
+            let (_, types) = named.ok_or_else(|| Error::new_spanned(&kind, expected))?;
             let value = |&(name, path): &(&str, &str)| {
                 let ty: Type = syn::parse_str(path)?;
                 Ok(Value { name: name.into(), tokens: ty.into_token_stream() })

@@ -35,7 +35,7 @@ const FORMAT_NAME: usize = 16;
 const SECTION_NAME: usize = 24;
 
 /// The types of elements, all of them, in the order of their numbers.
-const TYPES: [ElementType; 10] = [
+const TYPES: [ElementType; 12] = [
     ElementType::Uint8,
     ElementType::Uint16,
     ElementType::Uint32,
@@ -46,6 +46,8 @@ const TYPES: [ElementType; 10] = [
     ElementType::Int64,
     ElementType::Float32,
     ElementType::Float64,
+    ElementType::Complex64,
+    ElementType::Complex128,
 ];
 
 /// Bytes that one thread computes a checksum of.

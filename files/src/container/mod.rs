@@ -13,14 +13,14 @@ use std::ops::Range;
 use std::path::Path;
 
 use super::ReadOptions;
-use super::binary::{ElementType, rounded};
+use super::binary::{ElementType, rounded_parts};
 use super::contents::Contents;
 use super::header::{Field, Header, Symmetry};
-use crate::number::Number;
+use crate::number::{COMPLEX_VALUES, Number};
 use host::error::Error;
 use host::format::{Csr, Matrix};
-use host::parallel;
 use host::replace::replace_file;
+use host::{Complex, parallel};
 use layout::{Layout, padding};
 use sections::{Section, Sections};
 use summary::Summary;
@@ -102,13 +102,19 @@ pub(super) fn parse<T: Number>(
         let layout = Layout::parse(bytes)?;
         let Summary { rows, columns, stored, values, .. } = layout.summary;
         let as_it_is = values == T::TYPE || layout.format() == CSR;
+        let is_complex = matches!(values, ElementType::Complex64 | ElementType::Complex128);
         let matrix = match values {
+            _ if is_complex && !T::COMPLEX => return Err(COMPLEX_VALUES.into()),
             ElementType::Float32 | ElementType::Float64 if as_it_is => read_matrix(&layout, bytes)?,
+            _ if is_complex && as_it_is => read_matrix(&layout, bytes)?,
             ElementType::Float32 => round(read_matrix::<f32>(&layout, bytes)?)?,
             ElementType::Float64 => round(read_matrix::<f64>(&layout, bytes)?)?,
-            values => return Err(format!("values of type {}, expected float32 or float64", values.name())),
+            ElementType::Complex64 => round(read_matrix::<Complex<f32>>(&layout, bytes)?)?,
+            ElementType::Complex128 => round(read_matrix::<Complex<f64>>(&layout, bytes)?)?,
+            values => return Err(format!("values of type {}, expected real or complex numbers", values.name())),
         };
-        let (field, symmetry, entries) = (Field::Real, Symmetry::General, stored as u64);
+        let field = if is_complex { Field::Complex } else { Field::Real };
+        let (symmetry, entries) = (Symmetry::General, stored as u64);
         Ok((matrix, Header { field, symmetry, rows, columns, entries }))
     };
     let matrix = read().map_err(|reason| Error::contents(name, reason))?;
@@ -122,8 +128,9 @@ const ROUNDED_AT_ONCE: usize = 1 << 14;
 /// The matrix in CSR with its values rounded, none of them beyond the range.
 fn round<U: Number, T: Number>(matrix: Matrix<U>) -> Result<Matrix<T>, String> {
     let matrix = matrix.into_csr().map_err(|error| error.to_string())?;
-    let beyond =
-        |entries: Range<usize>| matrix.values()[entries].iter().find(|value| rounded::<T>(value.to_f64()).is_none());
+    let beyond = |entries: Range<usize>| {
+        matrix.values()[entries].iter().find(|value| rounded_parts::<T>(value.parts()).is_none())
+    };
     match parallel::first(matrix.nnz(), ROUNDED_AT_ONCE, &beyond) {
         None => matrix.cast().map(Matrix::Csr).map_err(|error| error.to_string()),
         Some(value) => Err(format!("a value is {value}, expected a number in the range of {}", T::NAME)),

@@ -41,7 +41,7 @@ impl<'a> ArrayVisitor<'a, HostMemory> for Collector<'a> {
     }
 
     fn visit<E: Element>(&mut self, name: &'static str, array: &'a Vec<E>) {
-        let bytes = little_endian(bytemuck::cast_slice(array), E::TYPE.width());
+        let bytes = little_endian(bytemuck::cast_slice(array), E::TYPE.part_width());
         self.sections.push(Section { name: self.part.clone() + name, element: E::TYPE, bytes });
     }
 }

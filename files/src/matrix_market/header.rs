@@ -7,6 +7,7 @@ use super::value::Value;
 use crate::gzip;
 use crate::header::{Field, Header, Symmetry};
 use crate::limits::check_dimension;
+use crate::number::COMPLEX_VALUES;
 use host::error::Error;
 
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
@@ -43,7 +44,7 @@ pub(super) fn read(document: &Document<'_>, expected: Layout) -> Result<(Header,
 /// Makes sure that the values of a file are none that `V` cannot hold.
 pub(super) fn check_values<V: Value>(document: &Document<'_>, header: &Header) -> Result<(), Error> {
     if header.field == Field::Complex && V::FIELD != Field::Complex {
-        return Err(document.error(0, "the values are complex, expected real ones"));
+        return Err(document.error(0, COMPLEX_VALUES));
     }
     Ok(())
 }

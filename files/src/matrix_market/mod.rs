@@ -48,7 +48,7 @@ use host::error::Error;
 use host::format::Csr;
 
 /// Reads a sparse matrix from a Matrix Market `coordinate` file, and says what its header said. The values of
-/// a `pattern` file are 1, and the other half of a symmetric or skew-symmetric matrix is filled in.
+/// a `pattern` file are 1, and the other half of a symmetric, skew-symmetric or hermitian matrix is filled in.
 ///
 /// In parallel, O(bytes + rows + nnz log(longest row)). At no time it takes more than 1.1 times the memory of the
 /// matrix or of the file's entries as row, column and value, whichever is more, and 1 MiB for each thread; but where
@@ -58,7 +58,7 @@ use host::format::Csr;
 /// is decompressed to memory, up to the default [`ReadOptions::decompressed_limit`], and takes an eighth more.
 ///
 /// # Errors
-/// When the file cannot be read, with what the system said; when it is not a coordinate file of a real matrix,
+/// When the file cannot be read, with what the system said; when it is not a coordinate file, or that of a complex matrix where `T` is real,
 /// with the first line that is wrong; when memory runs out.
 ///
 /// ```no_run

@@ -21,7 +21,8 @@ const AT_ONCE: usize = 1 << 12;
 /// What the banner of a file that is written should say. It is made sure that it is true.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MatrixMarketOptions {
-    /// How the values are written: as [`Real`](Field::Real) numbers, unless it is changed, as
+    /// How the values are written: as numbers of their own type, whether this is [`Real`](Field::Real), as it is unless it
+    /// is changed, or [`Complex`](Field::Complex), as
     /// [`Integer`](Field::Integer)s, which they then must be, or not at all, as a [`Pattern`](Field::Pattern),
     /// when each is 1.
     pub field: Field,
@@ -125,6 +126,7 @@ pub fn write_matrix_market<T: Number>(
 ) -> Result<(), Error> {
     let (path, MatrixMarketOptions { field, symmetry }) = (path.as_ref(), options);
     check_field(matrix, options).map_err(|reason| Error::contents(path, reason))?;
+    let field = if field == Field::Real { T::FIELD } else { field };
     let matrix = match symmetry {
         Symmetry::General => Cow::Borrowed(matrix),
         _ => in_order(matrix)?,
@@ -154,11 +156,11 @@ pub fn write_matrix_market<T: Number>(
                     Field::Pattern => {}
                     Field::Integer => {
                         text.push(b' ');
-                        text.extend_from_slice(number.format(value.to_f64() as i64).as_bytes());
+                        text.extend_from_slice(number.format(value.parts()[0] as i64).as_bytes());
                     }
                     Field::Real | Field::Complex => {
                         text.push(b' ');
-                        value.append_to(text);
+                        value.append_value(text);
                     }
                 }
                 text.push(b'\n');
@@ -173,15 +175,17 @@ pub fn write_matrix_market<T: Number>(
 fn check_field<T: Number>(matrix: &Csr<T>, options: MatrixMarketOptions) -> Result<(), String> {
     // -0.0 is no integer: it would lose its sign.
     let is_integer = |value: &T| {
-        let value = value.to_f64();
-        (value as i64 as f64).to_bits() == value.to_bits() && value < i64::MAX as f64
+        let [value, imaginary] = value.parts();
+        (value as i64 as f64).to_bits() == value.to_bits() && value < i64::MAX as f64 && imaginary.to_bits() == 0
     };
-    let is_one = |value: &T| value.to_f64() == 1.0;
+    let is_one = |value: &T| value.parts() == [1.0, 0.0];
     let wrong = |fits: &(dyn Fn(&T) -> bool + Sync)| {
         let search = |entries: Range<usize>| matrix.values()[entries].iter().find(|value| !fits(value));
         parallel::first(matrix.nnz(), AT_ONCE, &search)
     };
-    if options.symmetry == Symmetry::Hermitian {
+    if options.symmetry == Symmetry::Hermitian
+        && (!T::COMPLEX || options.field != Field::Real && options.field != Field::Complex)
+    {
         return Err("only a complex matrix can be hermitian".into());
     }
     match options.field {
@@ -193,8 +197,8 @@ fn check_field<T: Number>(matrix: &Csr<T>, options: MatrixMarketOptions) -> Resu
         Field::Integer => wrong(&is_integer).map_or(Ok(()), |value| {
             Err(format!("cannot be written as integers: a value is {value:?}, expected one of 64 bits"))
         }),
-        Field::Complex => Err("cannot be written as complex numbers: the values are real".into()),
-        Field::Real => Ok(()),
+        Field::Complex if !T::COMPLEX => Err("cannot be written as complex numbers: the values are real".into()),
+        Field::Real | Field::Complex => Ok(()),
     }
 }
 
@@ -219,24 +223,29 @@ fn half<T: Number>(matrix: &Csr<T>, symmetry: Symmetry) -> Result<usize, String>
     let mirrored = |row: usize, column: usize, value: T| {
         let range = matrix.range(column);
         let Ok(place) = matrix.column_indices()[range.clone()].binary_search(&(row as u32)) else { return false };
-        let twin = matrix.values()[range.start + place];
-        let twin = if symmetry == Symmetry::SkewSymmetric { -twin } else { twin };
-        let (value, twin) = (value.to_f64(), twin.to_f64());
+        let twin = matrix.values()[range.start + place].twin(symmetry);
         // Signs and payloads of NaNs are not written.
-        value.to_bits() == twin.to_bits() || value.is_nan() && twin.is_nan()
+        let same = |(value, twin): (f64, f64)| value.to_bits() == twin.to_bits() || value.is_nan() && twin.is_nan();
+        value.parts().into_iter().zip(twin.parts()).all(same)
+    };
+    let fits_diagonal = |value: T| match symmetry {
+        Symmetry::SkewSymmetric => false,
+        Symmetry::Hermitian => value.is_real(),
+        Symmetry::General | Symmetry::Symmetric => true,
     };
     let wrong_in = |row: usize| {
         let mut entries = matrix.row(row);
         let (column, _) = entries.find(|&(column, value)| match column as usize {
-            column if column == row => symmetry == Symmetry::SkewSymmetric,
+            column if column == row => !fits_diagonal(value),
             column => !mirrored(row, column, value),
         })?;
         Some((row + 1, column as usize + 1))
     };
     match parallel::first(matrix.rows(), AT_ONCE, &|mut rows| rows.find_map(wrong_in)) {
-        Some((row, column)) if row == column => {
-            Err(format!("not {name}: there is an entry in row {row} on the diagonal"))
-        }
+        Some((row, column)) if row == column => Err(match symmetry {
+            Symmetry::Hermitian => format!("not {name}: the entry in row {row} on the diagonal is not real"),
+            _ => format!("not {name}: there is an entry in row {row} on the diagonal"),
+        }),
         Some((row, column)) => {
             Err(format!("not {name}: the entry in row {row} and column {column} differs from that across the diagonal"))
         }

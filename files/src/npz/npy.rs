@@ -166,7 +166,7 @@ impl<'a> Literal<'a> {
                     // A list stands for a structure.
                     kind = Some(self.string().map_or(Err("a structure".into()), element_kind));
                     if let Some(Err(found)) = kind {
-                        return Some(Err(format!("its type is {found}, expected real numbers or text")));
+                        return Some(Err(format!("its type is {found}, expected numbers or text")));
                     }
                 }
                 b"fortran_order" => fortran_order = Some(self.take_while(|byte| byte.is_ascii_alphabetic()) == b"True"),
@@ -201,6 +201,8 @@ fn element_kind(text: &[u8]) -> Result<(Kind, bool), String> {
         (b'u', 8) => Kind::Number(ElementType::Uint64),
         (b'f', 4) => Kind::Number(ElementType::Float32),
         (b'f', 8) => Kind::Number(ElementType::Float64),
+        (b'c', 8) => Kind::Number(ElementType::Complex64),
+        (b'c', 16) => Kind::Number(ElementType::Complex128),
         (b'S', width) => Kind::Bytes(width),
         (b'U', width) => Kind::Characters(width),
         _ => return Err(unknown()),

@@ -19,7 +19,7 @@ use host::format::{Csr, Offsets};
 use host::memory;
 
 /// Reads a sparse matrix as `scipy.sparse.save_npz` writes it, in CSR, CSC or COO, with values that are real
-/// numbers, integers or truth values. Entries of CSR stay as they are; of the others, those given more than once
+/// or complex numbers, integers or truth values. Entries of CSR stay as they are; of the others, those given more than once
 /// are added up.
 ///
 /// O(bytes + rows + nnz log(longest row)). The arrays are decompressed to memory, one at a time: next to the matrix it
@@ -28,7 +28,7 @@ use host::memory;
 ///
 /// # Errors
 /// When the file cannot be read, with what the system said; when it is no such archive, is truncated or altered,
-/// holds another format or complex values, or arrays that are no matrix, with which of these it is; when the
+/// holds another format, or complex values where `T` is real, or arrays that are no matrix, with which of these it is; when the
 /// arrays decompress to more than [`ReadOptions::decompressed_limit`]; when memory runs out.
 pub fn read_npz<T: Number>(path: impl AsRef<Path>, options: &ReadOptions<'_>) -> Result<Csr<T>, Error> {
     let path = path.as_ref();
@@ -106,10 +106,10 @@ impl Archive<'_> {
         let (rows, columns) = (shape.get(0), shape.get(1));
         let (values, field) = self.array("data", |npy| {
             let array = npy.array("data")?;
-            let field = if !matches!(array.element, ElementType::Float32 | ElementType::Float64) {
-                Field::Integer
-            } else {
-                Field::Real
+            let field = match array.element {
+                ElementType::Float32 | ElementType::Float64 => Field::Real,
+                ElementType::Complex64 | ElementType::Complex128 => Field::Complex,
+                _ => Field::Integer,
             };
             Ok((array.values::<T>()?, field))
         })?;

@@ -47,10 +47,10 @@ pub fn write_npz<T: Number>(path: impl AsRef<Path>, matrix: &Csr<T>) -> Result<(
             archive.write_all(&(dimension as i64).to_le_bytes())?;
         }
         let element = T::TYPE;
-        let values_type = format!("<f{}", element.width());
+        let values_type = format!("<{}{}", if T::COMPLEX { 'c' } else { 'f' }, element.width());
         begin(&mut archive, "data", &values_type, &length(matrix.nnz()), matrix.nnz())?;
         for values in matrix.values().chunks(CHUNK) {
-            archive.write_all(&little_endian(bytemuck::cast_slice(values), element.width()))?;
+            archive.write_all(&little_endian(bytemuck::cast_slice(values), element.part_width()))?;
         }
         archive.finish()?;
         Ok(())

@@ -1,7 +1,7 @@
 //! Fortran formats such as `(26I3)` and `(1P,4E20.12)`, and numbers in them.
 
-use crate::number::Number;
 use crate::quote::quote;
+use crate::text::Text;
 
 /// No line has more columns, or fields.
 const LARGEST: usize = 1 << 12;
@@ -67,7 +67,7 @@ impl FortranFormat {
     }
 
     /// Reads a number, rounded once, unless a finite one is too large for its type.
-    pub(super) fn parse_real<T: Number>(&self, text: &[u8]) -> Option<T> {
+    pub(super) fn parse_real<T: Text>(&self, text: &[u8]) -> Option<T> {
         let plain = |text: &[u8]| {
             let (value, length) = T::parse_prefix(text)?;
             let named = !text.iter().any(u8::is_ascii_digit);

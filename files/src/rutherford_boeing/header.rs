@@ -90,7 +90,7 @@ fn matrix_type(text: &[u8]) -> Result<(Field, Symmetry), String> {
         b'r' => Field::Real,
         b'i' => Field::Integer,
         b'p' => Field::Pattern,
-        b'c' => return Err("the values are complex, expected real ones".into()),
+        b'c' => return Err("complex values are not supported in files of this kind".into()),
         b'q' => return Err("values in a file of their own are not supported".into()),
         _ => return Err(unknown()),
     };

@@ -28,7 +28,7 @@ use fields::{Lines, read_array};
 use format::parse_integer;
 use host::error::Error;
 use host::format::Csr;
-use host::memory;
+use host::{Real, memory};
 
 pub(super) use header::has_header;
 
@@ -87,17 +87,20 @@ fn read<T: Number>(lines: &mut Lines<'_>, options: &ReadOptions<'_>) -> Result<(
         row.map(|row| (row - 1) as u32)
             .ok_or_else(|| format!("expected a row index from 1 to {rows}, found {}", quote(text)))
     })?;
+    let real = |number: T::Real| T::from_f64(number.to_f64());
     let values: Vec<T> = match field {
         Field::Pattern => memory::filled(row_indices.len(), T::from_f64(1.0)).map_err(|error| error.to_string())?,
         Field::Integer => read_array(lines, &values_format, entries, "values", options, |_, text| {
             parse_integer(text)
                 .and_then(|_| values_format.parse_real(text))
+                .map(real)
                 .ok_or_else(|| format!("expected an integer of 64 bits, found {}", quote(text)))
         })?,
         // The header has refused complex values.
         Field::Real | Field::Complex => read_array(lines, &values_format, entries, "values", options, |_, text| {
             values_format
                 .parse_real(text)
+                .map(real)
                 .ok_or_else(|| format!("expected a real number in the range of {}, found {}", T::NAME, quote(text)))
         })?,
     };

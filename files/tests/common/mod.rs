@@ -41,8 +41,12 @@ pub fn random(place: u64) -> u64 {
     bits ^ (bits >> 31)
 }
 
-/// Values of all magnitudes and signs, infinities and -0 among them, but no NaN.
+/// Values whose parts have all magnitudes and signs, infinities and -0 among them, but no NaN.
 pub fn value<T: Number>(place: u64) -> T {
+    T::from_parts(part::<T::Real>(place), part::<T::Real>(place ^ 0x77_0000))
+}
+
+fn part<T>(place: u64) -> f64 {
     let bits = random(place ^ 0x5555);
     let value = match bits % 61 {
         0 => f64::INFINITY,
@@ -52,7 +56,7 @@ pub fn value<T: Number>(place: u64) -> T {
         _ if size_of::<T>() == 4 => f32::from_bits((bits >> 32) as u32).into(),
         _ => f64::from_bits(bits),
     };
-    T::from_f64(if value.is_nan() { 1.5 } else { value })
+    if value.is_nan() { 1.5 } else { value }
 }
 
 /// A matrix with about so many entries in random places, some rows empty, one long.
@@ -84,7 +88,7 @@ pub fn matrices<T: Number>() -> Vec<Csr<T>> {
 pub fn assert_same<T: Number>(found: &Csr<T>, expected: &Csr<T>) {
     assert_eq!((found.rows(), found.columns(), found.nnz()), (expected.rows(), expected.columns(), expected.nnz()));
     assert!(found.row_offsets() == expected.row_offsets() && found.column_indices() == expected.column_indices());
-    let bits = |value: &T| value.to_f64().to_bits();
+    let bits = |value: &T| value.parts().map(f64::to_bits);
     let differs =
         found.values().iter().zip(expected.values()).position(|(found, expected)| bits(found) != bits(expected));
     assert_eq!(differs, None, "the first entry that differs");
@@ -105,7 +109,11 @@ pub fn seal(bytes: &mut [u8]) {
     let table_end = 128 + 64 * sections;
     for entry in (128..table_end).step_by(64) {
         let number = |at: usize| u64::from_le_bytes(bytes[entry + at..entry + at + 8].try_into().unwrap()) as usize;
-        let width = if matches!(bytes[entry + 24], 3 | 7 | 9) { 4 } else { 8 };
+        let width = match bytes[entry + 24] {
+            3 | 7 | 9 => 4,
+            12 => 16,
+            _ => 8,
+        };
         let end = number(32).saturating_mul(width).saturating_add(number(40));
         if let Some(section) = bytes.get(number(40)..end) {
             let checksum = crc32fast::hash(section);

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use files::{FileKind, Number, ReadOptions, parse, read, read_container, write_container};
-use host::{Csr, Error};
+use host::{Complex, Csr, Error};
 
 use crate::common::{Folder, assert_same, check_error, matrices, matrix, seal};
 
@@ -24,6 +24,8 @@ fn round_trips<T: Number>() {
 fn matrices_keep_their_bits_and_their_order() {
     round_trips::<f64>();
     round_trips::<f32>();
+    round_trips::<Complex<f64>>();
+    round_trips::<Complex<f32>>();
     let folder = Folder::new();
     let path = folder.path("m.wspmv");
     let disorder = Csr::try_new(2, 9, vec![0u32, 3, 4], vec![8, 0, 8, 0], vec![2.0, 5.0, 1.0, f64::NAN]).unwrap();
@@ -131,12 +133,12 @@ fn files_that_contradict_themselves() {
         (48, 4, "the header says 4 entries, the arrays have 3"),
         (64, 9, "section 'values' is of type float64, expected float32"),
         (64, 99, "unknown element type 99"),
-        (64, 3, "values of type uint32, expected float32 or float64"),
+        (64, 3, "values of type uint32, expected real or complex numbers"),
         (65, 8, "the header says offsets of 8 bytes, section 'row_offsets' has 4"),
         (66, 1, "a reserved byte of the header is not 0"),
         (128, b's', "there is no section 'row_offsets'"),
         (152, 9, "section 'row_offsets' is of type float32, expected uint32 or uint64"),
-        (152, 11, "unknown element type 11"),
+        (152, 13, "unknown element type 13"),
         (155, 1, "unknown element type"),
         (160, 2, "a byte before section 'column_indices' is not 0"),
         (167, 0xff, "section 'row_offsets' ends behind the end of the file"),
@@ -186,4 +188,28 @@ fn another_precision() {
     let error = parse::<f32>(&large, "m", &ReadOptions::default()).unwrap_err();
     check_error(&error, Path::new("m"), "values[1] is 1");
     assert!(error.to_string().ends_with("expected a number in the range of float32"));
+}
+
+#[test]
+fn complex_values_are_read_in_another_precision_and_never_as_real_ones() {
+    let options = ReadOptions::default();
+    let wide = matrix::<Complex<f64>>(5, 30, 30, 200);
+    let small = |value: &Complex<f64>| Complex { re: value.re.signum(), im: value.im.clamp(-1.0, 1.0) };
+    let values = wide.values().iter().map(small).collect();
+    let (rows, columns) = (wide.rows(), wide.columns());
+    let (offsets, indices, _) = wide.into_parts();
+    let wide = Csr::try_new(rows, columns, offsets, indices, values).unwrap();
+    let written = bytes(&wide);
+    let narrow = parse::<Complex<f32>>(&written, "m", &options).unwrap();
+    assert_same(&narrow.matrix, &wide.cast().unwrap());
+    assert_eq!(narrow.header.field, files::Field::Complex);
+    let narrow = bytes(&narrow.matrix);
+    let again = parse::<Complex<f64>>(&narrow, "m", &options).unwrap().matrix;
+    assert_same(&again, &wide.cast::<Complex<f32>>().unwrap().cast().unwrap());
+    for bytes in [&written, &narrow] {
+        let error = parse::<f64>(bytes, "m", &options).unwrap_err();
+        check_error(&error, Path::new("m"), "the values are complex, expected real ones");
+    }
+    let real = bytes(&example());
+    assert_same(&parse::<Complex<f64>>(&real, "m", &options).unwrap().matrix, &example().cast().unwrap());
 }

@@ -28,7 +28,7 @@ fn variants(text: &[u8]) -> [Vec<u8>; 3] {
 /// Rows, columns, and the entries as row, column and value, rows and columns counted from 1 as in the file.
 fn listed<T: Number>(matrix: &Csr<T>) -> (usize, usize, Vec<(usize, usize, f64)>) {
     let entries = (0..matrix.rows())
-        .flat_map(|row| matrix.row(row).map(move |(column, value)| (row + 1, column as usize + 1, value.to_f64())));
+        .flat_map(|row| matrix.row(row).map(move |(column, value)| (row + 1, column as usize + 1, value.parts()[0])));
     (matrix.rows(), matrix.columns(), entries.collect())
 }
 

@@ -3,7 +3,7 @@
 use std::fs;
 
 use files::{Field, MatrixMarketOptions, Number, Symmetry, read_matrix_market, write_matrix_market};
-use host::Csr;
+use host::{Complex, Csr};
 
 use crate::common::{Folder, assert_same, check_error, matrices, matrix};
 
@@ -28,6 +28,8 @@ fn round_trips<T: Number>() {
 fn matrices_keep_their_bits() {
     round_trips::<f64>();
     round_trips::<f32>();
+    round_trips::<Complex<f64>>();
+    round_trips::<Complex<f32>>();
 }
 
 /// The text of a matrix, and the matrix and the header read back.
@@ -92,6 +94,55 @@ fn matrices_out_of_order() {
     assert!(fs::read_to_string(&path).unwrap().ends_with("2 2 4\n1 2 2.0\n1 1 5.0\n1 2 1.0\n2 1 3.0\n"));
     write_matrix_market(&path, &matrix, options(Field::Real, Symmetry::Symmetric)).unwrap();
     assert!(fs::read_to_string(&path).unwrap().ends_with("2 2 2\n1 1 5.0\n2 1 3.0\n"));
+}
+
+#[test]
+fn complex_matrices_are_written_with_every_symmetry() {
+    let folder = Folder::new();
+    let path = folder.path("m.mtx");
+    let number = |re, im| Complex { re, im };
+    let square = |upper, lower, diagonal: &[Complex<f64>]| {
+        let (rows, columns) = ([0, 1, 1], [1, 0, 1]);
+        let values = [&[upper, lower][..], diagonal].concat();
+        Csr::try_from_triplets(2, 2, &rows[..values.len()], &columns[..values.len()], &values).unwrap()
+    };
+    let entry = number(1.5, -2.0);
+    for (matrix, symmetry, lines) in [
+        (square(number(1.5, 2.0), entry, &[number(3.0, 0.0)]), Symmetry::Hermitian, "2 1 1.5 -2.0\n2 2 3.0 0.0\n"),
+        (square(entry, entry, &[number(0.0, 7.0)]), Symmetry::Symmetric, "2 1 1.5 -2.0\n2 2 0.0 7.0\n"),
+        (square(-entry, entry, &[]), Symmetry::SkewSymmetric, "2 1 1.5 -2.0\n"),
+    ] {
+        for field in [Field::Real, Field::Complex] {
+            write_matrix_market(&path, &matrix, options(field, symmetry)).unwrap();
+            let text = fs::read_to_string(&path).unwrap();
+            let entries = lines.lines().count();
+            let expected =
+                format!("%%MatrixMarket matrix coordinate complex {}\n2 2 {entries}\n{lines}", symmetry.name());
+            assert_eq!(text, expected);
+            assert_same(&read_matrix_market::<Complex<f64>>(&path, None).unwrap().0, &matrix);
+        }
+    }
+    let whole = square(number(4.0, 0.0), number(4.0, 0.0), &[]);
+    write_matrix_market(&path, &whole, options(Field::Integer, Symmetry::Symmetric)).unwrap();
+    assert!(fs::read_to_string(&path).unwrap().ends_with("integer symmetric\n2 2 1\n2 1 4\n"));
+    for (matrix, field, symmetry, says) in [
+        (square(entry, entry, &[]), Field::Complex, Symmetry::Hermitian, "in row 1 and column 2 differs"),
+        (
+            square(number(1.5, 2.0), entry, &[entry]),
+            Field::Real,
+            Symmetry::Hermitian,
+            "in row 2 on the diagonal is not real",
+        ),
+        (whole.clone(), Field::Integer, Symmetry::Hermitian, "only a complex matrix can be hermitian"),
+        (square(entry, entry, &[]), Field::Integer, Symmetry::General, "cannot be written as integers"),
+        (square(number(1.0, 1.0), entry, &[]), Field::Pattern, Symmetry::General, "cannot be written as a pattern"),
+    ] {
+        let error = write_matrix_market(&path, &matrix, options(field, symmetry)).unwrap_err();
+        check_error(&error, &path, says);
+    }
+    let real = Csr::try_from_triplets(1, 1, &[0], &[0], &[1.0]).unwrap();
+    let error = write_matrix_market(&path, &real, options(Field::Complex, Symmetry::General)).unwrap_err();
+    check_error(&error, &path, "the values are real");
 }
 
 #[test]

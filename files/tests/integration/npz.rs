@@ -4,7 +4,7 @@ use std::io::{Cursor, Write};
 use std::path::Path;
 
 use files::{Field, FileKind, Loaded, Number, ReadOptions, parse, read, read_npz, write_npz};
-use host::{Csr, Error};
+use host::{Complex, Csr, Error, Scalar};
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipArchive, ZipWriter};
 
@@ -17,7 +17,8 @@ fn round_trips<T: Number>() {
         write_npz(&path, &matrix).unwrap();
         assert_same(&read_npz::<T>(&path, &ReadOptions::default()).unwrap(), &matrix);
         let loaded = read::<T>(&path, &ReadOptions::default()).unwrap();
-        assert_eq!((loaded.kind, loaded.header.field), (FileKind::Npz, Field::Real));
+        let field = if T::COMPLEX { Field::Complex } else { Field::Real };
+        assert_eq!((loaded.kind, loaded.header.field), (FileKind::Npz, field));
     }
     assert_eq!(folder.names(), ["m.npz"]);
 }
@@ -26,6 +27,8 @@ fn round_trips<T: Number>() {
 fn matrices_keep_their_bits() {
     round_trips::<f64>();
     round_trips::<f32>();
+    round_trips::<Complex<f64>>();
+    round_trips::<Complex<f32>>();
 }
 
 #[test]
@@ -161,6 +164,34 @@ fn every_type_of_values() {
 }
 
 #[test]
+fn complex_values_in_either_order_and_of_either_size() {
+    let parts = [1.5f32, -2.0, f32::INFINITY, 0.0, 0.0, -0.0];
+    let expected = [[1.5, -2.0], [f64::INFINITY, 0.0], [0.0, -0.0]];
+    let wide = parts.map(f64::from);
+    for (element, data) in [
+        ("<c8", parts.map(f32::to_le_bytes).concat()),
+        (">c8", parts.map(f32::to_be_bytes).concat()),
+        ("<c16", wide.map(f64::to_le_bytes).concat()),
+        (">c16", wide.map(f64::to_be_bytes).concat()),
+    ] {
+        let members = with(members("csr"), vec![("data", npy(element, "(3,)", &data))]);
+        let bits = |parts: [f64; 2]| parts.map(f64::to_bits);
+        let found = parsed::<Complex<f64>>(&members).unwrap();
+        assert_eq!(found.header.field, Field::Complex);
+        assert!(found.matrix.values().iter().map(|value| bits(value.parts())).eq(expected.map(bits)), "{element}");
+        let found = parsed::<Complex<f32>>(&members).unwrap().matrix;
+        assert!(found.values().iter().map(|value| bits(value.parts())).eq(expected.map(bits)), "{element}");
+        let error = parsed::<f64>(&members).err().unwrap().to_string();
+        assert!(error.ends_with("the values are complex, expected real ones"), "{error}");
+    }
+    let beyond = [1.0, 2.0, 3.0, 1e300, 0.0, 0.0].map(f64::to_le_bytes).concat();
+    let members = with(members("csr"), vec![("data", npy("<c16", "(3,)", &beyond))]);
+    let error = parsed::<Complex<f32>>(&members).err().unwrap().to_string();
+    let number = format!("data[1] is (3, {})", 1e300);
+    assert!(error.ends_with(&format!("{number}, expected a number in the range of complex64")), "{error}");
+}
+
+#[test]
 fn archives_that_are_wrong() {
     let doubles = |values: &[f64]| values.iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<u8>>();
     for (base, others, says) in [
@@ -196,7 +227,8 @@ fn archives_that_are_wrong() {
         ("csr", vec![("indices", npy("<f8", "(3,)", &doubles(&[1.0, 0.0, 2.0])))], "'indices' is of type float64"),
         ("coo", vec![("row", numbers(&[1, 0]))], "has length"),
         ("coo", vec![("coords", numbers(&[1, 0]))], "'coords' has the shape [2]"),
-        ("csr", vec![("data", npy("<c16", "(3,)", &[0; 48]))], "its type is '<c16'"),
+        ("csr", vec![("data", npy("<c16", "(3,)", &[0; 48]))], "the values are complex, expected real ones"),
+        ("csr", vec![("data", npy("<c32", "(3,)", &[0; 96]))], "its type is '<c32'"),
         ("csr", vec![("data", npy("<f8", "(3, 1)", &[0; 24]))], "'data' has 2 axes, expected 1"),
         ("csr", vec![("data", npy("<f8", "(4,)", &[0; 24]))], "does not fit its 24 bytes"),
         ("csr", vec![("data", npy("|S8", "(3,)", &[0; 24]))], "'data' is text, expected numbers"),

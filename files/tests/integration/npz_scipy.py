@@ -12,13 +12,14 @@ import numpy
 import scipy.sparse
 
 FORMATS = ["csr", "csc", "coo"]
-TYPES = ["float64", "float32", "int64", "int32", "int16", "int8", "uint8", "bool"]
-BIG_ENDIAN = {"float64": ">f8", "int32": ">i4"}
+TYPES = ["complex128", "complex64", "float64", "float32", "int64", "int32", "int16", "int8", "uint8", "bool"]
+BIG_ENDIAN = {"complex128": ">c16", "complex64": ">c8", "float64": ">f8", "int32": ">i4"}
 SHAPES = [(1, 1), (7, 3), (30, 400), (0, 3), (3, 0)]
 
 
 def bits(value):
-    return struct.pack(">d", float(value)).hex()
+    value = complex(value)
+    return struct.pack(">dd", value.real, value.imag).hex()
 
 
 def entries(matrix):
@@ -39,7 +40,10 @@ def write(folder):
             for sparse_format in FORMATS:
                 number += 1
                 matrix = scipy.sparse.random_array(shape, density=0.2, rng=random).tocoo()
-                matrix.data = (matrix.data * 200 - 100).astype("float64" if element == "bool" else element)
+                numbers = matrix.data * 200 - 100
+                if element.startswith("complex"):
+                    numbers = numbers + 1j * random.random(len(numbers))
+                matrix.data = numbers.astype("float64" if element == "bool" else element)
                 matrix = matrix.asformat(sparse_format).astype(element)
                 if number % 2:
                     matrix = getattr(scipy.sparse, f"{sparse_format}_matrix")(matrix)
@@ -47,7 +51,7 @@ def write(folder):
                     matrix.indices = matrix.indices.astype("int64")
                     matrix.indptr = matrix.indptr.astype("int64")
                 name = f"{number:03}-{sparse_format}-{element}"
-                (folder / f"{name}.txt").write_text(entries(matrix.astype("float64")))
+                (folder / f"{name}.txt").write_text(entries(matrix.astype("complex128")))
                 if number % 5 == 0:
                     matrix.data = matrix.data.astype(BIG_ENDIAN.get(element, element))
                 scipy.sparse.save_npz(folder / f"{name}.npz", matrix, compressed=number % 4 != 0)

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use files::{Number, ReadOptions, read_npz, write_npz};
-use host::Csr;
+use host::{Complex, Csr};
 
 use crate::common::{Folder, assert_same, matrices};
 use crate::scipy::{self, has_scipy};
@@ -19,13 +19,14 @@ fn to_text<T: Number>(matrix: &Csr<T>) -> String {
     let mut text = format!("{} {}\n", matrix.rows(), matrix.columns());
     for row in 0..matrix.rows() {
         for (column, value) in matrix.row(row) {
-            text += &format!("{row} {column} {:016x}\n", value.to_f64().to_bits());
+            let [re, im] = value.parts().map(f64::to_bits);
+            text += &format!("{row} {column} {re:016x}{im:016x}\n");
         }
     }
     text
 }
 
-fn from_text(path: &Path) -> Csr<f64> {
+fn from_text(path: &Path) -> Csr<Complex<f64>> {
     let text = std::fs::read_to_string(path).unwrap();
     let mut lines = text.lines().map(|line| line.split(' ').collect::<Vec<_>>());
     let shape: Vec<usize> = lines.next().unwrap().iter().map(|word| word.parse().unwrap()).collect();
@@ -33,7 +34,8 @@ fn from_text(path: &Path) -> Csr<f64> {
     for line in lines {
         rows.push(line[0].parse().unwrap());
         columns.push(line[1].parse().unwrap());
-        values.push(f64::from_bits(u64::from_str_radix(line[2], 16).unwrap()));
+        let part = |text| f64::from_bits(u64::from_str_radix(text, 16).unwrap());
+        values.push(Complex { re: part(&line[2][..16]), im: part(&line[2][16..]) });
     }
     Csr::try_from_triplets(shape[0], shape[1], &rows, &columns, &values).unwrap()
 }
@@ -50,9 +52,16 @@ fn what_scipy_writes() {
     for name in archives {
         println!("{name}");
         let expected = from_text(&folder.path(&name.replace(".npz", ".txt")));
-        let mut found = read_npz::<f64>(folder.path(&name), &ReadOptions::default()).unwrap();
+        let mut found = read_npz::<Complex<f64>>(folder.path(&name), &ReadOptions::default()).unwrap();
         found.sort_rows().unwrap();
         assert_same(&found, &expected);
+        match read_npz::<f64>(folder.path(&name), &ReadOptions::default()) {
+            Ok(mut found) => {
+                found.sort_rows().unwrap();
+                assert_same(&found, &expected.cast().unwrap());
+            }
+            Err(error) => assert!(name.contains("complex") && error.to_string().contains("expected real"), "{error}"),
+        }
     }
 }
 
@@ -71,5 +80,7 @@ fn what_scipy_reads() {
     let folder = Folder::new();
     write::<f64>(&folder);
     write::<f32>(&folder);
+    write::<Complex<f64>>(&folder);
+    write::<Complex<f32>>(&folder);
     script("check", &folder);
 }

@@ -112,7 +112,7 @@ fn refused(text: &str, line: u64, phrase: &str) {
 fn headers_that_are_wrong() {
     let sizes = [3, 3, 4];
     for (kind, says) in [
-        ("cua", "the values are complex, expected real ones"),
+        ("cua", "complex values are not supported in files of this kind"),
         ("rha", "only a complex matrix can be hermitian"),
         ("rue", "elements that are not assembled"),
         ("qua", "values in a file of their own"),

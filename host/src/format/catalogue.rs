@@ -21,6 +21,7 @@ use crate::select::analysis::Analysis;
 use crate::select::costs::{Costs, Exclusion, Shape, Stored};
 use crate::select::machine::Machine;
 use crate::spmv::multivector::Tiles;
+use crate::spmv::transposed::Transposition;
 use crate::spmv::{HostOperands, Room, Vectors};
 
 /// Makes a list of all formats of the strategies' lists of a name, storage after storage.
@@ -272,23 +273,25 @@ impl Format {
         with_fitting!(self, matrix, strategy => strategy.multiply_rows_on_cpu(matrix, vectors, operands))
     }
 
-    /// The launches of y ← α Aᵀ x + β y.
+    /// The launches of y ← α Aᵀ x + β y, or the same with Aᴴ.
     pub(crate) fn transposed_launches<T: Scalar, M: Memory>(
         self,
         matrix: &Matrix<T, M>,
+        transposition: Transposition,
         vectors: Vectors<T>,
         device: &Device,
     ) -> Result<Vec<Launch>, Error> {
-        with_fitting!(self, matrix, strategy => strategy.transposed_launches(matrix, vectors, device))
+        with_fitting!(self, matrix, strategy => strategy.transposed_launches(matrix, transposition, vectors, device))
     }
 
-    /// y ← α Aᵀ x + β y on the CPU.
+    /// y ← α Aᵀ x + β y, or the same with Aᴴ, on the CPU.
     pub(crate) fn multiply_transposed_on_cpu<T: Scalar>(
         self,
         matrix: &Matrix<T>,
+        transposition: Transposition,
         operands: HostOperands<'_, T>,
     ) -> Result<(), Error> {
-        with_fitting!(self, matrix, strategy => strategy.multiply_transposed_on_cpu(matrix, operands))
+        with_fitting!(self, matrix, strategy => strategy.multiply_transposed_on_cpu(matrix, transposition, operands))
     }
 }
 

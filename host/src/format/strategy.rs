@@ -15,6 +15,7 @@ use crate::executor::operation::KernelExecutor;
 use crate::memory::{HostMemory, Memory};
 use crate::real::Scalar;
 use crate::spmv::multivector::Tiles;
+use crate::spmv::transposed::Transposition;
 use crate::spmv::{HostOperands, Room, Vectors};
 
 /// How a storage is multiplied, and with which parameters it is made.
@@ -175,26 +176,28 @@ pub(crate) trait Strategy: Copy + Eq + Hash + Debug + 'static {
         Err(self.multiplies_no_multivectors())
     }
 
-    /// The launches of y ← α Aᵀ x + β y, in order; x has an element for each row, y one for each column.
+    /// The launches of y ← α Aᵀ x + β y, or the same with Aᴴ, in order; x has an element for each row, y one for each column.
     ///
     /// # Errors
     /// When there are none.
     fn transposed_launches<T: Scalar, M: Memory>(
         self,
         _matrix: &Self::Matrix<T, M>,
+        _transposition: Transposition,
         _vectors: Vectors<T>,
         _device: &Device,
     ) -> Result<Vec<Launch>, Error> {
         Err(self.multiplies_no_transpose())
     }
 
-    /// y ← α Aᵀ x + β y on the CPU, in parallel; x has an element for each row, y one for each column.
+    /// y ← α Aᵀ x + β y, or the same with Aᴴ, on the CPU, in parallel; x has an element for each row, y one for each column.
     ///
     /// # Errors
     /// When the format cannot do it, or memory runs out.
     fn multiply_transposed_on_cpu<T: Scalar>(
         self,
         _matrix: &Self::Matrix<T, HostMemory>,
+        _transposition: Transposition,
         _operands: HostOperands<'_, T>,
     ) -> Result<(), Error> {
         Err(self.multiplies_no_transpose())

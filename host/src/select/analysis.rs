@@ -30,8 +30,11 @@ pub struct Analysis {
     pub columns: usize,
     /// Number of stored entries.
     pub nnz: usize,
-    /// Bytes of a value: 4 or 8.
+    /// Bytes of a value: 4, 8 or 16.
     pub value_bytes: usize,
+    /// Whether values are complex.
+    #[serde(default)]
+    pub complex: bool,
     /// Bytes of a row offset in CSR.
     pub offset_bytes: usize,
     /// How long rows are. Exact.
@@ -107,6 +110,7 @@ impl Analysis {
             columns: matrix.columns(),
             nnz: matrix.nnz(),
             value_bytes: size_of::<T>(),
+            complex: T::COMPLEX,
             offset_bytes: matrix.row_offsets().width(),
             lengths,
             sums,
@@ -123,7 +127,8 @@ impl Analysis {
         self.fills.iter().find(|fill| (fill.block_height, fill.block_width) == (size.rows(), size.columns()))
     }
 
-    /// The type of the values: "float32" or "float64".
+    /// The type by whose calibration times are predicted, "float32" or "float64": that of the values, or of the real ones
+    /// that come nearest in bytes.
     pub fn precision(&self) -> &'static str {
         if self.value_bytes == size_of::<f32>() { f32::NAME } else { f64::NAME }
     }

@@ -198,11 +198,7 @@ pub fn choose_with(
     let concrete = among.iter().copied().filter(is_concrete);
     let candidate = |format: Format| {
         let work = KernelWork::new(analysis, format, machine);
-        let impossible = if analysis.value_bytes == size_of::<f32>() {
-            format.exclusion::<f32>(analysis, machine)
-        } else {
-            format.exclusion::<f64>(analysis, machine)
-        };
+        let impossible = with_values!(analysis, V => format.exclusion::<V>(analysis, machine));
         let excluded = impossible.or_else(|| exclusion(format, &work.traffic, csr, selection));
         Candidate {
             format,

@@ -6,6 +6,26 @@
 //! multiplications in the least time. [`Plan::automatic`](crate::Plan::automatic) does all of this.
 #![forbid(unsafe_code)]
 
+/// An expression for the type that takes as many bytes as the values of an analysis.
+macro_rules! with_values {
+    ($analysis:expr, $V:ident => $of_type:expr) => {
+        match $analysis.value_bytes {
+            4 => {
+                type $V = f32;
+                $of_type
+            }
+            16 => {
+                type $V = crate::Complex<f64>;
+                $of_type
+            }
+            _ => {
+                type $V = f64;
+                $of_type
+            }
+        }
+    };
+}
+
 pub(crate) mod analysis;
 mod calibration;
 mod choice;

@@ -138,6 +138,8 @@ fn found<R>(read: Result<R, Error>) -> Result<Option<R>, Error> {
 fn fingerprint(analysis: &Analysis, device: &Device) -> String {
     let mut numbers =
         vec![analysis.rows, analysis.columns, analysis.nnz, analysis.value_bytes, analysis.diagonals.count];
+    // Complex numbers of 8 bytes take other kernels than real ones.
+    numbers.extend(analysis.complex.then_some(1));
     numbers.extend(analysis.lengths.counts().iter().flat_map(|&(length, rows)| [length, rows]));
     numbers.extend(analysis.sums.lane_steps);
     numbers.extend(analysis.locality.reuse.iter().map(|&(_, sectors)| sectors.to_bits() as usize));

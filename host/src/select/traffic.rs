@@ -30,11 +30,7 @@ pub struct Traffic {
 impl Traffic {
     /// What `format` moves. A format that stands for others is [resolved](Analysis::resolve).
     pub fn new(analysis: &Analysis, format: Format, machine: &Machine) -> Self {
-        if analysis.value_bytes == size_of::<f32>() {
-            Self::of::<f32>(analysis, format, machine)
-        } else {
-            Self::of::<f64>(analysis, format, machine)
-        }
+        with_values!(analysis, V => Self::of::<V>(analysis, format, machine))
     }
 
     fn of<V: Scalar>(analysis: &Analysis, format: Format, machine: &Machine) -> Self {

@@ -44,11 +44,7 @@ impl KernelWork {
         let format = analysis.resolve(format);
         let format = if machine.has_kernels { format } else { first_of_storage(format) };
         let traffic = Traffic::new(analysis, format, machine);
-        let shape = if analysis.value_bytes == size_of::<f32>() {
-            format.shape::<f32>(analysis, machine)
-        } else {
-            format.shape::<f64>(analysis, machine)
-        };
+        let shape = with_values!(analysis, V => format.shape::<V>(analysis, machine));
         let waves = (shape.threads / machine.resident_threads as f64).ceil();
         let [width, rows, columns] = [analysis.value_bytes, analysis.rows, analysis.columns].map(|count| count as f64);
         let (vectors, y) = (width * (rows + columns), width * rows);

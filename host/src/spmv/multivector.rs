@@ -159,18 +159,18 @@ pub(crate) fn multiply_rows<T: Scalar, I: Iterator<Item = (u32, T)>>(
         let first_row = chunk * rows_at_once;
         for position in first_row..first_row + y.len() / vectors {
             let y = &mut y[(row_at(position).0 - first_row) * vectors..][..vectors];
-            multiply_row(|| row_at(position).1, alpha, x, beta, y);
+            multiply_row(|| row_at(position).1, x, y, |y, sum| update(y, alpha, sum, beta));
         }
     });
 }
 
-/// Multiplies one row of the matrix with all vectors, in row-major layout, up to [`LARGEST_TILE`] at a time.
+/// Multiplies one row of the matrix with all vectors, in row-major layout, up to [`LARGEST_TILE`] at a time, and hands each
+/// sum to `update` with its element of y.
 pub(crate) fn multiply_row<T: Scalar, I: Iterator<Item = (u32, T)>>(
     entries: impl Fn() -> I,
-    alpha: T,
     x: &[T],
-    beta: T,
     y: &mut [T],
+    update: impl Fn(&mut T, T),
 ) {
     let vectors = y.len();
     for (tile, y) in y.chunks_mut(LARGEST_TILE).enumerate() {
@@ -182,7 +182,7 @@ pub(crate) fn multiply_row<T: Scalar, I: Iterator<Item = (u32, T)>>(
             }
         }
         for (y, &sum) in y.iter_mut().zip(&sums) {
-            update(y, alpha, sum, beta);
+            update(y, sum);
         }
     }
 }

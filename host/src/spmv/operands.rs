@@ -83,6 +83,11 @@ pub(crate) struct HostOperands<'a, T> {
     pub y: &'a mut [T],
 }
 
+/// y ← β y, without reading y where β is 0.
+pub(crate) fn scale<T: Scalar>(y: &mut [T], beta: T) {
+    y.iter_mut().for_each(|y| *y = if beta == T::ZERO { T::ZERO } else { beta * *y });
+}
+
 /// α sum + β y, without reading y where β is 0.
 #[inline]
 pub(crate) fn update<T: Scalar>(y: &mut T, alpha: T, sum: T, beta: T) {

@@ -3,6 +3,7 @@
 use std::marker::PhantomData;
 
 use super::multivector::{Layout, MultivectorOperands, Tiles};
+use super::transposed::Transposition;
 use super::{HostOperands, Operands, Room, Vectors, Workspace, reference};
 use crate::error::Error;
 use crate::executor::operation::{Arithmetic, KernelExecutor, Operation};
@@ -97,29 +98,29 @@ impl<T: Scalar> Operation for MultivectorProduct<T> {
     }
 }
 
-/// y ← α Aᵀ x + β y, where x has an element for each row and y one for each column.
+/// y ← α Aᵀ x + β y, or the same with Aᴴ, where x has an element for each row and y one for each column.
 pub(crate) struct TransposedProduct<T>(PhantomData<T>);
 
 impl<T: Scalar> Operation for TransposedProduct<T> {
-    type Operands<'a, M: Memory> = (&'a Matrix<T, M>, Format, Operands<'a, T, M>);
+    type Operands<'a, M: Memory> = (&'a Matrix<T, M>, Format, Transposition, Operands<'a, T, M>);
     type Output<M: Memory> = ();
 
     fn by_kernels<K: KernelExecutor>(executor: &K, operands: Self::Operands<'_, K::Memory>) -> Result<(), Error> {
-        let (matrix, format, operands) = operands;
+        let (matrix, format, transposition, operands) = operands;
         operands.check(matrix.columns(), matrix.rows())?;
-        let launches = format.transposed_launches(matrix, operands.vectors(), executor.device())?;
+        let launches = format.transposed_launches(matrix, transposition, operands.vectors(), executor.device())?;
         // SAFETY: the matrix keeps its invariants, x fits its rows and y its columns, and y is borrowed exclusively.
         unsafe { executor.launch_all(&launches) }
     }
 
     fn on_host(arithmetic: Arithmetic, operands: Self::Operands<'_, HostMemory>) -> Result<(), Error> {
-        let (matrix, format, operands) = operands;
+        let (matrix, format, transposition, operands) = operands;
         match arithmetic {
             Arithmetic::Parallel => {
                 operands.check(matrix.columns(), matrix.rows())?;
-                format.multiply_transposed_on_cpu(matrix, operands.on_host())
+                format.multiply_transposed_on_cpu(matrix, transposition, operands.on_host())
             }
-            Arithmetic::Compensated => reference::multiply_transposed(matrix, operands),
+            Arithmetic::Compensated => reference::multiply_transposed(matrix, transposition, operands),
         }
     }
 }

@@ -1,10 +1,11 @@
 //! Products in twice the working precision, one entry after the other, in any format.
 
+use super::transposed::Transposition;
 use super::{MultivectorOperands, Operands};
 use crate::error::Error;
 use crate::format::Matrix;
 use crate::memory::{HostMemory, collect, filled};
-use crate::real::{ExactSum, Scalar};
+use crate::real::{ExactElement, ExactSum, Scalar};
 
 /// y ← α A x + β y.
 pub(crate) fn multiply<T: Scalar>(matrix: &Matrix<T>, operands: Operands<'_, T, HostMemory>) -> Result<(), Error> {
@@ -35,13 +36,16 @@ pub(crate) fn multiply_multivector<T: Scalar>(
     Ok(())
 }
 
-/// y ← α Aᵀ x + β y.
+/// y ← α Aᵀ x + β y, or the same with Aᴴ.
 pub(crate) fn multiply_transposed<T: Scalar>(
     matrix: &Matrix<T>,
+    transposition: Transposition,
     operands: Operands<'_, T, HostMemory>,
 ) -> Result<(), Error> {
     operands.check(matrix.columns(), matrix.rows())?;
-    multiply_entries(operands, |add| matrix.for_each_entry(|row, column, value| add(column as usize, row, value)))
+    multiply_entries(operands, |add| {
+        matrix.for_each_entry(|row, column, value| add(column as usize, row, transposition.of(value)))
+    })
 }
 
 /// y ← α A x + β y for the matrix whose entries `for_each` hands over, as row, column and value.
@@ -53,7 +57,7 @@ fn multiply_entries<T: Scalar>(
     let mut rows = filled(y.len(), T::Sum::default())?;
     for_each(&mut |row, column, value| rows[row].add(value, x[column]))?;
     for (y, row) in y.iter_mut().zip(rows) {
-        *y = row.combined(alpha, beta, *y);
+        *y = row.combined(alpha, beta, *y).rounded();
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! y ← α Aᵀ x + β y without the transpose.
+//! y ← α Aᵀ x + β y without the transpose, and the same with Aᴴ.
 
 use std::ops::Range;
 
@@ -7,6 +7,31 @@ use crate::error::Error;
 use crate::memory::zeros;
 use crate::parallel;
 use crate::real::Scalar;
+
+/// What becomes of entries besides their places.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Transposition {
+    /// Aᵀ: nothing.
+    Plain,
+    /// Aᴴ: the conjugate.
+    Conjugate,
+}
+
+impl Transposition {
+    /// An entry of the transpose.
+    #[inline]
+    pub fn of<T: Scalar>(self, value: T) -> T {
+        match self {
+            Self::Plain => value,
+            Self::Conjugate => value.conjugate(),
+        }
+    }
+
+    /// Whether entries change.
+    pub fn conjugates<T: Scalar>(self) -> bool {
+        T::COMPLEX && self == Self::Conjugate
+    }
+}
 
 /// The most parts that the entries are cut into for the CPU's threads.
 const MOST_PARTS: usize = 64;

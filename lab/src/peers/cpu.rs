@@ -22,7 +22,7 @@ impl Number for f64 {}
 
 /// The peers on the CPU.
 pub fn peers<T: Real>() -> Vec<Box<dyn Peer<T, HostExecutor>>> {
-    fn all<T: Number>() -> Box<dyn Any> {
+    fn all<T: Real + Number>() -> Box<dyn Any> {
         Box::new([Box::new(Sprs) as Box<dyn Peer<T, HostExecutor>>, Box::new(Faer)])
     }
     let peers = match T::TYPE {
@@ -36,7 +36,7 @@ pub fn peers<T: Real>() -> Vec<Box<dyn Peer<T, HostExecutor>>> {
 /// sprs: `mul_acc_mat_vec_csr`, which is y ← y + A x.
 struct Sprs;
 
-impl<T: Number> Peer<T, HostExecutor> for Sprs {
+impl<T: Real + Number> Peer<T, HostExecutor> for Sprs {
     fn name(&self) -> &'static str {
         "sprs"
     }
@@ -51,7 +51,7 @@ impl<T: Number> Peer<T, HostExecutor> for Sprs {
         _x: &Vec<T>,
         _y: &mut Vec<T>,
     ) -> Result<Box<dyn Prepared<T, HostExecutor> + 'a>, PeerError> {
-        fn view<'a, T: Number, O: SpIndex + 'static>(
+        fn view<'a, T: Real + Number, O: SpIndex + 'static>(
             matrix: &'a Csr<T>,
             offsets: &'a [O],
             sprs: cpu_peers::Sprs<T, O>,
@@ -68,7 +68,7 @@ impl<T: Number> Peer<T, HostExecutor> for Sprs {
     }
 }
 
-struct OfSprs<'a, T: Number, O: SpIndex> {
+struct OfSprs<'a, T: Real + Number, O: SpIndex> {
     matrix: &'a Csr<T>,
     view: SprsView<'a, T, O>,
     /// y ← y + A x.
@@ -77,7 +77,7 @@ struct OfSprs<'a, T: Number, O: SpIndex> {
     product: Vec<T>,
 }
 
-impl<T: Number, O: SpIndex> Prepared<T, HostExecutor> for OfSprs<'_, T, O> {
+impl<T: Real + Number, O: SpIndex> Prepared<T, HostExecutor> for OfSprs<'_, T, O> {
     fn strategy(&self) -> String {
         "CSR, mul_acc_mat_vec_csr, one thread".into()
     }
@@ -108,7 +108,7 @@ impl<T: Number, O: SpIndex> Prepared<T, HostExecutor> for OfSprs<'_, T, O> {
 /// faer: `sparse_dense_matmul` of a matrix by rows, which overwrites y or adds α A x to it.
 struct Faer;
 
-impl<T: Number> Peer<T, HostExecutor> for Faer {
+impl<T: Real + Number> Peer<T, HostExecutor> for Faer {
     fn name(&self) -> &'static str {
         "faer"
     }
@@ -138,12 +138,12 @@ impl<T: Number> Peer<T, HostExecutor> for Faer {
     }
 }
 
-struct OfFaer<'a, T: Number> {
+struct OfFaer<'a, T: Real + Number> {
     matrix: &'a Csr<T>,
     view: SparseRowMatRef<'a, u32, T>,
 }
 
-impl<T: Number> Prepared<T, HostExecutor> for OfFaer<'_, T> {
+impl<T: Real + Number> Prepared<T, HostExecutor> for OfFaer<'_, T> {
     fn strategy(&self) -> String {
         "CSR, sparse_dense_matmul, one thread".into()
     }

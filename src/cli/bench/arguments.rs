@@ -14,7 +14,8 @@ use warp_spmv::select::Selection;
 use crate::cli::figures::{self, Asked};
 use crate::cli::formats;
 use crate::cli::grids::Grids;
-use crate::cli::run::{Precision, executor_parser};
+use crate::cli::precision::Precision;
+use crate::cli::run::executor_parser;
 
 #[derive(Debug, clap::Args)]
 pub struct Arguments {

@@ -12,7 +12,7 @@ use super::arguments::{ALL_NAME, Arguments, Formats, Suites};
 use crate::cli::error::Error;
 use crate::cli::figures::experiments;
 use crate::cli::input::Source;
-use crate::cli::run::Precision;
+use crate::cli::precision::Precision;
 
 /// A matrix to measure.
 pub struct Matrix {

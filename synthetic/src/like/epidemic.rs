@@ -1,6 +1,6 @@
 //! A Markov chain on a grid.
 
-use host::real::Real;
+use host::real::Scalar;
 use rand_chacha::ChaCha8Rng;
 
 use crate::assemble::RowByRow;
@@ -45,7 +45,7 @@ impl RowByRow for Epidemic {
         self.columns_of(row).count() as u32
     }
 
-    fn fill<T: Real>(&self, row: usize, random: &mut ChaCha8Rng, columns: &mut [u32], values: &mut [T]) {
+    fn fill<T: Scalar>(&self, row: usize, random: &mut ChaCha8Rng, columns: &mut [u32], values: &mut [T]) {
         for (place, column) in columns.iter_mut().zip(self.columns_of(row)) {
             *place = column as u32;
         }

@@ -1,6 +1,6 @@
 //! Lattice quantum chromodynamics.
 
-use host::real::Real;
+use host::real::Scalar;
 use rand_chacha::ChaCha8Rng;
 
 use crate::assemble::RowByRow;
@@ -47,7 +47,7 @@ impl RowByRow for Lattice {
         39
     }
 
-    fn fill<T: Real>(&self, row: usize, random: &mut ChaCha8Rng, columns: &mut [u32], values: &mut [T]) {
+    fn fill<T: Scalar>(&self, row: usize, random: &mut ChaCha8Rng, columns: &mut [u32], values: &mut [T]) {
         let (site, spin) = (row / UNKNOWNS, row % UNKNOWNS / COLOURS);
         let mut runs = [0; 13];
         let mut count = 0;

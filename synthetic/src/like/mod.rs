@@ -8,7 +8,7 @@ mod table;
 use std::fmt;
 
 use host::format::{Csr, LARGEST_DIMENSION};
-use host::real::Real;
+use host::real::Scalar;
 
 use self::epidemic::Epidemic;
 use self::lattice::Lattice;
@@ -132,7 +132,7 @@ impl Generate for Like {
         }
     }
 
-    fn generate<T: Real>(&self) -> Result<Csr<T>, Error> {
+    fn generate<T: Scalar>(&self) -> Result<Csr<T>, Error> {
         self.check()?;
         match &self.stand().structure {
             Structure::Dense => assemble(self, &self.dense()),

@@ -1,6 +1,6 @@
 //! Rows of given lengths, in blocks, with columns near the diagonal and elsewhere.
 
-use host::real::Real;
+use host::real::Scalar;
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
@@ -81,7 +81,7 @@ impl RowByRow for Profile<'_> {
         self.blocks(row / self.shape.block) * self.shape.block as u32
     }
 
-    fn fill<T: Real>(&self, row: usize, random: &mut ChaCha8Rng, columns: &mut [u32], values: &mut [T]) {
+    fn fill<T: Scalar>(&self, row: usize, random: &mut ChaCha8Rng, columns: &mut [u32], values: &mut [T]) {
         let block = self.shape.block;
         let block_row = row / block;
         let at = (block_row as u64 * self.block_columns as u64 / self.block_rows as u64) as usize;

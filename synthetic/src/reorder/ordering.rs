@@ -4,7 +4,7 @@ use host::Error;
 use host::format::{Csr, LARGEST_DIMENSION, Offsets, parallel_rows};
 use host::memory::zeros;
 use host::parallel;
-use host::real::Real;
+use host::real::Scalar;
 
 /// Rows that one thread handles at a time.
 pub(super) const ROWS_AT_ONCE: usize = 1024;
@@ -80,7 +80,7 @@ impl Ordering {
     ///
     /// # Errors
     /// When the matrix has another number of rows, or memory runs out.
-    pub fn apply_rows<T: Real>(&self, matrix: &Csr<T>) -> Result<Csr<T>, Error> {
+    pub fn apply_rows<T: Scalar>(&self, matrix: &Csr<T>) -> Result<Csr<T>, Error> {
         self.gather(matrix, |column| column)
     }
 
@@ -89,7 +89,7 @@ impl Ordering {
     ///
     /// # Errors
     /// When the matrix has another number of rows or columns, or memory runs out.
-    pub fn apply_symmetric<T: Real>(&self, matrix: &Csr<T>) -> Result<Csr<T>, Error> {
+    pub fn apply_symmetric<T: Scalar>(&self, matrix: &Csr<T>) -> Result<Csr<T>, Error> {
         self.check("columns", matrix.columns())?;
         let new = self.inverse()?;
         let mut reordered = self.gather(matrix, |column| new.old[column as usize])?;
@@ -97,7 +97,7 @@ impl Ordering {
         Ok(reordered)
     }
 
-    fn gather<T: Real>(&self, matrix: &Csr<T>, new_column: impl Fn(u32) -> u32 + Sync) -> Result<Csr<T>, Error> {
+    fn gather<T: Scalar>(&self, matrix: &Csr<T>, new_column: impl Fn(u32) -> u32 + Sync) -> Result<Csr<T>, Error> {
         self.check("rows", matrix.rows())?;
         let offsets = Offsets::from_lengths(self.old.iter().map(|&old| matrix.range(old as usize).len()))?;
         let (mut columns, mut values) = (zeros(matrix.nnz())?, zeros(matrix.nnz())?);

@@ -2,7 +2,7 @@
 
 use host::error::check_square;
 use host::memory::{copy, with_capacity, zeros};
-use host::{Csr, Error, Real};
+use host::{Csr, Error, Scalar};
 
 use super::Ordering;
 use crate::draw::keep_distinct;
@@ -16,7 +16,7 @@ use crate::draw::keep_distinct;
 ///
 /// # Errors
 /// When the matrix is not square, or memory runs out.
-pub fn reverse_cuthill_mckee<T: Real>(matrix: &Csr<T>) -> Result<Ordering, Error> {
+pub fn reverse_cuthill_mckee<T: Scalar>(matrix: &Csr<T>) -> Result<Ordering, Error> {
     check_square("the matrix", matrix.rows(), matrix.columns())?;
     let graph = Graph::new(matrix)?;
     let mut search = Search { graph: &graph, seen: zeros(matrix.rows())? };
@@ -38,7 +38,7 @@ struct Graph {
 }
 
 impl Graph {
-    fn new<T: Real>(matrix: &Csr<T>) -> Result<Self, Error> {
+    fn new<T: Scalar>(matrix: &Csr<T>) -> Result<Self, Error> {
         let rows = matrix.rows();
         let mut ends: Vec<usize> = zeros(rows + 1)?;
         for_each_pair(matrix, |from, _| ends[from + 1] += 1);
@@ -82,7 +82,7 @@ fn degree(offsets: &[usize], vertex: u32) -> usize {
 }
 
 /// Calls `pair` with both ends of each entry off the diagonal, both ways.
-fn for_each_pair<T: Real>(matrix: &Csr<T>, mut pair: impl FnMut(usize, usize)) {
+fn for_each_pair<T: Scalar>(matrix: &Csr<T>, mut pair: impl FnMut(usize, usize)) {
     for row in 0..matrix.rows() {
         for (column, _) in matrix.row(row).filter(|&(column, _)| column as usize != row) {
             pair(row, column as usize);

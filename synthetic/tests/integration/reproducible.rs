@@ -1,6 +1,6 @@
 //! The same generator gives the same bits.
 
-use host::{Csr, Real};
+use host::{Csr, Scalar};
 use synthetic::Generator;
 
 /// Several chunks of rows each, the last one not full.
@@ -27,7 +27,7 @@ const GENERATORS: [&str; 20] = [
     "accelerator-like:seed=3",
 ];
 
-fn generate<T: Real>(text: &str) -> Csr<T> {
+fn generate<T: Scalar>(text: &str) -> Csr<T> {
     text.parse::<Generator>().unwrap().generate().unwrap()
 }
 

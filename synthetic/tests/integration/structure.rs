@@ -1,22 +1,22 @@
 //! Dense, permutation, block-diagonal, uniform and rectangular matrices.
 
-use host::{Csr, Real};
+use host::{Csr, Scalar};
 use synthetic::{
     BlockDiagonal, Dense, Generate, Generator, Permutation, Rectangle, RowLengths, Uniform, available_memory,
 };
 
 /// What every matrix here has: ascending distinct columns, values of magnitude 1/2 to 1, and the size foretold.
-fn checked<T: Real>(generator: &impl Generate) -> Csr<T> {
+fn checked<T: Scalar>(generator: &impl Generate) -> Csr<T> {
     let matrix: Csr<T> = generator.generate().unwrap();
     assert_eq!((matrix.rows(), matrix.columns()), (generator.rows(), generator.columns()), "{generator}");
     for row in 0..matrix.rows() {
         assert!(matrix.row(row).map(|(column, _)| column).is_sorted_by(|left, right| left < right), "{generator}");
     }
-    assert!(matrix.values().iter().all(|value| (0.5..=1.0).contains(&value.to_f64().abs())), "{generator}");
+    assert!(matrix.values().iter().all(|value| (0.5..=1.0).contains(&value.parts()[0].abs())), "{generator}");
     matrix
 }
 
-fn column_lengths<T: Real>(matrix: &Csr<T>) -> Vec<usize> {
+fn column_lengths<T: Scalar>(matrix: &Csr<T>) -> Vec<usize> {
     let mut lengths = vec![0; matrix.columns()];
     for &column in matrix.column_indices() {
         lengths[column as usize] += 1;

@@ -5,18 +5,18 @@ use crate::scenarios::random::emulators;
 use crate::scenarios::{Numbers, matrices, with_rows};
 use warp_spmv::executor::{Cpu, Emulated, Executor};
 use warp_spmv::format::{Clustered, ClusteredSymmetric, FillLimit, PartSize};
-use warp_spmv::{Csr, Format, Plan, Real};
+use warp_spmv::{Complex, Csr, Format, Plan, Scalar};
 
 const UNLIMITED: FillLimit = FillLimit { times_csr: f64::INFINITY };
 
 /// Parts of few columns.
 const SMALL: PartSize = PartSize { parts: u32::MAX, kilobytes: 1 };
 
-fn check_product<T: Real, E: Executor>(executor: &E, name: &str, matrix: &Csr<T>, clustered: &Clustered<T>) {
+fn check_product<T: Scalar, E: Executor>(executor: &E, name: &str, matrix: &Csr<T>, clustered: &Clustered<T>) {
     check_stored(executor, name, matrix, clustered.clone().into(), Format::Clustered(SMALL));
 }
 
-fn check_products<T: Real>() {
+fn check_products<T: Scalar>() {
     let mut most = 0;
     for (name, matrix) in matrices::<T>() {
         // Some have a row that is longer than a part has columns.
@@ -62,7 +62,7 @@ fn parts_beyond_the_shared_memory_are_refused() {
 }
 
 /// `matrix` and its transpose in one: symmetric to the last bit, for each sum has the same two operands.
-fn symmetric<T: Real>(matrix: &Csr<T>) -> Csr<T> {
+fn symmetric<T: Scalar>(matrix: &Csr<T>) -> Csr<T> {
     let (mut rows, mut columns, mut values) = (vec![], vec![], vec![]);
     for row in 0..matrix.rows() {
         for (column, value) in matrix.row(row) {
@@ -75,7 +75,7 @@ fn symmetric<T: Real>(matrix: &Csr<T>) -> Csr<T> {
 }
 
 /// As symmetric as it can be, and as it is.
-fn check_pairs<T: Real>() {
+fn check_pairs<T: Scalar>() {
     let size = PartSize { parts: u32::MAX, kilobytes: 4 };
     let (mut most, mut pairs) = (0, 0);
     for (name, matrix) in matrices::<T>() {
@@ -112,4 +112,9 @@ fn products_with_pairs_stored_once_are_right_in_float32() {
 #[test]
 fn products_with_pairs_stored_once_are_right_in_float64() {
     check_pairs::<f64>();
+}
+
+#[test]
+fn products_with_pairs_stored_once_are_right_in_complex128() {
+    check_pairs::<Complex<f64>>();
 }

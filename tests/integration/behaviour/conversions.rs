@@ -8,7 +8,7 @@ use warp_spmv::format::{
     BellpackStrategy, BlockSize, Cmrs, FillLimit, Matrix, Panels, SellP, Slicing, StripOrder, cmrs, cmrs_padded,
     coo_16, sell_p,
 };
-use warp_spmv::{Csr, Error, Format, Real};
+use warp_spmv::{Complex, Csr, Error, Format, Scalar};
 
 const UNLIMITED: FillLimit = FillLimit { times_csr: f64::INFINITY };
 
@@ -23,7 +23,7 @@ fn storages() -> Vec<Format> {
     formats
 }
 
-fn check_all<T: Real, E: Executor>(executor: &E, formats: &[Format]) {
+fn check_all<T: Scalar, E: Executor>(executor: &E, formats: &[Format]) {
     for (name, matrix) in matrices::<T>() {
         for &format in formats {
             check_conversion(executor, &name, &matrix, format);
@@ -48,6 +48,11 @@ fn emulated_conversions_are_those_of_the_host_in_float64() {
 }
 
 #[test]
+fn emulated_conversions_are_those_of_the_host_in_complex128() {
+    check_all::<Complex<f64>, _>(&Emulated::new(3), &storages_with_one_block_size());
+}
+
+#[test]
 fn executors_of_the_host_convert_as_formats_do() {
     check_all::<f64, _>(&Reference::new(), &storages());
     check_all::<f64, _>(&Cpu::new(), &storages());
@@ -69,6 +74,8 @@ fn converted_matrices_are_multiplied_where_they_are() {
         check_converted_product::<f64, _>(&Cpu::new(), format);
         check_converted_product::<f64, _>(&Emulated::new(4), format);
         check_converted_product::<f32, _>(&Emulated::new(5), format);
+        check_converted_product::<Complex<f32>, _>(&Emulated::new(6), format);
+        check_converted_product::<Complex<f64>, _>(&Emulated::new(7), format);
     }
 }
 

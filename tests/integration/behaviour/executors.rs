@@ -11,9 +11,9 @@ use warp_spmv::device::Tuning;
 use warp_spmv::executor::{Cpu, Emulated, Executor, HostExecutor, Reference};
 use warp_spmv::format::{Bellpack, BlockSize, FillLimit, HybSplit, Matrix, PartitionRows};
 use warp_spmv::verify::{exact, verify};
-use warp_spmv::{Csr, Format, Layout, Multivector, Plan, PlanOptions, Real};
+use warp_spmv::{Complex, Csr, Format, Layout, Multivector, Plan, PlanOptions, Scalar};
 
-fn check_everything<T: Real, E: Executor>(executor: &E) {
+fn check_everything<T: Scalar, E: Executor>(executor: &E) {
     for &format in Format::ALL {
         for (name, matrix) in matrices::<T>() {
             check(executor, &name, &matrix, format);
@@ -28,12 +28,16 @@ fn check_everything<T: Real, E: Executor>(executor: &E) {
 fn reference_is_right() {
     check_everything::<f32, _>(&Reference::new());
     check_everything::<f64, _>(&Reference::new());
+    check_everything::<Complex<f32>, _>(&Reference::new());
+    check_everything::<Complex<f64>, _>(&Reference::new());
 }
 
 #[test]
 fn cpu_is_right() {
     check_everything::<f32, _>(&Cpu::new());
     check_everything::<f64, _>(&Cpu::new());
+    check_everything::<Complex<f32>, _>(&Cpu::new());
+    check_everything::<Complex<f64>, _>(&Cpu::new());
 }
 
 #[test]
@@ -44,6 +48,16 @@ fn emulated_is_right_in_float32() {
 #[test]
 fn emulated_is_right_in_float64() {
     check_everything::<f64, _>(&Emulated::new(2));
+}
+
+#[test]
+fn emulated_is_right_in_complex64() {
+    check_everything::<Complex<f32>, _>(&Emulated::new(3));
+}
+
+#[test]
+fn emulated_is_right_in_complex128() {
+    check_everything::<Complex<f64>, _>(&Emulated::new(4));
 }
 
 #[test]
@@ -97,6 +111,7 @@ fn emulated_is_right_where_tiles_share_rows() {
             check_tiles::<f64, _>(&executor, items as usize, 33);
         }
         check_tiles::<f32, _>(&executor, items as usize, 33);
+        check_tiles::<Complex<f64>, _>(&executor, items as usize, 33);
     }
 }
 

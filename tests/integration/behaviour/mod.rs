@@ -1,7 +1,6 @@
 //! What formats and executors do, without a GPU.
 
 mod clusters;
-mod complex;
 mod conversion_memory;
 mod conversions;
 mod executors;

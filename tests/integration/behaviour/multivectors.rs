@@ -3,11 +3,11 @@
 use proptest::prelude::*;
 use warp_spmv::device::Tuning;
 use warp_spmv::executor::{Cpu, Emulated, Executor, Reference};
-use warp_spmv::{Csr, Format, Layout, Multivector, Plan, Real};
+use warp_spmv::{Complex, Csr, Format, Layout, Multivector, Plan, Scalar};
 
 use crate::behaviour::executors::any_matrix;
 use crate::scenarios::multivector::{Cases, VECTORS, Vectors, check_multivector_special_values, multiply_vectors};
-use crate::scenarios::{Numbers, matrices, multiply};
+use crate::scenarios::{Numbers, generated, matrices, multiply};
 
 /// One format for each storage format that has a kernel: strategies share it, and so do HYB's splits and CMRS's heights.
 fn storages() -> impl Iterator<Item = Format> {
@@ -24,7 +24,7 @@ fn in_standard(format: &Format) -> bool {
 }
 
 /// A few vectors with every matrix, and every number of them with one that has short, long and empty rows.
-fn check_all<T: Real, E: Executor>(executor: &E) {
+fn check_all<T: Scalar, E: Executor>(executor: &E) {
     let mut checked = vec![0; storages().count()];
     for (name, matrix) in matrices::<T>() {
         let small = matrix.rows() + matrix.columns() + matrix.nnz() < 3000;
@@ -40,8 +40,7 @@ fn check_all<T: Real, E: Executor>(executor: &E) {
         assert!(checked > 30, "{format}: only {checked} were checked");
         check_multivector_special_values::<T, E>(executor, format);
     }
-    let pareto = "pareto:rows=150,k=1.2,base=2".parse::<warp_spmv::synthetic::Generator>().unwrap();
-    let matrix = pareto.generate::<T>().unwrap();
+    let matrix = generated::<T>("pareto:rows=150,k=1.2,base=2");
     for &vectors in VECTORS {
         let cases = Cases::new(&matrix, vectors);
         for format in storages() {
@@ -54,6 +53,7 @@ fn check_all<T: Real, E: Executor>(executor: &E) {
 fn the_cpu_multiplies_several_vectors_right() {
     check_all::<f32, _>(&Cpu::new());
     check_all::<f64, _>(&Cpu::new());
+    check_all::<Complex<f32>, _>(&Cpu::new());
 }
 
 #[test]
@@ -74,6 +74,11 @@ fn the_emulator_multiplies_several_vectors_right_in_float32() {
 #[test]
 fn the_emulator_multiplies_several_vectors_right_in_float64() {
     check_all::<f64, _>(&Emulated::new(2));
+}
+
+#[test]
+fn the_emulator_multiplies_several_vectors_right_in_complex128() {
+    check_all::<Complex<f64>, _>(&Emulated::new(3));
 }
 
 /// Larger and smaller grids than the default one cut the work elsewhere.

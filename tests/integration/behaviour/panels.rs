@@ -5,7 +5,7 @@ use crate::scenarios::random::emulators;
 use crate::scenarios::{Numbers, as_stored, matrices, with_rows};
 use warp_spmv::executor::{Cpu, Emulated, Executor};
 use warp_spmv::format::{Coo16, FillLimit, Panels, coo_16};
-use warp_spmv::{Csr, Format, Plan, Real};
+use warp_spmv::{Csr, Format, Plan, Scalar};
 
 const UNLIMITED: FillLimit = FillLimit { times_csr: f64::INFINITY };
 
@@ -13,7 +13,7 @@ const UNLIMITED: FillLimit = FillLimit { times_csr: f64::INFINITY };
 const SIZES: &[(usize, usize)] = &[(1, 1), (7, 3), (3, 1024), (64, 50), (1 << 14, 1), (1 << 14, 1024)];
 
 /// The panels of [`SIZES`] that do not cut a matrix into very many tiles.
-fn panels<T: Real>(matrix: &Csr<T>) -> impl Iterator<Item = Panels> {
+fn panels<T: Scalar>(matrix: &Csr<T>) -> impl Iterator<Item = Panels> {
     let (most_slots, columns) = (matrix.rows() + matrix.nnz() / 64, matrix.columns());
     let all = SIZES.iter().map(|&(columns, slots)| Panels { columns, slots });
     all.filter(move |panels| columns.div_ceil(panels.columns) * most_slots.div_ceil(panels.slots) < 3000)
@@ -35,12 +35,12 @@ fn kernels_convert_as_the_host_does() {
     }
 }
 
-fn check_product<T: Real, E: Executor>(executor: &E, name: &str, matrix: &Csr<T>, panels: Panels) {
+fn check_product<T: Scalar, E: Executor>(executor: &E, name: &str, matrix: &Csr<T>, panels: Panels) {
     let coo = Coo16::try_with_panels(matrix.clone(), panels, UNLIMITED).unwrap();
     check_stored(executor, &format!("{name}, {panels:?}"), matrix, coo.into(), Format::Coo16);
 }
 
-fn check_products<T: Real>() {
+fn check_products<T: Scalar>() {
     for (name, matrix) in matrices::<T>() {
         for panels in panels(&matrix) {
             check_product(&Cpu::new(), &name, &matrix, panels);

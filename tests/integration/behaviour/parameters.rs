@@ -3,7 +3,7 @@
 use crate::scenarios::{check, check_conversion, check_converted_product, check_reproducible, matrices};
 use warp_spmv::executor::{Cpu, Emulated, Executor, Reference};
 use warp_spmv::format::{FillLimit, Matrix, Slicing};
-use warp_spmv::{Format, Real};
+use warp_spmv::{Complex, Format, Scalar};
 
 const TEXTS: [&str; 15] = [
     "cmrs:height=1",
@@ -27,7 +27,7 @@ fn formats() -> impl Iterator<Item = Format> {
     TEXTS.iter().map(|text| text.parse().unwrap())
 }
 
-fn check_all<T: Real, E: Executor>(executor: &E) {
+fn check_all<T: Scalar, E: Executor>(executor: &E) {
     for format in formats() {
         for (name, matrix) in matrices::<T>() {
             check(executor, &name, &matrix, format);
@@ -42,6 +42,7 @@ fn every_executor_of_the_host_takes_them() {
     check_all::<f64, _>(&Reference::new());
     check_all::<f32, _>(&Cpu::new());
     check_all::<f64, _>(&Cpu::new());
+    check_all::<Complex<f64>, _>(&Cpu::new());
 }
 
 #[test]

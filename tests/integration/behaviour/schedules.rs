@@ -16,16 +16,20 @@ use warp_spmv::solver::dense::{MixedOperands, MixedUpdate};
 use warp_spmv::solver::preconditioner::Preconditioner;
 use warp_spmv::solver::{Cg, Operator, Outcome};
 use warp_spmv::verify::{exact, verify};
-use warp_spmv::{Csr, Format, Layout, Multivector, Plan, PlanOptions, Real};
+use warp_spmv::{Complex, Csr, Format, Layout, Multivector, Plan, PlanOptions, Real, Scalar};
 
 use crate::scenarios::conformance::conformance;
 use crate::scenarios::random::emulators;
-use crate::scenarios::{Numbers, as_stored, with_rows, with_wide_offsets};
+use crate::scenarios::transposed::Which;
+use crate::scenarios::{Numbers, as_stored, factor, with_rows, with_wide_offsets};
 use crate::solvers::dense::{check_columns, check_passes, check_programs, check_stop};
 use crate::solvers::preconditioner::{dominant, names, refine, refinement_options};
 
 /// Under so many schedules each kernel runs, a quarter of them on each size of grid.
 const SCHEDULES: u64 = 200;
+
+/// Under so many the kernels of complex numbers do that are the same code as those of real ones.
+const SCHEDULES_OF_TWINS: u64 = 24;
 
 const UNLIMITED: FillLimit = FillLimit { times_csr: f64::INFINITY };
 
@@ -59,7 +63,7 @@ fn is_of_huge_matrices(entry: &str) -> bool {
 
 /// Rows that several warps share, empty ones, columns in no order and some of them twice; more rows than a block has
 /// threads, or so few that most threads have none.
-fn matrices<T: Real>() -> Vec<Csr<T>> {
+fn matrices<T: Scalar>() -> Vec<Csr<T>> {
     let mut numbers = Numbers::new(21);
     let mut shared = vec![3, 0, 1, 2];
     shared.extend([150, 0, 33, 1].iter().chain(&[2; 20]));
@@ -74,17 +78,17 @@ fn matrices<T: Real>() -> Vec<Csr<T>> {
 /// The bits of results by what gave them.
 type Results = BTreeMap<String, Vec<u64>>;
 
-fn bits<T: Real>(numbers: &[T]) -> Vec<u64> {
-    numbers.iter().map(|number| number.to_f64().to_bits()).collect()
+fn bits<T: Scalar>(numbers: &[T]) -> Vec<u64> {
+    numbers.iter().flat_map(|number| number.parts()).map(f64::to_bits).collect()
 }
 
 /// Multiplies in every format and every way, and converts there and back.
-fn multiply_all<T: Real>(executor: &Emulated, matrix: &Csr<T>) -> Results {
+fn multiply_all<T: Scalar>(executor: &Emulated, matrix: &Csr<T>) -> Results {
     let mut results = Results::new();
     let options = PlanOptions { fill_limit: UNLIMITED, ..PlanOptions::default() };
     let mut numbers = Numbers::new(22);
     let (x, y) = (numbers.vector::<T>(matrix.columns() * 3), numbers.vector::<T>(matrix.rows() * 3));
-    let (alpha, beta) = (T::from_f64(0.75), T::from_f64(-1.5));
+    let (alpha, beta) = (factor::<T>(0.75), factor::<T>(-1.5));
     let expected = exact(matrix, alpha, &x[..matrix.columns()], beta, &y[..matrix.rows()]).unwrap();
     for &format in Format::ALL {
         let mut plan = Plan::with_options(executor, matrix.clone(), format, options).unwrap();
@@ -105,10 +109,7 @@ fn multiply_all<T: Real>(executor: &Emulated, matrix: &Csr<T>) -> Results {
             }
         }
         if format.multiplies_transposed() {
-            let (x, mut result) = (y[..matrix.rows()].to_vec(), x[..matrix.columns()].to_vec());
-            let expected = exact(&matrix.transposed().unwrap(), alpha, &x, beta, &result).unwrap();
-            plan.apply_transposed(alpha, &x, beta, &mut result).unwrap_or_else(|e| panic!("{format}: {e}"));
-            assert!(verify(&result, &expected, Format::CSR_SCALAR).unwrap().passed(), "{format}, transposed");
+            multiply_transposes(&plan, matrix, &y[..matrix.rows()], &x[..matrix.columns()]);
         }
         let back = plan.into_matrix().into_csr_on(executor).unwrap_or_else(|e| panic!("{format}: {e}"));
         let mut stored = as_stored(matrix, format);
@@ -123,8 +124,24 @@ fn multiply_all<T: Real>(executor: &Emulated, matrix: &Csr<T>) -> Results {
     results
 }
 
+/// y ← α Aᵀ x + β y, and the same with Aᴴ.
+fn multiply_transposes<T: Scalar>(plan: &Plan<T, Emulated>, matrix: &Csr<T>, x: &[T], y: &[T]) {
+    let (x, format) = (x.to_vec(), plan.format());
+    let (alpha, beta) = (factor::<T>(0.75), factor::<T>(-1.5));
+    for &which in Which::all::<T>() {
+        let mut result = y.to_vec();
+        let expected = exact(&which.stored(matrix), alpha, &x, beta, y).unwrap();
+        match which {
+            Which::Transposed => plan.apply_transposed(alpha, &x, beta, &mut result),
+            Which::Conjugate => plan.apply_conjugate_transposed(alpha, &x, beta, &mut result),
+        }
+        .unwrap_or_else(|e| panic!("{format}: {e}"));
+        assert!(verify(&result, &expected, Format::CSR_SCALAR).unwrap().passed(), "{format}, {which:?}");
+    }
+}
+
 /// Conversions with parameters that no format of the catalogue has.
-fn convert_otherwise<T: Real>(executor: &Emulated, matrix: &Csr<T>) {
+fn convert_otherwise<T: Scalar>(executor: &Emulated, matrix: &Csr<T>) {
     for order in [StripOrder::ByRow, StripOrder::ByColumn] {
         let converted = cmrs::with_height(executor, matrix.clone(), 5, order).unwrap();
         let back = cmrs::into_csr(executor, converted).unwrap();
@@ -139,7 +156,7 @@ fn convert_otherwise<T: Real>(executor: &Emulated, matrix: &Csr<T>) {
 }
 
 /// A row so long that its blocks are found in another way.
-fn convert_long_row<T: Real>(executor: &Emulated) {
+fn convert_long_row<T: Scalar>(executor: &Emulated) {
     let matrix = with_rows::<T>(3000, &[1100, 3], &mut Numbers::new(27));
     let expected = Bcsr::try_from_csr(&matrix, BlockSize::B2x3, UNLIMITED).unwrap();
     for matrix in [with_wide_offsets(&matrix), matrix] {
@@ -148,7 +165,7 @@ fn convert_long_row<T: Real>(executor: &Emulated) {
 }
 
 /// Matrices with few, some and many blocks in a block row, of whatever size, for which BCSR takes other kernels.
-fn multiply_blocks<T: Real>(executor: &Emulated) {
+fn multiply_blocks<T: Scalar>(executor: &Emulated) {
     let mut numbers = Numbers::new(23);
     for length in [3, 40, 150] {
         let matrix = with_rows::<T>(3000, &[length; 2], &mut numbers);
@@ -157,7 +174,7 @@ fn multiply_blocks<T: Real>(executor: &Emulated) {
 }
 
 /// Matrices with few and with many rows for the device, for which ELL and SELL-P take other kernels.
-fn multiply_few_and_many_rows<T: Real>(executor: &Emulated) {
+fn multiply_few_and_many_rows<T: Scalar>(executor: &Emulated) {
     let mut numbers = Numbers::new(28);
     for rows in [20, 1100] {
         let lengths: Vec<usize> = (0..rows).map(|row| [3, 0, 4, 5, 17, 1][row % 6]).collect();
@@ -167,7 +184,7 @@ fn multiply_few_and_many_rows<T: Real>(executor: &Emulated) {
 }
 
 /// Few and many tiles for the device: blocks of csr-tiled arrive, or another launch adds up what they share.
-fn multiply_few_and_many_tiles<T: Real>(executor: &Emulated) {
+fn multiply_few_and_many_tiles<T: Scalar>(executor: &Emulated) {
     let mut numbers = Numbers::new(30);
     for lengths in [vec![5, 1000, 0, 3, 430], vec![4000, 0, 4200, 3]] {
         let matrix = with_rows::<T>(60, &lengths, &mut numbers);
@@ -178,7 +195,7 @@ fn multiply_few_and_many_tiles<T: Real>(executor: &Emulated) {
 }
 
 /// Multiplies in those formats of the catalogue that are `chosen`.
-fn multiply_in<T: Real>(executor: &Emulated, matrix: &Csr<T>, chosen: impl Fn(&Format) -> bool) {
+fn multiply_in<T: Scalar>(executor: &Emulated, matrix: &Csr<T>, chosen: impl Fn(&Format) -> bool) {
     let x = Numbers::new(29).vector::<T>(matrix.columns());
     let expected = exact(matrix, T::ONE, &x, T::ZERO, &vec![T::ZERO; matrix.rows()]).unwrap();
     for &format in Format::ALL.iter().filter(|format| chosen(format)) {
@@ -191,7 +208,7 @@ fn multiply_in<T: Real>(executor: &Emulated, matrix: &Csr<T>, chosen: impl Fn(&F
 }
 
 /// CMRS with 64-bit offsets, which conversions make of 2^32 entries only, multiplied and converted back.
-fn multiply_wide<T: Real>(executor: &Emulated, matrix: &Csr<T>) {
+fn multiply_wide<T: Scalar>(executor: &Emulated, matrix: &Csr<T>) {
     let x = Numbers::new(24).vector::<T>(matrix.columns());
     let expected = exact(matrix, T::ONE, &x, T::ZERO, &vec![T::ZERO; matrix.rows()]).unwrap();
     let (rows, columns) = (matrix.rows(), matrix.columns());
@@ -282,12 +299,14 @@ fn run_others(executor: &Emulated) -> Results {
 /// Under how many schedules each kernel ran, and how often in all.
 type Runs = BTreeMap<String, (u64, u64)>;
 
-fn run_schedules<T: Real>(others: bool) -> Runs {
+/// Runs products and conversions under so many schedules, and after those of each what else is to be run under it, whose
+/// results must be the same on the same size of grid.
+fn run_schedules<T: Scalar>(schedules: u64, others: impl Fn(&Emulated) -> Results) -> Runs {
     let matrices = matrices::<T>();
     let mut emulators = emulators();
     let mut first: BTreeMap<(usize, usize), Results> = BTreeMap::new();
     let mut runs = Runs::new();
-    for schedule in 0..SCHEDULES {
+    for schedule in 0..schedules {
         let size = (schedule % emulators.len() as u64) as usize;
         let emulator = &mut emulators[size];
         emulator.set_seed(schedule);
@@ -306,17 +325,42 @@ fn run_schedules<T: Real>(others: bool) -> Runs {
         multiply_blocks::<T>(emulator);
         multiply_few_and_many_rows::<T>(emulator);
         multiply_few_and_many_tiles::<T>(emulator);
-        check_passes::<T, _>(emulator);
-        check_columns::<T, _>(emulator);
-        check_stop::<T, _>(emulator);
-        check_programs(emulator);
-        mix::<T>(emulator);
-        let results = precondition::<T>(emulator);
+        let results = others(emulator);
         assert_eq!(first.entry((size, usize::MAX)).or_insert_with(|| results.clone()), &results);
-        if others {
-            refine_once(emulator);
-            let results = run_others(emulator);
-            assert_eq!(first.entry((size, usize::MAX - 1)).or_insert_with(|| results.clone()), &results);
+        for (entry, launches) in emulator.take_launched() {
+            let (schedules, all) = runs.entry(entry).or_default();
+            (*schedules, *all) = (*schedules + 1, *all + launches);
+        }
+    }
+    runs
+}
+
+/// What solvers take of real numbers.
+fn solve<T: Real>(emulator: &Emulated) -> Results {
+    check_passes::<T, _>(emulator);
+    check_columns::<T, _>(emulator);
+    check_stop::<T, _>(emulator);
+    check_programs(emulator);
+    mix::<T>(emulator);
+    precondition::<T>(emulator)
+}
+
+/// The kernels that real numbers have no twins of.
+fn run_conjugates<T: Scalar>() -> Runs {
+    let matrices = matrices::<T>();
+    let mut emulators = emulators();
+    let mut runs = Runs::new();
+    for schedule in 0..SCHEDULES {
+        let emulator = &mut emulators[schedule as usize % 4];
+        emulator.set_seed(schedule);
+        let pair = (schedule / 4) as usize % (matrices.len() / 2);
+        for matrix in &matrices[2 * pair..2 * pair + 2] {
+            let mut numbers = Numbers::new(31);
+            let (x, y) = (numbers.vector::<T>(matrix.rows()), numbers.vector::<T>(matrix.columns()));
+            for format in [Format::CSR_SCALAR, Format::COO] {
+                let plan = Plan::with_format(&*emulator, matrix.clone(), format).unwrap();
+                multiply_transposes(&plan, matrix, &x, &y);
+            }
         }
         for (entry, launches) in emulator.take_launched() {
             let (schedules, all) = runs.entry(entry).or_default();
@@ -326,23 +370,44 @@ fn run_schedules<T: Real>(others: bool) -> Runs {
     runs
 }
 
+/// Whether a kernel is the same code as one of real numbers.
+fn is_twin(entry: &str) -> bool {
+    (entry.contains("_c32") || entry.contains("_c64")) && !entry.contains("conjugate")
+}
+
 #[test]
 fn every_kernel_is_right_under_many_schedules() {
-    let [mut runs, double] = thread::scope(|scope| {
-        let single = scope.spawn(|| run_schedules::<f32>(true));
-        let double = scope.spawn(|| run_schedules::<f64>(false));
-        [single.join(), double.join()].map(|runs| runs.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+    let others = |emulator: &Emulated| {
+        refine_once(emulator);
+        let mut results = run_others(emulator);
+        results.extend(solve::<f32>(emulator));
+        results
+    };
+    let mut runs = Runs::new();
+    let all = thread::scope(|scope| {
+        let single = scope.spawn(|| run_schedules::<f32>(SCHEDULES, others));
+        let double = scope.spawn(|| run_schedules::<f64>(SCHEDULES, solve::<f64>));
+        let complex = scope.spawn(|| {
+            let nothing = |_: &Emulated| Results::new();
+            let single = run_schedules::<Complex<f32>>(SCHEDULES_OF_TWINS, nothing);
+            let double = run_schedules::<Complex<f64>>(SCHEDULES_OF_TWINS, nothing);
+            [single, double, run_conjugates::<Complex<f32>>(), run_conjugates::<Complex<f64>>()]
+        });
+        let join = |runs: thread::Result<_>| runs.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        let complex = complex.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        [join(single.join()), join(double.join())].into_iter().chain(complex).collect::<Vec<_>>()
     });
-    for (entry, (schedules, launches)) in double {
-        // Kernels without values run in either precision, under the same schedules.
+    for (entry, (schedules, launches)) in all.into_iter().flatten() {
+        // Kernels without values run for each type, under the same schedules.
         let (known, all) = runs.entry(entry).or_default();
         (*known, *all) = (schedules.max(*known), launches + *all);
     }
+    let needed = |entry: &str| if is_twin(entry) { SCHEDULES_OF_TWINS } else { SCHEDULES };
     let schedules = |entry: &str| runs.get(entry).map_or(0, |&(schedules, _)| schedules);
     let (huge, missed): (Vec<_>, Vec<_>) = entry_points()
         .into_iter()
-        .filter(|entry| schedules(entry) < SCHEDULES)
-        .partition(|entry| is_of_huge_matrices(entry) && schedules(&entry.replace("u64", "u32")) == SCHEDULES);
+        .filter(|entry| schedules(entry) < needed(entry))
+        .partition(|entry| is_of_huge_matrices(entry) && schedules(&entry.replace("u64", "u32")) >= needed(entry));
     let launches: u64 = runs.values().map(|&(_, launches)| launches).sum();
     println!("{} kernels under {SCHEDULES} schedules each, {launches} launches", runs.len());
     println!("{} more are the same with 64-bit offsets, for matrices of 2^32 entries", huge.len());

@@ -10,7 +10,7 @@ use warp_spmv::select::{
     Traffic, choose, choose_with,
 };
 use warp_spmv::verify::{exact, verify};
-use warp_spmv::{Csr, Error, Format, Plan, PlanOptions, Real};
+use warp_spmv::{Complex, Csr, Error, Format, Plan, PlanOptions, Real, Scalar};
 
 const MACHINE: Machine =
     Machine { has_kernels: true, resident_threads: 132 * 2048, cache_bytes: 50 << 20, shared_bytes: None };
@@ -25,7 +25,7 @@ fn selection() -> Selection {
 }
 
 /// After a look at everything, the bytes are those of the converted matrix.
-fn check_traffic<T: Real>() {
+fn check_traffic<T: Scalar>() {
     for (name, matrix) in matrices::<T>() {
         let analysis = Analysis::with_sampling(&matrix, Sampling::Everything).unwrap();
         for &format in Format::ALL {
@@ -49,6 +49,8 @@ fn check_traffic<T: Real>() {
 fn the_traffic_of_every_format_is_that_of_the_matrix() {
     check_traffic::<f32>();
     check_traffic::<f64>();
+    check_traffic::<Complex<f32>>();
+    check_traffic::<Complex<f64>>();
 }
 
 /// The interval that is said to have the number of blocks with 95 % has it about so often.

@@ -4,10 +4,10 @@ use crate::scenarios::Numbers;
 use warp_spmv::executor::Executor;
 use warp_spmv::format::Matrix;
 use warp_spmv::verify::{exact, verify};
-use warp_spmv::{Csr, Format, Plan, Real};
+use warp_spmv::{Csr, Format, Plan, Scalar};
 
 /// Checks a product of `stored`, which is `matrix` as `format` multiplies it.
-pub fn check_stored<T: Real, E: Executor>(
+pub fn check_stored<T: Scalar, E: Executor>(
     executor: &E,
     name: &str,
     matrix: &Csr<T>,

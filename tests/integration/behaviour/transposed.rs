@@ -3,15 +3,15 @@
 use proptest::prelude::*;
 use warp_spmv::device::Tuning;
 use warp_spmv::executor::{Cpu, Emulated, Executor, Reference};
-use warp_spmv::{Csr, Format, Plan, PlanOptions, Real};
+use warp_spmv::{Complex, Csr, Format, Plan, PlanOptions, Real, Scalar};
 
 use crate::behaviour::executors::any_matrix;
-use crate::scenarios::transposed::{check_transposed, check_transposed_special_values, multiply_transposed};
+use crate::scenarios::transposed::{Which, check_transposed, check_transposed_special_values, multiply_transposed};
 use crate::scenarios::{Numbers, matrices};
 
 const STORAGES: [Format; 2] = [Format::CSR_SCALAR, Format::COO];
 
-fn check_all<T: Real, E: Executor>(executor: &E) {
+fn check_all<T: Scalar, E: Executor>(executor: &E) {
     for format in STORAGES {
         for (name, matrix) in matrices::<T>() {
             assert!(check_transposed(executor, &name, &matrix, format).is_some(), "{format} did not multiply");
@@ -24,11 +24,14 @@ fn check_all<T: Real, E: Executor>(executor: &E) {
 fn the_cpu_multiplies_transposed_right() {
     check_all::<f32, _>(&Cpu::new());
     check_all::<f64, _>(&Cpu::new());
+    check_all::<Complex<f32>, _>(&Cpu::new());
+    check_all::<Complex<f64>, _>(&Cpu::new());
 }
 
 #[test]
 fn the_reference_multiplies_transposed_right_in_any_format() {
     check_all::<f32, _>(&Reference::new());
+    check_all::<Complex<f64>, _>(&Reference::new());
     let stencil = "stencil:5:9x7".parse::<warp_spmv::synthetic::Generator>().unwrap().generate::<f64>().unwrap();
     for &format in Format::ALL {
         assert!(check_transposed(&Reference::new(), "stencil", &stencil, format).is_some(), "{format}");
@@ -39,6 +42,8 @@ fn the_reference_multiplies_transposed_right_in_any_format() {
 fn the_emulator_multiplies_transposed_right() {
     check_all::<f32, _>(&Emulated::new(1));
     check_all::<f64, _>(&Emulated::new(2));
+    check_all::<Complex<f32>, _>(&Emulated::new(3));
+    check_all::<Complex<f64>, _>(&Emulated::new(4));
 }
 
 /// Larger and smaller grids than the default one cut the work elsewhere.
@@ -94,12 +99,16 @@ fn transposed_is_as_reproducible_as_it_says() {
     let x = Numbers::new(5).vector(matrix.rows());
     let y = vec![0.0; matrix.columns()];
     for &format in Format::ALL.iter().filter(|format| format.multiplies_transposed()) {
-        let emulated = |seed| multiply_transposed(&Emulated::new(seed), &matrix, format, (1.0, 0.0), &x, &y).unwrap();
+        let emulated = |seed| {
+            multiply_transposed(&Emulated::new(seed), &matrix, (format, Which::Transposed), (1.0, 0.0), &x, &y).unwrap()
+        };
         let first = emulated(0);
         assert_eq!((1..6).all(|seed| emulated(seed) == first), format.reproducible_transposed(), "{format}");
         let cpu = |threads| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-            pool.install(|| multiply_transposed(&Cpu::new(), &matrix, format, (1.0, 0.0), &x, &y).unwrap())
+            pool.install(|| {
+                multiply_transposed(&Cpu::new(), &matrix, (format, Which::Transposed), (1.0, 0.0), &x, &y).unwrap()
+            })
         };
         let first = cpu(1);
         assert!(cpu(2) == first && cpu(7) == first, "{format}");

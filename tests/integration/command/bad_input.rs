@@ -170,7 +170,7 @@ fn arguments_that_do_not_exist() {
             "the executor is reference with --waves 2, expected cuda or emulated: others have no grids",
         ),
         (&["run", "stencil:5:3", "--executor", "gpu"], "[possible values: reference, cpu, emulated, cuda]"),
-        (&["run", "stencil:5:3", "--precision", "half"], "[possible values: float32, float64]"),
+        (&["run", "stencil:5:3", "--precision", "half"], "[possible values: float32, float64, complex64, complex128]"),
         (&["run", "stencil:5:3", "--repeat", "0"], "'0' for '--repeat <N>': 0 is not in 1..="),
         (&["run", "stencil:5:3", "--repeat", "-1"], "'-1'"),
         (&["run", "stencil:5:3", "--alpha", "one"], "'one' for '--alpha <NUMBER>'"),

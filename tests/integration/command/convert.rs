@@ -15,7 +15,7 @@ fn every_format_is_written_read_and_run() {
     let (text, output) = (folder.file("m.mtx", UNEVEN), folder.name("m.wspmv"));
     for format in Format::ALL {
         let name = format.name();
-        for precision in ["float32", "float64"] {
+        for precision in ["float32", "complex64", "complex128", "float64"] {
             let line = spmv(["convert", &text, &output, "--format", name, "--precision", precision]).succeeded();
             let bytes = std::fs::metadata(&output).unwrap().len();
             let beginning =

@@ -3,6 +3,7 @@
 mod bad_input;
 mod bench;
 mod choose;
+mod complex;
 mod convert;
 mod faults;
 mod files;

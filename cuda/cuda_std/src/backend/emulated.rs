@@ -136,30 +136,31 @@ pub(crate) fn check_access<T>(access: Access, array: *const T, length: u64, inde
 }
 
 macro_rules! reads {
-    ($type:ident, $one:ident, $streaming:ident, $two:ident, $four:ident, $apart:ident) => {
+    ($type:ty, $one:ident, $streaming:ident, $two:ident, $four:ident, $apart:ident) => {
         pub(crate) unsafe fn $one(address: *const $type) -> $type {
-            // SAFETY: `check_bounds` saw that the element is inside the array.
-            unsafe { *address }
+            // SAFETY: `check_bounds` saw that the element is inside the array. In a host's memory a number of two parts
+            // may begin where one part may.
+            unsafe { address.read_unaligned() }
         }
 
         pub(crate) unsafe fn $streaming(address: *const $type) -> $type {
-            // SAFETY: `check_bounds` saw that the element is inside the array.
-            unsafe { *address }
+            // SAFETY: as for one.
+            unsafe { address.read_unaligned() }
         }
 
         pub(crate) unsafe fn $two(address: *const $type) -> [$type; 2] {
-            // SAFETY: `check_bounds` saw that both elements are inside the array.
-            unsafe { *address.cast() }
+            // SAFETY: `check_bounds` saw that both elements are inside the array; besides, as for one.
+            unsafe { address.cast::<[$type; 2]>().read_unaligned() }
         }
 
         pub(crate) unsafe fn $four(address: *const $type) -> [$type; 4] {
-            // SAFETY: `check_bounds` saw that all four elements are inside the array.
-            unsafe { *address.cast() }
+            // SAFETY: `check_bounds` saw that all four elements are inside the array; besides, as for one.
+            unsafe { address.cast::<[$type; 4]>().read_unaligned() }
         }
 
         pub(crate) unsafe fn $apart(address: *const $type, step: u64, count: u32, absent: $type) -> [$type; 4] {
-            // SAFETY: `check_bounds` saw that each element that is read is inside the array.
-            let read = |number: u32| unsafe { *address.add((u64::from(number) * step) as usize) };
+            // SAFETY: `check_bounds` saw that each element that is read is inside the array; besides, as for one.
+            let read = |number: u32| unsafe { address.add((u64::from(number) * step) as usize).read_unaligned() };
             [0, 1, 2, 3].map(|number| if number < count { read(number) } else { absent })
         }
     };
@@ -167,6 +168,22 @@ macro_rules! reads {
 
 reads!(u32, read_32, read_streaming_32, read_streaming_2x32, read_streaming_4x32, read_streaming_apart_32);
 reads!(u64, read_64, read_streaming_64, read_streaming_2x64, read_streaming_4x64, read_streaming_apart_64);
+reads!(
+    [u32; 2],
+    read_pair_32,
+    read_streaming_pair_32,
+    read_streaming_2_pairs_32,
+    read_streaming_4_pairs_32,
+    read_streaming_pairs_apart_32
+);
+reads!(
+    [u64; 2],
+    read_pair_64,
+    read_streaming_pair_64,
+    read_streaming_2_pairs_64,
+    read_streaming_4_pairs_64,
+    read_streaming_pairs_apart_64
+);
 
 macro_rules! atomics {
     ($type:ident, $add:ident, $operand:expr) => {
@@ -222,3 +239,66 @@ macro_rules! shared {
 
 shared!(u32, shared_read_32, shared_write_32);
 shared!(u64, shared_read_64, shared_write_64);
+
+// Numbers of two parts.
+macro_rules! pairs {
+    (
+        $type:ident, $load:ident, $store:ident, $shared_read:ident, $shared_write:ident, $shuffle:ident,
+        $shuffle_part:ident
+    ) => {
+        pub(crate) unsafe fn $load(address: *const [$type; 2]) -> [$type; 2] {
+            // SAFETY: `check_bounds` saw that the element is inside the array. In a host's memory it may begin where a part
+            // may.
+            unsafe { address.read_unaligned() }
+        }
+
+        pub(crate) unsafe fn $store(address: *mut [$type; 2], value: [$type; 2]) {
+            // SAFETY: as for a load.
+            unsafe { address.write_unaligned(value) }
+        }
+
+        #[track_caller]
+        pub(crate) unsafe fn $shared_read(offset: u32) -> [$type; 2] {
+            const PART: usize = size_of::<$type>();
+            check_shared_alignment("shared load", offset, 2 * PART as u32);
+            let mut bytes = [0; 2 * PART];
+            warp_emulator::shared_read(offset, &mut bytes);
+            [0, PART].map(|first| $type::from_ne_bytes(std::array::from_fn(|byte| bytes[first + byte])))
+        }
+
+        #[track_caller]
+        pub(crate) unsafe fn $shared_write(offset: u32, value: [$type; 2]) {
+            const PART: usize = size_of::<$type>();
+            check_shared_alignment("shared store", offset, 2 * PART as u32);
+            let mut bytes = [0; 2 * PART];
+            for (bytes, part) in bytes.chunks_exact_mut(PART).zip(value) {
+                bytes.copy_from_slice(&part.to_ne_bytes());
+            }
+            warp_emulator::shared_write(offset, &bytes);
+        }
+
+        #[track_caller]
+        pub(crate) unsafe fn $shuffle<M: ShuffleMode>(
+            mask: u32,
+            [a, b]: [$type; 2],
+            operand: u32,
+            width: u32,
+        ) -> [$type; 2] {
+            // SAFETY: the caller's promise.
+            let a = unsafe { $shuffle_part::<M>(mask, a, operand, width) };
+            // SAFETY: the caller's promise.
+            [a, unsafe { $shuffle_part::<M>(mask, b, operand, width) }]
+        }
+    };
+}
+
+pairs!(u32, load_pair_32, store_pair_32, shared_read_pair_32, shared_write_pair_32, shuffle_pair_32, shuffle_32);
+pairs!(u64, load_pair_64, store_pair_64, shared_read_pair_64, shared_write_pair_64, shuffle_pair_64, shuffle_64);
+
+/// Reports an access to shared memory that its size does not divide.
+#[track_caller]
+fn check_shared_alignment(access: &'static str, offset: u32, bytes: u32) {
+    if !offset.is_multiple_of(bytes) {
+        warp_emulator::misaligned(access, offset.into(), bytes);
+    }
+}

@@ -302,6 +302,193 @@ pub(crate) unsafe fn read_streaming_4x64(address: *const u64) -> [u64; 4] {
     [a, b, c, d]
 }
 
+// A number of two parts is moved by one instruction, of 8 or 16 bytes. Where it may begin: arrays begin at multiples of 256
+// bytes, and shared memory at one of 16, so its index and its offset say.
+macro_rules! pairs {
+    (
+        $type:ident, $class:ident, $bits:literal, $bytes:literal, $aligned:ident, $read:ident, $apart:ident, $load:ident,
+        $store:ident, $shared_read:ident, $shared_write:ident, $shuffle:ident, $shuffle_part:ident
+    ) => {
+        /// Two parts that one instruction moves.
+        #[repr(align($bytes))]
+        struct $aligned([$type; 2]);
+
+        #[inline(always)]
+        pub(crate) unsafe fn $read(address: *const [$type; 2]) -> [$type; 2] {
+            let (a, b);
+            // SAFETY: the caller's promise.
+            unsafe {
+                asm!(
+                    concat!("ld.global.nc.v2.b", $bits, " {{{}, {}}}, [{}];"),
+                    out($class) a, out($class) b, in(reg64) address,
+                    options(pure, nomem, nostack, preserves_flags)
+                );
+            }
+            [a, b]
+        }
+
+        /// As for a single part.
+        #[inline(always)]
+        pub(crate) unsafe fn $apart(
+            address: *const [$type; 2],
+            step: u64,
+            count: u32,
+            absent: [$type; 2],
+        ) -> [[$type; 2]; 4] {
+            let (a, b, c, d, e, f, g, h);
+            // SAFETY: the caller's promise; what is not there is not loaded.
+            unsafe {
+                asm!(
+                    "{{ .reg .b64 place; .reg .pred there;",
+                    concat!("mov.b", $bits, " {a}, {first}; mov.b", $bits, " {b}, {second};"),
+                    concat!("mov.b", $bits, " {c}, {first}; mov.b", $bits, " {d}, {second};"),
+                    concat!("mov.b", $bits, " {e}, {first}; mov.b", $bits, " {f}, {second};"),
+                    concat!("mov.b", $bits, " {g}, {first}; mov.b", $bits, " {h}, {second};"),
+                    "setp.gt.u32 there, {count}, 0;",
+                    concat!("@there ld.global.nc.L1::no_allocate.v2.b", $bits, " {{{a}, {b}}}, [{address}];"),
+                    "add.s64 place, {address}, {step};",
+                    "setp.gt.u32 there, {count}, 1;",
+                    concat!("@there ld.global.nc.L1::no_allocate.v2.b", $bits, " {{{c}, {d}}}, [place];"),
+                    "add.s64 place, place, {step};",
+                    "setp.gt.u32 there, {count}, 2;",
+                    concat!("@there ld.global.nc.L1::no_allocate.v2.b", $bits, " {{{e}, {f}}}, [place];"),
+                    "add.s64 place, place, {step};",
+                    "setp.gt.u32 there, {count}, 3;",
+                    concat!("@there ld.global.nc.L1::no_allocate.v2.b", $bits, " {{{g}, {h}}}, [place]; }}"),
+                    a = out($class) a, b = out($class) b, c = out($class) c, d = out($class) d,
+                    e = out($class) e, f = out($class) f, g = out($class) g, h = out($class) h,
+                    address = in(reg64) address, step = in(reg64) step * $bytes, count = in(reg32) count,
+                    first = in($class) absent[0], second = in($class) absent[1],
+                    options(pure, nomem, nostack, preserves_flags)
+                );
+            }
+            [[a, b], [c, d], [e, f], [g, h]]
+        }
+
+        #[inline(always)]
+        pub(crate) unsafe fn $load(address: *const [$type; 2]) -> [$type; 2] {
+            // SAFETY: the caller's promise; a whole number of elements behind the array's begin it is aligned.
+            unsafe { (*address.cast::<$aligned>()).0 }
+        }
+
+        #[inline(always)]
+        pub(crate) unsafe fn $store(address: *mut [$type; 2], value: [$type; 2]) {
+            // SAFETY: as for a load.
+            unsafe { *address.cast::<$aligned>() = $aligned(value) }
+        }
+
+        #[inline(always)]
+        pub(crate) unsafe fn $shared_read(offset: u32) -> [$type; 2] {
+            let (a, b);
+            // SAFETY: the caller's promise.
+            unsafe {
+                asm!(
+                    concat!("ld.shared.v2.b", $bits, " {{{}, {}}}, [{}];"),
+                    out($class) a, out($class) b, in(reg32) shared_base() + offset,
+                    options(readonly, nostack, preserves_flags)
+                );
+            }
+            [a, b]
+        }
+
+        #[inline(always)]
+        pub(crate) unsafe fn $shared_write(offset: u32, [a, b]: [$type; 2]) {
+            // SAFETY: the caller's promise.
+            unsafe {
+                asm!(
+                    concat!("st.shared.v2.b", $bits, " [{}], {{{}, {}}};"),
+                    in(reg32) shared_base() + offset, in($class) a, in($class) b,
+                    options(nostack, preserves_flags)
+                );
+            }
+        }
+
+        #[inline(always)]
+        pub(crate) unsafe fn $shuffle<M: ShuffleMode>(
+            mask: u32,
+            [a, b]: [$type; 2],
+            operand: u32,
+            width: u32,
+        ) -> [$type; 2] {
+            // SAFETY: the caller's promise.
+            let a = unsafe { $shuffle_part::<M>(mask, a, operand, width) };
+            // SAFETY: the caller's promise.
+            [a, unsafe { $shuffle_part::<M>(mask, b, operand, width) }]
+        }
+    };
+}
+
+pairs!(
+    u32,
+    reg32,
+    "32",
+    8,
+    Aligned8,
+    read_pair_32,
+    read_streaming_pairs_apart_32,
+    load_pair_32,
+    store_pair_32,
+    shared_read_pair_32,
+    shared_write_pair_32,
+    shuffle_pair_32,
+    shuffle_32
+);
+pairs!(
+    u64,
+    reg64,
+    "64",
+    16,
+    Aligned16,
+    read_pair_64,
+    read_streaming_pairs_apart_64,
+    load_pair_64,
+    store_pair_64,
+    shared_read_pair_64,
+    shared_write_pair_64,
+    shuffle_pair_64,
+    shuffle_64
+);
+
+#[inline(always)]
+pub(crate) unsafe fn read_streaming_pair_32(address: *const [u32; 2]) -> [u32; 2] {
+    // SAFETY: the caller's promise.
+    unsafe { read_streaming_2x32(address.cast()) }
+}
+
+#[inline(always)]
+pub(crate) unsafe fn read_streaming_2_pairs_32(address: *const [u32; 2]) -> [[u32; 2]; 2] {
+    // SAFETY: the caller's promise.
+    let [a, b, c, d] = unsafe { read_streaming_4x32(address.cast()) };
+    [[a, b], [c, d]]
+}
+
+#[inline(always)]
+pub(crate) unsafe fn read_streaming_4_pairs_32(address: *const [u32; 2]) -> [[u32; 2]; 4] {
+    // SAFETY: the caller's promise; a load is 16 bytes at most.
+    let [a, b] = unsafe { read_streaming_2_pairs_32(address) };
+    // SAFETY: the caller's promise, for the second half of the 32 bytes.
+    let [c, d] = unsafe { read_streaming_2_pairs_32(address.add(2)) };
+    [a, b, c, d]
+}
+
+#[inline(always)]
+pub(crate) unsafe fn read_streaming_pair_64(address: *const [u64; 2]) -> [u64; 2] {
+    // SAFETY: the caller's promise.
+    unsafe { read_streaming_2x64(address.cast()) }
+}
+
+#[inline(always)]
+pub(crate) unsafe fn read_streaming_2_pairs_64(address: *const [u64; 2]) -> [[u64; 2]; 2] {
+    // SAFETY: the caller's promise; a load is 16 bytes at most.
+    [0, 1].map(|number| unsafe { read_streaming_pair_64(address.add(number)) })
+}
+
+#[inline(always)]
+pub(crate) unsafe fn read_streaming_4_pairs_64(address: *const [u64; 2]) -> [[u64; 2]; 4] {
+    // SAFETY: the caller's promise; a load is 16 bytes at most.
+    [0, 1, 2, 3].map(|number| unsafe { read_streaming_pair_64(address.add(number)) })
+}
+
 #[inline(always)]
 pub(crate) unsafe fn atomic_add_f32(place: *mut f32, value: f32) -> f32 {
     let before;

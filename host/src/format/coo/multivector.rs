@@ -11,7 +11,7 @@ use crate::memory::{Buffer, Memory};
 use crate::parallel;
 use crate::real::Scalar;
 use crate::spmv::multivector::{Arguments, Tiles, multiply_row};
-use crate::spmv::{Carries, HostOperands, Intervals, Room};
+use crate::spmv::{Carries, HostOperands, Intervals, Room, scale};
 
 /// The launches of Y ← Y + α A X.
 ///
@@ -78,14 +78,24 @@ pub(crate) fn multiply_on_cpu<T: Scalar>(
     operands: HostOperands<'_, T>,
 ) -> Result<(), Error> {
     let HostOperands { alpha, x, beta, y } = operands;
+    add_on_cpu(matrix, vectors, (alpha, x), y, |y| scale(y, beta))
+}
+
+/// The same, where `begin` makes of each part of y what the products are added to.
+pub(crate) fn add_on_cpu<T: Scalar>(
+    matrix: &Coo<T>,
+    vectors: usize,
+    (alpha, x): (T, &[T]),
+    y: &mut [T],
+    begin: impl Fn(&mut [T]) + Sync,
+) -> Result<(), Error> {
     parallel::map_items(pieces(matrix, y, vectors)?, &|(_, Piece { first_row, entries, y })| {
-        for y in y.iter_mut() {
-            *y = if beta == T::ZERO { T::ZERO } else { beta * *y };
-        }
+        begin(y);
         for (row, entries) in runs(matrix, entries) {
             let y = &mut y[(row - first_row) * vectors..][..vectors];
             let (columns, values) = (&matrix.column_indices()[entries.clone()], &matrix.values()[entries]);
-            multiply_row(|| columns.iter().copied().zip(values.iter().copied()), alpha, x, T::ONE, y);
+            let add = |y: &mut T, sum| *y = alpha * sum + *y;
+            multiply_row(|| columns.iter().copied().zip(values.iter().copied()), x, y, add);
         }
     })?;
     Ok(())

@@ -13,7 +13,7 @@ use crate::memory::{Buffer, Memory, reserve};
 use crate::parallel;
 use crate::real::Scalar;
 use crate::spmv::intervals::Intervals;
-use crate::spmv::{HostOperands, Room, Vectors};
+use crate::spmv::{HostOperands, Room, Vectors, scale};
 
 /// Entries that a CPU thread takes at a time, rounded up to whole rows. It decides where sums are cut, so it
 /// does not depend on the number of threads.
@@ -76,10 +76,18 @@ pub(crate) fn add_product_atomically<T: Scalar, M: Memory>(
 
 pub(crate) fn multiply_on_cpu<T: Scalar>(matrix: &Coo<T>, operands: HostOperands<'_, T>) -> Result<(), Error> {
     let HostOperands { alpha, x, beta, y } = operands;
+    add_on_cpu(matrix, (alpha, x), y, |y| scale(y, beta))
+}
+
+/// The same, where `begin` makes of each part of y what the products are added to.
+pub(crate) fn add_on_cpu<T: Scalar>(
+    matrix: &Coo<T>,
+    (alpha, x): (T, &[T]),
+    y: &mut [T],
+    begin: impl Fn(&mut [T]) + Sync,
+) -> Result<(), Error> {
     parallel::map_items(pieces(matrix, y, 1)?, &|(_, Piece { first_row, entries, y })| {
-        for y in y.iter_mut() {
-            *y = if beta == T::ZERO { T::ZERO } else { beta * *y };
-        }
+        begin(y);
         for (row, entries) in runs(matrix, entries) {
             let (columns, values) = (&matrix.column_indices()[entries.clone()], &matrix.values()[entries]);
             let mut sum = T::ZERO;

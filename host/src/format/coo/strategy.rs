@@ -12,6 +12,7 @@ use crate::format::{Coo, Csr, FillLimit, Format};
 use crate::memory::Memory;
 use crate::real::Scalar;
 use crate::spmv::multivector::Tiles;
+use crate::spmv::transposed::Transposition;
 use crate::spmv::{HostOperands, Room, Vectors};
 
 /// How the sums of a row of COO come together.
@@ -131,18 +132,20 @@ impl strategy::Strategy for Strategy {
     fn transposed_launches<T: Scalar, M: Memory>(
         self,
         matrix: &Coo<T, M>,
+        transposition: Transposition,
         vectors: Vectors<T>,
         device: &Device,
     ) -> Result<Vec<Launch>, Error> {
-        Ok(transposed::launches(matrix, vectors, device))
+        Ok(transposed::launches(matrix, transposition, vectors, device))
     }
 
     fn multiply_transposed_on_cpu<T: Scalar>(
         self,
         matrix: &Coo<T>,
+        transposition: Transposition,
         operands: HostOperands<'_, T>,
     ) -> Result<(), Error> {
-        transposed::multiply_on_cpu(matrix, operands)
+        transposed::multiply_on_cpu(matrix, transposition, operands)
     }
 }
 

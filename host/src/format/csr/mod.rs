@@ -20,7 +20,7 @@ use crate::format::storage::storage;
 use crate::format::{Offsets, check_shape};
 use crate::memory::{self, Memory};
 use crate::parallel::{self, ROWS_AT_ONCE};
-use crate::real::{Real, Scalar};
+use crate::real::Scalar;
 
 pub use lanes::Lanes;
 pub use strategy::CsrStrategy;
@@ -80,13 +80,16 @@ impl<T: Scalar, M: Memory> Csr<T, M> {
     }
 }
 
-impl<T: Real> Csr<T> {
-    /// The same matrix with values of another type, rounded to the nearest.
+impl<T: Scalar> Csr<T> {
+    /// The same matrix with values of another type, rounded to the nearest. A real type has no imaginary parts.
     ///
     /// # Errors
     /// When memory runs out.
-    pub fn cast<U: Real>(&self) -> Result<Csr<U>, Error> {
-        let rounded = |entry: usize| U::from_f64(self.values[entry].to_f64());
+    pub fn cast<U: Scalar>(&self) -> Result<Csr<U>, Error> {
+        let rounded = |entry: usize| {
+            let [re, im] = self.values[entry].parts();
+            U::from_parts(re, im)
+        };
         Ok(Csr {
             rows: self.rows,
             columns: self.columns,

@@ -1,7 +1,7 @@
 //! The transpose of a matrix in CSR times a vector.
 
 use cuda_std::launch::Launch;
-use gpu_kernels::transposed::CsrTransposed;
+use gpu_kernels::transposed::{CsrConjugateTransposed, CsrTransposed};
 
 use super::balanced::with_offsets;
 use super::lanes::lanes_for;
@@ -10,23 +10,31 @@ use crate::error::Error;
 use crate::format::{Csr, Offsets};
 use crate::memory::{Buffer, Memory};
 use crate::real::Scalar;
-use crate::spmv::transposed::{self, Sums, entries_of_part};
+use crate::spmv::transposed::{self, Sums, Transposition, entries_of_part};
 use crate::spmv::{HostOperands, Vectors};
 
-/// The launches of y ← α Aᵀ x + β y.
-pub(super) fn launches<T: Scalar, M: Memory>(matrix: &Csr<T, M>, vectors: Vectors<T>, device: &Device) -> Vec<Launch> {
+/// The launches of y ← α Aᵀ x + β y, or the same with Aᴴ.
+pub(super) fn launches<T: Scalar, M: Memory>(
+    matrix: &Csr<T, M>,
+    transposition: Transposition,
+    vectors: Vectors<T>,
+    device: &Device,
+) -> Vec<Launch> {
     let lanes = lanes_for(matrix.rows(), matrix.nnz());
     let Vectors { alpha, x, y, .. } = vectors;
-    let call = with_offsets!(matrix, offsets => CsrTransposed {
-        rows: matrix.rows() as u32,
-        lanes,
-        row_offsets: offsets.global(),
-        column_indices: matrix.column_indices().global(),
-        values: matrix.values().global(),
-        alpha,
-        x,
-        y,
-    });
+    let (rows, column_indices) = (matrix.rows() as u32, matrix.column_indices().global());
+    let values = matrix.values().global();
+    let call = if transposition.conjugates::<T>() {
+        with_offsets!(matrix, offsets => {
+            let row_offsets = offsets.global();
+            CsrConjugateTransposed { rows, lanes, row_offsets, column_indices, values, alpha, x, y }
+        })
+    } else {
+        with_offsets!(matrix, offsets => {
+            let row_offsets = offsets.global();
+            CsrTransposed { rows, lanes, row_offsets, column_indices, values, alpha, x, y }
+        })
+    };
     let grid = device.grid(matrix.rows() as u64 * u64::from(lanes));
     vec![vectors.scale(matrix.columns(), device), Launch { grid, call }]
 }
@@ -35,13 +43,24 @@ pub(super) fn launches<T: Scalar, M: Memory>(matrix: &Csr<T, M>, vectors: Vector
 ///
 /// # Errors
 /// When memory runs out.
-pub(super) fn multiply_on_cpu<T: Scalar>(matrix: &Csr<T>, operands: HostOperands<'_, T>) -> Result<(), Error> {
+pub(super) fn multiply_on_cpu<T: Scalar>(
+    matrix: &Csr<T>,
+    transposition: Transposition,
+    operands: HostOperands<'_, T>,
+) -> Result<(), Error> {
     let x = operands.x;
-    transposed::multiply_on_cpu(matrix.nnz(), matrix.columns(), operands, |part, parts| sums(matrix, part, parts, x))
+    transposed::multiply_on_cpu(matrix.nnz(), matrix.columns(), operands, |part, parts| {
+        sums(matrix, transposition, (part, parts), x)
+    })
 }
 
 /// The sums of the rows that begin among the entries of a part.
-fn sums<T: Scalar>(matrix: &Csr<T>, part: usize, parts: usize, x: &[T]) -> Result<Sums<T>, Error> {
+fn sums<T: Scalar>(
+    matrix: &Csr<T>,
+    transposition: Transposition,
+    (part, parts): (usize, usize),
+    x: &[T],
+) -> Result<Sums<T>, Error> {
     let entries = entries_of_part(matrix.nnz(), part, parts);
     let first_row_from = |entry| match matrix.row_offsets() {
         Offsets::Narrow(offsets) => offsets.partition_point(|&offset| (offset as usize) < entry),
@@ -52,7 +71,7 @@ fn sums<T: Scalar>(matrix: &Csr<T>, part: usize, parts: usize, x: &[T]) -> Resul
     let mut sums = Sums::for_columns(&matrix.column_indices()[entries])?;
     for row in rows {
         let element = x[row];
-        matrix.row(row).for_each(|(column, value)| sums.add_product(column, value, element));
+        matrix.row(row).for_each(|(column, value)| sums.add_product(column, transposition.of(value), element));
     }
     Ok(sums)
 }

@@ -53,14 +53,14 @@ pub(super) fn multiply_rows_on_cpu<T: Scalar>(
 ) -> Result<(), Error> {
     let HostOperands { alpha, x, beta, y } = operands;
     ell::multivector::multiply_on_cpu(matrix.ell(), vectors, HostOperands { alpha, x, beta, y: &mut *y });
-    coo::multivector::multiply_on_cpu(matrix.coo(), vectors, HostOperands { alpha, x, beta: T::ONE, y })
+    coo::multivector::add_on_cpu(matrix.coo(), vectors, (alpha, x), y, |_| ())
 }
 
 pub(crate) fn multiply_on_cpu<T: Scalar>(matrix: &Hyb<T>, operands: HostOperands<'_, T>) -> Result<(), Error> {
     let HostOperands { alpha, x, beta, y } = operands;
     ell::product::multiply_on_cpu(matrix.ell(), HostOperands { alpha, x, beta, y: &mut *y });
     if matrix.coo().nnz() > 0 {
-        coo::product::multiply_on_cpu(matrix.coo(), HostOperands { alpha, x, beta: T::ONE, y })?;
+        coo::product::add_on_cpu(matrix.coo(), (alpha, x), y, |_| ())?;
     }
     Ok(())
 }
