@@ -58,8 +58,8 @@ use host::format::Csr;
 /// is decompressed to memory, up to the default [`ReadOptions::decompressed_limit`], and takes an eighth more.
 ///
 /// # Errors
-/// When the file cannot be read, with what the system said; when it is not a coordinate file, or that of a complex matrix where `T` is real,
-/// with the first line that is wrong; when memory runs out.
+/// When the file cannot be read, with what the system said; when it is not a coordinate file, or that of a complex matrix
+/// where `T` is real, with the first line that is wrong; when memory runs out.
 ///
 /// ```no_run
 /// let (matrix, header) = files::read_matrix_market::<f64>("1138_bus.mtx", None)?;

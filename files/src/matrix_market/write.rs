@@ -21,10 +21,9 @@ const AT_ONCE: usize = 1 << 12;
 /// What the banner of a file that is written should say. It is made sure that it is true.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MatrixMarketOptions {
-    /// How the values are written: as numbers of their own type, whether this is [`Real`](Field::Real), as it is unless it
-    /// is changed, or [`Complex`](Field::Complex), as
-    /// [`Integer`](Field::Integer)s, which they then must be, or not at all, as a [`Pattern`](Field::Pattern),
-    /// when each is 1.
+    /// How the values are written: with [`Real`](Field::Real), as it is unless it is changed, as numbers of their own
+    /// type, complex ones too; as [`Integer`](Field::Integer)s, which they then must be; or not at all, as a
+    /// [`Pattern`](Field::Pattern), when each is 1. [`Complex`](Field::Complex) is for complex values alone.
     pub field: Field,
     /// Which half is left out: none, unless it is changed.
     pub symmetry: Symmetry,

@@ -19,8 +19,8 @@ use host::format::{Csr, Offsets};
 use host::memory;
 
 /// Reads a sparse matrix as `scipy.sparse.save_npz` writes it, in CSR, CSC or COO, with values that are real
-/// or complex numbers, integers or truth values. Entries of CSR stay as they are; of the others, those given more than once
-/// are added up.
+/// or complex numbers, integers or truth values. Entries of CSR stay as they are; of the others, those given more than
+/// once are added up.
 ///
 /// O(bytes + rows + nnz log(longest row)). The arrays are decompressed to memory, one at a time: next to the matrix it
 /// takes the bytes of the largest one and an eighth of them, and for CSC and COO the memory of all entries as row,
@@ -28,8 +28,8 @@ use host::memory;
 ///
 /// # Errors
 /// When the file cannot be read, with what the system said; when it is no such archive, is truncated or altered,
-/// holds another format, or complex values where `T` is real, or arrays that are no matrix, with which of these it is; when the
-/// arrays decompress to more than [`ReadOptions::decompressed_limit`]; when memory runs out.
+/// holds another format, or complex values where `T` is real, or arrays that are no matrix, with which of these it is;
+/// when the arrays decompress to more than [`ReadOptions::decompressed_limit`]; when memory runs out.
 pub fn read_npz<T: Number>(path: impl AsRef<Path>, options: &ReadOptions<'_>) -> Result<Csr<T>, Error> {
     let path = path.as_ref();
     let (matrix, _) = parse(&Contents::of(path, options)?, path, options)?;
