@@ -3,13 +3,13 @@
 use crate::error::Error;
 use crate::executor::Executor;
 use crate::format::{Csr, FillLimit, Format, Matrix};
-use crate::memory::{Memory, filled};
+use crate::memory::{HostMemory, Memory, filled};
 use crate::real::Scalar;
 use crate::select::{Analysis, Choice, Measure, REPETITIONS, Selection, WARM_UPS, choose};
 use crate::spmv::transposed::Transposition;
 use crate::spmv::{
-    Multivector, MultivectorOperands, MultivectorProduct, Operands, Product, ProductOperands, Reservation,
-    TransposedProduct, Workspace,
+    HostOperands, Multivector, MultivectorOperands, MultivectorProduct, Operands, Product, ProductOperands,
+    Reservation, SliceProduct, TransposedProduct, Workspace,
 };
 
 /// A vector in the memory of executor `E`.
@@ -326,6 +326,32 @@ impl<T: Scalar, E: Executor> Plan<T, E> {
     }
 }
 
+impl<T: Scalar, E: Executor<Memory = HostMemory>> Plan<T, E> {
+    /// [`apply`](Self::apply) for vectors that are parts of other arrays, or belong to something else than a `Vec`: nothing
+    /// is copied. For executors whose memory is the host's.
+    ///
+    /// ```
+    /// # use host::executor::Cpu;
+    /// # use host::{Csr, Plan};
+    /// # fn main() -> Result<(), host::Error> {
+    /// let matrix = Csr::try_from_triplets(2, 3, &[0, 1, 1], &[0, 1, 2], &[1.0, 2.0, 3.0])?;
+    /// let mut plan = Plan::new(&Cpu::new(), matrix)?;
+    /// let (x, mut y) = ([1.0, 10.0, 100.0], [0.0; 5]);
+    /// plan.apply_slices(1.0, &x, 0.0, &mut y[3..])?;
+    /// assert_eq!(y, [0.0, 0.0, 0.0, 1.0, 320.0]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`apply`](Self::apply).
+    pub fn apply_slices(&mut self, alpha: T, x: &[T], beta: T, y: &mut [T]) -> Result<(), Error> {
+        let operands = HostOperands { alpha, x, beta, y };
+        let (matrix, format, workspace) = (&self.matrix, self.format, &mut self.workspace);
+        self.executor.run::<SliceProduct<T>>(ProductOperands { matrix, format, operands, workspace })
+    }
+}
+
 /// Seconds of a multiplication in `format`, the least of some.
 fn measure<T: Scalar, E: Executor>(
     executor: &E,
@@ -361,4 +387,32 @@ fn workspace<T: Scalar, E: Executor>(
 
 fn not_reproducible(format: Format) -> Error {
     Error::NotReproducible { what: format.to_string(), instead: "choose another format" }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::executor::{Cpu, Emulated, HostExecutor, Reference};
+
+    #[test]
+    fn slices_are_multiplied_as_vectors_are() {
+        let matrix = Csr::try_from_triplets(3, 4, &[0, 1, 1, 2], &[3, 0, 2, 1], &[1.0, 2.0, 3.0, 4.0]).unwrap();
+        let (x, start) = ([9.0, 1.0, 10.0, 100.0, 1000.0, 9.0], [8.0, 1.0, 2.0, 3.0, 8.0]);
+        let executors: [HostExecutor; 3] = [Reference::new().into(), Cpu::new().into(), Emulated::new(0).into()];
+        for executor in executors {
+            for &format in Format::STANDARD {
+                let mut plan = Plan::with_format(&executor, matrix.clone(), format).unwrap();
+                let mut expected = start[1..4].to_vec();
+                plan.apply(2.0, &x[1..5].to_vec(), 0.5, &mut expected).unwrap();
+                let mut y = start;
+                plan.apply_slices(2.0, &x[1..5], 0.5, &mut y[1..4]).unwrap();
+                assert_eq!((y[0], &y[1..4], y[4]), (8.0, &expected[..], 8.0), "{format}");
+
+                let error = plan.apply_slices(2.0, &x, 0.5, &mut y[1..4]).unwrap_err();
+                assert_eq!(error.to_string(), "x has length 6, expected 4");
+                let error = plan.apply_slices(2.0, &x[1..5], 0.5, &mut y).unwrap_err();
+                assert_eq!(error.to_string(), "y has length 5, expected 3");
+            }
+        }
+    }
 }

@@ -41,7 +41,7 @@ impl Default for Cpu {
 
 // SAFETY: arrays are vectors, moved and cloned, and the operation is the one asked for.
 unsafe impl Executor for Cpu {
-    host_memory!(|_, _| ());
+    host_memory!();
 
     fn device(&self) -> &Device {
         &self.device

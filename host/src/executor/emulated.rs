@@ -93,11 +93,6 @@ impl Emulated {
         mem::take(&mut *self.launched()).into_iter().map(|(entry, count)| (entry.to_string(), count)).collect()
     }
 
-    /// Takes note of an array that was made elsewhere, and holds what it holds.
-    pub(super) fn hear_of(&self, bytes: &[u8]) {
-        self.emulator.remember(bytes);
-    }
-
     // Counts are whole between any two calls.
     fn launched(&self) -> MutexGuard<'_, BTreeMap<Entry, u64>> {
         self.launched.lock().unwrap_or_else(PoisonError::into_inner)
@@ -136,8 +131,12 @@ unsafe impl KernelExecutor for Emulated {
 
 // SAFETY: arrays are vectors, moved and cloned, and the operation is the one asked for.
 unsafe impl Executor for Emulated {
-    // An array may lie where one was that nobody had written.
-    host_memory!(|executor, bytes| executor.hear_of(bytes));
+    host_memory!();
+
+    // An array may lie where one was that nobody had written; this one holds what it holds.
+    fn hear_of(&self, bytes: &[u8]) {
+        self.emulator.remember(bytes);
+    }
 
     fn device(&self) -> &Device {
         &self.device

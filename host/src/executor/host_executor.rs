@@ -52,11 +52,13 @@ impl From<Emulated> for HostExecutor {
 
 // SAFETY: arrays are vectors, moved and cloned, and the operation is the one asked for.
 unsafe impl Executor for HostExecutor {
-    host_memory!(|executor, bytes| {
-        if let Self::Emulated(executor) = executor {
+    host_memory!();
+
+    fn hear_of(&self, bytes: &[u8]) {
+        if let Self::Emulated(executor) = self {
             executor.hear_of(bytes);
         }
-    });
+    }
 
     fn times_tell(&self) -> bool {
         match self {

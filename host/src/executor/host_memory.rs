@@ -1,15 +1,14 @@
 //! What executors share whose arrays are the host's own.
 
-/// The part of [`Executor`](super::Executor) that moves arrays: all of it is free where arrays are vectors. The function
-/// hears of the bytes of each array that an executor gets or gives.
+/// The part of [`Executor`](super::Executor) that moves arrays: all of it is free where arrays are vectors. The executor
+/// hears of each array that it gets or gives.
 macro_rules! host_memory {
-    ($hear:expr) => {
+    () => {
         type Memory = $crate::memory::HostMemory;
         type Recording = ();
 
         fn upload<T: $crate::memory::Element>(&self, array: Vec<T>) -> Result<Vec<T>, $crate::error::Error> {
-            let hear: fn(&Self, &[u8]) = $hear;
-            hear(self, bytemuck::cast_slice(&array));
+            self.hear_of(bytemuck::cast_slice(&array));
             Ok(array)
         }
 

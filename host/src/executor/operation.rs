@@ -106,6 +106,10 @@ pub unsafe trait Executor: Clone + Send + Sync + 'static {
         array: &<Self::Memory as Memory>::Buffer<T>,
     ) -> Result<<Self::Memory as Memory>::Buffer<T>, Error>;
 
+    /// Takes note of an array in the host's memory that it did not make and that an operation is going to use.
+    #[doc(hidden)]
+    fn hear_of(&self, _bytes: &[u8]) {}
+
     /// Runs an operation on arrays in its memory.
     ///
     /// # Errors

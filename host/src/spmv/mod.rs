@@ -15,5 +15,5 @@ pub(crate) use intervals::Intervals;
 pub(crate) use multivector::MultivectorOperands;
 pub use multivector::{Layout, Multivector};
 pub(crate) use operands::{HostOperands, Operands, Vectors, scale, update};
-pub(crate) use product::{MultivectorProduct, Product, ProductOperands, Reservation, TransposedProduct};
+pub(crate) use product::{MultivectorProduct, Product, ProductOperands, Reservation, SliceProduct, TransposedProduct};
 pub(crate) use workspace::{Carries, Room, Workspace};

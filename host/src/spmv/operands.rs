@@ -24,9 +24,7 @@ pub(crate) struct Operands<'a, T: Scalar, M: Memory> {
 impl<'a, T: Scalar, M: Memory> Operands<'a, T, M> {
     /// Checks the vectors against the shape of a matrix, and the factors.
     pub fn check(&self, rows: usize, columns: usize) -> Result<(), Error> {
-        check_factors(self.alpha, self.beta)?;
-        check_length("x", self.x.len(), columns)?;
-        check_length("y", self.y.len(), rows)
+        check_vectors(self.alpha, self.x.len(), self.beta, self.y.len(), rows, columns)
     }
 
     /// The same as kernels take them.
@@ -34,6 +32,20 @@ impl<'a, T: Scalar, M: Memory> Operands<'a, T, M> {
         let Self { alpha, x, beta, y } = self;
         Vectors { alpha, x: x.global(), beta, y: y.global_mut() }
     }
+}
+
+/// Checks vectors of these lengths against the shape of a matrix, and the factors.
+fn check_vectors<T: Scalar>(
+    alpha: T,
+    x_length: usize,
+    beta: T,
+    y_length: usize,
+    rows: usize,
+    columns: usize,
+) -> Result<(), Error> {
+    check_factors(alpha, beta)?;
+    check_length("x", x_length, columns)?;
+    check_length("y", y_length, rows)
 }
 
 /// Checks that α and β are finite: kernels multiply sums of parts of a row with α, and an error bound holds for no others.
@@ -81,6 +93,19 @@ pub(crate) struct HostOperands<'a, T> {
     pub x: &'a [T],
     pub beta: T,
     pub y: &'a mut [T],
+}
+
+impl<T: Scalar> HostOperands<'_, T> {
+    /// Checks the vectors against the shape of a matrix, and the factors.
+    pub fn check(&self, rows: usize, columns: usize) -> Result<(), Error> {
+        check_vectors(self.alpha, self.x.len(), self.beta, self.y.len(), rows, columns)
+    }
+
+    /// The same as kernels take them.
+    pub fn vectors(self) -> Vectors<T> {
+        let Self { alpha, x, beta, y } = self;
+        Vectors { alpha, x: Global::from_slice(x), beta, y: GlobalMut::from_slice(y) }
+    }
 }
 
 /// y ← β y, without reading y where β is 0.

@@ -2,6 +2,8 @@
 
 use std::marker::PhantomData;
 
+use cuda_std::launch::Launch;
+
 use super::multivector::{Layout, MultivectorOperands, Tiles};
 use super::transposed::Transposition;
 use super::{HostOperands, Operands, Room, Vectors, Workspace, reference};
@@ -31,24 +33,74 @@ impl<T: Scalar> Operation for Product<T> {
         operands.check(matrix.rows(), matrix.columns())?;
         let mut room = Room::new(workspace, executor);
         let launches = format.launches(matrix, operands.vectors(), &mut room, executor.device())?;
-        // SAFETY: the matrix keeps its invariants, the vectors fit it, and all arrays are borrowed, y and the workspace
-        // exclusively. The room is as large as the launches asked for, and tiles count as known only once a
-        // product in this workspace was launched without error, before these launches. What is freed later is freed after the launches.
-        let launched = unsafe { executor.launch_all(&launches) };
-        // A recording may never be played.
-        workspace.used = launched.is_ok() && (workspace.used || !executor.records());
-        launched
+        // SAFETY: the vectors fit the matrix and are borrowed with it, y exclusively.
+        unsafe { launch(executor, &launches, workspace) }
     }
 
     fn on_host(arithmetic: Arithmetic, operands: Self::Operands<'_, HostMemory>) -> Result<(), Error> {
         let ProductOperands { matrix, format, operands, .. } = operands;
-        match arithmetic {
-            Arithmetic::Parallel => {
-                operands.check(matrix.rows(), matrix.columns())?;
-                format.multiply_on_cpu(matrix, operands.on_host())
-            }
-            Arithmetic::Compensated => reference::multiply(matrix, operands),
+        multiply(arithmetic, matrix, format, operands.on_host())
+    }
+}
+
+/// [`Product`] with vectors that are slices in the host's memory. An executor whose memory is elsewhere refuses them as it
+/// refuses any array that is not its own.
+pub(crate) struct SliceProduct<T>(PhantomData<T>);
+
+impl<T: Scalar> Operation for SliceProduct<T> {
+    type Operands<'a, M: Memory> = ProductOperands<'a, T, M, HostOperands<'a, T>>;
+    type Output<M: Memory> = ();
+
+    fn by_kernels<K: KernelExecutor>(executor: &K, operands: Self::Operands<'_, K::Memory>) -> Result<(), Error> {
+        let ProductOperands { matrix, format, operands, workspace } = operands;
+        operands.check(matrix.rows(), matrix.columns())?;
+        executor.hear_of(bytemuck::cast_slice(operands.x));
+        executor.hear_of(bytemuck::cast_slice(operands.y));
+        let mut room = Room::new(workspace, executor);
+        let launches = format.launches(matrix, operands.vectors(), &mut room, executor.device())?;
+        // SAFETY: the vectors fit the matrix and are borrowed with it, y exclusively. An executor that returns before
+        // kernels are done has memory of its own, and the launch fails because these vectors are not there.
+        unsafe { launch(executor, &launches, workspace) }
+    }
+
+    fn on_host(arithmetic: Arithmetic, operands: Self::Operands<'_, HostMemory>) -> Result<(), Error> {
+        let ProductOperands { matrix, format, operands, .. } = operands;
+        multiply(arithmetic, matrix, format, operands)
+    }
+}
+
+/// Launches a product.
+///
+/// # Safety
+/// The launches are those of a product of a matrix and vectors that fit it and are borrowed until the kernels are done or
+/// freed after them, y exclusively; and they were described with the room of `workspace`.
+unsafe fn launch<T: Scalar, K: KernelExecutor>(
+    executor: &K,
+    launches: &[Launch],
+    workspace: &mut Workspace<T, K::Memory>,
+) -> Result<(), Error> {
+    // SAFETY: the matrix keeps its invariants, and the vectors are the caller's promise. The workspace is borrowed
+    // exclusively, its room is as large as the launches asked for, and tiles count as known only once a product in this
+    // workspace was launched without error, before these launches. What is freed later is freed after the launches.
+    let launched = unsafe { executor.launch_all(launches) };
+    // A recording may never be played.
+    workspace.used = launched.is_ok() && (workspace.used || !executor.records());
+    launched
+}
+
+/// y ← α A x + β y on the host.
+fn multiply<T: Scalar>(
+    arithmetic: Arithmetic,
+    matrix: &Matrix<T>,
+    format: Format,
+    operands: HostOperands<'_, T>,
+) -> Result<(), Error> {
+    match arithmetic {
+        Arithmetic::Parallel => {
+            operands.check(matrix.rows(), matrix.columns())?;
+            format.multiply_on_cpu(matrix, operands)
         }
+        Arithmetic::Compensated => reference::multiply(matrix, operands),
     }
 }
 
@@ -120,7 +172,7 @@ impl<T: Scalar> Operation for TransposedProduct<T> {
                 operands.check(matrix.columns(), matrix.rows())?;
                 format.multiply_transposed_on_cpu(matrix, transposition, operands.on_host())
             }
-            Arithmetic::Compensated => reference::multiply_transposed(matrix, transposition, operands),
+            Arithmetic::Compensated => reference::multiply_transposed(matrix, transposition, operands.on_host()),
         }
     }
 }

@@ -1,14 +1,14 @@
 //! Products in twice the working precision, one entry after the other, in any format.
 
 use super::transposed::Transposition;
-use super::{MultivectorOperands, Operands};
+use super::{HostOperands, MultivectorOperands};
 use crate::error::Error;
 use crate::format::Matrix;
 use crate::memory::{HostMemory, collect, filled};
 use crate::real::{ExactElement, ExactSum, Scalar};
 
 /// y ← α A x + β y.
-pub(crate) fn multiply<T: Scalar>(matrix: &Matrix<T>, operands: Operands<'_, T, HostMemory>) -> Result<(), Error> {
+pub(crate) fn multiply<T: Scalar>(matrix: &Matrix<T>, operands: HostOperands<'_, T>) -> Result<(), Error> {
     operands.check(matrix.rows(), matrix.columns())?;
     multiply_entries(operands, |add| matrix.for_each_entry(|row, column, value| add(row, column as usize, value)))
 }
@@ -28,7 +28,7 @@ pub(crate) fn multiply_multivector<T: Scalar>(
         let x = (0..matrix.columns()).map(|column| x[shape.place(matrix.columns(), column, vector)]);
         let result = (0..matrix.rows()).map(|row| y[shape.place(matrix.rows(), row, vector)]);
         let (x, mut result) = (collect(x)?, collect(result)?);
-        multiply(matrix, Operands { alpha, x: &x, beta, y: &mut result })?;
+        multiply(matrix, HostOperands { alpha, x: &x, beta, y: &mut result })?;
         for (row, result) in result.into_iter().enumerate() {
             y[shape.place(matrix.rows(), row, vector)] = result;
         }
@@ -40,7 +40,7 @@ pub(crate) fn multiply_multivector<T: Scalar>(
 pub(crate) fn multiply_transposed<T: Scalar>(
     matrix: &Matrix<T>,
     transposition: Transposition,
-    operands: Operands<'_, T, HostMemory>,
+    operands: HostOperands<'_, T>,
 ) -> Result<(), Error> {
     operands.check(matrix.columns(), matrix.rows())?;
     multiply_entries(operands, |add| {
@@ -50,10 +50,10 @@ pub(crate) fn multiply_transposed<T: Scalar>(
 
 /// y ← α A x + β y for the matrix whose entries `for_each` hands over, as row, column and value.
 fn multiply_entries<T: Scalar>(
-    operands: Operands<'_, T, HostMemory>,
+    operands: HostOperands<'_, T>,
     for_each: impl FnOnce(&mut dyn FnMut(usize, usize, T)) -> Result<(), Error>,
 ) -> Result<(), Error> {
-    let Operands { alpha, x, beta, y } = operands;
+    let HostOperands { alpha, x, beta, y } = operands;
     let mut rows = filled(y.len(), T::Sum::default())?;
     for_each(&mut |row, column, value| rows[row].add(value, x[column]))?;
     for (y, row) in y.iter_mut().zip(rows) {
