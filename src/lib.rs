@@ -52,11 +52,13 @@
 //! # Features
 //! - `command`, on by default: the command `warp-spmv`. With `default-features = false` only the library is built.
 //! - `cuda`: the executor `Cuda`, which runs on NVIDIA GPUs through the CUDA driver.
+//! - `faer`, `nalgebra-sparse`, `ndarray`, `sprs`: the matrices and vectors of these crates become those of this one, and
+//!   the other way round, without a copy where both have the same arrays: [`interop`].
 //! - `peers`: the command times other libraries beside this one.
 //!
 //! # Modules
 //! The types that most programs need are at the top. [`executor`] has what they run on, [`format`](mod@format) the
-//! storage formats, [`select`] the choice among them, [`verify`] the error bound, [`io`] files, [`solver`] iterative
+//! storage formats, [`interop`] matrices of other crates, [`select`] the choice among them, [`verify`] the error bound, [`io`] files, [`solver`] iterative
 //! solvers, and [`synthetic`] generated matrices.
 
 #[doc(inline)]
@@ -64,7 +66,7 @@ pub use files as io;
 #[doc(inline)]
 pub use host::{
     Complex, Csr, Error, Format, HostMemory, Layout, Memory, Multivector, Plan, PlanOptions, Real, Scalar, Vector,
-    device, executor, format, memory, select, verify,
+    device, executor, format, interop, memory, select, verify,
 };
 #[doc(inline)]
 pub use solvers as solver;

@@ -25,6 +25,7 @@ pub mod device;
 pub mod error;
 pub mod executor;
 pub mod format;
+pub mod interop;
 pub mod memory;
 #[doc(hidden)]
 pub mod parallel;
