@@ -1,0 +1,195 @@
+/* Sparse matrix-vector multiplication (SpMV), y <- alpha A x + beta y, on NVIDIA GPUs and on the CPU.
+ *
+ * Made by cbindgen from the sources of warp-spmv-c, whose README.md says how to use it. */
+
+#ifndef WARP_SPMV_H
+#define WARP_SPMV_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+// What came of a call. `warp_spmv_last_message` says more.
+typedef enum warp_spmv_status {
+  // It did what it was asked for.
+  WARP_SPMV_STATUS_OK = 0,
+  // A handle is none, was destroyed, or belongs to something else.
+  WARP_SPMV_STATUS_HANDLE = 1,
+  // An argument is NULL, not aligned, not a text, or out of range, or a vector has the wrong length.
+  WARP_SPMV_STATUS_ARGUMENT = 2,
+  // The plan has numbers of another type.
+  WARP_SPMV_STATUS_NUMBER_TYPE = 3,
+  // The arrays of a matrix contradict each other or its shape.
+  WARP_SPMV_STATUS_MATRIX = 4,
+  // A number of rows, columns or entries is beyond what can be indexed.
+  WARP_SPMV_STATUS_TOO_LARGE = 5,
+  // The format cannot do it, or would take too much padding.
+  WARP_SPMV_STATUS_FORMAT = 6,
+  // Memory has run out.
+  WARP_SPMV_STATUS_MEMORY = 7,
+  // The executor cannot be had on this machine, or in this build.
+  WARP_SPMV_STATUS_UNAVAILABLE = 8,
+  // The device failed.
+  WARP_SPMV_STATUS_DEVICE = 9,
+  // A fault of this library.
+  WARP_SPMV_STATUS_INTERNAL = 10,
+} warp_spmv_status;
+
+// The type of the elements of an index array.
+typedef enum warp_spmv_index_type {
+  // `int32_t`
+  WARP_SPMV_INDEX_TYPE_INT32 = 0,
+  // `int64_t`
+  WARP_SPMV_INDEX_TYPE_INT64 = 1,
+  // `uint32_t`
+  WARP_SPMV_INDEX_TYPE_UINT32 = 2,
+  // `uint64_t`
+  WARP_SPMV_INDEX_TYPE_UINT64 = 3,
+} warp_spmv_index_type;
+
+// A handle of an executor: where matrices are, and where they are multiplied.
+typedef struct warp_spmv_executor {
+  // 0 for none. No other object ever has the same.
+  uint64_t id;
+} warp_spmv_executor;
+
+// How a plan is made. `warp_spmv_options_default` fills it in; NULL in place of a pointer to it means the same.
+typedef struct warp_spmv_options {
+  // The format, such as "csr-vector" or "sell-p:slice=32"; NULL for the one that is predicted to be the fastest.
+  const char *format;
+  // How many multiplications the matrix is for, by which a format is chosen; 0 for 1,000.
+  uint64_t multiplications;
+  // Bytes that the arrays of the matrix may take in a format that is chosen; 0 for no limit.
+  uint64_t memory_budget;
+  // Not 0 where the same call must give the same bits every time, in every run of the program: formats that add in any
+  // order are an error then, and none is chosen by how fast it was.
+  int32_t reproducible;
+} warp_spmv_options;
+
+// The pattern of a matrix in compressed sparse rows (CSR), in arrays that the program owns. They are copied when a plan is
+// made of them.
+typedef struct warp_spmv_pattern {
+  // Number of rows.
+  size_t rows;
+  // Number of columns.
+  size_t columns;
+  // Number of stored entries.
+  size_t entries;
+  // The type of `row_offsets`: a `warp_spmv_index_type`.
+  int32_t row_offset_type;
+  // The type of `column_indices`: a `warp_spmv_index_type`.
+  int32_t column_index_type;
+  // Where each row begins, counted from where the first one does, and where the last one ends: rows + 1 numbers.
+  const void *row_offsets;
+  // The column of each entry, counted from 0; in any order within a row. NULL where there is no entry.
+  const void *column_indices;
+} warp_spmv_pattern;
+
+// A handle of a plan: a matrix on an executor, ready to be multiplied.
+typedef struct warp_spmv_plan {
+  // 0 for none. No other object ever has the same.
+  uint64_t id;
+} warp_spmv_plan;
+
+#ifdef __cplusplus
+extern "C" {
+#endif // __cplusplus
+
+// Makes an executor: "cpu" for all cores of the host, "cuda" for the NVIDIA GPU of number `device`, "emulated" for the
+// GPU's kernels on the host, for tests, and "reference" for sums in twice the precision on one core. `device` is 0 for all
+// but "cuda". Where the status is not OK, `executor` is not written.
+//
+// # Safety
+// `name` is NULL or a text that ends with a 0, and `executor` is NULL or memory for a handle.
+enum warp_spmv_status warp_spmv_executor_create(const char *name,
+                                                uint32_t device,
+                                                struct warp_spmv_executor *executor);
+
+// Ends an executor. Plans on it go on: they have handles of their own.
+enum warp_spmv_status warp_spmv_executor_destroy(struct warp_spmv_executor executor);
+
+// The options of a plan that chooses its format.
+struct warp_spmv_options warp_spmv_options_default(void);
+
+// Makes a plan of a matrix with values of type `float`: copies it to the executor, chooses a format unless `options` name
+// one, and converts it. `options` may be NULL. Where the status is not OK, `plan` is not written.
+//
+// # Safety
+// Each pointer, also those in `pattern` and `options`, is NULL or that of what it is called, as long as `pattern` says, of
+// the types that it says; and no other thread writes any of it during the call.
+enum warp_spmv_status warp_spmv_plan_create_float32(struct warp_spmv_executor executor,
+                                                    const struct warp_spmv_pattern *pattern,
+                                                    const float *values,
+                                                    const struct warp_spmv_options *options,
+                                                    struct warp_spmv_plan *plan);
+
+// `warp_spmv_plan_create_float32` for values of type `double`.
+//
+// # Safety
+// As for `warp_spmv_plan_create_float32`.
+enum warp_spmv_status warp_spmv_plan_create_float64(struct warp_spmv_executor executor,
+                                                    const struct warp_spmv_pattern *pattern,
+                                                    const double *values,
+                                                    const struct warp_spmv_options *options,
+                                                    struct warp_spmv_plan *plan);
+
+// y <- alpha A x + beta y, with vectors in the host's memory: on the host they are used where they lie, on a GPU they are
+// copied there, and y back. With beta = 0, y is overwritten and never read. x has an element for each column of the matrix,
+// y one for each row; other lengths are an error, and so are vectors that overlap. Returns when y is there.
+//
+// # Safety
+// `x` and `y` are NULL or those of arrays of `x_length` and `y_length` elements, and no other thread uses y or writes x
+// during the call.
+enum warp_spmv_status warp_spmv_plan_apply_float32(struct warp_spmv_plan plan,
+                                                   float alpha,
+                                                   const float *x,
+                                                   size_t x_length,
+                                                   float beta,
+                                                   float *y,
+                                                   size_t y_length);
+
+// `warp_spmv_plan_apply_float32` for a plan with numbers of type `double`.
+//
+// # Safety
+// As for `warp_spmv_plan_apply_float32`.
+enum warp_spmv_status warp_spmv_plan_apply_float64(struct warp_spmv_plan plan,
+                                                   double alpha,
+                                                   const double *x,
+                                                   size_t x_length,
+                                                   double beta,
+                                                   double *y,
+                                                   size_t y_length);
+
+// The format of a plan, which was named or chosen: as much of its text as has room in `capacity` bytes, and a 0. `length`
+// gets the bytes of the whole text without the 0; it may be NULL.
+//
+// # Safety
+// `buffer` is NULL or that of `capacity` bytes, and `length` NULL or memory for a number.
+enum warp_spmv_status warp_spmv_plan_format(struct warp_spmv_plan plan,
+                                            char *buffer,
+                                            size_t capacity,
+                                            size_t *length);
+
+// The shape of a plan's matrix, and the number of its stored entries.
+//
+// # Safety
+// Each pointer is NULL or memory for a number.
+enum warp_spmv_status warp_spmv_plan_shape(struct warp_spmv_plan plan, size_t *rows, size_t *columns, size_t *entries);
+
+// Ends a plan. A call of another thread that is using it is not disturbed.
+enum warp_spmv_status warp_spmv_plan_destroy(struct warp_spmv_plan plan);
+
+// The message of the last call of this thread that failed: one line, in UTF-8; empty where none has. It is there until
+// another call of this thread fails, or the thread ends.
+const char *warp_spmv_last_message(void);
+
+// The name of a status, such as "argument"; of a number that is none, "unknown".
+const char *warp_spmv_status_name(int32_t status);
+
+// The version of this library, such as "0.1.0".
+const char *warp_spmv_version(void);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif  // __cplusplus
+
+#endif  /* WARP_SPMV_H */

@@ -1,0 +1,82 @@
+//! Executors: where matrices are and where they are multiplied.
+
+use std::ffi::c_char;
+
+#[cfg(feature = "cuda")]
+use host::executor::Cuda;
+use host::executor::{Cpu, Emulated, ExecutorName, HostExecutor, Reference};
+
+use crate::guard::guarded;
+use crate::pointers::text;
+use crate::registry::{self, Object};
+use crate::status::{Failure, Status};
+
+/// A handle of an executor: where matrices are, and where they are multiplied.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Executor {
+    /// 0 for none. No other object ever has the same.
+    pub id: u64,
+}
+
+/// Executors by what is generic over them.
+#[derive(Clone)]
+pub(crate) enum AnyExecutor {
+    Host(HostExecutor),
+    #[cfg(feature = "cuda")]
+    Cuda(Cuda),
+}
+
+fn create(name: &str, device: u32) -> Result<AnyExecutor, Failure> {
+    let name: ExecutorName = name.parse()?;
+    if name != ExecutorName::Cuda && device != 0 {
+        let message = format!("device is {device}, expected 0 for executor {name}");
+        return Err(Failure::new(Status::Argument, message));
+    }
+    Ok(match name {
+        ExecutorName::Reference => AnyExecutor::Host(Reference::new().into()),
+        ExecutorName::Cpu => AnyExecutor::Host(Cpu::new().into()),
+        ExecutorName::Emulated => AnyExecutor::Host(Emulated::new(0).into()),
+        #[cfg(feature = "cuda")]
+        ExecutorName::Cuda => AnyExecutor::Cuda(Cuda::new(device)?),
+        #[cfg(not(feature = "cuda"))]
+        ExecutorName::Cuda => {
+            let message = "executor cuda is not available: this library was built without the feature `cuda`";
+            return Err(Failure::new(Status::Unavailable, message));
+        }
+    })
+}
+
+/// Makes an executor: "cpu" for all cores of the host, "cuda" for the NVIDIA GPU of number `device`, "emulated" for the
+/// GPU's kernels on the host, for tests, and "reference" for sums in twice the precision on one core. `device` is 0 for all
+/// but "cuda". Where the status is not OK, `executor` is not written.
+///
+/// # Safety
+/// `name` is NULL or a text that ends with a 0, and `executor` is NULL or memory for a handle.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn warp_spmv_executor_create(
+    name: *const c_char,
+    device: u32,
+    executor: *mut Executor,
+) -> Status {
+    guarded(|| {
+        // SAFETY: the caller's promise.
+        let made = create(unsafe { text("name", name)? }, device)?;
+        // SAFETY: the caller's promise.
+        unsafe { registry::give("executor", executor, Object::Executor(made), |id| Executor { id }) }
+    })
+}
+
+/// Ends an executor. Plans on it go on: they have handles of their own.
+#[unsafe(no_mangle)]
+pub extern "C" fn warp_spmv_executor_destroy(executor: Executor) -> Status {
+    guarded(|| registry::remove("executor", executor.id, |object| matches!(object, Object::Executor(_))))
+}
+
+/// What a handle stands for.
+pub(crate) fn executor_of(executor: Executor) -> Result<AnyExecutor, Failure> {
+    registry::get("executor", executor.id, |object| match object {
+        Object::Executor(executor) => Some(executor.clone()),
+        Object::Plan(_) => None,
+    })
+}

@@ -1,0 +1,34 @@
+//! The border between C and Rust: what crosses it is a status.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use crate::status::{Failure, Status, keep};
+
+/// Does the work of a call. Nothing that it has begun is seen by others when it panics: handles are made at its end, and
+/// what it locks is marked as broken.
+pub(crate) fn guarded(work: impl FnOnce() -> Result<(), Failure>) -> Status {
+    let result = catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
+        // Dropping it may panic again.
+        std::mem::forget(panic);
+        Err(Failure::new(Status::Internal, "a fault of warp-spmv: please report it"))
+    });
+    match result {
+        Ok(()) => Status::Ok,
+        Err(Failure { status, message }) => {
+            keep(message);
+            status
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_becomes_a_status() {
+        assert_eq!(guarded(|| panic!("for a test")), Status::Internal);
+        assert_eq!(guarded(|| Err(Failure::new(Status::Matrix, "a\0b"))), Status::Matrix);
+        assert_eq!(guarded(|| Ok(())), Status::Ok);
+    }
+}

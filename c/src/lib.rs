@@ -1,0 +1,22 @@
+//! The C interface. `include/warp_spmv.h` is made of it, and `README.md` shows its use.
+//!
+//! Every function returns a [`Status`]; no panic leaves it. What a program gets are handles: numbers that are never used
+//! again, so that one that was destroyed is known as such. Pointers are looked at during the call only.
+
+mod executor;
+mod guard;
+mod matrix;
+mod options;
+mod plan;
+mod pointers;
+mod registry;
+mod status;
+
+pub use executor::{Executor, warp_spmv_executor_create, warp_spmv_executor_destroy};
+pub use matrix::{IndexType, Pattern};
+pub use options::{Options, warp_spmv_options_default};
+pub use plan::{
+    Plan, warp_spmv_plan_apply_float32, warp_spmv_plan_apply_float64, warp_spmv_plan_create_float32,
+    warp_spmv_plan_create_float64, warp_spmv_plan_destroy, warp_spmv_plan_format, warp_spmv_plan_shape,
+};
+pub use status::{Status, warp_spmv_last_message, warp_spmv_status_name, warp_spmv_version};

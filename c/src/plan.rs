@@ -1,0 +1,323 @@
+//! Plans: matrices that are ready to be multiplied.
+
+use std::ffi::c_char;
+use std::sync::{Arc, Mutex};
+
+use host::executor::HostExecutor;
+#[cfg(feature = "cuda")]
+use host::executor::{Cuda, Executor as _};
+use host::{Csr, Error, Format, PlanOptions, Scalar};
+
+use crate::executor::{AnyExecutor, Executor, executor_of};
+use crate::guard::guarded;
+use crate::matrix::Pattern;
+use crate::options::{Options, Wishes};
+use crate::pointers::{check, give_text, overlap, reference, slice, slice_mut, write};
+use crate::registry::{self, Object};
+use crate::status::{Failure, Status};
+
+/// A handle of a plan: a matrix on an executor, ready to be multiplied.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// 0 for none. No other object ever has the same.
+    pub id: u64,
+}
+
+/// A plan on any executor.
+pub(crate) trait Multiply<T>: Send {
+    /// y <- α A x + β y for vectors in the host's memory.
+    fn apply(&mut self, alpha: T, x: &[T], beta: T, y: &mut [T]) -> Result<(), Error>;
+
+    fn format(&self) -> Format;
+
+    /// Rows, columns, entries.
+    fn shape(&self) -> [usize; 3];
+}
+
+impl<T: Scalar> Multiply<T> for host::Plan<T, HostExecutor> {
+    fn apply(&mut self, alpha: T, x: &[T], beta: T, y: &mut [T]) -> Result<(), Error> {
+        self.apply_slices(alpha, x, beta, y)
+    }
+
+    fn format(&self) -> Format {
+        host::Plan::format(self)
+    }
+
+    fn shape(&self) -> [usize; 3] {
+        [self.matrix().rows(), self.matrix().columns(), self.matrix().nnz()]
+    }
+}
+
+#[cfg(feature = "cuda")]
+impl<T: Scalar> Multiply<T> for host::Plan<T, Cuda> {
+    /// Copies the vectors to the device, and y back.
+    fn apply(&mut self, alpha: T, x: &[T], beta: T, y: &mut [T]) -> Result<(), Error> {
+        let device = self.executor().clone();
+        let on_device = device.upload(host::memory::copy(x)?)?;
+        // With β = 0, y is not read.
+        let mut result =
+            if beta == T::ZERO { device.zeros(y.len())? } else { device.upload(host::memory::copy(y)?)? };
+        host::Plan::apply(self, alpha, &on_device, beta, &mut result)?;
+        y.copy_from_slice(&device.download(&result)?);
+        Ok(())
+    }
+
+    fn format(&self) -> Format {
+        host::Plan::format(self)
+    }
+
+    fn shape(&self) -> [usize; 3] {
+        [self.matrix().rows(), self.matrix().columns(), self.matrix().nnz()]
+    }
+}
+
+/// A plan of any number type.
+pub(crate) enum AnyPlan {
+    Float32(Box<dyn Multiply<f32>>),
+    Float64(Box<dyn Multiply<f64>>),
+}
+
+/// The number types by what C calls them.
+trait Number: Scalar {
+    fn any(plan: Box<dyn Multiply<Self>>) -> AnyPlan;
+
+    /// The plan, if it has numbers of this type.
+    fn of(plan: &mut AnyPlan) -> Option<&mut dyn Multiply<Self>>;
+}
+
+impl Number for f32 {
+    fn any(plan: Box<dyn Multiply<f32>>) -> AnyPlan {
+        AnyPlan::Float32(plan)
+    }
+
+    fn of(plan: &mut AnyPlan) -> Option<&mut dyn Multiply<f32>> {
+        match plan {
+            AnyPlan::Float32(plan) => Some(&mut **plan),
+            AnyPlan::Float64(_) => None,
+        }
+    }
+}
+
+impl Number for f64 {
+    fn any(plan: Box<dyn Multiply<f64>>) -> AnyPlan {
+        AnyPlan::Float64(plan)
+    }
+
+    fn of(plan: &mut AnyPlan) -> Option<&mut dyn Multiply<f64>> {
+        match plan {
+            AnyPlan::Float32(_) => None,
+            AnyPlan::Float64(plan) => Some(&mut **plan),
+        }
+    }
+}
+
+fn plan_on<T: Scalar, E: host::executor::Executor>(
+    executor: &E,
+    matrix: Csr<T>,
+    wishes: &Wishes,
+) -> Result<host::Plan<T, E>, Error> {
+    match wishes.format {
+        Format::Auto => host::Plan::automatic(executor, matrix, &wishes.selection),
+        format => {
+            let options = PlanOptions { reproducible: wishes.reproducible, ..PlanOptions::default() };
+            host::Plan::with_options(executor, matrix, format, options)
+        }
+    }
+}
+
+/// # Safety
+/// That of the functions for each type.
+unsafe fn create<T: Number>(
+    executor: Executor,
+    pattern: *const Pattern,
+    values: *const T,
+    options: *const Options,
+    plan: *mut Plan,
+) -> Status {
+    guarded(|| {
+        let executor = executor_of(executor)?;
+        // SAFETY: the caller's promise, for all three.
+        let (wishes, matrix) = unsafe { (Wishes::new(options)?, reference("pattern", pattern)?.with_values(values)?) };
+        let made: Box<dyn Multiply<T>> = match executor {
+            AnyExecutor::Host(executor) => Box::new(plan_on(&executor, matrix, &wishes)?),
+            #[cfg(feature = "cuda")]
+            AnyExecutor::Cuda(executor) => Box::new(plan_on(&executor, matrix, &wishes)?),
+        };
+        let object = Object::Plan(Arc::new(Mutex::new(T::any(made))));
+        // SAFETY: the caller's promise.
+        unsafe { registry::give("plan", plan, object, |id| Plan { id }) }
+    })
+}
+
+/// Does something with the plan of a handle, which other threads wait for.
+fn with_plan(plan: Plan, work: impl FnOnce(&mut AnyPlan) -> Result<(), Failure>) -> Result<(), Failure> {
+    let shared = registry::get("plan", plan.id, |object| match object {
+        Object::Plan(plan) => Some(Arc::clone(plan)),
+        Object::Executor(_) => None,
+    })?;
+    let mut plan = shared
+        .lock()
+        .map_err(|_| Failure::new(Status::Internal, "a fault of warp-spmv has left this plan broken: destroy it"))?;
+    work(&mut plan)
+}
+
+/// # Safety
+/// That of the functions for each type.
+unsafe fn apply<T: Number>(
+    plan: Plan,
+    alpha: T,
+    x: *const T,
+    x_length: usize,
+    beta: T,
+    y: *mut T,
+    y_length: usize,
+) -> Status {
+    guarded(|| {
+        with_plan(plan, |plan| {
+            let Some(plan) = T::of(plan) else {
+                let message = format!("the plan has no numbers of type {}", T::NAME);
+                return Err(Failure::new(Status::NumberType, message));
+            };
+            if overlap(x, x_length, y, y_length) {
+                return Err(Failure::new(Status::Argument, "x and y overlap"));
+            }
+            // SAFETY: the caller's promise, and the two have no element in common.
+            let (x, y) = unsafe { (slice("x", x, x_length)?, slice_mut("y", y, y_length)?) };
+            Ok(plan.apply(alpha, x, beta, y)?)
+        })
+    })
+}
+
+/// Makes a plan of a matrix with values of type `float`: copies it to the executor, chooses a format unless `options` name
+/// one, and converts it. `options` may be NULL. Where the status is not OK, `plan` is not written.
+///
+/// # Safety
+/// Each pointer, also those in `pattern` and `options`, is NULL or that of what it is called, as long as `pattern` says, of
+/// the types that it says; and no other thread writes any of it during the call.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn warp_spmv_plan_create_float32(
+    executor: Executor,
+    pattern: *const Pattern,
+    values: *const f32,
+    options: *const Options,
+    plan: *mut Plan,
+) -> Status {
+    // SAFETY: the caller's promise.
+    unsafe { create(executor, pattern, values, options, plan) }
+}
+
+/// `warp_spmv_plan_create_float32` for values of type `double`.
+///
+/// # Safety
+/// As for `warp_spmv_plan_create_float32`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn warp_spmv_plan_create_float64(
+    executor: Executor,
+    pattern: *const Pattern,
+    values: *const f64,
+    options: *const Options,
+    plan: *mut Plan,
+) -> Status {
+    // SAFETY: the caller's promise.
+    unsafe { create(executor, pattern, values, options, plan) }
+}
+
+/// y <- alpha A x + beta y, with vectors in the host's memory: on the host they are used where they lie, on a GPU they are
+/// copied there, and y back. With beta = 0, y is overwritten and never read. x has an element for each column of the matrix,
+/// y one for each row; other lengths are an error, and so are vectors that overlap. Returns when y is there.
+///
+/// # Safety
+/// `x` and `y` are NULL or those of arrays of `x_length` and `y_length` elements, and no other thread uses y or writes x
+/// during the call.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn warp_spmv_plan_apply_float32(
+    plan: Plan,
+    alpha: f32,
+    x: *const f32,
+    x_length: usize,
+    beta: f32,
+    y: *mut f32,
+    y_length: usize,
+) -> Status {
+    // SAFETY: the caller's promise.
+    unsafe { apply(plan, alpha, x, x_length, beta, y, y_length) }
+}
+
+/// `warp_spmv_plan_apply_float32` for a plan with numbers of type `double`.
+///
+/// # Safety
+/// As for `warp_spmv_plan_apply_float32`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn warp_spmv_plan_apply_float64(
+    plan: Plan,
+    alpha: f64,
+    x: *const f64,
+    x_length: usize,
+    beta: f64,
+    y: *mut f64,
+    y_length: usize,
+) -> Status {
+    // SAFETY: the caller's promise.
+    unsafe { apply(plan, alpha, x, x_length, beta, y, y_length) }
+}
+
+/// The format of a plan, which was named or chosen: as much of its text as has room in `capacity` bytes, and a 0. `length`
+/// gets the bytes of the whole text without the 0; it may be NULL.
+///
+/// # Safety
+/// `buffer` is NULL or that of `capacity` bytes, and `length` NULL or memory for a number.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn warp_spmv_plan_format(
+    plan: Plan,
+    buffer: *mut c_char,
+    capacity: usize,
+    length: *mut usize,
+) -> Status {
+    guarded(|| {
+        with_plan(plan, |plan| {
+            let format = match plan {
+                AnyPlan::Float32(plan) => plan.format(),
+                AnyPlan::Float64(plan) => plan.format(),
+            };
+            // SAFETY: the caller's promise.
+            unsafe { give_text(&format.to_string(), buffer, capacity, length) }
+        })
+    })
+}
+
+/// The shape of a plan's matrix, and the number of its stored entries.
+///
+/// # Safety
+/// Each pointer is NULL or memory for a number.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn warp_spmv_plan_shape(
+    plan: Plan,
+    rows: *mut usize,
+    columns: *mut usize,
+    entries: *mut usize,
+) -> Status {
+    guarded(|| {
+        with_plan(plan, |plan| {
+            let shape = match plan {
+                AnyPlan::Float32(plan) => plan.shape(),
+                AnyPlan::Float64(plan) => plan.shape(),
+            };
+            for (what, place) in [("rows", rows), ("columns", columns), ("entries", entries)] {
+                check(what, place, 1)?;
+            }
+            // SAFETY: the caller's promise, for all three.
+            unsafe {
+                write("rows", rows, shape[0])?;
+                write("columns", columns, shape[1])?;
+                write("entries", entries, shape[2])
+            }
+        })
+    })
+}
+
+/// Ends a plan. A call of another thread that is using it is not disturbed.
+#[unsafe(no_mangle)]
+pub extern "C" fn warp_spmv_plan_destroy(plan: Plan) -> Status {
+    guarded(|| registry::remove("plan", plan.id, |object| matches!(object, Object::Plan(_))))
+}

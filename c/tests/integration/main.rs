@@ -1,0 +1,5 @@
+//! The C interface as a C program sees it, and called from here with arguments that are wrong.
+
+mod calls;
+mod example;
+mod header;
