@@ -179,22 +179,23 @@
 //! 32 of them. [`apply_transposed`](crate::Plan::apply_transposed) computes y ← α Aᵀ x + β y without storing Aᵀ. Not
 //! every format has kernels for them: [`multiplies_multivectors`](crate::Format::multiplies_multivectors) and
 //! [`multiplies_transposed`](crate::Format::multiplies_transposed) tell, and the others return
-//! [`Error::Unsupported`](crate::Error::Unsupported).
+//! [`Error::Unsupported`](crate::Error::Unsupported). So where the library chooses, say what is going to be multiplied.
 //!
 //! On a GPU the transposed product adds atomically, so its bits differ from run to run. For the same bits every time,
 //! or for many products, store the transpose and make a plan of it.
 //!
 //! ```
 //! use warp_spmv::executor::{Cpu, Executor};
-//! use warp_spmv::{Layout, Multivector};
-//! use warp_spmv::{Csr, Format, Plan};
+//! use warp_spmv::select::Selection;
+//! use warp_spmv::{Csr, Layout, Multivector, Plan};
 //!
 //! fn main() -> Result<(), warp_spmv::Error> {
 //!     let matrix = Csr::try_from_triplets(2, 3, &[0, 1, 1], &[0, 1, 2], &[1.0, 2.0, 3.0])?;
 //!     let cpu = Cpu::new();
-//!     let format = Format::CSR_VECTOR;
-//!     assert!(format.multiplies_multivectors() && format.multiplies_transposed());
-//!     let mut plan = Plan::with_format(&cpu, matrix.clone(), format)?;
+//!     let selection =
+//!         Selection { multivectors: true, transposed: true, reproducible: false, ..Selection::default() };
+//!     let mut plan = Plan::automatic(&cpu, matrix.clone(), &selection)?;
+//!     assert!(plan.format().multiplies_multivectors() && plan.format().multiplies_transposed());
 //!
 //!     // The vectors (1, 10, 100) and (2, 20, 200), element by element: the faster layout.
 //!     let shape = Multivector { vectors: 2, layout: Layout::RowMajor };
@@ -212,7 +213,7 @@
 //!     plan.apply_transposed(1.0, &x, 0.0, &mut y)?;
 //!     assert_eq!(cpu.download(&y)?, [1.0, 20.0, 30.0]);
 //!
-//!     let mut transposed = Plan::with_format(&cpu, matrix.transposed()?, format)?;
+//!     let mut transposed = Plan::new(&cpu, matrix.transposed()?)?;
 //!     transposed.apply(1.0, &x, 0.0, &mut y)?;
 //!     assert_eq!(cpu.download(&y)?, [1.0, 20.0, 30.0]);
 //!     Ok(())
@@ -318,7 +319,7 @@
 //! use warp_spmv::solver::preconditioner::{Preconditioner, PreconditionerName};
 //! use warp_spmv::solver::{Cg, Options, Outcome, Progress, Solver};
 //! use warp_spmv::synthetic::Generator;
-//! use warp_spmv::{Csr, Format, Plan};
+//! use warp_spmv::{Csr, Plan};
 //!
 //! fn main() -> Result<(), Box<dyn std::error::Error>> {
 //!     let matrix: Csr<f64> = "stencil:5:50".parse::<Generator>()?.generate()?;
@@ -326,7 +327,7 @@
 //!     let b = cpu.upload(vec![1.0; matrix.rows()])?;
 //!     let mut x = cpu.zeros(matrix.columns())?;
 //!     let mut jacobi = Preconditioner::new(&cpu, &matrix, PreconditionerName::Jacobi)?;
-//!     let mut plan = Plan::with_format(&cpu, matrix, Format::SELL_P)?;
+//!     let mut plan = Plan::new(&cpu, matrix)?;
 //!
 //!     let mut last = 0;
 //!     let mut watch = |progress: &Progress| {

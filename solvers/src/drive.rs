@@ -26,13 +26,13 @@ pub(super) const RESTART_GAIN: f64 = 2.0;
 ///
 /// ```
 /// use host::executor::{Cpu, Executor};
-/// use host::{Csr, Format, Plan};
+/// use host::{Csr, Plan};
 /// use solvers::{Cg, Outcome, Solver};
 ///
 /// # fn main() -> Result<(), host::Error> {
 /// let matrix = Csr::try_from_triplets(2, 2, &[0, 0, 1, 1], &[0, 1, 0, 1], &[4.0, 1.0, 1.0, 3.0])?;
 /// let cpu = Cpu::new();
-/// let mut plan = Plan::with_format(&cpu, matrix, Format::CSR_SCALAR)?;
+/// let mut plan = Plan::new(&cpu, matrix)?;
 /// let (b, mut x) = (cpu.upload(vec![1.0, 2.0])?, cpu.zeros(2)?);
 /// let report = Solver::new(&cpu, &mut plan).solve(&Cg, &b, &mut x)?;
 /// assert!(matches!(report.outcome, Outcome::Converged) && report.iterations <= 2);

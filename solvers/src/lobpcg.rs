@@ -29,7 +29,8 @@ use crate::dense::{FIRST_SLOT, Multicolumn, ONE, Part, PartMut, Program, Scaled,
 /// use solvers::dense::Multicolumn;
 /// use host::executor::Cpu;
 /// use solvers::{Lobpcg, Options, Outcome, SpectrumEnd};
-/// use host::{Csr, Format, Plan};
+/// use host::select::Selection;
+/// use host::{Csr, Plan};
 ///
 /// # fn main() -> Result<(), host::Error> {
 /// // Second differences on a line of 60 points: the eigenvalues are 2 − 2 cos(k π / 61).
@@ -39,7 +40,10 @@ use crate::dense::{FIRST_SLOT, Multicolumn, ONE, Part, PartMut, Program, Scaled,
 /// let values: Vec<f64> = entries.iter().map(|&(.., value)| value).collect();
 ///
 /// let cpu = Cpu::new();
-/// let mut plan = Plan::with_format(&cpu, Csr::try_from_triplets(60, 60, &rows, &columns, &values)?, Format::SELL_P)?;
+/// // A format that multiplies all columns of X at once.
+/// let selection = Selection { multivectors: true, ..Selection::default() };
+/// let matrix = Csr::try_from_triplets(60, 60, &rows, &columns, &values)?;
+/// let mut plan = Plan::automatic(&cpu, matrix, &selection)?;
 /// let mut x = Multicolumn::zeros(&cpu, 60, 10)?;
 /// let method = Lobpcg { end: SpectrumEnd::Smallest, options: Options::default() };
 /// let report = method.solve(&cpu, &mut plan, None, &mut x, None)?;

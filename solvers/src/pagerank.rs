@@ -31,13 +31,13 @@ const RING: u32 = CHANGE + 5;
 /// ```
 /// use host::executor::Cpu;
 /// use solvers::{Options, Outcome, Pagerank};
-/// use host::{Csr, Format};
+/// use host::Csr;
 ///
 /// # fn main() -> Result<(), host::Error> {
 /// let cpu = Cpu::new();
 /// // Vertices 0 and 1 point at 2, which points back at 0.
 /// let graph = Csr::try_from_triplets(3, 3, &[0, 1, 2], &[2, 2, 0], &[1.0; 3])?;
-/// let mut pagerank = Pagerank::new(&cpu, &graph, Format::CSR_TILED)?;
+/// let mut pagerank = Pagerank::new(&cpu, &graph)?;
 /// let (ranks, report) = pagerank.rank(0.85, None, &Options::default(), None)?;
 /// assert_eq!(report.outcome, Outcome::Converged);
 /// assert!(ranks[2] > ranks[0] && ranks[0] > ranks[1]);
@@ -68,19 +68,28 @@ pub struct PagerankReport {
 
 impl<T: Real, E: Executor> Pagerank<T, E> {
     /// Makes the transition matrix of a graph with an edge from vertex i to vertex j, of weight a, for each entry i, j, a
-    /// of `graph`; edges that are stored more than once count as often. O(rows + nnz).
+    /// of `graph`; edges that are stored more than once count as often. O(rows + nnz), and the choice of the format, which
+    /// is that of [`Plan::new`].
     ///
     /// # Errors
-    /// When the matrix is not square, a weight is negative or not finite, a row's weights overflow, the matrix does not
-    /// fit the format, memory runs out, or the device fails.
-    pub fn new(executor: &E, graph: &Csr<T>, format: Format) -> Result<Self, Error> {
+    /// When the matrix is not square, a weight is negative or not finite, a row's weights overflow, no format can be chosen,
+    /// memory runs out, or the device fails.
+    pub fn new(executor: &E, graph: &Csr<T>) -> Result<Self, Error> {
+        Self::with_plan(graph, |transitions| Plan::new(executor, transitions))
+    }
+
+    /// [`new`](Self::new) in a format that it is told.
+    ///
+    /// # Errors
+    /// As of [`new`](Self::new), and when the matrix does not fit the format.
+    pub fn with_format(executor: &E, graph: &Csr<T>, format: Format) -> Result<Self, Error> {
         Self::with_plan(graph, |transitions| Plan::with_format(executor, transitions, format))
     }
 
-    /// [`new`](Self::new) in the format that is the best for the transition matrix, as [`Plan::automatic`] chooses it.
+    /// [`new`](Self::new) in a format that is chosen for what `selection` says, as [`Plan::automatic`] does.
     ///
     /// # Errors
-    /// As of [`new`](Self::new), and when no format can be chosen.
+    /// As of [`new`](Self::new).
     pub fn automatic(executor: &E, graph: &Csr<T>, selection: &Selection) -> Result<Self, Error> {
         Self::with_plan(graph, |transitions| Plan::automatic(executor, transitions, selection))
     }

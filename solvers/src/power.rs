@@ -36,13 +36,13 @@ const RING: u32 = LAMBDA + 6;
 /// ```
 /// use host::executor::Cpu;
 /// use solvers::{Options, Outcome, power_iteration};
-/// use host::{Csr, Format, Plan};
+/// use host::{Csr, Plan};
 ///
 /// # fn main() -> Result<(), host::Error> {
 /// let cpu = Cpu::new();
 /// // The eigenvalues are 1 and 3.
 /// let matrix = Csr::try_from_triplets(2, 2, &[0, 0, 1, 1], &[0, 1, 0, 1], &[2.0, 1.0, 1.0, 2.0])?;
-/// let mut plan = Plan::with_format(&cpu, matrix, Format::CSR_TILED)?;
+/// let mut plan = Plan::new(&cpu, matrix)?;
 /// let mut x = vec![1.0f64, 0.0];
 /// let report = power_iteration(&cpu, &mut plan, &mut x, &Options::default(), None)?;
 /// assert_eq!(report.outcome, Outcome::Converged);

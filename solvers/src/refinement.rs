@@ -32,13 +32,13 @@ const AIM: f64 = 0.5;
 /// ```
 /// use host::executor::Cpu;
 /// use solvers::{Cg, Options, Outcome, Refinement};
-/// use host::{Csr, Format, Plan};
+/// use host::{Csr, Plan};
 ///
 /// # fn main() -> Result<(), host::Error> {
 /// let cpu = Cpu::new();
 /// let matrix = Csr::try_from_triplets(2, 2, &[0, 0, 1, 1], &[0, 1, 0, 1], &[4.0, 1.0, 1.0, 3.0])?;
-/// let mut inner = Plan::with_format(&cpu, matrix.cast::<f32>()?, Format::SELL_P)?;
-/// let mut outer = Plan::with_format(&cpu, matrix, Format::SELL_P)?;
+/// let mut inner = Plan::new(&cpu, matrix.cast::<f32>()?)?;
+/// let mut outer = Plan::new(&cpu, matrix)?;
 /// let mut x = vec![0.0f64; 2];
 /// let options = Options { relative_tolerance: 1e-14, ..Options::default() };
 /// let report = Refinement::new(&cpu, &mut outer, &mut inner).options(options).solve(&Cg, &vec![1.0; 2], &mut x)?;

@@ -194,7 +194,7 @@ impl<T: Real + Number> subject::SubjectVisitor for Job<'_, T> {
         let load = begin.elapsed();
         let (mut ranks, prepare) = timed(executor, "making the transition matrix", || match arguments.format {
             Format::Auto => Pagerank::automatic(executor, &graph, &arguments.choosing.selection()),
-            format => Pagerank::new(executor, &graph, format),
+            format => Pagerank::with_format(executor, &graph, format),
         })?;
         if let Some(note) = &self.note {
             output::say(note);

@@ -199,8 +199,8 @@ fn solvers() {
     each_refused("LOBPCG", pairs, |(mut plan, mut x)| lobpcg.solve(&cpu, &mut plan, None, &mut x, None));
     let mut edges = generated("rmat:scale=17,edges-per-vertex=2");
     edges.values_mut().fill(1.0);
-    each_refused("a graph", || (), |()| Pagerank::new(&cpu, &edges, Format::CSR_SCALAR));
-    let graph = || Pagerank::new(&cpu, &edges, Format::CSR_SCALAR).unwrap();
+    each_refused("a graph", || (), |()| Pagerank::with_format(&cpu, &edges, Format::CSR_SCALAR));
+    let graph = || Pagerank::with_format(&cpu, &edges, Format::CSR_SCALAR).unwrap();
     each_refused("PageRank", graph, |mut graph| graph.rank(0.85, None, &options, None));
     each_refused("columns", || (), |()| Multicolumn::<f64, _>::zeros(&cpu, rows, 2));
     each_refused("a space", || (), |()| Space::new(&cpu, 1 << 16, 1 << 16));

@@ -180,7 +180,7 @@ pub fn check_pagerank<T: Real, E: Executor>(executor: &E) {
     let options = Options { relative_tolerance: if T::NAME == "float32" { 1e-6 } else { 1e-12 }, ..Options::default() };
     let weights: Vec<T> = (0..150).map(|vertex| T::from_f64((vertex % 5) as f64)).collect();
     for format in [Format::CSR_SCALAR, Format::SELL_P, Format::COO] {
-        let mut pagerank = Pagerank::new(executor, &graph, format).unwrap();
+        let mut pagerank = Pagerank::with_format(executor, &graph, format).unwrap();
         for (damping, personalization) in [(0.85, None), (0.85, Some(&weights[..])), (0.5, None), (0.0, None)] {
             let place = format!("{format}, {}, damping {damping}", T::NAME);
             let mut run = || {

@@ -25,6 +25,11 @@ pub struct Selection {
     pub memory_budget: Option<u64>,
     /// Whether only formats are considered that give the same bits every time.
     pub reproducible: bool,
+    /// Whether only formats are considered that multiply several vectors at once.
+    pub multivectors: bool,
+    /// Whether only formats are considered that multiply the transpose. Kernels add atomically to do so, and a plan that must
+    /// be [`reproducible`](Self::reproducible) refuses it: this goes with `reproducible: false`.
+    pub transposed: bool,
     /// How much a format may blow the matrix up.
     pub fill_limit: FillLimit,
     /// Which formats are measured, rather than that the prediction is believed.
@@ -63,6 +68,8 @@ impl Default for Selection {
             multiplications: Some(Self::MULTIPLICATIONS),
             memory_budget: None,
             reproducible: true,
+            multivectors: false,
+            transposed: false,
             fill_limit: FillLimit::default(),
             measure: Measure::default(),
             among: Vec::new(),
@@ -223,6 +230,10 @@ fn exclusion(format: Format, traffic: &Traffic, csr: u128, selection: &Selection
     let over_budget = selection.memory_budget.is_some_and(|budget| traffic.stored > budget.into());
     if selection.reproducible && !format.reproducible() {
         Some(Exclusion::NotReproducible)
+    } else if selection.multivectors && !format.multiplies_multivectors() {
+        Some(Exclusion::NoMultivectors)
+    } else if selection.transposed && !format.multiplies_transposed() {
+        Some(Exclusion::NoTranspose)
     } else if !selection.fill_limit.allows(traffic.stored, csr) {
         Some(Exclusion::Fill)
     } else {

@@ -10,6 +10,10 @@ use serde::Serialize;
 pub enum Exclusion {
     /// It does not give the same bits every time.
     NotReproducible,
+    /// It does not multiply several vectors at once.
+    NoMultivectors,
+    /// It does not multiply the transpose.
+    NoTranspose,
     /// It has too much padding.
     Fill,
     /// It does not fit into the budget.
@@ -30,6 +34,8 @@ impl Display for Exclusion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::NotReproducible => "not the same bits every time",
+            Self::NoMultivectors => "no product with several vectors",
+            Self::NoTranspose => "no product with the transpose",
             Self::Fill => "too much padding",
             Self::Memory => "does not fit into the budget",
             Self::TooLarge => "too many columns",

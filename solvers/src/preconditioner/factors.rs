@@ -10,7 +10,7 @@ use host::real::Real;
 
 use super::name::TriangularSolver;
 use super::polynomial::scaled_rows;
-use super::recipe::{Inverse, PreconditionerOptions};
+use super::recipe::{Inverse, PreconditionerOptions, plan_of};
 use crate::dense::{Combined, Multiplied, ONE, Scaled, Space};
 use crate::triangular::{Side, Triangular, TriangularOperands, TriangularSolve};
 
@@ -86,7 +86,7 @@ impl<T: Real, E: Executor> Sweeps<T, E> {
             begin: executor.zeros(scaled.rows())?,
             product: executor.zeros(scaled.rows())?,
             inverse_diagonal: executor.upload(factor.inverse_diagonal)?,
-            scaled: Plan::with_format(executor, scaled, options.format)?,
+            scaled: plan_of(executor, scaled, options.format)?,
         })
     }
 }

@@ -6,13 +6,13 @@
 //! use host::executor::Cpu;
 //! use solvers::preconditioner::{Preconditioner, PreconditionerName};
 //! use solvers::{Cg, Outcome, Solver};
-//! use host::{Csr, Format, Plan};
+//! use host::{Csr, Plan};
 //!
 //! # fn main() -> Result<(), host::Error> {
 //! let cpu = Cpu::new();
 //! let matrix = Csr::try_from_triplets(2, 2, &[0, 0, 1, 1], &[0, 1, 0, 1], &[4.0, 1.0, 1.0, 3.0])?;
 //! let mut preconditioner = Preconditioner::new(&cpu, &matrix, "ic0".parse::<PreconditionerName>()?)?;
-//! let mut plan = Plan::with_format(&cpu, matrix, Format::CSR_TILED)?;
+//! let mut plan = Plan::new(&cpu, matrix)?;
 //! let mut x = vec![0.0; 2];
 //! let report = Solver::new(&cpu, &mut plan).preconditioner(&mut preconditioner).solve(&Cg, &vec![1.0; 2], &mut x)?;
 //! assert_eq!((report.outcome, report.iterations), (Outcome::Converged, 1));

@@ -9,7 +9,7 @@ use host::format::Csr;
 use host::plan::{Plan, Vector};
 use host::real::Real;
 
-use super::recipe::{Inverse, PreconditionerOptions, Recipe, inverse_diagonal};
+use super::recipe::{Inverse, PreconditionerOptions, Recipe, inverse_diagonal, plan_of};
 use crate::dense::{Correction, FIRST_SLOT, Multiplied, ONE, ScaledTwice, Space};
 
 /// The step of Neumann's series over that of the largest eigenvalue λ of B: I − 1.5/λ B has its eigenvalues in [−0.5, 1) if
@@ -82,7 +82,7 @@ fn recipe<T: Real, E: Executor>(
         degree,
         w: executor.zeros(scaled.rows())?,
         d: executor.zeros(scaled.rows())?,
-        scaled: Plan::with_format(executor, scaled, options.format)?,
+        scaled: plan_of(executor, scaled, options.format)?,
     };
     Ok(Recipe { inverse: Box::new(polynomial), symmetric: false, scalars: factors(largest) })
 }

@@ -4,8 +4,9 @@ use host::error::Error;
 use host::executor::Executor;
 use host::format::{Csr, Format};
 use host::memory::with_capacity;
-use host::plan::Vector;
+use host::plan::{Plan, Vector};
 use host::real::Real;
+use host::select::{Measure, Selection};
 
 use super::spectrum::SpectralBound;
 use crate::dense::Space;
@@ -13,7 +14,9 @@ use crate::dense::Space;
 /// What a preconditioner takes besides its name.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PreconditionerOptions {
-    /// The format of the matrices that polynomials and sweeps multiply with.
+    /// The format of the matrices that polynomials and sweeps multiply with. The default is CSR, because a preconditioner is
+    /// the same for any number of threads. [`Format::Auto`] is the one that is predicted to be the fastest on the device, and
+    /// so on these threads: none is tried, and no file of the user's is read.
     pub format: Format,
     /// How the polynomials find the largest eigenvalue.
     pub bound: SpectralBound,
@@ -41,6 +44,20 @@ pub(super) struct Recipe<T: Real, E: Executor> {
     pub symmetric: bool,
     /// Scalars, from [`FIRST_SLOT`](crate::dense::FIRST_SLOT) on.
     pub scalars: Vec<f64>,
+}
+
+/// A plan of a matrix that a preconditioner multiplies with.
+///
+/// # Errors
+/// When it does not fit the format, no format can be chosen, memory runs out, or the device fails.
+pub(super) fn plan_of<T: Real, E: Executor>(executor: &E, matrix: Csr<T>, format: Format) -> Result<Plan<T, E>, Error> {
+    match format {
+        Format::Auto => {
+            let selection = Selection { measure: Measure::Never, store: None, ..Selection::default() };
+            Plan::automatic(executor, matrix, &selection)
+        }
+        format => Plan::with_format(executor, matrix, format),
+    }
 }
 
 /// One over each diagonal element; entries that are stored more than once add up.

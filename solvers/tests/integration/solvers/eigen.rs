@@ -75,7 +75,7 @@ fn limits_end_the_search_for_eigenvalues_where_they_say() {
     let graph = graph::<f64>(150);
     let pagerank = |options| {
         let (_, report) =
-            Pagerank::new(&cpu, &graph, Format::CSR_SCALAR).unwrap().rank(0.99, None, &options, None).unwrap();
+            Pagerank::with_format(&cpu, &graph, Format::CSR_SCALAR).unwrap().rank(0.99, None, &options, None).unwrap();
         (report.outcome, report.iterations, report.history.len())
     };
     let ends = |EigenReport { outcome, iterations, history, .. }| (outcome, iterations, history.len());
@@ -109,7 +109,7 @@ fn a_callback_can_stop_the_search_for_eigenvalues() {
     let method = Lobpcg { end: SpectrumEnd::Largest, options };
     let report = method.solve(&cpu, &mut plan, None, &mut x, Some(&mut callback)).unwrap();
     assert_eq!((report.outcome, report.iterations), (Outcome::Stopped, 3));
-    let mut pagerank = Pagerank::new(&cpu, &graph::<f64>(150), Format::CSR_SCALAR).unwrap();
+    let mut pagerank = Pagerank::with_format(&cpu, &graph::<f64>(150), Format::CSR_SCALAR).unwrap();
     let (_, report) = pagerank.rank(0.85, None, &options, Some(&mut callback)).unwrap();
     assert_eq!((report.outcome, report.iterations), (Outcome::Stopped, 3));
     assert_eq!(heard, [1, 2, 3].repeat(3));
@@ -145,8 +145,10 @@ fn pagerank_of_special_graphs() {
     let rank = |vertices: usize, edges: &[(u32, u32)]| {
         let (rows, columns): (Vec<_>, Vec<_>) = edges.iter().copied().unzip();
         let graph = Csr::try_from_triplets(vertices, vertices, &rows, &columns, &vec![1.0; edges.len()]).unwrap();
-        let (ranks, report) =
-            Pagerank::new(&cpu, &graph, Format::CSR_SCALAR).unwrap().rank(0.85, None, &options::<f64>(), None).unwrap();
+        let (ranks, report) = Pagerank::with_format(&cpu, &graph, Format::CSR_SCALAR)
+            .unwrap()
+            .rank(0.85, None, &options::<f64>(), None)
+            .unwrap();
         assert_eq!(report.outcome, Outcome::Converged);
         ranks
     };
@@ -188,10 +190,11 @@ fn bad_calls_for_eigenvalues_are_errors() {
     }
     let graph = |weight| Csr::<f64>::try_from_triplets(2, 2, &[1], &[0], &[weight]).unwrap();
     for weight in [-1.0, f64::INFINITY] {
-        let error = Pagerank::new(&cpu, &graph(weight), Format::CSR_SCALAR).map(|_| ()).unwrap_err().to_string();
+        let error =
+            Pagerank::with_format(&cpu, &graph(weight), Format::CSR_SCALAR).map(|_| ()).unwrap_err().to_string();
         assert_eq!(error, format!("CSR matrix: row 1, column 0: weight {weight} is not finite and 0 or more"));
     }
-    let mut pagerank = Pagerank::new(&cpu, &graph(1.0), Format::CSR_SCALAR).unwrap();
+    let mut pagerank = Pagerank::with_format(&cpu, &graph(1.0), Format::CSR_SCALAR).unwrap();
     for (damping, personalization, message) in [
         (1.0, None, "the damping is 1, expected from 0 to below 1"),
         (f64::NAN, None, "the damping is NaN, expected from 0 to below 1"),
@@ -212,10 +215,10 @@ fn bad_calls_for_eigenvalues_are_errors() {
     }
     // The nearest number of 32 bits is 1.
     let narrow = Csr::<f32>::try_from_triplets(2, 2, &[1], &[0], &[1.0]).unwrap();
-    let mut pagerank = Pagerank::new(&cpu, &narrow, Format::CSR_SCALAR).unwrap();
+    let mut pagerank = Pagerank::with_format(&cpu, &narrow, Format::CSR_SCALAR).unwrap();
     let error = pagerank.rank(1.0 - 1e-9, None, &options::<f32>(), None).map(|_| ()).unwrap_err();
     assert_eq!(error.to_string(), "the damping is 1, expected from 0 to below 1");
     let wide = Csr::<f64>::try_from_triplets(2, 3, &[], &[], &[]).unwrap();
-    let error = Pagerank::new(&cpu, &wide, Format::CSR_SCALAR).map(|_| ()).unwrap_err().to_string();
+    let error = Pagerank::with_format(&cpu, &wide, Format::CSR_SCALAR).map(|_| ()).unwrap_err().to_string();
     assert_eq!(error, "the graph has 2 rows and 3 columns, expected a square matrix");
 }
