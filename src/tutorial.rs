@@ -97,6 +97,9 @@
 //!
 //! Executors are cheap handles: a clone shares the device, the memory and the queue of the original.
 //!
+//! A program whose matrix changes its values and not its pattern, step after step, keeps its plan and gives it the new
+//! values: [`update_values`](crate::Plan::update_values).
+//!
 //! ```
 //! use warp_spmv::executor::{Cpu, Executor};
 //! use warp_spmv::{Csr, Error, Plan, Vector};

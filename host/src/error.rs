@@ -48,6 +48,12 @@ pub enum Error {
         /// What gives the same bits.
         instead: &'static str,
     },
+    /// A matrix was to get new values, and its plan does not know where they belong.
+    #[error("a plan in format {format} gets new values only if it was made for updates: `updates` in its options")]
+    NotUpdatable {
+        /// The plan's format.
+        format: &'static str,
+    },
     /// A format has no kernel for an operation.
     #[error("format {format} has no kernel for {operation}")]
     Unsupported {

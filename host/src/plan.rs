@@ -1,5 +1,8 @@
 //! A matrix on an executor, ready to be multiplied.
 
+mod update;
+
+use self::update::Pattern;
 use crate::error::Error;
 use crate::executor::Executor;
 use crate::format::{Csr, FillLimit, Format, Matrix};
@@ -23,6 +26,9 @@ pub struct PlanOptions {
     /// Whether the same call must give the same bits every time. A format that cannot promise it is then an error:
     /// never is another one taken in its place.
     pub reproducible: bool,
+    /// Whether [`Plan::update_values`] will be called: in formats other than CSR and COO, the plan then keeps the pattern of
+    /// the matrix, of [`update_bytes`](Plan::update_bytes).
+    pub updates: bool,
 }
 
 /// A matrix in the memory of an executor, in a format, with the workspace that multiplying it takes: at most a number for
@@ -73,6 +79,8 @@ pub struct Plan<T: Scalar, E: Executor> {
     format: Format,
     matrix: Matrix<T, E::Memory>,
     workspace: Workspace<T, E::Memory>,
+    /// For updates, where the format needs it and they were asked for.
+    pattern: Option<Pattern<E::Memory>>,
     /// As in [`PlanOptions`].
     reproducible: bool,
     /// Why the format was chosen, where it was.
@@ -107,7 +115,8 @@ impl<T: Scalar, E: Executor> Plan<T, E> {
     /// When the format cannot keep to the options, or memory runs out.
     pub fn with_options(executor: &E, matrix: Csr<T>, format: Format, options: PlanOptions) -> Result<Self, Error> {
         if format == Format::Auto {
-            let mut selection = Selection { fill_limit: options.fill_limit, ..Selection::default() };
+            let PlanOptions { fill_limit, updates, .. } = options;
+            let mut selection = Selection { fill_limit, updates, ..Selection::default() };
             if options.reproducible {
                 // Another format may be the fastest the next time, and would round differently.
                 (selection.measure, selection.store) = (Measure::Never, None);
@@ -119,8 +128,13 @@ impl<T: Scalar, E: Executor> Plan<T, E> {
             return Err(not_reproducible(format));
         }
         let format = format.resolve(&matrix);
-        let matrix = matrix.upload(executor)?.convert(executor, format, options.fill_limit)?;
-        Ok(Self { reproducible: options.reproducible, ..Self::from_converted(executor, matrix, format)? })
+        let matrix = matrix.upload(executor)?;
+        let pattern = match options.updates {
+            true => Pattern::for_updates(executor, &matrix, format, options.fill_limit)?,
+            false => None,
+        };
+        let matrix = matrix.convert(executor, format, options.fill_limit)?;
+        Ok(Self { reproducible: options.reproducible, pattern, ..Self::from_converted(executor, matrix, format)? })
     }
 
     /// Chooses a format for `matrix` on the executor (see [`select`](crate::select)), moves the matrix there and converts
@@ -178,6 +192,10 @@ impl<T: Scalar, E: Executor> Plan<T, E> {
                 true => None,
                 false => Some(csr.duplicate(executor)?),
             };
+            let pattern = match selection.updates {
+                true => Pattern::for_updates(executor, &csr, choice.format, selection.fill_limit)?,
+                false => None,
+            };
             match (csr.convert(executor, choice.format, selection.fill_limit), copy) {
                 (Err(Error::Fill { .. } | Error::TooLarge { .. }), Some(copy)) => {
                     choice.take(&[(choice.format, None)], selection)?;
@@ -185,7 +203,7 @@ impl<T: Scalar, E: Executor> Plan<T, E> {
                 }
                 (converted, _) => {
                     let plan = Self::from_converted(executor, converted?, choice.format)?;
-                    return Ok(Self { reproducible: selection.reproducible, choice: Some(choice), ..plan });
+                    return Ok(Self { reproducible: selection.reproducible, choice: Some(choice), pattern, ..plan });
                 }
             }
         }
@@ -216,7 +234,8 @@ impl<T: Scalar, E: Executor> Plan<T, E> {
     /// [`Format::Clustered`] takes.
     pub fn from_converted(executor: &E, matrix: Matrix<T, E::Memory>, format: Format) -> Result<Self, Error> {
         let workspace = workspace(executor, &matrix, format)?;
-        Ok(Self { executor: executor.clone(), format, matrix, workspace, reproducible: false, choice: None })
+        let executor = executor.clone();
+        Ok(Self { executor, format, matrix, workspace, pattern: None, reproducible: false, choice: None })
     }
 
     /// Takes another format that is stored the same way, as [`Format::storage`] tells; the matrix stays where it is. A

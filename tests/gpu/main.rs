@@ -33,6 +33,7 @@ use scenarios::conformance::{GRID, conformance};
 use scenarios::multivector::{Cases, VECTORS, Vectors, check_multivector_special_values, multiply_vectors};
 use scenarios::tiles::check_tiles;
 use scenarios::transposed::{check_transposed, check_transposed_special_values};
+use scenarios::updates::check_updates;
 use scenarios::{
     Numbers, check, check_conversion, check_converted_product, check_reproducible, check_special_values,
     check_whole_numbers, generated, matrices,
@@ -128,6 +129,11 @@ const PARTS: &[Part] = &[
     ("conformance", |gpu, _| check_conformance(gpu)),
     ("formats", |gpu, arguments| {
         in_all_types!(check_scenarios(gpu, &arguments.formats));
+    }),
+    ("updates", |gpu, _| {
+        check_updates::<f32, _>(gpu, 1);
+        check_updates::<f64, _>(gpu, 1);
+        println!("- new values in every format, float32 and float64: the bits of a new plan");
     }),
     ("multivectors", |gpu, arguments| {
         in_all_types!(check_multivectors(gpu, &arguments.formats));

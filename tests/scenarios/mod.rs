@@ -7,6 +7,7 @@ pub mod random;
 pub mod threads;
 pub mod tiles;
 pub mod transposed;
+pub mod updates;
 
 pub use numbers::Numbers;
 use warp_spmv::executor::Executor;

@@ -30,6 +30,9 @@ pub struct Selection {
     /// Whether only formats are considered that multiply the transpose. Kernels add atomically to do so, and a plan that must
     /// be [`reproducible`](Self::reproducible) refuses it: this goes with `reproducible: false`.
     pub transposed: bool,
+    /// Whether [`Plan::update_values`](crate::Plan::update_values) will be called, as in
+    /// [`PlanOptions`](crate::PlanOptions::updates). The choice does not depend on it.
+    pub updates: bool,
     /// How much a format may blow the matrix up.
     pub fill_limit: FillLimit,
     /// Which formats are measured, rather than that the prediction is believed.
@@ -70,6 +73,7 @@ impl Default for Selection {
             reproducible: true,
             multivectors: false,
             transposed: false,
+            updates: false,
             fill_limit: FillLimit::default(),
             measure: Measure::default(),
             among: Vec::new(),

@@ -15,3 +15,4 @@ mod select;
 mod stored;
 mod threads;
 mod transposed;
+mod updates;

@@ -1,0 +1,60 @@
+//! New values for the matrix of a plan.
+
+use warp_spmv::executor::{Cpu, Emulated, Reference};
+use warp_spmv::select::{Measure, Selection};
+use warp_spmv::synthetic::Generator;
+use warp_spmv::{Csr, Error, Format, Plan, PlanOptions};
+
+use crate::scenarios::updates::check_updates;
+
+#[test]
+fn matrices_on_the_host_get_new_values() {
+    check_updates::<f64, _>(&Cpu::new(), 1);
+    check_updates::<f32, _>(&Reference::new(), 1);
+}
+
+#[test]
+fn matrices_on_the_emulator_get_new_values() {
+    check_updates::<f64, _>(&Emulated::new(5), 5);
+}
+
+#[test]
+fn a_plan_that_was_not_made_for_updates_says_so() {
+    let matrix = Csr::try_from_triplets(2, 2, &[0, 1], &[0, 1], &[1.0, 2.0]).unwrap();
+    let cpu = Cpu::new();
+    let mut plan = Plan::with_format(&cpu, matrix.clone(), Format::ELL).unwrap();
+    let error = plan.update_values(&vec![3.0, 4.0]).unwrap_err();
+    assert!(matches!(error, Error::NotUpdatable { format: "ell" }), "{error}");
+    assert_eq!(plan.update_bytes(), 0);
+    let mut y = vec![0.0; 2];
+    plan.apply(1.0, &vec![1.0; 2], 0.0, &mut y).unwrap();
+    assert_eq!(y, [1.0, 2.0]);
+    // CSR and COO need nothing.
+    for format in [Format::CSR_VECTOR, Format::COO] {
+        let mut plan = Plan::with_format(&cpu, matrix.clone(), format).unwrap();
+        plan.update_values(&vec![3.0, 4.0]).unwrap();
+        plan.apply(1.0, &vec![1.0; 2], 0.0, &mut y).unwrap();
+        assert_eq!(y, [3.0, 4.0]);
+    }
+}
+
+#[test]
+fn plans_that_chose_their_format_get_new_values() {
+    let matrix: Csr<f64> = "stencil:9:30".parse::<Generator>().unwrap().generate().unwrap();
+    let cpu = Cpu::new();
+    for among in [vec![], vec![Format::SELL_P], vec![Format::Dia]] {
+        let selection =
+            Selection { among, updates: true, measure: Measure::Never, store: None, ..Selection::default() };
+        let mut plan = Plan::automatic(&cpu, matrix.clone(), &selection).unwrap();
+        let doubled: Vec<f64> = matrix.values().iter().map(|value| 2.0 * value).collect();
+        plan.update_values(&doubled).unwrap();
+        let x = vec![1.0; matrix.columns()];
+        let (mut y, mut expected) = (vec![0.0; matrix.rows()], vec![0.0; matrix.rows()]);
+        plan.apply(1.0, &x, 0.0, &mut y).unwrap();
+        Plan::with_format(&cpu, matrix.clone(), plan.format()).unwrap().apply(2.0, &x, 0.0, &mut expected).unwrap();
+        assert_eq!(y, expected, "{}", plan.format());
+    }
+    let options = PlanOptions { updates: true, reproducible: true, ..PlanOptions::default() };
+    let mut plan = Plan::with_options(&cpu, matrix.clone(), Format::Auto, options).unwrap();
+    plan.update_values(matrix.values()).unwrap();
+}
