@@ -49,8 +49,15 @@ int main(void) {
 
     warp_spmv_options options = warp_spmv_options_default();
     options.format = "sell-p:slice=32";
+    options.updates = 1;
     check(warp_spmv_plan_create_float64(cpu, &pattern, values, &options, &plan), "plan");
     check(warp_spmv_plan_apply_float64(plan, 2.0, x, 3, -1.0, y, 2), "product");
+    printf("%g %g\n", y[0], y[1]);
+
+    /* Other values in the same places. */
+    const double others[] = {4.0, 5.0, 6.0};
+    check(warp_spmv_plan_update_values_float64(plan, others, 3), "new values");
+    check(warp_spmv_plan_apply_float64(plan, 1.0, x, 3, 0.0, y, 2), "product");
     printf("%g %g\n", y[0], y[1]);
 
     /* A call that is wrong says so, and nothing is touched. */

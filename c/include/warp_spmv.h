@@ -63,6 +63,9 @@ typedef struct warp_spmv_options {
   // Not 0 where the same call must give the same bits every time, in every run of the program: formats that add in any
   // order are an error then, and none is chosen by how fast it was.
   int32_t reproducible;
+  // Not 0 where `warp_spmv_plan_update_values_float32` or `_float64` will be called: in formats other than CSR and COO, the
+  // plan then keeps the pattern of the matrix.
+  int32_t updates;
 } warp_spmv_options;
 
 // The pattern of a matrix in compressed sparse rows (CSR), in arrays that the program owns. They are copied when a plan is
@@ -158,6 +161,24 @@ enum warp_spmv_status warp_spmv_plan_apply_float64(struct warp_spmv_plan plan,
                                                    double beta,
                                                    double *y,
                                                    size_t y_length);
+
+// Gives the matrix of a plan new values, one for each of its entries, in their order. The pattern stays. The plan must have
+// been made with `updates` in its options, unless its format is CSR or COO; then the values are copied and nothing else is
+// done, while other formats are converted to again. Where the status is not OK, the values are the old ones.
+//
+// # Safety
+// `values` is NULL or that of an array of `length` elements, which no other thread writes during the call.
+enum warp_spmv_status warp_spmv_plan_update_values_float32(struct warp_spmv_plan plan,
+                                                           const float *values,
+                                                           size_t length);
+
+// `warp_spmv_plan_update_values_float32` for a plan with numbers of type `double`.
+//
+// # Safety
+// As for `warp_spmv_plan_update_values_float32`.
+enum warp_spmv_status warp_spmv_plan_update_values_float64(struct warp_spmv_plan plan,
+                                                           const double *values,
+                                                           size_t length);
 
 // The format of a plan, which was named or chosen: as much of its text as has room in `capacity` bytes, and a 0. `length`
 // gets the bytes of the whole text without the 0; it may be NULL.

@@ -18,5 +18,6 @@ pub use options::{Options, warp_spmv_options_default};
 pub use plan::{
     Plan, warp_spmv_plan_apply_float32, warp_spmv_plan_apply_float64, warp_spmv_plan_create_float32,
     warp_spmv_plan_create_float64, warp_spmv_plan_destroy, warp_spmv_plan_format, warp_spmv_plan_shape,
+    warp_spmv_plan_update_values_float32, warp_spmv_plan_update_values_float64,
 };
 pub use status::{Status, warp_spmv_last_message, warp_spmv_status_name, warp_spmv_version};

@@ -21,10 +21,14 @@ pub struct Options {
     /// Not 0 where the same call must give the same bits every time, in every run of the program: formats that add in any
     /// order are an error then, and none is chosen by how fast it was.
     pub reproducible: i32,
+    /// Not 0 where `warp_spmv_plan_update_values_float32` or `_float64` will be called: in formats other than CSR and COO, the
+    /// plan then keeps the pattern of the matrix.
+    pub updates: i32,
 }
 
 impl Options {
-    const DEFAULT: Self = Self { format: std::ptr::null(), multiplications: 0, memory_budget: 0, reproducible: 0 };
+    const DEFAULT: Self =
+        Self { format: std::ptr::null(), multiplications: 0, memory_budget: 0, reproducible: 0, updates: 0 };
 }
 
 /// The options of a plan that chooses its format.
@@ -38,6 +42,7 @@ pub(crate) struct Wishes {
     /// [`Format::Auto`] for one to be chosen.
     pub format: Format,
     pub reproducible: bool,
+    pub updates: bool,
     pub selection: Selection,
 }
 
@@ -56,13 +61,14 @@ impl Wishes {
             false => unsafe { text("format", options.format)? }.parse()?,
         };
         let some = |number: u64| (number > 0).then_some(number);
-        let mut selection = Selection { memory_budget: some(options.memory_budget), ..Selection::default() };
+        let (memory_budget, updates) = (some(options.memory_budget), options.updates != 0);
+        let mut selection = Selection { memory_budget, updates, ..Selection::default() };
         selection.multiplications = some(options.multiplications).or(selection.multiplications);
         let reproducible = options.reproducible != 0;
         if reproducible {
             // Another format may be the fastest the next time, and would round differently.
             (selection.measure, selection.store) = (Measure::Never, None);
         }
-        Ok(Self { format, reproducible, selection })
+        Ok(Self { format, reproducible, updates, selection })
     }
 }

@@ -29,6 +29,9 @@ pub(crate) trait Multiply<T>: Send {
     /// y <- α A x + β y for vectors in the host's memory.
     fn apply(&mut self, alpha: T, x: &[T], beta: T, y: &mut [T]) -> Result<(), Error>;
 
+    /// Gives the matrix new values, which are in the host's memory.
+    fn update(&mut self, values: &[T]) -> Result<(), Error>;
+
     fn format(&self) -> Format;
 
     /// Rows, columns, entries.
@@ -38,6 +41,10 @@ pub(crate) trait Multiply<T>: Send {
 impl<T: Scalar> Multiply<T> for host::Plan<T, HostExecutor> {
     fn apply(&mut self, alpha: T, x: &[T], beta: T, y: &mut [T]) -> Result<(), Error> {
         self.apply_slices(alpha, x, beta, y)
+    }
+
+    fn update(&mut self, values: &[T]) -> Result<(), Error> {
+        self.update_values(&host::memory::copy(values)?)
     }
 
     fn format(&self) -> Format {
@@ -61,6 +68,11 @@ impl<T: Scalar> Multiply<T> for host::Plan<T, Cuda> {
         host::Plan::apply(self, alpha, &on_device, beta, &mut result)?;
         y.copy_from_slice(&device.download(&result)?);
         Ok(())
+    }
+
+    fn update(&mut self, values: &[T]) -> Result<(), Error> {
+        let values = self.executor().upload(host::memory::copy(values)?)?;
+        self.update_values(&values)
     }
 
     fn format(&self) -> Format {
@@ -120,7 +132,8 @@ fn plan_on<T: Scalar, E: host::executor::Executor>(
     match wishes.format {
         Format::Auto => host::Plan::automatic(executor, matrix, &wishes.selection),
         format => {
-            let options = PlanOptions { reproducible: wishes.reproducible, ..PlanOptions::default() };
+            let &Wishes { reproducible, updates, .. } = wishes;
+            let options = PlanOptions { reproducible, updates, ..PlanOptions::default() };
             host::Plan::with_options(executor, matrix, format, options)
         }
     }
@@ -162,6 +175,24 @@ fn with_plan(plan: Plan, work: impl FnOnce(&mut AnyPlan) -> Result<(), Failure>)
     work(&mut plan)
 }
 
+/// The plan, if it has numbers of this type.
+fn of_type<T: Number>(plan: &mut AnyPlan) -> Result<&mut dyn Multiply<T>, Failure> {
+    let message = || format!("the plan has no numbers of type {}", T::NAME);
+    T::of(plan).ok_or_else(|| Failure::new(Status::NumberType, message()))
+}
+
+/// # Safety
+/// That of the functions for each type.
+unsafe fn update<T: Number>(plan: Plan, values: *const T, length: usize) -> Status {
+    guarded(|| {
+        with_plan(plan, |plan| {
+            // SAFETY: the caller's promise.
+            let values = unsafe { slice("values", values, length)? };
+            Ok(of_type(plan)?.update(values)?)
+        })
+    })
+}
+
 /// # Safety
 /// That of the functions for each type.
 unsafe fn apply<T: Number>(
@@ -175,10 +206,7 @@ unsafe fn apply<T: Number>(
 ) -> Status {
     guarded(|| {
         with_plan(plan, |plan| {
-            let Some(plan) = T::of(plan) else {
-                let message = format!("the plan has no numbers of type {}", T::NAME);
-                return Err(Failure::new(Status::NumberType, message));
-            };
+            let plan = of_type::<T>(plan)?;
             if overlap(x, x_length, y, y_length) {
                 return Err(Failure::new(Status::Argument, "x and y overlap"));
             }
@@ -260,6 +288,28 @@ pub unsafe extern "C" fn warp_spmv_plan_apply_float64(
 ) -> Status {
     // SAFETY: the caller's promise.
     unsafe { apply(plan, alpha, x, x_length, beta, y, y_length) }
+}
+
+/// Gives the matrix of a plan new values, one for each of its entries, in their order. The pattern stays. The plan must have
+/// been made with `updates` in its options, unless its format is CSR or COO; then the values are copied and nothing else is
+/// done, while other formats are converted to again. Where the status is not OK, the values are the old ones.
+///
+/// # Safety
+/// `values` is NULL or that of an array of `length` elements, which no other thread writes during the call.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn warp_spmv_plan_update_values_float32(plan: Plan, values: *const f32, length: usize) -> Status {
+    // SAFETY: the caller's promise.
+    unsafe { update(plan, values, length) }
+}
+
+/// `warp_spmv_plan_update_values_float32` for a plan with numbers of type `double`.
+///
+/// # Safety
+/// As for `warp_spmv_plan_update_values_float32`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn warp_spmv_plan_update_values_float64(plan: Plan, values: *const f64, length: usize) -> Status {
+    // SAFETY: the caller's promise.
+    unsafe { update(plan, values, length) }
 }
 
 /// The format of a plan, which was named or chosen: as much of its text as has room in `capacity` bytes, and a 0. `length`

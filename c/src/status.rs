@@ -50,9 +50,11 @@ impl From<Error> for Failure {
         let status = match &error {
             Error::Structure { .. } => Status::Matrix,
             Error::TooLarge { .. } => Status::TooLarge,
-            Error::Fill { .. } | Error::NotReproducible { .. } | Error::Unsupported { .. } | Error::NoFormat { .. } => {
-                Status::Format
-            }
+            Error::Fill { .. }
+            | Error::NoFormat { .. }
+            | Error::NotReproducible { .. }
+            | Error::NotUpdatable { .. }
+            | Error::Unsupported { .. } => Status::Format,
             Error::Setting { .. } | Error::Length { .. } | Error::Name { .. } | Error::Parameters { .. } => {
                 Status::Argument
             }

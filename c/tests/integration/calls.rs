@@ -195,6 +195,32 @@ fn matrices_and_formats_are_checked() {
 }
 
 #[test]
+fn values_are_replaced() {
+    let on = executor(c"cpu");
+    // SAFETY: an array of this length.
+    let update =
+        |plan, values: &[f64]| unsafe { warp_spmv_plan_update_values_float64(plan, values.as_ptr(), values.len()) };
+    let plan = create(on, &pattern(), Some("csr-vector")).unwrap();
+    let mut y = [0.0; 2];
+    assert_eq!(update(plan, &[4.0, 5.0, 6.0]), Status::Ok);
+    assert_eq!(apply(plan, &[1.0, 10.0, 100.0], &mut y), Status::Ok);
+    assert_eq!(y, [4.0, 650.0]);
+    let message = "values has length 2, expected 3";
+    assert_eq!(said(update(plan, &[4.0, 5.0])), (Status::Argument, message));
+    // SAFETY: NULL, and an array of this length.
+    unsafe {
+        let status = warp_spmv_plan_update_values_float64(plan, null(), 3);
+        assert_eq!(said(status), (Status::Argument, "values is NULL"));
+        let status = warp_spmv_plan_update_values_float32(plan, [1.0; 3].as_ptr(), 3);
+        assert_eq!(said(status), (Status::NumberType, "the plan has no numbers of type float32"));
+    }
+    let plan = create(on, &pattern(), Some("ell")).unwrap();
+    assert_eq!(said(update(plan, &[4.0, 5.0, 6.0])).0, Status::Format);
+    assert_eq!(apply(plan, &[1.0, 10.0, 100.0], &mut y), Status::Ok);
+    assert_eq!(y, [1.0, 320.0]);
+}
+
+#[test]
 fn a_matrix_without_entries_needs_no_arrays_of_them() {
     let on = executor(c"cpu");
     let offsets = [0_i64; 3];

@@ -40,5 +40,5 @@ fn the_example_runs() {
     let text = String::from_utf8(output.stdout).unwrap();
     let (chosen, rest) = text.split_once('\n').unwrap();
     assert!(chosen.starts_with("chosen: ") && chosen.len() > "chosen: ".len(), "{chosen}");
-    assert_eq!(rest, "1 320\n1 320\nx has length 2, expected 3\n");
+    assert_eq!(rest, "1 320\n1 320\n4 650\nx has length 2, expected 3\n");
 }
