@@ -417,9 +417,13 @@ mod tests {
     fn slices_are_multiplied_as_vectors_are() {
         let matrix = Csr::try_from_triplets(3, 4, &[0, 1, 1, 2], &[3, 0, 2, 1], &[1.0, 2.0, 3.0, 4.0]).unwrap();
         let (x, start) = ([9.0, 1.0, 10.0, 100.0, 1000.0, 9.0], [8.0, 1.0, 2.0, 3.0, 8.0]);
-        let executors: [HostExecutor; 3] = [Reference::new().into(), Cpu::new().into(), Emulated::new(0).into()];
+        let mut executors: Vec<HostExecutor> = vec![Reference::new().into(), Cpu::new().into()];
+        // Miri has no lanes, and little time.
+        if !cfg!(miri) {
+            executors.push(Emulated::new(0).into());
+        }
         for executor in executors {
-            for &format in Format::STANDARD {
+            for &format in Format::STANDARD.iter().take(if cfg!(miri) { 3 } else { usize::MAX }) {
                 let mut plan = Plan::with_format(&executor, matrix.clone(), format).unwrap();
                 let mut expected = start[1..4].to_vec();
                 plan.apply(2.0, &x[1..5].to_vec(), 0.5, &mut expected).unwrap();

@@ -232,6 +232,7 @@ mod tests {
     use crate::executor::{Cpu, Emulated, Executor};
 
     #[test]
+    #[cfg_attr(miri, ignore = "a third of a megabyte of JSON")]
     fn each_device_gets_the_calibration_of_its_like() {
         for (text, device) in [(H200, "NVIDIA H200"), (H100, "NVIDIA H100 80GB HBM3")] {
             assert_eq!(Calibration::parse(text).unwrap().device, device);
