@@ -117,6 +117,22 @@ pub fn chunks_mut<T: Send>(elements: &mut [T], length: usize, at_least: usize, w
     });
 }
 
+/// Calls `work` with the number of each part and the part: the first ends before the first of `ends`, and each further one
+/// begins where the one before ends. It allocates nothing.
+///
+/// # Panics
+/// When `ends` fall, or are beyond the elements.
+pub fn parts_mut<T: Send>(elements: &mut [T], ends: &[usize], work: &ChunkWork<'_, T>) {
+    assert!(ends.is_sorted() && ends.last().is_none_or(|&last| last <= elements.len()), "parts one after the other");
+    let base = Base(elements.as_mut_ptr());
+    for_each(ends.len(), 1, &|part| {
+        let begin = if part > 0 { ends[part - 1] } else { 0 };
+        // SAFETY: the ends do not fall, so the part lies within the slice, and no two parts have an element in common; each
+        // number comes once, so nobody else has these elements.
+        work((part, unsafe { std::slice::from_raw_parts_mut(base.get().add(begin), ends[part] - begin) }));
+    });
+}
+
 /// [`chunks_mut`] for work that may fail.
 ///
 /// # Errors
@@ -227,6 +243,19 @@ mod tests {
             let mut numbers = vec![0; length];
             fill(&mut numbers, at_once, &|number| number + 1);
             assert!(numbers.into_iter().eq(1..=length));
+        }
+    }
+
+    #[test]
+    fn parts_are_as_long_as_their_ends_say() {
+        for ends in [&[][..], &[0], &[3, 3, 10], &[0, 1, 100]] {
+            let mut elements = vec![usize::MAX; 101];
+            parts_mut(&mut elements, ends, &|(part, elements)| elements.fill(part));
+            let part_of = |place: usize| ends.iter().position(|&end| place < end).unwrap_or(usize::MAX);
+            assert!(elements.into_iter().eq((0..101).map(part_of)), "{ends:?}");
+        }
+        for ends in [&[2, 1][..], &[102]] {
+            assert!(std::panic::catch_unwind(|| parts_mut(&mut vec![0; 101], ends, &|_| ())).is_err());
         }
     }
 

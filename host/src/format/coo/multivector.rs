@@ -3,7 +3,7 @@
 use cuda_std::launch::Launch;
 use gpu_kernels::multivector::coo::{CooMultivectorCarries, CooMultivectorIntervals};
 
-use super::product::{Piece, pieces, runs};
+use super::product::{Piece, Pieces, runs};
 use crate::device::Device;
 use crate::error::Error;
 use crate::format::Coo;
@@ -78,18 +78,21 @@ pub(crate) fn multiply_on_cpu<T: Scalar>(
     operands: HostOperands<'_, T>,
 ) -> Result<(), Error> {
     let HostOperands { alpha, x, beta, y } = operands;
-    add_on_cpu(matrix, vectors, (alpha, x), y, |y| scale(y, beta))
+    add_on_cpu(matrix, &Pieces::new(matrix, vectors)?, vectors, (alpha, x), y, |y| scale(y, beta));
+    Ok(())
 }
 
 /// The same, where `begin` makes of each part of y what the products are added to.
 pub(crate) fn add_on_cpu<T: Scalar>(
     matrix: &Coo<T>,
+    pieces: &Pieces,
     vectors: usize,
     (alpha, x): (T, &[T]),
     y: &mut [T],
     begin: impl Fn(&mut [T]) + Sync,
-) -> Result<(), Error> {
-    parallel::map_items(pieces(matrix, y, vectors)?, &|(_, Piece { first_row, entries, y })| {
+) {
+    parallel::parts_mut(y, &pieces.ends, &|(piece, y)| {
+        let Piece { first_row, entries } = pieces.pieces[piece].clone();
         begin(y);
         for (row, entries) in runs(matrix, entries) {
             let y = &mut y[(row - first_row) * vectors..][..vectors];
@@ -97,6 +100,5 @@ pub(crate) fn add_on_cpu<T: Scalar>(
             let add = |y: &mut T, sum| *y = alpha * sum + *y;
             multiply_row(|| columns.iter().copied().zip(values.iter().copied()), x, y, add);
         }
-    })?;
-    Ok(())
+    });
 }

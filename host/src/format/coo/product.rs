@@ -76,17 +76,20 @@ pub(crate) fn add_product_atomically<T: Scalar, M: Memory>(
 
 pub(crate) fn multiply_on_cpu<T: Scalar>(matrix: &Coo<T>, operands: HostOperands<'_, T>) -> Result<(), Error> {
     let HostOperands { alpha, x, beta, y } = operands;
-    add_on_cpu(matrix, (alpha, x), y, |y| scale(y, beta))
+    add_on_cpu(matrix, &Pieces::new(matrix, 1)?, (alpha, x), y, |y| scale(y, beta));
+    Ok(())
 }
 
 /// The same, where `begin` makes of each part of y what the products are added to.
 pub(crate) fn add_on_cpu<T: Scalar>(
     matrix: &Coo<T>,
+    pieces: &Pieces,
     (alpha, x): (T, &[T]),
     y: &mut [T],
     begin: impl Fn(&mut [T]) + Sync,
-) -> Result<(), Error> {
-    parallel::map_items(pieces(matrix, y, 1)?, &|(_, Piece { first_row, entries, y })| {
+) {
+    parallel::parts_mut(y, &pieces.ends, &|(piece, y)| {
+        let Piece { first_row, entries } = pieces.pieces[piece].clone();
         begin(y);
         for (row, entries) in runs(matrix, entries) {
             let (columns, values) = (&matrix.column_indices()[entries.clone()], &matrix.values()[entries]);
@@ -97,8 +100,7 @@ pub(crate) fn add_on_cpu<T: Scalar>(
             let y = &mut y[row - first_row];
             *y = *y + alpha * sum;
         }
-    })?;
-    Ok(())
+    });
 }
 
 /// The rows among some entries, each with its own.
@@ -111,34 +113,40 @@ pub(crate) fn runs<T: Scalar>(matrix: &Coo<T>, entries: Range<usize>) -> impl It
     })
 }
 
-/// Some whole rows: their entries, and their part of y.
-pub(crate) struct Piece<'a, T> {
+/// Some whole rows, and their entries.
+#[derive(Clone)]
+pub(crate) struct Piece {
     pub first_row: usize,
     pub entries: Range<usize>,
-    pub y: &'a mut [T],
 }
 
-/// Cuts the matrix and y into pieces; y has `width` elements for each row.
-///
-/// # Errors
-/// When memory runs out.
-pub(crate) fn pieces<'a, T: Scalar>(
-    matrix: &Coo<T>,
-    mut y: &'a mut [T],
-    width: usize,
-) -> Result<Vec<Piece<'a, T>>, Error> {
-    let rows = matrix.row_indices();
-    let mut pieces = Vec::new();
-    let (mut entry, mut first_row) = (0, 0);
-    while first_row < matrix.rows() {
-        let next = rows.len().min(entry + ENTRIES_AT_ONCE);
-        // The row that is cut goes to this piece whole.
-        let end = next + rows[next..].iter().take_while(|&&row| next > 0 && row == rows[next - 1]).count();
-        let end_row = rows.get(end).map_or(matrix.rows(), |&row| row as usize);
-        let (own, rest) = std::mem::take(&mut y).split_at_mut((end_row - first_row) * width);
-        reserve(&mut pieces, 1)?;
-        pieces.push(Piece { first_row, entries: entry..end, y: own });
-        (entry, first_row, y) = (end, end_row, rest);
+/// What threads take at a time. It is made before y is written, for that allocates and may fail, and nothing else does.
+pub(crate) struct Pieces {
+    pub pieces: Vec<Piece>,
+    /// Where the part of y of each piece ends.
+    pub ends: Vec<usize>,
+}
+
+impl Pieces {
+    /// Cuts the matrix, and a y that has `width` elements for each row.
+    ///
+    /// # Errors
+    /// When memory runs out.
+    pub fn new<T: Scalar>(matrix: &Coo<T>, width: usize) -> Result<Self, Error> {
+        let rows = matrix.row_indices();
+        let (mut pieces, mut ends) = (Vec::new(), Vec::new());
+        let (mut entry, mut first_row) = (0, 0);
+        while first_row < matrix.rows() {
+            let next = rows.len().min(entry + ENTRIES_AT_ONCE);
+            // The row that is cut goes to this piece whole.
+            let end = next + rows[next..].iter().take_while(|&&row| next > 0 && row == rows[next - 1]).count();
+            let end_row = rows.get(end).map_or(matrix.rows(), |&row| row as usize);
+            reserve(&mut pieces, 1)?;
+            reserve(&mut ends, 1)?;
+            pieces.push(Piece { first_row, entries: entry..end });
+            ends.push(end_row * width);
+            (entry, first_row) = (end, end_row);
+        }
+        Ok(Self { pieces, ends })
     }
-    Ok(pieces)
 }

@@ -107,17 +107,19 @@ pub(crate) fn coo_16<T: Scalar, M: Memory>(
 pub(crate) fn multiply_on_cpu<T: Scalar>(matrix: &Coo16<T>, operands: HostOperands<'_, T>) -> Result<(), Error> {
     let HostOperands { alpha, x, beta, y } = operands;
     let (row_panels, column_panels) = matrix.panel_counts();
+    // All at once, before y is written: y is whole where memory runs out.
+    let mut sums = zeros::<T>(row_panels * matrix.panel_slots())?;
+    let mut sums_of_panels = sums.chunks_mut(matrix.panel_slots().max(1));
     let mut parts = with_capacity(row_panels)?;
     let (mut first_row, mut left) = (0, &mut y[..]);
     for panel in 0..row_panels {
         let end_row = if panel + 1 < row_panels { matrix.panel_rows()[panel] as usize } else { matrix.rows() };
         let (own, rest) = std::mem::take(&mut left).split_at_mut(end_row - first_row);
         left = rest;
-        parts.push((first_row, own));
+        parts.push((first_row, own, sums_of_panels.next().unwrap_or_default()));
         first_row = end_row;
     }
-    let carries = parallel::map_items(parts, &|(panel, (first_row, y))| {
-        let mut sums = zeros::<T>(matrix.panel_slots())?;
+    let carries = parallel::map_items(parts, &|(panel, (first_row, y, sums))| {
         for column_panel in 0..column_panels {
             for entry in matrix.tile(panel, column_panel).places() {
                 let sum = &mut sums[matrix.slot(entry)];
@@ -134,11 +136,11 @@ pub(crate) fn multiply_on_cpu<T: Scalar>(matrix: &Coo16<T>, operands: HostOperan
         for (row, y) in (first_row..).zip(y) {
             update(y, alpha, sum_of(row), beta);
         }
-        Ok::<_, Error>(if panel + 1 < row_panels { sum_of(end_row) } else { T::ZERO })
+        if panel + 1 < row_panels { sum_of(end_row) } else { T::ZERO }
     })?;
     for (&row, carry) in matrix.panel_rows().iter().zip(carries) {
         let y = &mut y[row as usize];
-        *y = *y + alpha * carry?;
+        *y = *y + alpha * carry;
     }
     Ok(())
 }

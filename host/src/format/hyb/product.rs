@@ -52,15 +52,20 @@ pub(super) fn multiply_rows_on_cpu<T: Scalar>(
     operands: HostOperands<'_, T>,
 ) -> Result<(), Error> {
     let HostOperands { alpha, x, beta, y } = operands;
+    // Before the ELL part writes y, so that y is whole where memory runs out.
+    let pieces = coo::product::Pieces::new(matrix.coo(), vectors)?;
     ell::multivector::multiply_on_cpu(matrix.ell(), vectors, HostOperands { alpha, x, beta, y: &mut *y });
-    coo::multivector::add_on_cpu(matrix.coo(), vectors, (alpha, x), y, |_| ())
+    coo::multivector::add_on_cpu(matrix.coo(), &pieces, vectors, (alpha, x), y, |_| ());
+    Ok(())
 }
 
 pub(crate) fn multiply_on_cpu<T: Scalar>(matrix: &Hyb<T>, operands: HostOperands<'_, T>) -> Result<(), Error> {
     let HostOperands { alpha, x, beta, y } = operands;
+    // Before the ELL part writes y, so that y is whole where memory runs out.
+    let pieces = coo::product::Pieces::new(matrix.coo(), 1)?;
     ell::product::multiply_on_cpu(matrix.ell(), HostOperands { alpha, x, beta, y: &mut *y });
     if matrix.coo().nnz() > 0 {
-        coo::product::add_on_cpu(matrix.coo(), (alpha, x), y, |_| ())?;
+        coo::product::add_on_cpu(matrix.coo(), &pieces, (alpha, x), y, |_| ());
     }
     Ok(())
 }
