@@ -66,6 +66,13 @@ typedef struct warp_spmv_options {
   // Not 0 where `warp_spmv_plan_update_values_float32` or `_float64` will be called: in formats other than CSR and COO, the
   // plan then keeps the pattern of the matrix.
   int32_t updates;
+  // 0: a format is chosen by what is known of the matrix and the device; nothing is measured, and a matrix gets the same
+  // format each time on a device, on a CPU with the same number of threads. 1: where that leaves it open which format is
+  // the fastest, and there is no `memory_budget`, candidates are timed; an error where `reproducible` is not 0. Neither
+  // reads or writes a file of the user.
+  int32_t measure;
+  // For later versions: all 0, or it is an error.
+  uint32_t reserved[9];
 } warp_spmv_options;
 
 // The pattern of a matrix in compressed sparse rows (CSR), in arrays that the program owns. They are copied when a plan is
@@ -85,6 +92,8 @@ typedef struct warp_spmv_pattern {
   const void *row_offsets;
   // The column of each entry, counted from 0; in any order within a row. NULL where there is no entry.
   const void *column_indices;
+  // For later versions: all 0, or it is an error. An initializer that names the fields above makes them 0.
+  uint64_t reserved[4];
 } warp_spmv_pattern;
 
 // A handle of a plan: a matrix on an executor, ready to be multiplied.
@@ -136,12 +145,13 @@ enum warp_spmv_status warp_spmv_plan_create_float64(struct warp_spmv_executor ex
                                                     struct warp_spmv_plan *plan);
 
 // y <- alpha A x + beta y, with vectors in the host's memory: on the host they are used where they lie, on a GPU they are
-// copied there, and y back. With beta = 0, y is overwritten and never read. x has an element for each column of the matrix,
-// y one for each row; other lengths are an error, and so are vectors that overlap. Returns when y is there.
+// copied there, and y back. With beta = 0, what y had is overwritten and does not count, be it NaN. x has an element for each
+// column of the matrix, y one for each row; other lengths are an error, and so are vectors that overlap. Returns when y is
+// there. Where the status is not OK, y is what it was, unless it is DEVICE or INTERNAL: then it may be partly written.
 //
 // # Safety
-// `x` and `y` are NULL or those of arrays of `x_length` and `y_length` elements, and no other thread uses y or writes x
-// during the call.
+// `x` and `y` are NULL or those of arrays of `x_length` and `y_length` elements, all of which have been given a value: also
+// those of y where beta = 0. No other thread uses y or writes x during the call.
 enum warp_spmv_status warp_spmv_plan_apply_float32(struct warp_spmv_plan plan,
                                                    float alpha,
                                                    const float *x,

@@ -7,7 +7,7 @@ use host::executor::Cuda;
 use host::executor::{Cpu, Emulated, ExecutorName, HostExecutor, Reference};
 
 use crate::guard::guarded;
-use crate::pointers::text;
+use crate::pointers::{check, text};
 use crate::registry::{self, Object};
 use crate::status::{Failure, Status};
 
@@ -60,6 +60,7 @@ pub unsafe extern "C" fn warp_spmv_executor_create(
     executor: *mut Executor,
 ) -> Status {
     guarded(|| {
+        check("executor", executor, 1)?;
         // SAFETY: the caller's promise.
         let made = create(unsafe { text("name", name)? }, device)?;
         // SAFETY: the caller's promise.

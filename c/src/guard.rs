@@ -28,7 +28,10 @@ mod tests {
     #[test]
     fn a_panic_becomes_a_status() {
         assert_eq!(guarded(|| panic!("for a test")), Status::Internal);
-        assert_eq!(guarded(|| Err(Failure::new(Status::Matrix, "a\0b"))), Status::Matrix);
+        assert_eq!(guarded(|| Err(Failure::new(Status::Matrix, "a\0b\nc\u{9b}d é"))), Status::Matrix);
+        // SAFETY: the library's text, which ends with a 0.
+        let message = unsafe { std::ffi::CStr::from_ptr(crate::warp_spmv_last_message()) };
+        assert_eq!(message.to_str(), Ok("a b c d é"));
         assert_eq!(guarded(|| Ok(())), Status::Ok);
     }
 }

@@ -1,7 +1,9 @@
 //! Matrices as C programs have them.
 
+use std::borrow::Cow;
 use std::ffi::c_void;
 
+use host::interop::{Index, checked_offsets};
 use host::{Csr, Scalar};
 
 use crate::pointers::slice;
@@ -40,26 +42,28 @@ pub struct Pattern {
     pub row_offsets: *const c_void,
     /// The column of each entry, counted from 0; in any order within a row. NULL where there is no entry.
     pub column_indices: *const c_void,
+    /// For later versions: all 0, or it is an error. An initializer that names the fields above makes them 0.
+    pub reserved: [u64; 4],
 }
 
-/// Calls the function of this name with an array of the type that a number says.
-macro_rules! with_indices {
-    ($what:literal, $type:expr, $pointer:expr, $length:expr, $indices:ident => $result:expr) => {
-        match $type {
+/// The value of an expression in which `$index` is the type of indices that a number says.
+macro_rules! with_type {
+    ($what:literal, $number:expr, $index:ident => $result:expr) => {
+        match $number {
             0 => {
-                let $indices = slice::<i32>($what, $pointer.cast(), $length)?;
+                type $index = i32;
                 $result
             }
             1 => {
-                let $indices = slice::<i64>($what, $pointer.cast(), $length)?;
+                type $index = i64;
                 $result
             }
             2 => {
-                let $indices = slice::<u32>($what, $pointer.cast(), $length)?;
+                type $index = u32;
                 $result
             }
             3 => {
-                let $indices = slice::<u64>($what, $pointer.cast(), $length)?;
+                type $index = u64;
                 $result
             }
             other => {
@@ -71,22 +75,43 @@ macro_rules! with_indices {
 }
 
 impl Pattern {
+    const RESERVED: [u64; 4] = [0; 4];
+
     /// A copy, with these values.
     ///
     /// # Safety
     /// Where pointers are not NULL and aligned, they are those of arrays as long as the fields say, of the types that these
     /// say, and nobody writes them during the call.
     pub(crate) unsafe fn with_values<T: Scalar>(&self, values: *const T) -> Result<Csr<T>, Failure> {
-        let Self { rows, columns, entries, row_offsets, column_indices, .. } = *self;
-        let offsets = rows.saturating_add(1);
-        // SAFETY: the caller's promise, for all of them.
+        self.check_reserved()?;
+        // SAFETY: the caller's promise.
         unsafe {
-            let values = slice("values", values, entries)?;
-            with_indices!("row_offsets", self.row_offset_type, row_offsets, offsets, offsets => {
-                with_indices!("column_indices", self.column_index_type, column_indices, entries, indices => {
-                    Ok(Csr::try_from_slices(rows, columns, offsets, indices, values)?)
-                })
+            with_type!("row_offsets", self.row_offset_type, O => {
+                with_type!("column_indices", self.column_index_type, I => self.copied::<T, I, O>(values))
             })
         }
+    }
+
+    fn check_reserved(&self) -> Result<(), Failure> {
+        if self.reserved == Self::RESERVED {
+            return Ok(());
+        }
+        Err(Failure::new(Status::Argument, "the pattern's reserved fields are not all 0"))
+    }
+
+    /// # Safety
+    /// As for [`with_values`](Self::with_values), and the types are those of the fields.
+    unsafe fn copied<T: Scalar, I: Index, O: Index>(&self, values: *const T) -> Result<Csr<T>, Failure> {
+        let Self { rows, columns, entries, .. } = *self;
+        // SAFETY: the caller's promise.
+        let offsets = unsafe { slice::<O>("row_offsets", self.row_offsets.cast(), rows.saturating_add(1))? };
+        // Where there are fewer entries than the pattern says, the arrays of entries are not as long either.
+        let offsets = checked_offsets(rows, columns, entries, Cow::Borrowed(offsets))?;
+        // SAFETY: the caller's promise; the offsets end at `entries`.
+        let indices = unsafe { slice::<I>("column_indices", self.column_indices.cast(), entries)? };
+        // SAFETY: as for the indices.
+        let values = unsafe { slice("values", values, entries)? };
+        let indices = I::into_columns(Cow::Borrowed(indices), columns)?;
+        Ok(Csr::try_new(rows, columns, offsets, indices, host::memory::copy(values)?)?)
     }
 }

@@ -6,7 +6,7 @@ use host::Format;
 use host::select::{Measure, Selection};
 
 use crate::pointers::{reference, text};
-use crate::status::Failure;
+use crate::status::{Failure, Status};
 
 /// How a plan is made. `warp_spmv_options_default` fills it in; NULL in place of a pointer to it means the same.
 #[repr(C)]
@@ -24,11 +24,39 @@ pub struct Options {
     /// Not 0 where `warp_spmv_plan_update_values_float32` or `_float64` will be called: in formats other than CSR and COO, the
     /// plan then keeps the pattern of the matrix.
     pub updates: i32,
+    /// 0: a format is chosen by what is known of the matrix and the device; nothing is measured, and a matrix gets the same
+    /// format each time on a device, on a CPU with the same number of threads. 1: where that leaves it open which format is
+    /// the fastest, and there is no `memory_budget`, candidates are timed; an error where `reproducible` is not 0. Neither
+    /// reads or writes a file of the user.
+    pub measure: i32,
+    /// For later versions: all 0, or it is an error.
+    pub reserved: [u32; 9],
 }
 
 impl Options {
-    const DEFAULT: Self =
-        Self { format: std::ptr::null(), multiplications: 0, memory_budget: 0, reproducible: 0, updates: 0 };
+    const RESERVED: [u32; 9] = [0; 9];
+
+    const DEFAULT: Self = Self {
+        format: std::ptr::null(),
+        multiplications: 0,
+        memory_budget: 0,
+        reproducible: 0,
+        updates: 0,
+        measure: 0,
+        reserved: Self::RESERVED,
+    };
+
+    /// Which formats are measured.
+    fn measured(&self) -> Result<Measure, Failure> {
+        let refused = |message: String| Err(Failure::new(Status::Argument, message));
+        match self.measure {
+            0 => Ok(Measure::Never),
+            1 if self.reproducible == 0 => Ok(Measure::WhereUnsure),
+            // Another format may be the fastest the next time, and would round differently.
+            1 => refused("measure is 1, expected 0 where reproducible is not 0".into()),
+            other => refused(format!("measure is {other}, expected 0 or 1")),
+        }
+    }
 }
 
 /// The options of a plan that chooses its format.
@@ -60,15 +88,20 @@ impl Wishes {
             // SAFETY: the caller's promise.
             false => unsafe { text("format", options.format)? }.parse()?,
         };
-        let some = |number: u64| (number > 0).then_some(number);
-        let (memory_budget, updates) = (some(options.memory_budget), options.updates != 0);
-        let mut selection = Selection { memory_budget, updates, ..Selection::default() };
-        selection.multiplications = some(options.multiplications).or(selection.multiplications);
-        let reproducible = options.reproducible != 0;
-        if reproducible {
-            // Another format may be the fastest the next time, and would round differently.
-            (selection.measure, selection.store) = (Measure::Never, None);
+        if options.reserved != Options::RESERVED {
+            return Err(Failure::new(Status::Argument, "the options' reserved fields are not all 0"));
         }
+        let some = |number: u64| (number > 0).then_some(number);
+        let (reproducible, updates) = (options.reproducible != 0, options.updates != 0);
+        let selection = Selection {
+            multiplications: some(options.multiplications).or(Some(Selection::MULTIPLICATIONS)),
+            memory_budget: some(options.memory_budget),
+            updates,
+            measure: options.measured()?,
+            // A library does not write to the home of whoever runs a program that knows nothing of it.
+            store: None,
+            ..Selection::default()
+        };
         Ok(Self { format, reproducible, updates, selection })
     }
 }

@@ -3,6 +3,7 @@
 use std::ffi::c_char;
 use std::sync::{Arc, Mutex};
 
+use host::error::check_length;
 use host::executor::HostExecutor;
 #[cfg(feature = "cuda")]
 use host::executor::{Cuda, Executor as _};
@@ -149,6 +150,7 @@ unsafe fn create<T: Number>(
     plan: *mut Plan,
 ) -> Status {
     guarded(|| {
+        check("plan", plan, 1)?;
         let executor = executor_of(executor)?;
         // SAFETY: the caller's promise, for all three.
         let (wishes, matrix) = unsafe { (Wishes::new(options)?, reference("pattern", pattern)?.with_values(values)?) };
@@ -181,14 +183,23 @@ fn of_type<T: Number>(plan: &mut AnyPlan) -> Result<&mut dyn Multiply<T>, Failur
     T::of(plan).ok_or_else(|| Failure::new(Status::NumberType, message()))
 }
 
+/// Checks the length of a vector, and what can be checked of its pointer, before a slice is made of it.
+fn check_vector<T>(what: &'static str, pointer: *const T, found: usize, expected: usize) -> Result<(), Failure> {
+    check_length(what, found, expected)?;
+    if found > 0 { check(what, pointer, found) } else { Ok(()) }
+}
+
 /// # Safety
 /// That of the functions for each type.
 unsafe fn update<T: Number>(plan: Plan, values: *const T, length: usize) -> Status {
     guarded(|| {
         with_plan(plan, |plan| {
+            let plan = of_type::<T>(plan)?;
+            let [_, _, entries] = plan.shape();
+            check_vector("values", values, length, entries)?;
             // SAFETY: the caller's promise.
             let values = unsafe { slice("values", values, length)? };
-            Ok(of_type(plan)?.update(values)?)
+            Ok(plan.update(values)?)
         })
     })
 }
@@ -207,10 +218,13 @@ unsafe fn apply<T: Number>(
     guarded(|| {
         with_plan(plan, |plan| {
             let plan = of_type::<T>(plan)?;
+            let [rows, columns, _] = plan.shape();
+            check_vector("x", x, x_length, columns)?;
+            check_vector("y", y, y_length, rows)?;
             if overlap(x, x_length, y, y_length) {
                 return Err(Failure::new(Status::Argument, "x and y overlap"));
             }
-            // SAFETY: the caller's promise, and the two have no element in common.
+            // SAFETY: the caller's promise, which is also that y is initialised; and the two have no element in common.
             let (x, y) = unsafe { (slice("x", x, x_length)?, slice_mut("y", y, y_length)?) };
             Ok(plan.apply(alpha, x, beta, y)?)
         })
@@ -252,12 +266,13 @@ pub unsafe extern "C" fn warp_spmv_plan_create_float64(
 }
 
 /// y <- alpha A x + beta y, with vectors in the host's memory: on the host they are used where they lie, on a GPU they are
-/// copied there, and y back. With beta = 0, y is overwritten and never read. x has an element for each column of the matrix,
-/// y one for each row; other lengths are an error, and so are vectors that overlap. Returns when y is there.
+/// copied there, and y back. With beta = 0, what y had is overwritten and does not count, be it NaN. x has an element for each
+/// column of the matrix, y one for each row; other lengths are an error, and so are vectors that overlap. Returns when y is
+/// there. Where the status is not OK, y is what it was, unless it is DEVICE or INTERNAL: then it may be partly written.
 ///
 /// # Safety
-/// `x` and `y` are NULL or those of arrays of `x_length` and `y_length` elements, and no other thread uses y or writes x
-/// during the call.
+/// `x` and `y` are NULL or those of arrays of `x_length` and `y_length` elements, all of which have been given a value: also
+/// those of y where beta = 0. No other thread uses y or writes x during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn warp_spmv_plan_apply_float32(
     plan: Plan,

@@ -49,7 +49,8 @@ fn add(object: Object) -> Result<u64, Failure> {
     Ok(id)
 }
 
-/// Makes a handle of an object, and writes it to where the caller wants it.
+/// Makes a handle of an object, and writes it to where the caller wants it. That place was checked before the object was
+/// made; it is again, so that no handle is made that nobody gets.
 ///
 /// # Safety
 /// As for [`write`].

@@ -74,9 +74,9 @@ thread_local! {
 
 /// Keeps the message of a call that failed.
 pub(crate) fn keep(message: String) {
-    let mut bytes = message.into_bytes();
-    bytes.retain(|&byte| byte != 0);
-    let message = CString::new(bytes).unwrap_or_default();
+    // What a program or a driver names may have line ends, and other things that terminals obey.
+    let message = message.replace(char::is_control, " ");
+    let message = CString::new(message).unwrap_or_default();
     // A thread that ends has nobody to tell.
     let _ = MESSAGE.try_with(|last| last.replace(message));
 }

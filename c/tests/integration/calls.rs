@@ -2,6 +2,7 @@
 
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::ptr::{null, null_mut};
+use std::sync::Barrier;
 
 use warp_spmv_c::*;
 
@@ -36,6 +37,7 @@ fn pattern() -> Pattern {
         column_index_type: IndexType::Int32 as i32,
         row_offsets: OFFSETS.as_ptr().cast(),
         column_indices: COLUMNS.as_ptr().cast(),
+        reserved: [0; 4],
     }
 }
 
@@ -148,9 +150,15 @@ fn pointers_are_checked() {
         assert_eq!(said(apply(x.as_ptr(), null_mut())), (Status::Argument, "y is NULL"));
         let message = "x is not aligned to its elements";
         assert_eq!(said(apply(x.as_ptr().byte_add(1), y.as_mut_ptr())), (Status::Argument, message));
-        assert_eq!(said(apply(y.as_ptr().sub(1), y.as_mut_ptr())), (Status::Argument, "x and y overlap"));
+        assert_eq!(said(apply(y.as_ptr().wrapping_sub(1), y.as_mut_ptr())), (Status::Argument, "x and y overlap"));
         let status = warp_spmv_plan_apply_float64(plan, 1.0, x.as_ptr(), usize::MAX / 2, 0.0, y.as_mut_ptr(), 2);
-        assert_eq!(said(status).0, Status::Argument);
+        let message = format!("x has length {}, expected 3", usize::MAX / 2);
+        assert_eq!(said(status), (Status::Argument, &*message));
+        // Of a wrong length nothing is looked at.
+        let status = warp_spmv_plan_apply_float64(plan, 1.0, null(), 2, 0.0, null_mut(), 2);
+        assert_eq!(said(status), (Status::Argument, "x has length 2, expected 3"));
+        let status = warp_spmv_plan_apply_float64(plan, 1.0, x.as_ptr(), 3, 0.0, null_mut(), 0);
+        assert_eq!(said(status), (Status::Argument, "y has length 0, expected 2"));
         let (x, y) = (x.map(|x| x as f32), &mut [0.0; 2]);
         let status = warp_spmv_plan_apply_float32(plan, 1.0, x.as_ptr(), 3, 0.0, y.as_mut_ptr(), 2);
         assert_eq!(said(status), (Status::NumberType, "the plan has no numbers of type float32"));
@@ -161,6 +169,11 @@ fn pointers_are_checked() {
         assert_eq!(said(status), (Status::Argument, "values is NULL"));
         let status = warp_spmv_plan_create_float64(on, &pattern(), VALUES.as_ptr(), null(), null_mut());
         assert_eq!(said(status), (Status::Argument, "plan is NULL"));
+        // The place for a handle comes first.
+        let status = warp_spmv_plan_create_float64(Executor { id: 0 }, null(), null(), null(), null_mut());
+        assert_eq!(said(status), (Status::Argument, "plan is NULL"));
+        let status = warp_spmv_executor_create(null(), 0, null_mut());
+        assert_eq!(said(status), (Status::Argument, "executor is NULL"));
     }
     assert_eq!(said(apply(plan, &x[..2], &mut y)), (Status::Argument, "x has length 2, expected 3"));
     assert_eq!(said(apply(plan, &x, &mut y[..1])), (Status::Argument, "y has length 1, expected 2"));
@@ -190,8 +203,35 @@ fn matrices_and_formats_are_checked() {
     // As many rows as there are numbers: refused before an offset is read.
     let endless = Pattern { rows: usize::MAX, ..pattern() };
     check(endless, None, Status::Argument, "row_offsets has more elements than memory has bytes");
-    assert_eq!(create(on, &pattern(), Some("csr-fast")).unwrap_err().0, Status::Argument);
-    assert_eq!(create(on, &pattern(), Some("coo:width=2")).unwrap_err().0, Status::Argument);
+    // More entries than the offsets say: the arrays of entries are not read.
+    let stale = Pattern { entries: 1 << 20, column_indices: null(), ..pattern() };
+    check(stale, None, Status::Matrix, "CSR matrix: the last row offset is 3, expected 1048576");
+    let grown = Pattern { reserved: [0, 0, 0, 1], ..pattern() };
+    check(grown, None, Status::Argument, "the pattern's reserved fields are not all 0");
+    let (status, message) = create(on, &pattern(), Some("csr-fast")).unwrap_err();
+    assert_eq!((status, message.contains("csr-fast")), (Status::Argument, true), "{message}");
+    let (status, message) = create(on, &pattern(), Some("coo:width=2")).unwrap_err();
+    assert_eq!((status, message.contains("width")), (Status::Argument, true), "{message}");
+}
+
+#[test]
+fn options_are_checked() {
+    let on = executor(c"cpu");
+    let make = |change: fn(&mut Options)| {
+        let mut options = warp_spmv_options_default();
+        change(&mut options);
+        let mut plan = Plan { id: 0 };
+        // SAFETY: arrays as long as the pattern says.
+        said(unsafe { warp_spmv_plan_create_float64(on, &pattern(), VALUES.as_ptr(), &options, &mut plan) })
+    };
+    assert_eq!(make(|options| options.measure = 1).0, Status::Ok);
+    assert_eq!(make(|options| options.reproducible = 1).0, Status::Ok);
+    let message = "measure is 2, expected 0 or 1";
+    assert_eq!(make(|options| options.measure = 2), (Status::Argument, message));
+    let message = "measure is 1, expected 0 where reproducible is not 0";
+    assert_eq!(make(|options| (options.measure, options.reproducible) = (1, 1)), (Status::Argument, message));
+    let message = "the options' reserved fields are not all 0";
+    assert_eq!(make(|options| options.reserved[8] = 1), (Status::Argument, message));
 }
 
 #[test]
@@ -215,7 +255,9 @@ fn values_are_replaced() {
         assert_eq!(said(status), (Status::NumberType, "the plan has no numbers of type float32"));
     }
     let plan = create(on, &pattern(), Some("ell")).unwrap();
-    assert_eq!(said(update(plan, &[4.0, 5.0, 6.0])).0, Status::Format);
+    let (status, message) = said(update(plan, &[4.0, 5.0, 6.0]));
+    let expected = "a plan in format ell gets new values only if it was made for updates: `updates` in its options";
+    assert_eq!((status, message), (Status::Format, expected));
     assert_eq!(apply(plan, &[1.0, 10.0, 100.0], &mut y), Status::Ok);
     assert_eq!(y, [1.0, 320.0]);
 }
@@ -281,6 +323,30 @@ fn threads_share_plans_and_have_messages_of_their_own() {
     assert_eq!(text(warp_spmv_status_name(Status::Argument as i32)), "argument");
     assert_eq!(text(warp_spmv_status_name(-1)), "unknown");
     assert_eq!(text(warp_spmv_version()), env!("CARGO_PKG_VERSION"));
+}
+
+#[test]
+fn a_plan_may_be_destroyed_while_threads_use_it() {
+    let plan = create(executor(c"cpu"), &pattern(), None).unwrap();
+    let (begun, gone) = (Barrier::new(5), format!("no plan: handle {} was destroyed", plan.id));
+    std::thread::scope(|threads| {
+        for _ in 0..4 {
+            threads.spawn(|| {
+                let mut y = [7.0; 2];
+                assert_eq!(apply(plan, &[1.0, 10.0, 100.0], &mut y), Status::Ok);
+                begun.wait();
+                loop {
+                    y = [7.0; 2];
+                    match said(apply(plan, &[1.0, 10.0, 100.0], &mut y)) {
+                        (Status::Ok, _) => assert_eq!(y, [1.0, 320.0]),
+                        other => break assert_eq!((other, y), ((Status::Handle, &*gone), [7.0; 2])),
+                    }
+                }
+            });
+        }
+        begun.wait();
+        assert_eq!(warp_spmv_plan_destroy(plan), Status::Ok);
+    });
 }
 
 #[test]

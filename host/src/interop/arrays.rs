@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use super::index::Index;
 use crate::Csr;
-use crate::error::Error;
-use crate::format::check_shape;
+use crate::error::{Error, check_length};
+use crate::format::{Offsets, check_shape};
 use crate::memory::copy;
 use crate::real::Scalar;
 
@@ -15,6 +15,23 @@ pub(super) fn owned<T: Clone>(array: Cow<'_, [T]>) -> Result<Vec<T>, Error> {
         Cow::Borrowed(array) => copy(array),
         Cow::Owned(array) => Ok(array),
     }
+}
+
+/// Row offsets that are checked, before the entries are looked at: there may be fewer than somebody believes.
+///
+/// # Errors
+/// Those of [`Csr::try_new`] for the shape and the offsets, and when one is negative.
+#[doc(hidden)]
+pub fn checked_offsets<O: Index>(
+    rows: usize,
+    columns: usize,
+    entries: usize,
+    offsets: Cow<'_, [O]>,
+) -> Result<Offsets, Error> {
+    check_shape(rows, columns)?;
+    let offsets = O::into_offsets(offsets)?;
+    offsets.check("CSR", "row", rows, entries)?;
+    Ok(offsets)
 }
 
 /// The arrays of a matrix.
@@ -28,13 +45,13 @@ pub(super) struct Arrays<'a, T: Scalar, I: Index, O: Index> {
 impl<T: Scalar, I: Index, O: Index> Arrays<'_, T, I, O> {
     /// The matrix whose rows these are.
     pub fn in_rows(self, rows: usize, columns: usize) -> Result<Csr<T>, Error> {
-        check_shape(rows, columns)?;
-        let (offsets, indices) = (O::into_offsets(self.offsets)?, I::into_columns(self.indices, columns)?);
-        Csr::try_new(rows, columns, offsets, indices, owned(self.values)?)
+        check_length("values", self.values.len(), self.indices.len())?;
+        let offsets = checked_offsets(rows, columns, self.values.len(), self.offsets)?;
+        Csr::try_new(rows, columns, offsets, I::into_columns(self.indices, columns)?, owned(self.values)?)
     }
 
     /// The matrix whose columns these are.
-    #[cfg(any(feature = "faer", feature = "nalgebra-sparse", feature = "sprs"))]
+    #[cfg(any(feature = "nalgebra-sparse", feature = "sprs"))]
     pub fn in_columns(self, rows: usize, columns: usize) -> Result<Csr<T>, Error> {
         // Before the two are mixed up in an error.
         check_shape(rows, columns)?;
@@ -109,5 +126,8 @@ mod tests {
         assert_eq!(message::<i32, i32>(&[], &[0, 1]), "CSR matrix: 0 row offsets for 2 rows, expected rows + 1");
         assert_eq!(message(&[0, 1], &[0, 1]), "CSR matrix: 2 row offsets for 2 rows, expected rows + 1");
         assert_eq!(message(&[0, 1, 2], &[0]), "values has length 2, expected 1");
+        // Lengths and offsets come before columns, which take longer.
+        assert_eq!(message(&[0, 1, 2], &[-1]), "values has length 2, expected 1");
+        assert_eq!(message(&[0, 1, 5], &[-1, -1]), "CSR matrix: the last row offset is 5, expected 2");
     }
 }

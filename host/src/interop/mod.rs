@@ -1,16 +1,18 @@
 //! Matrices and vectors of other programs and crates.
 //!
 //! [`Csr::try_from_slices`](crate::Csr::try_from_slices) takes arrays with any type of [`Index`]. The rest is behind features,
-//! one for each crate, of its name: `faer`, `nalgebra-sparse`, `ndarray`, `sprs`.
+//! one for each crate, of its name: `faer` (0.24), `nalgebra-sparse` (0.11), `ndarray` (0.17), `sprs` (0.11).
 //!
 //! A matrix of another crate becomes a [`Csr`](crate::Csr) by `TryFrom`, and the other way round. Every invariant is
-//! checked, whatever the other crate promises. What is moved and what is copied follows from the types:
+//! checked, whatever the other crate promises: O(nnz) to check, even where nothing is copied. What is moved and
+//! what is copied follows from the types:
 //!
 //! | from | to | arrays |
 //! |---|---|---|
 //! | owned, indices of type `u32` | `Csr` | moved; nothing is copied |
 //! | owned, other indices | `Csr` | values moved; columns and offsets narrowed, and so copied |
 //! | a view, or a reference | `Csr` | copied |
+//! | of faer, with gaps between rows | `Csr` | copied without them |
 //! | in columns (CSC) | `Csr` | as above, and then transposed, which copies all |
 //! | `Csr` | owned, indices of type `u32` | moved; nothing is copied |
 //! | `Csr` | owned, other indices | values moved; columns and offsets widened, and so copied |
@@ -53,4 +55,6 @@ pub mod ndarray;
 #[cfg(feature = "sprs")]
 mod sprs;
 
+#[doc(hidden)]
+pub use arrays::checked_offsets;
 pub use index::Index;
