@@ -1,5 +1,7 @@
 /* Sparse matrix-vector multiplication (SpMV), y <- alpha A x + beta y, on NVIDIA GPUs and on the CPU.
  *
+ * A call that works on a GPU leaves the calling thread the current CUDA context that it had.
+ *
  * Made by cbindgen from the sources of warp-spmv-c, whose README.md says how to use it. */
 
 #ifndef WARP_SPMV_H

@@ -4,9 +4,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::status::{Failure, Status, keep};
 
-/// Does the work of a call. Nothing that it has begun is seen by others when it panics: handles are made at its end, and
-/// what it locks is marked as broken.
+/// Does the work of a call, and leaves the calling thread the CUDA context that it had. Nothing that the call has begun is
+/// seen by others when it panics: handles are made at its end, and what it locks is marked as broken.
 pub(crate) fn guarded(work: impl FnOnce() -> Result<(), Failure>) -> Status {
+    // Dropped last: to free what is on a GPU makes its context the current one.
+    #[cfg(feature = "cuda")]
+    let _kept = host::executor::KeptContext::new();
     let result = catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
         // Dropping it may panic again.
         std::mem::forget(panic);

@@ -1,5 +1,7 @@
 //! The C interface as a C program sees it, and called from here with arguments that are wrong.
 
 mod calls;
+#[cfg(feature = "cuda")]
+mod context;
 mod example;
 mod header;

@@ -14,6 +14,9 @@ pub(crate) mod transfer;
 
 pub use cpu::Cpu;
 #[cfg(feature = "cuda")]
+#[doc(hidden)]
+pub use cuda::KeptContext;
+#[cfg(feature = "cuda")]
 pub use cuda::{Cuda, CudaBuffer, CudaMemory, MemoryUse};
 pub use emulated::Emulated;
 pub use host_executor::HostExecutor;

@@ -3,6 +3,7 @@
 mod buffer;
 mod driver;
 mod executor;
+mod kept_context;
 mod kernels;
 mod owner;
 mod pool;
@@ -25,6 +26,8 @@ use cust::sys::{cuLaunchKernel, cuMemcpyDtoDAsync_v2};
 
 pub use buffer::{CudaBuffer, CudaMemory};
 use driver::{cuda, driver, in_words};
+#[doc(hidden)]
+pub use kept_context::KeptContext;
 use kernels::{Kernels, Loaded, Multiprocessors, RESERVED_SHARED_BYTES};
 pub use owner::MemoryUse;
 use owner::Owner;
