@@ -194,7 +194,7 @@ fn rounded_integer<T: Number>(value: impl itoa::Integer) -> Option<T> {
     Some(T::from_f64(nearest.to_f64()))
 }
 
-/// Elements whose parts have so many bytes each, from memory, in little-endian order.
+/// Elements with parts of this many bytes each, from memory, in little-endian order.
 pub(super) fn little_endian(elements: &[u8], width: usize) -> Cow<'_, [u8]> {
     if cfg!(target_endian = "little") {
         Cow::Borrowed(elements)

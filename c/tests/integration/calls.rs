@@ -289,7 +289,7 @@ fn a_format_is_told_as_far_as_there_is_room() {
     let plan = create(executor(c"cpu"), &pattern(), Some("csr-vector")).unwrap();
     let told = |capacity: usize| {
         let (mut buffer, mut length) = ([b'#'; 16], 0);
-        // SAFETY: so many bytes, and a place for a number.
+        // SAFETY: the buffer has the length that is passed, and the number a place.
         let status = unsafe { warp_spmv_plan_format(plan, buffer.as_mut_ptr().cast(), capacity, &mut length) };
         assert_eq!((status, length), (Status::Ok, 10));
         buffer

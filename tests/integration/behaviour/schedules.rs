@@ -28,7 +28,7 @@ use crate::solvers::preconditioner::{dominant, names, refine, refinement_options
 /// Under so many schedules each kernel runs, a quarter of them on each size of grid.
 const SCHEDULES: u64 = 200;
 
-/// Under so many the kernels of complex numbers do that are the same code as those of real ones.
+/// Schedules of the complex kernels whose code is that of the real ones.
 const SCHEDULES_OF_TWINS: u64 = 24;
 
 const UNLIMITED: FillLimit = FillLimit { times_csr: f64::INFINITY };

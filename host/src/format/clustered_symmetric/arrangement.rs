@@ -99,8 +99,8 @@ impl<'a, T: Scalar> Arranger<'a, T> {
         }
     }
 
-    /// The part of these rows, with [`NO_ROW`] behind the last, and these columns, ascending, of whose warps so many
-    /// multiply at a time; none where its elements are too many.
+    /// The part of these rows, with [`NO_ROW`] behind the last, and these columns, ascending, of which `warps`
+    /// warps multiply at a time; none where its elements are too many.
     ///
     /// # Errors
     /// When memory runs out.

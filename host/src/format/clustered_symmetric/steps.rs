@@ -105,7 +105,7 @@ impl Rows {
         Ok(costs)
     }
 
-    /// The places, where an element takes `element_bytes` and so many warps multiply at a time. O(entries), but for rows
+    /// The places, where an element takes `element_bytes` and `warps` warps multiply at a time. O(entries), but for rows
     /// that wait.
     pub fn assign(self, element_bytes: usize, warps: usize) -> Result<Assigned, Error> {
         let positions = self.positions;
