@@ -270,7 +270,7 @@ mod tests {
             ("{'descr': '<f8', 'fortran_order': False, 'shape': (,)}", "its header is"),
             ("{'descr': '<f8', 'fortran_order': False, 'shape': (0", "its header is"),
             ("{'descr': '<f8", "its type is a structure"),
-            ("{'descr': '<c16', 'fortran_order': False, 'shape': (0,)}", "its type is '<c16'"),
+            ("{'descr': '<c32', 'fortran_order': False, 'shape': (0,)}", "its type is '<c32'"),
             ("{'descr': [('a', '<f8')], 'fortran_order': False, 'shape': (0,)}", "its type is a structure"),
             ("{'descr': '<f8', 'fortran_order': False, 'shape': (1,)}", "does not fit its 0 bytes"),
             ("{'descr': '<f8', 'fortran_order': False, 'shape': (4294967296, 4294967296)}", "does not fit"),
