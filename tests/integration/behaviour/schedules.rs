@@ -299,7 +299,7 @@ fn run_others(executor: &Emulated) -> Results {
 /// Under how many schedules each kernel ran, and how often in all.
 type Runs = BTreeMap<String, (u64, u64)>;
 
-/// Runs products and conversions under so many schedules, and after those of each what else is to be run under it, whose
+/// Runs products and conversions under this many schedules, and after those of each what else is to be run under it, whose
 /// results must be the same on the same size of grid.
 fn run_schedules<T: Scalar>(schedules: u64, others: impl Fn(&Emulated) -> Results) -> Runs {
     let matrices = matrices::<T>();

@@ -76,9 +76,7 @@ impl Clusters {
         let of_part = |columns: &[u32]| {
             columns.chunk_by(|&left, &right| left as usize / in_sector == right as usize / in_sector).count()
         };
-        let lists =
-            parts.column_begins.windows(2).map(|ends| &parts.column_numbers[ends[0] as usize..ends[1] as usize]);
-        let sectors: usize = lists.map(of_part).sum();
+        let sectors: usize = (0..parts.count()).map(|part| of_part(parts.of(part).1)).sum();
         let pairs = match matrix.rows() == matrix.columns() {
             true => {
                 let most_rows = if sampling == Sampling::Everything { usize::MAX } else { ROWS_FOR_PAIRS };
