@@ -97,13 +97,22 @@ for file in "$@"; do
     for architecture in "${architectures[@]}"; do
         [[ $architecture -ge $target ]] || continue
         echo "architecture $architecture" >>"$report"
-        for module in "${modules[@]}"; do
-            if ! "$ptxas" --verbose --gpu-name "sm_$architecture" --output-file /dev/null "$module" >"$work/said" 2>&1; then
-                echo "FAULT $file, ${module##*/} for sm_$architecture:" >&2
-                grep -v 'ptxas info' "$work/said" | head -n 20 >&2
+        # Side by side; what is said of each module is in a file of its own, and its fault beside it.
+        rm -f "$work"/said.*
+        printf '%s\n' "${!modules[@]}" | xargs --max-procs "$(nproc)" --replace=NUMBER bash -c '
+            number=$1 work=$2 ptxas=$3 architecture=$4
+            shift 4
+            modules=("$@")
+            "$ptxas" --verbose --gpu-name "sm_$architecture" --output-file /dev/null "${modules[number]}" \
+                >"$work/said.$number" 2>&1 || touch "$work/said.$number.failed"
+        ' assemble NUMBER "$work" "$ptxas" "$architecture" "${modules[@]}"
+        for number in "${!modules[@]}"; do
+            if [[ -e $work/said.$number.failed ]]; then
+                echo "FAULT $file, ${modules[number]##*/} for sm_$architecture:" >&2
+                grep -v 'ptxas info' "$work/said.$number" | head -n 20 >&2
                 failed=1
             fi
-            cat "$work/said" >>"$report"
+            cat "$work/said.$number" >>"$report"
         done
     done
     awk "$table" "$report" || failed=1
