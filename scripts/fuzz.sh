@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Fuzzes the readers and the generators' texts: scripts/fuzz.sh SECONDS [TARGET...], all targets if none is named, each for so many seconds.
+# Fuzzes the readers and the generators' texts: scripts/fuzz.sh SECONDS [TARGET...], all targets if none is named,
+# each for SECONDS.
 # Needs cargo-fuzz (CARGO_FUZZ names the program, else the subcommand) and a C++ compiler; any Rust will do, nightly
 # or not. The corpus grows in FUZZ_FOLDER/corpus, target/fuzz unless it is set, from the seeds in fuzz/seeds.
 set -euo pipefail
@@ -8,7 +9,7 @@ cd "$(dirname "$0")/../fuzz"
 seconds=${1:?usage: scripts/fuzz.sh SECONDS [TARGET...]}
 shift
 [[ $seconds =~ ^[1-9][0-9]*$ ]] || { echo "expected a number of seconds, found '$seconds'" >&2; exit 2; }
-# An input that takes more than so many seconds is a failure: with the sanitizer a reader takes twenty times as long, and
+# An input that takes longer than this many seconds is a failure: with the sanitizer a reader takes twenty times as long, and
 # no input may take more than a second a kilobyte without it.
 longest=20
 folder=${FUZZ_FOLDER:-$PWD/../target/fuzz}
@@ -27,11 +28,11 @@ for target in "${targets[@]}"; do
 done
 fuzz build --fuzz-dir . --target-dir "$folder/build"
 programs=$folder/build/$(rustc --version --verbose | sed -n 's/^host: //p')/release
-for target in "${targets[@]}"; do
+# Fuzzes one target. The program itself, because `cargo fuzz run` would link it once more. One thread, so that an execution
+# depends on nothing but its input.
+run_target() {
+    local target=$1 log=$folder/$1.log
     mkdir -p "$folder/corpus/$target" "$folder/artifacts/$target"
-    log=$folder/$target.log
-    # The program itself, because `cargo fuzz run` would link it once more. One thread, so that an execution depends
-    # on nothing but its input.
     if RAYON_NUM_THREADS=1 ASAN_OPTIONS=detect_odr_violation=0 "$programs/$target" \
         "$folder/corpus/$target" "seeds/$target" "-artifact_prefix=$folder/artifacts/$target/" \
         -max_total_time="$seconds" -timeout="$longest" -rss_limit_mb=6000 \
@@ -41,6 +42,27 @@ for target in "${targets[@]}"; do
     else
         tail -n 40 "$log" >&2
         echo "$target failed; the input is in $folder/artifacts/$target" >&2
-        exit 1
+        return 1
     fi
+}
+
+# Two targets at a time where there are two cores; one that fails lets the other end. What runs in the background is deaf
+# to Ctrl-C, so that is passed on as another signal.
+trap 'trap - INT; kill -TERM 0' INT
+failed=0
+running=0
+most=$(($(nproc) > 1 ? 2 : 1))
+for target in "${targets[@]}"; do
+    if ((running == most)); then
+        wait -n || failed=1
+        running=$((running - 1))
+    fi
+    ((failed == 0)) || break
+    run_target "$target" &
+    running=$((running + 1))
 done
+while ((running > 0)); do
+    wait -n || failed=1
+    running=$((running - 1))
+done
+exit "$failed"
