@@ -46,7 +46,6 @@ fn the_emulator_multiplies_transposed_right() {
     check_all::<Complex<f64>, _>(&Emulated::new(4));
 }
 
-/// Larger and smaller grids than the default one cut the work elsewhere.
 /// As a GPU's units do: a sum in float32 that is subnormal comes out as 0, one in float64 does not.
 #[test]
 fn the_emulator_adds_atomically_as_a_gpu() {
@@ -64,6 +63,7 @@ fn the_emulator_adds_atomically_as_a_gpu() {
     assert_eq!(sum::<f64>(1e-300, 1e-15), 1e-300 * 1e-15);
 }
 
+/// Larger and smaller grids than the default one cut the work elsewhere.
 #[test]
 fn transposed_is_right_on_other_grids() {
     for (seed, multiprocessors, threads, threads_per_block, waves) in
