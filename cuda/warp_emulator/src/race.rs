@@ -164,6 +164,11 @@ impl Stamp {
         self.thread / WARP_LANES
     }
 
+    /// Whether nothing races with an earlier access that does not race with this one, if that is ordered before it.
+    fn replaces(&self, before: &Self) -> bool {
+        self.access == Access::Store || self.access == before.access
+    }
+
     /// The fault of an access that races with this one.
     pub(crate) fn races_with(&self, now: &Self, space: Space, index: u64) -> FaultKind {
         FaultKind::Race {
@@ -235,17 +240,62 @@ impl Group {
     }
 }
 
-/// The accesses to a word that a later one can race with.
+/// The accesses to a word that a later one can race with. Most words have one at the most, and there are many words.
 #[derive(Default)]
 struct Word {
+    /// The only one, if `many` is empty.
+    alone: Option<Stamp>,
+    many: Option<Box<Many>>,
+}
+
+impl Word {
+    /// Records an access, and returns one that it races with.
+    fn note(&mut self, now: Stamp, clocks: &Clocks) -> Option<Stamp> {
+        if self.many.is_none() && self.alone.is_none_or(|before| now.replaces(&before) && clocks.orders(&before, &now))
+        {
+            self.alone = Some(now);
+            return None;
+        }
+        let many = self.many.get_or_insert_with(|| Box::new(Many::from(self.alone.take())));
+        let race = many.note(now, clocks);
+        if now.access == Access::Store {
+            *self = Self { alone: Some(now), many: None };
+        }
+        race
+    }
+
+    /// An access that wrote, or may have.
+    fn write(&self) -> Option<Stamp> {
+        match &self.many {
+            Some(many) => many.write.or(many.together.first),
+            None => self.alone.filter(|alone| alone.access != Access::Load),
+        }
+    }
+}
+
+/// The same where there may be several.
+#[derive(Default)]
+struct Many {
     write: Option<Stamp>,
     reads: Group,
     /// Atomic operations, or settings of a flag.
     together: Group,
 }
 
-impl Word {
-    /// Takes note of an access, and gives one that it races with.
+impl From<Option<Stamp>> for Many {
+    fn from(alone: Option<Stamp>) -> Self {
+        let group =
+            |kinds: &[Access]| Group { first: alone.filter(|alone| kinds.contains(&alone.access)), ..Group::default() };
+        Self {
+            write: alone.filter(|alone| alone.access == Access::Store),
+            reads: group(&[Access::Load]),
+            together: group(&[Access::AtomicAdd, Access::SetFlag, Access::Arrive]),
+        }
+    }
+}
+
+impl Many {
+    /// Records an access other than a store, after which only that counts, and returns one that it races with.
     fn note(&mut self, now: Stamp, clocks: &Clocks) -> Option<Stamp> {
         let write = self.write.filter(|before| !clocks.orders(before, &now));
         let after_reads = now.access == Access::Load;
@@ -254,7 +304,8 @@ impl Word {
         let together = if same_kind { None } else { self.together.unordered(&now, clocks) };
         match now.access {
             Access::Load => self.reads.add(now, clocks),
-            Access::Store => *self = Self { write: Some(now), ..Self::default() },
+            // The word forgets all others.
+            Access::Store => {}
             Access::AtomicAdd | Access::SetFlag | Access::Arrive => {
                 if !same_kind {
                     self.together.clear();
@@ -266,23 +317,35 @@ impl Word {
     }
 }
 
-/// Words that are looked up together, because what a warp accesses lies together mostly.
+/// Words that are made together, because what a warp accesses lies together mostly.
 const PAGE_WORDS: usize = 32;
 
-/// What has been done to each word of a memory since the launch.
-#[derive(Default)]
+/// Pages that are looked up together. A lane that strides through an array accesses them one after the other, and the next
+/// lane does so again.
+const BOOK_PAGES: usize = 64;
+
+/// Books whose places are remembered.
+const REMEMBERED_BOOKS: usize = 256;
+
+/// Each access to the words of a memory since the launch.
 pub(crate) struct Accesses {
-    /// Where a page of words is among all that were accessed.
+    /// Where a book is among all that were accessed.
     places: HashMap<usize, usize, BuildHasherDefault<PlaceHasher>>,
-    pages: Vec<Page>,
-    /// The page that was accessed last, and its place.
-    last: (usize, usize),
+    books: Vec<Book>,
+    /// For each remainder of book numbers, the place of a book with it, which may be another's.
+    remembered: [u32; REMEMBERED_BOOKS],
 }
 
-/// Words that lie together.
-struct Page {
+impl Default for Accesses {
+    fn default() -> Self {
+        Self { places: HashMap::default(), books: Vec::new(), remembered: [0; REMEMBERED_BOOKS] }
+    }
+}
+
+/// Pages that follow each other, those of them that were accessed.
+struct Book {
     number: usize,
-    words: Box<[Word; PAGE_WORDS]>,
+    pages: [Option<Box<[Word; PAGE_WORDS]>>; BOOK_PAGES],
 }
 
 impl Accesses {
@@ -294,24 +357,37 @@ impl Accesses {
     }
 
     fn word(&mut self, word: usize) -> &mut Word {
-        let number = word / PAGE_WORDS;
-        if self.pages.is_empty() || self.last.0 != number {
-            let next = self.pages.len();
-            let place = *self.places.entry(number).or_insert(next);
-            if place == next {
-                self.pages.push(Page { number, words: Box::new(std::array::from_fn(|_| Word::default())) });
-            }
-            self.last = (number, place);
+        let (page, number) = (word / PAGE_WORDS, word / PAGE_WORDS / BOOK_PAGES);
+        let remembered = self.remembered[number % REMEMBERED_BOOKS] as usize;
+        let place = match self.books.get(remembered) {
+            Some(book) if book.number == number => remembered,
+            _ => self.look_up(number),
+        };
+        let page = self.books[place].pages[page % BOOK_PAGES]
+            .get_or_insert_with(|| Box::new(std::array::from_fn(|_| Word::default())));
+        &mut page[word % PAGE_WORDS]
+    }
+
+    /// The place of a book, which is made if it is new.
+    fn look_up(&mut self, number: usize) -> usize {
+        let next = self.books.len();
+        let place = *self.places.entry(number).or_insert(next);
+        if place == next {
+            self.books.push(Book { number, pages: std::array::from_fn(|_| None) });
         }
-        &mut self.pages[self.last.1].words[word % PAGE_WORDS]
+        // One that does not fit is looked up again.
+        self.remembered[number % REMEMBERED_BOOKS] = place as u32;
+        place
     }
 
     /// An access that wrote to some of the memory, and where it was.
     pub(crate) fn write_within(&self, memory: Range<usize>) -> Option<(&'static str, &'static Location<'static>)> {
-        let addresses = |page: &Page| (page.number * PAGE_WORDS..).map(|word| word * WORD_BYTES);
-        let words = self.pages.iter().flat_map(|page| addresses(page).zip(page.words.iter()));
+        let pages = self.books.iter().flat_map(|book| (book.number * BOOK_PAGES..).zip(&book.pages));
+        let words =
+            pages.flat_map(|(page, words)| (page * PAGE_WORDS..).zip(words.iter().flat_map(|words| words.iter())));
+        let words = words.map(|(word, accesses)| (word * WORD_BYTES, accesses));
         let inside = words.filter(|(address, _)| memory.contains(address));
-        let write = inside.filter_map(|(_, word)| word.write.or(word.together.first)).next();
+        let write = inside.filter_map(|(_, word)| word.write()).next();
         write.map(|write| (write.access.name(), write.location))
     }
 }
