@@ -386,6 +386,10 @@ mod tests {
             self.0.duplicate(array)
         }
 
+        fn copy<T: Element>(&self, from: &Vec<T>, to: &mut Vec<T>) -> Result<(), warp_spmv::Error> {
+            self.0.copy(from, to)
+        }
+
         fn run<O: Operation>(
             &self,
             operands: O::Operands<'_, HostMemory>,

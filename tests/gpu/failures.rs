@@ -12,7 +12,7 @@ use warp_spmv::format::{FillLimit, Matrix};
 use warp_spmv::memory::Buffer;
 use warp_spmv::solver::dense::{Axpby, FIRST_SLOT, ONE, Space};
 use warp_spmv::synthetic::Generator;
-use warp_spmv::{Csr, Error, Format, Plan};
+use warp_spmv::{Csr, Error, Format, Plan, PlanOptions};
 
 /// What this program is called with to fail on purpose.
 pub const FLAG: &str = "--fail=";
@@ -47,6 +47,7 @@ pub fn check_failures(gpu: &Cuda) {
     check_two_gpus(gpu);
     check_recordings_of_several_handles(gpu);
     check_recordings_and_freed_arrays(gpu);
+    check_recordings_and_new_values(gpu);
     let program = std::env::current_exe().unwrap();
     for &(failure, environment) in FAILURES {
         let output =
@@ -277,6 +278,39 @@ fn check_recordings_and_freed_arrays(gpu: &Cuda) {
         (1..100).for_each(|factor| check(f64::from(factor)));
     });
     println!("- recordings whose arrays are freed by other threads: done anew, and right");
+}
+
+/// A recording goes on with new values where they are copied to the old ones' place, and is done anew where the matrix is
+/// converted again.
+fn check_recordings_and_new_values(gpu: &Cuda) {
+    let sums = expected();
+    let options = PlanOptions { updates: true, ..PlanOptions::default() };
+    for (format, in_place) in [(Format::CSR_TILED, true), (Format::COO, true), (Format::SELL_P, false)] {
+        let mut plan = Plan::with_options(gpu, matrix(), format, options).unwrap();
+        let x = gpu.upload(vec![1.0; matrix().columns()]).unwrap();
+        let mut y = gpu.zeros(matrix().rows()).unwrap();
+        let values = |factor: f64| gpu.upload(matrix().values().iter().map(|value| factor * value).collect()).unwrap();
+        // Freeing any array ends a recording, so all are there until the end.
+        let all = [2.0, 3.0, 4.0].map(|factor| (factor, values(factor)));
+        let mut recording = Default::default();
+        let mut done = 0;
+        for (factor, values) in &all {
+            plan.update_values(values).unwrap();
+            let before = done;
+            for _ in 0..4 {
+                let mut work = || {
+                    done += 1;
+                    plan.apply(1.0, &x, 0.0, &mut y)
+                };
+                gpu.repeat(&mut recording, 2, &mut work).unwrap();
+            }
+            let new = gpu.download(&y).unwrap();
+            assert!(new.iter().zip(&sums).all(|(new, sum)| *new == factor * sum), "{format}, factor {factor}");
+            let again = if *factor == 2.0 { 2 } else { u64::from(!in_place) };
+            assert_eq!(done - before, again, "{format}, factor {factor}: the work was done");
+        }
+    }
+    println!("- recordings of plans that get new values: kept in CSR and COO, otherwise done anew, and right");
 }
 
 /// What a process does that was started to fail. It must end by itself.

@@ -23,6 +23,13 @@ macro_rules! host_memory {
         fn duplicate<T: $crate::memory::Element>(&self, array: &Vec<T>) -> Result<Vec<T>, $crate::error::Error> {
             self.upload($crate::memory::copy(array)?)
         }
+
+        fn copy<T: $crate::memory::Element>(&self, from: &Vec<T>, to: &mut Vec<T>) -> Result<(), $crate::error::Error> {
+            $crate::error::check_length("the array copied to", to.len(), from.len())?;
+            to.copy_from_slice(from);
+            self.hear_of(bytemuck::cast_slice(to));
+            Ok(())
+        }
     };
 }
 pub(super) use host_memory;

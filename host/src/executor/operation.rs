@@ -106,6 +106,18 @@ pub unsafe trait Executor: Clone + Send + Sync + 'static {
         array: &<Self::Memory as Memory>::Buffer<T>,
     ) -> Result<<Self::Memory as Memory>::Buffer<T>, Error>;
 
+    /// Copies an array into another one of the same length, which stays where it is: a [recording](Self::repeat) that uses
+    /// it goes on with the new elements.
+    ///
+    /// # Errors
+    /// When an array is another executor's, the lengths differ, or the device fails. But for the latter, the array copied to
+    /// is then what it was.
+    fn copy<T: Element>(
+        &self,
+        from: &<Self::Memory as Memory>::Buffer<T>,
+        to: &mut <Self::Memory as Memory>::Buffer<T>,
+    ) -> Result<(), Error>;
+
     /// Takes note of an array in the host's memory that it did not make and that an operation is going to use.
     #[doc(hidden)]
     fn hear_of(&self, _bytes: &[u8]) {}

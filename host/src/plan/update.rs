@@ -59,11 +59,11 @@ impl<T: Scalar, E: Executor> Plan<T, E> {
     /// where an entry is stored twice. The pattern stays, and the plan is then the same as one of the new matrix in this
     /// format, to the bit.
     ///
-    /// In CSR and COO the values are copied, and nothing else is done. Other formats have them in another order: a plan
-    /// that was made with [`PlanOptions::updates`](super::PlanOptions::updates) or
+    /// In CSR and COO the values are copied to where the old ones are, and nothing else is done: what an executor
+    /// [recorded](Executor::repeat) of the plan stays good. Other formats have them in another order: a plan that was made with [`PlanOptions::updates`](super::PlanOptions::updates) or
     /// [`Selection::updates`](crate::select::Selection::updates) keeps the pattern, and the matrix is converted again, where
     /// it is and without a new choice. That takes as long as the conversion did, and memory for another matrix in both
-    /// formats while it lasts.
+    /// formats while it lasts; what was recorded is recorded anew.
     ///
     /// ```
     /// use host::executor::Cpu;
@@ -91,7 +91,7 @@ impl<T: Scalar, E: Executor> Plan<T, E> {
         match &mut self.matrix {
             Matrix::Csr(Csr { values: old, .. }) | Matrix::Coo(crate::format::Coo { values: old, .. }) => {
                 check_length("values", values.len(), stored)?;
-                *old = self.executor.duplicate(values)?;
+                self.executor.copy(values, old)?;
             }
             _ => {
                 let Some(pattern) = &self.pattern else {

@@ -119,6 +119,10 @@ unsafe impl Executor for Metered {
         Ok(self.count(array.array.clone()))
     }
 
+    fn copy<T: Element>(&self, from: &MeteredBuffer<T>, to: &mut MeteredBuffer<T>) -> Result<(), Error> {
+        self.emulator.copy(&from.array, &mut to.array)
+    }
+
     fn run<O: Operation>(&self, operands: O::Operands<'_, MeteredMemory>) -> Result<O::Output<MeteredMemory>, Error> {
         O::by_kernels(self, operands)
     }

@@ -1,6 +1,8 @@
 //! New values for the matrix of a plan.
 
-use warp_spmv::executor::{Cpu, Emulated, Reference};
+use warp_spmv::executor::{Cpu, Emulated, Executor, Reference};
+use warp_spmv::format::Matrix;
+use warp_spmv::memory::HostMemory;
 use warp_spmv::select::{Measure, Selection};
 use warp_spmv::synthetic::Generator;
 use warp_spmv::{Csr, Error, Format, Plan, PlanOptions};
@@ -36,6 +38,34 @@ fn a_plan_that_was_not_made_for_updates_says_so() {
         plan.apply(1.0, &vec![1.0; 2], 0.0, &mut y).unwrap();
         assert_eq!(y, [3.0, 4.0]);
     }
+}
+
+/// A recording of products with the matrix reads the values where they are.
+#[test]
+fn in_csr_and_coo_the_new_values_are_where_the_old_ones_were() {
+    fn check<E: Executor<Memory = HostMemory>>(executor: &E) {
+        let values = |plan: &Plan<f64, E>| match plan.matrix() {
+            Matrix::Csr(matrix) => (matrix.values().as_ptr(), matrix.values().clone()),
+            Matrix::Coo(matrix) => (matrix.values().as_ptr(), matrix.values().clone()),
+            _ => unreachable!("only CSR and COO are made"),
+        };
+        let matrix = Csr::try_from_triplets(2, 2, &[0, 1, 1], &[0, 0, 1], &[1.0, 2.0, 3.0]).unwrap();
+        let in_order = |format: &&Format| ["CSR", "COO"].contains(&format.storage());
+        for &format in Format::ALL.iter().filter(in_order) {
+            let mut plan = Plan::with_format(executor, matrix.clone(), format).unwrap();
+            let (place, _) = values(&plan);
+            for new in [vec![4.0, 5.0, 6.0], vec![7.0, -0.0, f64::INFINITY]] {
+                plan.update_values(&new).unwrap();
+                assert_eq!(values(&plan), (place, new), "{format}");
+            }
+            let (before, unchanged) = (values(&plan), plan.update_values(&vec![1.0; 4]).unwrap_err());
+            assert_eq!(unchanged.to_string(), "values has length 4, expected 3");
+            assert_eq!(values(&plan), before, "{format}");
+        }
+    }
+    check(&Reference::new());
+    check(&Cpu::new());
+    check(&Emulated::new(0));
 }
 
 #[test]

@@ -84,6 +84,10 @@ unsafe impl Executor for Cuda {
         Ok(copy)
     }
 
+    fn copy<T: Element>(&self, from: &CudaBuffer<T>, to: &mut CudaBuffer<T>) -> Result<(), Error> {
+        Cuda::copy(self, from, to)
+    }
+
     fn run<O: Operation>(&self, operands: O::Operands<'_, CudaMemory>) -> Result<O::Output<CudaMemory>, Error> {
         O::by_kernels(self, operands)
     }
