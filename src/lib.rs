@@ -65,8 +65,8 @@
 pub use files as io;
 #[doc(inline)]
 pub use host::{
-    Complex, Csr, Error, Format, HostMemory, Layout, Memory, Multivector, Plan, PlanOptions, Real, Scalar, Vector,
-    device, executor, format, interop, memory, select, verify,
+    Complex, Csr, Error, Format, HostMemory, Layout, Memory, Multivector, Plan, PlanOptions, Real, Scalar, Transposed,
+    Vector, device, executor, format, interop, memory, select, verify,
 };
 #[doc(inline)]
 pub use solvers as solver;

@@ -98,7 +98,8 @@
 //! Executors are cheap handles: a clone shares the device, the memory and the queue of the original.
 //!
 //! A program whose matrix changes its values and not its pattern, step after step, keeps its plan and gives it the new
-//! values: [`update_values`](crate::Plan::update_values).
+//! values: [`update_values`](crate::Plan::update_values); a preconditioner
+//! [takes them, too](crate::solver::preconditioner::Preconditioner::update_values).
 //!
 //! ```
 //! use warp_spmv::executor::{Cpu, Executor};
@@ -179,18 +180,20 @@
 //! # 5. Several vectors and the transpose
 //!
 //! [`apply_multivector`](crate::Plan::apply_multivector) multiplies several vectors and reads the matrix once for each
-//! 32 of them. [`apply_transposed`](crate::Plan::apply_transposed) computes y ← α Aᵀ x + β y without storing Aᵀ. Not
-//! every format has kernels for them: [`multiplies_multivectors`](crate::Format::multiplies_multivectors) and
+//! 32 of them. [`apply_transposed`](crate::Plan::apply_transposed) computes y ← α Aᵀ x + β y, with Aᵀ stored or not. Not
+//! every format has kernels for them, the latter without a stored Aᵀ: [`multiplies_multivectors`](crate::Format::multiplies_multivectors) and
 //! [`multiplies_transposed`](crate::Format::multiplies_transposed) tell, and the others return
 //! [`Error::Unsupported`](crate::Error::Unsupported). So where the library chooses, say what is going to be multiplied.
 //!
-//! On a GPU the transposed product adds atomically, so its bits differ from run to run. For the same bits every time,
-//! or for many products, store the transpose and make a plan of it.
+//! Without a stored Aᵀ, the transposed product adds atomically on a GPU, so its bits differ from run to run. For the same
+//! bits every time, or for many products, the plan stores Aᵀ besides A: if you ask for both `transposed` and
+//! `reproducible` where the library chooses, or for [`Transposed::Stored`](crate::Transposed::Stored) in the options of a
+//! plan. [`transpose_bytes`](crate::Plan::transpose_bytes) tells what that takes; a memory budget is for both.
 //!
 //! ```
 //! use warp_spmv::executor::{Cpu, Executor};
 //! use warp_spmv::select::Selection;
-//! use warp_spmv::{Csr, Layout, Multivector, Plan};
+//! use warp_spmv::{Csr, Format, Layout, Multivector, Plan, PlanOptions, Transposed};
 //!
 //! fn main() -> Result<(), warp_spmv::Error> {
 //!     let matrix = Csr::try_from_triplets(2, 3, &[0, 1, 1], &[0, 1, 2], &[1.0, 2.0, 3.0])?;
@@ -216,8 +219,15 @@
 //!     plan.apply_transposed(1.0, &x, 0.0, &mut y)?;
 //!     assert_eq!(cpu.download(&y)?, [1.0, 20.0, 30.0]);
 //!
-//!     let mut transposed = Plan::new(&cpu, matrix.transposed()?)?;
-//!     transposed.apply(1.0, &x, 0.0, &mut y)?;
+//!     // The same with a stored transpose.
+//!     let options = PlanOptions {
+//!         reproducible: true,
+//!         transposed: Transposed::Stored(Format::CSR_TILED),
+//!         ..PlanOptions::default()
+//!     };
+//!     let plan = Plan::with_options(&cpu, matrix, Format::SELL_P, options)?;
+//!     assert_eq!(plan.transpose_format(), Some(Format::CSR_TILED));
+//!     plan.apply_transposed(1.0, &x, 0.0, &mut y)?;
 //!     assert_eq!(cpu.download(&y)?, [1.0, 20.0, 30.0]);
 //!     Ok(())
 //! }

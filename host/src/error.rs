@@ -100,6 +100,17 @@ pub enum Error {
         /// Bytes that it may take, where a limit was given.
         budget: Option<u64>,
     },
+    /// A matrix and its transpose, which is stored besides it, are too large.
+    #[error(
+        "the matrix and its transpose take {bytes} bytes or more, and the budget is {budget}; without the same bits every \
+         run the transpose is not stored"
+    )]
+    TransposeMemory {
+        /// Bytes of both.
+        bytes: u128,
+        /// Bytes that they may take.
+        budget: u64,
+    },
     /// Two operands do not fit each other.
     #[error("{what} has length {found}, expected {expected}")]
     Length {

@@ -43,6 +43,6 @@ pub use complex::Complex;
 pub use error::Error;
 pub use format::{Csr, Format};
 pub use memory::{HostMemory, Memory};
-pub use plan::{Plan, PlanOptions, Vector};
+pub use plan::{Plan, PlanOptions, Transposed, Vector};
 pub use real::{Real, Scalar};
 pub use spmv::{Layout, Multivector};

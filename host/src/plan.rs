@@ -1,7 +1,12 @@
 //! A matrix on an executor, ready to be multiplied.
 
+mod transpose;
 mod update;
 
+use self::transpose::Transpose;
+pub use self::transpose::Transposed;
+#[doc(hidden)]
+pub use self::update::NewValues;
 use self::update::Pattern;
 use crate::error::Error;
 use crate::executor::Executor;
@@ -27,8 +32,10 @@ pub struct PlanOptions {
     /// never is another one taken in its place.
     pub reproducible: bool,
     /// Whether [`Plan::update_values`] will be called: in formats other than CSR and COO, the plan then keeps the pattern of
-    /// the matrix, of [`update_bytes`](Plan::update_bytes).
+    /// the matrix, and of a stored transpose its order, of [`update_bytes`](Plan::update_bytes) together.
     pub updates: bool,
+    /// How [`Plan::apply_transposed`] and [`Plan::apply_conjugate_transposed`] multiply.
+    pub transposed: Transposed,
 }
 
 /// A matrix in the memory of an executor, in a format, with the workspace that multiplying it takes: at most a number for
@@ -81,6 +88,7 @@ pub struct Plan<T: Scalar, E: Executor> {
     workspace: Workspace<T, E::Memory>,
     /// For updates, where the format needs it and they were asked for.
     pattern: Option<Pattern<E::Memory>>,
+    transpose: Option<Transpose<T, E>>,
     /// As in [`PlanOptions`].
     reproducible: bool,
     /// Why the format was chosen, where it was.
@@ -121,12 +129,14 @@ impl<T: Scalar, E: Executor> Plan<T, E> {
                 // Another format may be the fastest the next time, and would round differently.
                 (selection.measure, selection.store) = (Measure::Never, None);
             }
+            let transpose = Transpose::with_options(executor, &matrix, options)?;
             let plan = Self::automatic(executor, matrix, &selection)?;
-            return Ok(Self { reproducible: options.reproducible, ..plan });
+            return Ok(Self { reproducible: options.reproducible, transpose, ..plan });
         }
         if options.reproducible && !format.reproducible() {
             return Err(not_reproducible(format));
         }
+        let transpose = Transpose::with_options(executor, &matrix, options)?;
         let format = format.resolve(&matrix);
         let matrix = matrix.upload(executor)?;
         let pattern = match options.updates {
@@ -134,7 +144,8 @@ impl<T: Scalar, E: Executor> Plan<T, E> {
             false => None,
         };
         let matrix = matrix.convert(executor, format, options.fill_limit)?;
-        Ok(Self { reproducible: options.reproducible, pattern, ..Self::from_converted(executor, matrix, format)? })
+        let plan = Self::from_converted(executor, matrix, format)?;
+        Ok(Self { reproducible: options.reproducible, pattern, transpose, ..plan })
     }
 
     /// Chooses a format for `matrix` on the executor (see [`select`](crate::select)), moves the matrix there and converts
@@ -143,9 +154,33 @@ impl<T: Scalar, E: Executor> Plan<T, E> {
     /// those, with the matrix in CSR and in two of them in memory at a time. Then another format may be chosen the next time,
     /// whose sums are rounded differently; outcomes are kept in the [`store`](Selection::store), if there is one.
     ///
+    /// Where [transposed products](Selection::transposed) must be reproducible, the transpose is stored besides the matrix,
+    /// in a format that is chosen for it:
+    ///
+    /// ```
+    /// use host::executor::Cpu;
+    /// use host::select::Selection;
+    /// use host::{Csr, Plan};
+    ///
+    /// # fn main() -> Result<(), host::Error> {
+    /// let matrix = Csr::try_from_triplets(2, 3, &[0, 1, 1], &[0, 1, 2], &[1.0, 2.0, 3.0])?;
+    /// let selection = Selection { transposed: true, memory_budget: Some(1 << 20), store: None, ..Selection::default() };
+    /// let plan = Plan::automatic(&Cpu::new(), matrix, &selection)?;
+    /// assert!(plan.matrix().bytes() + plan.transpose_bytes() <= 1 << 20);
+    /// let mut y = vec![0.0; 3];
+    /// plan.apply_transposed(1.0, &vec![1.0, 10.0], 0.0, &mut y)?;
+    /// assert_eq!(y, [1.0, 20.0, 30.0]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
-    /// When no format can be chosen, memory runs out, or the device fails.
+    /// When no format can be chosen, the matrix and its transpose take more than the budget, memory runs out, or the device
+    /// fails.
     pub fn automatic(executor: &E, matrix: Csr<T>, selection: &Selection) -> Result<Self, Error> {
+        if selection.stores_transpose() {
+            return Self::automatic_with_transpose(executor, matrix, selection);
+        }
         let analysis = Analysis::new(&matrix)?;
         let choice = choose(&analysis, executor.device(), selection)?;
         Self::from_choice(executor, matrix.upload(executor)?, &analysis, choice, selection)
@@ -235,7 +270,16 @@ impl<T: Scalar, E: Executor> Plan<T, E> {
     pub fn from_converted(executor: &E, matrix: Matrix<T, E::Memory>, format: Format) -> Result<Self, Error> {
         let workspace = workspace(executor, &matrix, format)?;
         let executor = executor.clone();
-        Ok(Self { executor, format, matrix, workspace, pattern: None, reproducible: false, choice: None })
+        Ok(Self {
+            executor,
+            format,
+            matrix,
+            workspace,
+            pattern: None,
+            transpose: None,
+            reproducible: false,
+            choice: None,
+        })
     }
 
     /// Takes another format that is stored the same way, as [`Format::storage`] tells; the matrix stays where it is. A
@@ -284,24 +328,45 @@ impl<T: Scalar, E: Executor> Plan<T, E> {
         self.executor.run::<MultivectorProduct<T>>(ProductOperands { matrix, format, operands, workspace })
     }
 
-    /// y ← α Aᵀ x + β y without storing the transpose; with β = 0, y is overwritten and never read. x has an element
-    /// for each row, y one for each column.
+    /// y ← α Aᵀ x + β y; with β = 0, y is overwritten and never read. x has an element for each row, y one for each
+    /// column.
     ///
-    /// Kernels on a GPU add to y atomically, O(nnz + columns): fast where few entries share a column, and not the same
-    /// bits every time. The CPU's result is the same for any number of threads; it takes memory for at most as many
-    /// sums as there are entries, or columns if those are more. For the same bits everywhere, or for many
-    /// multiplications, make a plan of [`Csr::transposed`] and [`apply`](Self::apply) it.
+    /// As the plan's options say, the transpose is [stored](Transposed::Stored), and the product is that of any matrix: the
+    /// same bits every time in a reproducible format. Threads that call it at the same time multiply one after the other.
+    ///
+    /// Or the matrix itself is multiplied with, which takes no memory on a GPU: kernels add to y
+    /// [atomically](Transposed::Atomic), O(nnz + columns), fast where few entries share a column, and not with the same bits
+    /// every time. The CPU's result is the same for any number of threads; it takes memory for at most as many sums as there
+    /// are entries, or columns if those are more.
+    ///
+    /// ```
+    /// use host::executor::Cpu;
+    /// use host::{Csr, Format, Plan, PlanOptions, Transposed};
+    ///
+    /// # fn main() -> Result<(), host::Error> {
+    /// let matrix = Csr::try_from_triplets(2, 3, &[0, 1, 1], &[0, 1, 2], &[1.0, 2.0, 3.0])?;
+    /// let transposed = Transposed::Stored(Format::CSR_TILED);
+    /// let options = PlanOptions { reproducible: true, transposed, ..PlanOptions::default() };
+    /// let plan = Plan::with_options(&Cpu::new(), matrix, Format::SELL_P, options)?;
+    /// let mut y = vec![0.0; 3];
+    /// plan.apply_transposed(1.0, &vec![1.0, 10.0], 0.0, &mut y)?;
+    /// assert_eq!(y, [1.0, 20.0, 30.0]);
+    /// // Row offsets, column indices and values.
+    /// assert_eq!(plan.transpose_bytes(), 4 * 4 + 3 * (4 + 8));
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
-    /// When α or β is not finite, a vector does not fit the matrix, the executor cannot do it in this format (see
-    /// [`Format::multiplies_transposed`]), the plan must be reproducible and
-    /// [`Format::reproducible_transposed`] is false, memory runs out, or the device fails.
+    /// When α or β is not finite, a vector does not fit the matrix, memory runs out, or the device fails. Where the transpose
+    /// is not stored, also when the executor cannot do it in this format (see [`Format::multiplies_transposed`]), or the plan
+    /// must be reproducible.
     pub fn apply_transposed(&self, alpha: T, x: &Vector<T, E>, beta: T, y: &mut Vector<T, E>) -> Result<(), Error> {
         self.transposed(Transposition::Plain, Operands { alpha, x, beta, y })
     }
 
-    /// y ← α Aᴴ x + β y without storing the conjugate transpose, otherwise as [`apply_transposed`](Self::apply_transposed);
-    /// of a real matrix it is the same.
+    /// y ← α Aᴴ x + β y, otherwise as [`apply_transposed`](Self::apply_transposed), with the conjugate transpose
+    /// [stored](Transposed::StoredConjugate) or not; of a real matrix it is the same.
     ///
     /// # Errors
     /// As for [`apply_transposed`](Self::apply_transposed).
@@ -316,9 +381,15 @@ impl<T: Scalar, E: Executor> Plan<T, E> {
     }
 
     fn transposed(&self, transposition: Transposition, operands: Operands<'_, T, E::Memory>) -> Result<(), Error> {
+        if let Some(transpose) = self.transpose.as_ref().filter(|transpose| transpose.is(transposition)) {
+            return transpose.apply(operands);
+        }
         if self.reproducible && !self.format.reproducible_transposed() {
             let what = format!("{}, transposed,", self.format);
-            return Err(Error::NotReproducible { what, instead: "make a plan of Csr::transposed" });
+            return Err(Error::NotReproducible {
+                what,
+                instead: "store the transpose, by `transposed` in the options",
+            });
         }
         self.executor.run::<TransposedProduct<T>>((&self.matrix, self.format, transposition, operands))
     }
@@ -329,7 +400,7 @@ impl<T: Scalar, E: Executor> Plan<T, E> {
         self.format
     }
 
-    /// The matrix, which is then no longer a plan's.
+    /// The matrix, which is then no longer a plan's. A stored transpose is dropped.
     pub fn into_matrix(self) -> Matrix<T, E::Memory> {
         self.matrix
     }

@@ -22,7 +22,7 @@ pub struct Choosing {
     measure: Option<u32>,
     /// Consider formats that do not give the same bits every time, too
     #[arg(long)]
-    any_order: bool,
+    pub any_order: bool,
 }
 
 impl Choosing {
@@ -38,6 +38,11 @@ impl Choosing {
             Some((name, _)) => Err(Error::Usage(format!("--{name} goes with {what}"))),
             None => Ok(()),
         }
+    }
+
+    /// The same where the order of additions is not a matter of the choice.
+    pub fn without_order(&self) -> Self {
+        Self { any_order: false, ..self.clone() }
     }
 
     /// What is to be chosen for.

@@ -5,7 +5,8 @@ use std::time::Duration;
 use warp_spmv::executor::Executor;
 use warp_spmv::format::{FillLimit, Matrix};
 use warp_spmv::io::Number;
-use warp_spmv::{Csr, Format, Plan};
+use warp_spmv::select::Selection;
+use warp_spmv::{Csr, Format, Plan, PlanOptions, Transposed};
 
 use super::choosing::Choosing;
 use super::run::timed;
@@ -55,6 +56,30 @@ impl<T: Number, E: Executor> Prepared<T, E> {
         }
         let (plan, convert) =
             timed(executor, "choosing a format", || Plan::automatic(executor, matrix, &choosing.selection()))?;
+        Ok(Self { plan, convert, upload: Duration::ZERO })
+    }
+
+    /// [`chosen`](Self::chosen) for products with the transpose: unless any order will do, that is stored as well, in the
+    /// same format or in one that is chosen for it.
+    pub fn transposed(
+        executor: &E,
+        matrix: Csr<T>,
+        format: Format,
+        choosing: &Choosing,
+    ) -> Result<Self, warp_spmv::Error> {
+        let (plan, convert) = timed(executor, "storing the matrix and its transpose", || {
+            if format == Format::Auto {
+                let selection = Selection { transposed: true, ..choosing.selection() };
+                return Plan::automatic(executor, matrix, &selection);
+            }
+            let options = match choosing.any_order {
+                true => PlanOptions::default(),
+                false => {
+                    PlanOptions { reproducible: true, transposed: Transposed::Stored(format), ..PlanOptions::default() }
+                }
+            };
+            Plan::with_options(executor, matrix, format, options)
+        })?;
         Ok(Self { plan, convert, upload: Duration::ZERO })
     }
 }

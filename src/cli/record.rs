@@ -40,6 +40,8 @@ pub struct Record {
     pub bytes: u128,
     /// Places for entries in the arrays over entries.
     pub fill: f64,
+    /// How the transpose was multiplied, with `--transposed`; null otherwise.
+    pub transpose: Option<Transpose>,
     /// Bytes that a multiplication has to move at least.
     pub bytes_needed: u128,
     /// How long each step took.
@@ -68,6 +70,16 @@ pub struct Shape {
     pub columns: usize,
     /// Number of stored entries, those that a symmetric file leaves out included.
     pub nonzeros: usize,
+}
+
+/// How a transpose was multiplied.
+#[derive(Debug, Serialize)]
+pub struct Transpose {
+    /// The format that it is stored in besides the matrix; null where the matrix itself was multiplied with, and a GPU adds
+    /// atomically.
+    pub format: Option<String>,
+    /// Bytes of the transpose's arrays: those that are stored besides the matrix's.
+    pub bytes: u128,
 }
 
 /// How long each step took.
@@ -217,6 +229,13 @@ impl Display for Record {
         writeln!(f, "matrix        {}", printable(&matrix.name))?;
         writeln!(f, "shape         {matrix}")?;
         writeln!(f, "format        {format}, {precision}, {}", units::bytes(*bytes))?;
+        match &self.transpose {
+            None => {}
+            Some(Transpose { format: Some(format), bytes }) => {
+                writeln!(f, "transpose     {format}, {}", units::bytes(*bytes))?;
+            }
+            Some(_) => writeln!(f, "transpose     not stored, atomic additions on a GPU")?,
+        }
         write_choice(f, self.choice.as_ref())?;
         let tuning = self.environment.tuning.map_or(String::new(), |asked| format!(", {asked}"));
         writeln!(f, "executor      {executor}, {device}{tuning}")?;

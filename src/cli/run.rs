@@ -10,7 +10,7 @@ use lab::vectors::random_vector;
 use warp_spmv::executor::{Executor, ExecutorName};
 use warp_spmv::format::Matrix;
 use warp_spmv::io::{Number, write_vector};
-use warp_spmv::verify::{Verification, exact, verify};
+use warp_spmv::verify::{Verification, exact, verify, verify_transposed};
 use warp_spmv::{Csr, Format, Plan, Real, Vector, memory};
 
 use super::choosing::Choosing;
@@ -22,7 +22,7 @@ use super::output;
 use super::precision::{AnyPrecision, in_precision};
 use super::prepared::Prepared;
 use super::progress::Progress;
-use super::record::{Environment, Record, Shape, Spread, Times};
+use super::record::{Environment, Record, Shape, Spread, Times, Transpose};
 use super::run_all;
 
 pub const EXAMPLES: &str = "\
@@ -31,6 +31,7 @@ Examples:
   warp-spmv run 1138_bus.mtx --format ell --precision float32 --repeat 200
   warp-spmv run 1138_bus.mtx --x x.mtx --output y.mtx
   warp-spmv run 1138_bus.mtx --format all
+  warp-spmv run 1138_bus.mtx --transposed
   warp-spmv run 1138_bus.mtx --format sell-p:slice=32,sigma=256 --threads-per-block 128
   warp-spmv run pareto:rows=1000,k=2 --executor emulated --json";
 
@@ -63,6 +64,10 @@ pub struct Arguments {
     /// β in y ← α A x + β y; where it is not 0, y begins with fixed pseudo-random values
     #[arg(long, value_name = "NUMBER", default_value_t = 0.0, allow_negative_numbers = true)]
     pub beta: f64,
+    /// Multiply with the transpose of A; it is stored as well, for the same bits every time, but not with --any-order: then
+    /// a GPU's kernels add atomically
+    #[arg(long)]
+    transposed: bool,
     /// Matrix Market array file with x [default: fixed pseudo-random values from -1 to 1]
     #[arg(long, value_name = "FILE")]
     x: Option<PathBuf>,
@@ -97,7 +102,15 @@ pub fn executor_parser() -> impl TypedValueParser<Value = ExecutorName> {
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Error> {
-    arguments.choosing.check(matches!(arguments.format, Formats::One(Format::Auto)), "--format auto")?;
+    // Of products with the transpose, it says whether that is stored, in any format.
+    let choosing = match arguments.transposed {
+        true => arguments.choosing.without_order(),
+        false => arguments.choosing.clone(),
+    };
+    choosing.check(matches!(arguments.format, Formats::One(Format::Auto)), "--format auto")?;
+    if arguments.transposed && matches!(arguments.format, Formats::All) {
+        return Err(Error::Usage("--transposed takes one format, not --format all".into()));
+    }
     if let Some(output) = &arguments.output {
         if matches!(arguments.format, Formats::All) {
             return Err(Error::Usage("--output takes the y of one format, not of --format all".into()));
@@ -213,8 +226,10 @@ impl<T: Number> Job<'_, T> {
         if let Some(note) = &self.note {
             output::say(note);
         }
-        let (expected, _) =
-            timed(executor, "computing the exact answer", || exact(&matrix, self.alpha, &x, self.beta, &y))?;
+        let (expected, _) = timed(executor, "computing the exact answer", || match self.arguments.transposed {
+            true => exact(&matrix.transposed()?, self.alpha, &x, self.beta, &y),
+            false => exact(&matrix, self.alpha, &x, self.beta, &y),
+        })?;
         let problem = Problem { shape: Shape::new(name, &matrix), load, x: executor.upload(x)?, y, expected };
         Ok((Loaded { matrix, stored }, problem))
     }
@@ -227,13 +242,15 @@ impl<T: Number> Job<'_, T> {
         format: Format,
     ) -> Result<(), Error> {
         let arguments = self.arguments;
-        let Prepared { mut plan, convert, upload } =
-            Prepared::chosen(executor, matrix, &mut stored, format, &arguments.choosing)?;
+        let Prepared { mut plan, convert, upload } = match arguments.transposed {
+            true => Prepared::transposed(executor, matrix, format, &arguments.choosing)?,
+            false => Prepared::chosen(executor, matrix, &mut stored, format, &arguments.choosing)?,
+        };
         drop(stored);
         let Measured { multiply, gflops, gbps, verification, computed } =
             self.measure(executor, &mut plan, &problem)?;
 
-        let wrong_answer = Error::of_verification(&verification, "y", problem.shape.rows);
+        let wrong_answer = Error::of_verification(&verification, "y", computed.len());
         let output = arguments.output.clone().filter(|_| wrong_answer.is_none());
         if let Some(path) = &output {
             write_vector(path, &computed)?;
@@ -252,7 +269,11 @@ impl<T: Number> Job<'_, T> {
             beta: arguments.beta,
             bytes: plan.matrix().bytes(),
             fill: plan.matrix().fill(),
-            bytes_needed: plan.matrix().bytes_needed(),
+            transpose: arguments.transposed.then(|| Transpose {
+                format: plan.transpose_format().map(|format| format.to_string()),
+                bytes: plan.transpose_bytes(),
+            }),
+            bytes_needed: bytes_needed(&plan),
             times: Times { source: arguments.source.verb(), load: problem.load, convert, upload, multiply },
             verification: verification.into(),
             output,
@@ -271,29 +292,49 @@ impl<T: Number> Job<'_, T> {
     ) -> Result<Measured<T>, warp_spmv::Error> {
         let (computed, _) = timed(executor, "multiplying", || {
             let mut computed = executor.upload(memory::copy(&problem.y)?)?;
-            plan.apply(self.alpha, &problem.x, self.beta, &mut computed)?;
+            self.apply(plan, &problem.x, &mut computed)?;
             executor.download(&computed)
         })?;
-        let verification = verify(&computed, &problem.expected, plan.format())?;
+        let verification = match (self.arguments.transposed, plan.transpose_format()) {
+            (true, None) => verify_transposed(&computed, &problem.expected)?,
+            (_, stored) => verify(&computed, &problem.expected, stored.unwrap_or(plan.format()))?,
+        };
         let multiply = Spread::of(self.time_multiplications(plan, executor, &problem.x, &problem.y)?);
         let median = multiply.median.as_secs_f64();
         let giga_per_second = |amount: f64| (median > 0.0).then(|| amount / median / 1e9);
         let gflops = giga_per_second(2.0 * problem.shape.nonzeros as f64);
-        let gbps = giga_per_second(plan.matrix().bytes_needed() as f64);
+        let gbps = giga_per_second(bytes_needed(plan) as f64);
         Ok(Measured { multiply, gflops, gbps, verification, computed })
+    }
+
+    /// y ← α A x + β y, or the same with the transpose.
+    fn apply<E: Executor>(
+        &self,
+        plan: &mut Plan<T, E>,
+        x: &Vector<T, E>,
+        y: &mut Vector<T, E>,
+    ) -> Result<(), warp_spmv::Error> {
+        match self.arguments.transposed {
+            true => plan.apply_transposed(self.alpha, x, self.beta, y),
+            false => plan.apply(self.alpha, x, self.beta, y),
+        }
     }
 
     /// x, and what y is before the multiplication.
     fn vectors(&self, matrix: &Csr<T>) -> Result<(Vec<T>, Vec<T>), Error> {
+        let (of_x, of_y) = match self.arguments.transposed {
+            true => (matrix.rows(), matrix.columns()),
+            false => (matrix.columns(), matrix.rows()),
+        };
         let x = match &self.arguments.x {
-            Some(path) => input::vector(path, matrix.columns())?,
-            None => random_vector(matrix.columns(), SEED_OF_X)?,
+            Some(path) => input::vector(path, of_x)?,
+            None => random_vector(of_x, SEED_OF_X)?,
         };
         // With β = 0 nothing may be read from y, and NaN would show it.
         let y = if self.beta == T::ZERO {
-            memory::filled(matrix.rows(), T::from_f64(f64::NAN))?
+            memory::filled(of_y, T::from_f64(f64::NAN))?
         } else {
-            random_vector(matrix.rows(), SEED_OF_Y)?
+            random_vector(of_y, SEED_OF_Y)?
         };
         Ok((x, y))
     }
@@ -317,7 +358,7 @@ impl<T: Number> Job<'_, T> {
         let mut result = executor.upload(memory::copy(y)?)?;
         let mut times = Vec::new();
         for repeat in 0..repeats {
-            let time = executor.time(&mut || plan.apply(self.alpha, x, self.beta, &mut result))?;
+            let time = executor.time(&mut || self.apply(plan, x, &mut result))?;
             if repeat >= warm_ups {
                 times.push(time);
             }
@@ -329,6 +370,11 @@ impl<T: Number> Job<'_, T> {
         }
         Ok(times)
     }
+}
+
+/// Bytes that a multiplication has to move at least: with the transpose, where that is stored.
+fn bytes_needed<T: Number, E: Executor>(plan: &Plan<T, E>) -> u128 {
+    plan.transpose_bytes_needed().unwrap_or(plan.matrix().bytes_needed())
 }
 
 /// Does a step, with its progress shown, and says how long it took.

@@ -32,7 +32,7 @@ use gpu_kernels::{csr_tiled, csr_tiled_arriving};
 use scenarios::conformance::{GRID, conformance};
 use scenarios::multivector::{Cases, VECTORS, Vectors, check_multivector_special_values, multiply_vectors};
 use scenarios::tiles::check_tiles;
-use scenarios::transposed::{check_transposed, check_transposed_special_values};
+use scenarios::transposed::{check_stored, check_transposed, check_transposed_special_values};
 use scenarios::updates::check_updates;
 use scenarios::{
     Numbers, check, check_conversion, check_converted_product, check_reproducible, check_special_values,
@@ -40,7 +40,7 @@ use scenarios::{
 };
 use solvers::dense::{check_columns, check_lengths, check_passes, check_programs, check_stop};
 use solvers::eigen::{check_block_cg, check_lobpcg, check_pagerank, check_power};
-use solvers::preconditioner::{check_preconditioned, check_preconditioners, check_refinement};
+use solvers::preconditioner::{check_new_values, check_preconditioned, check_preconditioners, check_refinement};
 use solvers::ranges::{check_eigenvalues, check_sizes};
 use solvers::solver::{Family, check_chebyshev, check_family, check_interval, convection, indefinite, laplacian};
 use warp_spmv::executor::{Cuda, Emulated, Executor};
@@ -140,6 +140,7 @@ const PARTS: &[Part] = &[
     }),
     ("transposes", |gpu, arguments| {
         in_all_types!(check_transposes(gpu, &arguments.formats));
+        in_all_types!(check_stored_transposes(gpu));
     }),
     ("dense", |gpu, _| {
         check_dense::<f32>(gpu);
@@ -295,6 +296,15 @@ fn check_transposes<T: Scalar>(gpu: &Cuda, formats: &[Format]) {
     }
 }
 
+/// The transpose stored besides the matrix: right, the same bits twice, and new values.
+fn check_stored_transposes<T: Scalar>(gpu: &Cuda) {
+    let formats = [Format::CSR_TILED, Format::SELL_P, Format::COO, Format::ELL];
+    for (name, matrix) in matrices::<T>() {
+        formats.iter().for_each(|&format| check_stored(&name, &matrix, format, &[gpu.clone(), gpu.clone()]));
+    }
+    println!("- stored transposes, {}: right, the same bits twice, also with new values", T::NAME);
+}
+
 /// What solvers need of dense vectors.
 fn check_dense<T: Real>(gpu: &Cuda) {
     check_passes::<T, _>(gpu);
@@ -343,7 +353,8 @@ where
 fn check_preconditioning<T: Real>(gpu: &Cuda, cube: &str) {
     let checked = check_preconditioners::<T, _>(gpu);
     check_preconditioned::<T, _>(gpu);
-    println!("- preconditioners, {}: {checked} right, and with Cg", T::NAME);
+    check_new_values::<T, _>(gpu);
+    println!("- preconditioners, {}: {checked} right, with Cg, and with new values", T::NAME);
     let matrix = cube.parse::<Generator>().unwrap().generate::<T>().unwrap();
     let b = gpu.upload(vec![T::ONE; matrix.rows()]).unwrap();
     let mut plan = Plan::with_format(gpu, matrix.clone(), Format::SELL_P).unwrap();

@@ -1,8 +1,9 @@
 //! What every executor must get right with the transposed matrix, and with the conjugate transposed one.
 
 use warp_spmv::executor::Executor;
-use warp_spmv::verify::{exact, verify_transposed};
-use warp_spmv::{Csr, Error, Format, Scalar};
+use warp_spmv::format::Matrix;
+use warp_spmv::verify::{exact, verify, verify_transposed};
+use warp_spmv::{Csr, Error, Format, Plan, PlanOptions, Scalar, Transposed};
 
 use super::{FACTORS, Numbers, as_stored, factor, plan, with_rows};
 
@@ -120,6 +121,69 @@ pub fn check_transposed_special_values<T: Scalar, E: Executor>(executor: &E, for
             for beta in [T::ZERO, T::ONE] {
                 check_against_transpose(executor, "special values", &matrix, format, (T::ONE, beta), &x, &y);
             }
+        }
+    }
+}
+
+/// Options that store what is going to be multiplied.
+pub fn stored(which: Which, format: Format, updates: bool) -> PlanOptions {
+    let transposed = match which {
+        Which::Transposed => Transposed::Stored(format),
+        Which::Conjugate => Transposed::StoredConjugate(format),
+    };
+    PlanOptions { transposed, updates, reproducible: true, ..PlanOptions::default() }
+}
+
+/// −1.5 Aᵀ x + 0.5 y, or the same with Aᴴ.
+pub fn multiply_stored<T: Scalar, E: Executor>(
+    executor: &E,
+    plan: &Plan<T, E>,
+    which: Which,
+    x: &[T],
+    y: &[T],
+) -> Vec<T> {
+    let (alpha, beta) = (T::from_f64(-1.5), T::from_f64(0.5));
+    let (x, mut y) = (executor.upload(x.to_vec()).unwrap(), executor.upload(y.to_vec()).unwrap());
+    match which {
+        Which::Transposed => plan.apply_transposed(alpha, &x, beta, &mut y).unwrap(),
+        Which::Conjugate => plan.apply_conjugate_transposed(alpha, &x, beta, &mut y).unwrap(),
+    }
+    executor.download(&y).unwrap()
+}
+
+/// Right within the bound of the format that the transpose is stored in, and the same bits on all executors given, before
+/// and after the matrix gets new values.
+pub fn check_stored<T: Scalar, E: Executor>(name: &str, matrix: &Csr<T>, format: Format, executors: &[E]) {
+    let mut numbers = Numbers::new(23);
+    let (x, y) = (numbers.vector::<T>(matrix.rows()), numbers.vector::<T>(matrix.columns()));
+    let mut new = matrix.clone();
+    new.values_mut().copy_from_slice(&numbers.vector::<T>(matrix.nnz()));
+    for &which in Which::all::<T>() {
+        let place = format!("{name}, {format}, {which:?}, {}", T::NAME);
+        let mut first = None;
+        for executor in executors {
+            let options = stored(which, format, true);
+            let mut plan = match Plan::with_options(executor, matrix.clone(), Format::CSR_SCALAR, options) {
+                Err(Error::Fill { .. } | Error::Structure { .. }) => return,
+                plan => plan.unwrap_or_else(|error| panic!("{place}: {error}")),
+            };
+            assert_eq!(plan.transpose_format(), Some(format), "{place}");
+            let old = multiply_stored(executor, &plan, which, &x, &y);
+            match plan.update_values(&executor.upload(new.values().clone()).unwrap()) {
+                // Formats that look at values can hold one of the two alone.
+                Err(Error::Fill { .. } | Error::Structure { .. }) => return,
+                updated => updated.unwrap_or_else(|error| panic!("{place}: {error}")),
+            }
+            let both = [old, multiply_stored(executor, &plan, which, &x, &y)];
+            let fresh = Plan::with_options(executor, new.clone(), Format::CSR_SCALAR, stored(which, format, false));
+            assert!(multiply_stored(executor, &fresh.unwrap(), which, &x, &y) == both[1], "{place}: not as a new plan");
+            assert!(plan.into_matrix().download(executor).unwrap() == Matrix::Csr(new.clone()), "{place}");
+            assert!(first.get_or_insert_with(|| both.clone()) == &both, "{place}: other bits");
+        }
+        for (matrix, computed) in [matrix, &new].into_iter().zip(first.unwrap()) {
+            let exact = exact(&which.stored(matrix), T::from_f64(-1.5), &x, T::from_f64(0.5), &y).unwrap();
+            let result = verify(&computed, &exact, format).unwrap();
+            assert!(result.passed(), "{place}: {result:?}");
         }
     }
 }

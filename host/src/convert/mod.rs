@@ -8,6 +8,7 @@
 
 pub(crate) mod blocks;
 pub(crate) mod from_blocks;
+pub(crate) mod gather;
 pub(crate) mod places;
 pub(crate) mod primitives;
 pub(crate) mod radix;

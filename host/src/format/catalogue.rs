@@ -131,8 +131,8 @@ impl Format {
     }
 
     /// Whether [`Plan::apply_transposed`](crate::Plan::apply_transposed) gives the same bits every time on the same
-    /// device, on every executor that can do it. Kernels add to y atomically, so it does not where there is one; see
-    /// [`Csr::transposed`].
+    /// device, on every executor that can do it with the matrix itself. Kernels add to y atomically, so it does not where
+    /// there is one; with a [stored](crate::Transposed::Stored) transpose it does.
     pub fn reproducible_transposed(self) -> bool {
         !self.multiplies_transposed()
     }

@@ -1,9 +1,10 @@
 //! The transpose of a matrix in CSR.
 
 use super::{Csr, Offsets, parallel_rows};
+use crate::convert::gather::MOST_ELEMENTS;
 use crate::error::Error;
 use crate::memory::{collect, zeros};
-use crate::parallel;
+use crate::parallel::{self, ROWS_AT_ONCE};
 use crate::real::Scalar;
 
 /// How often the entries are passed over, at most, to sort them by column.
@@ -16,6 +17,30 @@ impl<T: Scalar> Csr<T> {
     /// # Errors
     /// When memory runs out.
     pub fn transposed(&self) -> Result<Self, Error> {
+        let (offsets, row_indices, values) = self.transposed_arrays(&self.values)?;
+        Ok(Self::from_valid(self.columns(), self.rows(), offsets, row_indices, values))
+    }
+
+    /// [`transposed`](Self::transposed), and which entry of this matrix each entry of the transpose is.
+    ///
+    /// # Errors
+    /// When there are more than [`MOST_ELEMENTS`] entries, or memory runs out.
+    pub(crate) fn transposed_with_order(&self) -> Result<(Self, Vec<u32>), Error> {
+        if self.nnz() > MOST_ELEMENTS {
+            let what = "number of entries whose order in the transpose is kept for new values";
+            return Err(Error::TooLarge { what, value: self.nnz() as u128, limit: MOST_ELEMENTS as u128 });
+        }
+        let entries = parallel::map(self.nnz(), ROWS_AT_ONCE, &|entry| entry as u32)?;
+        let (offsets, row_indices, order) = self.transposed_arrays(&entries)?;
+        let values = parallel::map(self.nnz(), ROWS_AT_ONCE, &|entry| self.values[order[entry] as usize])?;
+        Ok((Self::from_valid(self.columns(), self.rows(), offsets, row_indices, values), order))
+    }
+
+    /// The arrays of the transpose, with something of each entry in place of its value.
+    fn transposed_arrays<V: bytemuck::Zeroable + Copy + Send + Sync>(
+        &self,
+        of_entries: &[V],
+    ) -> Result<(Offsets, Vec<u32>, Vec<V>), Error> {
         // Each thread takes a range of columns and picks them out of all entries, row after row, so the entries keep
         // their order, whatever the number of threads.
         let columns_at_once = self.columns().div_ceil(parallel::threads().min(MOST_PASSES)).max(1);
@@ -34,7 +59,8 @@ impl<T: Scalar> Csr<T> {
             let base = offsets.get(columns.start);
             let mut next = collect(columns.clone().map(|column| offsets.get(column) - base))?;
             for row in 0..self.rows() {
-                for (column, value) in self.row(row) {
+                let entries = self.range(row);
+                for (&column, &value) in self.column_indices[entries.clone()].iter().zip(&of_entries[entries]) {
                     if let Some(place) = next.get_mut((column as usize).wrapping_sub(columns.start)) {
                         (row_indices[*place], values[*place]) = (row as u32, value);
                         *place += 1;
@@ -43,7 +69,7 @@ impl<T: Scalar> Csr<T> {
             }
             Ok(())
         })?;
-        Ok(Self::from_valid(self.columns(), self.rows(), offsets, row_indices, values))
+        Ok((offsets, row_indices, values))
     }
 }
 
@@ -58,7 +84,9 @@ mod tests {
         let matrix = Csr::try_new(4, 5, vec![0u32, 3, 3, 4, 5], columns, vec![1.0, 2.0, 3.0, 4.0, 5.0]).unwrap();
         let expected =
             Csr::try_new(5, 4, vec![0u32, 2, 3, 3, 5, 5], vec![0, 3, 2, 0, 0], vec![2.0, 5.0, 4.0, 1.0, 3.0]);
-        assert_eq!(matrix.transposed().unwrap(), expected.unwrap());
+        let expected = expected.unwrap();
+        assert_eq!(matrix.transposed().unwrap(), expected);
+        assert_eq!(matrix.transposed_with_order().unwrap(), (expected, vec![1, 4, 3, 0, 2]));
     }
 
     #[test]

@@ -27,8 +27,9 @@ pub struct Selection {
     pub reproducible: bool,
     /// Whether only formats are considered that multiply several vectors at once.
     pub multivectors: bool,
-    /// Whether only formats are considered that multiply the transpose. Kernels add atomically to do so, and a plan that must
-    /// be [`reproducible`](Self::reproducible) refuses it: this goes with `reproducible: false`.
+    /// Whether the transpose will be multiplied, too. Where that must be [`reproducible`](Self::reproducible), a
+    /// [`Plan`](crate::Plan::automatic) stores the transpose as well, in a format chosen for it. Otherwise only formats are
+    /// considered that multiply the transpose themselves: their kernels add atomically.
     pub transposed: bool,
     /// Whether [`Plan::update_values`](crate::Plan::update_values) will be called, as in
     /// [`PlanOptions`](crate::PlanOptions::updates). The choice does not depend on it.
@@ -63,6 +64,11 @@ impl Selection {
     /// Multiplications that a matrix is for unless more is known: those of a few solves. Formats whose conversion takes
     /// longer than it saves them are for those who say that there will be more.
     pub const MULTIPLICATIONS: u64 = 1000;
+
+    /// Whether a plan stores the transpose besides the matrix.
+    pub(crate) fn stores_transpose(&self) -> bool {
+        self.transposed && self.reproducible
+    }
 }
 
 impl Default for Selection {
@@ -236,7 +242,7 @@ fn exclusion(format: Format, traffic: &Traffic, csr: u128, selection: &Selection
         Some(Exclusion::NotReproducible)
     } else if selection.multivectors && !format.multiplies_multivectors() {
         Some(Exclusion::NoMultivectors)
-    } else if selection.transposed && !format.multiplies_transposed() {
+    } else if selection.transposed && !selection.stores_transpose() && !format.multiplies_transposed() {
         Some(Exclusion::NoTranspose)
     } else if !selection.fill_limit.allows(traffic.stored, csr) {
         Some(Exclusion::Fill)

@@ -186,9 +186,12 @@ fn the_choice_keeps_to_what_is_asked() {
     let choice = chosen(&Selection { multivectors: true, ..selection() }).unwrap();
     assert_eq!(excluded(&choice, Format::Coo16), Some(Exclusion::NoMultivectors));
     assert!(choice.format.multiplies_multivectors());
-    let choice = chosen(&Selection { transposed: true, ..selection() }).unwrap();
+    let choice = chosen(&Selection { transposed: true, reproducible: false, ..selection() }).unwrap();
     assert_eq!(excluded(&choice, Format::SELL_P), Some(Exclusion::NoTranspose));
     assert!(choice.format.multiplies_transposed());
+    // A stored transpose is multiplied as any matrix is.
+    let choice = chosen(&Selection { transposed: true, ..selection() }).unwrap();
+    assert_eq!(excluded(&choice, Format::SELL_P), None);
     // Just enough for CSR, which is the smallest here.
     let csr = matrix.bytes() as u64;
     let choice = chosen(&Selection { memory_budget: Some(csr), ..selection() }).unwrap();

@@ -57,6 +57,49 @@ fn formats_with_parameters_on_grids_that_are_asked_for() {
     assert!(told.contains("warp emulator, seed 0, --waves 3\n"), "{told}");
 }
 
+/// Stored besides the matrix for the same bits every time, or not.
+#[test]
+fn the_transpose_is_multiplied() {
+    let run = |executor: &str, more: &[&str]| {
+        let all = ["run", "pareto:rows=200,k=1.2,base=90", "--transposed", "--executor", executor, "--beta", "0.5"];
+        spmv(all.iter().chain(more))
+    };
+    for executor in ["reference", "cpu", "emulated"] {
+        for (more, stored) in [
+            (&["--format", "sell-p"] as &[&str], true),
+            (&["--format", "csr-tiled", "--precision", "float32"], true),
+            (&["--format", "csr-tiled", "--any-order"], false),
+            (&["--measure", "0"], true),
+            (&["--measure", "0", "--any-order"], false),
+        ] {
+            let record = run(executor, &[more, &["--json"]].concat()).record();
+            assert_eq!(record["verification"]["passed"], true, "{executor}, {more:?}: {record}");
+            let transpose = &record["transpose"];
+            let says = (transpose["format"].is_string(), transpose["bytes"].as_u64().unwrap() > 0);
+            assert_eq!(says, (stored, stored), "{executor}, {more:?}: {transpose}");
+        }
+    }
+    let text = run("cpu", &["--format", "sell-p"]).succeeded();
+    assert!(text.contains("\ntranspose     sell-p, "), "{text}");
+    let text = run("cpu", &["--format", "coo", "--any-order"]).succeeded();
+    assert!(text.contains("\ntranspose     not stored, "), "{text}");
+    assert!(spmv(["run", "stencil:5:9", "--json"]).record()["transpose"].is_null());
+    // y has an element for each column.
+    let folder = Folder::new();
+    let output = folder.path("y.mtx");
+    spmv(["run", "dense:rows=3,columns=5", "--transposed", "--output", output.to_str().unwrap()]).succeeded();
+    assert!(std::fs::read_to_string(output).unwrap().contains("\n5 1\n"));
+
+    let message = run("cpu", &["--format", "all"]).refused();
+    assert_eq!(message, "--transposed takes one format, not --format all");
+    let message = run("emulated", &["--format", "coo-atomic"]).refused();
+    assert!(message.starts_with("coo-atomic is not reproducible: "), "{message}");
+    let message = run("emulated", &["--format", "ell", "--any-order"]).refused();
+    assert_eq!(message, "format ell has no kernel for the transposed matrix");
+    let message = run("cpu", &["--memory-budget", "5000"]).refused();
+    assert!(message.starts_with("the matrix and its transpose take "), "{message}");
+}
+
 #[test]
 fn a_json_record_has_every_field() {
     let record = spmv(["run", "stencil:27:16", "--executor", "cpu", "--format", "csr-vector", "--json"]).record();

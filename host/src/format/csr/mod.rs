@@ -18,7 +18,7 @@ use crate::format::rows::parallel_rows;
 use crate::format::sort::Sorter;
 use crate::format::storage::storage;
 use crate::format::{Offsets, check_shape};
-use crate::memory::{self, Memory};
+use crate::memory::{self, Buffer, Memory};
 use crate::parallel::{self, ROWS_AT_ONCE};
 use crate::real::Scalar;
 
@@ -72,6 +72,15 @@ impl<T: Scalar, M: Memory> Csr<T, M> {
             column_indices: executor.duplicate(&self.column_indices)?,
             values: executor.duplicate(&self.values)?,
         })
+    }
+
+    /// Copies new values, one for each entry, to where the old ones are.
+    ///
+    /// # Errors
+    /// When there are more or fewer, an array is another executor's, or the device fails.
+    pub fn update_values<E: Executor<Memory = M>>(&mut self, executor: &E, values: &M::Buffer<T>) -> Result<(), Error> {
+        check_length("values", values.len(), self.stored)?;
+        executor.copy(values, &mut self.values)
     }
 
     /// Bytes of the arrays if the values were of type `V`.
