@@ -11,7 +11,7 @@ use host::device::Device;
 use host::error::{Error, check_length, check_square};
 use host::executor::operation::{Arithmetic, Executor, KernelExecutor, Operation};
 use host::format::{Csr, Offsets};
-use host::memory::{Buffer, HostMemory, Memory, collect, copy, reserve, zeros};
+use host::memory::{Buffer, HostMemory, Memory, collect, copy, reserve, with_capacity, zeros};
 use host::parallel;
 use host::real::Real;
 
@@ -63,6 +63,8 @@ pub struct Triangular<T: Real, M: Memory> {
     entries: Csr<T, M>,
     /// The row of each place in that order.
     order: M::Buffer<u32>,
+    /// The same, on the host.
+    order_on_host: Vec<u32>,
     /// One over the diagonal, in that order.
     inverse_diagonal: M::Buffer<T>,
     /// Where each level begins in the order.
@@ -106,11 +108,12 @@ impl<T: Real, M: Memory> Triangular<T, M> {
             column_indices[to.clone()].copy_from_slice(&beside_diagonal.column_indices()[from.clone()]);
             values[to].copy_from_slice(&beside_diagonal.values()[from]);
         }
-        let inverse_diagonal = collect(order.iter().map(|&row| inverse_diagonal[row as usize]))?;
+        let inverse_diagonal = in_order(&order, inverse_diagonal)?;
         let lanes = lanes_for(rows, beside_diagonal.nnz());
         Ok(Self {
             entries: Csr::try_new(rows, rows, offsets, column_indices, values)?.upload(executor)?,
-            order: executor.upload(order)?,
+            order: executor.upload(copy(&order)?)?,
+            order_on_host: order,
             inverse_diagonal: executor.upload(inverse_diagonal)?,
             level_offsets: executor.upload(copy(&levels)?)?,
             batches: batches(&levels, lanes)?,
@@ -123,6 +126,52 @@ impl<T: Real, M: Memory> Triangular<T, M> {
     pub fn rows(&self) -> usize {
         self.entries.rows()
     }
+
+    /// The values of a matrix of the same pattern, and one over its diagonal, in the order of levels. The matrix is given as
+    /// for [`new`](Self::new), in 64 bits.
+    ///
+    /// # Errors
+    /// When there are more or fewer rows or entries, or memory runs out.
+    pub(crate) fn new_values<E: Executor<Memory = M>>(
+        &self,
+        executor: &E,
+        beside_diagonal: &Csr<f64>,
+        inverse_diagonal: &[T],
+    ) -> Result<TriangularValues<T, M>, Error> {
+        check_length("the inverse of the diagonal", inverse_diagonal.len(), self.rows())?;
+        check_length("the diagonal of the triangular matrix", beside_diagonal.rows(), self.rows())?;
+        check_length("values", beside_diagonal.nnz(), self.entries.nnz())?;
+        let mut values = with_capacity(beside_diagonal.nnz())?;
+        for &row in &self.order_on_host {
+            values.extend(beside_diagonal.row(row as usize).map(|(_, value)| T::from_f64(value)));
+        }
+        let inverse_diagonal = in_order(&self.order_on_host, inverse_diagonal)?;
+        Ok(TriangularValues { values: executor.upload(values)?, inverse_diagonal: executor.upload(inverse_diagonal)? })
+    }
+
+    /// Puts new values in the place of the old ones; levels and order stay.
+    ///
+    /// # Errors
+    /// When the device fails.
+    pub(crate) fn take_values<E: Executor<Memory = M>>(
+        &mut self,
+        executor: &E,
+        new: TriangularValues<T, M>,
+    ) -> Result<(), Error> {
+        self.entries.update_values(executor, &new.values)?;
+        executor.copy(&new.inverse_diagonal, &mut self.inverse_diagonal)
+    }
+}
+
+/// Numbers of a triangular matrix in the order of its levels.
+pub(crate) struct TriangularValues<T: Real, M: Memory> {
+    values: M::Buffer<T>,
+    inverse_diagonal: M::Buffer<T>,
+}
+
+/// The elements of the rows in this order.
+fn in_order<T: Copy>(order: &[u32], elements: &[T]) -> Result<Vec<T>, Error> {
+    collect(order.iter().map(|&row| elements[row as usize]))
 }
 
 /// Where each level begins among the rows in the order of levels, and that order; rows of a level stay in theirs.
@@ -327,6 +376,29 @@ mod tests {
         assert_eq!(error, "triangular matrix: the entry of row 4 in column 1 is not beside the diagonal on its side");
         let nothing = Csr::<f64>::try_new(0, 0, vec![0u32], vec![], vec![]).unwrap();
         assert_eq!(levels(Side::Lower, &nothing).unwrap(), (vec![0], vec![]));
+    }
+
+    #[test]
+    fn new_values_take_the_place_of_the_old_ones() {
+        let cpu = host::executor::Cpu::new();
+        let mut lower = Csr::try_from_triplets(5, 5, &[2, 3, 3, 4], &[0, 0, 2, 1], &[1.0; 4]).unwrap();
+        let mut triangular = Triangular::<f64, _>::new(&cpu, Side::Lower, &lower, &[1.0; 5]).unwrap();
+        let places = |triangular: &Triangular<f64, HostMemory>| {
+            let Triangular { entries, order, inverse_diagonal, level_offsets, levels, .. } = triangular;
+            let numbers = [entries.values(), inverse_diagonal].map(|array| array.as_ptr());
+            (numbers, [entries.column_indices(), order, level_offsets, levels].map(|array| array.as_ptr()))
+        };
+        let before = places(&triangular);
+        lower.values_mut().copy_from_slice(&[2.0, 3.0, 4.0, 5.0]);
+        let inverse_diagonal = [0.1, 0.2, 0.3, 0.4, 0.5];
+        let new = triangular.new_values(&cpu, &lower, &inverse_diagonal).unwrap();
+        triangular.take_values(&cpu, new).unwrap();
+        assert_eq!(places(&triangular), before, "an array is another one");
+        let fresh = Triangular::<f64, _>::new(&cpu, Side::Lower, &lower, &inverse_diagonal).unwrap();
+        assert_eq!(triangular.entries, fresh.entries);
+        assert_eq!(triangular.inverse_diagonal, fresh.inverse_diagonal);
+        let error = triangular.new_values(&cpu, &lower, &[1.0; 4]).map(drop).unwrap_err();
+        assert_eq!(error.to_string(), "the inverse of the diagonal has length 4, expected 5");
     }
 
     #[test]

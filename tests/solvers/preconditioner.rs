@@ -304,6 +304,72 @@ pub fn check_preconditioners<T: Real, E: Executor>(executor: &E) -> usize {
     checked
 }
 
+/// The same matrix with the entries of each row in reverse, each of them in two parts, a third and two.
+fn in_parts<T: Real>(matrix: &Csr<T>) -> Csr<T> {
+    let (mut offsets, mut columns, mut values) = (vec![0u32], vec![], vec![]);
+    for row in 0..matrix.rows() {
+        let entries: Vec<_> = matrix.row(row).collect();
+        for part in [1.0 / 3.0, 2.0 / 3.0] {
+            columns.extend(entries.iter().rev().map(|&(column, _)| column));
+            values.extend(entries.iter().rev().map(|&(_, value)| T::from_f64(part * value.to_f64())));
+        }
+        offsets.push(columns.len() as u32);
+    }
+    Csr::try_new(matrix.rows(), matrix.columns(), offsets, columns, values).unwrap()
+}
+
+/// A preconditioner that gets new values has the bits of a new one, and stays what it was where it cannot take them.
+pub fn check_new_values<T: Real, E: Executor>(executor: &E) {
+    let small = dominant::<T>(50, 3, true);
+    for (symmetric, matrix) in [(true, in_parts(&small)), (true, small), (false, dominant(70, 4, false))] {
+        let mut new = matrix.clone();
+        for row in 0..matrix.rows() {
+            for place in matrix.range(row) {
+                let column = matrix.column_indices()[place] as usize;
+                let factor = if column == row { 2.0 } else { 0.5 + ((row + column) % 5) as f64 / 10.0 };
+                new.values_mut()[place] = T::from_f64(factor * matrix.values()[place].to_f64());
+            }
+        }
+        let last = matrix.rows() - 1;
+        let diagonal = matrix.range(last).find(|&place| matrix.column_indices()[place] as usize == last).unwrap();
+        let mut broken = new.values().clone();
+        broken[diagonal] = T::from_f64(f64::NAN);
+        let r = executor.upload(Numbers::new(8).vector::<T>(matrix.rows())).unwrap();
+        for (name, format) in names().into_iter().flat_map(|name| [(name, Format::CSR_TILED), (name, Format::SELL_P)]) {
+            if !symmetric && matches!(name, PreconditionerName::Ic0(_)) {
+                continue;
+            }
+            let what = format!("{name}, {format}, {} rows, {}", matrix.rows(), T::NAME);
+            let make = |matrix: &Csr<T>, updates| {
+                let options = PreconditionerOptions { format, updates, ..PreconditionerOptions::default() };
+                Preconditioner::with_options(executor, matrix, name, options).unwrap()
+            };
+            let product = |preconditioner: &mut Preconditioner<T, E>| {
+                let mut z = executor.zeros(matrix.rows()).unwrap();
+                preconditioner.apply(T::ONE, &r, T::ZERO, &mut z).unwrap();
+                executor.download(&z).unwrap()
+            };
+            let [old, expected] = [&matrix, &new].map(|matrix| product(&mut make(matrix, false)));
+            assert!(old != expected, "{what}: new values change nothing");
+            let mut preconditioner = make(&matrix, true);
+            assert!(product(&mut preconditioner) == old, "{what}: made for updates");
+            preconditioner.update_values(new.values()).unwrap();
+            assert!(product(&mut preconditioner) == expected, "{what}: not as a new one");
+            let error = preconditioner.update_values(&broken).unwrap_err().to_string();
+            assert!(error.contains(&format!("the pivot of row {last} is")), "{what}: {error}");
+            let error = preconditioner.update_values(&broken[1..]).unwrap_err().to_string();
+            assert_eq!(error, format!("values has length {}, expected {}", broken.len() - 1, broken.len()), "{what}");
+            assert!(product(&mut preconditioner) == expected, "{what}: changed by values that it did not take");
+            preconditioner.update_values(matrix.values()).unwrap();
+            assert!(product(&mut preconditioner) == old, "{what}: not as the first time");
+
+            let error = make(&matrix, false).update_values(new.values()).unwrap_err().to_string();
+            let expected = "true for a preconditioner that gets new values";
+            assert_eq!(error, format!("`updates` in the options is false, expected {expected}"), "{what}");
+        }
+    }
+}
+
 /// Solves A x = b from 0, with a preconditioner or without.
 pub fn solve_with<T: Real, E: Executor, M: Method<T, E>>(
     executor: &E,

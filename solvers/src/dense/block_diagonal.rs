@@ -36,25 +36,45 @@ impl<T: Real, M: Memory> BlockDiagonal<T, M> {
     /// When the size is not from 1 to [`LARGEST_BLOCK`], there are too many rows, the number of values is another, a value
     /// past the last row is not 0, or memory runs out.
     pub fn new<E: Executor<Memory = M>>(executor: &E, rows: usize, size: usize, values: Vec<T>) -> Result<Self, Error> {
-        if !(1..=LARGEST_BLOCK).contains(&size) {
-            return Err(Error::Setting { what: "the block size", value: size.to_string(), expected: "1 to 32" });
-        }
-        if rows > LARGEST_DIMENSION {
-            let (value, limit) = (rows as u128, LARGEST_DIMENSION as u128);
-            return Err(Error::TooLarge { what: "number of rows", value, limit });
-        }
-        let blocks = rows.div_ceil(size);
-        check_length("the array of blocks", values.len(), blocks * size * size)?;
-        // Rows of the last block that there are not.
-        let absent = blocks * size - rows;
-        let last = &values[values.len() - if absent > 0 { size * size } else { 0 }..];
-        let inside = |place: usize| place % size < size - absent && place / size < size - absent;
-        if let Some(place) = (0..last.len()).find(|&place| !inside(place) && last[place] != T::ZERO) {
-            let reason = format!("value {place} of the last block is past the last row and not 0");
-            return Err(Error::structure("block-diagonal", reason));
-        }
+        check_values(rows, size, &values)?;
         Ok(Self { rows, size, values: executor.upload(values)? })
     }
+
+    /// Puts other values, as for [`new`](Self::new), in the place of the old ones, which are kept where that fails.
+    ///
+    /// # Errors
+    /// When the number of values is another, a value past the last row is not 0, memory runs out, or the device fails.
+    pub fn update_values<E: Executor<Memory = M>>(&mut self, executor: &E, values: Vec<T>) -> Result<(), Error> {
+        check_values(self.rows, self.size, &values)?;
+        executor.copy(&executor.upload(values)?, &mut self.values)
+    }
+
+    /// Rows of a block.
+    pub fn size(&self) -> usize {
+        self.size
+    }
+}
+
+/// Checks the values of so many rows in blocks of this size.
+fn check_values<T: Real>(rows: usize, size: usize, values: &[T]) -> Result<(), Error> {
+    if !(1..=LARGEST_BLOCK).contains(&size) {
+        return Err(Error::Setting { what: "the block size", value: size.to_string(), expected: "1 to 32" });
+    }
+    if rows > LARGEST_DIMENSION {
+        let (value, limit) = (rows as u128, LARGEST_DIMENSION as u128);
+        return Err(Error::TooLarge { what: "number of rows", value, limit });
+    }
+    let blocks = rows.div_ceil(size);
+    check_length("the array of blocks", values.len(), blocks * size * size)?;
+    // Rows of the last block that there are not.
+    let absent = blocks * size - rows;
+    let last = &values[values.len() - if absent > 0 { size * size } else { 0 }..];
+    let inside = |place: usize| place % size < size - absent && place / size < size - absent;
+    if let Some(place) = (0..last.len()).find(|&place| !inside(place) && last[place] != T::ZERO) {
+        let reason = format!("value {place} of the last block is past the last row and not 0");
+        return Err(Error::structure("block-diagonal", reason));
+    }
+    Ok(())
 }
 
 /// y ← B x for dense blocks on the diagonal of B.

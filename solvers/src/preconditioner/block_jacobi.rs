@@ -17,6 +17,12 @@ struct BlockJacobi<T: Real, E: Executor>(BlockDiagonal<T, E::Memory>);
 
 /// Inverts the blocks on the host, in parallel, in 64 bits: O(nnz + rows · size²), and `size` values for each row.
 pub(super) fn recipe<T: Real, E: Executor>(executor: &E, matrix: &Csr<T>, size: usize) -> Result<Recipe<T, E>, Error> {
+    let blocks = BlockDiagonal::new(executor, matrix.rows(), size, inverses(matrix, size)?)?;
+    Ok(Recipe { inverse: Box::new(BlockJacobi(blocks)), symmetric: false, scalars: vec![] })
+}
+
+/// The inverse blocks, one after the other.
+fn inverses<T: Real>(matrix: &Csr<T>, size: usize) -> Result<Vec<T>, Error> {
     let blocks = matrix.rows().div_ceil(size);
     let bytes = blocks as u128 * (size * size * size_of::<T>()) as u128;
     let places = blocks.checked_mul(size * size).ok_or(Error::OutOfMemory { what: "the inverse blocks", bytes })?;
@@ -34,8 +40,7 @@ pub(super) fn recipe<T: Real, E: Executor>(executor: &E, matrix: &Csr<T>, size: 
     if let Some((_, error)) = failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
         return Err(error);
     }
-    let blocks = BlockDiagonal::new(executor, matrix.rows(), size, values)?;
-    Ok(Recipe { inverse: Box::new(BlockJacobi(blocks)), symmetric: false, scalars: vec![] })
+    Ok(values)
 }
 
 /// Inverts the block of up to `size` rows from `first` on, column by column into `values`: Gauss and Jordan's method with
@@ -92,5 +97,10 @@ fn two_rows(matrix: &mut [Vec<f64>], read: usize, changed: usize) -> (&[f64], &m
 impl<T: Real, E: Executor> Inverse<T, E> for BlockJacobi<T, E> {
     fn apply(&mut self, space: &mut Space<E>, r: &Vector<T, E>, z: &mut Vector<T, E>) -> Result<(), Error> {
         space.executor().run::<BlockDiagonalProduct<T>>(BlockDiagonalOperands { matrix: &self.0, x: r, y: z })
+    }
+
+    fn update(&mut self, space: &mut Space<E>, matrix: &mut Csr<T>) -> Result<(), Error> {
+        let inverses = inverses(matrix, self.0.size())?;
+        self.0.update_values(space.executor(), inverses)
     }
 }

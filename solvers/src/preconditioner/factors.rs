@@ -3,66 +3,119 @@
 use host::error::Error;
 use host::executor::Executor;
 use host::format::{Csr, Offsets};
-use host::memory::zeros;
+use host::memory::{with_capacity, zeros};
 use host::parallel;
-use host::plan::{Plan, Vector};
+use host::plan::{NewValues, Plan, Vector};
 use host::real::Real;
 
 use super::name::TriangularSolver;
-use super::polynomial::scaled_rows;
-use super::recipe::{Inverse, PreconditionerOptions, plan_of};
+use super::polynomial::scale_rows;
+use super::recipe::{Inverse, PreconditionerOptions, not_updatable, plan_of};
 use crate::dense::{Combined, Multiplied, ONE, Scaled, Space};
-use crate::triangular::{Side, Triangular, TriangularOperands, TriangularSolve};
+use crate::triangular::{Side, Triangular, TriangularOperands, TriangularSolve, TriangularValues};
 
 /// A triangular factor on the host.
-pub(super) struct Factor<T: Real> {
+pub(super) struct Factor<'a, T: Real> {
     pub(super) side: Side,
-    /// The entries beside the diagonal.
-    pub(super) beside_diagonal: Csr<T>,
+    /// The entries beside the diagonal, in 64 bits.
+    pub(super) beside_diagonal: &'a Csr<f64>,
     /// One over the diagonal.
     pub(super) inverse_diagonal: Vec<T>,
 }
 
-/// The factors where they are solved with. Takes the factors, and 1 vector, with sweeps 5.
+/// A factorisation of matrices of one pattern: what follows from it is there once.
+pub(super) trait Factorization<T: Real>: Send {
+    /// L and U of a matrix.
+    fn factorize(&mut self, matrix: &Csr<T>) -> Result<[Factor<'_, T>; 2], Error>;
+}
+
+/// The factors of a matrix where they are solved with. Takes the factors, and 1 vector, with sweeps 5.
 pub(super) fn inverse<T: Real, E: Executor>(
     executor: &E,
-    lower: Factor<T>,
-    upper: Factor<T>,
+    matrix: &Csr<T>,
+    mut factorization: impl Factorization<T> + 'static,
     solver: TriangularSolver,
     options: PreconditionerOptions,
 ) -> Result<Box<dyn Inverse<T, E> + Send>, Error> {
-    let between = executor.zeros(lower.inverse_diagonal.len())?;
-    Ok(match solver {
+    let [lower, upper] = factorization.factorize(matrix)?;
+    let between = executor.zeros(matrix.rows())?;
+    match solver {
         TriangularSolver::Levels => {
-            let place = |Factor { side, beside_diagonal, inverse_diagonal }: Factor<T>| {
-                Triangular::new(executor, side, &beside_diagonal, &inverse_diagonal)
+            let place = |Factor { side, beside_diagonal, inverse_diagonal }: Factor<'_, T>| {
+                Triangular::new(executor, side, &beside_diagonal.cast()?, &inverse_diagonal)
             };
-            Box::new(Factors { lower: place(lower)?, upper: place(upper)?, between })
+            let (lower, upper) = (place(lower)?, place(upper)?);
+            Ok(Box::new(Factors { lower, upper, between, factorization: kept(factorization, options) }))
         }
         TriangularSolver::Sweeps(sweeps) => {
-            let place = |factor: Factor<T>| Sweeps::new(executor, factor, sweeps, options);
-            Box::new(Factors { lower: place(lower)?, upper: place(upper)?, between })
+            let place = |factor: Factor<'_, T>| Sweeps::new(executor, factor, sweeps, options);
+            let (lower, upper) = (place(lower)?, place(upper)?);
+            Ok(Box::new(Factors { lower, upper, between, factorization: kept(factorization, options) }))
         }
-    })
-}
-
-/// L and U, and L⁻¹ r.
-struct Factors<F, V> {
-    lower: F,
-    upper: F,
-    between: V,
-}
-
-impl<T: Real, E: Executor, F: Inverse<T, E>> Inverse<T, E> for Factors<F, Vector<T, E>> {
-    fn apply(&mut self, space: &mut Space<E>, r: &Vector<T, E>, z: &mut Vector<T, E>) -> Result<(), Error> {
-        self.lower.apply(space, r, &mut self.between)?;
-        self.upper.apply(space, &self.between, z)
     }
 }
 
-impl<T: Real, E: Executor> Inverse<T, E> for Triangular<T, E::Memory> {
+/// The factorisation, if it is done again.
+fn kept<T: Real>(
+    factorization: impl Factorization<T> + 'static,
+    options: PreconditionerOptions,
+) -> Option<Box<dyn Factorization<T>>> {
+    options.updates.then(|| Box::new(factorization) as Box<dyn Factorization<T>>)
+}
+
+/// L and U, and L⁻¹ r.
+struct Factors<T, F, V> {
+    lower: F,
+    upper: F,
+    between: V,
+    /// For updates.
+    factorization: Option<Box<dyn Factorization<T>>>,
+}
+
+/// What solves with a factor.
+trait FactorSolver<T: Real, E: Executor> {
+    /// What the numbers of another factor of the same pattern make of it.
+    type New;
+
+    /// z ← F⁻¹ r.
+    fn solve(&mut self, space: &mut Space<E>, r: &Vector<T, E>, z: &mut Vector<T, E>) -> Result<(), Error>;
+
+    /// What the numbers of another factor of the same pattern make of it; it stays what it is.
+    fn new_values(&self, executor: &E, factor: Factor<'_, T>) -> Result<Self::New, Error>;
+
+    /// Puts new numbers in the place of the old ones; only a device that fails can end that.
+    fn take_values(&mut self, executor: &E, new: Self::New) -> Result<(), Error>;
+}
+
+impl<T: Real, E: Executor, F: FactorSolver<T, E>> Inverse<T, E> for Factors<T, F, Vector<T, E>> {
     fn apply(&mut self, space: &mut Space<E>, r: &Vector<T, E>, z: &mut Vector<T, E>) -> Result<(), Error> {
+        self.lower.solve(space, r, &mut self.between)?;
+        self.upper.solve(space, &self.between, z)
+    }
+
+    fn update(&mut self, space: &mut Space<E>, matrix: &mut Csr<T>) -> Result<(), Error> {
+        let Some(factorization) = &mut self.factorization else { return Err(not_updatable()) };
+        let executor = space.executor();
+        let [lower, upper] = factorization.factorize(matrix)?;
+        let (lower, upper) = (self.lower.new_values(executor, lower)?, self.upper.new_values(executor, upper)?);
+        self.lower.take_values(executor, lower)?;
+        self.upper.take_values(executor, upper)
+    }
+}
+
+impl<T: Real, E: Executor> FactorSolver<T, E> for Triangular<T, E::Memory> {
+    type New = TriangularValues<T, E::Memory>;
+
+    fn solve(&mut self, space: &mut Space<E>, r: &Vector<T, E>, z: &mut Vector<T, E>) -> Result<(), Error> {
         space.executor().run::<TriangularSolve<T>>(TriangularOperands { matrix: self, b: r, x: z })
+    }
+
+    fn new_values(&self, executor: &E, factor: Factor<'_, T>) -> Result<Self::New, Error> {
+        Triangular::new_values(self, executor, factor.beside_diagonal, &factor.inverse_diagonal)
+    }
+
+    fn take_values(&mut self, executor: &E, new: Self::New) -> Result<(), Error> {
+        Triangular::take_values(self, executor, new)
     }
 }
 
@@ -79,20 +132,30 @@ struct Sweeps<T: Real, E: Executor> {
 }
 
 impl<T: Real, E: Executor> Sweeps<T, E> {
-    fn new(executor: &E, factor: Factor<T>, sweeps: u32, options: PreconditionerOptions) -> Result<Self, Error> {
-        let scaled = scaled_rows(factor.beside_diagonal, &factor.inverse_diagonal)?;
+    fn new(executor: &E, factor: Factor<'_, T>, sweeps: u32, options: PreconditionerOptions) -> Result<Self, Error> {
+        let mut scaled = factor.beside_diagonal.cast()?;
+        scale_rows(&mut scaled, &factor.inverse_diagonal);
         Ok(Self {
             sweeps,
             begin: executor.zeros(scaled.rows())?,
             product: executor.zeros(scaled.rows())?,
             inverse_diagonal: executor.upload(factor.inverse_diagonal)?,
-            scaled: plan_of(executor, scaled, options.format)?,
+            scaled: plan_of(executor, scaled, options)?,
         })
     }
 }
 
-impl<T: Real, E: Executor> Inverse<T, E> for Sweeps<T, E> {
-    fn apply(&mut self, space: &mut Space<E>, r: &Vector<T, E>, z: &mut Vector<T, E>) -> Result<(), Error> {
+/// D⁻¹ and the values of D⁻¹ N, and what they make of its plan.
+struct NewSweeps<T: Real, E: Executor> {
+    inverse_diagonal: Vector<T, E>,
+    values: Vector<T, E>,
+    scaled: NewValues<T, E>,
+}
+
+impl<T: Real, E: Executor> FactorSolver<T, E> for Sweeps<T, E> {
+    type New = NewSweeps<T, E>;
+
+    fn solve(&mut self, space: &mut Space<E>, r: &Vector<T, E>, z: &mut Vector<T, E>) -> Result<(), Error> {
         let Self { sweeps, inverse_diagonal, scaled, begin, product } = self;
         space.pass(Multiplied, [ONE], [inverse_diagonal, r], [begin])?;
         space.pass(Scaled, [ONE], [begin], [z])?;
@@ -101,6 +164,69 @@ impl<T: Real, E: Executor> Inverse<T, E> for Sweeps<T, E> {
             space.pass(Combined, [ONE, ONE], [begin, product], [z])?;
         }
         Ok(())
+    }
+
+    fn new_values(&self, executor: &E, factor: Factor<'_, T>) -> Result<Self::New, Error> {
+        let mut values = with_capacity(factor.beside_diagonal.nnz())?;
+        for (row, &inverse) in factor.inverse_diagonal.iter().enumerate() {
+            values.extend(factor.beside_diagonal.row(row).map(|(_, value)| inverse * T::from_f64(value)));
+        }
+        let (inverse_diagonal, values) = (executor.upload(factor.inverse_diagonal)?, executor.upload(values)?);
+        Ok(NewSweeps { inverse_diagonal, scaled: self.scaled.new_values(&values)?, values })
+    }
+
+    fn take_values(&mut self, executor: &E, new: Self::New) -> Result<(), Error> {
+        executor.copy(&new.inverse_diagonal, &mut self.inverse_diagonal)?;
+        self.scaled.take_values(&new.values, new.scaled)
+    }
+}
+
+/// A matrix with sorted rows and no entry twice, and where its values come from.
+pub(super) struct Sorted<T: Real> {
+    matrix: Csr<T>,
+    /// The entries that it is made of, in its order, and whether each adds to the one before.
+    sources: Vec<(usize, bool)>,
+}
+
+impl<T: Real> Sorted<T> {
+    /// `None` where the matrix is so itself.
+    pub(super) fn of(matrix: &Csr<T>) -> Result<Option<Self>, Error> {
+        let ascends = |row| matrix.column_indices()[matrix.range(row)].is_sorted_by(|left, right| left < right);
+        if (0..matrix.rows()).all(ascends) {
+            return Ok(None);
+        }
+        let mut numbers = matrix.cast::<f64>()?;
+        numbers.values_mut().iter_mut().enumerate().for_each(|(entry, number)| *number = entry as f64);
+        numbers.sort_rows()?;
+        let mut sources = with_capacity(matrix.nnz())?;
+        for row in 0..matrix.rows() {
+            let mut before = None;
+            for (column, number) in numbers.row(row) {
+                sources.push((number as usize, before.replace(column) == Some(column)));
+            }
+        }
+        numbers.sum_duplicates()?;
+        Ok(Some(Self { matrix: numbers.cast()?, sources }))
+    }
+
+    /// The matrix, whose values are not yet those of any.
+    pub(super) fn pattern(&self) -> &Csr<T> {
+        &self.matrix
+    }
+
+    /// The matrix with these values of the one that it was made of.
+    pub(super) fn with_values(&mut self, values: &[T]) -> &Csr<T> {
+        let sums = self.matrix.values_mut();
+        let mut end = 0;
+        for &(source, adds) in &self.sources {
+            if adds {
+                sums[end - 1] = sums[end - 1] + values[source];
+            } else {
+                sums[end] = values[source];
+                end += 1;
+            }
+        }
+        &self.matrix
     }
 }
 
@@ -131,6 +257,13 @@ pub(super) fn beside_diagonal<T: Real>(matrix: &Csr<T>, side: Side) -> Result<Cs
         (*to_column, *to_value) = (column, value.to_f64());
     }
     Csr::try_new(matrix.rows(), matrix.columns(), offsets, columns, values)
+}
+
+/// Puts the values of a matrix into the entries on one side of its diagonal.
+pub(super) fn take_beside_diagonal<T: Real>(matrix: &Csr<T>, side: Side, to: &mut Csr<f64>) {
+    let entries = |row: usize| matrix.row(row).filter(move |&(column, _)| side.contains(row, column as usize));
+    let values = (0..matrix.rows()).flat_map(entries);
+    to.values_mut().iter_mut().zip(values).for_each(|(to, (_, value))| *to = value.to_f64());
 }
 
 /// The diagonal element of a row with its shift, from the row's entries.

@@ -3,10 +3,13 @@
 use host::error::Error;
 use host::executor::Executor;
 use host::format::Csr;
-use host::memory::{copy, zeros};
+use host::memory::zeros;
 use host::real::Real;
 
-use super::factors::{Factor, NOWHERE, beside_diagonal, inverse, nowhere, rounded, shifted_diagonal};
+use super::factors::{
+    Factor, Factorization, NOWHERE, Sorted, beside_diagonal, inverse, nowhere, rounded, shifted_diagonal,
+    take_beside_diagonal,
+};
 use super::name::TriangularSolver;
 use super::recipe::{PreconditionerOptions, Recipe};
 use crate::triangular::Side;
@@ -18,56 +21,88 @@ pub(super) fn recipe<T: Real, E: Executor>(
     solver: TriangularSolver,
     options: PreconditionerOptions,
 ) -> Result<Recipe<T, E>, Error> {
-    let lower = factorize(matrix, options)?;
-    let upper = Factor {
-        side: Side::Upper,
-        beside_diagonal: lower.beside_diagonal.transposed()?,
-        inverse_diagonal: copy(&lower.inverse_diagonal)?,
-    };
-    let inverse = inverse(executor, lower, upper, solver, options)?;
+    let inverse = inverse(executor, matrix, Ic0::new(matrix, options)?, solver, options)?;
     Ok(Recipe { inverse, symmetric: true, scalars: vec![] })
 }
 
-/// IC(0), row by row in 64 bits, one after the other: O(sum over the entries below the diagonal of the length of the row
-/// of L that they meet). Takes the memory of the matrix one and a half times, besides the factors. A diagonal element
-/// that is not stored is taken as 0.
-fn factorize<T: Real>(matrix: &Csr<T>, options: PreconditionerOptions) -> Result<Factor<T>, Error> {
-    let rows = matrix.rows();
-    let mut matrix = matrix.try_clone()?;
-    matrix.sort_rows()?;
-    matrix.sum_duplicates()?;
-    let mut lower = beside_diagonal(&matrix, Side::Lower)?;
-    let mut inverse_diagonal = zeros::<f64>(rows)?;
-    // Where the entries of this row are.
-    let mut places = nowhere(rows)?;
-    for row in 0..rows {
-        let read = matrix.row(row).filter(|&(column, _)| column as usize <= row);
-        let mut pivot = shifted_diagonal(options, row, read);
-        let below = lower.range(row);
-        for place in below.clone() {
-            let column = lower.column_indices()[place] as usize;
-            let mut value = lower.values()[place];
-            for entry in lower.range(column) {
-                // Elements of this row before `place`, which are done.
-                if let Some(left) = lower.values().get(places[lower.column_indices()[entry] as usize]) {
-                    value -= left * lower.values()[entry];
-                }
-            }
-            value *= inverse_diagonal[column];
-            pivot -= value * value;
-            lower.values_mut()[place] = value;
-            places[column] = place;
-        }
-        below.for_each(|place| places[lower.column_indices()[place] as usize] = NOWHERE);
-        let inverse = 1.0 / pivot.sqrt();
-        // Written so that a NaN is refused.
-        if !(pivot > 0.0 && pivot.is_finite() && T::from_f64(inverse).to_f64().is_finite()) {
-            let expected =
-                "a finite number greater than 0: a diagonal shift may help if the matrix is positive definite";
-            return Err(Error::Pivot { operation: "IC(0)", row, pivot, expected });
-        }
-        inverse_diagonal[row] = inverse;
+/// IC(0) of matrices of one pattern, in 64 bits. Takes the memory of the matrix one and a half times, besides the factors.
+struct Ic0<T: Real> {
+    options: PreconditionerOptions,
+    /// The matrix, unless its rows are sorted.
+    sorted: Option<Sorted<T>>,
+    lower: Csr<f64>,
+    /// Lᵀ.
+    upper: Csr<f64>,
+    inverse_diagonal: Vec<f64>,
+    /// Where the entries of a row are.
+    places: Vec<usize>,
+}
+
+impl<T: Real> Ic0<T> {
+    fn new(matrix: &Csr<T>, options: PreconditionerOptions) -> Result<Self, Error> {
+        let sorted = Sorted::of(matrix)?;
+        let lower = beside_diagonal(sorted.as_ref().map_or(matrix, Sorted::pattern), Side::Lower)?;
+        let (inverse_diagonal, places) = (zeros(matrix.rows())?, nowhere(matrix.rows())?);
+        Ok(Self { options, sorted, upper: lower.transposed()?, lower, inverse_diagonal, places })
     }
-    let inverse_diagonal = rounded(&inverse_diagonal)?;
-    Ok(Factor { side: Side::Lower, beside_diagonal: lower.cast()?, inverse_diagonal })
+}
+
+impl<T: Real> Factorization<T> for Ic0<T> {
+    /// Row by row, one after the other: O(sum over the entries below the diagonal of the length of the row of L that they
+    /// meet). A diagonal element that is not stored is taken as 0.
+    fn factorize(&mut self, matrix: &Csr<T>) -> Result<[Factor<'_, T>; 2], Error> {
+        let Self { sorted, lower, upper, inverse_diagonal, places, .. } = self;
+        let (options, rows) = (self.options, matrix.rows());
+        let matrix = sorted.as_mut().map_or(matrix, |sorted| sorted.with_values(matrix.values()));
+        take_beside_diagonal(matrix, Side::Lower, lower);
+        // A factorisation that failed left some.
+        places.fill(NOWHERE);
+        for row in 0..rows {
+            let read = matrix.row(row).filter(|&(column, _)| column as usize <= row);
+            let mut pivot = shifted_diagonal(options, row, read);
+            let below = lower.range(row);
+            for place in below.clone() {
+                let column = lower.column_indices()[place] as usize;
+                let mut value = lower.values()[place];
+                for entry in lower.range(column) {
+                    // Elements of this row before `place`, which are done.
+                    if let Some(left) = lower.values().get(places[lower.column_indices()[entry] as usize]) {
+                        value -= left * lower.values()[entry];
+                    }
+                }
+                value *= inverse_diagonal[column];
+                pivot -= value * value;
+                lower.values_mut()[place] = value;
+                places[column] = place;
+            }
+            below.for_each(|place| places[lower.column_indices()[place] as usize] = NOWHERE);
+            let inverse = 1.0 / pivot.sqrt();
+            // Written so that a NaN is refused.
+            if !(pivot > 0.0 && pivot.is_finite() && T::from_f64(inverse).to_f64().is_finite()) {
+                let expected =
+                    "a finite number greater than 0: a diagonal shift may help if the matrix is positive definite";
+                return Err(Error::Pivot { operation: "IC(0)", row, pivot, expected });
+            }
+            inverse_diagonal[row] = inverse;
+        }
+        take_transposed(lower, upper, places);
+        let (of_lower, of_upper) = (rounded(inverse_diagonal)?, rounded(inverse_diagonal)?);
+        Ok([
+            Factor { side: Side::Lower, beside_diagonal: lower, inverse_diagonal: of_lower },
+            Factor { side: Side::Upper, beside_diagonal: upper, inverse_diagonal: of_upper },
+        ])
+    }
+}
+
+/// Puts the values of a matrix into its transpose. `next` has an element for each row of that, which is overwritten.
+fn take_transposed(matrix: &Csr<f64>, transposed: &mut Csr<f64>, next: &mut [usize]) {
+    next.iter_mut().enumerate().for_each(|(row, next)| *next = transposed.range(row).start);
+    let values = transposed.values_mut();
+    for row in 0..matrix.rows() {
+        for (column, value) in matrix.row(row) {
+            let next = &mut next[column as usize];
+            values[*next] = value;
+            *next += 1;
+        }
+    }
 }

@@ -3,10 +3,13 @@
 use host::error::Error;
 use host::executor::Executor;
 use host::format::Csr;
-use host::memory::zeros;
+use host::memory::{filled, zeros};
 use host::real::Real;
 
-use super::factors::{Factor, NOWHERE, beside_diagonal, inverse, nowhere, rounded, shifted_diagonal};
+use super::factors::{
+    Factor, Factorization, NOWHERE, Sorted, beside_diagonal, inverse, nowhere, rounded, shifted_diagonal,
+    take_beside_diagonal,
+};
 use super::name::TriangularSolver;
 use super::recipe::{PreconditionerOptions, Recipe, reciprocal};
 use crate::triangular::Side;
@@ -18,53 +21,73 @@ pub(super) fn recipe<T: Real, E: Executor>(
     solver: TriangularSolver,
     options: PreconditionerOptions,
 ) -> Result<Recipe<T, E>, Error> {
-    let (lower, upper) = factorize(matrix, options)?;
-    let inverse = inverse(executor, lower, upper, solver, options)?;
+    let inverse = inverse(executor, matrix, Ilu0::new(matrix, options)?, solver, options)?;
     Ok(Recipe { inverse, symmetric: false, scalars: vec![] })
 }
 
-/// ILU(0), row by row in 64 bits (Saad 2003, algorithm 10.4), one after the other: O(sum over the entries below the
-/// diagonal of the length of the row of U that they meet). Takes the memory of the matrix twice, besides the factors. A
-/// diagonal element that is not stored is taken as 0, and as a place of the factors.
-fn factorize<T: Real>(matrix: &Csr<T>, options: PreconditionerOptions) -> Result<(Factor<T>, Factor<T>), Error> {
-    let rows = matrix.rows();
-    let mut matrix = matrix.try_clone()?;
-    matrix.sort_rows()?;
-    matrix.sum_duplicates()?;
-    let (mut lower, mut upper) = (beside_diagonal(&matrix, Side::Lower)?, beside_diagonal(&matrix, Side::Upper)?);
-    let mut inverse_diagonal = zeros::<f64>(rows)?;
-    // Where the entries of this row are: those below the diagonal in L, those above it in U.
-    let mut places = nowhere(rows)?;
-    for row in 0..rows {
-        let mut diagonal = shifted_diagonal(options, row, matrix.row(row));
-        let (below, above) = (lower.range(row), upper.range(row));
-        below.clone().for_each(|place| places[lower.column_indices()[place] as usize] = place);
-        above.clone().for_each(|place| places[upper.column_indices()[place] as usize] = place);
-        for place in below.clone() {
-            let pivot_row = lower.column_indices()[place] as usize;
-            let factor = lower.values()[place] * inverse_diagonal[pivot_row];
-            lower.values_mut()[place] = factor;
-            for entry in upper.range(pivot_row) {
-                let (column, product) = (upper.column_indices()[entry] as usize, factor * upper.values()[entry]);
-                match places[column] {
-                    _ if column == row => diagonal -= product,
-                    NOWHERE => {}
-                    place if column < row => lower.values_mut()[place] -= product,
-                    place => upper.values_mut()[place] -= product,
+/// ILU(0) of matrices of one pattern, in 64 bits. Takes the memory of the matrix twice, besides the factors.
+struct Ilu0<T: Real> {
+    options: PreconditionerOptions,
+    /// The matrix, unless its rows are sorted.
+    sorted: Option<Sorted<T>>,
+    lower: Csr<f64>,
+    upper: Csr<f64>,
+    /// One over the diagonal of U.
+    inverse_diagonal: Vec<f64>,
+    /// Where the entries of a row are: those below the diagonal in L, those above it in U.
+    places: Vec<usize>,
+}
+
+impl<T: Real> Ilu0<T> {
+    fn new(matrix: &Csr<T>, options: PreconditionerOptions) -> Result<Self, Error> {
+        let sorted = Sorted::of(matrix)?;
+        let pattern = sorted.as_ref().map_or(matrix, Sorted::pattern);
+        let (lower, upper) = (beside_diagonal(pattern, Side::Lower)?, beside_diagonal(pattern, Side::Upper)?);
+        let (inverse_diagonal, places) = (zeros(matrix.rows())?, nowhere(matrix.rows())?);
+        Ok(Self { options, sorted, lower, upper, inverse_diagonal, places })
+    }
+}
+
+impl<T: Real> Factorization<T> for Ilu0<T> {
+    /// Row by row, one after the other (Saad 2003, algorithm 10.4): O(sum over the entries below the diagonal of the length
+    /// of the row of U that they meet). A diagonal element that is not stored is taken as 0, and as a place of the factors.
+    fn factorize(&mut self, matrix: &Csr<T>) -> Result<[Factor<'_, T>; 2], Error> {
+        let Self { sorted, lower, upper, inverse_diagonal, places, .. } = self;
+        let (options, rows) = (self.options, matrix.rows());
+        let matrix = sorted.as_mut().map_or(matrix, |sorted| sorted.with_values(matrix.values()));
+        take_beside_diagonal(matrix, Side::Lower, lower);
+        take_beside_diagonal(matrix, Side::Upper, upper);
+        // A factorisation that failed left some.
+        places.fill(NOWHERE);
+        for row in 0..rows {
+            let mut diagonal = shifted_diagonal(options, row, matrix.row(row));
+            let (below, above) = (lower.range(row), upper.range(row));
+            below.clone().for_each(|place| places[lower.column_indices()[place] as usize] = place);
+            above.clone().for_each(|place| places[upper.column_indices()[place] as usize] = place);
+            for place in below.clone() {
+                let pivot_row = lower.column_indices()[place] as usize;
+                let factor = lower.values()[place] * inverse_diagonal[pivot_row];
+                lower.values_mut()[place] = factor;
+                for entry in upper.range(pivot_row) {
+                    let (column, product) = (upper.column_indices()[entry] as usize, factor * upper.values()[entry]);
+                    match places[column] {
+                        _ if column == row => diagonal -= product,
+                        NOWHERE => {}
+                        place if column < row => lower.values_mut()[place] -= product,
+                        place => upper.values_mut()[place] -= product,
+                    }
                 }
             }
+            below.for_each(|place| places[lower.column_indices()[place] as usize] = NOWHERE);
+            above.for_each(|place| places[upper.column_indices()[place] as usize] = NOWHERE);
+            // As it is stored, which may not be finite in 32 bits.
+            reciprocal::<T>("ILU(0)", row, diagonal)?;
+            inverse_diagonal[row] = 1.0 / diagonal;
         }
-        below.for_each(|place| places[lower.column_indices()[place] as usize] = NOWHERE);
-        above.for_each(|place| places[upper.column_indices()[place] as usize] = NOWHERE);
-        // As it is stored, which may not be finite in 32 bits.
-        reciprocal::<T>("ILU(0)", row, diagonal)?;
-        inverse_diagonal[row] = 1.0 / diagonal;
+        let ones = filled(rows, T::ONE)?;
+        Ok([
+            Factor { side: Side::Lower, beside_diagonal: lower, inverse_diagonal: ones },
+            Factor { side: Side::Upper, beside_diagonal: upper, inverse_diagonal: rounded(inverse_diagonal)? },
+        ])
     }
-    let upper_diagonal = rounded(&inverse_diagonal)?;
-    inverse_diagonal.fill(1.0);
-    let lower_diagonal = rounded(&inverse_diagonal)?;
-    Ok((
-        Factor { side: Side::Lower, beside_diagonal: lower.cast()?, inverse_diagonal: lower_diagonal },
-        Factor { side: Side::Upper, beside_diagonal: upper.cast()?, inverse_diagonal: upper_diagonal },
-    ))
 }

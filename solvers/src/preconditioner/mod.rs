@@ -40,7 +40,7 @@ use host::format::Csr;
 use host::memory::Buffer;
 use host::plan::Vector;
 use host::real::Real;
-use recipe::{Inverse, Recipe};
+use recipe::{Inverse, Recipe, not_updatable};
 
 use super::operator::Operator;
 use crate::dense::{Columns, ColumnsMut, FIRST_SLOT, ONE, Space};
@@ -53,6 +53,8 @@ pub struct Preconditioner<T: Real, E: Executor> {
     /// M x, where it is to be added to something.
     product: Vector<T, E>,
     inverse: Box<dyn Inverse<T, E> + Send>,
+    /// For updates: the pattern, and room for values.
+    matrix: Option<Csr<T>>,
 }
 
 impl<T: Real, E: Executor> Preconditioner<T, E> {
@@ -93,7 +95,43 @@ impl<T: Real, E: Executor> Preconditioner<T, E> {
         }?;
         let mut space = Space::new(executor, FIRST_SLOT + scalars.len() as u32, 1)?;
         space.set(&(FIRST_SLOT..).zip(scalars).collect::<Vec<_>>())?;
-        Ok(Self { rows, symmetric, space, product: executor.zeros(rows)?, inverse })
+        let matrix = if options.updates { Some(matrix.try_clone()?) } else { None };
+        Ok(Self { rows, symmetric, space, product: executor.zeros(rows)?, inverse, matrix })
+    }
+
+    /// Makes the preconditioner that of a matrix with other values: one for each entry, in the order of the [`Csr`] that it
+    /// was made of, also where an entry is stored twice. The bits are those of a new one. What follows from the pattern
+    /// alone, such as the order in which triangular factors are solved with, is found once and stays; only numbers are
+    /// computed, on the host, and take the place of the old ones.
+    ///
+    /// The preconditioner must have been made with [`PreconditionerOptions::updates`].
+    ///
+    /// ```
+    /// use host::Csr;
+    /// use host::executor::Cpu;
+    /// use solvers::Operator;
+    /// use solvers::preconditioner::{Preconditioner, PreconditionerName, PreconditionerOptions};
+    ///
+    /// # fn main() -> Result<(), host::Error> {
+    /// let matrix = Csr::try_from_triplets(2, 2, &[0, 0, 1, 1], &[0, 1, 0, 1], &[4.0, 1.0, 1.0, 3.0])?;
+    /// let options = PreconditionerOptions { updates: true, ..PreconditionerOptions::default() };
+    /// let mut preconditioner = Preconditioner::with_options(&Cpu::new(), &matrix, PreconditionerName::Jacobi, options)?;
+    /// preconditioner.update_values(&[8.0, 1.0, 1.0, 5.0])?;
+    /// let mut z = vec![0.0; 2];
+    /// preconditioner.apply(1.0, &vec![1.0; 2], 0.0, &mut z)?;
+    /// assert_eq!(z, [0.125, 0.2]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// When there are more or fewer values than entries, the preconditioner was not made for updates, a pivot is one that
+    /// nothing can be divided by, memory runs out, or the device fails; but for the latter, it is then what it was.
+    pub fn update_values(&mut self, values: &[T]) -> Result<(), Error> {
+        let Some(matrix) = &mut self.matrix else { return Err(not_updatable()) };
+        check_length("values", values.len(), matrix.nnz())?;
+        matrix.values_mut().copy_from_slice(values);
+        self.inverse.update(&mut self.space, matrix)
     }
 }
 

@@ -6,10 +6,12 @@
 use host::error::Error;
 use host::executor::Executor;
 use host::format::Csr;
+use host::memory::copy;
 use host::plan::{Plan, Vector};
 use host::real::Real;
 
 use super::recipe::{Inverse, PreconditionerOptions, Recipe, inverse_diagonal, plan_of};
+use super::spectrum::SpectralBound;
 use crate::dense::{Correction, FIRST_SLOT, Multiplied, ONE, ScaledTwice, Space};
 
 /// The step of Neumann's series over that of the largest eigenvalue λ of B: I − 1.5/λ B has its eigenvalues in [−0.5, 1) if
@@ -29,78 +31,106 @@ struct Polynomial<T: Real, E: Executor> {
     w: Vector<T, E>,
     /// The direction.
     d: Vector<T, E>,
+    kind: Kind,
+    bound: SpectralBound,
 }
 
-/// The factors of all steps are the same: a = 1.5/λ, b = 0.
+/// Which polynomial.
+#[derive(Clone, Copy)]
+enum Kind {
+    Neumann,
+    Chebyshev,
+}
+
+impl Kind {
+    fn operation(self) -> &'static str {
+        match self {
+            Self::Neumann => "Neumann polynomial",
+            Self::Chebyshev => "Chebyshev polynomial",
+        }
+    }
+
+    /// a and b of each step, from a bound of the eigenvalues.
+    fn factors(self, degree: u32, largest: f64) -> Vec<f64> {
+        match self {
+            Self::Neumann => neumann_factors(degree, largest),
+            Self::Chebyshev => chebyshev_factors(degree, largest),
+        }
+    }
+}
+
 pub(super) fn neumann<T: Real, E: Executor>(
     executor: &E,
     matrix: &Csr<T>,
     degree: u32,
     options: PreconditionerOptions,
 ) -> Result<Recipe<T, E>, Error> {
-    recipe(executor, matrix, "Neumann polynomial", degree, options, |largest| {
-        [NEUMANN_STEP / largest, 0.0].repeat(degree as usize + 1)
-    })
+    recipe(executor, matrix, Kind::Neumann, degree, options)
 }
 
-/// The factors of Chebyshev's iteration (Saad 2003, algorithm 12.1) for the interval from λ / 30 to λ.
+/// The factors of all steps are the same: a = 1.5/λ, b = 0.
+fn neumann_factors(degree: u32, largest: f64) -> Vec<f64> {
+    [NEUMANN_STEP / largest, 0.0].repeat(degree as usize + 1)
+}
+
 pub(super) fn chebyshev<T: Real, E: Executor>(
     executor: &E,
     matrix: &Csr<T>,
     degree: u32,
     options: PreconditionerOptions,
 ) -> Result<Recipe<T, E>, Error> {
-    recipe(executor, matrix, "Chebyshev polynomial", degree, options, |largest| {
-        let smallest = largest / INTERVAL_RATIO;
-        let (center, half_width) = ((largest + smallest) / 2.0, (largest - smallest) / 2.0);
-        let mut factors = vec![1.0 / center, 0.0];
-        let mut rho = half_width / center;
-        for _ in 0..degree {
-            let next = 1.0 / (2.0 * center / half_width - rho);
-            factors.extend([2.0 * next / half_width, next * rho]);
-            rho = next;
-        }
-        factors
-    })
+    recipe(executor, matrix, Kind::Chebyshev, degree, options)
 }
 
-/// O(nnz) for each of the bound's steps; the matrix in its format, and 3 vectors. `factors` makes a and b of each step from
-/// a bound of the eigenvalues.
+/// The factors of Chebyshev's iteration (Saad 2003, algorithm 12.1) for the interval from λ / 30 to λ.
+fn chebyshev_factors(degree: u32, largest: f64) -> Vec<f64> {
+    let smallest = largest / INTERVAL_RATIO;
+    let (center, half_width) = ((largest + smallest) / 2.0, (largest - smallest) / 2.0);
+    let mut factors = vec![1.0 / center, 0.0];
+    let mut rho = half_width / center;
+    for _ in 0..degree {
+        let next = 1.0 / (2.0 * center / half_width - rho);
+        factors.extend([2.0 * next / half_width, next * rho]);
+        rho = next;
+    }
+    factors
+}
+
+/// O(nnz) for each of the bound's steps; the matrix in its format, and 3 vectors.
 fn recipe<T: Real, E: Executor>(
     executor: &E,
     matrix: &Csr<T>,
-    operation: &'static str,
+    kind: Kind,
     degree: u32,
     options: PreconditionerOptions,
-    factors: impl FnOnce(f64) -> Vec<f64>,
 ) -> Result<Recipe<T, E>, Error> {
-    let inverse_diagonal = inverse_diagonal(operation, matrix)?;
-    let scaled = scaled_rows(matrix.try_clone()?, &inverse_diagonal)?;
+    let inverse_diagonal = inverse_diagonal(kind.operation(), matrix)?;
+    let mut scaled = matrix.try_clone()?;
+    scale_rows(&mut scaled, &inverse_diagonal);
     let largest = options.bound.largest_eigenvalue(&scaled)?;
     let polynomial = Polynomial {
         inverse_diagonal: executor.upload(inverse_diagonal)?,
         degree,
         w: executor.zeros(scaled.rows())?,
         d: executor.zeros(scaled.rows())?,
-        scaled: plan_of(executor, scaled, options.format)?,
+        scaled: plan_of(executor, scaled, options)?,
+        kind,
+        bound: options.bound,
     };
-    Ok(Recipe { inverse: Box::new(polynomial), symmetric: false, scalars: factors(largest) })
+    Ok(Recipe { inverse: Box::new(polynomial), symmetric: false, scalars: kind.factors(degree, largest) })
 }
 
-/// A matrix with each row times a number of its own.
-pub(super) fn scaled_rows<T: Real>(matrix: Csr<T>, factors: &[T]) -> Result<Csr<T>, Error> {
-    let (rows, columns) = (matrix.rows(), matrix.columns());
-    let (offsets, column_indices, mut values) = matrix.into_parts();
+/// Multiplies each row with a number of its own.
+pub(super) fn scale_rows<T: Real>(matrix: &mut Csr<T>, factors: &[T]) {
     for (row, &factor) in factors.iter().enumerate() {
-        let range = offsets.get(row)..offsets.get(row + 1);
-        values[range].iter_mut().for_each(|value| *value = factor * *value);
+        let range = matrix.range(row);
+        matrix.values_mut()[range].iter_mut().for_each(|value| *value = factor * *value);
     }
-    Csr::try_new(rows, columns, offsets, column_indices, values)
 }
 
 impl<T: Real, E: Executor> Inverse<T, E> for Polynomial<T, E> {
     fn apply(&mut self, space: &mut Space<E>, r: &Vector<T, E>, z: &mut Vector<T, E>) -> Result<(), Error> {
-        let Self { inverse_diagonal, scaled, degree, w, d } = self;
+        let Self { inverse_diagonal, scaled, degree, w, d, .. } = self;
         space.pass(Multiplied, [ONE], [inverse_diagonal, r], [w])?;
         space.pass(ScaledTwice, [FIRST_SLOT], [w], [d, z])?;
         for step in 1..=*degree {
@@ -109,5 +139,18 @@ impl<T: Real, E: Executor> Inverse<T, E> for Polynomial<T, E> {
             space.pass(Correction, [a, a + 1], [w], [d, z])?;
         }
         Ok(())
+    }
+
+    fn update(&mut self, space: &mut Space<E>, matrix: &mut Csr<T>) -> Result<(), Error> {
+        let executor = space.executor().clone();
+        let inverse_diagonal = inverse_diagonal(self.kind.operation(), matrix)?;
+        scale_rows(matrix, &inverse_diagonal);
+        let factors = self.kind.factors(self.degree, self.bound.largest_eigenvalue(matrix)?);
+        let inverse_diagonal = executor.upload(inverse_diagonal)?;
+        let values = executor.upload(copy(matrix.values())?)?;
+        let scaled = self.scaled.new_values(&values)?;
+        space.set(&(FIRST_SLOT..).zip(factors).collect::<Vec<_>>())?;
+        executor.copy(&inverse_diagonal, &mut self.inverse_diagonal)?;
+        self.scaled.take_values(&values, scaled)
     }
 }

@@ -4,7 +4,7 @@ use host::error::Error;
 use host::executor::Executor;
 use host::format::{Csr, Format};
 use host::memory::with_capacity;
-use host::plan::{Plan, Vector};
+use host::plan::{Plan, PlanOptions, Vector};
 use host::real::Real;
 use host::select::{Measure, Selection};
 
@@ -23,11 +23,15 @@ pub struct PreconditionerOptions {
     /// Added to each diagonal element before a factorisation, with its sign, as a multiple of the largest magnitude in its
     /// row: where it is at least the diagonal element of most rows, Manteuffel's shift (1980). At least 0.
     pub diagonal_shift: f64,
+    /// Whether [`Preconditioner::update_values`](super::Preconditioner::update_values) will be called: the host then keeps the
+    /// matrix, of factorisations also the factors in 64 bits, and plans keep what
+    /// [they need](host::PlanOptions::updates).
+    pub updates: bool,
 }
 
 impl Default for PreconditionerOptions {
     fn default() -> Self {
-        Self { format: Format::CSR_TILED, bound: SpectralBound::default(), diagonal_shift: 0.0 }
+        Self { format: Format::CSR_TILED, bound: SpectralBound::default(), diagonal_shift: 0.0, updates: false }
     }
 }
 
@@ -35,6 +39,10 @@ impl Default for PreconditionerOptions {
 pub(super) trait Inverse<T: Real, E: Executor> {
     /// z ← M r. The space has the scalars of the [`Recipe`].
     fn apply(&mut self, space: &mut Space<E>, r: &Vector<T, E>, z: &mut Vector<T, E>) -> Result<(), Error>;
+
+    /// Takes the numbers of a matrix of the same pattern, whose values may be changed meanwhile: what follows from the pattern
+    /// alone stays. On an error nothing is changed, unless the device fails.
+    fn update(&mut self, space: &mut Space<E>, matrix: &mut Csr<T>) -> Result<(), Error>;
 }
 
 /// What a file of this folder makes of a matrix.
@@ -50,13 +58,18 @@ pub(super) struct Recipe<T: Real, E: Executor> {
 ///
 /// # Errors
 /// When it does not fit the format, no format can be chosen, memory runs out, or the device fails.
-pub(super) fn plan_of<T: Real, E: Executor>(executor: &E, matrix: Csr<T>, format: Format) -> Result<Plan<T, E>, Error> {
-    match format {
+pub(super) fn plan_of<T: Real, E: Executor>(
+    executor: &E,
+    matrix: Csr<T>,
+    options: PreconditionerOptions,
+) -> Result<Plan<T, E>, Error> {
+    let updates = options.updates;
+    match options.format {
         Format::Auto => {
-            let selection = Selection { measure: Measure::Never, store: None, ..Selection::default() };
+            let selection = Selection { measure: Measure::Never, store: None, updates, ..Selection::default() };
             Plan::automatic(executor, matrix, &selection)
         }
-        format => Plan::with_format(executor, matrix, format),
+        format => Plan::with_options(executor, matrix, format, PlanOptions { updates, ..PlanOptions::default() }),
     }
 }
 
@@ -85,4 +98,10 @@ pub(super) fn reciprocal<T: Real>(operation: &'static str, row: usize, pivot: f6
         return Ok(inverse);
     }
     Err(Error::Pivot { operation, row, pivot, expected: "a finite number other than 0" })
+}
+
+/// That a preconditioner was not made for new values.
+pub(super) fn not_updatable() -> Error {
+    let expected = "true for a preconditioner that gets new values";
+    Error::Setting { what: "`updates` in the options", value: false.to_string(), expected }
 }

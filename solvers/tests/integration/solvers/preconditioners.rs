@@ -6,7 +6,9 @@ use warp_spmv::solver::{Cg, Operator, Outcome, PipelinedCg};
 use warp_spmv::{Csr, Real};
 
 use super::scenarios::Numbers;
-use super::scenarios::preconditioner::{check_preconditioned, check_preconditioners, dominant, names, solve_with};
+use super::scenarios::preconditioner::{
+    check_new_values, check_preconditioned, check_preconditioners, dominant, names, solve_with,
+};
 use super::scenarios::solver::{diagonal, laplacian};
 
 fn check_all<T: Real, E: Executor>(executor: &E) {
@@ -39,6 +41,14 @@ fn the_emulator_preconditions_in_float64() {
 #[test]
 fn the_emulator_solves_with_preconditioners() {
     check_preconditioned::<f64, _>(&Emulated::new(3));
+}
+
+#[test]
+fn preconditioners_get_new_values() {
+    check_new_values::<f64, _>(&Reference::new());
+    check_new_values::<f64, _>(&Cpu::new());
+    check_new_values::<f32, _>(&Cpu::new());
+    check_new_values::<f32, _>(&Emulated::new(4));
 }
 
 /// M r of a preconditioner.
