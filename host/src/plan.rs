@@ -5,9 +5,9 @@ mod update;
 
 use self::transpose::Transpose;
 pub use self::transpose::Transposed;
+use self::update::Kept;
 #[doc(hidden)]
 pub use self::update::NewValues;
-use self::update::Pattern;
 use crate::error::Error;
 use crate::executor::Executor;
 use crate::format::{Csr, FillLimit, Format, Matrix};
@@ -34,6 +34,11 @@ pub struct PlanOptions {
     /// Whether [`Plan::update_values`] will be called: in formats other than CSR and COO, the plan then keeps the pattern of
     /// the matrix, and of a stored transpose its order, of [`update_bytes`](Plan::update_bytes) together.
     pub updates: bool,
+    /// Whether a plan for [`updates`](Self::updates) keeps which entry is at each place of the format, in place of the
+    /// pattern: 8 bytes for each place. New values are then moved to where the old ones are, in one pass and without a
+    /// conversion. To find the places takes one or two conversions more when the plan is made. Formats that add up entries
+    /// ([`Format::sums_duplicates`]) and HYB keep the pattern all the same.
+    pub keep_places: bool,
     /// How [`Plan::apply_transposed`] and [`Plan::apply_conjugate_transposed`] multiply.
     pub transposed: Transposed,
 }
@@ -87,7 +92,7 @@ pub struct Plan<T: Scalar, E: Executor> {
     matrix: Matrix<T, E::Memory>,
     workspace: Workspace<T, E::Memory>,
     /// For updates, where the format needs it and they were asked for.
-    pattern: Option<Pattern<E::Memory>>,
+    kept: Option<Kept<E::Memory>>,
     transpose: Option<Transpose<T, E>>,
     /// As in [`PlanOptions`].
     reproducible: bool,
@@ -123,8 +128,8 @@ impl<T: Scalar, E: Executor> Plan<T, E> {
     /// When the format cannot keep to the options, or memory runs out.
     pub fn with_options(executor: &E, matrix: Csr<T>, format: Format, options: PlanOptions) -> Result<Self, Error> {
         if format == Format::Auto {
-            let PlanOptions { fill_limit, updates, .. } = options;
-            let mut selection = Selection { fill_limit, updates, ..Selection::default() };
+            let PlanOptions { fill_limit, updates, keep_places, .. } = options;
+            let mut selection = Selection { fill_limit, updates, keep_places, ..Selection::default() };
             if options.reproducible {
                 // Another format may be the fastest the next time, and would round differently.
                 (selection.measure, selection.store) = (Measure::Never, None);
@@ -139,13 +144,13 @@ impl<T: Scalar, E: Executor> Plan<T, E> {
         let transpose = Transpose::with_options(executor, &matrix, options)?;
         let format = format.resolve(&matrix);
         let matrix = matrix.upload(executor)?;
-        let pattern = match options.updates {
-            true => Pattern::for_updates(executor, &matrix, format, options.fill_limit)?,
+        let kept = match options.updates {
+            true => Kept::for_updates(executor, &matrix, format, options.fill_limit, options.keep_places)?,
             false => None,
         };
         let matrix = matrix.convert(executor, format, options.fill_limit)?;
         let plan = Self::from_converted(executor, matrix, format)?;
-        Ok(Self { reproducible: options.reproducible, pattern, transpose, ..plan })
+        Ok(Self { reproducible: options.reproducible, kept, transpose, ..plan })
     }
 
     /// Chooses a format for `matrix` on the executor (see [`select`](crate::select)), moves the matrix there and converts
@@ -227,18 +232,21 @@ impl<T: Scalar, E: Executor> Plan<T, E> {
                 true => None,
                 false => Some(csr.duplicate(executor)?),
             };
-            let pattern = match selection.updates {
-                true => Pattern::for_updates(executor, &csr, choice.format, selection.fill_limit)?,
-                false => None,
+            let Selection { fill_limit, keep_places, .. } = *selection;
+            let kept = match selection.updates {
+                true => Kept::for_updates(executor, &csr, choice.format, fill_limit, keep_places),
+                false => Ok(None),
             };
-            match (csr.convert(executor, choice.format, selection.fill_limit), copy) {
+            let converted = kept.and_then(|kept| Ok((csr.convert(executor, choice.format, fill_limit)?, kept)));
+            match (converted, copy) {
                 (Err(Error::Fill { .. } | Error::TooLarge { .. }), Some(copy)) => {
                     choice.take(&[(choice.format, None)], selection)?;
                     csr = copy;
                 }
                 (converted, _) => {
-                    let plan = Self::from_converted(executor, converted?, choice.format)?;
-                    return Ok(Self { reproducible: selection.reproducible, choice: Some(choice), pattern, ..plan });
+                    let (matrix, kept) = converted?;
+                    let plan = Self::from_converted(executor, matrix, choice.format)?;
+                    return Ok(Self { reproducible: selection.reproducible, choice: Some(choice), kept, ..plan });
                 }
             }
         }
@@ -270,16 +278,7 @@ impl<T: Scalar, E: Executor> Plan<T, E> {
     pub fn from_converted(executor: &E, matrix: Matrix<T, E::Memory>, format: Format) -> Result<Self, Error> {
         let workspace = workspace(executor, &matrix, format)?;
         let executor = executor.clone();
-        Ok(Self {
-            executor,
-            format,
-            matrix,
-            workspace,
-            pattern: None,
-            transpose: None,
-            reproducible: false,
-            choice: None,
-        })
+        Ok(Self { executor, format, matrix, workspace, kept: None, transpose: None, reproducible: false, choice: None })
     }
 
     /// Takes another format that is stored the same way, as [`Format::storage`] tells; the matrix stays where it is. A

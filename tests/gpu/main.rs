@@ -33,7 +33,7 @@ use scenarios::conformance::{GRID, conformance};
 use scenarios::multivector::{Cases, VECTORS, Vectors, check_multivector_special_values, multiply_vectors};
 use scenarios::tiles::check_tiles;
 use scenarios::transposed::{check_stored, check_transposed, check_transposed_special_values};
-use scenarios::updates::check_updates;
+use scenarios::updates::{check_kept_places, check_updates};
 use scenarios::{
     Numbers, check, check_conversion, check_converted_product, check_reproducible, check_special_values,
     check_whole_numbers, generated, matrices,
@@ -133,7 +133,8 @@ const PARTS: &[Part] = &[
     ("updates", |gpu, _| {
         check_updates::<f32, _>(gpu, 1);
         check_updates::<f64, _>(gpu, 1);
-        println!("- new values in every format, float32 and float64: the bits of a new plan");
+        let kept = check_kept_places::<f32, _>(gpu, 1) + check_kept_places::<f64, _>(gpu, 1);
+        println!("- new values in every format, float32 and float64: the bits of a new plan; {kept} by places");
     }),
     ("multivectors", |gpu, arguments| {
         in_all_types!(check_multivectors(gpu, &arguments.formats));

@@ -58,3 +58,37 @@ fn check_update<T: Real, E: Executor>(
     }
     assert!(plan.into_matrix().download(executor).unwrap() == *expected, "{place}");
 }
+
+/// Updates every `step`-th matrix in every format, in plans that keep the places of entries: the matrix is the same as
+/// without. Gives the number of formats and matrices that places were kept for.
+pub fn check_kept_places<T: Real, E: Executor>(executor: &E, step: usize) -> usize {
+    let mut numbers = Numbers::new(7);
+    let mut kept = 0;
+    for (name, old) in matrices::<T>().into_iter().step_by(step) {
+        let mut new = old.clone();
+        new.values_mut().copy_from_slice(&numbers.vector::<T>(old.nnz()));
+        // A zero of a row is an entry, and its sign a bit.
+        new.values_mut().iter_mut().step_by(3).for_each(|value| *value = T::from_f64(-0.0));
+        for &format in Format::ALL {
+            let place = format!("{name}, {format}, {}", T::NAME);
+            let Ok(expected) = Matrix::try_from_csr(new.clone(), format, FillLimit::default()) else { continue };
+            let options = PlanOptions { updates: true, keep_places: true, ..PlanOptions::default() };
+            let mut plan = match Plan::with_options(executor, old.clone(), format, options) {
+                Err(Error::Fill { .. } | Error::Structure { .. }) => continue,
+                plan => plan.unwrap_or_else(|error| panic!("{place}: {error}")),
+            };
+            let pattern = new.row_offsets().bytes() + 4 * new.nnz() as u128;
+            if plan.update_bytes() != pattern && plan.update_bytes() > 0 {
+                assert!(!format.sums_duplicates(), "{place}");
+                kept += 1;
+            }
+            let wrong = executor.zeros(new.nnz() + 1).unwrap();
+            let error = plan.update_values(&wrong).unwrap_err().to_string();
+            assert_eq!(error, format!("values has length {}, expected {}", new.nnz() + 1, new.nnz()), "{place}");
+            plan.update_values(&executor.upload(new.values().clone()).unwrap())
+                .unwrap_or_else(|error| panic!("{place}: {error}"));
+            assert!(plan.into_matrix().download(executor).unwrap() == expected, "{place}");
+        }
+    }
+    kept
+}

@@ -2,7 +2,6 @@
 
 use std::marker::PhantomData;
 
-use gpu_kernels::convert::radix::CountUp;
 use gpu_kernels::convert::sliced::SlicedFromCsr;
 
 use super::primitives::launch;
@@ -12,77 +11,86 @@ use crate::memory::{Buffer, HostMemory, Memory, copy};
 use crate::parallel::{self, ROWS_AT_ONCE};
 use crate::real::Scalar;
 
-/// An order of the elements of an array: each of them once.
+/// The places that the elements of an array go to: each to one, and 0 to those that are left.
 pub(crate) struct Order<M: Memory> {
-    /// Which element is at each place.
+    /// Number of elements.
+    count: usize,
+    /// Which element is at each place; at those that are left, numbers that no element has, each of them once.
     elements: M::Buffer<u32>,
+    /// Where the rows of a matrix begin that has an entry in each of its first rows, one for each element, and none in the
+    /// others.
+    row_offsets: M::Buffer<u32>,
     /// 0 and 1: where the only slice of a sliced matrix of width 1 begins and ends.
     slice_begins: M::Buffer<u64>,
 }
 
-/// Elements at most: a kernel counts them and one more with 32 bits.
-pub(crate) const MOST_ELEMENTS: usize = u32::MAX as usize - 1;
+/// Places at most: there is an offset more than rows.
+pub(crate) const MOST_PLACES: usize = u32::MAX as usize - 1;
 
 impl<M: Memory> Order<M> {
-    /// Moves an order to an executor. `elements` holds each number below its length once, and at most [`MOST_ELEMENTS`].
-    pub fn new<E: Executor<Memory = M>>(executor: &E, elements: Vec<u32>) -> Result<Self, Error> {
-        Ok(Self { elements: executor.upload(elements)?, slice_begins: executor.upload(copy(&[0, 1])?)? })
+    /// Moves an order of `count` elements to an executor. `elements` holds each number below its length once, and at most
+    /// [`MOST_PLACES`].
+    pub fn new<E: Executor<Memory = M>>(executor: &E, count: usize, elements: Vec<u32>) -> Result<Self, Error> {
+        let row_offsets = parallel::map(elements.len() + 1, ROWS_AT_ONCE, &|row| row.min(count) as u32)?;
+        Ok(Self {
+            count,
+            elements: executor.upload(elements)?,
+            row_offsets: executor.upload(row_offsets)?,
+            slice_begins: executor.upload(copy(&[0, 1])?)?,
+        })
     }
 
     /// Bytes of the arrays.
     pub fn bytes(&self) -> u128 {
-        4 * self.elements.len() as u128 + 8 * self.slice_begins.len() as u128
+        let numbers = self.elements.len() as u128 + self.row_offsets.len() as u128;
+        4 * numbers + 8 * self.slice_begins.len() as u128
     }
 }
 
-/// An array in another order.
+/// The elements of an array at their places.
 pub(crate) struct Gather<T>(PhantomData<T>);
 
 impl<T: Scalar> Operation for Gather<T> {
     type Operands<'a, M: Memory> = (&'a Order<M>, &'a M::Buffer<T>);
     type Output<M: Memory> = M::Buffer<T>;
 
-    /// As a matrix with an entry in each row goes into one slice, whose rows have this order. Takes 8 bytes for each element
+    /// As a matrix with an entry in some rows goes into one slice, whose rows have this order. Takes 4 bytes for each place
     /// besides.
     fn by_kernels<K: KernelExecutor>(
         executor: &K,
         (order, array): Self::Operands<'_, K::Memory>,
     ) -> Result<<K::Memory as Memory>::Buffer<T>, Error> {
-        let count = order.elements.len();
-        check_length("values", array.len(), count)?;
-        if count == 0 {
+        check_length("values", array.len(), order.count)?;
+        let places = order.elements.len();
+        if places == 0 {
             return executor.zeros(0);
         }
-        let mut row_offsets = executor.unwritten(count + 1)?;
-        let mut columns = executor.unwritten(count)?;
-        let mut gathered = executor.unwritten(count)?;
-        let device = executor.device();
-        let numbers = CountUp { count: count as u32 + 1, numbers: row_offsets.global_mut() };
-        // SAFETY: the array has an element more than there are rows, which `Order` keeps below 2^32 - 1.
-        unsafe { launch(executor, device.grid(count as u64 + 1), numbers) }?;
+        let mut columns = executor.unwritten(places)?;
+        let mut gathered = executor.unwritten(places)?;
         let kernel = SlicedFromCsr {
-            rows: count as u32,
-            slice_size: count as u32,
+            rows: places as u32,
+            slice_size: places as u32,
             slices: 1,
             slice_begins: order.slice_begins.global(),
             sorted: 1,
             row_indices: order.elements.global(),
-            row_offsets: row_offsets.global(),
+            row_offsets: order.row_offsets.global(),
             // Any number is a column.
             column_indices: order.elements.global(),
             values: array.global(),
             new_column_indices: columns.global_mut(),
             new_values: gathered.global_mut(),
         };
-        // SAFETY: the offsets are those of `count` rows with an entry each, whose arrays have `count` elements; the slice has
-        // a place for each row, and `Order` each row once.
-        unsafe { launch(executor, device.grid(count as u64), kernel) }?;
+        // SAFETY: the offsets are those of a row for each place, with `count` entries together, of which there are no more than
+        // places. The slice has a place for each row, and `Order` each row once.
+        unsafe { launch(executor, executor.device().grid(places as u64), kernel) }?;
         Ok(gathered)
     }
 
     fn on_host(_: Arithmetic, (order, array): Self::Operands<'_, HostMemory>) -> Result<Vec<T>, Error> {
-        check_length("values", array.len(), order.elements.len())?;
-        parallel::map(array.len(), ROWS_AT_ONCE, &|place| array[order.elements[place] as usize])
+        check_length("values", array.len(), order.count)?;
+        let at = |place: usize| array.get(order.elements[place] as usize).copied().unwrap_or(T::ZERO);
+        parallel::map(order.elements.len(), ROWS_AT_ONCE, &at)
     }
 }
 
@@ -91,12 +99,13 @@ mod tests {
     use super::*;
     use crate::executor::{Cpu, Emulated, Reference};
 
-    fn check<E: Executor<Memory = HostMemory>>(executor: &E, count: u32) {
-        // 7 has no factor in common with any of the counts.
-        let elements: Vec<u32> = (0..count).map(|place| (place * 7 + 3) % count).collect();
+    fn check<E: Executor<Memory = HostMemory>>(executor: &E, places: u32, count: u32) {
+        // 7 has no factor in common with any number of places.
+        let elements: Vec<u32> = (0..places).map(|place| (place * 7 + 3) % places).collect();
         let array: Vec<f64> = (0..count).map(|element| -f64::from(element)).collect();
-        let expected: Vec<u64> = elements.iter().map(|&element| array[element as usize].to_bits()).collect();
-        let order = Order::new(executor, elements).unwrap();
+        let value = |&element: &u32| array.get(element as usize).map_or(0, |value| value.to_bits());
+        let expected: Vec<u64> = elements.iter().map(value).collect();
+        let order = Order::new(executor, count as usize, elements).unwrap();
         let gathered = executor.run::<Gather<f64>>((&order, &array)).unwrap();
         assert_eq!(gathered.iter().map(|value| value.to_bits()).collect::<Vec<_>>(), expected);
         let error = executor.run::<Gather<f64>>((&order, &vec![0.0; count as usize + 1])).unwrap_err();
@@ -105,13 +114,15 @@ mod tests {
 
     #[test]
     fn each_element_goes_to_its_place() {
-        for count in [0, 1, 2, 33, 1000] {
-            let count = if cfg!(miri) { count.min(40) } else { count };
-            check(&Reference::new(), count);
-            check(&Cpu::new(), count);
-            // Miri has no lanes.
-            if !cfg!(miri) {
-                (0..5).for_each(|seed| check(&Emulated::new(seed), count));
+        for places in [0, 1, 2, 33, 1000] {
+            let places = if cfg!(miri) { places.min(40) } else { places };
+            for count in [places, places - places / 3, 0] {
+                check(&Reference::new(), places, count);
+                check(&Cpu::new(), places, count);
+                // Miri has no lanes.
+                if !cfg!(miri) {
+                    (0..5).for_each(|seed| check(&Emulated::new(seed), places, count));
+                }
             }
         }
     }

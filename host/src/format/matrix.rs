@@ -73,6 +73,11 @@ impl<T: Scalar, M: Memory> Matrix<T, M> {
         with_storage!(self, matrix => matrix.nnz())
     }
 
+    /// The values of all places, where they are one array.
+    pub(crate) fn values_of_places(&mut self) -> Option<&mut M::Buffer<T>> {
+        with_storage!(self, matrix => matrix.values_of_places())
+    }
+
     /// Bytes of the arrays, padding included.
     pub fn bytes(&self) -> u128 {
         with_storage!(self, matrix => matrix.bytes())

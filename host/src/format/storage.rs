@@ -111,6 +111,11 @@ macro_rules! storage {
                 crate::memory::Buffer::len(&self.values)
             }
 
+            /// The values of all places, where they are one array.
+            pub(crate) fn values_of_places(&mut self) -> Option<&mut M::Buffer<T>> {
+                Some(&mut self.values)
+            }
+
             /// Bytes of the arrays.
             pub fn bytes(&self) -> u128 {
                 let mut bytes = 0;

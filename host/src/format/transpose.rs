@@ -1,7 +1,7 @@
 //! The transpose of a matrix in CSR.
 
 use super::{Csr, Offsets, parallel_rows};
-use crate::convert::gather::MOST_ELEMENTS;
+use crate::convert::gather::MOST_PLACES;
 use crate::error::Error;
 use crate::memory::{collect, zeros};
 use crate::parallel::{self, ROWS_AT_ONCE};
@@ -24,11 +24,11 @@ impl<T: Scalar> Csr<T> {
     /// [`transposed`](Self::transposed), and which entry of this matrix each entry of the transpose is.
     ///
     /// # Errors
-    /// When there are more than [`MOST_ELEMENTS`] entries, or memory runs out.
+    /// When there are more than [`MOST_PLACES`] entries, or memory runs out.
     pub(crate) fn transposed_with_order(&self) -> Result<(Self, Vec<u32>), Error> {
-        if self.nnz() > MOST_ELEMENTS {
+        if self.nnz() > MOST_PLACES {
             let what = "number of entries whose order in the transpose is kept for new values";
-            return Err(Error::TooLarge { what, value: self.nnz() as u128, limit: MOST_ELEMENTS as u128 });
+            return Err(Error::TooLarge { what, value: self.nnz() as u128, limit: MOST_PLACES as u128 });
         }
         let entries = parallel::map(self.nnz(), ROWS_AT_ONCE, &|entry| entry as u32)?;
         let (offsets, row_indices, order) = self.transposed_arrays(&entries)?;

@@ -85,7 +85,7 @@ impl<T: Scalar> OnHost<T> {
         executor: &E,
         plan: impl FnOnce(Csr<T>) -> Result<Plan<T, E>, Error>,
     ) -> Result<Transpose<T, E>, Error> {
-        let order = self.order.map(|order| Order::new(executor, order)).transpose()?;
+        let order = self.order.map(|order| Order::new(executor, order.len(), order)).transpose()?;
         let plan = Mutex::new(Box::new(plan(self.matrix)?));
         Ok(Transpose { transposition: self.transposition, plan, order })
     }

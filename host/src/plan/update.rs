@@ -2,12 +2,114 @@
 
 use super::transpose::Transpose;
 use super::{Plan, Vector, workspace};
+use crate::convert::gather::{Gather, MOST_PLACES, Order};
 use crate::error::{Error, check_length};
 use crate::executor::Executor;
-use crate::format::{Coo, Csr, FillLimit, Format, Matrix, Offsets};
-use crate::memory::{Buffer, Memory};
+use crate::format::{Csr, FillLimit, Format, Matrix, Offsets};
+use crate::memory::{Buffer, Memory, with_capacity, zeros};
+use crate::parallel::{self, ROWS_AT_ONCE};
 use crate::real::Scalar;
 use crate::spmv::Workspace;
+
+/// What a plan keeps for updates.
+pub(super) enum Kept<M: Memory> {
+    /// The matrix but for its values, which is converted again.
+    Pattern(Pattern<M>),
+    /// Where the entries are in the format.
+    Places(Order<M>),
+}
+
+impl<M: Memory> Kept<M> {
+    /// What to keep of a matrix that is going to be converted to a format; nothing where that has the values in the same
+    /// order.
+    pub fn for_updates<T: Scalar, E: Executor<Memory = M>>(
+        executor: &E,
+        matrix: &Csr<T, M>,
+        format: Format,
+        limit: FillLimit,
+        keep_places: bool,
+    ) -> Result<Option<Self>, Error> {
+        if [Format::CSR_SCALAR, Format::COO].iter().any(|&other| format.shares_arrays(other)) {
+            return Ok(None);
+        }
+        if keep_places && let Some(places) = places(executor, matrix, format, limit)? {
+            return Ok(Some(Self::Places(places)));
+        }
+        Ok(Some(Self::Pattern(Pattern {
+            rows: matrix.rows(),
+            columns: matrix.columns(),
+            row_offsets: matrix.row_offsets().duplicate(executor)?,
+            column_indices: executor.duplicate(matrix.column_indices())?,
+            limit,
+        })))
+    }
+
+    /// Bytes of the arrays.
+    fn bytes(&self) -> u128 {
+        match self {
+            Self::Pattern(pattern) => pattern.row_offsets.bytes() + 4 * pattern.column_indices.len() as u128,
+            Self::Places(places) => places.bytes(),
+        }
+    }
+}
+
+/// Numbers of entries are found in digits of so many bits: every number type has room for one.
+const DIGIT_BITS: u32 = 20;
+
+/// Where the entries of a matrix are in a format: what comes of converting their numbers, which begin with 1, because
+/// padding is 0. `None` if an entry is not at one place of one array.
+fn places<T: Scalar, E: Executor>(
+    executor: &E,
+    matrix: &Csr<T, E::Memory>,
+    format: Format,
+    limit: FillLimit,
+) -> Result<Option<Order<E::Memory>>, Error> {
+    let nnz = matrix.nnz();
+    if format.sums_duplicates() || nnz > MOST_PLACES {
+        return Ok(None);
+    }
+    let digit_of = |entry: usize, digit: u32| entry >> (digit * DIGIT_BITS) & ((1 << DIGIT_BITS) - 1);
+    let digits = |digit: u32| -> Result<Option<Vec<T>>, Error> {
+        let number = |entry| T::from_f64((digit_of(entry, digit) + 1) as f64);
+        let numbers = Csr {
+            rows: matrix.rows,
+            columns: matrix.columns,
+            stored: matrix.stored,
+            row_offsets: matrix.row_offsets.duplicate(executor)?,
+            column_indices: executor.duplicate(&matrix.column_indices)?,
+            values: executor.upload(parallel::map(nnz, ROWS_AT_ONCE, &number)?)?,
+        };
+        let mut converted = numbers.convert(executor, format, limit)?;
+        converted.values_of_places().map(|values| executor.download(values)).transpose()
+    };
+    let Some(low) = digits(0)? else { return Ok(None) };
+    let high = if nnz > 1 << DIGIT_BITS { digits(1)? } else { None };
+    if low.len() > MOST_PLACES {
+        return Ok(None);
+    }
+    // Places without an entry get the numbers that are left.
+    let mut left = nnz..;
+    let mut found = zeros::<u8>(nnz)?;
+    let mut elements = with_capacity(low.len())?;
+    for (place, digit) in low.iter().enumerate() {
+        let number = |digit: Option<&T>| digit.map_or(1, |digit| digit.parts()[0] as usize);
+        let (low, high) = (number(Some(digit)), number(high.as_ref().and_then(|high| high.get(place))));
+        if low == 0 {
+            elements.extend(left.next().map(|number| number as u32));
+            continue;
+        }
+        let entry = high.saturating_sub(1) << DIGIT_BITS | (low - 1);
+        match found.get_mut(entry) {
+            Some(found @ 0) => *found = 1,
+            _ => return Ok(None),
+        }
+        elements.push(entry as u32);
+    }
+    if found.contains(&0) {
+        return Ok(None);
+    }
+    Order::new(executor, nnz, elements).map(Some)
+}
 
 /// What a plan keeps of the matrix that it was made of: all but the values.
 pub(super) struct Pattern<M: Memory> {
@@ -19,25 +121,6 @@ pub(super) struct Pattern<M: Memory> {
 }
 
 impl<M: Memory> Pattern<M> {
-    /// The pattern of a matrix that is going to be converted to a format; none where that has the values in the same order.
-    pub fn for_updates<T: Scalar, E: Executor<Memory = M>>(
-        executor: &E,
-        matrix: &Csr<T, M>,
-        format: Format,
-        limit: FillLimit,
-    ) -> Result<Option<Self>, Error> {
-        if [Format::CSR_SCALAR, Format::COO].iter().any(|&other| format.shares_arrays(other)) {
-            return Ok(None);
-        }
-        Ok(Some(Self {
-            rows: matrix.rows(),
-            columns: matrix.columns(),
-            row_offsets: matrix.row_offsets().duplicate(executor)?,
-            column_indices: executor.duplicate(matrix.column_indices())?,
-            limit,
-        }))
-    }
-
     /// The matrix with this pattern and these values.
     fn with_values<T: Scalar, E: Executor<Memory = M>>(
         &self,
@@ -59,10 +142,19 @@ impl<M: Memory> Pattern<M> {
 /// What new values make of a plan.
 #[doc(hidden)]
 pub struct NewValues<T: Scalar, E: Executor> {
-    /// A new matrix, with its workspace, unless the values are copied to where the old ones are.
-    converted: Option<(Matrix<T, E::Memory>, Workspace<T, E::Memory>)>,
+    matrix: NewMatrix<T, E>,
     /// The values in the order of the stored transpose, and what they make of it.
     transpose: Option<Box<(Vector<T, E>, Self)>>,
+}
+
+/// What new values make of a matrix.
+enum NewMatrix<T: Scalar, E: Executor> {
+    /// They are copied to where the old ones are.
+    Given,
+    /// They are copied there in the order of the format.
+    Gathered(Vector<T, E>),
+    /// Another matrix, with its workspace.
+    Converted(Matrix<T, E::Memory>, Workspace<T, E::Memory>),
 }
 
 impl<T: Scalar, E: Executor> Plan<T, E> {
@@ -75,7 +167,8 @@ impl<T: Scalar, E: Executor> Plan<T, E> {
     /// with [`PlanOptions::updates`](super::PlanOptions::updates) or
     /// [`Selection::updates`](crate::select::Selection::updates) keeps the pattern, and the matrix is converted again, where
     /// it is and without a new choice. That takes as long as the conversion did, and memory for another matrix in both
-    /// formats while it lasts; what was recorded is recorded anew. A transpose that is [stored](super::Transposed) gets the
+    /// formats while it lasts; what was recorded is recorded anew. A plan that
+    /// [keeps places](super::PlanOptions::keep_places) moves the values to where the old ones are instead. A transpose that is [stored](super::Transposed) gets the
     /// new values as well, in whatever format, if the plan was made for updates.
     ///
     /// ```
@@ -110,19 +203,23 @@ impl<T: Scalar, E: Executor> Plan<T, E> {
     /// Those of [`update_values`](Self::update_values).
     #[doc(hidden)]
     pub fn new_values(&self, values: &Vector<T, E>) -> Result<NewValues<T, E>, Error> {
-        let converted = if matches!(self.matrix, Matrix::Csr(_) | Matrix::Coo(_)) {
-            check_length("values", values.len(), self.matrix.nnz())?;
-            None
-        } else {
-            let Some(pattern) = &self.pattern else { return Err(self.not_updatable()) };
-            let matrix = pattern.with_values(&self.executor, values)?;
-            let matrix = matrix.convert(&self.executor, self.format, pattern.limit)?;
-            let workspace = workspace(&self.executor, &matrix, self.format)?;
-            Some((matrix, workspace))
+        let matrix = match &self.kept {
+            _ if matches!(self.matrix, Matrix::Csr(_) | Matrix::Coo(_)) => {
+                check_length("values", values.len(), self.matrix.nnz())?;
+                NewMatrix::Given
+            }
+            None => return Err(self.not_updatable()),
+            Some(Kept::Places(places)) => NewMatrix::Gathered(self.executor.run::<Gather<T>>((places, values))?),
+            Some(Kept::Pattern(pattern)) => {
+                let matrix = pattern.with_values(&self.executor, values)?;
+                let matrix = matrix.convert(&self.executor, self.format, pattern.limit)?;
+                let workspace = workspace(&self.executor, &matrix, self.format)?;
+                NewMatrix::Converted(matrix, workspace)
+            }
         };
         let transpose = self.transpose.as_ref();
         let transpose = transpose.map(|transpose| transpose.new_values(&self.executor, values)).transpose()?;
-        Ok(NewValues { converted, transpose: transpose.map(Box::new) })
+        Ok(NewValues { matrix, transpose: transpose.map(Box::new) })
     }
 
     /// Puts new values, and what they made of this plan, in the place of the old ones: only a device that fails can end
@@ -132,12 +229,18 @@ impl<T: Scalar, E: Executor> Plan<T, E> {
     /// When the values are another executor's, or the device fails.
     #[doc(hidden)]
     pub fn take_values(&mut self, values: &Vector<T, E>, new: NewValues<T, E>) -> Result<(), Error> {
-        match (new.converted, &mut self.matrix) {
-            (Some(converted), _) => (self.matrix, self.workspace) = converted,
-            (None, Matrix::Csr(Csr { values: old, .. }) | Matrix::Coo(Coo { values: old, .. })) => {
-                self.executor.copy(values, old)?;
+        let values = match new.matrix {
+            NewMatrix::Converted(matrix, workspace) => {
+                (self.matrix, self.workspace) = (matrix, workspace);
+                None
             }
-            (None, _) => return Err(self.not_updatable()),
+            NewMatrix::Given => Some(values),
+            NewMatrix::Gathered(ref gathered) => Some(gathered),
+        };
+        if let Some(values) = values {
+            let not_updatable = self.not_updatable();
+            let old = self.matrix.values_of_places().ok_or(not_updatable)?;
+            self.executor.copy(values, old)?;
         }
         match (&mut self.transpose, new.transpose) {
             (Some(transpose), Some(new)) => transpose.take_values(*new),
@@ -150,11 +253,10 @@ impl<T: Scalar, E: Executor> Plan<T, E> {
     }
 
     /// Bytes that the plan keeps for [`update_values`](Self::update_values) besides the matrix and its stored transpose:
-    /// of a pattern, 4 for each entry, and 4 or 8 for each row; with a stored transpose, that of its pattern, too, and 4
-    /// for each entry.
+    /// of a pattern, 4 for each entry, and 4 or 8 for each row; where it [keeps places](super::PlanOptions::keep_places), 8
+    /// for each place. With a stored transpose, the same of that, and 8 for each entry.
     pub fn update_bytes(&self) -> u128 {
-        let pattern =
-            |pattern: &Pattern<E::Memory>| pattern.row_offsets.bytes() + 4 * pattern.column_indices.len() as u128;
-        self.pattern.as_ref().map_or(0, pattern) + self.transpose.as_ref().map_or(0, Transpose::update_bytes)
+        let of_transpose = self.transpose.as_ref().map_or(0, Transpose::update_bytes);
+        self.kept.as_ref().map_or(0, Kept::bytes) + of_transpose
     }
 }

@@ -34,6 +34,9 @@ pub struct Selection {
     /// Whether [`Plan::update_values`](crate::Plan::update_values) will be called, as in
     /// [`PlanOptions`](crate::PlanOptions::updates). The choice does not depend on it.
     pub updates: bool,
+    /// Whether the plan keeps places for updates, as in [`PlanOptions`](crate::PlanOptions::keep_places). The choice does not
+    /// depend on it.
+    pub keep_places: bool,
     /// How much a format may blow the matrix up.
     pub fill_limit: FillLimit,
     /// Which formats are measured, rather than that the prediction is believed.
@@ -80,6 +83,7 @@ impl Default for Selection {
             multivectors: false,
             transposed: false,
             updates: false,
+            keep_places: false,
             fill_limit: FillLimit::default(),
             measure: Measure::default(),
             among: Vec::new(),

@@ -229,7 +229,7 @@ fn a_stored_transpose_is_updated_only_in_a_plan_for_updates() {
     assert_eq!(product(&fixed), [20.0, 0.0, 1.0]);
     let mut updatable = plan(true);
     // The pattern of the transpose, and the order of its entries.
-    assert_eq!(updatable.update_bytes(), 4 * 4 + 2 * 4 + 2 * 4 + 16);
+    assert_eq!(updatable.update_bytes(), 4 * 4 + 2 * 4 + (2 + 3) * 4 + 16);
     let error = updatable.update_values(&vec![3.0]).unwrap_err().to_string();
     assert_eq!(error, "values has length 1, expected 2");
     assert_eq!(product(&updatable), [20.0, 0.0, 1.0]);

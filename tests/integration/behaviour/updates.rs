@@ -1,13 +1,13 @@
 //! New values for the matrix of a plan.
 
 use warp_spmv::executor::{Cpu, Emulated, Executor, Reference};
-use warp_spmv::format::Matrix;
+use warp_spmv::format::{FillLimit, Matrix};
 use warp_spmv::memory::HostMemory;
 use warp_spmv::select::{Measure, Selection};
 use warp_spmv::synthetic::Generator;
 use warp_spmv::{Csr, Error, Format, Plan, PlanOptions};
 
-use crate::scenarios::updates::check_updates;
+use crate::scenarios::updates::{check_kept_places, check_updates};
 
 #[test]
 fn matrices_on_the_host_get_new_values() {
@@ -66,6 +66,38 @@ fn in_csr_and_coo_the_new_values_are_where_the_old_ones_were() {
     check(&Reference::new());
     check(&Cpu::new());
     check(&Emulated::new(0));
+}
+
+#[test]
+fn matrices_whose_places_are_kept_get_new_values() {
+    let kept = [
+        check_kept_places::<f64, _>(&Cpu::new(), 1),
+        check_kept_places::<f32, _>(&Reference::new(), 7),
+        check_kept_places::<f32, _>(&Emulated::new(3), 11),
+    ];
+    assert!(kept[0] > 500 && kept[1] > 50 && kept[2] > 30, "{kept:?}");
+}
+
+/// More entries than a digit counts, in place.
+#[test]
+fn places_of_many_entries_are_kept() {
+    let matrix: Csr<f32> = "stencil:5:480".parse::<Generator>().unwrap().generate().unwrap();
+    assert!(matrix.nnz() > 1 << 20);
+    let options = PlanOptions { updates: true, keep_places: true, ..PlanOptions::default() };
+    let cpu = Cpu::new();
+    let mut plan = Plan::with_options(&cpu, matrix.clone(), Format::SELL_P, options).unwrap();
+    let place = |plan: &Plan<f32, Cpu>| match plan.matrix() {
+        Matrix::SellP(matrix) => (matrix.values().as_ptr(), matrix.values().len()),
+        _ => unreachable!("SELL-P was asked for"),
+    };
+    let (address, places) = place(&plan);
+    assert_eq!(plan.update_bytes(), 4 * places as u128 + 4 * (places as u128 + 1) + 16);
+    let mut new = matrix.clone();
+    new.values_mut().iter_mut().enumerate().for_each(|(entry, value)| *value = entry as f32);
+    plan.update_values(new.values()).unwrap();
+    assert_eq!(place(&plan), (address, places));
+    let expected = Matrix::try_from_csr(new, Format::SELL_P, FillLimit::default()).unwrap();
+    assert!(plan.into_matrix() == expected);
 }
 
 #[test]

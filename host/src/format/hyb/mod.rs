@@ -207,6 +207,11 @@ impl<T: Scalar, M: Memory> Hyb<T, M> {
         self.ell.places() + self.coo.places()
     }
 
+    /// The values of all places, where they are one array: here they are two.
+    pub(crate) fn values_of_places(&mut self) -> Option<&mut M::Buffer<T>> {
+        None
+    }
+
     /// Bytes of the arrays.
     pub fn bytes(&self) -> u128 {
         self.ell.bytes() + self.coo.bytes()
