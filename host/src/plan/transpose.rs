@@ -137,7 +137,7 @@ impl<T: Scalar, E: Executor> Transpose<T, E> {
 
     /// New values of the matrix in the order of the transpose, and what they make of it. Those of a complex conjugate
     /// transpose go through the host, because no kernel conjugates.
-    pub fn new_values(&self, executor: &E, values: &Vector<T, E>) -> Result<(Vector<T, E>, NewValues<T, E>), Error> {
+    pub fn new_values(&self, executor: &E, values: &Vector<T, E>) -> Result<NewTranspose<T, E>, Error> {
         let plan = self.plan();
         let Some(order) = &self.order else { return Err(Error::NotUpdatable { format: plan.format().name() }) };
         let mut values = executor.run::<Gather<T>>((order, values))?;
@@ -147,13 +147,19 @@ impl<T: Scalar, E: Executor> Transpose<T, E> {
             values = executor.upload(on_host)?;
         }
         let new = plan.new_values(&values)?;
-        Ok((values, new))
+        Ok(NewTranspose { values, new })
     }
 
     /// Puts new values in the place of the old ones.
-    pub fn take_values(&mut self, (values, new): (Vector<T, E>, NewValues<T, E>)) -> Result<(), Error> {
+    pub fn take_values(&mut self, NewTranspose { values, new }: NewTranspose<T, E>) -> Result<(), Error> {
         self.plan.get_mut().unwrap_or_else(PoisonError::into_inner).take_values(&values, new)
     }
+}
+
+/// New values in the order of the transpose, and what they make of it.
+pub(super) struct NewTranspose<T: Scalar, E: Executor> {
+    values: Vector<T, E>,
+    new: NewValues<T, E>,
 }
 
 impl<T: Scalar, E: Executor> Plan<T, E> {

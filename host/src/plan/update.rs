@@ -1,6 +1,6 @@
 //! New values for the matrix of a plan.
 
-use super::transpose::Transpose;
+use super::transpose::{NewTranspose, Transpose};
 use super::{Plan, Vector, workspace};
 use crate::convert::gather::{Gather, MOST_PLACES, Order};
 use crate::error::{Error, check_length};
@@ -143,8 +143,7 @@ impl<M: Memory> Pattern<M> {
 #[doc(hidden)]
 pub struct NewValues<T: Scalar, E: Executor> {
     matrix: NewMatrix<T, E>,
-    /// The values in the order of the stored transpose, and what they make of it.
-    transpose: Option<Box<(Vector<T, E>, Self)>>,
+    transpose: Option<Box<NewTranspose<T, E>>>,
 }
 
 /// What new values make of a matrix.
