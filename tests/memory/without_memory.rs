@@ -9,11 +9,13 @@ use warp_spmv::format::{FillLimit, HybSplit, Matrix, Offsets};
 use warp_spmv::io::{self, MatrixMarketOptions, ReadOptions, Symmetry};
 use warp_spmv::select::{Analysis, Measure, Sampling, Selection};
 use warp_spmv::solver::dense::{Multicolumn, Space};
-use warp_spmv::solver::preconditioner::{Preconditioner, PreconditionerName};
-use warp_spmv::solver::{Lobpcg, MethodName, Options, Pagerank, Solver, SpectralBounds, SpectrumEnd, power_iteration};
+use warp_spmv::solver::preconditioner::{Preconditioner, PreconditionerName, PreconditionerOptions};
+use warp_spmv::solver::{
+    Lobpcg, MethodName, Operator, Options, Pagerank, Solver, SpectralBounds, SpectrumEnd, power_iteration,
+};
 use warp_spmv::synthetic::{Generator, reorder};
 use warp_spmv::verify::{exact, verify};
-use warp_spmv::{Csr, Format, Layout, Multivector, Plan};
+use warp_spmv::{Csr, Format, Layout, Multivector, Plan, PlanOptions, Transposed};
 
 use super::Turn;
 use super::refusing::{LARGE, LARGE_BESIDE_COMPRESSION, grant, refuse};
@@ -223,6 +225,58 @@ fn solvers() {
     each_refused("PageRank", graph, |mut graph| graph.rank(0.85, None, &options, None));
     each_refused("columns", || (), |()| Multicolumn::<f64, _>::zeros(&cpu, rows, 2));
     each_refused("a space", || (), |()| Space::new(&cpu, 1 << 16, 1 << 16));
+}
+
+/// Where there is no memory for new values, the old ones stay, also those of a stored transpose.
+#[test]
+fn new_values() {
+    let _turn = Turn::wait();
+    let matrix = grid();
+    let rows = matrix.rows();
+    let cpu = Cpu::new();
+    let mut new = matrix.clone();
+    new.values_mut().iter_mut().for_each(|value| *value *= 2.0);
+    let x = vec![1.0; rows];
+    for (format, keep_places) in [(Format::CSR_TILED, false), (Format::SELL_P, false), (Format::SELL_P, true)] {
+        let transposed = Transposed::Stored(format);
+        let options = PlanOptions { updates: true, keep_places, transposed, ..PlanOptions::default() };
+        let plan = |matrix: Csr<f64>| Plan::with_options(&cpu, matrix, format, options);
+        let products = |plan: &mut Plan<f64, Cpu>, [y, z]: &mut [Vec<f64>; 2]| {
+            plan.apply(1.0, &x, 0.0, y).unwrap();
+            plan.apply_transposed(1.0, &x, 0.0, z).unwrap();
+        };
+        let [old, updated] = [&matrix, &new].map(|matrix| {
+            let mut results = [vec![0.0; rows], vec![0.0; rows]];
+            products(&mut plan(matrix.clone()).unwrap(), &mut results);
+            results
+        });
+        let name = |what: &str| format!("{format}, places kept: {keep_places}, {what}");
+        each_refused(&name("a plan with its transpose"), || matrix.clone(), plan);
+        let made = || (plan(matrix.clone()).unwrap(), [vec![0.0; rows], vec![0.0; rows]]);
+        each_refused(&name("new values"), made, |(mut plan, mut results)| {
+            let result = plan.update_values(new.values());
+            products(&mut plan, &mut results);
+            assert!(results == *if result.is_ok() { &updated } else { &old }, "{format}");
+            result
+        });
+    }
+    for &name in PreconditionerName::ALL {
+        let options = PreconditionerOptions { updates: true, ..PreconditionerOptions::default() };
+        let make = |matrix| Preconditioner::with_options(&cpu, matrix, name, options);
+        let [old, updated] = [&matrix, &new].map(|matrix| {
+            let mut z = vec![0.0; rows];
+            make(matrix).unwrap().apply(1.0, &x, 0.0, &mut z).unwrap();
+            z
+        });
+        each_refused(&format!("{name} for updates"), || (), |()| make(&matrix));
+        let made = || (make(&matrix).unwrap(), vec![0.0; rows]);
+        each_refused(&format!("{name}, new values"), made, |(mut preconditioner, mut z)| {
+            let result = preconditioner.update_values(new.values());
+            preconditioner.apply(1.0, &x, 0.0, &mut z).unwrap();
+            assert!(z == *if result.is_ok() { &updated } else { &old }, "{name}");
+            result
+        });
+    }
 }
 
 #[test]
