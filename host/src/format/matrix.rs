@@ -5,7 +5,7 @@ use super::storage::{ArraySource, ArrayVisitor};
 use super::strategy::{HostStorage, Storage};
 use super::{Csr, FillLimit, Format};
 use crate::error::Error;
-use crate::executor::operation::KernelExecutor;
+use crate::executor::operation::{Executor, KernelExecutor};
 use crate::memory::{HostMemory, Memory, Transfer};
 use crate::real::Scalar;
 
@@ -122,6 +122,14 @@ impl<T: Scalar, M: Memory> Matrix<T, M> {
     /// Moves the arrays to another memory.
     pub(crate) fn transfer<N: Memory>(self, to: &impl Transfer<M, N>) -> Result<Matrix<T, N>, Error> {
         with_storage!(self, matrix => Ok(matrix.transfer(to)?.into()))
+    }
+
+    /// A copy in the host's memory.
+    ///
+    /// # Errors
+    /// When the matrix is not in the executor's memory, memory runs out, or the device fails.
+    pub fn to_host<E: Executor<Memory = M>>(&self, executor: &E) -> Result<Matrix<T>, Error> {
+        with_storage!(self, matrix => Ok(matrix.to_host(executor)?.into()))
     }
 
     /// The same matrix in CSR, converted by kernels.

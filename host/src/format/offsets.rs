@@ -28,6 +28,14 @@ impl<M: Memory> Offsets<M> {
         })
     }
 
+    /// A copy of the offsets in the host's memory.
+    pub(crate) fn to_host<E: Executor<Memory = M>>(&self, executor: &E) -> Result<Offsets, Error> {
+        Ok(match self {
+            Self::Narrow(offsets) => Offsets::Narrow(executor.download(offsets)?),
+            Self::Wide(offsets) => Offsets::Wide(executor.download(offsets)?),
+        })
+    }
+
     /// Copies the offsets within their memory.
     pub(crate) fn duplicate<E: Executor<Memory = M>>(&self, executor: &E) -> Result<Self, Error> {
         Ok(match self {

@@ -139,6 +139,21 @@ macro_rules! storage {
                 })
             }
 
+            /// A copy of the arrays in the host's memory.
+            pub(crate) fn to_host<E: crate::executor::Executor<Memory = M>>(
+                &self,
+                executor: &E,
+            ) -> Result<$Format<T>, crate::error::Error> {
+                Ok($Format {
+                    rows: self.rows,
+                    columns: self.columns,
+                    stored: self.stored,
+                    $($parameter: self.$parameter,)*
+                    $($offsets: self.$offsets.to_host(executor)?,)?
+                    $($array: executor.download(&self.$array)?,)*
+                })
+            }
+
             /// Shows the parameters and every array to a visitor, in the order of the declaration.
             #[doc(hidden)]
             pub fn for_each_array<'a>(

@@ -13,6 +13,7 @@ use std::ops::Range;
 use gpu_kernels::ell::PADDING;
 
 use crate::error::Error;
+use crate::executor::Executor;
 use crate::format::check::AT_ONCE;
 use crate::format::coo::coo_bytes;
 use crate::format::ell::ell_bytes;
@@ -229,6 +230,11 @@ impl<T: Scalar, M: Memory> Hyb<T, M> {
     /// Moves the arrays to another memory.
     pub(crate) fn transfer<N: Memory>(self, to: &impl Transfer<M, N>) -> Result<Hyb<T, N>, Error> {
         Ok(Hyb { ell: self.ell.transfer(to)?, coo: self.coo.transfer(to)? })
+    }
+
+    /// A copy of the arrays in the host's memory.
+    pub(crate) fn to_host<E: Executor<Memory = M>>(&self, executor: &E) -> Result<Hyb<T>, Error> {
+        Ok(Hyb { ell: self.ell.to_host(executor)?, coo: self.coo.to_host(executor)? })
     }
 }
 

@@ -1,0 +1,39 @@
+//! The part of the Python package that is compiled: `warp_spmv._native`. It takes arrays as the library needs them,
+//! contiguous and of one type, and releases the interpreter while it works. What users see of it, with conversions and
+//! documentation, is in `warp_spmv/*.py`.
+
+mod arrays;
+mod csr;
+mod device;
+mod eigen;
+mod failure;
+mod numbers;
+mod options;
+mod pagerank;
+mod plan;
+mod progress;
+mod scope;
+mod solve;
+
+use pyo3::prelude::*;
+
+#[pymodule]
+mod _native {
+    #[pymodule_export]
+    use super::csr::Csr;
+    #[pymodule_export]
+    use super::device::why_no_gpu;
+    #[pymodule_export]
+    use super::failure::DeviceError;
+    #[pymodule_export]
+    use super::options::formats;
+    #[pymodule_export]
+    use super::plan::Plan;
+
+    use super::*;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
+}

@@ -1,0 +1,82 @@
+//! How a plan is made, and when a solver stops.
+
+use std::time::Duration;
+
+use host::select::{Measure, Selection};
+use host::{Format, PlanOptions};
+use pyo3::prelude::*;
+
+use crate::failure::Failure;
+
+/// How a plan is made, by the names of the arguments of `warp_spmv.matrix`.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub struct Wishes {
+    format: String,
+    multiplications: Option<u64>,
+    memory_budget: Option<u64>,
+    measure: bool,
+    pub reproducible: bool,
+    updates: bool,
+}
+
+impl Wishes {
+    /// The format, [`Format::Auto`] for one to be chosen.
+    pub fn format(&self) -> Result<Format, Failure> {
+        Ok(self.format.parse()?)
+    }
+
+    /// For a format that is named.
+    pub fn plan_options(&self) -> PlanOptions {
+        PlanOptions { reproducible: self.reproducible, updates: self.updates, ..PlanOptions::default() }
+    }
+
+    /// For a format that is chosen.
+    pub fn selection(&self) -> Result<Selection, Failure> {
+        if self.measure && self.reproducible {
+            // Another format may be the fastest the next time, and would round differently.
+            return Err(Failure::value("measure is True, expected False where reproducible is True"));
+        }
+        Ok(Selection {
+            multiplications: self.multiplications,
+            memory_budget: self.memory_budget,
+            updates: self.updates,
+            measure: if self.measure { Measure::WhereUnsure } else { Measure::Never },
+            // A package does not write to the home of whoever runs a program that knows nothing of it.
+            store: None,
+            ..Selection::default()
+        })
+    }
+}
+
+/// The names of all formats.
+#[pyfunction]
+pub fn formats() -> Vec<String> {
+    Format::ALL.iter().map(ToString::to_string).collect()
+}
+
+/// When a solver stops, by the names of the arguments of `warp_spmv.solve`.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub struct Stopping {
+    tol: f64,
+    atol: f64,
+    maxiter: u32,
+    timeout: Option<f64>,
+}
+
+impl Stopping {
+    /// The host looks at each iteration where it does them itself.
+    pub fn options(&self, on_gpu: bool) -> Result<solvers::Options, Failure> {
+        let refused = |_| Failure::value(format!("timeout is {}, expected seconds", self.timeout.unwrap_or(0.0)));
+        let default = solvers::Options::default();
+        Ok(solvers::Options {
+            relative_tolerance: self.tol,
+            absolute_tolerance: self.atol,
+            iteration_limit: self.maxiter,
+            time_limit: self.timeout.map(Duration::try_from_secs_f64).transpose().map_err(refused)?,
+            check_interval: if on_gpu { default.check_interval } else { 1 },
+            ..default
+        })
+    }
+}

@@ -1,0 +1,85 @@
+//! PageRank.
+
+use host::executor::Executor;
+use host::select::{Measure, Selection};
+use host::{Csr, Real};
+use numpy::PyArray1;
+use pyo3::prelude::*;
+use solvers::{Outcome, Pagerank};
+
+use crate::csr::Matrices;
+use crate::device::AnyExecutor;
+use crate::failure::Failure;
+use crate::numbers::{Number, Typed, with_real_type};
+use crate::options::Stopping;
+use crate::progress::Listener;
+use crate::scope::released;
+
+/// What came of it, by the names of the fields of `warp_spmv.PagerankReport`.
+#[derive(IntoPyObject)]
+pub struct PagerankReport {
+    outcome: String,
+    converged: bool,
+    interrupted: bool,
+    iterations: usize,
+    history: Vec<f64>,
+    seconds: f64,
+}
+
+/// How the vertices are to be ranked.
+pub struct Request {
+    pub damping: f64,
+    pub personalization: Option<Vec<f64>>,
+    pub stopping: Stopping,
+}
+
+/// The ranks of the vertices of a graph.
+pub fn rank<'py>(
+    py: Python<'py>,
+    device: &str,
+    mut graph: Typed<Matrices>,
+    request: &Request,
+    listener: &mut Listener,
+) -> Result<(Bound<'py, PyAny>, PagerankReport), Failure> {
+    with_real_type!(graph.number_type(), "pagerank", T => {
+        let (ranks, report) = released(py, || {
+            let Some(graph) = T::of(&mut graph) else { return Err(Failure::runtime("the graph has other numbers")) };
+            match AnyExecutor::new(device)? {
+                AnyExecutor::Host(executor) => rank_on::<T, _>(&executor, false, graph, request, listener),
+                #[cfg(feature = "cuda")]
+                AnyExecutor::Cuda(executor) => rank_on::<T, _>(&executor, true, graph, request, listener),
+            }
+        })?;
+        Ok((PyArray1::from_vec(py, ranks).into_any(), report))
+    })
+}
+
+fn rank_on<T: Real, E: Executor>(
+    executor: &E,
+    on_gpu: bool,
+    graph: &Csr<T>,
+    request: &Request,
+    listener: &mut Listener,
+) -> Result<(Vec<T>, PagerankReport), Failure> {
+    let selection = Selection { measure: Measure::Never, store: None, ..Selection::default() };
+    let mut pagerank = Pagerank::automatic(executor, graph, &selection)?;
+    let weights = request
+        .personalization
+        .as_deref()
+        .map(|weights| host::memory::collect(weights.iter().map(|&weight| T::from_f64(weight))));
+    let weights = weights.transpose()?;
+    let mut hear = |progress: &solvers::Progress| listener.hear(progress);
+    let options = request.stopping.options(on_gpu)?;
+    let (ranks, report) = pagerank.rank(request.damping, weights.as_deref(), &options, Some(&mut hear))?;
+    let interrupted = listener.finish()?;
+    let ranks = executor.download(&ranks)?;
+    let report = PagerankReport {
+        outcome: report.outcome.to_string(),
+        converged: report.outcome == Outcome::Converged,
+        interrupted,
+        iterations: report.iterations,
+        history: report.history,
+        seconds: report.elapsed.as_secs_f64(),
+    };
+    Ok((ranks, report))
+}

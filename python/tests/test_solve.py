@@ -1,0 +1,91 @@
+"""Our solvers, on systems whose solution is known."""
+
+import numpy as np
+import pytest
+import scipy.sparse
+from matrices import laplacian
+
+import warp_spmv
+
+RNG = np.random.default_rng(1)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("method", ["cg", "pipelined-cg", "minres", "bicgstab", "gmres", "chebyshev"])
+@pytest.mark.parametrize("preconditioner", [None, "jacobi"])
+def test_methods(method, preconditioner, dtype):
+    S = laplacian(dtype=dtype)
+    A = warp_spmv.matrix(S, device="cpu")
+    b = S @ np.ones(144, dtype)
+    tol = 1e-4 if dtype == np.float32 else 1e-9
+    x, report = warp_spmv.solve(A, b, method=method, preconditioner=preconditioner, tol=tol)
+    assert x.dtype == dtype
+    assert report.converged and report.outcome == "converged" and not report.interrupted
+    residual = np.linalg.norm(b.astype(float) - S.astype(float) @ x)
+    assert residual <= 1.01 * tol * np.linalg.norm(b)
+    assert report.residual_norm == pytest.approx(residual, rel=0.1, abs=tol * 1e-3)
+    assert len(report.history) == report.iterations + 1 and report.history[0] == pytest.approx(np.linalg.norm(b))
+    np.testing.assert_allclose(x, 1, atol=1e3 * tol)
+
+
+@pytest.mark.parametrize("preconditioner", ["block-jacobi-4", "neumann-2", "chebyshev", "ilu0", "ic0", "ic0-sweeps-3"])
+def test_preconditioners_save_iterations(preconditioner):
+    A = warp_spmv.matrix(laplacian(24), "sell-p", "cpu")
+    b = RNG.random(576)
+    (_, plain), (_, with_one) = warp_spmv.solve(A, b), warp_spmv.solve(A, b, preconditioner=preconditioner)
+    assert with_one.converged and with_one.iterations < plain.iterations
+
+
+@pytest.mark.filterwarnings("ignore:warp_spmv runs on the CPU")
+def test_a_start_and_a_matrix_of_scipy():
+    S = laplacian()
+    x = RNG.random(144)
+    y, report = warp_spmv.solve(S, S @ x, x)
+    assert report.iterations == 0 and (x == y).all() and x is not y
+
+
+def test_it_says_why_it_ended():
+    A = warp_spmv.matrix(laplacian(40), device="cpu")
+    b = RNG.random(1600)
+    x, report = warp_spmv.solve(A, b, maxiter=3)
+    assert (report.outcome, report.converged, report.iterations) == ("iteration limit", False, 3)
+    assert report.residual_norm == pytest.approx(np.linalg.norm(b - A @ x))
+    _, report = warp_spmv.solve(A, b, timeout=0.0, tol=1e-12)
+    assert report.outcome == "time limit"
+    _, report = warp_spmv.solve(warp_spmv.matrix(-laplacian(), device="cpu"), np.ones(144))
+    assert report.outcome.startswith("breakdown: ") and not report.converged
+
+
+def test_a_callback_hears_of_each_iteration_and_can_stop():
+    A = warp_spmv.matrix(laplacian(40), device="cpu")
+    heard = []
+    _, report = warp_spmv.solve(A, np.ones(1600), callback=heard.append)
+    assert [progress.iteration for progress in heard] == list(range(1, report.iterations + 1))
+    assert [progress.residual_norm for progress in heard] == list(report.history[1:])
+    assert all(progress.seconds >= 0 for progress in heard)
+    x, report = warp_spmv.solve(A, np.ones(1600), callback=lambda progress: progress.iteration == 5)
+    assert (report.outcome, report.iterations, report.interrupted) == ("stopped by the caller", 5, False)
+    assert report.residual_norm == pytest.approx(np.linalg.norm(1 - A @ x))
+
+
+def test_an_exception_of_a_callback_is_raised():
+    A = warp_spmv.matrix(laplacian(40), device="cpu")
+
+    def fail(progress):
+        raise LookupError(f"in iteration {progress.iteration}")
+
+    with pytest.raises(LookupError, match="in iteration 1"):
+        warp_spmv.solve(A, np.ones(1600), callback=fail)
+    assert warp_spmv.solve(A, np.ones(1600))[1].converged
+
+
+def test_a_callback_cannot_wait_for_its_own_solve():
+    A = warp_spmv.matrix(laplacian(40), device="cpu")
+    with pytest.raises(RuntimeError, match="a callback cannot multiply"):
+        warp_spmv.solve(A, np.ones(1600), callback=lambda progress: A @ np.ones(1600))
+    assert (A @ np.ones(1600)).sum() > 0
+
+
+def test_empty_systems():
+    x, report = warp_spmv.solve(warp_spmv.matrix(scipy.sparse.csr_array((0, 0)), device="cpu"), np.ones(0))
+    assert x.shape == (0,) and report.converged

@@ -1,0 +1,94 @@
+"""Eigenvalues of symmetric matrices."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ._arrays import Array, converted, on_host
+from ._matrix import Matrix, check_shape, matrix
+from ._progress import Callback, listener, stopping
+
+
+@dataclass(frozen=True)
+class EigenReport:
+    """What came of `eigsh`."""
+
+    outcome: str
+    """How it ended, as in `Report`."""
+    converged: bool
+    """Whether all residuals are within the tolerance."""
+    interrupted: bool
+    """Whether Ctrl-C ended it."""
+    iterations: int
+    """Iterations done."""
+    residual_norms: npt.NDArray[np.float64] = field(repr=False)
+    """The norm of A v - w v for each pair."""
+    history: npt.NDArray[np.float64] = field(repr=False)
+    """The largest residual norm after each iteration."""
+    seconds: float
+    """Time in all."""
+
+
+def eigsh(
+    A: Any,
+    k: int = 6,
+    which: str = "LA",
+    v0: Any = None,
+    *,
+    preconditioner: str | None = None,
+    tol: float = 1e-6,
+    atol: float = 0.0,
+    maxiter: int = 10_000,
+    timeout: float | None = None,
+    callback: Callback | None = None,
+) -> tuple[npt.NDArray[np.float64], Array, EigenReport]:
+    """The k largest ("LA") or smallest ("SA") eigenvalues of a symmetric matrix, ascending as SciPy has them, their
+    eigenvectors in the columns of an array, and a report: by LOBPCG, on the matrix's device.
+
+    At most 32 pairs, and a third of the rows. `v0` has k columns to begin with. Converged when the norm of A v - w v is at
+    most atol for each pair, or tol times the largest magnitude of all Ritz values. The rest is as for `solve`.
+
+    >>> import numpy as np, warp_spmv
+    >>> A = warp_spmv.matrix(warp_spmv.generate("stencil:3:60"), device="cpu")
+    >>> w, v, report = warp_spmv.eigsh(A, k=3, which="LA")
+    >>> report.converged, bool(np.allclose(w, 2 - 2 * np.cos(np.array([58, 59, 60]) * np.pi / 61), atol=1e-5))
+    (True, True)
+    """
+    if which not in ("LA", "SA"):
+        raise ValueError(f"which is {which!r}, expected 'LA' or 'SA'")
+    operator = A if isinstance(A, Matrix) else matrix(A)
+    if k < 1:
+        raise ValueError(f"k is {k}, expected 1 or more")
+    shape = (operator.shape[1], k)
+    x = np.zeros(shape, operator.dtype, "F")
+    if v0 is not None:
+        start = on_host("v0", v0)
+        check_shape("v0", start, shape)
+        x[...] = converted("v0", v0, start, operator.dtype)
+    stop = stopping(tol, atol, maxiter, timeout)
+    found = operator._plan.eigenpairs(x, which == "SA", preconditioner, stop, listener(callback))
+    w, norms = np.array(found.pop("eigenvalues")), np.array(found.pop("residual_norms"))
+    order = np.argsort(w)
+    report = EigenReport(**{**found, "residual_norms": norms[order], "history": np.array(found["history"])})
+    return w[order], x[:, order], report
+
+
+def spectral_bounds(A: Any, steps: int = 20) -> tuple[float, float]:
+    """About where the spectrum of a symmetric matrix begins and ends, by so many steps of Lanczos' recurrence.
+
+    The upper end is as a rule a bound; the lower end is more than the smallest eigenvalue.
+
+    >>> import warp_spmv
+    >>> A = warp_spmv.matrix(warp_spmv.generate("stencil:3:60"), device="cpu")
+    >>> smallest, largest = warp_spmv.spectral_bounds(A)
+    >>> 0 < smallest < 0.1 and 3.9 < largest < 4.2
+    True
+    """
+    if steps < 1:
+        raise ValueError(f"steps is {steps}, expected 1 or more")
+    operator = A if isinstance(A, Matrix) else matrix(A)
+    return operator._plan.spectral_bounds(steps)

@@ -1,0 +1,51 @@
+"""Files, and matrices from a seed."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ._arrays import number_type
+from ._matrix import native_csr, scipy_csr
+from ._native import Csr
+
+
+def read(path: str | os.PathLike[str], dtype: npt.DTypeLike | None = None) -> Any:
+    """Reads a matrix from a file, as a `csr_array` of SciPy: Matrix Market, plain or gzip, Rutherford-Boeing, `.npz` as
+    SciPy writes it, or `.wspmv`. The contents say which.
+
+    Without `dtype`, the values are of float64, or of complex128 if the file has those. `matrix` reads files, too.
+
+    >>> import os, tempfile, warp_spmv
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "line.mtx")
+    ...     warp_spmv.write(path, warp_spmv.generate("stencil:3:2"))
+    ...     warp_spmv.read(path).toarray()
+    array([[ 2., -1.],
+           [-1.,  2.]])
+    """
+    return scipy_csr(Csr.read(path, None if dtype is None else number_type("dtype", dtype).name))
+
+
+def write(path: str | os.PathLike[str], A: Any) -> None:
+    """Writes a matrix to a file whose name ends in `.mtx`, `.mtx.gz`, `.npz` or `.wspmv`.
+
+    The file is there when it is complete: where this fails, an old one stays as it was.
+    """
+    native_csr(A).write(path)
+
+
+def generate(text: str, dtype: npt.DTypeLike = np.float64) -> Any:
+    """Generates a matrix, as a `csr_array` of SciPy. An unknown name is an error that lists all; the documentation of the
+    project has them: docs/matrices.md.
+
+    >>> import warp_spmv
+    >>> warp_spmv.generate("stencil:3:3").toarray()
+    array([[ 2., -1.,  0.],
+           [-1.,  2., -1.],
+           [ 0., -1.,  2.]])
+    """
+    return scipy_csr(Csr.generate(text, number_type("dtype", dtype).name))

@@ -1,0 +1,387 @@
+"""Matrices that are ready to be multiplied."""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse
+
+from . import _native
+from ._arrays import Array, converted, factor, like, number_type, on_host, refuse_gpu
+from ._device import default_device
+
+_ONE = (1.0, 0.0)
+_ZERO = (0.0, 0.0)
+
+
+def check_shape(what: str, array: Array, expected: tuple[int, ...]) -> None:
+    if array.shape != expected:
+        raise ValueError(f"{what} has shape {array.shape}, expected {expected}")
+
+
+class _Operator:
+    """What a matrix and its transpose have in common: SciPy's `LinearOperator`, by duck typing."""
+
+    ndim = 2
+    shape: tuple[int, int]
+    dtype: np.dtype[Any]
+    # `x @ A` of an array x is A's business.
+    __array_ufunc__ = None
+
+    def _multiply(self, alpha: tuple[float, float], x: Array, beta: tuple[float, float], y: Array) -> None:
+        raise NotImplementedError
+
+    def _multiply_columns(self, x: Array, y: Array) -> None:
+        """Y = A X, where X and Y have the same order."""
+        for column in range(x.shape[1]):
+            result = np.empty(self.shape[0], self.dtype)
+            self._multiply(_ONE, np.ascontiguousarray(x[:, column]), _ZERO, result)
+            y[:, column] = result
+
+    @property
+    def T(self) -> _Operator:
+        """The transpose. Nothing is copied before it is multiplied."""
+        raise NotImplementedError
+
+    @property
+    def H(self) -> _Operator:
+        """The conjugate transpose. Nothing is copied before it is multiplied."""
+        raise NotImplementedError
+
+    def matvec(self, x: Any, out: Any = None, *, alpha: complex = 1, beta: complex = 0) -> Any:
+        """α A x + β out, in `out` if that is given. With β = 0, what `out` had does not count, be it NaN.
+
+        Of a real matrix and a complex vector it is complex. `out` may be any part of an array, and overlap `x`.
+
+        >>> import numpy as np, warp_spmv
+        >>> A = warp_spmv.matrix(warp_spmv.generate("stencil:3:4"), device="cpu")
+        >>> y = np.ones(4)
+        >>> A.matvec(np.arange(4.0), out=y, alpha=2, beta=10)
+        array([ 8., 10., 10., 20.])
+        >>> y
+        array([ 8., 10., 10., 20.])
+        """
+        rows, columns = self.shape
+        array = on_host("x", x)
+        # SciPy's solvers have vectors that are matrices of one column.
+        in_column = array.shape == (columns, 1)
+        if not in_column:
+            check_shape("x", array, (columns,))
+        if out is None and beta != 0:
+            raise ValueError(f"beta is {beta}, expected 0 where there is no out")
+        if out is None and self._is_complex_to_real(array):
+            return like(x, self.matvec(array.real, alpha=alpha) + 1j * self.matvec(array.imag, alpha=alpha))
+        array = np.require(converted("x", x, array, self.dtype), requirements="CA").reshape(columns)
+        factors = factor("alpha", alpha, self.dtype), factor("beta", beta, self.dtype)
+        if out is None:
+            result = np.empty(rows, self.dtype)
+            self._multiply(factors[0], array, factors[1], result)
+            return like(x, result.reshape(rows, 1) if in_column else result)
+        place = on_host("out", out)
+        if place.dtype.newbyteorder("=") != self.dtype:
+            raise TypeError(f"out has elements of type {place.dtype}, expected {self.dtype}")
+        check_shape("out", place, (rows, 1) if in_column else (rows,))
+        if not place.flags.writeable:
+            raise ValueError("out is read-only")
+        direct = place.flags.carray and place.dtype == self.dtype and not np.may_share_memory(place, array)
+        result = place.reshape(rows) if direct else np.array(place, self.dtype, order="C").reshape(rows)
+        self._multiply(factors[0], array, factors[1], result)
+        if not direct:
+            place[...] = result.reshape(place.shape)
+        return out
+
+    def matmat(self, X: Any) -> Any:
+        """A X for several vectors, the columns of X; the result has X's order. C order, NumPy's default, is the faster one.
+
+        >>> import numpy as np, warp_spmv
+        >>> A = warp_spmv.matrix(warp_spmv.generate("stencil:3:3"), device="cpu")
+        >>> A.matmat(np.eye(3))
+        array([[ 2., -1.,  0.],
+               [-1.,  2., -1.],
+               [ 0., -1.,  2.]])
+        """
+        rows, columns = self.shape
+        array = on_host("X", X)
+        if array.ndim != 2:
+            raise ValueError(f"X has {array.ndim} dimensions, expected 2")
+        check_shape("X", array, (columns, array.shape[1]))
+        if self._is_complex_to_real(array):
+            return like(X, self.matmat(array.real) + 1j * self.matmat(array.imag))
+        order = "F" if array.flags.f_contiguous and not array.flags.c_contiguous else "C"
+        array = np.require(converted("X", X, array, self.dtype), requirements=[order, "A"])
+        result = np.empty((rows, array.shape[1]), self.dtype, order)
+        self._multiply_columns(array, result)
+        return like(X, result)
+
+    def rmatvec(self, x: Any) -> Any:
+        """Aᴴ x."""
+        return self.H.matvec(x)
+
+    def rmatmat(self, X: Any) -> Any:
+        """Aᴴ X."""
+        return self.H.matmat(X)
+
+    def dot(self, x: Any) -> Any:
+        """A @ x."""
+        return self @ x
+
+    def __matmul__(self, x: Any) -> Any:
+        dimensions = x.ndim if hasattr(x, "ndim") else np.ndim(x)
+        return self.matmat(x) if dimensions == 2 else self.matvec(x)
+
+    def __rmatmul__(self, x: Any) -> Any:
+        array = on_host("x", x)
+        return like(x, (self.T @ array.T).T)
+
+    def _is_complex_to_real(self, array: Array) -> bool:
+        """Whether an array has imaginary parts that the matrix's type has not."""
+        if array.dtype.kind != "c" or self.dtype.kind == "c":
+            return False
+        if not np.can_cast(array.real.dtype, self.dtype, "safe"):
+            message = f"x has elements of type {array.dtype}, and the matrix of {self.dtype}: convert one of them"
+            raise TypeError(message)
+        return True
+
+
+class Matrix(_Operator):
+    """A sparse matrix on a device, ready to be multiplied: `matrix` makes it.
+
+    Threads can share it: each call waits for the one before, and releases Python's lock while it works.
+    """
+
+    def __init__(self, plan: _native.Plan, wishes: dict[str, Any]) -> None:
+        self._plan = plan
+        self._wishes = wishes
+        self._transpose: _native.Plan | None = None
+        self._lock = threading.Lock()
+        self.shape = plan.shape
+        self.dtype = np.dtype(plan.dtype)
+
+    @property
+    def format(self) -> str:
+        """The format that is multiplied with, such as "csr-vector"."""
+        return self._plan.format
+
+    @property
+    def device(self) -> str:
+        """The device, such as "cpu" or "cuda:0"."""
+        return self._plan.device
+
+    @property
+    def nnz(self) -> int:
+        """Number of stored entries."""
+        return self._plan.nnz
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the matrix on the device, padding included; and of the copy that a transposed product has made."""
+        transpose = self._transpose
+        return self._plan.nbytes + (0 if transpose is None else transpose.nbytes)
+
+    @property
+    def T(self) -> Transposed:
+        """The transpose. Its first product copies the matrix, unless the format can be multiplied with transposed (CSR
+        and COO; on a GPU only where `reproducible` was not asked for).
+
+        >>> import warp_spmv
+        >>> A = warp_spmv.matrix(warp_spmv.generate("uniform:rows=3,cols=2,row=1"), device="cpu")
+        >>> A.T.shape
+        (2, 3)
+        """
+        return Transposed(self, conjugate=False)
+
+    @property
+    def H(self) -> Transposed:
+        """The conjugate transpose; otherwise as `T`."""
+        return Transposed(self, conjugate=True)
+
+    def explain(self) -> str:
+        """Which formats were considered, what was predicted of them, and why this one was chosen."""
+        return self._plan.explanation or f"{self.format}: it was asked for"
+
+    def update_values(self, values: Any) -> None:
+        """Gives the matrix new values in the same places, in the order of the CSR matrix that it was made of.
+
+        In formats other than CSR and COO, the matrix must have been made with `updates=True`.
+
+        >>> import numpy as np, scipy.sparse, warp_spmv
+        >>> A = warp_spmv.matrix(scipy.sparse.csr_array([[1.0, 2.0], [0.0, 3.0]]), format="csr-vector", device="cpu")
+        >>> A.update_values([10, 20, 30])
+        >>> A @ [1, 1]
+        array([30., 30.])
+        """
+        array = on_host("values", values)
+        check_shape("values", array, (self.nnz,))
+        array = np.require(converted("values", values, array, self.dtype), requirements="CA")
+        with self._lock:
+            self._plan.update_values(array)
+            self._transpose = None
+
+    def _multiply(self, alpha: tuple[float, float], x: Array, beta: tuple[float, float], y: Array) -> None:
+        self._plan.apply(alpha, x, beta, y)
+
+    def _multiply_columns(self, x: Array, y: Array) -> None:
+        if self._plan.multiplies_columns:
+            self._plan.apply_columns(_ONE, x, _ZERO, y)
+        else:
+            super()._multiply_columns(x, y)
+
+    def _transposed_plan(self) -> _native.Plan:
+        with self._lock:
+            if self._transpose is None:
+                self._transpose = self._plan.to_csr().transposed().plan(self.device, self._wishes)
+            return self._transpose
+
+    def __repr__(self) -> str:
+        rows, columns = self.shape
+        entries = f"{self.nnz} stored entries of {self.dtype}"
+        return f"<{rows} x {columns} warp_spmv.Matrix, {entries}, format {self.format} on {self.device}>"
+
+
+class Transposed(_Operator):
+    """The transpose, or the conjugate transpose, of a matrix."""
+
+    def __init__(self, matrix: Matrix, conjugate: bool) -> None:
+        self._matrix = matrix
+        self._conjugate = conjugate
+        rows, columns = matrix.shape
+        self.shape = (columns, rows)
+        self.dtype = matrix.dtype
+
+    @property
+    def T(self) -> _Operator:
+        return _Conjugated(self._matrix) if self._conjugate and self.dtype.kind == "c" else self._matrix
+
+    @property
+    def H(self) -> _Operator:
+        return self._matrix if self._conjugate or self.dtype.kind != "c" else _Conjugated(self._matrix)
+
+    def _multiply(self, alpha: tuple[float, float], x: Array, beta: tuple[float, float], y: Array) -> None:
+        plan = self._matrix._plan
+        if plan.transposes:
+            plan.apply_transposed(self._conjugate, alpha, x, beta, y)
+        elif self._conjugate:
+            _multiply_conjugated(self._matrix._transposed_plan(), alpha, x, beta, y)
+        else:
+            self._matrix._transposed_plan().apply(alpha, x, beta, y)
+
+    def __repr__(self) -> str:
+        return f"<{'conjugate ' if self._conjugate else ''}transpose of {self._matrix!r}>"
+
+
+class _Conjugated(_Operator):
+    """The conjugate of a matrix."""
+
+    def __init__(self, matrix: Matrix) -> None:
+        self._matrix = matrix
+        self.shape = matrix.shape
+        self.dtype = matrix.dtype
+
+    @property
+    def T(self) -> _Operator:
+        return self._matrix.H
+
+    @property
+    def H(self) -> _Operator:
+        return self._matrix.T
+
+    def _multiply(self, alpha: tuple[float, float], x: Array, beta: tuple[float, float], y: Array) -> None:
+        _multiply_conjugated(self._matrix._plan, alpha, x, beta, y)
+
+
+def _multiply_conjugated(
+    plan: _native.Plan, alpha: tuple[float, float], x: Array, beta: tuple[float, float], y: Array
+) -> None:
+    """y = α conj(A) x + β y, as the conjugate of conj(α) A conj(x) + conj(β) conj(y)."""
+    result = y.conj()
+    plan.apply((alpha[0], -alpha[1]), x.conj(), (beta[0], -beta[1]), result)
+    np.conj(result, out=y)
+
+
+def native_csr(source: Any, dtype: npt.DTypeLike | None = None) -> _native.Csr:
+    """A matrix of any kind as the native part has it."""
+    kept = None if dtype is None else number_type("dtype", dtype)
+    if isinstance(source, (str, os.PathLike)):
+        return _native.Csr.read(source, None if kept is None else kept.name)
+    if isinstance(source, Matrix):
+        csr = source._plan.to_csr()
+        if kept is None or kept == source.dtype:
+            return csr
+        return native_csr(scipy_csr(csr), kept)
+    if not scipy.sparse.issparse(source):
+        refuse_gpu("the matrix", getattr(source, "data", source))
+        kind = f"{type(source).__module__}.{type(source).__qualname__}"
+        raise TypeError(f"the matrix is a {kind}, expected a sparse matrix of SciPy, a path, or a warp_spmv.Matrix")
+    csr = source.tocsr()
+    if csr.ndim != 2:
+        raise ValueError(f"the matrix has {csr.ndim} dimension, expected 2")
+    kept = kept or number_type("the matrix", csr.dtype)
+    if csr.dtype.kind == "c" and kept.kind != "c":
+        raise TypeError(f"the matrix has elements of type {csr.dtype}, which {kept} would lose the imaginary parts of")
+    values = np.require(csr.data, kept, "CA")
+    width = np.int32 if csr.indices.dtype == np.int32 and csr.indptr.dtype == np.int32 else np.int64
+    offsets, columns = (np.require(array, width, "CA") for array in (csr.indptr, csr.indices))
+    return _native.Csr.from_arrays(csr.shape, offsets, columns, values, kept.name)
+
+
+def scipy_csr(csr: _native.Csr) -> Any:
+    """A matrix of SciPy."""
+    shape, values, columns, offsets = csr.into_arrays()
+    return scipy.sparse.csr_array((values, columns, offsets), shape=shape)
+
+
+def matrix(
+    source: Any,
+    format: str = "auto",
+    device: str | None = None,
+    *,
+    dtype: npt.DTypeLike | None = None,
+    multiplications: int | None = 1000,
+    memory_budget: int | None = None,
+    measure: bool = False,
+    reproducible: bool = False,
+    updates: bool = False,
+) -> Matrix:
+    """Makes a matrix ready to be multiplied: copies it to a device, chooses a format, and converts it.
+
+    Parameters
+    ----------
+    source
+        A sparse matrix of SciPy in any of its formats, the path of a file (see `read`), or another `Matrix`. A stored
+        zero is an entry. Values of float32, float64, complex64 and complex128 keep their type, others become float64.
+    format
+        A format such as "csr-vector" or "sell-p:slice=32", or "auto" for the one that is predicted to be the fastest.
+        An unknown name is an error that lists all.
+    device
+        "cpu", "cuda", or "cuda:1" for the second GPU. Without one, the first GPU, or the CPU, with a warning.
+    dtype
+        The type of the values, if it is to be another.
+    multiplications
+        How many multiplications the format is chosen for, its conversion included; None for any number.
+    memory_budget
+        Bytes that a chosen format may take.
+    measure
+        Whether formats are timed where the prediction is not sure. Then another one may be chosen the next time.
+    reproducible
+        Whether the same call must give the same bits every time: formats that add in any order are an error then.
+    updates
+        Whether `Matrix.update_values` will be called: formats other than CSR and COO then keep the pattern.
+
+    >>> import scipy.sparse, warp_spmv
+    >>> warp_spmv.matrix(scipy.sparse.eye_array(3), format="csr-vector", device="cpu")
+    <3 x 3 warp_spmv.Matrix, 3 stored entries of float64, format csr-vector on cpu>
+    """
+    csr = native_csr(source, dtype)
+    wishes = {
+        "format": format,
+        "multiplications": multiplications,
+        "memory_budget": memory_budget,
+        "measure": measure,
+        "reproducible": reproducible,
+        "updates": updates,
+    }
+    return Matrix(csr.plan(device or default_device(), wishes), wishes)

@@ -1,0 +1,75 @@
+import os
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+__version__: str
+
+_Array = npt.NDArray[Any]
+_Callback = Callable[[int, float, float], object]
+
+class DeviceError(RuntimeError):
+    """The device cannot be had on this machine or in this build, or it failed."""
+
+def why_no_gpu() -> str | None: ...
+def formats() -> list[str]: ...
+
+class Csr:
+    @staticmethod
+    def from_arrays(
+        shape: tuple[int, int], row_offsets: _Array, columns: _Array, values: _Array, dtype: str
+    ) -> Csr: ...
+    @staticmethod
+    def read(path: str | os.PathLike[str], dtype: str | None) -> Csr: ...
+    @staticmethod
+    def generate(text: str, dtype: str) -> Csr: ...
+    def write(self, path: str | os.PathLike[str]) -> None: ...
+    def transposed(self) -> Csr: ...
+    def into_arrays(self) -> tuple[tuple[int, int], _Array, _Array, _Array]: ...
+    def plan(self, device: str, wishes: dict[str, Any]) -> Plan: ...
+    def pagerank(
+        self,
+        device: str,
+        damping: float,
+        personalization: npt.NDArray[np.float64] | None,
+        stopping: dict[str, Any],
+        callback: _Callback | None,
+    ) -> tuple[_Array, dict[str, Any]]: ...
+
+class Plan:
+    dtype: str
+    nbytes: int
+    transposes: bool
+    multiplies_columns: bool
+    device: str
+    shape: tuple[int, int]
+    nnz: int
+    format: str
+    explanation: str | None
+    def apply(self, alpha: tuple[float, float], x: _Array, beta: tuple[float, float], y: _Array) -> None: ...
+    def apply_transposed(
+        self, conjugate: bool, alpha: tuple[float, float], x: _Array, beta: tuple[float, float], y: _Array
+    ) -> None: ...
+    def apply_columns(self, alpha: tuple[float, float], x: _Array, beta: tuple[float, float], y: _Array) -> None: ...
+    def update_values(self, values: _Array) -> None: ...
+    def to_csr(self) -> Csr: ...
+    def solve(
+        self,
+        b: _Array,
+        x: _Array,
+        method: str,
+        preconditioner: str | None,
+        stopping: dict[str, Any],
+        callback: _Callback | None,
+    ) -> dict[str, Any]: ...
+    def eigenpairs(
+        self,
+        x: _Array,
+        smallest: bool,
+        preconditioner: str | None,
+        stopping: dict[str, Any],
+        callback: _Callback | None,
+    ) -> dict[str, Any]: ...
+    def spectral_bounds(self, steps: int) -> tuple[float, float]: ...

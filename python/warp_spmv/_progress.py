@@ -1,0 +1,32 @@
+"""What solvers share: when they stop, and what they tell on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+
+class Progress(NamedTuple):
+    """Where a solver is."""
+
+    iteration: int
+    """The iteration, from 1 on."""
+    residual_norm: float
+    """The norm of the residual after it, as the method computes it; of PageRank, the L1 norm of the change."""
+    seconds: float
+    """Time since the beginning."""
+
+
+Callback = Callable[[Progress], object]
+
+
+def stopping(tol: float, atol: float, maxiter: int, timeout: float | None) -> dict[str, Any]:
+    if not 0 <= maxiter < 2**32:
+        raise ValueError(f"maxiter is {maxiter}, expected 0 to 2**32 - 1")
+    return {"tol": tol, "atol": atol, "maxiter": maxiter, "timeout": timeout}
+
+
+def listener(callback: Callback | None) -> Callable[[int, float, float], object] | None:
+    if callback is None:
+        return None
+    return lambda *progress: callback(Progress(*progress))

@@ -1,0 +1,97 @@
+"""Systems of equations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ._arrays import converted, like, on_host
+from ._matrix import Matrix, check_shape, matrix
+from ._progress import Callback, listener, stopping
+
+
+@dataclass(frozen=True)
+class Report:
+    """What came of `solve`."""
+
+    outcome: str
+    """How it ended: "converged", "iteration limit", "time limit", "stopped by the caller", "stagnated", or "breakdown: "
+    and why."""
+    converged: bool
+    """Whether the norm of b - A x, computed anew at the end, is within the tolerance."""
+    interrupted: bool
+    """Whether Ctrl-C ended it."""
+    iterations: int
+    """Iterations done."""
+    residual_norm: float
+    """The norm of b - A x for the x returned, computed anew."""
+    right_hand_side_norm: float
+    """The norm of b."""
+    history: npt.NDArray[np.float64] = field(repr=False)
+    """The norm of b - A x for the first x, then that of the residual after each iteration as the method computes it."""
+    restarts: int
+    """How often the method began anew from the x that it had."""
+    seconds: float
+    """Time in all."""
+
+
+def solve(
+    A: Any,
+    b: Any,
+    x0: Any = None,
+    *,
+    method: str = "cg",
+    preconditioner: str | None = None,
+    tol: float = 1e-6,
+    atol: float = 0.0,
+    maxiter: int = 10_000,
+    timeout: float | None = None,
+    callback: Callback | None = None,
+) -> tuple[Any, Report]:
+    """Solves A x = b on the matrix's device; x and a report.
+
+    That a method fails is no exception, but said by the report; x is then the last iterate. Ctrl-C ends it the same
+    way.
+
+    Parameters
+    ----------
+    A
+        A `Matrix` of float32 or float64, or what `matrix` takes.
+    b, x0
+        The right-hand side, and the x to begin with, zeros unless it is given.
+    method
+        "cg" and "pipelined-cg" for symmetric positive definite matrices, "minres" for symmetric ones, "bicgstab" and
+        "gmres" for any, "chebyshev".
+    preconditioner
+        An approximation of the inverse of A: "jacobi", "block-jacobi", "neumann", "chebyshev", "ilu0", "ilu0-sweeps",
+        "ic0", "ic0-sweeps"; all but "jacobi", "ilu0" and "ic0" may end in a number, as in "block-jacobi-8".
+    tol, atol
+        Converged when the norm of b - A x is at most tol times that of b, or at most atol.
+    maxiter, timeout
+        Iterations and seconds at most.
+    callback
+        Called with a `Progress` after each iteration, on a GPU after each sixteenth for all of them; what is true ends the
+        solve, and an exception is raised from it.
+
+    >>> import numpy as np, warp_spmv
+    >>> A = warp_spmv.matrix(warp_spmv.generate("stencil:5:20"), device="cpu")
+    >>> x, report = warp_spmv.solve(A, np.ones(400), preconditioner="ic0", tol=1e-10)
+    >>> report.outcome, bool(np.linalg.norm(A @ x - 1) <= 1e-10 * 20)
+    ('converged', True)
+    """
+    operator = A if isinstance(A, Matrix) else matrix(A)
+    rows, columns = operator.shape
+    right = on_host("b", b)
+    check_shape("b", right, (rows,))
+    right = np.require(converted("b", b, right, operator.dtype), requirements="CA")
+    x = np.zeros(columns, operator.dtype)
+    if x0 is not None:
+        start = on_host("x0", x0)
+        check_shape("x0", start, (columns,))
+        x[:] = converted("x0", x0, start, operator.dtype)
+    stop = stopping(tol, atol, maxiter, timeout)
+    report = operator._plan.solve(right, x, method, preconditioner, stop, listener(callback))
+    return like(b, x), Report(**{**report, "history": np.array(report["history"])})
