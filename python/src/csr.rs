@@ -97,6 +97,20 @@ fn plan_on<T: Number, E: Executor>(
     })
 }
 
+fn planned<T: Number>(
+    device: &str,
+    executor: AnyExecutor,
+    matrix: HostCsr<T>,
+    wishes: &Wishes,
+) -> Result<Plan, Failure> {
+    let plan = match executor {
+        AnyExecutor::Cpu(executor) => AnyPlan::Cpu(plan_on(&executor, matrix, wishes)?),
+        #[cfg(feature = "cuda")]
+        AnyExecutor::Cuda(executor) => AnyPlan::Cuda(plan_on(&executor, matrix, wishes)?),
+    };
+    Ok(Plan::new(device, wishes.reproducible, plan))
+}
+
 #[pymethods]
 impl Csr {
     /// A copy of the arrays of a matrix, of int32 or int64 and of a number type.
@@ -172,11 +186,7 @@ impl Csr {
             // Before anything takes time.
             wishes.format()?;
             let executor = AnyExecutor::new(device)?;
-            with_typed!(matrix, matrix => Ok(match executor {
-                AnyExecutor::Host(executor) => Plan::new(device, wishes.reproducible, AnyPlan::Host(plan_on(&executor, matrix, &wishes)?)),
-                #[cfg(feature = "cuda")]
-                AnyExecutor::Cuda(executor) => Plan::new(device, wishes.reproducible, AnyPlan::Cuda(plan_on(&executor, matrix, &wishes)?)),
-            }))
+            with_typed!(matrix, matrix => planned(device, executor, matrix, &wishes))
         })
     }
 

@@ -3,17 +3,17 @@
 #[cfg(feature = "cuda")]
 use std::sync::{Mutex, PoisonError};
 
+use host::executor::Cpu;
 #[cfg(feature = "cuda")]
 use host::executor::Cuda;
-use host::executor::{Cpu, Emulated, ExecutorName, HostExecutor, Reference};
 use pyo3::prelude::*;
 
 use crate::failure::Failure;
 use crate::scope::released;
 
-/// Executors by what is generic over them.
+/// An executor.
 pub enum AnyExecutor {
-    Host(HostExecutor),
+    Cpu(Cpu),
     #[cfg(feature = "cuda")]
     Cuda(Cuda),
 }
@@ -37,24 +37,13 @@ fn gpu(number: u32) -> Result<Cuda, Failure> {
 impl AnyExecutor {
     /// The executor of a text such as "cpu", "cuda" or "cuda:1".
     pub fn new(text: &str) -> Result<Self, Failure> {
-        let (name, number) = match text.split_once(':') {
-            Some((name, number)) => (name, Some(number)),
-            None => (text, None),
+        let number = match text {
+            "cpu" => return Ok(Self::Cpu(Cpu::new())),
+            "cuda" => Some(0),
+            text => text.strip_prefix("cuda:").and_then(|number| number.parse().ok()),
         };
-        let name: ExecutorName = name.parse()?;
-        let number = match number {
-            Some(number) if name == ExecutorName::Cuda => number
-                .parse()
-                .map_err(|_| Failure::value(format!("device is '{text}', expected 'cuda:' and a number")))?,
-            Some(_) => return Err(Failure::value(format!("device is '{text}', expected '{name}'"))),
-            None => 0,
-        };
-        Ok(match name {
-            ExecutorName::Reference => Self::Host(Reference::new().into()),
-            ExecutorName::Cpu => Self::Host(Cpu::new().into()),
-            ExecutorName::Emulated => Self::Host(Emulated::new(0).into()),
-            ExecutorName::Cuda => Self::cuda(number)?,
-        })
+        let expected = || format!("device is '{text}', expected 'cpu', 'cuda', or 'cuda:' and a number");
+        Self::cuda(number.ok_or_else(|| Failure::value(expected()))?)
     }
 
     #[cfg(feature = "cuda")]
@@ -65,13 +54,13 @@ impl AnyExecutor {
     #[cfg(not(feature = "cuda"))]
     fn cuda(_: u32) -> Result<Self, Failure> {
         let reason = "this package was built without the feature `cuda`".into();
-        Err(host::Error::Unavailable { executor: ExecutorName::Cuda.name(), reason }.into())
+        Err(host::Error::Unavailable { executor: "cuda", reason }.into())
     }
 }
 
 /// Why there is no GPU, or `None` where there is one.
 #[pyfunction]
 pub fn why_no_gpu(py: Python<'_>) -> Option<String> {
-    let tried = released(py, || Ok(AnyExecutor::new(ExecutorName::Cuda.name())?));
+    let tried = released(py, || AnyExecutor::new("cuda"));
     tried.err().map(|error| PyErr::from(error).value(py).to_string())
 }

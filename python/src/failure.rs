@@ -40,7 +40,11 @@ impl From<Error> for Failure {
             }
             // Python makes a FileNotFoundError of it, or what else the number says.
             Error::File { path, source } => match source.raw_os_error() {
-                Some(number) => PyOSError::new_err((number, source.to_string(), path)),
+                Some(number) => {
+                    let reason = source.to_string();
+                    let reason = reason.trim_end_matches(&format!(" (os error {number})")).to_owned();
+                    PyOSError::new_err((number, reason, path.into_os_string()))
+                }
                 None => PyOSError::new_err(format!("{}: {source}", path.display())),
             },
             // Another executor's array is never given to a plan here.

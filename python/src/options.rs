@@ -42,6 +42,9 @@ impl Wishes {
             memory_budget: self.memory_budget,
             updates: self.updates,
             measure: if self.measure { Measure::WhereUnsure } else { Measure::Never },
+            // A plan that must be reproducible does not multiply transposed, so such formats are chosen among in another way.
+            reproducible: self.reproducible,
+            among: Format::ALL.iter().copied().filter(|format| format.reproducible()).collect(),
             // A package does not write to the home of whoever runs a program that knows nothing of it.
             store: None,
             ..Selection::default()

@@ -45,7 +45,7 @@ pub fn rank<'py>(
         let (ranks, report) = released(py, || {
             let Some(graph) = T::of(&mut graph) else { return Err(Failure::runtime("the graph has other numbers")) };
             match AnyExecutor::new(device)? {
-                AnyExecutor::Host(executor) => rank_on::<T, _>(&executor, false, graph, request, listener),
+                AnyExecutor::Cpu(executor) => rank_on::<T, _>(&executor, false, graph, request, listener),
                 #[cfg(feature = "cuda")]
                 AnyExecutor::Cuda(executor) => rank_on::<T, _>(&executor, true, graph, request, listener),
             }

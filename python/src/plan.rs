@@ -6,8 +6,8 @@ use std::thread::{self, ThreadId};
 
 #[cfg(feature = "cuda")]
 use host::executor::Cuda;
-use host::executor::{Executor, HostExecutor};
-use host::{Error, Format, Layout, Multivector, Vector};
+use host::executor::{Cpu, Executor};
+use host::{Error, Layout, Multivector, Vector};
 use pyo3::prelude::*;
 
 use crate::arrays::{Input, Output};
@@ -22,7 +22,7 @@ use crate::solve::{self, Report, Request};
 
 /// A plan on any executor.
 pub enum AnyPlan<T: Number> {
-    Host(host::Plan<T, HostExecutor>),
+    Cpu(host::Plan<T, Cpu>),
     #[cfg(feature = "cuda")]
     Cuda(host::Plan<T, Cuda>),
 }
@@ -31,7 +31,7 @@ pub enum AnyPlan<T: Number> {
 macro_rules! on_any {
     ($any:expr, $plan:ident => $result:expr) => {
         match $any {
-            AnyPlan::Host($plan) => $result,
+            AnyPlan::Cpu($plan) => $result,
             #[cfg(feature = "cuda")]
             AnyPlan::Cuda($plan) => $result,
         }
@@ -50,7 +50,7 @@ trait Device: Executor {
     fn read_back<T: Number>(&self, vector: &Vector<T, Self>, to: &mut [T]) -> Result<(), Error>;
 }
 
-impl Device for HostExecutor {
+impl Device for Cpu {
     fn read_back<T: Number>(&self, vector: &Vec<T>, to: &mut [T]) -> Result<(), Error> {
         to.copy_from_slice(vector);
         Ok(())
@@ -91,7 +91,7 @@ enum Form {
 impl<T: Number> AnyPlan<T> {
     fn apply(&mut self, form: Form, alpha: T, x: &[T], beta: T, y: &mut [T]) -> Result<(), Error> {
         match (form, self) {
-            (Form::Plain, Self::Host(plan)) => plan.apply_slices(alpha, x, beta, y),
+            (Form::Plain, Self::Cpu(plan)) => plan.apply_slices(alpha, x, beta, y),
             (form, any) => on_any!(any, plan => {
                 let device = plan.executor().clone();
                 with_vectors(&device, x, beta, y, |x, y| match form {
@@ -132,7 +132,7 @@ pub struct Plan {
     /// Bytes of all that the plan keeps. They may change with the values.
     bytes: AtomicU64,
     on_gpu: bool,
-    /// Whether the transpose can be multiplied, with the same bits every time if that was asked for.
+    /// Whether the transpose can be multiplied with the same bits every time.
     transposes: bool,
     /// Whether several vectors can be multiplied at once.
     multiplies_columns: bool,
@@ -152,7 +152,7 @@ pub struct Plan {
 impl Plan {
     pub fn new<T: Number>(device: &str, reproducible: bool, plan: AnyPlan<T>) -> Self {
         let bytes = plan.bytes().into();
-        let on_gpu = !matches!(plan, AnyPlan::Host(_));
+        let on_gpu = !matches!(plan, AnyPlan::Cpu(_));
         let (shape, nnz, format, explanation) = on_any!(&plan, plan => (
             (plan.matrix().rows(), plan.matrix().columns()),
             plan.matrix().nnz(),
@@ -165,7 +165,8 @@ impl Plan {
             number_type: T::NUMBER_TYPE,
             bytes,
             on_gpu,
-            transposes: transposes(format, on_gpu, reproducible),
+            // A GPU would add in any order, and a plan that must be reproducible refuses to.
+            transposes: format.multiplies_transposed() && !on_gpu && !reproducible,
             multiplies_columns: format.multiplies_multivectors(),
             device: device.to_owned(),
             shape,
@@ -218,10 +219,6 @@ impl Plan {
 
 fn wrong_type<T: Number>() -> Failure {
     Failure::runtime(format!("the matrix has no numbers of type {}", T::NAME))
-}
-
-fn transposes(format: Format, on_gpu: bool, reproducible: bool) -> bool {
-    format.multiplies_transposed() && !(reproducible && on_gpu)
 }
 
 #[pymethods]

@@ -41,4 +41,4 @@ def test_bounds():
     S = laplacian()
     smallest, largest = warp_spmv.spectral_bounds(warp_spmv.matrix(S, device="cpu"), 30)
     every = np.linalg.eigvalsh(S.toarray())
-    assert every[0] - 1e-9 <= smallest < every[0] + 0.2 and every[-1] - 1e-9 <= largest < every[-1] + 0.5
+    assert every[0] - 1e-9 <= smallest < every[0] + 0.2 and every[-1] - 1e-9 <= largest < 1.5 * every[-1]

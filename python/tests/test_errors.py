@@ -24,7 +24,7 @@ A = warp_spmv.matrix(SQUARE, "csr-vector", "cpu")
         (lambda: A.matvec(np.ones(3), out=np.ones(3), alpha=float("inf")), "inf"),
         (lambda: warp_spmv.matrix(SQUARE, "csr-wector", "cpu"), "unknown format 'csr-wector': expected "),
         (lambda: warp_spmv.matrix(SQUARE, "sell-p:slice=0", "cpu"), "slice"),
-        (lambda: warp_spmv.matrix(SQUARE, device="gpu"), "unknown executor 'gpu': expected "),
+        (lambda: warp_spmv.matrix(SQUARE, device="gpu"), "device is 'gpu', expected 'cpu', 'cuda', or 'cuda:' and a number"),
         (lambda: warp_spmv.matrix(SQUARE, device="cpu:1"), "device is 'cpu:1', expected 'cpu'"),
         (lambda: warp_spmv.matrix(SQUARE, device="cuda:x"), "device is 'cuda:x'"),
         (lambda: warp_spmv.matrix(SQUARE, "coo-atomic", "cpu", reproducible=True), "not reproducible"),
@@ -64,7 +64,7 @@ def test_values_that_mean_nothing(call, message):
         (lambda: warp_spmv.matrix(1j * SQUARE, device="cpu", dtype=float), "would lose the imaginary parts"),
         (lambda: warp_spmv.solve(warp_spmv.matrix(1j * SQUARE, device="cpu"), np.ones(3)), "solve .*complex128"),
         (lambda: A.matvec(np.ones(3), out=np.ones(3, np.float32)), "out has elements of type float32"),
-        (lambda: A @ SQUARE, "elements of type object"),
+        (lambda: A @ SQUARE, "X is a scipy.sparse.*csr_array, expected an array of numbers"),
     ],
 )
 def test_types_that_do_not_fit(call, message):
@@ -93,7 +93,7 @@ def test_arrays_that_contradict_each_other(offsets, columns, message, width):
 def test_files(tmp_path):
     with pytest.raises(FileNotFoundError) as caught:
         warp_spmv.read(tmp_path / "none.mtx")
-    assert caught.value.filename == str(tmp_path / "none.mtx")
+    assert str(caught.value) == f"[Errno 2] No such file or directory: '{tmp_path / 'none.mtx'}'"
     with pytest.raises(IsADirectoryError):
         warp_spmv.matrix(tmp_path, device="cpu")
     path = tmp_path / "bad.mtx"

@@ -14,7 +14,7 @@ def same(left, right):
     return left.shape == right.shape and (left.toarray() == right.toarray()).all()
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(sparse())
 def test_there_and_back(tmp_path_factory, matrix):
     folder = tmp_path_factory.mktemp("files")
@@ -29,7 +29,7 @@ def test_there_and_back(tmp_path_factory, matrix):
 
 @pytest.mark.parametrize("dtype", TYPES)
 def test_scipys_files_and_ours(tmp_path, dtype):
-    matrix = warp_spmv.generate("uniform:rows=5,cols=7,row=2", dtype)
+    matrix = warp_spmv.generate("uniform:rows=5,columns=7,per-row=2", dtype)
     assert matrix.dtype == dtype
     scipy.sparse.save_npz(tmp_path / "theirs.npz", matrix)
     scipy.io.mmwrite(tmp_path / "theirs.mtx", matrix)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from matrices import TYPES, small_integers, sparse
 
@@ -11,7 +11,7 @@ import warp_spmv
 
 FORMATS = warp_spmv.formats()
 
-few = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+few = settings(max_examples=50)
 
 
 def made(matrix, format, **wishes):

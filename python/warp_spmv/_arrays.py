@@ -31,7 +31,11 @@ def on_host(what: str, array: Any) -> Array:
     refuse_gpu(what, array)
     if hasattr(array, "__dlpack_device__"):
         return np.from_dlpack(array)
-    return np.asarray(array)
+    converted = np.asarray(array)
+    if converted.dtype == object:
+        kind = f"{type(array).__module__}.{type(array).__qualname__}"
+        raise TypeError(f"{what} is a {kind}, expected an array of numbers")
+    return converted
 
 
 def like(array: object, result: Array) -> Any:

@@ -85,7 +85,7 @@ def spectral_bounds(A: Any, steps: int = 20) -> tuple[float, float]:
     >>> import warp_spmv
     >>> A = warp_spmv.matrix(warp_spmv.generate("stencil:3:60"), device="cpu")
     >>> smallest, largest = warp_spmv.spectral_bounds(A)
-    >>> 0 < smallest < 0.1 and 3.9 < largest < 4.2
+    >>> 0 < smallest < 0.1 and 3.9 < largest < 5
     True
     """
     if steps < 1:

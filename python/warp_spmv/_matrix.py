@@ -61,9 +61,9 @@ class _Operator:
         >>> A = warp_spmv.matrix(warp_spmv.generate("stencil:3:4"), device="cpu")
         >>> y = np.ones(4)
         >>> A.matvec(np.arange(4.0), out=y, alpha=2, beta=10)
-        array([ 8., 10., 10., 20.])
+        array([ 8., 10., 10., 18.])
         >>> y
-        array([ 8., 10., 10., 20.])
+        array([ 8., 10., 10., 18.])
         """
         rows, columns = self.shape
         array = on_host("x", x)
@@ -184,11 +184,11 @@ class Matrix(_Operator):
 
     @property
     def T(self) -> Transposed:
-        """The transpose. Its first product copies the matrix, unless the format can be multiplied with transposed (CSR
-        and COO; on a GPU only where `reproducible` was not asked for).
+        """The transpose. Its first product makes a transposed copy of the matrix, which the next ones use; on the CPU in
+        CSR and COO, none does, unless `reproducible` was asked for.
 
         >>> import warp_spmv
-        >>> A = warp_spmv.matrix(warp_spmv.generate("uniform:rows=3,cols=2,row=1"), device="cpu")
+        >>> A = warp_spmv.matrix(warp_spmv.generate("uniform:rows=3,columns=2,per-row=1"), device="cpu")
         >>> A.T.shape
         (2, 3)
         """
