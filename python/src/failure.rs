@@ -1,5 +1,7 @@
 //! What went wrong, as an exception.
 
+use std::io;
+
 use host::Error;
 use pyo3::exceptions::{PyMemoryError, PyOSError, PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -45,7 +47,7 @@ impl From<Error> for Failure {
                     let reason = reason.trim_end_matches(&format!(" (os error {number})")).to_owned();
                     PyOSError::new_err((number, reason, path.into_os_string()))
                 }
-                None => PyOSError::new_err(format!("{}: {source}", path.display())),
+                None => io::Error::new(source.kind(), format!("{}: {source}", path.display())).into(),
             },
             // Another executor's array is never given to a plan here.
             Error::Foreign { .. } => PyRuntimeError::new_err(error.to_string()),

@@ -101,10 +101,11 @@ number_types! {
     Complex64 host::Complex<f32>,
     Complex128 host::Complex<f64>,
 }
+#[allow(clippy::single_component_path_imports, reason = "the macros are made by a macro")]
 pub(crate) use {with_type, with_typed};
 
-/// The value of an expression in which `$T` is the real number type of this name; an error for complex ones, which solvers
-/// do not have.
+/// The value of an expression in which `$T` is the real number type of this name; an error for complex ones, which
+/// solvers do not take.
 macro_rules! with_real_type {
     ($number_type:expr, $what:literal, $T:ident => $result:expr) => {
         match $number_type {

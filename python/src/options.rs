@@ -42,7 +42,7 @@ impl Wishes {
             memory_budget: self.memory_budget,
             updates: self.updates,
             measure: if self.measure { Measure::WhereUnsure } else { Measure::Never },
-            // A plan that must be reproducible does not multiply transposed, so such formats are chosen among in another way.
+            // Only such formats are chosen. A plan that is told to be reproducible refuses to multiply transposed.
             reproducible: self.reproducible,
             among: Format::ALL.iter().copied().filter(|format| format.reproducible()).collect(),
             // A package does not write to the home of whoever runs a program that knows nothing of it.

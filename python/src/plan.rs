@@ -211,7 +211,7 @@ impl Plan {
         let (x, y) = (x.elements()?, y.elements()?);
         released(py, || {
             let mut plan = self.lock()?;
-            let plan = T::of(&mut plan).ok_or_else(|| wrong_type::<T>())?;
+            let plan = T::of(&mut plan).ok_or_else(wrong_type::<T>)?;
             Ok(plan.apply(form, alpha, x, beta, y)?)
         })
     }
@@ -296,7 +296,7 @@ impl Plan {
             let values = values.elements()?;
             released(py, || {
                 let mut plan = self.lock()?;
-                let plan = T::of(&mut plan).ok_or_else(|| wrong_type::<T>())?;
+                let plan = T::of(&mut plan).ok_or_else(wrong_type::<T>)?;
                 plan.update(values)?;
                 self.bytes.store(plan.bytes(), Ordering::Relaxed);
                 Ok(())
@@ -331,7 +331,7 @@ impl Plan {
             let (b, mut x) = (Input::<T>::new(b)?, Output::<T>::new(x)?);
             let (b, x) = (b.elements()?, x.elements()?);
             released(py, || self.solving(|plan| {
-                let plan = T::of(plan).ok_or_else(|| wrong_type::<T>())?;
+                let plan = T::of(plan).ok_or_else(wrong_type::<T>)?;
                 on_any!(plan, plan => solve::solve(plan, &request, b, x, &mut listener))
             }))
         })
@@ -356,7 +356,7 @@ impl Plan {
             let columns = x.shape().get(1).copied().unwrap_or(1);
             let x = x.elements()?;
             released(py, || self.solving(|plan| {
-                let plan = T::of(plan).ok_or_else(|| wrong_type::<T>())?;
+                let plan = T::of(plan).ok_or_else(wrong_type::<T>)?;
                 on_any!(plan, plan => eigen::eigenpairs(plan, &request, columns, x, &mut listener))
             }))
         })
@@ -367,7 +367,7 @@ impl Plan {
         with_real_type!(self.number_type, "spectral_bounds", T => {
             released(py, || {
                 let mut plan = self.lock()?;
-                let plan = T::of(&mut plan).ok_or_else(|| wrong_type::<T>())?;
+                let plan = T::of(&mut plan).ok_or_else(wrong_type::<T>)?;
                 on_any!(plan, plan => eigen::bounds(plan, steps))
             })
         })

@@ -330,7 +330,7 @@ def native_csr(source: Any, dtype: npt.DTypeLike | None = None) -> _native.Csr:
 
 def scipy_csr(csr: _native.Csr) -> Any:
     """A matrix of SciPy."""
-    shape, values, columns, offsets = csr.into_arrays()
+    shape, (values, columns, offsets) = csr.take_arrays()
     return scipy.sparse.csr_array((values, columns, offsets), shape=shape)
 
 
