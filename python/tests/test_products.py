@@ -101,6 +101,20 @@ def test_out_alpha_and_beta(data):
     np.testing.assert_array_equal(out, result)
 
 
+@pytest.mark.parametrize("format", ["csr-vector", "sell-p"])
+def test_conjugates_have_complex_factors(format):
+    generator = np.random.default_rng(5)
+    complex_numbers = np.dtype(complex)
+    matrix = scipy.sparse.csr_array(small_integers(generator, (5, 4), complex_numbers))
+    A = warp_spmv.matrix(matrix, format, "cpu")
+    operators = [(A.H, matrix.conj().T), (A.T.H, matrix.conj()), (A.H.T, matrix.conj()), (A.T.H.T, matrix.conj().T)]
+    for operator, expected in operators:
+        rows, columns = expected.shape
+        x, y = small_integers(generator, columns, complex_numbers), small_integers(generator, rows, complex_numbers)
+        result = (2 - 1j) * (expected @ x) + 3j * y
+        np.testing.assert_array_equal(operator.matvec(x, out=y, alpha=2 - 1j, beta=3j), result)
+
+
 def test_out_may_overlap_x():
     A = warp_spmv.matrix(scipy.sparse.csr_array(np.ones((3, 3))), "csr-vector", "cpu")
     x = np.array([1.0, 2.0, 3.0, 4.0])
