@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ._arguments import count
 from ._arrays import Array, converted, on_host
 from ._matrix import Matrix, check_shape, matrix
 from ._progress import Callback, listener, stopping
@@ -49,8 +50,8 @@ def eigsh(
     """The k largest ("LA") or smallest ("SA") eigenvalues of a symmetric matrix, ascending as SciPy has them, their
     eigenvectors in the columns of an array, and a report: by LOBPCG, on the matrix's device.
 
-    At most 32 pairs, and a third of the rows. `v0` has k columns to begin with. Converged when the norm of A v - w v is at
-    most atol for each pair, or tol times the largest magnitude of all Ritz values. The rest is as for `solve`.
+    At most 32 pairs, and a third of the rows. `v0` has k columns to begin with. Converged when the norm of A v - w v is
+    at most atol for each pair, or tol times the largest magnitude of all Ritz values. The rest is as for `solve`.
 
     >>> import numpy as np, warp_spmv
     >>> A = warp_spmv.matrix(warp_spmv.generate("stencil:3:60"), device="cpu")
@@ -61,9 +62,7 @@ def eigsh(
     if which not in ("LA", "SA"):
         raise ValueError(f"which is {which!r}, expected 'LA' or 'SA'")
     operator = A if isinstance(A, Matrix) else matrix(A)
-    if k < 1:
-        raise ValueError(f"k is {k}, expected 1 or more")
-    shape = (operator.shape[1], k)
+    shape = (operator.shape[1], count("k", k))
     x = np.zeros(shape, operator.dtype, "F")
     if v0 is not None:
         start = on_host("v0", v0)
@@ -88,7 +87,5 @@ def spectral_bounds(A: Any, steps: int = 20) -> tuple[float, float]:
     >>> 0 < smallest < 0.1 and 3.9 < largest < 5
     True
     """
-    if steps < 1:
-        raise ValueError(f"steps is {steps}, expected 1 or more")
     operator = A if isinstance(A, Matrix) else matrix(A)
-    return operator._plan.spectral_bounds(steps)
+    return operator._plan.spectral_bounds(count("steps", steps))

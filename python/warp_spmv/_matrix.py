@@ -11,6 +11,7 @@ import numpy.typing as npt
 import scipy.sparse
 
 from . import _native
+from ._arguments import count
 from ._arrays import Array, converted, factor, like, number_type, on_host, refuse_gpu
 from ._device import default_device
 
@@ -95,7 +96,7 @@ class _Operator:
         return out
 
     def matmat(self, X: Any) -> Any:
-        """A X for several vectors, the columns of X; the result has X's order. C order, NumPy's default, is the faster one.
+        """A X for several vectors, the columns of X; the result has X's order. C order, NumPy's default, is faster.
 
         >>> import numpy as np, warp_spmv
         >>> A = warp_spmv.matrix(warp_spmv.generate("stencil:3:3"), device="cpu")
@@ -178,7 +179,7 @@ class Matrix(_Operator):
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the matrix on the device, padding included; and of the copy that a transposed product has made."""
+        """Bytes of the matrix on the device, padding included, and of the copy that a transposed product has made."""
         transpose = self._transpose
         return self._plan.nbytes + (0 if transpose is None else transpose.nbytes)
 
@@ -355,7 +356,7 @@ def matrix(
         zero is an entry. Values of float32, float64, complex64 and complex128 keep their type, others become float64.
     format
         A format such as "csr-vector" or "sell-p:slice=32", or "auto" for the one that is predicted to be the fastest.
-        An unknown name is an error that lists all.
+        `formats` lists the names.
     device
         "cpu", "cuda", or "cuda:1" for the second GPU. Without one, the first GPU, or the CPU, with a warning.
     dtype
@@ -378,10 +379,10 @@ def matrix(
     csr = native_csr(source, dtype)
     wishes = {
         "format": format,
-        "multiplications": multiplications,
-        "memory_budget": memory_budget,
-        "measure": measure,
-        "reproducible": reproducible,
-        "updates": updates,
+        "multiplications": None if multiplications is None else count("multiplications", multiplications),
+        "memory_budget": None if memory_budget is None else count("memory_budget", memory_budget),
+        "measure": bool(measure),
+        "reproducible": bool(reproducible),
+        "updates": bool(updates),
     }
     return Matrix(csr.plan(device or default_device(), wishes), wishes)

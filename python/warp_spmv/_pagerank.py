@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ._arguments import number
 from ._arrays import Array, on_host
 from ._device import default_device
 from ._matrix import Matrix, native_csr
@@ -45,10 +46,10 @@ def pagerank(
 ) -> tuple[Array, PagerankReport]:
     """The PageRanks of the vertices of a graph, which add up to 1, and a report.
 
-    An entry in row i and column j of `graph`, which is anything that `matrix` takes, is an edge from vertex i to vertex j of
-    that weight. A vertex without edges passes its rank on by `personalization`, numbers for the vertices, as all do
-    with the part 1 - damping; the same for all unless it is given. Without `device`, that of a `Matrix`, or as for `matrix`.
-    Converged when the ranks change by at most tol in the L1 norm.
+    An entry in row i and column j of `graph`, which is anything that `matrix` takes, is an edge from vertex i to vertex j
+    of that weight. A vertex without edges passes its rank on by `personalization`, a number for each vertex, as all do
+    with the share 1 - damping; the same for all unless it is given. Without `device`, it is that of a `Matrix`, or as for
+    `matrix`. Converged when the ranks change by at most tol in the L1 norm.
 
     >>> import scipy.sparse, warp_spmv
     >>> graph = scipy.sparse.coo_array(([1.0, 1.0, 1.0], ([0, 1, 2], [2, 2, 0])))
@@ -59,8 +60,10 @@ def pagerank(
     weights = None
     if personalization is not None:
         weights = np.asarray(on_host("personalization", personalization), np.float64)
+        if weights.ndim != 1:
+            raise ValueError(f"personalization has shape {weights.shape}, expected one dimension")
     csr = native_csr(graph)
     place = device or (graph.device if isinstance(graph, Matrix) else default_device())
     stop = stopping(tol, 0.0, maxiter, timeout)
-    ranks, report = csr.pagerank(place, damping, weights, stop, listener(callback))
+    ranks, report = csr.pagerank(place, number("damping", damping), weights, stop, listener(callback))
     return ranks, PagerankReport(**{**report, "history": np.array(report["history"])})

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from ._arguments import count, number
+
 
 class Progress(NamedTuple):
     """Where a solver is."""
@@ -21,9 +23,12 @@ Callback = Callable[[Progress], object]
 
 
 def stopping(tol: float, atol: float, maxiter: int, timeout: float | None) -> dict[str, Any]:
-    if not 0 <= maxiter < 2**32:
-        raise ValueError(f"maxiter is {maxiter}, expected 0 to 2**32 - 1")
-    return {"tol": tol, "atol": atol, "maxiter": maxiter, "timeout": timeout}
+    return {
+        "tol": number("tol", tol),
+        "atol": number("atol", atol),
+        "maxiter": count("maxiter", maxiter, 2**32 - 1),
+        "timeout": None if timeout is None else number("timeout", timeout),
+    }
 
 
 def listener(callback: Callback | None) -> Callable[[int, float, float], object] | None:

@@ -18,8 +18,8 @@ class Report:
     """What came of `solve`."""
 
     outcome: str
-    """How it ended: "converged", "iteration limit", "time limit", "stopped by the caller", "stagnated", or "breakdown: "
-    and why."""
+    """How it ended: "converged", "iteration limit", "time limit", "stopped by the caller", "stagnated", or
+    "breakdown: " and why."""
     converged: bool
     """Whether the norm of b - A x, computed anew at the end, is within the tolerance."""
     interrupted: bool
@@ -73,8 +73,8 @@ def solve(
     maxiter, timeout
         Iterations and seconds at most.
     callback
-        Called with a `Progress` after each iteration, on a GPU after each sixteenth for all of them; what is true ends the
-        solve, and an exception is raised from it.
+        Called with a `Progress` for each iteration: on the CPU at once, on a GPU after each sixteenth. A true result ends
+        the solve, and so does an exception, which `solve` then raises.
 
     >>> import numpy as np, warp_spmv
     >>> A = warp_spmv.matrix(warp_spmv.generate("stencil:5:20"), device="cpu")

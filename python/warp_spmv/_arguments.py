@@ -1,0 +1,18 @@
+"""Numbers that users give, checked before the native part takes them."""
+
+import numbers
+from typing import Any
+
+
+def number(what: str, value: Any) -> float:
+    if not isinstance(value, numbers.Real):
+        raise TypeError(f"{what} is {value!r}, expected a number")
+    return float(value)
+
+
+def count(what: str, value: Any, most: int = 2**64 - 1) -> int:
+    if not isinstance(value, numbers.Integral):
+        raise TypeError(f"{what} is {value!r}, expected an integer")
+    if not 0 <= value <= most:
+        raise ValueError(f"{what} is {value}, expected 0 to {most}")
+    return int(value)
