@@ -161,7 +161,7 @@ impl Csr {
     }
 
     /// The shape, and the arrays as SciPy takes them: values, columns, row offsets.
-    fn take_arrays<'py>(&self, py: Python<'py>) -> Result<([usize; 2], [Bound<'py, PyAny>; 3]), Failure> {
+    fn take_arrays<'py>(&self, py: Python<'py>) -> Result<((usize, usize), [Bound<'py, PyAny>; 3]), Failure> {
         with_typed!(self.take()?, matrix => {
             let (rows, columns) = (matrix.rows(), matrix.columns());
             let (values, indices) = released(py, || {
@@ -172,7 +172,7 @@ impl Csr {
                 IndexArrays::Int32(arrays) => arrays.map(|array| PyArray1::from_vec(py, array).into_any()),
                 IndexArrays::Int64(arrays) => arrays.map(|array| PyArray1::from_vec(py, array).into_any()),
             };
-            Ok(([rows, columns], [PyArray1::from_vec(py, values).into_any(), indices, offsets]))
+            Ok(((rows, columns), [PyArray1::from_vec(py, values).into_any(), indices, offsets]))
         })
     }
 

@@ -16,7 +16,9 @@ def test_eigenpairs(which, dtype):
     w, v, report = warp_spmv.eigsh(A, k=4, which=which, tol=tol)
     assert report.converged and v.shape == (144, 4) and v.dtype == dtype
     every = np.linalg.eigvalsh(S.toarray().astype(float))
-    np.testing.assert_allclose(w, every[-4:] if which == "LA" else every[:4], atol=1e-3 if dtype == np.float32 else 1e-7)
+    np.testing.assert_allclose(
+        w, every[-4:] if which == "LA" else every[:4], atol=1e-3 if dtype == np.float32 else 1e-7
+    )
     np.testing.assert_allclose(np.linalg.norm(S @ v - v * w, axis=0), report.residual_norms, atol=10 * tol)
     np.testing.assert_allclose(v.T @ v, np.eye(4), atol=1e-5)
     assert len(report.history) >= report.iterations > 0

@@ -24,7 +24,10 @@ A = warp_spmv.matrix(SQUARE, "csr-vector", "cpu")
         (lambda: A.matvec(np.ones(3), out=np.ones(3), alpha=float("inf")), "inf"),
         (lambda: warp_spmv.matrix(SQUARE, "csr-wector", "cpu"), "unknown format 'csr-wector': expected "),
         (lambda: warp_spmv.matrix(SQUARE, "sell-p:slice=0", "cpu"), "slice"),
-        (lambda: warp_spmv.matrix(SQUARE, device="gpu"), "device is 'gpu', expected 'cpu', 'cuda', or 'cuda:' and a number"),
+        (
+            lambda: warp_spmv.matrix(SQUARE, device="gpu"),
+            "device is 'gpu', expected 'cpu', 'cuda', or 'cuda:' and a number",
+        ),
         (lambda: warp_spmv.matrix(SQUARE, device="cpu:1"), "device is 'cpu:1', expected 'cpu'"),
         (lambda: warp_spmv.matrix(SQUARE, device="cuda:x"), "device is 'cuda:x'"),
         (lambda: warp_spmv.matrix(SQUARE, "coo-atomic", "cpu", reproducible=True), "not reproducible"),
@@ -129,7 +132,9 @@ class OnGpu:
         return (2, 0)
 
 
-@pytest.mark.parametrize("use", [lambda x: A @ x, lambda x: A.matvec(np.ones(3), out=x), lambda x: warp_spmv.solve(A, x)])
+@pytest.mark.parametrize(
+    "use", [lambda x: A @ x, lambda x: A.matvec(np.ones(3), out=x), lambda x: warp_spmv.solve(A, x)]
+)
 def test_arrays_on_a_gpu_are_refused(use):
     for array in (OnGpu(), type("Tensor", (), {"__dlpack_device__": OnGpu.__dlpack_device__})()):
         with pytest.raises(TypeError, match="on a GPU"):

@@ -54,7 +54,9 @@ def test_blocks():
     X = np.random.default_rng(0).random((144, 4))
     w, _ = linalg.lobpcg(A, X, largest=True, tol=1e-6, maxiter=200)
     np.testing.assert_allclose(np.sort(w), np.linalg.eigvalsh(S.toarray())[-4:], atol=1e-6)
-    assert np.allclose(linalg.expm_multiply(linalg.aslinearoperator(A), X[:, 0], traceA=0), linalg.expm_multiply(S, X[:, 0]))
+    assert np.allclose(
+        linalg.expm_multiply(linalg.aslinearoperator(A), X[:, 0], traceA=0), linalg.expm_multiply(S, X[:, 0])
+    )
 
 
 def test_linear_operators_of_ours():

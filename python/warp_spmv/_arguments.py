@@ -13,6 +13,7 @@ def number(what: str, value: Any) -> float:
 def count(what: str, value: Any, most: int = 2**64 - 1) -> int:
     if not isinstance(value, numbers.Integral):
         raise TypeError(f"{what} is {value!r}, expected an integer")
-    if not 0 <= value <= most:
-        raise ValueError(f"{what} is {value}, expected 0 to {most}")
-    return int(value)
+    number = int(value)
+    if not 0 <= number <= most:
+        raise ValueError(f"{what} is {number}, expected 0 to {most}")
+    return number

@@ -42,7 +42,7 @@ def like(array: object, result: Array) -> Any:
     """A result of the same kind as an array: a tensor for a tensor, without a copy."""
     if isinstance(array, np.ndarray) or not hasattr(array, "__dlpack_device__"):
         return result
-    library = sys.modules.get(type(array).__module__.partition(".")[0])
+    library: Any = sys.modules.get(type(array).__module__.partition(".")[0])
     return library.from_dlpack(result) if hasattr(library, "from_dlpack") else result
 
 

@@ -39,8 +39,8 @@ def write(path: str | os.PathLike[str], A: Any) -> None:
 
 
 def generate(text: str, dtype: npt.DTypeLike = np.float64) -> Any:
-    """Generates a matrix, as a `csr_array` of SciPy. An unknown name is an error that lists all; docs/matrices.md in the
-    project's repository describes them.
+    """Generates a matrix, as a `csr_array` of SciPy. An unknown name is an error that lists all;
+    docs/matrices.md in the project's repository describes them.
 
     >>> import warp_spmv
     >>> warp_spmv.generate("stencil:3:3").toarray()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -76,7 +76,7 @@ class _Operator:
             raise ValueError(f"beta is {beta}, expected 0 where there is no out")
         if out is None and self._is_complex_to_real(array):
             return like(x, self.matvec(array.real, alpha=alpha) + 1j * self.matvec(array.imag, alpha=alpha))
-        array = np.require(converted("x", x, array, self.dtype), requirements="CA").reshape(columns)
+        array = np.require(converted("x", x, array, self.dtype), requirements=["C", "A"]).reshape(columns)
         factors = factor("alpha", alpha, self.dtype), factor("beta", beta, self.dtype)
         if out is None:
             result = np.empty(rows, self.dtype)
@@ -112,7 +112,7 @@ class _Operator:
         check_shape("X", array, (columns, array.shape[1]))
         if self._is_complex_to_real(array):
             return like(X, self.matmat(array.real) + 1j * self.matmat(array.imag))
-        order = "F" if array.flags.f_contiguous and not array.flags.c_contiguous else "C"
+        order: Literal["C", "F"] = "F" if array.flags.f_contiguous and not array.flags.c_contiguous else "C"
         array = np.require(converted("X", X, array, self.dtype), requirements=[order, "A"])
         result = np.empty((rows, array.shape[1]), self.dtype, order)
         self._multiply_columns(array, result)
@@ -185,8 +185,8 @@ class Matrix(_Operator):
 
     @property
     def T(self) -> Transposed:
-        """The transpose. Its first product makes a transposed copy of the matrix, which the next ones use; on the CPU in
-        CSR and COO, none does, unless `reproducible` was asked for.
+        """The transpose. Its first product makes a transposed copy of the matrix, which later ones use; but not on the
+        CPU in CSR and COO, unless `reproducible` was asked for.
 
         >>> import warp_spmv
         >>> A = warp_spmv.matrix(warp_spmv.generate("uniform:rows=3,columns=2,per-row=1"), device="cpu")
@@ -217,7 +217,7 @@ class Matrix(_Operator):
         """
         array = on_host("values", values)
         check_shape("values", array, (self.nnz,))
-        array = np.require(converted("values", values, array, self.dtype), requirements="CA")
+        array = np.require(converted("values", values, array, self.dtype), requirements=["C", "A"])
         with self._lock:
             self._plan.update_values(array)
             self._transpose = None
@@ -313,7 +313,8 @@ def native_csr(source: Any, dtype: npt.DTypeLike | None = None) -> _native.Csr:
         if kept is None or kept == source.dtype:
             return csr
         return native_csr(scipy_csr(csr), kept)
-    if not scipy.sparse.issparse(source):
+    is_sparse: bool = scipy.sparse.issparse(source)
+    if not is_sparse:
         refuse_gpu("the matrix", getattr(source, "data", source))
         kind = f"{type(source).__module__}.{type(source).__qualname__}"
         raise TypeError(f"the matrix is a {kind}, expected a sparse matrix of SciPy, a path, or a warp_spmv.Matrix")
@@ -323,9 +324,9 @@ def native_csr(source: Any, dtype: npt.DTypeLike | None = None) -> _native.Csr:
     kept = kept or number_type("the matrix", csr.dtype)
     if csr.dtype.kind == "c" and kept.kind != "c":
         raise TypeError(f"the matrix has elements of type {csr.dtype}, which {kept} would lose the imaginary parts of")
-    values = np.require(csr.data, kept, "CA")
+    values = np.require(csr.data, kept, ["C", "A"])
     width = np.int32 if csr.indices.dtype == np.int32 and csr.indptr.dtype == np.int32 else np.int64
-    offsets, columns = (np.require(array, width, "CA") for array in (csr.indptr, csr.indices))
+    offsets, columns = (np.require(array, width, ["C", "A"]) for array in (csr.indptr, csr.indices))
     return _native.Csr.from_arrays(csr.shape, offsets, columns, values, kept.name)
 
 

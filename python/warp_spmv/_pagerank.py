@@ -46,9 +46,9 @@ def pagerank(
 ) -> tuple[Array, PagerankReport]:
     """The PageRanks of the vertices of a graph, which add up to 1, and a report.
 
-    An entry in row i and column j of `graph`, which is anything that `matrix` takes, is an edge from vertex i to vertex j
-    of that weight. A vertex without edges passes its rank on by `personalization`, a number for each vertex, as all do
-    with the share 1 - damping; the same for all unless it is given. Without `device`, it is that of a `Matrix`, or as for
+    `graph` is anything that `matrix` takes: an entry in row i and column j is an edge from vertex i to vertex j of that
+    weight. A vertex without edges passes its rank on by `personalization`, a number for each vertex, as all do with the
+    share 1 - damping; the same for all unless it is given. Without `device`, it is that of a `Matrix`, or as for
     `matrix`. Converged when the ranks change by at most tol in the L1 norm.
 
     >>> import scipy.sparse, warp_spmv

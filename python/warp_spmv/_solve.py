@@ -73,8 +73,8 @@ def solve(
     maxiter, timeout
         Iterations and seconds at most.
     callback
-        Called with a `Progress` for each iteration: on the CPU at once, on a GPU after each sixteenth. A true result ends
-        the solve, and so does an exception, which `solve` then raises.
+        Called with a `Progress` for each iteration: on the CPU at once, on a GPU after each sixteenth. A true result
+        ends the solve, and so does an exception, which `solve` then raises.
 
     >>> import numpy as np, warp_spmv
     >>> A = warp_spmv.matrix(warp_spmv.generate("stencil:5:20"), device="cpu")
@@ -86,7 +86,7 @@ def solve(
     rows, columns = operator.shape
     right = on_host("b", b)
     check_shape("b", right, (rows,))
-    right = np.require(converted("b", b, right, operator.dtype), requirements="CA")
+    right = np.require(converted("b", b, right, operator.dtype), requirements=["C", "A"])
     x = np.zeros(columns, operator.dtype)
     if x0 is not None:
         start = on_host("x0", x0)
