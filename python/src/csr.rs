@@ -97,6 +97,9 @@ fn plan_on<T: Number, E: Executor>(
     })
 }
 
+/// A shape, and values, columns and row offsets.
+type ScipysArrays<'py> = ((usize, usize), [Bound<'py, PyAny>; 3]);
+
 fn planned<T: Number>(
     device: &str,
     executor: AnyExecutor,
@@ -161,7 +164,7 @@ impl Csr {
     }
 
     /// The shape, and the arrays as SciPy takes them: values, columns, row offsets.
-    fn take_arrays<'py>(&self, py: Python<'py>) -> Result<((usize, usize), [Bound<'py, PyAny>; 3]), Failure> {
+    fn take_arrays<'py>(&self, py: Python<'py>) -> Result<ScipysArrays<'py>, Failure> {
         with_typed!(self.take()?, matrix => {
             let (rows, columns) = (matrix.rows(), matrix.columns());
             let (values, indices) = released(py, || {
