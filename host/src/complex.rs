@@ -16,6 +16,7 @@ macro_rules! complex {
             const NAME: &'static str = $name;
             const COMPLEX: bool = true;
             type Real = $part;
+            type Wide = Complex<f64>;
             type Exact = Complex<Exact>;
             type Sum = ComplexSum;
 

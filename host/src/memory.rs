@@ -5,6 +5,7 @@ use cuda_std::{Global, GlobalMut};
 
 pub use crate::available_memory::available_memory;
 use crate::error::Error;
+use crate::real::{Scalar, parts_of, parts_of_mut};
 
 /// What an array on a device can hold.
 #[cfg(not(feature = "cuda"))]
@@ -108,6 +109,16 @@ pub trait Buffer<T> {
 
     /// What a kernel gets to write to it.
     fn global_mut(&mut self) -> GlobalMut<T>;
+
+    /// What a kernel for real numbers gets to read from it: the real part and the imaginary part of each element.
+    fn global_parts(&self) -> Global<T::Real>
+    where
+        T: Scalar;
+
+    /// What a kernel for real numbers gets to write to it.
+    fn global_parts_mut(&mut self) -> GlobalMut<T::Real>
+    where
+        T: Scalar;
 }
 
 /// The host's own memory: every array is a `Vec`.
@@ -128,6 +139,20 @@ impl<T> Buffer<T> for Vec<T> {
 
     fn global_mut(&mut self) -> GlobalMut<T> {
         GlobalMut::from_slice(self)
+    }
+
+    fn global_parts(&self) -> Global<T::Real>
+    where
+        T: Scalar,
+    {
+        Global::from_slice(parts_of(self))
+    }
+
+    fn global_parts_mut(&mut self) -> GlobalMut<T::Real>
+    where
+        T: Scalar,
+    {
+        GlobalMut::from_slice(parts_of_mut(self))
     }
 }
 

@@ -20,11 +20,17 @@ pub trait Scalar: Element + Absent + Debug + Display {
     /// The type of its real and imaginary part.
     type Real: Real;
 
+    /// The same kind of number with parts of 64 bits.
+    type Wide: Scalar<Real = f64, Wide = Self::Wide>;
+
     /// An element of a product in twice the working precision.
     type Exact: ExactElement<Self>;
 
     /// A sum of products in twice the working precision.
     type Sum: ExactSum<Self>;
+
+    /// Number of parts: 2 of a complex number.
+    const PARTS: usize = if Self::COMPLEX { 2 } else { 1 };
 
     /// The nearest number of this type.
     fn from_f64(value: f64) -> Self {
@@ -36,6 +42,44 @@ pub trait Scalar: Element + Absent + Debug + Display {
 
     /// Its real and its imaginary part, exactly; that of a real number is 0.
     fn parts(self) -> [f64; 2];
+
+    /// The same number with parts of 64 bits, exactly.
+    fn to_wide(self) -> Self::Wide {
+        let [re, im] = self.parts();
+        Self::Wide::from_parts(re, im)
+    }
+
+    /// The nearest number of this type.
+    fn from_wide(value: Self::Wide) -> Self {
+        let [re, im] = value.parts();
+        Self::from_parts(re, im)
+    }
+
+    /// |z|.
+    fn magnitude(self) -> f64 {
+        let [re, im] = self.parts();
+        re.hypot(im)
+    }
+
+    /// Whether all parts are finite.
+    fn is_finite(self) -> bool {
+        self.parts().into_iter().all(f64::is_finite)
+    }
+}
+
+/// The parts of numbers, one after the other: of a complex number the real part first.
+pub fn parts_of<T: Scalar>(numbers: &[T]) -> &[T::Real] {
+    bytemuck::cast_slice(numbers)
+}
+
+/// [`parts_of`] numbers, to write to.
+pub fn parts_of_mut<T: Scalar>(numbers: &mut [T]) -> &mut [T::Real] {
+    bytemuck::cast_slice_mut(numbers)
+}
+
+/// [`parts_of`] numbers in a vector of their own, which they give up.
+pub fn into_parts<T: Scalar>(numbers: Vec<T>) -> Vec<T::Real> {
+    bytemuck::allocation::cast_vec(numbers)
 }
 
 /// A sum of products in twice the working precision.
@@ -95,6 +139,7 @@ impl Scalar for f32 {
     const NAME: &'static str = "float32";
     const COMPLEX: bool = false;
     type Real = Self;
+    type Wide = f64;
     type Exact = Exact;
     type Sum = Accumulator;
 
@@ -122,6 +167,7 @@ impl Scalar for f64 {
     const NAME: &'static str = "float64";
     const COMPLEX: bool = false;
     type Real = Self;
+    type Wide = Self;
     type Exact = Exact;
     type Sum = Accumulator;
 

@@ -3,8 +3,9 @@
 use host::error::Error;
 use host::executor::Executor;
 use host::plan::Vector;
-use host::real::Real;
+use host::real::Scalar;
 
+use super::complex_bicgstab::ComplexIteration;
 use super::method::{FIRST_METHOD_SLOT, Iteration, Method, NOT_FINITE, Problem, Size, breakdown_code};
 use crate::dense::{
     BicgstabDirection, BicgstabUpdate, CgUpdate, Dot, DotAndSquare, ONE, PreconditionedBicgstabUpdate, Program,
@@ -16,7 +17,8 @@ use crate::dense::{
 /// [`Gmres`](super::Gmres) does not break down.
 ///
 /// An iteration takes two products with the matrix, two with the preconditioner, and reads and writes 18 vectors, with a
-/// preconditioner 19. Vectors besides b and x: 5, or 7.
+/// preconditioner 19. Vectors besides b and x: 5, or 7. For complex numbers it reads and writes 3 times as many, and there
+/// are 14, or 15.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Bicgstab;
 
@@ -35,8 +37,16 @@ const BETA: u32 = RHO + 8;
 const NORM: u32 = RHO + 9;
 const SLOTS: u32 = 10;
 
-/// The vectors and programs of [`Bicgstab`], with the names of the paper.
-pub struct BicgstabIteration<T: Real, E: Executor> {
+/// The vectors and programs of [`Bicgstab`].
+pub struct BicgstabIteration<T: Scalar, E: Executor>(OfNumbers<T, E>);
+
+enum OfNumbers<T: Scalar, E: Executor> {
+    Real(RealIteration<T, E>),
+    Complex(ComplexIteration<T, E>),
+}
+
+/// For real numbers, with the names of the paper.
+struct RealIteration<T: Scalar, E: Executor> {
     /// r̃, the first residual.
     shadow: Vector<T, E>,
     /// The direction.
@@ -53,14 +63,24 @@ pub struct BicgstabIteration<T: Real, E: Executor> {
     next: Program<E::Memory>,
 }
 
-impl<T: Real, E: Executor> Method<T, E> for Bicgstab {
+impl<T: Scalar, E: Executor> Method<T, E> for Bicgstab {
     type Iteration = BicgstabIteration<T, E>;
 
     fn size(&self, _rows: usize) -> Size {
-        Size { slots: SLOTS, sums: 2, iterations_at_once: 1 }
+        let slots = if T::COMPLEX { ComplexIteration::<T, E>::SLOTS } else { SLOTS };
+        Size { slots, sums: 2, iterations_at_once: 1 }
     }
 
     fn prepare(&self, problem: &Problem<'_, T, E>) -> Result<BicgstabIteration<T, E>, Error> {
+        Ok(BicgstabIteration(match T::COMPLEX {
+            true => OfNumbers::Complex(ComplexIteration::new(problem)?),
+            false => OfNumbers::Real(RealIteration::new(problem)?),
+        }))
+    }
+}
+
+impl<T: Scalar, E: Executor> RealIteration<T, E> {
+    fn new(problem: &Problem<'_, T, E>) -> Result<Self, Error> {
         let next = [
             &[Step::square_root(NORM, SQUARE)],
             &problem.check(NORM)[..],
@@ -82,7 +102,7 @@ impl<T: Real, E: Executor> Method<T, E> for Bicgstab {
         // If s is 0, then x is the solution.
         let second_step_length =
             [Step::divide_or_zero(OMEGA, STEP, STEP_SQUARE), Step::stop_unless_finite(NOT_FINITE, OMEGA)];
-        Ok(BicgstabIteration {
+        Ok(Self {
             shadow: problem.vector()?,
             p: problem.vector()?,
             v: problem.vector()?,
@@ -96,13 +116,29 @@ impl<T: Real, E: Executor> Method<T, E> for Bicgstab {
     }
 }
 
-impl<T: Real, E: Executor> Iteration<T, E> for BicgstabIteration<T, E> {
+impl<T: Scalar, E: Executor> Iteration<T, E> for BicgstabIteration<T, E> {
     const BREAKDOWNS: &'static [&'static str] = &[
         "the first residual is orthogonal to the product with the direction",
         "the residual is orthogonal to the first one",
         "the residual is orthogonal to its product with the matrix",
     ];
 
+    fn start(&mut self, problem: &mut Problem<'_, T, E>) -> Result<(), Error> {
+        match &mut self.0 {
+            OfNumbers::Real(iteration) => iteration.start(problem),
+            OfNumbers::Complex(iteration) => iteration.start(problem),
+        }
+    }
+
+    fn advance(&mut self, problem: &mut Problem<'_, T, E>) -> Result<(), Error> {
+        match &mut self.0 {
+            OfNumbers::Real(iteration) => iteration.advance(problem),
+            OfNumbers::Complex(iteration) => iteration.advance(problem),
+        }
+    }
+}
+
+impl<T: Scalar, E: Executor> RealIteration<T, E> {
     fn start(&mut self, problem: &mut Problem<'_, T, E>) -> Result<(), Error> {
         let Problem { residual: r, space, .. } = problem;
         space.pass(ScaledTwice, [ONE], [r], [&mut self.p, &mut self.shadow])?;

@@ -14,7 +14,7 @@ use super::report::Report;
 use host::error::Error;
 use host::executor::Executor;
 use host::plan::Vector;
-use host::real::Real;
+use host::real::Scalar;
 
 /// A method by name, with its default parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -74,7 +74,7 @@ impl MethodName {
     ///
     /// # Errors
     /// As there.
-    pub fn solve<T: Real, E: Executor>(
+    pub fn solve<T: Scalar, E: Executor>(
         self,
         solver: &mut Solver<'_, T, E>,
         b: &Vector<T, E>,

@@ -3,7 +3,7 @@
 use host::error::Error;
 use host::executor::Executor;
 use host::plan::Vector;
-use host::real::Real;
+use host::real::Scalar;
 
 use super::method::{FIRST_METHOD_SLOT, Iteration, Method, Problem, Size, preconditioned};
 use crate::dense::{Axpby, CgUpdate, Dot, ONE, Program, Scaled, Step};
@@ -28,7 +28,7 @@ const NEW_RHO: u32 = RHO + 6;
 const SLOTS: u32 = 7;
 
 /// The vectors and programs of [`Cg`].
-pub struct CgIteration<T: Real, E: Executor> {
+pub struct CgIteration<T: Scalar, E: Executor> {
     /// The direction.
     p: Vector<T, E>,
     /// A p.
@@ -41,7 +41,7 @@ pub struct CgIteration<T: Real, E: Executor> {
     next_rho: Program<E::Memory>,
 }
 
-impl<T: Real, E: Executor> Method<T, E> for Cg {
+impl<T: Scalar, E: Executor> Method<T, E> for Cg {
     type Iteration = CgIteration<T, E>;
 
     fn size(&self, _rows: usize) -> Size {
@@ -67,7 +67,7 @@ impl<T: Real, E: Executor> Method<T, E> for Cg {
     }
 }
 
-impl<T: Real, E: Executor> Iteration<T, E> for CgIteration<T, E> {
+impl<T: Scalar, E: Executor> Iteration<T, E> for CgIteration<T, E> {
     const BREAKDOWNS: &'static [&'static str] =
         &["the matrix is not positive definite", "the preconditioner is not positive definite"];
 

@@ -3,7 +3,7 @@
 use host::error::Error;
 use host::executor::Executor;
 use host::plan::Vector;
-use host::real::Real;
+use host::real::Scalar;
 
 use super::lanczos::SpectralBounds;
 use super::method::{FIRST_METHOD_SLOT, Iteration, Method, Problem, Size, preconditioned};
@@ -36,7 +36,7 @@ const NORM: u32 = INVERSE + 7;
 const SLOTS: u32 = 8;
 
 /// The vectors and programs of [`Chebyshev`].
-pub struct ChebyshevIteration<T: Real, E: Executor> {
+pub struct ChebyshevIteration<T: Scalar, E: Executor> {
     /// What is added to x next.
     d: Vector<T, E>,
     /// A d.
@@ -47,7 +47,7 @@ pub struct ChebyshevIteration<T: Real, E: Executor> {
     next: Program<E::Memory>,
 }
 
-impl<T: Real, E: Executor> Method<T, E> for Chebyshev {
+impl<T: Scalar, E: Executor> Method<T, E> for Chebyshev {
     type Iteration = ChebyshevIteration<T, E>;
 
     fn size(&self, _rows: usize) -> Size {
@@ -91,7 +91,7 @@ impl<T: Real, E: Executor> Method<T, E> for Chebyshev {
     }
 }
 
-impl<T: Real, E: Executor> Iteration<T, E> for ChebyshevIteration<T, E> {
+impl<T: Scalar, E: Executor> Iteration<T, E> for ChebyshevIteration<T, E> {
     const BREAKDOWNS: &'static [&'static str] = &[];
 
     fn start(&mut self, problem: &mut Problem<'_, T, E>) -> Result<(), Error> {

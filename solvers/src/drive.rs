@@ -7,7 +7,7 @@ use host::error::{Error, check_length};
 use host::executor::Executor;
 use host::memory::Buffer;
 use host::plan::Vector;
-use host::real::Real;
+use host::real::Scalar;
 
 use super::lanczos::SpectralBounds;
 use super::method::{FIRST_METHOD_SLOT, Iteration, LIMIT, Method, Problem, TOLERANCE};
@@ -39,7 +39,7 @@ pub(super) const RESTART_GAIN: f64 = 2.0;
 /// # Ok(())
 /// # }
 /// ```
-pub struct Solver<'a, T: Real, E: Executor> {
+pub struct Solver<'a, T: Scalar, E: Executor> {
     executor: &'a E,
     operator: &'a mut dyn Operator<T, E>,
     preconditioner: Option<&'a mut dyn Operator<T, E>>,
@@ -47,7 +47,7 @@ pub struct Solver<'a, T: Real, E: Executor> {
     callback: Option<Callback<'a>>,
 }
 
-impl<'a, T: Real, E: Executor> Solver<'a, T, E> {
+impl<'a, T: Scalar, E: Executor> Solver<'a, T, E> {
     /// A solver for this A, with the default options.
     pub fn new(executor: &'a E, operator: &'a mut dyn Operator<T, E>) -> Self {
         Self { executor, operator, preconditioner: None, options: Options::default(), callback: None }
@@ -111,7 +111,7 @@ impl<'a, T: Real, E: Executor> Solver<'a, T, E> {
 }
 
 /// A system, and how it is solved this time.
-struct Attempt<'p, T: Real, E: Executor, M> {
+struct Attempt<'p, T: Scalar, E: Executor, M> {
     method: &'p M,
     b: &'p Vector<T, E>,
     /// What the system is multiplied with.
@@ -120,7 +120,7 @@ struct Attempt<'p, T: Real, E: Executor, M> {
     begin: Instant,
 }
 
-impl<T: Real, E: Executor, M: Method<T, E>> Attempt<'_, T, E, M> {
+impl<T: Scalar, E: Executor, M: Method<T, E>> Attempt<'_, T, E, M> {
     /// Solves A x = b where no square is beyond the range of numbers, or says what to scale.
     fn plain(&self, solver: &mut Solver<'_, T, E>, x: &mut Vector<T, E>) -> Result<Ended, Error> {
         let (executor, rows) = (solver.executor, self.b.len());
@@ -216,7 +216,7 @@ enum Ended {
 }
 
 /// One system being solved.
-struct Run<'a, T: Real, E: Executor> {
+struct Run<'a, T: Scalar, E: Executor> {
     problem: Problem<'a, T, E>,
     watch: Watch<'a>,
     counter: Counter<'a>,
@@ -224,7 +224,7 @@ struct Run<'a, T: Real, E: Executor> {
     exponents: Exponents,
 }
 
-impl<T: Real, E: Executor> Run<'_, T, E> {
+impl<T: Scalar, E: Executor> Run<'_, T, E> {
     fn solve<M: Method<T, E>>(mut self, method: &M) -> Result<Ended, Error> {
         let right_hand_side_norm = self.problem.right_hand_side_norm()?;
         if right_hand_side_norm == 0.0 {
@@ -324,13 +324,13 @@ impl<T: Real, E: Executor> Run<'_, T, E> {
 }
 
 /// A method at work.
-struct AtWork<'w, 'a, T: Real, E: Executor, I> {
+struct AtWork<'w, 'a, T: Scalar, E: Executor, I> {
     iteration: &'w mut I,
     problem: &'w mut Problem<'a, T, E>,
     counter: &'w mut Counter<'a>,
 }
 
-impl<T: Real, E: Executor, I: Iteration<T, E>> Repeated<E> for AtWork<'_, '_, T, E, I> {
+impl<T: Scalar, E: Executor, I: Iteration<T, E>> Repeated<E> for AtWork<'_, '_, T, E, I> {
     fn space(&self) -> &Space<E> {
         &self.problem.space
     }

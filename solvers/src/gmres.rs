@@ -1,21 +1,27 @@
 //! Restarted GMRES.
+//!
+//! Each small array has as many rows of numbers as a number has parts: real parts first, then imaginary parts. A rotation
+//! makes (c̄ a + s b, c b − s a) of (a, b); s is real, and so is the diagonal of the triangle.
 
+use cuda_std::GpuScalar;
 use host::error::Error;
 use host::executor::Executor;
 use host::memory::with_capacity;
 use host::plan::Vector;
-use host::real::Real;
+use host::real::Scalar;
 
 use super::method::{FIRST_METHOD_SLOT, Iteration, Method, NOT_FINITE, Problem, Size, breakdown_code, preconditioned};
+use crate::complex_steps::negative;
 use crate::dense::{
-    Axpby, Columns, ColumnsMut, Dot, Multicolumn, ONE, Part, PartMut, Program, Scaled, ScaledTwice, Step, ZERO,
+    Axpby, Blocks, ColumnsMut, Dot, Multicolumn, ONE, Part, PartMut, Program, Scaled, ScaledTwice, Step, ZERO,
 };
 
 /// GMRES(m) (Saad & Schultz 1986, §3), for any regular matrix. The preconditioner is on the right, so that the residual is
 /// that of A x = b. The basis is orthogonalised by classical Gram-Schmidt, done twice (Giraud, Langou & Rozložník 2005).
 ///
 /// Iteration j of a cycle takes a product with the matrix, one with the preconditioner, and reads and writes about 4 j + 11
-/// vectors; x is updated at the end of a cycle, which takes one product more. Vectors besides b and x: m + 3, or m + 4.
+/// vectors; x is updated at the end of a cycle, which takes one product more. Vectors besides b and x: m + 3, or m + 4. For
+/// complex numbers an iteration reads and writes about 20 vectors more, and there are about 8 more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gmres {
     /// m: iterations of a cycle, from 1 to [`Gmres::LONGEST_CYCLE`]. Never more than the matrix has rows are used.
@@ -26,8 +32,9 @@ impl Gmres {
     /// The largest [`cycle`](Self::cycle).
     pub const LONGEST_CYCLE: u32 = 512;
 
-    fn layout(self, rows: usize) -> Layout {
-        Layout { cycle: self.cycle.clamp(1, Self::LONGEST_CYCLE).min(u32::try_from(rows.max(1)).unwrap_or(u32::MAX)) }
+    fn layout<T: Scalar>(self, rows: usize) -> Layout {
+        let cycle = self.cycle.clamp(1, Self::LONGEST_CYCLE).min(u32::try_from(rows.max(1)).unwrap_or(u32::MAX));
+        Layout { cycle, parts: T::PARTS as u32 }
     }
 }
 
@@ -44,18 +51,28 @@ const LENGTH: u32 = SQUARE + 2;
 const INVERSE: u32 = SQUARE + 3;
 /// Columns of this cycle that x is still to get.
 const COLUMNS: u32 = SQUARE + 4;
-const FIRST_ARRAY: u32 = SQUARE + 5;
+/// What the steps of complex numbers need in between.
+const SCRATCH: [u32; 4] = [SQUARE + 5, SQUARE + 6, SQUARE + 7, SQUARE + 8];
+const FIRST_ARRAY: u32 = SQUARE + 9;
 
 /// Where the small arrays are among the slots.
 #[derive(Clone, Copy)]
 struct Layout {
     cycle: u32,
+    /// Parts of a number.
+    parts: u32,
 }
 
 impl Layout {
     /// Entry `row`, `column` of the Hessenberg matrix, and of the triangle that it becomes.
     fn entry(self, row: u32, column: u32) -> u32 {
-        FIRST_ARRAY + column * (self.cycle + 1) + row
+        FIRST_ARRAY + column * (self.parts * self.cycle + 1) + row
+    }
+
+    /// The two parts of a complex one; entries below the diagonal are not kept.
+    fn complex_entry(self, row: u32, column: u32) -> [u32; 2] {
+        let re = self.entry(row, column);
+        [re, re + column + 1]
     }
 
     /// What the second orthogonalisation adds to a column.
@@ -65,33 +82,56 @@ impl Layout {
 
     /// The rotated right-hand side, one longer than a cycle.
     fn right_hand_side(self) -> u32 {
-        self.correction() + self.cycle
+        self.correction() + self.parts * self.cycle
     }
 
-    /// The two numbers of a rotation.
+    /// The two parts of an element of it.
+    fn complex_right_hand_side(self, row: u32) -> [u32; 2] {
+        let re = self.right_hand_side() + row;
+        [re, re + self.cycle + 1]
+    }
+
+    /// The numbers c and s of a rotation, of c the real part.
     fn rotation(self, number: u32) -> [u32; 2] {
-        let first = self.right_hand_side() + self.cycle + 1;
+        let first = self.right_hand_side() + self.parts * (self.cycle + 1);
         [first + number, first + self.cycle + number]
+    }
+
+    /// The imaginary part of c.
+    fn rotation_im(self, number: u32) -> u32 {
+        self.rotation(number)[1] + self.cycle
     }
 
     /// What x gets of each basis vector.
     fn weights(self) -> u32 {
-        self.rotation(0)[0] + 2 * self.cycle
+        self.rotation(0)[0] + (1 + self.parts) * self.cycle
     }
 
     fn slots(self) -> u32 {
-        self.weights() + self.cycle - FIRST_METHOD_SLOT
+        self.weights() + self.parts * self.cycle - FIRST_METHOD_SLOT
     }
 
     /// The end of an iteration, with the square of the next basis vector's length in [`SQUARE`]: the column is done, and
     /// rotated to a column of a triangle.
-    fn column<T: Real, E: Executor>(self, problem: &Problem<'_, T, E>, column: u32) -> Vec<Step> {
+    fn column<T: Scalar, E: Executor>(self, problem: &Problem<'_, T, E>, column: u32) -> Vec<Step> {
+        let first = self.entry(0, column);
+        let mut steps: Vec<_> = (0..self.parts * (column + 1))
+            .map(|place| Step::add(first + place, first + place, self.correction() + place))
+            .collect();
+        steps.push(Step::square_root(LENGTH, SQUARE));
+        steps.extend(if T::COMPLEX { self.rotated_complex(column) } else { self.rotated(column) });
+        steps.push(Step::add(COLUMNS, COLUMNS, ONE));
+        steps.extend(problem.check(NORM));
+        // Of length 0 only if the residual is 0.
+        steps.push(Step::divide_or_zero(INVERSE, ONE, LENGTH));
+        steps
+    }
+
+    /// Rotates a column and the right-hand side, and leaves the norm of the residual.
+    fn rotated(self, column: u32) -> Vec<Step> {
         let (diagonal, below) = (self.entry(column, column), self.entry(column + 1, column));
         let (g, [c, s]) = (self.right_hand_side() + column, self.rotation(column));
-        let mut steps: Vec<_> = (0..=column)
-            .map(|row| Step::add(self.entry(row, column), self.entry(row, column), self.correction() + row))
-            .collect();
-        steps.extend([Step::square_root(LENGTH, SQUARE), Step::copy(below, LENGTH)]);
+        let mut steps = vec![Step::copy(below, LENGTH)];
         steps.extend((0..column).map(|number| {
             let [c, s] = self.rotation(number);
             Step::rotate(self.entry(number, column), c, s)
@@ -107,12 +147,65 @@ impl Layout {
             Step::rotate(diagonal, c, s),
             Step::copy(g + 1, ZERO),
             Step::rotate(g, c, s),
-            Step::add(COLUMNS, COLUMNS, ONE),
             Step::magnitude(NORM, g + 1),
         ]);
-        steps.extend(problem.check(NORM));
-        // Of length 0 only if the residual is 0.
-        steps.push(Step::divide_or_zero(INVERSE, ONE, LENGTH));
+        steps
+    }
+
+    /// [`rotated`](Self::rotated) for complex numbers.
+    fn rotated_complex(self, column: u32) -> Vec<Step> {
+        let [a, b, c, d] = SCRATCH;
+        let mut steps = Vec::new();
+        for number in 0..column {
+            let ([re, im], [cosine, sine]) = (self.complex_entry(number, column), self.rotation(number));
+            let of_cosine = self.rotation_im(number);
+            steps.extend([
+                Step::copy(a, re),
+                Step::copy(b, im),
+                Step::copy(c, re + 1),
+                Step::copy(d, im + 1),
+                // With the real part of c; then what its imaginary part makes of the numbers as they were.
+                Step::rotate(re, cosine, sine),
+                Step::rotate(im, cosine, sine),
+                Step::subtract_product(im, of_cosine, a),
+                Step::subtract_product(re + 1, of_cosine, d),
+                Step::multiply(b, of_cosine, b),
+                Step::add(re, re, b),
+                Step::multiply(c, of_cosine, c),
+                Step::add(im + 1, im + 1, c),
+            ]);
+        }
+        let ([re, im], [cosine, sine]) = (self.complex_entry(column, column), self.rotation(column));
+        let of_cosine = self.rotation_im(column);
+        let [g_re, g_im] = self.complex_right_hand_side(column);
+        steps.extend([
+            Step::multiply(NORM, re, re),
+            Step::multiply(a, im, im),
+            Step::add(NORM, NORM, a),
+            Step::add(NORM, NORM, SQUARE),
+            Step::square_root(NORM, NORM),
+            Step::stop_unless_finite(NOT_FINITE, NORM),
+            Step::stop_if_zero(breakdown_code(0), NORM),
+            Step::divide(cosine, re, NORM),
+            Step::divide(of_cosine, im, NORM),
+            Step::divide(sine, LENGTH, NORM),
+            Step::copy(re, NORM),
+            Step::copy(im, ZERO),
+            Step::multiply(g_re + 1, sine, g_re),
+            negative(g_re + 1, g_re + 1),
+            Step::multiply(g_im + 1, sine, g_im),
+            negative(g_im + 1, g_im + 1),
+            Step::copy(a, g_re),
+            Step::multiply(b, of_cosine, g_im),
+            Step::multiply(g_re, cosine, g_re),
+            Step::add(g_re, g_re, b),
+            Step::multiply(g_im, cosine, g_im),
+            Step::subtract_product(g_im, of_cosine, a),
+            Step::multiply(NORM, g_re + 1, g_re + 1),
+            Step::multiply(a, g_im + 1, g_im + 1),
+            Step::add(NORM, NORM, a),
+            Step::square_root(NORM, NORM),
+        ]);
         steps
     }
 
@@ -121,27 +214,57 @@ impl Layout {
     /// # Errors
     /// When memory runs out.
     fn substitution(self, columns: u32) -> Result<Vec<Step>, Error> {
-        let (weights, g) = (self.weights(), self.right_hand_side());
-        let mut steps = with_capacity((self.cycle + columns * (columns + 3) / 2 + 1) as usize)?;
-        steps.extend((0..self.cycle).map(|row| Step::copy(weights + row, ZERO)));
+        let most = if self.parts == 1 { 1 } else { 5 };
+        let mut steps = with_capacity((self.parts * self.cycle + most * columns * (columns + 3) / 2 + 1) as usize)?;
+        steps.extend((0..self.parts * self.cycle).map(|place| Step::copy(self.weights() + place, ZERO)));
         for row in (0..columns).rev() {
-            steps.push(Step::copy(weights + row, g + row));
-            steps.extend(
-                (row + 1..columns)
-                    .map(|column| Step::subtract_product(weights + row, self.entry(row, column), weights + column)),
-            );
-            steps.push(Step::divide(weights + row, weights + row, self.entry(row, row)));
+            if self.parts == 1 {
+                self.substitute(row, columns, &mut steps);
+            } else {
+                self.substitute_complex(row, columns, &mut steps);
+            }
         }
         steps.push(Step::copy(COLUMNS, ZERO));
         Ok(steps)
     }
+
+    /// The weight of one row, from those after it.
+    fn substitute(self, row: u32, columns: u32, steps: &mut Vec<Step>) {
+        let (weights, g) = (self.weights(), self.right_hand_side());
+        steps.push(Step::copy(weights + row, g + row));
+        steps.extend(
+            (row + 1..columns)
+                .map(|column| Step::subtract_product(weights + row, self.entry(row, column), weights + column)),
+        );
+        steps.push(Step::divide(weights + row, weights + row, self.entry(row, row)));
+    }
+
+    /// [`substitute`](Self::substitute) for complex numbers.
+    fn substitute_complex(self, row: u32, columns: u32, steps: &mut Vec<Step>) {
+        let weight = |row: u32| [self.weights() + row, self.weights() + self.cycle + row];
+        let ([re, im], [g_re, g_im], [product, ..]) = (weight(row), self.complex_right_hand_side(row), SCRATCH);
+        steps.extend([Step::copy(re, g_re), Step::copy(im, g_im)]);
+        for column in row + 1..columns {
+            let ([a, b], [c, d]) = (self.complex_entry(row, column), weight(column));
+            steps.extend([
+                Step::subtract_product(re, a, c),
+                Step::multiply(product, b, d),
+                Step::add(re, re, product),
+                Step::subtract_product(im, a, d),
+                Step::subtract_product(im, b, c),
+            ]);
+        }
+        let diagonal = self.entry(row, row);
+        steps.extend([Step::divide(re, re, diagonal), Step::divide(im, im, diagonal)]);
+    }
 }
 
 /// The vectors and programs of [`Gmres`].
-pub struct GmresIteration<T: Real, E: Executor> {
+pub struct GmresIteration<T: Scalar, E: Executor> {
     layout: Layout,
     /// The basis.
     basis: Multicolumn<T, E::Memory>,
+    blocks: Blocks<T, E>,
     /// The vector that M and A are applied to.
     v: Vector<T, E>,
     /// What the next basis vector is made of.
@@ -154,12 +277,13 @@ pub struct GmresIteration<T: Real, E: Executor> {
     substitution: Program<E::Memory>,
 }
 
-impl<T: Real, E: Executor> Method<T, E> for Gmres {
+impl<T: Scalar, E: Executor> Method<T, E> for Gmres {
     type Iteration = GmresIteration<T, E>;
 
     fn size(&self, rows: usize) -> Size {
-        let layout = self.layout(rows);
-        Size { slots: layout.slots(), sums: layout.cycle as usize, iterations_at_once: layout.cycle }
+        let layout = self.layout::<T>(rows);
+        let sums = (layout.parts * layout.cycle) as usize;
+        Size { slots: layout.slots(), sums, iterations_at_once: layout.cycle }
     }
 
     fn prepare(&self, problem: &Problem<'_, T, E>) -> Result<GmresIteration<T, E>, Error> {
@@ -167,16 +291,20 @@ impl<T: Real, E: Executor> Method<T, E> for Gmres {
             let value = self.cycle.to_string();
             return Err(Error::Setting { what: "the cycle of GMRES", value, expected: "from 1 to 512" });
         }
-        let layout = self.layout(problem.rows());
+        let layout = self.layout::<T>(problem.rows());
         let space = &problem.space;
-        let first = [
+        let mut first = vec![
             Step::square_root(LENGTH, SQUARE),
             Step::copy(layout.right_hand_side(), LENGTH),
             Step::divide_or_zero(INVERSE, ONE, LENGTH),
         ];
+        if T::COMPLEX {
+            first.push(Step::copy(layout.complex_right_hand_side(0)[1], ZERO));
+        }
         Ok(GmresIteration {
             layout,
             basis: Multicolumn::zeros(space.executor(), problem.rows(), layout.cycle as usize)?,
+            blocks: Blocks::new(space.executor(), problem.rows(), &[1])?,
             v: problem.vector()?,
             w: problem.vector()?,
             z: if problem.preconditioner.is_some() { Some(problem.vector()?) } else { None },
@@ -190,7 +318,7 @@ impl<T: Real, E: Executor> Method<T, E> for Gmres {
     }
 }
 
-impl<T: Real, E: Executor> GmresIteration<T, E> {
+impl<T: Scalar, E: Executor> GmresIteration<T, E> {
     /// x ← x + M V y, after the program that computes y.
     fn update(
         &mut self,
@@ -202,11 +330,16 @@ impl<T: Real, E: Executor> GmresIteration<T, E> {
         space.run(substitution.unwrap_or(&self.substitution))?;
         match (preconditioner, &mut self.z) {
             (Some(preconditioner), Some(z)) => {
-                space.combine(T::ONE, basis, weights, T::ZERO, ColumnsMut::of(&mut self.v))?;
+                self.blocks.combine(space, T::Real::ONE, basis, weights, T::Real::ZERO, (1, &mut self.v))?;
                 preconditioner.apply(T::ONE, &self.v, T::ZERO, z)?;
                 space.pass(Axpby, [ONE, ONE], [&*z], [&mut **x])
             }
-            _ => space.combine(T::ONE, basis, weights, T::ONE, ColumnsMut::of(&mut **x)),
+            _ if T::COMPLEX => {
+                // Where a step has stopped it, x must not become something else.
+                self.blocks.combine(space, T::Real::ONE, basis, weights, T::Real::ZERO, (1, &mut self.v))?;
+                space.pass(Axpby, [ONE, ONE], [&self.v], [&mut **x])
+            }
+            _ => space.combine(T::Real::ONE, basis, weights, T::Real::ONE, ColumnsMut::of(&mut **x)),
         }
     }
 
@@ -220,7 +353,7 @@ impl<T: Real, E: Executor> GmresIteration<T, E> {
     }
 }
 
-impl<T: Real, E: Executor> Iteration<T, E> for GmresIteration<T, E> {
+impl<T: Scalar, E: Executor> Iteration<T, E> for GmresIteration<T, E> {
     const BREAKDOWNS: &'static [&'static str] = &["the matrix is singular"];
 
     fn start(&mut self, problem: &mut Problem<'_, T, E>) -> Result<(), Error> {
@@ -231,14 +364,14 @@ impl<T: Real, E: Executor> Iteration<T, E> for GmresIteration<T, E> {
     fn advance(&mut self, problem: &mut Problem<'_, T, E>) -> Result<(), Error> {
         for column in 0..self.layout.cycle {
             let Problem { operator, preconditioner, space, .. } = problem;
-            let Self { basis, v, w, z, .. } = self;
+            let Self { basis, blocks, v, w, z, .. } = self;
             let z = preconditioned(preconditioner, v, z.as_mut())?;
             operator.apply(T::ONE, z, T::ZERO, w)?;
             let count = column as usize + 1;
             for coefficients in [self.layout.entry(0, column), self.layout.correction()] {
-                space.gram(basis.range(0..count), Columns::of(w))?;
+                blocks.inner(space, basis.range(0..count), (1, w))?;
                 space.finish(coefficients, &self.nothing)?;
-                space.combine(-T::ONE, basis.range(0..count), coefficients, T::ONE, ColumnsMut::of(w))?;
+                blocks.combine(space, -T::Real::ONE, basis.range(0..count), coefficients, T::Real::ONE, (1, w))?;
             }
             space.pass(Dot, [], [w, w], [])?;
             space.finish(SQUARE, &self.columns[column as usize])?;

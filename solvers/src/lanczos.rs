@@ -1,9 +1,9 @@
-//! Where the eigenvalues of a symmetric matrix are, about.
+//! Where the eigenvalues of a symmetric or Hermitian matrix are, about.
 
 use host::error::Error;
 use host::executor::Executor;
 use host::memory::{collect, reserve};
-use host::real::Real;
+use host::real::{Real, Scalar};
 
 use super::operator::{Multiple, Operator, Product, check_square};
 use super::range::{Ranger, Scale};
@@ -37,7 +37,7 @@ pub(super) fn coefficients([a, b, c]: [u32; 3], delta: u32, gamma: u32, old_gamm
 }
 
 impl SpectralBounds {
-    /// Estimates the spectrum of M A, for a symmetric A and a positive definite M, or of A if there is no M, by so many
+    /// Estimates the spectrum of M A, for a symmetric or Hermitian A and a positive definite M, or of A if there is no M, by so many
     /// steps of Lanczos' recurrence from a vector that is always the same: at least 1, and no more than there are rows.
     ///
     /// The upper end is the largest Ritz value plus the length of the last Lanczos vector, as a rule a bound (Zhou & Li
@@ -48,7 +48,7 @@ impl SpectralBounds {
     /// # Errors
     /// When A is not square, M does not fit it or is not positive definite, a number is not finite, memory runs out, or
     /// the device fails.
-    pub fn estimate<T: Real, E: Executor>(
+    pub fn estimate<T: Scalar, E: Executor>(
         executor: &E,
         operator: &mut dyn Operator<T, E>,
         mut preconditioner: Option<&mut dyn Operator<T, E>>,
@@ -85,7 +85,7 @@ impl SpectralBounds {
             reserve(&mut lengths, 1)?;
             lengths.push(gamma);
             // If the vector is 0, or as good as, then the spectrum of what was reached is known.
-            let ends = gamma <= reached * T::UNIT_ROUNDOFF || diagonal.len() == steps.clamp(1, rows.max(1));
+            let ends = gamma <= reached * T::Real::UNIT_ROUNDOFF || diagonal.len() == steps.clamp(1, rows.max(1));
             if !gamma.is_finite() || !(ends || delta.is_finite()) {
                 let value = format!("{gamma} after {} steps", diagonal.len());
                 let expected = "a finite number, of finite matrices and a positive definite preconditioner";
@@ -109,7 +109,7 @@ impl SpectralBounds {
     }
 
     /// What A is to be multiplied with so that squares of what M A makes of vectors are numbers.
-    fn scale_for<T: Real, E: Executor>(
+    fn scale_for<T: Scalar, E: Executor>(
         executor: &E,
         operator: &mut dyn Operator<T, E>,
         preconditioner: Option<&mut dyn Operator<T, E>>,
@@ -183,18 +183,22 @@ impl Tridiagonal<'_> {
     }
 }
 
-/// Numbers from −1 to 1, always the same (splitmix64: Steele, Lea & Flood 2014, §5).
+/// Numbers whose parts are from −1 to 1, always the same (splitmix64: Steele, Lea & Flood 2014, §5).
 ///
 /// # Errors
 /// When memory runs out.
-pub(super) fn pseudo_random<T: Real>(length: usize) -> Result<Vec<T>, Error> {
+pub(super) fn pseudo_random<T: Scalar>(length: usize) -> Result<Vec<T>, Error> {
     let number = |place: usize| {
         let mut bits = (place as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         bits = (bits ^ bits >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         bits = (bits ^ bits >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        T::from_f64(((bits ^ bits >> 31) >> 11) as f64 / (1u64 << 52) as f64 - 1.0)
+        ((bits ^ bits >> 31) >> 11) as f64 / (1u64 << 52) as f64 - 1.0
     };
-    collect((0..length).map(number))
+    let element = |place: usize| match T::COMPLEX {
+        true => T::from_parts(number(2 * place), number(2 * place + 1)),
+        false => T::from_f64(number(place)),
+    };
+    collect((0..length).map(element))
 }
 
 #[cfg(test)]

@@ -48,6 +48,8 @@ mod block_cg;
 mod catalogue;
 mod cg;
 mod chebyshev;
+mod complex_bicgstab;
+mod complex_steps;
 #[allow(unsafe_code, reason = "it launches kernels")]
 pub mod dense;
 mod drive;

@@ -1,11 +1,13 @@
 //! Several eigenpairs at an end of the spectrum.
 
+use cuda_std::GpuScalar;
+use host::complex::Complex;
 use host::error::{Error, check_length};
 use host::executor::Executor;
 use host::memory::with_capacity;
 use host::plan::Vector;
-use host::real::Real;
-use nalgebra::DMatrix;
+use host::real::{Real, Scalar};
+use nalgebra::{ComplexField, DMatrix};
 
 use super::lanczos::pseudo_random;
 use super::operator::{Multiple, Operator, check_square};
@@ -14,16 +16,16 @@ use super::range::{Ranger, Scale, exponent_for_norm};
 use super::rayleigh_ritz::{SpectrumEnd, rayleigh_ritz};
 use super::report::{EigenReport, Outcome};
 use super::watch::{Callback, NO_NUMBER, Watch};
-use crate::dense::{FIRST_SLOT, Multicolumn, ONE, Part, PartMut, Program, Scaled, Space};
+use crate::dense::{Blocks, FIRST_SLOT, Multicolumn, ONE, Part, PartMut, Program, Scaled, Space};
 
 /// The locally optimal block preconditioned conjugate gradient method (Knyazev 2001, §4): as many eigenpairs at an end of
-/// the spectrum of a symmetric matrix as there are columns in X, at most [`Lobpcg::MOST_PAIRS`] and a third of the rows.
-/// A few columns more than wanted make the last ones converge sooner. The preconditioner is symmetric positive definite.
+/// the spectrum of a symmetric or Hermitian matrix as there are columns in X, at most [`Lobpcg::MOST_PAIRS`] and a third of
+/// the rows. A few columns more than wanted make the last ones converge sooner. The preconditioner is positive definite.
 ///
 /// The directions are made orthogonal to the new X (Hetmaniuk & Lehoucq 2006, §4), and what is linearly dependent is left
 /// out of the small eigenproblem, which the host solves. An iteration for k pairs takes two products of the operator, for
 /// the new directions and the last ones, and one of the preconditioner with k vectors, with one at a time if they have no
-/// other, and O(rows · k²) for products and combinations of blocks. Vectors besides X: 11 k + 2.
+/// other, and O(rows · k²) for products and combinations of blocks. Vectors besides X: 11 k + 2; for complex numbers 23 k + 8.
 ///
 /// ```
 /// use solvers::dense::Multicolumn;
@@ -76,7 +78,7 @@ impl Lobpcg {
     /// # Errors
     /// When A is not square, X or the preconditioner does not fit it, X has no columns or too many, an option means
     /// nothing, memory runs out, or the device fails.
-    pub fn solve<T: Real, E: Executor>(
+    pub fn solve<T: Scalar, E: Executor>(
         &self,
         executor: &E,
         operator: &mut dyn Operator<T, E>,
@@ -102,7 +104,7 @@ impl Lobpcg {
         let mut preconditioner = preconditioner.map(multiple_of_m);
         let scaled = Self { options: scale.options(&self.options), ..*self };
         let mut tell = scale.callback(callback);
-        let sums = 9 * pairs * pairs;
+        let sums = 9 * pairs * pairs * T::PARTS;
         let space = Space::new(executor, ARRAY + 2 * sums as u32, sums)?;
         let columns = |count| Multicolumn::zeros(executor, rows, count);
         let mut search = Search {
@@ -111,6 +113,7 @@ impl Lobpcg {
             operator,
             preconditioner: preconditioner.as_mut().map(|preconditioner| preconditioner as _),
             pairs,
+            blocks: Blocks::new(executor, rows, &[pairs, 2 * pairs, 3 * pairs])?,
             basis: columns(3 * pairs)?,
             products: columns(3 * pairs)?,
             next: columns(2 * pairs)?,
@@ -131,7 +134,7 @@ impl Lobpcg {
     }
 
     /// How it ends, and the eigenvalues.
-    fn search<T: Real, E: Executor>(
+    fn search<T: Scalar, E: Executor>(
         &self,
         search: &mut Search<'_, T, E>,
         watch: &mut Watch<'_>,
@@ -171,6 +174,45 @@ impl Lobpcg {
     }
 }
 
+/// What the host makes of the small matrices of an iteration.
+struct Ritz {
+    /// Those of X and P, with their slots.
+    coefficients: Vec<(u32, f64)>,
+    values: Vec<f64>,
+    /// The largest one of a Ritz value.
+    magnitude: f64,
+}
+
+impl Ritz {
+    /// From SᴴS and SᴴAS for so many columns of S, in the order of [`Blocks::inner`]. `None` if S has not as many dimensions
+    /// as there are pairs.
+    fn of<N: ComplexField<RealField = f64> + Scalar>(
+        (gram, products): (&[f64], &[f64]),
+        columns: usize,
+        pairs: usize,
+        end: SpectrumEnd,
+        least: f64,
+    ) -> Result<Option<Self>, Error> {
+        let small = |parts: &[f64]| {
+            DMatrix::from_fn(columns, columns, |row, column| {
+                let part = |part: usize| parts[(N::PARTS * column + part) * columns + row];
+                N::from_parts(part(0), if N::COMPLEX { part(1) } else { 0.0 })
+            })
+        };
+        let Some(ritz) = rayleigh_ritz::<N>(&small(gram), &small(products), pairs, end, least) else {
+            return Ok(None);
+        };
+        let mut coefficients = with_capacity((ritz.vectors.len() + ritz.directions.len()) * N::PARTS)?;
+        for column in ritz.vectors.column_iter().chain(ritz.directions.column_iter()) {
+            for part in 0..N::PARTS {
+                let first = ARRAY + coefficients.len() as u32;
+                coefficients.extend((first..).zip(column.iter().map(|number| number.parts()[part])));
+            }
+        }
+        Ok(Some(Self { coefficients, values: ritz.values, magnitude: ritz.magnitude }))
+    }
+}
+
 /// Why fewer directions than pairs are left.
 const DEPENDENT: &str = "the columns of X are linearly dependent, or a number is not finite";
 
@@ -180,12 +222,13 @@ fn largest(norms: &[f64]) -> f64 {
 }
 
 /// The vectors at work. The basis has the blocks X, the last directions P, and the preconditioned residuals W.
-struct Search<'a, T: Real, E: Executor> {
+struct Search<'a, T: Scalar, E: Executor> {
     space: Space<E>,
     nothing: Program<E::Memory>,
     operator: &'a mut dyn Operator<T, E>,
     preconditioner: Option<&'a mut dyn Operator<T, E>>,
     pairs: usize,
+    blocks: Blocks<T, E>,
     basis: Multicolumn<T, E::Memory>,
     /// A times the basis.
     products: Multicolumn<T, E::Memory>,
@@ -196,7 +239,7 @@ struct Search<'a, T: Real, E: Executor> {
 }
 
 /// Copies columns.
-fn copy<'v, T: Real, E: Executor>(
+fn copy<'v, T: Scalar, E: Executor>(
     space: &mut Space<E>,
     from: Part<'v, T, E::Memory>,
     to: PartMut<'v, T, E::Memory>,
@@ -205,7 +248,7 @@ fn copy<'v, T: Real, E: Executor>(
 }
 
 /// Y ← A X, with one vector at a time if the operator cannot do more.
-fn apply<T: Real, E: Executor>(
+fn apply<T: Scalar, E: Executor>(
     space: &mut Space<E>,
     operator: &mut dyn Operator<T, E>,
     [x, y]: &mut [Vector<T, E>; 2],
@@ -222,7 +265,7 @@ fn apply<T: Real, E: Executor>(
     }
 }
 
-impl<T: Real, E: Executor> Search<'_, T, E> {
+impl<T: Scalar, E: Executor> Search<'_, T, E> {
     /// Puts X into the basis, and A X with it.
     fn begin(&mut self, x: &Multicolumn<T, E::Memory>) -> Result<(), Error> {
         copy(&mut self.space, x.all().part(), self.block.all_mut().part())?;
@@ -246,29 +289,32 @@ impl<T: Real, E: Executor> Search<'_, T, E> {
     /// Makes X the best in the span of the basis, and P what it took from P and W. Gives the Ritz values and the largest
     /// magnitude of one, or `None` if the basis has not as many dimensions.
     fn improve(&mut self, end: SpectrumEnd) -> Result<Option<(Vec<f64>, f64)>, Error> {
-        let Self { space, nothing, pairs, basis, products, next, .. } = self;
+        let Self { space, nothing, pairs, blocks, basis, products, next, .. } = self;
         let (pairs, columns) = (*pairs, basis.columns());
-        let entries = columns * columns;
-        space.gram(basis.all(), basis.all())?;
+        let entries = columns * columns * T::PARTS;
+        blocks.inner(space, basis.all(), (columns, basis.array()))?;
         space.finish(ARRAY, nothing)?;
-        space.gram(basis.all(), products.all())?;
+        blocks.inner(space, basis.all(), (columns, products.array()))?;
         space.finish(ARRAY + entries as u32, nothing)?;
         let scalars = space.scalars()?;
-        let small = |first: usize| DMatrix::from_column_slice(columns, columns, &scalars[first..][..entries]);
-        let (gram, products_of_basis) = (small(ARRAY as usize), small(ARRAY as usize + entries));
+        let small = scalars[ARRAY as usize..][..2 * entries].split_at(entries);
         // Between what rounding leaves of a direction and what it does to a Ritz value.
-        let least = T::UNIT_ROUNDOFF.sqrt();
-        let Some(ritz) = rayleigh_ritz(&gram, &products_of_basis, pairs, end, least) else {
+        let least = T::Real::UNIT_ROUNDOFF.sqrt();
+        let ritz = match T::COMPLEX {
+            true => Ritz::of::<Complex<f64>>(small, columns, pairs, end, least)?,
+            false => Ritz::of::<f64>(small, columns, pairs, end, least)?,
+        };
+        let Some(Ritz { coefficients, values, magnitude }) = ritz else {
             return Ok(None);
         };
-        let mut coefficients = with_capacity(ritz.vectors.len() + ritz.directions.len())?;
-        coefficients.extend((ARRAY..).zip(ritz.vectors.iter().chain(ritz.directions.iter()).copied()));
         space.set(&coefficients)?;
-        for blocks in [basis, products] {
-            space.combine(T::ONE, blocks.all(), ARRAY, T::ZERO, next.all_mut())?;
-            copy(space, next.all().part(), blocks.range_mut(0..2 * pairs).part())?;
+        for vectors in [basis, products] {
+            next.write(|next| {
+                blocks.combine(space, T::Real::ONE, vectors.all(), ARRAY, T::Real::ZERO, (2 * pairs, next))
+            })?;
+            copy(space, next.all().part(), vectors.range_mut(0..2 * pairs).part())?;
         }
-        Ok(Some((ritz.values, ritz.magnitude)))
+        Ok(Some((values, magnitude)))
     }
 
     /// Leaves A X − X Λ in the block, and gives the norms of its columns.
@@ -277,7 +323,7 @@ impl<T: Real, E: Executor> Search<'_, T, E> {
         let place = |(pair, &value): (usize, &f64)| (ARRAY + (pair * (*pairs + 1)) as u32, value);
         space.set(&values.iter().enumerate().map(place).collect::<Vec<_>>())?;
         copy(space, products.range(0..*pairs).part(), block.all_mut().part())?;
-        space.combine(-T::ONE, basis.range(0..*pairs), ARRAY, T::ONE, block.all_mut())?;
+        space.combine(-T::Real::ONE, basis.range(0..*pairs), ARRAY, T::Real::ONE, block.all_mut())?;
         self.norms_of_block()
     }
 
@@ -291,14 +337,15 @@ impl<T: Real, E: Executor> Search<'_, T, E> {
 
     /// Makes W of the residuals in the block: preconditioned, and orthogonal to X.
     fn expand(&mut self) -> Result<(), Error> {
-        let Self { space, nothing, pairs, basis, products, block, block_product, single, .. } = self;
+        let Self { space, nothing, pairs, blocks, basis, products, block, block_product, single, .. } = self;
         if let Some(preconditioner) = &mut self.preconditioner {
             apply(space, &mut **preconditioner, single, block, block_product)?;
             std::mem::swap(block, block_product);
         }
-        space.gram(basis.range(0..*pairs), block.all())?;
+        blocks.inner(space, basis.range(0..*pairs), (*pairs, block.array()))?;
         space.finish(ARRAY, nothing)?;
-        space.combine(-T::ONE, basis.range(0..*pairs), ARRAY, T::ONE, block.all_mut())?;
+        let of_x = basis.range(0..*pairs);
+        block.write(|block| blocks.combine(space, -T::Real::ONE, of_x, ARRAY, T::Real::ONE, (*pairs, block)))?;
         apply(space, &mut *self.operator, single, block, block_product)?;
         let last = 2 * *pairs..3 * *pairs;
         copy(space, block.all().part(), basis.range_mut(last.clone()).part())?;

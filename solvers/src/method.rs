@@ -3,7 +3,7 @@
 use host::error::Error;
 use host::executor::Executor;
 use host::plan::Vector;
-use host::real::Real;
+use host::real::Scalar;
 
 use super::operator::Operator;
 use crate::dense::{FIRST_SLOT, ONE, Program, Scaled, Space, Step};
@@ -39,7 +39,7 @@ pub struct Size {
 }
 
 /// A method with its parameters.
-pub trait Method<T: Real, E: Executor> {
+pub trait Method<T: Scalar, E: Executor> {
     /// Its vectors and programs.
     type Iteration: Iteration<T, E>;
 
@@ -54,7 +54,7 @@ pub trait Method<T: Real, E: Executor> {
 }
 
 /// The vectors and programs of a method at work. Everything here only queues work, and waits for nothing.
-pub trait Iteration<T: Real, E: Executor> {
+pub trait Iteration<T: Scalar, E: Executor> {
     /// Why the method can break down, in the order of [`breakdown_code`].
     const BREAKDOWNS: &'static [&'static str];
 
@@ -88,7 +88,7 @@ pub trait Iteration<T: Real, E: Executor> {
 }
 
 /// A x = b, where it is to be solved.
-pub struct Problem<'a, T: Real, E: Executor> {
+pub struct Problem<'a, T: Scalar, E: Executor> {
     /// A.
     pub operator: &'a mut dyn Operator<T, E>,
     /// M, an approximation of the inverse of A.
@@ -106,7 +106,7 @@ pub struct Problem<'a, T: Real, E: Executor> {
     pub(super) norm: Program<E::Memory>,
 }
 
-impl<T: Real, E: Executor> Problem<'_, T, E> {
+impl<T: Scalar, E: Executor> Problem<'_, T, E> {
     /// Number of rows.
     pub fn rows(&self) -> usize {
         self.operator.rows()
@@ -146,7 +146,7 @@ impl<T: Real, E: Executor> Problem<'_, T, E> {
 }
 
 /// M v, which is put into `z`, or v itself where there is no preconditioner.
-pub(super) fn preconditioned<'v, T: Real, E: Executor>(
+pub(super) fn preconditioned<'v, T: Scalar, E: Executor>(
     preconditioner: &mut Option<&mut dyn Operator<T, E>>,
     v: &'v Vector<T, E>,
     z: Option<&'v mut Vector<T, E>>,

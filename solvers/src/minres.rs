@@ -3,7 +3,7 @@
 use host::error::Error;
 use host::executor::Executor;
 use host::plan::Vector;
-use host::real::Real;
+use host::real::Scalar;
 
 use super::lanczos::coefficients;
 use super::method::{FIRST_METHOD_SLOT, Iteration, Method, NOT_FINITE, Problem, Size, breakdown_code, preconditioned};
@@ -48,7 +48,7 @@ const SCRATCH: u32 = GAMMA + 25;
 const SLOTS: u32 = 26;
 
 /// The vectors and programs of [`Minres`].
-pub struct MinresIteration<T: Real, E: Executor> {
+pub struct MinresIteration<T: Scalar, E: Executor> {
     /// The last two Lanczos vectors.
     old_v: Vector<T, E>,
     v: Vector<T, E>,
@@ -65,7 +65,7 @@ pub struct MinresIteration<T: Real, E: Executor> {
 }
 
 /// What a preconditioner takes besides.
-struct Preconditioned<T: Real, E: Executor> {
+struct Preconditioned<T: Scalar, E: Executor> {
     /// M times the Lanczos vector, this one and the next.
     z: Vector<T, E>,
     new_z: Vector<T, E>,
@@ -119,7 +119,7 @@ fn rotation() -> Vec<Step> {
     ]
 }
 
-impl<T: Real, E: Executor> Method<T, E> for Minres {
+impl<T: Scalar, E: Executor> Method<T, E> for Minres {
     type Iteration = MinresIteration<T, E>;
 
     fn size(&self, _rows: usize) -> Size {
@@ -152,7 +152,7 @@ impl<T: Real, E: Executor> Method<T, E> for Minres {
     }
 }
 
-impl<T: Real, E: Executor> Iteration<T, E> for MinresIteration<T, E> {
+impl<T: Scalar, E: Executor> Iteration<T, E> for MinresIteration<T, E> {
     const BREAKDOWNS: &'static [&'static str] =
         &["the matrix is singular", "the preconditioner is not positive definite"];
 

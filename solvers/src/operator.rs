@@ -3,14 +3,14 @@
 use host::error::{self, Error, check_length};
 use host::executor::Executor;
 use host::plan::{Plan, Vector};
-use host::real::Real;
+use host::real::Scalar;
 use host::{Layout, Multivector};
 
 /// A linear map from vectors of [`columns`](Self::columns) elements to vectors of [`rows`](Self::rows) elements, in the
 /// memory of executor `E`.
 ///
 /// Solvers apply it many times and on a GPU record that: it launches the same every time, and neither allocates nor waits.
-pub trait Operator<T: Real, E: Executor> {
+pub trait Operator<T: Scalar, E: Executor> {
     /// Number of elements of A x.
     fn rows(&self) -> usize;
 
@@ -52,7 +52,7 @@ pub trait Operator<T: Real, E: Executor> {
 ///
 /// # Errors
 /// When they have another shape.
-pub(super) fn check_square<T: Real, E: Executor>(
+pub(super) fn check_square<T: Scalar, E: Executor>(
     operator: &dyn Operator<T, E>,
     preconditioner: Option<&dyn Operator<T, E>>,
 ) -> Result<usize, Error> {
@@ -65,7 +65,7 @@ pub(super) fn check_square<T: Real, E: Executor>(
     Ok(rows)
 }
 
-impl<T: Real, E: Executor, O: Operator<T, E> + ?Sized> Operator<T, E> for &mut O {
+impl<T: Scalar, E: Executor, O: Operator<T, E> + ?Sized> Operator<T, E> for &mut O {
     fn rows(&self) -> usize {
         (**self).rows()
     }
@@ -95,7 +95,7 @@ impl<T: Real, E: Executor, O: Operator<T, E> + ?Sized> Operator<T, E> for &mut O
 }
 
 /// A matrix in any format on any executor.
-impl<T: Real, E: Executor> Operator<T, E> for Plan<T, E> {
+impl<T: Scalar, E: Executor> Operator<T, E> for Plan<T, E> {
     fn rows(&self) -> usize {
         self.matrix().rows()
     }
@@ -141,7 +141,7 @@ impl<F> Closure<F> {
 
 impl<T, E, F> Operator<T, E> for Closure<F>
 where
-    T: Real,
+    T: Scalar,
     E: Executor,
     F: FnMut(T, &Vector<T, E>, T, &mut Vector<T, E>) -> Result<(), Error>,
 {
@@ -174,7 +174,7 @@ impl<T, O> Multiple<T, O> {
     }
 }
 
-impl<T: Real, E: Executor, O: Operator<T, E>> Operator<T, E> for Multiple<T, O> {
+impl<T: Scalar, E: Executor, O: Operator<T, E>> Operator<T, E> for Multiple<T, O> {
     fn rows(&self) -> usize {
         self.operator.rows()
     }
@@ -214,7 +214,7 @@ impl<A, B> Sum<A, B> {
     ///
     /// # Errors
     /// When the shapes differ.
-    pub fn new<T: Real, E: Executor>(left: A, right: B) -> Result<Self, Error>
+    pub fn new<T: Scalar, E: Executor>(left: A, right: B) -> Result<Self, Error>
     where
         A: Operator<T, E>,
         B: Operator<T, E>,
@@ -225,7 +225,7 @@ impl<A, B> Sum<A, B> {
     }
 }
 
-impl<T: Real, E: Executor, A: Operator<T, E>, B: Operator<T, E>> Operator<T, E> for Sum<A, B> {
+impl<T: Scalar, E: Executor, A: Operator<T, E>, B: Operator<T, E>> Operator<T, E> for Sum<A, B> {
     fn rows(&self) -> usize {
         self.left.rows()
     }
@@ -258,13 +258,13 @@ impl<T: Real, E: Executor, A: Operator<T, E>, B: Operator<T, E>> Operator<T, E> 
 }
 
 /// A B: first B, then A.
-pub struct Product<T: Real, E: Executor, A, B> {
+pub struct Product<T: Scalar, E: Executor, A, B> {
     left: A,
     right: B,
     between: Vector<T, E>,
 }
 
-impl<T: Real, E: Executor, A: Operator<T, E>, B: Operator<T, E>> Product<T, E, A, B> {
+impl<T: Scalar, E: Executor, A: Operator<T, E>, B: Operator<T, E>> Product<T, E, A, B> {
     /// The product; it has a vector for what is between the two.
     ///
     /// # Errors
@@ -276,7 +276,7 @@ impl<T: Real, E: Executor, A: Operator<T, E>, B: Operator<T, E>> Product<T, E, A
     }
 }
 
-impl<T: Real, E: Executor, A: Operator<T, E>, B: Operator<T, E>> Operator<T, E> for Product<T, E, A, B> {
+impl<T: Scalar, E: Executor, A: Operator<T, E>, B: Operator<T, E>> Operator<T, E> for Product<T, E, A, B> {
     fn rows(&self) -> usize {
         self.left.rows()
     }

@@ -3,7 +3,7 @@
 use host::error::Error;
 use host::executor::Executor;
 use host::plan::Vector;
-use host::real::Real;
+use host::real::Scalar;
 
 use super::method::{FIRST_METHOD_SLOT, Iteration, Method, Problem, Size};
 use crate::dense::{Dot, Fill, PipelinedCgUpdate, PreconditionedPipelinedCgUpdate, Program, Step, ZERO};
@@ -33,7 +33,7 @@ const CURVATURE: u32 = GAMMA + 7;
 const SLOTS: u32 = 8;
 
 /// The vectors and programs of [`PipelinedCg`], with the names of the paper: r is the residual, w = A u with u = M r.
-pub struct PipelinedCgIteration<T: Real, E: Executor> {
+pub struct PipelinedCgIteration<T: Scalar, E: Executor> {
     w: Vector<T, E>,
     /// A p.
     s: Vector<T, E>,
@@ -50,7 +50,7 @@ pub struct PipelinedCgIteration<T: Real, E: Executor> {
 }
 
 /// What a preconditioner takes besides.
-struct Preconditioned<T: Real, E: Executor> {
+struct Preconditioned<T: Scalar, E: Executor> {
     /// M r.
     u: Vector<T, E>,
     /// M s.
@@ -59,7 +59,7 @@ struct Preconditioned<T: Real, E: Executor> {
     m: Vector<T, E>,
 }
 
-impl<T: Real, E: Executor> Method<T, E> for PipelinedCg {
+impl<T: Scalar, E: Executor> Method<T, E> for PipelinedCg {
     type Iteration = PipelinedCgIteration<T, E>;
 
     fn size(&self, _rows: usize) -> Size {
@@ -107,7 +107,7 @@ impl<T: Real, E: Executor> Method<T, E> for PipelinedCg {
     }
 }
 
-impl<T: Real, E: Executor> Iteration<T, E> for PipelinedCgIteration<T, E> {
+impl<T: Scalar, E: Executor> Iteration<T, E> for PipelinedCgIteration<T, E> {
     const BREAKDOWNS: &'static [&'static str] = &[
         "the matrix is not positive definite, or rounding errors have taken over",
         "the preconditioner is not positive definite",

@@ -4,7 +4,7 @@ use host::error::{Error, check_length};
 use host::executor::Executor;
 use host::memory::Buffer;
 use host::plan::Vector;
-use host::real::Real;
+use host::real::Scalar;
 
 use super::lanczos::pseudo_random;
 use super::method::{CONVERGED, FIRST_METHOD_SLOT, LIMIT, TOLERANCE};
@@ -54,7 +54,7 @@ const RING: u32 = LAMBDA + 6;
 /// # Errors
 /// When A is not square or has no rows, x does not fit it, an option means nothing, memory runs out, or the device
 /// fails.
-pub fn power_iteration<T: Real, E: Executor>(
+pub fn power_iteration<T: Scalar, E: Executor>(
     executor: &E,
     operator: &mut dyn Operator<T, E>,
     x: &mut Vector<T, E>,
@@ -113,7 +113,7 @@ pub fn power_iteration<T: Real, E: Executor>(
     Ok(EigenReport { outcome, iterations, eigenvalues, residual_norms, history, elapsed: begin.elapsed() })
 }
 
-struct Power<'a, T: Real, E: Executor> {
+struct Power<'a, T: Scalar, E: Executor> {
     operator: &'a mut dyn Operator<T, E>,
     x: &'a mut Vector<T, E>,
     /// A x; at the beginning, what x is to be.
@@ -123,7 +123,7 @@ struct Power<'a, T: Real, E: Executor> {
     checked: Program<E::Memory>,
 }
 
-impl<T: Real, E: Executor> Repeated<E> for Power<'_, T, E> {
+impl<T: Scalar, E: Executor> Repeated<E> for Power<'_, T, E> {
     fn space(&self) -> &Space<E> {
         &self.space
     }

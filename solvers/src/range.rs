@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use host::error::Error;
 use host::executor::Executor;
 use host::plan::Vector;
-use host::real::Real;
+use host::real::{Real, Scalar};
 
 use crate::dense::{Dot, FIRST_SLOT, Program, Scaled, Space, Step};
 use crate::operator::Operator;
@@ -58,7 +58,7 @@ fn exponent(size: f64, safe: i32) -> i32 {
 
 /// ‖v‖; `square_root` is the program that takes the root of [`SCRATCH`] in its place. Waits. Where the plain sum of squares
 /// may have lost any, it is formed again of a multiple.
-pub(super) fn norm<T: Real, E: Executor>(
+pub(super) fn norm<T: Scalar, E: Executor>(
     space: &mut Space<E>,
     square_root: &Program<E::Memory>,
     vector: &Vector<T, E>,
@@ -66,7 +66,7 @@ pub(super) fn norm<T: Real, E: Executor>(
     let plain = plain_norm(space, square_root, vector)?;
     let factor = power_of_two(if plain < LEAST_SURE { SHIFT } else { -SHIFT });
     // Squares of shorter numbers are summed in 64 bits, where there is room for all of them.
-    if T::LARGEST < power_of_two(SHIFT) || plain.is_nan() || (LEAST_SURE..f64::INFINITY).contains(&plain) {
+    if T::Real::LARGEST < power_of_two(SHIFT) || plain.is_nan() || (LEAST_SURE..f64::INFINITY).contains(&plain) {
         return Ok(plain);
     }
     let mut scaled = space.executor().zeros(host::memory::Buffer::len(vector))?;
@@ -74,7 +74,7 @@ pub(super) fn norm<T: Real, E: Executor>(
     Ok(plain_norm(space, square_root, &scaled)? / factor)
 }
 
-fn plain_norm<T: Real, E: Executor>(
+fn plain_norm<T: Scalar, E: Executor>(
     space: &mut Space<E>,
     square_root: &Program<E::Memory>,
     vector: &Vector<T, E>,
@@ -85,7 +85,7 @@ fn plain_norm<T: Real, E: Executor>(
 }
 
 /// w ← factor · v. The factor is put into [`SCRATCH`].
-fn scale<T: Real, E: Executor>(
+fn scale<T: Scalar, E: Executor>(
     space: &mut Space<E>,
     factor: f64,
     vector: &Vector<T, E>,
@@ -145,12 +145,12 @@ impl<E: Executor> Ranger<E> {
     }
 
     /// ‖v‖. Waits.
-    pub(super) fn norm<T: Real>(&mut self, vector: &Vector<T, E>) -> Result<f64, Error> {
+    pub(super) fn norm<T: Scalar>(&mut self, vector: &Vector<T, E>) -> Result<f64, Error> {
         norm(&mut self.space, &self.square_root, vector)
     }
 
     /// 2^exponent · v, where the exponent may be beyond those of numbers.
-    pub(super) fn scaled<T: Real>(&mut self, vector: &Vector<T, E>, exponent: i32) -> Result<Vector<T, E>, Error> {
+    pub(super) fn scaled<T: Scalar>(&mut self, vector: &Vector<T, E>, exponent: i32) -> Result<Vector<T, E>, Error> {
         let executor = self.space.executor().clone();
         let mut scaled = executor.duplicate(vector)?;
         let mut left = exponent;
@@ -165,12 +165,12 @@ impl<E: Executor> Ranger<E> {
 
     /// The exponent of the power of two that an operator is to be multiplied with, so that squares of what it makes of
     /// vectors are numbers; `vector` is one that it may be tried with. Takes a product.
-    pub(super) fn exponent_for<T: Real>(
+    pub(super) fn exponent_for<T: Scalar>(
         &mut self,
         operator: &mut dyn Operator<T, E>,
         vector: &Vector<T, E>,
     ) -> Result<i32, Error> {
-        if T::LARGEST < power_of_two(SHIFT) {
+        if T::Real::LARGEST < power_of_two(SHIFT) {
             return Ok(0);
         }
         let mut product = self.space.executor().zeros(operator.rows())?;

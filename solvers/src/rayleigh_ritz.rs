@@ -1,6 +1,6 @@
 //! The small eigenproblem of LOBPCG.
 
-use nalgebra::{DMatrix, SymmetricEigen};
+use nalgebra::{ComplexField, DMatrix, SymmetricEigen};
 
 /// An end of the spectrum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,41 +12,44 @@ pub enum SpectrumEnd {
 }
 
 /// What the best approximations in a space are made of.
-pub(super) struct RitzPairs {
+pub(super) struct RitzPairs<N> {
     /// The Ritz values, in the order of the wanted end.
     pub(super) values: Vec<f64>,
     /// The coefficients of the Ritz vectors, which are orthonormal.
-    pub(super) vectors: DMatrix<f64>,
+    pub(super) vectors: DMatrix<N>,
     /// The coefficients of what the Ritz vectors have besides their part in the first columns, orthogonal to the vectors.
-    pub(super) directions: DMatrix<f64>,
+    pub(super) directions: DMatrix<N>,
     /// The largest magnitude of a Ritz value, wanted or not.
     pub(super) magnitude: f64,
 }
 
 /// Eigenvalues and eigenvectors, if they are found.
-fn eigen(matrix: DMatrix<f64>) -> Option<SymmetricEigen<f64, nalgebra::Dyn>> {
+fn eigen<N: ComplexField<RealField = f64>>(matrix: DMatrix<N>) -> Option<SymmetricEigen<N, nalgebra::Dyn>> {
     /// Far more than it ever takes.
     const MOST_SWEEPS: usize = 10_000;
-    if !matrix.iter().all(|value| value.is_finite()) {
+    if !matrix.iter().all(ComplexField::is_finite) {
         return None;
     }
-    let symmetric = (&matrix + matrix.transpose()) * 0.5;
-    SymmetricEigen::try_new(symmetric, f64::EPSILON, MOST_SWEEPS)
+    let hermitian = (&matrix + matrix.adjoint()) * N::from_real(0.5);
+    SymmetricEigen::try_new(hermitian, f64::EPSILON, MOST_SWEEPS)
 }
 
-/// The best `pairs` pairs in the span of columns S with gram matrix `gram`, SᵀS, and products `products`, SᵀAS. Directions
+/// The best `pairs` pairs in the span of columns S with gram matrix `gram`, SᴴS, and products `products`, SᴴAS. Directions
 /// in which the scaled columns extend less than the root of `least` times the most are left out. `None` if fewer than
 /// `pairs` are left. O(columns³).
-pub(super) fn rayleigh_ritz(
-    gram: &DMatrix<f64>,
-    products: &DMatrix<f64>,
+pub(super) fn rayleigh_ritz<N: ComplexField<RealField = f64>>(
+    gram: &DMatrix<N>,
+    products: &DMatrix<N>,
     pairs: usize,
     end: SpectrumEnd,
     least: f64,
-) -> Option<RitzPairs> {
+) -> Option<RitzPairs<N>> {
     let columns = gram.nrows();
-    let scale = gram.diagonal().map(|square| if square > 0.0 { 1.0 / square.sqrt() } else { 0.0 });
-    let scaled = DMatrix::from_fn(columns, columns, |row, column| gram[(row, column)] * scale[row] * scale[column]);
+    let length = |square: N| square.real().sqrt();
+    let scale = gram.diagonal().map(|square| if square.clone().real() > 0.0 { 1.0 / length(square) } else { 0.0 });
+    let scaled = DMatrix::from_fn(columns, columns, |row, column| {
+        gram[(row, column)].clone().scale(scale[row]).scale(scale[column])
+    });
     let extents = eigen(scaled)?;
     let most = extents.eigenvalues.max();
     let kept: Vec<usize> = (0..columns).filter(|&number| extents.eigenvalues[number] > least * most).collect();
@@ -55,9 +58,9 @@ pub(super) fn rayleigh_ritz(
     }
     let basis = DMatrix::from_fn(columns, kept.len(), |row, column| {
         let number = kept[column];
-        scale[row] * extents.eigenvectors[(row, number)] / extents.eigenvalues[number].sqrt()
+        extents.eigenvectors[(row, number)].clone().scale(scale[row]).unscale(extents.eigenvalues[number].sqrt())
     });
-    let ritz = eigen(basis.transpose() * products * &basis)?;
+    let ritz = eigen(basis.adjoint() * products * &basis)?;
     let mut order: Vec<usize> = (0..kept.len()).collect();
     order.sort_by(|&a, &b| ritz.eigenvalues[a].total_cmp(&ritz.eigenvalues[b]));
     if end == SpectrumEnd::Largest {
@@ -66,8 +69,8 @@ pub(super) fn rayleigh_ritz(
     order.truncate(pairs);
     let vectors = &basis * ritz.eigenvectors.select_columns(&order);
     let mut directions = vectors.clone();
-    directions.rows_mut(0, pairs).fill(0.0);
-    let overlap = vectors.transpose() * gram * &directions;
+    directions.rows_mut(0, pairs).fill(N::zero());
+    let overlap = vectors.adjoint() * gram * &directions;
     directions -= &vectors * overlap;
     Some(RitzPairs {
         values: order.iter().map(|&number| ritz.eigenvalues[number]).collect(),

@@ -10,10 +10,10 @@ use gpu_kernels::triangular::TriangularLevels;
 use host::device::Device;
 use host::error::{Error, check_length, check_square};
 use host::executor::operation::{Arithmetic, Executor, KernelExecutor, Operation};
-use host::format::{Csr, Offsets};
+use host::format::{Csr, LARGEST_DIMENSION, Offsets};
 use host::memory::{Buffer, HostMemory, Memory, collect, copy, reserve, with_capacity, zeros};
 use host::parallel;
-use host::real::Real;
+use host::real::{Real, Scalar, parts_of, parts_of_mut};
 
 use crate::dense::{Summation, with_summation};
 
@@ -63,7 +63,7 @@ pub struct Triangular<T: Real, M: Memory> {
     entries: Csr<T, M>,
     /// The row of each place in that order.
     order: M::Buffer<u32>,
-    /// The same, on the host.
+    /// The same of the matrix that it was made of, on the host.
     order_on_host: Vec<u32>,
     /// One over the diagonal, in that order.
     inverse_diagonal: M::Buffer<T>,
@@ -84,68 +84,76 @@ struct Batch {
     lanes: u64,
 }
 
-impl<T: Real, M: Memory> Triangular<T, M> {
+impl<R: Real, M: Memory> Triangular<R, M> {
     /// Finds the levels of a matrix, given by its entries beside the diagonal and one over its diagonal, and moves it to an
-    /// executor. O(rows + nnz) on the host, and the memory of the matrix once more.
+    /// executor; of a complex matrix with a real diagonal, the real one with a row and a column for each part. O(rows + nnz)
+    /// on the host, and the memory of the matrix once more, or of that one.
     ///
     /// # Errors
     /// When an entry is not on this side of the diagonal, the operands do not fit each other, or memory runs out.
-    pub fn new<E: Executor<Memory = M>>(
+    pub fn new<T: Scalar<Real = R>, E: Executor<Memory = M>>(
         executor: &E,
         side: Side,
         beside_diagonal: &Csr<T>,
-        inverse_diagonal: &[T],
+        inverse_diagonal: &[R],
     ) -> Result<Self, Error> {
         let rows = beside_diagonal.rows();
         check_square("the triangular matrix", rows, beside_diagonal.columns())?;
         check_length("the inverse of the diagonal", inverse_diagonal.len(), rows)?;
-        let (levels, order) = levels(side, beside_diagonal)?;
-        let mut column_indices = zeros(beside_diagonal.nnz())?;
-        let mut values = zeros(beside_diagonal.nnz())?;
-        let offsets = Offsets::from_lengths(order.iter().map(|&row| beside_diagonal.range(row as usize).len()))?;
-        for (place, &row) in order.iter().enumerate() {
-            let (from, to) = (beside_diagonal.range(row as usize), offsets.get(place)..offsets.get(place + 1));
-            column_indices[to.clone()].copy_from_slice(&beside_diagonal.column_indices()[from.clone()]);
-            values[to].copy_from_slice(&beside_diagonal.values()[from]);
+        let parts = rows.saturating_mul(T::PARTS);
+        if parts > LARGEST_DIMENSION {
+            let (value, limit) = (parts as u128, LARGEST_DIMENSION as u128);
+            return Err(Error::TooLarge { what: "number of rows", value, limit });
         }
-        let inverse_diagonal = in_order(&order, inverse_diagonal)?;
-        let lanes = lanes_for(rows, beside_diagonal.nnz());
+        let (mut levels, order_on_host) = levels(side, beside_diagonal)?;
+        levels.iter_mut().for_each(|place| *place *= T::PARTS as u32);
+        let order = collect((0..parts).map(|place| {
+            let row = order_on_host[place / T::PARTS] as usize;
+            (row * T::PARTS + place % T::PARTS) as u32
+        }))?;
+        let entries_of = |&row: &u32| beside_diagonal.row(row as usize / T::PARTS);
+        let offsets = Offsets::from_lengths(order.iter().map(|row| entries_of(row).len() * T::PARTS))?;
+        let mut column_indices = with_capacity(offsets.get(parts))?;
+        for (column, _) in order.iter().flat_map(entries_of) {
+            column_indices.extend((0..T::PARTS as u32).map(|part| column * T::PARTS as u32 + part));
+        }
+        let values = values_in_order(&order_on_host, beside_diagonal)?;
+        let inverse_diagonal = in_order(&order_on_host, inverse_diagonal, T::PARTS)?;
+        let lanes = lanes_for(parts, values.len());
         Ok(Self {
-            entries: Csr::try_new(rows, rows, offsets, column_indices, values)?.upload(executor)?,
-            order: executor.upload(copy(&order)?)?,
-            order_on_host: order,
+            entries: Csr::try_new(parts, parts, offsets, column_indices, values)?.upload(executor)?,
+            order: executor.upload(order)?,
+            order_on_host,
             inverse_diagonal: executor.upload(inverse_diagonal)?,
             level_offsets: executor.upload(copy(&levels)?)?,
             batches: batches(&levels, lanes)?,
-            levels,
             lanes,
+            levels,
         })
     }
 
-    /// Number of rows.
+    /// Rows of the matrix.
     pub fn rows(&self) -> usize {
         self.entries.rows()
     }
 
     /// The values of a matrix of the same pattern, and one over its diagonal, in the order of levels. The matrix is given as
-    /// for [`new`](Self::new), in 64 bits.
+    /// for [`new`](Self::new), in whatever precision.
     ///
     /// # Errors
     /// When there are more or fewer rows or entries, or memory runs out.
-    pub(crate) fn new_values<E: Executor<Memory = M>>(
+    pub(crate) fn new_values<S: Scalar, E: Executor<Memory = M>>(
         &self,
         executor: &E,
-        beside_diagonal: &Csr<f64>,
-        inverse_diagonal: &[T],
-    ) -> Result<TriangularValues<T, M>, Error> {
-        check_length("the inverse of the diagonal", inverse_diagonal.len(), self.rows())?;
-        check_length("the diagonal of the triangular matrix", beside_diagonal.rows(), self.rows())?;
-        check_length("values", beside_diagonal.nnz(), self.entries.nnz())?;
-        let mut values = with_capacity(beside_diagonal.nnz())?;
-        for &row in &self.order_on_host {
-            values.extend(beside_diagonal.row(row as usize).map(|(_, value)| T::from_f64(value)));
-        }
-        let inverse_diagonal = in_order(&self.order_on_host, inverse_diagonal)?;
+        beside_diagonal: &Csr<S>,
+        inverse_diagonal: &[R],
+    ) -> Result<TriangularValues<R, M>, Error> {
+        let rows = self.order_on_host.len();
+        check_length("the inverse of the diagonal", inverse_diagonal.len(), rows)?;
+        check_length("the diagonal of the triangular matrix", beside_diagonal.rows(), rows)?;
+        let values = values_in_order(&self.order_on_host, beside_diagonal)?;
+        check_length("values", values.len(), self.entries.nnz())?;
+        let inverse_diagonal = in_order(&self.order_on_host, inverse_diagonal, S::PARTS)?;
         Ok(TriangularValues { values: executor.upload(values)?, inverse_diagonal: executor.upload(inverse_diagonal)? })
     }
 
@@ -156,7 +164,7 @@ impl<T: Real, M: Memory> Triangular<T, M> {
     pub(crate) fn take_values<E: Executor<Memory = M>>(
         &mut self,
         executor: &E,
-        new: TriangularValues<T, M>,
+        new: TriangularValues<R, M>,
     ) -> Result<(), Error> {
         self.entries.update_values(executor, &new.values)?;
         executor.copy(&new.inverse_diagonal, &mut self.inverse_diagonal)
@@ -169,13 +177,29 @@ pub(crate) struct TriangularValues<T: Real, M: Memory> {
     inverse_diagonal: M::Buffer<T>,
 }
 
-/// The elements of the rows in this order.
-fn in_order<T: Copy>(order: &[u32], elements: &[T]) -> Result<Vec<T>, Error> {
-    collect(order.iter().map(|&row| elements[row as usize]))
+/// The values of the rows in this order; of a complex matrix, those of the real one with a row and a column for each part.
+fn values_in_order<S: Scalar, R: Real>(order: &[u32], matrix: &Csr<S>) -> Result<Vec<R>, Error> {
+    let mut values = with_capacity(matrix.nnz() * S::PARTS * S::PARTS)?;
+    for &row in order {
+        for part in 0..S::PARTS {
+            for (_, value) in matrix.row(row as usize) {
+                // (a + b i) (x + y i) = a x − b y + (b x + a y) i
+                let [a, b] = value.parts().map(R::from_f64);
+                let factors = if part == 0 { [a, -b] } else { [b, a] };
+                values.extend_from_slice(&factors[..S::PARTS]);
+            }
+        }
+    }
+    Ok(values)
+}
+
+/// The elements of the rows in this order, each once for each of its parts.
+fn in_order<T: Copy>(order: &[u32], elements: &[T], parts: usize) -> Result<Vec<T>, Error> {
+    collect((0..order.len() * parts).map(|place| elements[order[place / parts] as usize]))
 }
 
 /// Where each level begins among the rows in the order of levels, and that order; rows of a level stay in theirs.
-fn levels<T: Real>(side: Side, matrix: &Csr<T>) -> Result<(Vec<u32>, Vec<u32>), Error> {
+fn levels<T: Scalar>(side: Side, matrix: &Csr<T>) -> Result<(Vec<u32>, Vec<u32>), Error> {
     let rows = matrix.rows();
     let mut level_of_row = zeros::<u32>(rows)?;
     let (mut count, mut misplaced) = (0, None);
@@ -238,10 +262,10 @@ fn batches(levels: &[u32], lanes: u32) -> Result<Vec<Batch>, Error> {
     Ok(batches)
 }
 
-/// x ← T⁻¹ b for a triangular T.
+/// x ← T⁻¹ b for a triangular T; of complex vectors, for their real and imaginary parts.
 pub struct TriangularSolve<T>(PhantomData<T>);
 
-impl<T: Real> Operation for TriangularSolve<T> {
+impl<T: Scalar> Operation for TriangularSolve<T> {
     type Operands<'a, M: Memory> = TriangularOperands<'a, T, M>;
     type Output<M: Memory> = ();
 
@@ -260,30 +284,30 @@ impl<T: Real> Operation for TriangularSolve<T> {
 }
 
 /// The operands of [`TriangularSolve`].
-pub struct TriangularOperands<'a, T: Real, M: Memory> {
-    /// T.
-    pub matrix: &'a Triangular<T, M>,
+pub struct TriangularOperands<'a, T: Scalar, M: Memory> {
+    /// T, with a row for each part of an element.
+    pub matrix: &'a Triangular<T::Real, M>,
     /// The right-hand side.
     pub b: &'a M::Buffer<T>,
     /// The result.
     pub x: &'a mut M::Buffer<T>,
 }
 
-impl<T: Real, M: Memory> TriangularOperands<'_, T, M> {
+impl<T: Scalar, M: Memory> TriangularOperands<'_, T, M> {
     fn check(&self) -> Result<(), Error> {
-        check_length("b", self.b.len(), self.matrix.rows())?;
-        check_length("x", self.x.len(), self.matrix.rows())
+        check_length("the parts of b", self.b.len() * T::PARTS, self.matrix.rows())?;
+        check_length("the parts of x", self.x.len() * T::PARTS, self.matrix.rows())
     }
 }
 
 /// The launches of x ← T⁻¹ b, in order.
-fn solve_launches<T: Real, M: Memory>(
+fn solve_launches<T: Scalar, M: Memory>(
     operands: TriangularOperands<'_, T, M>,
     device: &Device,
 ) -> Result<Vec<Launch>, Error> {
     operands.check()?;
     let TriangularOperands { matrix, b, x } = operands;
-    let (b, x) = (b.global(), x.global_mut());
+    let (b, x) = (b.global_parts(), x.global_parts_mut());
     let launch = |&batch: &Batch| {
         let call = match matrix.entries.row_offsets() {
             Offsets::Narrow(offsets) => kernel(matrix, batch, offsets.global(), b, x),
@@ -339,16 +363,17 @@ fn kernel<T: Real, O: Offset, M: Memory>(
 }
 
 /// x ← T⁻¹ b on the host: large levels in parallel. The result does not depend on the number of threads.
-fn solve_on_host<T: Real, S: Summation>(operands: TriangularOperands<'_, T, HostMemory>) -> Result<(), Error> {
+fn solve_on_host<T: Scalar, S: Summation>(operands: TriangularOperands<'_, T, HostMemory>) -> Result<(), Error> {
     operands.check()?;
     let TriangularOperands { matrix, b, x } = operands;
-    let element = |place: usize, x: &[T]| {
+    let (b, x) = (parts_of(b), parts_of_mut(x));
+    let element = |place: usize, x: &[T::Real]| {
         let mut sum = S::default();
         for (number, (column, value)) in matrix.entries.row(place).enumerate() {
             sum.add(number, value.to_f64(), x[column as usize].to_f64());
         }
         let difference = sum.combine(-1.0, 1.0, b[matrix.order[place] as usize].to_f64());
-        T::from_f64(difference * matrix.inverse_diagonal[place].to_f64())
+        T::Real::from_f64(difference * matrix.inverse_diagonal[place].to_f64())
     };
     for level in matrix.levels.windows(2) {
         let places = level[0] as usize..level[1] as usize;

@@ -6,7 +6,7 @@ use super::operator::Operator;
 use host::error::Error;
 use host::executor::Executor;
 use host::plan::Vector;
-use host::real::Real;
+use host::real::Scalar;
 
 /// What an iteration takes, on average over those that a method queues together; all 0 if there was none.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -52,18 +52,18 @@ impl<'a> Counter<'a> {
 }
 
 /// An operator whose applications to vectors are counted.
-pub(super) struct Counted<'a, T: Real, E: Executor> {
+pub(super) struct Counted<'a, T: Scalar, E: Executor> {
     pub operator: &'a mut dyn Operator<T, E>,
     pub applications: &'a Cell<u64>,
 }
 
-impl<T: Real, E: Executor> Counted<'_, T, E> {
+impl<T: Scalar, E: Executor> Counted<'_, T, E> {
     fn count(&self, vectors: usize) {
         self.applications.set(self.applications.get().saturating_add(vectors as u64));
     }
 }
 
-impl<T: Real, E: Executor> Operator<T, E> for Counted<'_, T, E> {
+impl<T: Scalar, E: Executor> Operator<T, E> for Counted<'_, T, E> {
     fn rows(&self) -> usize {
         self.operator.rows()
     }

@@ -7,7 +7,7 @@ use warp_spmv::solver::preconditioner::{
     Preconditioner, PreconditionerName, PreconditionerOptions, SpectralBound, TriangularSolver,
 };
 use warp_spmv::solver::{Cg, Method, Operator, Options, Outcome, Refinement, Report, Solver};
-use warp_spmv::{Csr, Format, Plan, Real};
+use warp_spmv::{Csr, Format, Plan, Real, Scalar};
 
 use super::Numbers;
 use super::solver::{GRIDS, check_report, diagonal, laplacian, options, relative_residual};
@@ -305,7 +305,7 @@ pub fn check_preconditioners<T: Real, E: Executor>(executor: &E) -> usize {
 }
 
 /// The same matrix with the entries of each row in reverse, each of them in two parts, a third and two.
-fn in_parts<T: Real>(matrix: &Csr<T>) -> Csr<T> {
+pub fn in_parts<T: Real>(matrix: &Csr<T>) -> Csr<T> {
     let (mut offsets, mut columns, mut values) = (vec![0u32], vec![], vec![]);
     for row in 0..matrix.rows() {
         let entries: Vec<_> = matrix.row(row).collect();
@@ -371,7 +371,7 @@ pub fn check_new_values<T: Real, E: Executor>(executor: &E) {
 }
 
 /// Solves A x = b from 0, with a preconditioner or without.
-pub fn solve_with<T: Real, E: Executor, M: Method<T, E>>(
+pub fn solve_with<T: Scalar, E: Executor, M: Method<T, E>>(
     executor: &E,
     method: &M,
     matrix: &Csr<T>,

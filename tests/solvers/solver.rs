@@ -4,8 +4,8 @@ use std::ops::ControlFlow;
 
 use warp_spmv::executor::Executor;
 use warp_spmv::solver::{Chebyshev, Method, Options, Outcome, Report, Solver, SpectralBounds};
-use warp_spmv::verify::exact;
-use warp_spmv::{Csr, Format, Plan, Real};
+use warp_spmv::verify::{ExactElement, exact};
+use warp_spmv::{Csr, Format, Plan, Real, Scalar};
 
 use super::Numbers;
 
@@ -16,7 +16,7 @@ pub const GRIDS: &[&[usize]] = &[&[60], &[12, 9], &[5, 6, 4]];
 pub type Family<T> = fn(&[usize]) -> Csr<T>;
 
 /// The Laplacian, symmetric and positive definite: twice the number of directions on the diagonal, -1 for neighbours.
-pub fn laplacian<T: Real>(grid: &[usize]) -> Csr<T> {
+pub fn laplacian<T: Scalar>(grid: &[usize]) -> Csr<T> {
     stencil(grid, 0.0, 0.0)
 }
 
@@ -32,36 +32,83 @@ pub fn laplacian_spectrum(grid: &[usize]) -> Vec<f64> {
 }
 
 /// Convection and diffusion: not symmetric.
-pub fn convection<T: Real>(grid: &[usize]) -> Csr<T> {
+pub fn convection<T: Scalar>(grid: &[usize]) -> Csr<T> {
     stencil(grid, 0.0, 0.4)
 }
 
 /// A symmetric matrix with eigenvalues on both sides of 0, halfway between two of the Laplacian.
-pub fn indefinite<T: Real>(grid: &[usize]) -> Csr<T> {
+pub fn indefinite<T: Scalar>(grid: &[usize]) -> Csr<T> {
+    stencil(grid, shift_between(grid), 0.0)
+}
+
+/// The middle between two eigenvalues of the Laplacian that are far apart.
+fn shift_between(grid: &[usize]) -> f64 {
     let spectrum = laplacian_spectrum(grid);
     let gap = spectrum[..8].windows(2).max_by(|a, b| (a[1] - a[0]).total_cmp(&(b[1] - b[0]))).unwrap();
-    stencil(grid, (gap[0] + gap[1]) / 2.0, 0.0)
+    (gap[0] + gap[1]) / 2.0
 }
 
 /// The Laplacian less `shift` on the diagonal, with -1 - wind for the neighbour before and -1 + wind for the one after.
-fn stencil<T: Real>(grid: &[usize], shift: f64, wind: f64) -> Csr<T> {
+fn stencil<T: Scalar>(grid: &[usize], shift: f64, wind: f64) -> Csr<T> {
+    let beside = |point, neighbour| [if neighbour < point { -1.0 - wind } else { -1.0 + wind }, 0.0];
+    lattice(grid, [2.0 * grid.len() as f64 - shift, 0.0], beside)
+}
+
+/// A phase that each link of a lattice has for itself, of which that of the other direction is the negative.
+fn phase(point: usize, neighbour: usize) -> f64 {
+    let angle = 6.0 * (0.618_033_988_749_895 * (point.min(neighbour) * 7 + point.max(neighbour) * 31) as f64).fract();
+    if neighbour < point { -angle } else { angle }
+}
+
+fn of_length_and_phase(length: f64, phase: f64) -> [f64; 2] {
+    [length * phase.cos(), length * phase.sin()]
+}
+
+/// Hermitian and positive definite: the Laplacian with phases.
+pub fn hermitian<T: Scalar>(grid: &[usize]) -> Csr<T> {
+    let beside = |point, neighbour| of_length_and_phase(-1.0, phase(point, neighbour));
+    lattice(grid, [2.0 * grid.len() as f64, 0.0], beside)
+}
+
+/// Hermitian with eigenvalues on both sides of 0: those of [`indefinite`], as the phases are differences of angles.
+pub fn hermitian_indefinite<T: Scalar>(grid: &[usize]) -> Csr<T> {
+    let angle = |point: usize| phase(point, 2 * point + 5);
+    let beside = |point, neighbour| of_length_and_phase(-1.0, angle(point) - angle(neighbour));
+    lattice(grid, [2.0 * grid.len() as f64 - shift_between(grid), 0.0], beside)
+}
+
+/// Waves with damping: complex symmetric.
+pub fn helmholtz<T: Scalar>(grid: &[usize]) -> Csr<T> {
+    lattice(grid, [2.0 * grid.len() as f64 - shift_between(grid), 0.3], |_, _| [-1.0, 0.0])
+}
+
+/// [`convection`] with phases, which has no symmetry.
+pub fn complex_convection<T: Scalar>(grid: &[usize]) -> Csr<T> {
+    let beside = |point, neighbour| {
+        of_length_and_phase(if neighbour < point { -1.4 } else { -0.6 }, phase(point, neighbour) / 2.0)
+    };
+    lattice(grid, [2.0 * grid.len() as f64, 0.4], beside)
+}
+
+/// A lattice with this number on the diagonal, and `beside` of a point and its neighbour.
+fn lattice<T: Scalar>(grid: &[usize], [re, im]: [f64; 2], beside: impl Fn(usize, usize) -> [f64; 2]) -> Csr<T> {
     let points = grid.iter().product::<usize>();
     let (mut rows, mut columns, mut values) = (vec![], vec![], vec![]);
     for point in 0..points {
-        let mut entry = |column: usize, value| {
+        let mut entry = |column: usize, [re, im]: [f64; 2]| {
             rows.push(point as u32);
             columns.push(column as u32);
-            values.push(T::from_f64(value));
+            values.push(T::from_parts(re, im));
         };
-        entry(point, 2.0 * grid.len() as f64 - shift);
+        entry(point, [re, im]);
         let mut stride = 1;
         for side in grid {
             let place = point / stride % side;
             if place > 0 {
-                entry(point - stride, -1.0 - wind);
+                entry(point - stride, beside(point, point - stride));
             }
             if place + 1 < *side {
-                entry(point + stride, -1.0 + wind);
+                entry(point + stride, beside(point, point + stride));
             }
             stride *= side;
         }
@@ -70,20 +117,20 @@ fn stencil<T: Real>(grid: &[usize], shift: f64, wind: f64) -> Csr<T> {
 }
 
 /// A square matrix with these on its diagonal and nothing else.
-pub fn diagonal<T: Real>(values: &[f64]) -> Csr<T> {
+pub fn diagonal<T: Scalar>(values: &[f64]) -> Csr<T> {
     let places: Vec<u32> = (0..values.len() as u32).collect();
     let values: Vec<T> = values.iter().map(|&value| T::from_f64(value)).collect();
     Csr::try_from_triplets(values.len(), values.len(), &places, &places, &values).unwrap()
 }
 
 /// Options for a precision: a tolerance that it can reach.
-pub fn options<T: Real>() -> Options {
-    let relative_tolerance = if T::NAME == "float32" { 1e-4 } else { 1e-9 };
+pub fn options<T: Scalar>() -> Options {
+    let relative_tolerance = if T::Real::NAME == "float32" { 1e-4 } else { 1e-9 };
     Options { relative_tolerance, ..Options::default() }
 }
 
 /// Solves from x = `x`; gives the report and x.
-pub fn solve<T: Real, E: Executor, M: Method<T, E>>(
+pub fn solve<T: Scalar, E: Executor, M: Method<T, E>>(
     executor: &E,
     method: &M,
     (matrix, preconditioner): (&Csr<T>, Option<&Csr<T>>),
@@ -102,10 +149,10 @@ pub fn solve<T: Real, E: Executor, M: Method<T, E>>(
 }
 
 /// ‖b − A x‖ / ‖b‖, exactly.
-pub fn relative_residual<T: Real>(matrix: &Csr<T>, x: &[T], b: &[T]) -> f64 {
+pub fn relative_residual<T: Scalar>(matrix: &Csr<T>, x: &[T], b: &[T]) -> f64 {
     let residual = exact(matrix, -T::ONE, x, T::ONE, b).unwrap();
-    let norm = |values: &mut dyn Iterator<Item = f64>| values.map(|value| value * value).sum::<f64>().sqrt();
-    norm(&mut residual.iter().map(|value| value.value())) / norm(&mut b.iter().map(|value| value.to_f64()))
+    let norm = |values: &mut dyn Iterator<Item = T>| values.map(|value| value.magnitude().powi(2)).sum::<f64>().sqrt();
+    norm(&mut residual.iter().map(|value| value.rounded())) / norm(&mut b.iter().copied())
 }
 
 /// A report that agrees with itself.
@@ -120,29 +167,37 @@ pub fn check_report(report: &Report, options: &Options) {
 }
 
 /// Systems that a method for a family solves, with and without a preconditioner. Gives the most iterations.
-pub fn check_family<T: Real, E: Executor, M: Method<T, E>>(executor: &E, method: &M, family: Family<T>) -> usize {
+pub fn check_family<T: Scalar, E: Executor, M: Method<T, E>>(executor: &E, method: &M, family: Family<T>) -> usize {
+    GRIDS.iter().map(|grid| check_system(executor, method, family, grid)).max().unwrap_or(0)
+}
+
+/// [`check_family`] for one grid.
+pub fn check_system<T: Scalar, E: Executor, M: Method<T, E>>(
+    executor: &E,
+    method: &M,
+    family: Family<T>,
+    grid: &[usize],
+) -> usize {
     let mut most = 0;
-    for grid in GRIDS {
-        let matrix = family(grid);
-        let mut numbers = Numbers::new(31);
-        let (b, x) = (numbers.vector(matrix.rows()), numbers.vector(matrix.rows()));
-        let halves = diagonal(&vec![0.5; matrix.rows()]);
-        for preconditioner in [None, Some(&halves)] {
-            let options = options::<T>();
-            let (report, x) = solve(executor, method, (&matrix, preconditioner), (&b, &x), options);
-            check_report(&report, &options);
-            assert_eq!(report.outcome, Outcome::Converged, "{grid:?}, {}: {report:?}", T::NAME);
-            assert!(report.iterations > 3 && report.iterations <= matrix.rows() * 3, "{grid:?}: {report:?}");
-            let residual = relative_residual(&matrix, &x, &b);
-            assert!(residual <= options.relative_tolerance * 1.1, "{grid:?}, {}: {residual}", T::NAME);
-            most = most.max(report.iterations);
-        }
+    let matrix = family(grid);
+    let mut numbers = Numbers::new(31);
+    let (b, x) = (numbers.vector(matrix.rows()), numbers.vector(matrix.rows()));
+    let halves = diagonal(&vec![0.5; matrix.rows()]);
+    for preconditioner in [None, Some(&halves)] {
+        let options = options::<T>();
+        let (report, x) = solve(executor, method, (&matrix, preconditioner), (&b, &x), options);
+        check_report(&report, &options);
+        assert_eq!(report.outcome, Outcome::Converged, "{grid:?}, {}: {report:?}", T::NAME);
+        assert!(report.iterations > 3 && report.iterations <= matrix.rows() * 3, "{grid:?}: {report:?}");
+        let residual = relative_residual(&matrix, &x, &b);
+        assert!(residual <= options.relative_tolerance * 1.1, "{grid:?}, {}: {residual}", T::NAME);
+        most = most.max(report.iterations);
     }
     most
 }
 
 /// Neither x nor the number of iterations depends on when the host looks, and the callback hears of each iteration.
-pub fn check_interval<T: Real, E: Executor, M: Method<T, E>>(executor: &E, method: &M) {
+pub fn check_interval<T: Scalar, E: Executor, M: Method<T, E>>(executor: &E, method: &M) {
     let matrix = laplacian::<T>(&[12, 9]);
     let mut numbers = Numbers::new(41);
     let (b, x) = (numbers.vector(matrix.rows()), vec![T::ZERO; matrix.rows()]);
@@ -173,7 +228,7 @@ pub fn check_interval<T: Real, E: Executor, M: Method<T, E>>(executor: &E, metho
 }
 
 /// Chebyshev iteration with the spectrum as it is, and as it is estimated, with and without a preconditioner.
-pub fn check_chebyshev<T: Real, E: Executor>(executor: &E) {
+pub fn check_chebyshev<T: Scalar, E: Executor>(executor: &E) {
     for grid in GRIDS {
         let (matrix, spectrum) = (laplacian::<T>(grid), laplacian_spectrum(grid));
         let exact = SpectralBounds { smallest: spectrum[0], largest: spectrum[spectrum.len() - 1] };
@@ -189,7 +244,7 @@ pub fn check_chebyshev<T: Real, E: Executor>(executor: &E) {
         let b = Numbers::new(51).vector(rows);
         for (bounds, preconditioner) in [(exact, None), (plain, None), (scaled, Some(&inverse))] {
             // The condition of the longest grid, 1500, times the roundoff of float32 is 1e-4.
-            let reachable = if T::UNIT_ROUNDOFF > 1e-9 { 1e-3 } else { 0.0 };
+            let reachable = if T::Real::UNIT_ROUNDOFF > 1e-9 { 1e-3 } else { 0.0 };
             let options = options::<T>();
             let options = Options { relative_tolerance: options.relative_tolerance.max(reachable), ..options };
             let method = Chebyshev { bounds };

@@ -62,7 +62,8 @@ pub trait Operation {
 /// Operations trust the arrays of a matrix, which are checked when it is made. So what moves and copies arrays must give
 /// back what they held, of the same length, [`run`](Self::run) must run the operation it is asked for, and nothing else may
 /// change the arrays. Of its [`Memory`], [`Buffer::len`](crate::memory::Buffer::len) is always the same for an array, and
-/// [`global`](crate::memory::Buffer::global) is that many elements of that array.
+/// [`global`](crate::memory::Buffer::global) is that many elements of that array, of which
+/// [`global_parts`](crate::memory::Buffer::global_parts) are the parts.
 pub unsafe trait Executor: Clone + Send + Sync + 'static {
     /// Where its arrays live.
     type Memory: Memory;

@@ -2,6 +2,7 @@
 
 use std::marker::PhantomData;
 
+use cuda_std::GpuScalar;
 use cuda_std::launch::Launch;
 use gpu_kernels::dense::block_diagonal::BlockDiagonal as Kernel;
 use host::device::Device;
@@ -10,7 +11,7 @@ use host::executor::operation::{Arithmetic, Executor, KernelExecutor, Operation}
 use host::format::LARGEST_DIMENSION;
 use host::memory::{Buffer, HostMemory, Memory};
 use host::parallel;
-use host::real::Real;
+use host::real::{Real, Scalar, parts_of, parts_of_mut};
 
 use super::sums::{Summation, with_summation};
 
@@ -77,10 +78,10 @@ fn check_values<T: Real>(rows: usize, size: usize, values: &[T]) -> Result<(), E
     Ok(())
 }
 
-/// y ← B x for dense blocks on the diagonal of B.
+/// y ← B x for dense blocks on the diagonal of B; of complex vectors, for their real and imaginary parts.
 pub struct BlockDiagonalProduct<T>(PhantomData<T>);
 
-impl<T: Real> Operation for BlockDiagonalProduct<T> {
+impl<T: Scalar> Operation for BlockDiagonalProduct<T> {
     type Operands<'a, M: Memory> = BlockDiagonalOperands<'a, T, M>;
     type Output<M: Memory> = ();
 
@@ -99,24 +100,24 @@ impl<T: Real> Operation for BlockDiagonalProduct<T> {
 }
 
 /// The operands of [`BlockDiagonalProduct`].
-pub struct BlockDiagonalOperands<'a, T: Real, M: Memory> {
-    /// B.
-    pub matrix: &'a BlockDiagonal<T, M>,
+pub struct BlockDiagonalOperands<'a, T: Scalar, M: Memory> {
+    /// B, with a row for each part of an element.
+    pub matrix: &'a BlockDiagonal<T::Real, M>,
     /// The vector that is multiplied.
     pub x: &'a M::Buffer<T>,
     /// The result.
     pub y: &'a mut M::Buffer<T>,
 }
 
-impl<T: Real, M: Memory> BlockDiagonalOperands<'_, T, M> {
+impl<T: Scalar, M: Memory> BlockDiagonalOperands<'_, T, M> {
     fn check(&self) -> Result<(), Error> {
-        check_length("x", self.x.len(), self.matrix.rows)?;
-        check_length("y", self.y.len(), self.matrix.rows)
+        check_length("the parts of x", self.x.len() * T::PARTS, self.matrix.rows)?;
+        check_length("the parts of y", self.y.len() * T::PARTS, self.matrix.rows)
     }
 }
 
 /// The launch of y ← B x.
-fn launch<T: Real, M: Memory>(operands: BlockDiagonalOperands<'_, T, M>, device: &Device) -> Result<Launch, Error> {
+fn launch<T: Scalar, M: Memory>(operands: BlockDiagonalOperands<'_, T, M>, device: &Device) -> Result<Launch, Error> {
     operands.check()?;
     let BlockDiagonalOperands { matrix, x, y } = operands;
     let (count, lanes) = (matrix.rows.div_ceil(matrix.size), matrix.size.next_power_of_two());
@@ -126,16 +127,17 @@ fn launch<T: Real, M: Memory>(operands: BlockDiagonalOperands<'_, T, M>, device:
         size: matrix.size as u32,
         lanes: lanes as u32,
         values: matrix.values.global(),
-        x: x.global(),
-        y: y.global_mut(),
+        x: x.global_parts(),
+        y: y.global_parts_mut(),
     };
     Ok(Launch::new(device.grid(count as u64 * lanes as u64), kernel))
 }
 
 /// y ← B x on the host.
-fn multiply_on_host<T: Real, S: Summation>(operands: BlockDiagonalOperands<'_, T, HostMemory>) -> Result<(), Error> {
+fn multiply_on_host<T: Scalar, S: Summation>(operands: BlockDiagonalOperands<'_, T, HostMemory>) -> Result<(), Error> {
     operands.check()?;
     let BlockDiagonalOperands { matrix: BlockDiagonal { size, values, .. }, x, y } = operands;
+    let (x, y) = (parts_of(x), parts_of_mut(y));
     parallel::chunks_mut(y, *size, BLOCKS_AT_ONCE, &|(block, y)| {
         let (x, values) = (&x[block * size..][..y.len()], &values[block * size * size..]);
         for (row, y) in y.iter_mut().enumerate() {
@@ -143,7 +145,7 @@ fn multiply_on_host<T: Real, S: Summation>(operands: BlockDiagonalOperands<'_, T
             for (column, element) in x.iter().enumerate() {
                 sum.add(column, values[column * size + row].to_f64(), element.to_f64());
             }
-            *y = sum.combine(T::ONE, T::ZERO, T::ZERO);
+            *y = sum.combine(T::Real::ONE, T::Real::ZERO, T::Real::ZERO);
         }
     });
     Ok(())

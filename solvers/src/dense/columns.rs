@@ -1,4 +1,5 @@
-//! Products of blocks of vectors with each other, and combinations of their columns.
+//! Products of blocks of vectors with each other, and combinations of their columns; of complex vectors, as blocks of their
+//! real and imaginary parts.
 
 use std::marker::PhantomData;
 
@@ -10,7 +11,7 @@ use host::error::{Error, check_length};
 use host::executor::operation::{Arithmetic, KernelExecutor, Operation};
 use host::memory::{Buffer, HostMemory, Memory, collect, zeros};
 use host::parallel;
-use host::real::Real;
+use host::real::{Real, Scalar};
 
 use super::parts::{Columns, ColumnsMut};
 use super::sums::{PartialSums, Summation, with_summation};
@@ -21,7 +22,7 @@ const ROWS_AT_ONCE: usize = 1024;
 /// XᵀY for two blocks of vectors.
 pub(super) struct GramProduct<T>(PhantomData<T>);
 
-impl<T: Real> Operation for GramProduct<T> {
+impl<T: Scalar> Operation for GramProduct<T> {
     type Operands<'a, M: Memory> = GramOperands<'a, T, M>;
     type Output<M: Memory> = ();
 
@@ -39,7 +40,7 @@ impl<T: Real> Operation for GramProduct<T> {
 /// Y ← α X C + β Y for two blocks of vectors and a few coefficients.
 pub(super) struct Combination<T>(PhantomData<T>);
 
-impl<T: Real> Operation for Combination<T> {
+impl<T: Scalar> Operation for Combination<T> {
     type Operands<'a, M: Memory> = CombineOperands<'a, T, M>;
     type Output<M: Memory> = ();
 
@@ -55,7 +56,7 @@ impl<T: Real> Operation for Combination<T> {
 }
 
 /// The operands of [`GramProduct`].
-pub(super) struct GramOperands<'a, T: Real, M: Memory> {
+pub(super) struct GramOperands<'a, T: Scalar, M: Memory> {
     pub(super) x: Columns<'a, T, M>,
     pub(super) y: Columns<'a, T, M>,
     pub(super) scalars: &'a M::Buffer<f64>,
@@ -63,17 +64,17 @@ pub(super) struct GramOperands<'a, T: Real, M: Memory> {
 }
 
 /// The operands of [`Combination`].
-pub(super) struct CombineOperands<'a, T: Real, M: Memory> {
-    pub(super) alpha: T,
+pub(super) struct CombineOperands<'a, T: Scalar, M: Memory> {
+    pub(super) alpha: T::Real,
     pub(super) x: Columns<'a, T, M>,
     /// The slot of the first coefficient.
     pub(super) coefficients: u32,
     pub(super) scalars: &'a M::Buffer<f64>,
-    pub(super) beta: T,
+    pub(super) beta: T::Real,
     pub(super) y: ColumnsMut<'a, T, M>,
 }
 
-impl<T: Real, M: Memory> GramOperands<'_, T, M> {
+impl<T: Scalar, M: Memory> GramOperands<'_, T, M> {
     /// Checks the lengths, makes room for one sum of each product, and gives the number of products.
     fn check(&mut self) -> Result<usize, Error> {
         check_length("a column of Y", self.y.rows, self.x.rows)?;
@@ -84,7 +85,7 @@ impl<T: Real, M: Memory> GramOperands<'_, T, M> {
     }
 }
 
-impl<T: Real, M: Memory> CombineOperands<'_, T, M> {
+impl<T: Scalar, M: Memory> CombineOperands<'_, T, M> {
     fn check(&self) -> Result<(), Error> {
         check_length("a column of Y", self.y.rows, self.x.rows)?;
         let coefficients = self.x.columns.saturating_mul(self.y.columns);
@@ -97,13 +98,14 @@ impl<T: Real, M: Memory> CombineOperands<'_, T, M> {
 }
 
 /// The launch of XᵀY; none if there are no products.
-fn gram_launch<T: Real, M: Memory>(
+fn gram_launch<T: Scalar, M: Memory>(
     mut operands: GramOperands<'_, T, M>,
     device: &Device,
 ) -> Result<Option<Launch>, Error> {
     let products = operands.check()?;
     let GramOperands { x, y, scalars, partial_sums } = operands;
-    let grid = device.grid(x.rows as u64);
+    let rows = x.parts_of_column();
+    let grid = device.grid(rows as u64);
     if products == 0 || grid.blocks == 0 {
         partial_sums.begin(products, 0)?;
         return Ok(None);
@@ -116,11 +118,11 @@ fn gram_launch<T: Real, M: Memory>(
     let parts = (device.grid(u64::MAX).blocks / tiles).clamp(1, grid.blocks);
     partial_sums.begin(products, parts as usize)?;
     let kernel = Gram {
-        rows: x.rows as u64,
+        rows: rows as u64,
         x_columns: x.columns as u32,
         y_columns: y.columns as u32,
-        x: x.part.global(),
-        y: y.part.global(),
+        x: x.part.global_parts(),
+        y: y.part.global_parts(),
         scalars: scalars.global(),
         partial_sums: partial_sums.values.global_mut(),
     };
@@ -129,34 +131,35 @@ fn gram_launch<T: Real, M: Memory>(
 }
 
 /// The launch of Y ← α X C + β Y.
-fn combine_launch<T: Real, M: Memory>(operands: CombineOperands<'_, T, M>, device: &Device) -> Result<Launch, Error> {
+fn combine_launch<T: Scalar, M: Memory>(operands: CombineOperands<'_, T, M>, device: &Device) -> Result<Launch, Error> {
     operands.check()?;
     let CombineOperands { alpha, x, coefficients, scalars, beta, mut y } = operands;
+    let rows = x.parts_of_column();
     let kernel = CombineColumns {
-        rows: x.rows as u64,
+        rows: rows as u64,
         x_columns: x.columns as u32,
         y_columns: y.columns as u32,
         alpha,
-        x: x.part.global(),
+        x: x.part.global_parts(),
         first_coefficient: coefficients,
         scalars: scalars.global(),
         beta,
-        y: y.part.global_mut(),
+        y: y.part.global_parts_mut(),
     };
     // Where there are no columns, the number of rows can be any.
-    let work = if y.columns == 0 { 0 } else { x.rows };
+    let work = if y.columns == 0 { 0 } else { rows };
     Ok(Launch::new(device.grid(work as u64), kernel))
 }
 
 /// XᵀY on the host. The sums do not depend on the number of threads.
-fn gram_on_host<T: Real, S: Summation>(mut operands: GramOperands<'_, T, HostMemory>) -> Result<(), Error> {
+fn gram_on_host<T: Scalar, S: Summation>(mut operands: GramOperands<'_, T, HostMemory>) -> Result<(), Error> {
     let products = operands.check()?;
     let GramOperands { x, y, scalars, partial_sums } = operands;
     if scalars[STATUS as usize] != 0.0 {
         return Ok(());
     }
-    let (rows, x_columns) = (x.rows, x.columns);
-    let (x, y) = (x.part.slice(), y.part.slice());
+    let (rows, x_columns) = (x.parts_of_column(), x.columns);
+    let (x, y) = (x.part.parts(), y.part.parts());
     let chunks = rows.div_ceil(S::CHUNK);
     // All products of a chunk one after the other.
     let mut sums = zeros::<f64>(chunks.saturating_mul(products))?;
@@ -179,16 +182,16 @@ fn gram_on_host<T: Real, S: Summation>(mut operands: GramOperands<'_, T, HostMem
 }
 
 /// Y ← α X C + β Y on the host.
-fn combine_on_host<T: Real, S: Summation>(operands: CombineOperands<'_, T, HostMemory>) -> Result<(), Error> {
+fn combine_on_host<T: Scalar, S: Summation>(operands: CombineOperands<'_, T, HostMemory>) -> Result<(), Error> {
     operands.check()?;
     let CombineOperands { alpha, x, coefficients, scalars, beta, mut y } = operands;
     if scalars[STATUS as usize] != 0.0 || x.rows == 0 {
         return Ok(());
     }
-    let (rows, x_columns, x) = (x.rows, x.columns, x.part.slice());
-    let narrowed = |&coefficient: &f64| T::from_f64(coefficient).to_f64();
+    let (rows, x_columns, x) = (x.parts_of_column(), x.columns, x.part.parts());
+    let narrowed = |&coefficient: &f64| T::Real::from_f64(coefficient).to_f64();
     let coefficients = collect(scalars[coefficients as usize..][..x_columns * y.columns].iter().map(narrowed))?;
-    parallel::chunks_mut(y.part.slice(), rows, 1, &|(column, y)| {
+    parallel::chunks_mut(y.part.parts_mut(), rows, 1, &|(column, y)| {
         let coefficients = &coefficients[column * x_columns..][..x_columns];
         parallel::chunks_mut(y, ROWS_AT_ONCE, 1, &|(chunk, y)| {
             for (row, y) in (chunk * ROWS_AT_ONCE..).zip(y) {

@@ -23,12 +23,16 @@
 //! # }
 //! ```
 //!
+//! Passes, sums and coefficients are real. Complex vectors are taken as vectors of their real and imaginary parts, so that
+//! the sum of products x · y is the real part of xᴴ y.
+//!
 //! The same call gives the same bits every time on the same device, and on the CPU for any number of threads. Once a
 //! [`Step`] has stopped the arithmetic, everything here leaves everything as it is, until the scalars are
 //! [set](Space::set) anew.
 
 mod block_diagonal;
 mod columns;
+mod complex;
 mod mixed;
 mod parts;
 mod passes;
@@ -37,6 +41,7 @@ mod sums;
 
 pub use block_diagonal::LARGEST_BLOCK;
 pub(crate) use block_diagonal::{BlockDiagonal, BlockDiagonalOperands, BlockDiagonalProduct};
+pub(crate) use complex::{Apart, Blocks};
 pub use gpu_kernels::dense::passes::{Axpby, Combined, Dot, DotAndSquare, Fill, Multiplied, Pass, Scaled, ScaledTwice};
 // Those that belong to one method.
 #[doc(hidden)]

@@ -6,31 +6,31 @@ use cuda_std::{Global, GlobalMut};
 use host::error::{Error, check_length};
 use host::executor::Executor;
 use host::memory::{Buffer, HostMemory, Memory};
-use host::real::Real;
+use host::real::{Scalar, parts_of, parts_of_mut};
 
 /// Consecutive elements of an array that is read.
-pub struct Part<'a, T: Real, M: Memory> {
+pub struct Part<'a, T: Scalar, M: Memory> {
     array: &'a M::Buffer<T>,
     first: usize,
     length: usize,
 }
 
 /// Consecutive elements of an array that is written.
-pub struct PartMut<'a, T: Real, M: Memory> {
+pub struct PartMut<'a, T: Scalar, M: Memory> {
     array: &'a mut M::Buffer<T>,
     first: usize,
     length: usize,
 }
 
-impl<T: Real, M: Memory> Clone for Part<'_, T, M> {
+impl<T: Scalar, M: Memory> Clone for Part<'_, T, M> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<T: Real, M: Memory> Copy for Part<'_, T, M> {}
+impl<T: Scalar, M: Memory> Copy for Part<'_, T, M> {}
 
-impl<'a, T: Real, M: Memory> Part<'a, T, M> {
+impl<'a, T: Scalar, M: Memory> Part<'a, T, M> {
     /// The whole array.
     pub fn whole(array: &'a M::Buffer<T>) -> Self {
         Self { array, first: 0, length: array.len() }
@@ -41,18 +41,20 @@ impl<'a, T: Real, M: Memory> Part<'a, T, M> {
         self.length
     }
 
-    pub(super) fn global(&self) -> Global<T> {
-        self.array.global().after(self.first)
+    /// The real and imaginary parts of its elements.
+    pub(super) fn global_parts(&self) -> Global<T::Real> {
+        self.array.global_parts().after(self.first * T::PARTS)
     }
 }
 
-impl<'a, T: Real> Part<'a, T, HostMemory> {
-    pub(super) fn slice(&self) -> &'a [T] {
-        &self.array[self.first..][..self.length]
+impl<'a, T: Scalar> Part<'a, T, HostMemory> {
+    /// The real and imaginary parts of its elements.
+    pub(super) fn parts(&self) -> &'a [T::Real] {
+        parts_of(&self.array[self.first..][..self.length])
     }
 }
 
-impl<'a, T: Real, M: Memory> PartMut<'a, T, M> {
+impl<'a, T: Scalar, M: Memory> PartMut<'a, T, M> {
     /// The whole array.
     pub fn whole(array: &'a mut M::Buffer<T>) -> Self {
         let length = array.len();
@@ -64,39 +66,41 @@ impl<'a, T: Real, M: Memory> PartMut<'a, T, M> {
         self.length
     }
 
-    pub(super) fn global_mut(&mut self) -> GlobalMut<T> {
-        self.array.global_mut().after(self.first)
+    /// The real and imaginary parts of its elements.
+    pub(super) fn global_parts_mut(&mut self) -> GlobalMut<T::Real> {
+        self.array.global_parts_mut().after(self.first * T::PARTS)
     }
 }
 
-impl<T: Real> PartMut<'_, T, HostMemory> {
-    pub(super) fn slice(&mut self) -> &mut [T] {
-        &mut self.array[self.first..][..self.length]
+impl<T: Scalar> PartMut<'_, T, HostMemory> {
+    /// The real and imaginary parts of its elements.
+    pub(super) fn parts_mut(&mut self) -> &mut [T::Real] {
+        parts_of_mut(&mut self.array[self.first..][..self.length])
     }
 }
 
 /// Several vectors of the same length, one after the other in one array: the columns of a tall matrix.
-pub struct Multicolumn<T: Real, M: Memory> {
+pub struct Multicolumn<T: Scalar, M: Memory> {
     array: M::Buffer<T>,
     rows: usize,
     columns: usize,
 }
 
 /// Consecutive columns that are read.
-pub struct Columns<'a, T: Real, M: Memory> {
+pub struct Columns<'a, T: Scalar, M: Memory> {
     pub(super) part: Part<'a, T, M>,
     pub(super) rows: usize,
     pub(super) columns: usize,
 }
 
 /// Consecutive columns that are written.
-pub struct ColumnsMut<'a, T: Real, M: Memory> {
+pub struct ColumnsMut<'a, T: Scalar, M: Memory> {
     pub(super) part: PartMut<'a, T, M>,
     pub(super) rows: usize,
     pub(super) columns: usize,
 }
 
-impl<T: Real, M: Memory> Multicolumn<T, M> {
+impl<T: Scalar, M: Memory> Multicolumn<T, M> {
     /// Columns of zeros.
     ///
     /// # Errors
@@ -189,7 +193,12 @@ impl<T: Real, M: Memory> Multicolumn<T, M> {
     }
 }
 
-impl<'a, T: Real, M: Memory> Columns<'a, T, M> {
+impl<'a, T: Scalar, M: Memory> Columns<'a, T, M> {
+    /// Number of real and imaginary parts of a column. Of no columns, the rows can be any number.
+    pub(super) fn parts_of_column(&self) -> usize {
+        self.rows.saturating_mul(T::PARTS)
+    }
+
     /// Their elements, one column after the other.
     pub fn part(self) -> Part<'a, T, M> {
         self.part
@@ -209,7 +218,7 @@ impl<'a, T: Real, M: Memory> Columns<'a, T, M> {
     }
 }
 
-impl<'a, T: Real, M: Memory> ColumnsMut<'a, T, M> {
+impl<'a, T: Scalar, M: Memory> ColumnsMut<'a, T, M> {
     /// Their elements, one column after the other.
     pub fn part(self) -> PartMut<'a, T, M> {
         self.part

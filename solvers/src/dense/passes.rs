@@ -1,8 +1,9 @@
-//! Passes over the elements of vectors.
+//! Passes over the elements of vectors; of complex vectors, over their real and imaginary parts.
 
 use std::marker::PhantomData;
 use std::sync::{Mutex, PoisonError};
 
+use cuda_std::GpuScalar;
 use cuda_std::launch::Launch;
 use cuda_std::{Global, GlobalMut};
 use gpu_kernels::dense::passes::{MOST_COEFFICIENTS, MOST_READ, MOST_SUMS, MOST_WRITTEN, Pass, Slots, VectorPass};
@@ -12,7 +13,7 @@ use host::error::{Error, check_length};
 use host::executor::operation::{Arithmetic, KernelExecutor, Operation};
 use host::memory::{Buffer, HostMemory, Memory, collect};
 use host::parallel;
-use host::real::Real;
+use host::real::{Real, Scalar};
 
 use super::parts::{Part, PartMut};
 use super::sums::{PartialSums, Summation, with_summation};
@@ -20,7 +21,7 @@ use super::sums::{PartialSums, Summation, with_summation};
 /// A pass over the elements of vectors.
 pub(super) struct PassOver<T, P>(PhantomData<(T, P)>);
 
-impl<T: Real, P: Pass> Operation for PassOver<T, P> {
+impl<T: Scalar, P: Pass> Operation for PassOver<T, P> {
     type Operands<'a, M: Memory> = PassOperands<'a, T, P, M>;
     type Output<M: Memory> = ();
 
@@ -36,7 +37,7 @@ impl<T: Real, P: Pass> Operation for PassOver<T, P> {
 }
 
 /// The operands of [`PassOver`].
-pub(super) struct PassOperands<'a, T: Real, P: Pass, M: Memory> {
+pub(super) struct PassOperands<'a, T: Scalar, P: Pass, M: Memory> {
     /// The slot of each coefficient.
     pub(super) coefficients: [u32; MOST_COEFFICIENTS],
     /// The slots.
@@ -51,8 +52,8 @@ pub(super) struct PassOperands<'a, T: Real, P: Pass, M: Memory> {
     pub(super) pass: PhantomData<P>,
 }
 
-impl<T: Real, P: Pass, M: Memory> PassOperands<'_, T, P, M> {
-    /// Checks everything against the pass, and gives the vectors' length.
+impl<T: Scalar, P: Pass, M: Memory> PassOperands<'_, T, P, M> {
+    /// Checks everything against the pass, and gives the number of parts of each vector.
     fn check(&self) -> Result<usize, Error> {
         check_length("the list of vectors that are read", self.read.len(), P::READ)?;
         check_length("the list of vectors that are written", self.written.len(), P::WRITTEN)?;
@@ -64,12 +65,15 @@ impl<T: Real, P: Pass, M: Memory> PassOperands<'_, T, P, M> {
         if self.scalars.len() < needed {
             check_length("the array of scalars", self.scalars.len(), needed)?;
         }
-        Ok(length)
+        Ok(length * T::PARTS)
     }
 }
 
 /// The launch of a pass.
-fn launch<T: Real, P: Pass, M: Memory>(operands: PassOperands<'_, T, P, M>, device: &Device) -> Result<Launch, Error> {
+fn launch<T: Scalar, P: Pass, M: Memory>(
+    operands: PassOperands<'_, T, P, M>,
+    device: &Device,
+) -> Result<Launch, Error> {
     let length = operands.check()? as u64;
     let PassOperands { coefficients, scalars, read, written, partial_sums, .. } = operands;
     let grid = with_shared_for_each_warp(device.grid(length), 8 * P::SUMS as u32);
@@ -84,27 +88,27 @@ fn launch<T: Real, P: Pass, M: Memory>(operands: PassOperands<'_, T, P, M>, devi
         written: [GlobalMut::from_slice(&mut []); MOST_WRITTEN],
         partial_sums: partial_sums.values.global_mut(),
     };
-    kernel.read.iter_mut().zip(read).for_each(|(array, part)| *array = part.global());
-    kernel.written.iter_mut().zip(written).for_each(|(array, part)| *array = part.global_mut());
+    kernel.read.iter_mut().zip(read).for_each(|(array, part)| *array = part.global_parts());
+    kernel.written.iter_mut().zip(written).for_each(|(array, part)| *array = part.global_parts_mut());
     Ok(Launch::new(grid, kernel))
 }
 
 /// Runs a pass on the host. Sums do not depend on the number of threads.
-fn pass_on_host<T: Real, P: Pass, S: Summation>(operands: PassOperands<'_, T, P, HostMemory>) -> Result<(), Error> {
+fn pass_on_host<T: Scalar, P: Pass, S: Summation>(operands: PassOperands<'_, T, P, HostMemory>) -> Result<(), Error> {
     let length = operands.check()?;
     let PassOperands { coefficients: slots, scalars, read, written, partial_sums, .. } = operands;
     if scalars[STATUS as usize] != 0.0 {
         return Ok(());
     }
-    let mut coefficients = [T::ZERO; MOST_COEFFICIENTS];
+    let mut coefficients = [T::Real::ZERO; MOST_COEFFICIENTS];
     for (coefficient, slot) in coefficients.iter_mut().zip(&slots[..P::COEFFICIENTS]) {
-        *coefficient = T::from_f64(scalars[*slot as usize]);
+        *coefficient = T::Real::from_f64(scalars[*slot as usize]);
     }
     let mut read_slices = [&[][..]; MOST_READ];
-    read_slices.iter_mut().zip(read).for_each(|(slice, part)| *slice = part.slice());
-    let mut written: Vec<_> = written.iter_mut().map(|part| part.slice().chunks_mut(S::CHUNK)).collect();
+    read_slices.iter_mut().zip(read).for_each(|(slice, part)| *slice = part.parts());
+    let mut written: Vec<_> = written.iter_mut().map(|part| part.parts_mut().chunks_mut(S::CHUNK)).collect();
     let chunks = collect((0..length.div_ceil(S::CHUNK)).map(|_| {
-        let mut slices: [&mut [T]; MOST_WRITTEN] = Default::default();
+        let mut slices: [&mut [T::Real]; MOST_WRITTEN] = Default::default();
         let next = written.iter_mut().map(|chunks| chunks.next().unwrap_or_default());
         slices.iter_mut().zip(next).for_each(|(slice, chunk)| *slice = chunk);
         Mutex::new(slices)
@@ -115,7 +119,7 @@ fn pass_on_host<T: Real, P: Pass, S: Summation>(operands: PassOperands<'_, T, P,
         let first = chunk * S::CHUNK;
         let length = S::CHUNK.min(length - first);
         let read = read_slices.map(|slice| if slice.is_empty() { slice } else { &slice[first..][..length] });
-        pass_over_chunk::<T, P, S>(coefficients, read, written, length)
+        pass_over_chunk::<T::Real, P, S>(coefficients, read, written, length)
     };
     let sums: Vec<[f64; MOST_SUMS]> = parallel::map(chunks.len(), 1, &sums_of_chunk)?;
     if P::SUMS > 0 {

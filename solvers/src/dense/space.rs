@@ -2,13 +2,14 @@
 
 use std::marker::PhantomData;
 
+use cuda_std::GpuScalar;
 use gpu_kernels::dense::passes::{MOST_COEFFICIENTS, Pass};
 use gpu_kernels::dense::program::{STATUS, Step, WORDS};
 use host::error::{Error, check_length};
 use host::executor::Executor;
 use host::memory::{Buffer, Memory, with_capacity, zeros};
 use host::plan::Vector;
-use host::real::Real;
+use host::real::Scalar;
 
 use super::columns::{Combination, CombineOperands, GramOperands, GramProduct};
 use super::parts::{Columns, ColumnsMut, Part, PartMut};
@@ -69,6 +70,11 @@ impl<E: Executor> Space<E> {
         self.bytes_moved
     }
 
+    /// Adds to [`bytes_moved`](Self::bytes_moved).
+    pub(super) fn moves(&mut self, bytes: u128) {
+        self.bytes_moved = self.bytes_moved.saturating_add(bytes as u64);
+    }
+
     /// All scalars, as they are when everything queued is done: waits for that.
     ///
     /// # Errors
@@ -122,12 +128,12 @@ impl<E: Executor> Space<E> {
         Ok(Program { words: self.executor.upload(words)?, slots: needed })
     }
 
-    /// Queues a pass over whole vectors. How many coefficients (given by their slots) and vectors it takes is checked
+    /// Queues a pass over whole vectors, of complex ones over their real and imaginary parts. How many coefficients (given by their slots) and vectors it takes is checked
     /// when it is compiled. Its sums are there after [`finish`](Self::finish).
     ///
     /// # Errors
     /// When the vectors' lengths differ, there is no such slot, memory runs out, or the device fails.
-    pub fn pass<T: Real, P: Pass, const C: usize, const R: usize, const W: usize>(
+    pub fn pass<T: Scalar, P: Pass, const C: usize, const R: usize, const W: usize>(
         &mut self,
         pass: P,
         coefficients: [u32; C],
@@ -141,7 +147,7 @@ impl<E: Executor> Space<E> {
     ///
     /// # Errors
     /// As for [`pass`](Self::pass).
-    pub fn pass_over_parts<'v, T: Real, P: Pass, const C: usize, const R: usize, const W: usize>(
+    pub fn pass_over_parts<'v, T: Scalar, P: Pass, const C: usize, const R: usize, const W: usize>(
         &mut self,
         _pass: P,
         coefficients: [u32; C],
@@ -176,7 +182,7 @@ impl<E: Executor> Space<E> {
     /// # Errors
     /// When the columns' lengths differ, there are more products than the space has room for, memory runs out, or the
     /// device fails.
-    pub fn gram<T: Real>(&mut self, x: Columns<'_, T, E::Memory>, y: Columns<'_, T, E::Memory>) -> Result<(), Error> {
+    pub fn gram<T: Scalar>(&mut self, x: Columns<'_, T, E::Memory>, y: Columns<'_, T, E::Memory>) -> Result<(), Error> {
         self.bytes_moved += bytes::<T>([x.part.len(), y.part.len()]);
         self.executor.run::<GramProduct<T>>(GramOperands {
             x,
@@ -192,15 +198,15 @@ impl<E: Executor> Space<E> {
     ///
     /// # Errors
     /// When the columns' lengths differ, there is no such slot, memory runs out, or the device fails.
-    pub fn combine<T: Real>(
+    pub fn combine<T: Scalar>(
         &mut self,
-        alpha: T,
+        alpha: T::Real,
         x: Columns<'_, T, E::Memory>,
         coefficients: u32,
-        beta: T,
+        beta: T::Real,
         y: ColumnsMut<'_, T, E::Memory>,
     ) -> Result<(), Error> {
-        let again = if beta == T::ZERO { 0 } else { y.part.len() };
+        let again = if beta == T::Real::ZERO { 0 } else { y.part.len() };
         self.bytes_moved += bytes::<T>([x.part.len(), y.part.len(), again]);
         self.executor.run::<Combination<T>>(CombineOperands { alpha, x, coefficients, scalars: &self.scalars, beta, y })
     }
@@ -236,7 +242,7 @@ impl<E: Executor> Space<E> {
 }
 
 /// Bytes of parts of these lengths.
-fn bytes<T: Real>(lengths: impl IntoIterator<Item = usize>) -> u64 {
+fn bytes<T: Scalar>(lengths: impl IntoIterator<Item = usize>) -> u64 {
     lengths.into_iter().map(|length| (length * size_of::<T>()) as u64).sum()
 }
 

@@ -2,27 +2,45 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use cuda_std::GpuScalar;
 use host::error::Error;
 use host::executor::Executor;
-use host::format::Csr;
-use host::memory::zeros;
+use host::format::{Csr, Offsets};
+use host::memory::{with_capacity, zeros};
 use host::parallel;
-use host::plan::Vector;
-use host::real::Real;
+use host::plan::{Plan, Vector};
+use host::real::{Scalar, into_parts};
 
-use super::recipe::{Inverse, Recipe};
+use super::recipe::{Inverse, PreconditionerOptions, Recipe, inverse_of, plan_of, shown};
 use crate::dense::{BlockDiagonal, BlockDiagonalOperands, BlockDiagonalProduct, Space};
 
-struct BlockJacobi<T: Real, E: Executor>(BlockDiagonal<T, E::Memory>);
+enum BlockJacobi<T: Scalar, E: Executor> {
+    Dense(BlockDiagonal<T::Real, E::Memory>),
+    /// Of complex numbers.
+    Sparse {
+        size: usize,
+        plan: Plan<T, E>,
+    },
+}
 
-/// Inverts the blocks on the host, in parallel, in 64 bits: O(nnz + rows · size²), and `size` values for each row.
-pub(super) fn recipe<T: Real, E: Executor>(executor: &E, matrix: &Csr<T>, size: usize) -> Result<Recipe<T, E>, Error> {
-    let blocks = BlockDiagonal::new(executor, matrix.rows(), size, inverses(matrix, size)?)?;
-    Ok(Recipe { inverse: Box::new(BlockJacobi(blocks)), symmetric: false, scalars: vec![] })
+/// Inverts the blocks on the host, in parallel, in 64 bits: O(nnz + rows · size²), and `size` values for each row; of complex
+/// numbers, a matrix with as many entries.
+pub(super) fn recipe<T: Scalar, E: Executor>(
+    executor: &E,
+    matrix: &Csr<T>,
+    size: usize,
+    options: PreconditionerOptions,
+) -> Result<Recipe<T, E>, Error> {
+    let (rows, blocks) = (matrix.rows(), inverses(matrix, size)?);
+    let inverse = match T::COMPLEX {
+        true => BlockJacobi::Sparse { size, plan: plan_of(executor, sparse(rows, size, &blocks)?, options)? },
+        false => BlockJacobi::Dense(BlockDiagonal::new(executor, rows, size, into_parts(blocks))?),
+    };
+    Ok(Recipe { inverse: Box::new(inverse), symmetric: false, scalars: vec![] })
 }
 
 /// The inverse blocks, one after the other.
-fn inverses<T: Real>(matrix: &Csr<T>, size: usize) -> Result<Vec<T>, Error> {
+fn inverses<T: Scalar>(matrix: &Csr<T>, size: usize) -> Result<Vec<T>, Error> {
     let blocks = matrix.rows().div_ceil(size);
     let bytes = blocks as u128 * (size * size * size_of::<T>()) as u128;
     let places = blocks.checked_mul(size * size).ok_or(Error::OutOfMemory { what: "the inverse blocks", bytes })?;
@@ -43,64 +61,100 @@ fn inverses<T: Real>(matrix: &Csr<T>, size: usize) -> Result<Vec<T>, Error> {
     Ok(values)
 }
 
+/// The matrix with these blocks on its diagonal.
+fn sparse<T: Scalar>(rows: usize, size: usize, blocks: &[T]) -> Result<Csr<T>, Error> {
+    let length = |row: usize| size.min(rows - row / size * size);
+    let offsets = Offsets::from_lengths((0..rows).map(length))?;
+    let stored = offsets.get(rows);
+    let (mut columns, mut values) = (with_capacity(stored)?, with_capacity(stored)?);
+    for row in 0..rows {
+        let first = row / size * size;
+        for column in 0..length(row) {
+            columns.push((first + column) as u32);
+            values.push(blocks[(first + column) * size + row % size]);
+        }
+    }
+    Csr::try_new(rows, rows, offsets, columns, values)
+}
+
 /// Inverts the block of up to `size` rows from `first` on, column by column into `values`: Gauss and Jordan's method with
 /// the largest pivot of each column.
-fn inverse_of_block<T: Real>(matrix: &Csr<T>, first: usize, size: usize, values: &mut [T]) -> Result<(), Error> {
+fn inverse_of_block<T: Scalar>(matrix: &Csr<T>, first: usize, size: usize, values: &mut [T]) -> Result<(), Error> {
     let rows = size.min(matrix.rows() - first);
     // Row by row: the block, and the inverse that comes of the unit matrix.
-    let mut left = vec![vec![0.0; rows]; rows];
-    let mut right = vec![vec![0.0; rows]; rows];
+    let mut left = vec![vec![T::Wide::ZERO; rows]; rows];
+    let mut right = vec![vec![T::Wide::ZERO; rows]; rows];
     for row in 0..rows {
-        right[row][row] = 1.0;
+        right[row][row] = T::Wide::ONE;
         for (column, value) in matrix.row(first + row) {
             if let Some(sum) = left[row].get_mut((column as usize).wrapping_sub(first)) {
-                *sum += value.to_f64();
+                *sum = *sum + value.to_wide();
             }
         }
     }
     for column in 0..rows {
-        let magnitude = |row: &usize| left[*row][column].abs();
+        let magnitude = |row: &usize| left[*row][column].magnitude();
         let largest = (column..rows).max_by(|a, b| magnitude(a).total_cmp(&magnitude(b))).unwrap_or(column);
         left.swap(column, largest);
         right.swap(column, largest);
         let pivot = left[column][column];
-        if !(pivot.is_finite() && (1.0 / pivot).is_finite()) {
+        if !(pivot.is_finite() && inverse_of(pivot).is_finite()) {
             let expected = "a finite number other than 0, as its block must have an inverse";
+            let pivot = shown(pivot);
             return Err(Error::Pivot { operation: "block Jacobi", row: first + column, pivot, expected });
         }
         for row in [&mut left, &mut right] {
-            row[column].iter_mut().for_each(|value| *value /= pivot);
+            row[column].iter_mut().for_each(|value| *value = quotient(*value, pivot));
         }
         for row in (0..rows).filter(|&row| row != column) {
             let factor = left[row][column];
             for matrix in [&mut left, &mut right] {
                 let (pivot_row, row) = two_rows(matrix, column, row);
-                row.iter_mut().zip(pivot_row).for_each(|(value, pivot_value)| *value -= factor * pivot_value);
+                row.iter_mut().zip(pivot_row).for_each(|(value, pivot_value)| *value = *value - factor * *pivot_value);
             }
         }
     }
     for (row, inverse) in right.iter().enumerate() {
         for (column, &value) in inverse.iter().enumerate() {
-            values[column * size + row] = T::from_f64(value);
+            values[column * size + row] = T::from_wide(value);
         }
     }
     Ok(())
 }
 
+fn quotient<W: Scalar<Real = f64>>(number: W, divisor: W) -> W {
+    if W::COMPLEX { number * inverse_of(divisor) } else { W::from_f64(number.parts()[0] / divisor.parts()[0]) }
+}
+
 /// One row to read and another one to change.
-fn two_rows(matrix: &mut [Vec<f64>], read: usize, changed: usize) -> (&[f64], &mut [f64]) {
+fn two_rows<W>(matrix: &mut [Vec<W>], read: usize, changed: usize) -> (&[W], &mut [W]) {
     let (before, from) = matrix.split_at_mut(read.max(changed));
     let (lower, upper) = (&mut before[read.min(changed)], &mut from[0]);
     if read < changed { (lower, upper) } else { (upper, lower) }
 }
 
-impl<T: Real, E: Executor> Inverse<T, E> for BlockJacobi<T, E> {
+impl<T: Scalar, E: Executor> Inverse<T, E> for BlockJacobi<T, E> {
     fn apply(&mut self, space: &mut Space<E>, r: &Vector<T, E>, z: &mut Vector<T, E>) -> Result<(), Error> {
-        space.executor().run::<BlockDiagonalProduct<T>>(BlockDiagonalOperands { matrix: &self.0, x: r, y: z })
+        match self {
+            Self::Dense(matrix) => {
+                space.executor().run::<BlockDiagonalProduct<T>>(BlockDiagonalOperands { matrix, x: r, y: z })
+            }
+            Self::Sparse { plan, .. } => plan.apply(T::ONE, r, T::ZERO, z),
+        }
     }
 
     fn update(&mut self, space: &mut Space<E>, matrix: &mut Csr<T>) -> Result<(), Error> {
-        let inverses = inverses(matrix, self.0.size())?;
-        self.0.update_values(space.executor(), inverses)
+        let executor = space.executor();
+        match self {
+            Self::Dense(blocks) => {
+                let inverses = inverses(matrix, blocks.size())?;
+                blocks.update_values(executor, into_parts(inverses))
+            }
+            Self::Sparse { size, plan } => {
+                let inverses = sparse(matrix.rows(), *size, &inverses(matrix, *size)?)?;
+                let (_, _, values) = inverses.into_parts();
+                plan.update_values(&executor.upload(values)?)
+            }
+        }
     }
 }

@@ -1,36 +1,39 @@
 //! Two triangular factors: M = U⁻¹ L⁻¹.
 
+use cuda_std::GpuScalar;
 use host::error::Error;
 use host::executor::Executor;
 use host::format::{Csr, Offsets};
-use host::memory::{with_capacity, zeros};
+use host::memory::{collect, filled, with_capacity, zeros};
 use host::parallel;
 use host::plan::{NewValues, Plan, Vector};
-use host::real::Real;
+use host::real::Scalar;
 
+use super::diagonal::{Diagonal, NewDiagonal};
 use super::name::TriangularSolver;
 use super::polynomial::scale_rows;
 use super::recipe::{Inverse, PreconditionerOptions, not_updatable, plan_of};
-use crate::dense::{Combined, Multiplied, ONE, Scaled, Space};
+use crate::dense::{Combined, ONE, Scaled, Space};
 use crate::triangular::{Side, Triangular, TriangularOperands, TriangularSolve, TriangularValues};
 
 /// A triangular factor on the host.
-pub(super) struct Factor<'a, T: Real> {
+pub(super) struct Factor<'a, T: Scalar> {
     pub(super) side: Side,
     /// The entries beside the diagonal, in 64 bits.
-    pub(super) beside_diagonal: &'a Csr<f64>,
+    pub(super) beside_diagonal: &'a Csr<T::Wide>,
     /// One over the diagonal.
     pub(super) inverse_diagonal: Vec<T>,
 }
 
 /// A factorisation of matrices of one pattern: what follows from it is there once.
-pub(super) trait Factorization<T: Real>: Send {
+pub(super) trait Factorization<T: Scalar>: Send {
     /// L and U of a matrix.
     fn factorize(&mut self, matrix: &Csr<T>) -> Result<[Factor<'_, T>; 2], Error>;
 }
 
-/// The factors of a matrix where they are solved with. Takes the factors, and 1 vector, with sweeps 5.
-pub(super) fn inverse<T: Real, E: Executor>(
+/// The factors of a matrix where they are solved with. Takes the factors, and 1 vector, with sweeps 5; of complex numbers, by
+/// levels, the factors twice, and 1 vector more for each factor whose diagonal is not real.
+pub(super) fn inverse<T: Scalar, E: Executor>(
     executor: &E,
     matrix: &Csr<T>,
     mut factorization: impl Factorization<T> + 'static,
@@ -41,9 +44,7 @@ pub(super) fn inverse<T: Real, E: Executor>(
     let between = executor.zeros(matrix.rows())?;
     match solver {
         TriangularSolver::Levels => {
-            let place = |Factor { side, beside_diagonal, inverse_diagonal }: Factor<'_, T>| {
-                Triangular::new(executor, side, &beside_diagonal.cast()?, &inverse_diagonal)
-            };
+            let place = |factor: Factor<'_, T>| Levels::new(executor, factor, options.updates);
             let (lower, upper) = (place(lower)?, place(upper)?);
             Ok(Box::new(Factors { lower, upper, between, factorization: kept(factorization, options) }))
         }
@@ -56,7 +57,7 @@ pub(super) fn inverse<T: Real, E: Executor>(
 }
 
 /// The factorisation, if it is done again.
-fn kept<T: Real>(
+fn kept<T: Scalar>(
     factorization: impl Factorization<T> + 'static,
     options: PreconditionerOptions,
 ) -> Option<Box<dyn Factorization<T>>> {
@@ -73,7 +74,7 @@ struct Factors<T, F, V> {
 }
 
 /// What solves with a factor.
-trait FactorSolver<T: Real, E: Executor> {
+trait FactorSolver<T: Scalar, E: Executor> {
     /// What the numbers of another factor of the same pattern make of it.
     type New;
 
@@ -87,7 +88,7 @@ trait FactorSolver<T: Real, E: Executor> {
     fn take_values(&mut self, executor: &E, new: Self::New) -> Result<(), Error>;
 }
 
-impl<T: Real, E: Executor, F: FactorSolver<T, E>> Inverse<T, E> for Factors<T, F, Vector<T, E>> {
+impl<T: Scalar, E: Executor, F: FactorSolver<T, E>> Inverse<T, E> for Factors<T, F, Vector<T, E>> {
     fn apply(&mut self, space: &mut Space<E>, r: &Vector<T, E>, z: &mut Vector<T, E>) -> Result<(), Error> {
         self.lower.solve(space, r, &mut self.between)?;
         self.upper.solve(space, &self.between, z)
@@ -103,26 +104,101 @@ impl<T: Real, E: Executor, F: FactorSolver<T, E>> Inverse<T, E> for Factors<T, F
     }
 }
 
-impl<T: Real, E: Executor> FactorSolver<T, E> for Triangular<T, E::Memory> {
-    type New = TriangularValues<T, E::Memory>;
+/// A factor D (I + N) that is solved with level by level, by its real and imaginary parts.
+struct Levels<T: Scalar, E: Executor> {
+    /// D⁻¹, and D⁻¹ b, where D is not real.
+    scaling: Option<(Diagonal<T, E>, Vector<T, E>)>,
+    /// The factor, or I + N.
+    triangular: Triangular<T::Real, E::Memory>,
+}
+
+impl<T: Scalar, E: Executor> Levels<T, E> {
+    fn new(executor: &E, factor: Factor<'_, T>, updates: bool) -> Result<Self, Error> {
+        let (side, rows) = (factor.side, factor.inverse_diagonal.len());
+        if let Some(real) = real(&factor.inverse_diagonal)? {
+            let triangular = Triangular::new(executor, side, &factor.beside_diagonal.cast::<T>()?, &real)?;
+            return Ok(Self { scaling: None, triangular });
+        }
+        let triangular = Triangular::new(executor, side, &scaled(&factor)?, &filled(rows, T::Real::ONE)?)?;
+        let diagonal = Diagonal::new(executor, factor.inverse_diagonal, updates)?;
+        Ok(Self { scaling: Some((diagonal, executor.zeros(rows)?)), triangular })
+    }
+}
+
+/// The real parts of numbers that are all real.
+fn real<T: Scalar>(numbers: &[T]) -> Result<Option<Vec<T::Real>>, Error> {
+    if numbers.iter().any(|number| number.parts()[1] != 0.0) {
+        return Ok(None);
+    }
+    collect(numbers.iter().map(|number| T::Real::from_f64(number.parts()[0]))).map(Some)
+}
+
+/// The entries beside the diagonal of a factor over the diagonal element of their row.
+fn scaled<T: Scalar>(factor: &Factor<'_, T>) -> Result<Csr<T>, Error> {
+    let mut scaled = factor.beside_diagonal.cast()?;
+    scale_rows(&mut scaled, &factor.inverse_diagonal);
+    Ok(scaled)
+}
+
+/// The numbers of [`Levels`].
+enum NewLevels<T: Scalar, E: Executor> {
+    Values {
+        diagonal: Option<NewDiagonal<T, E>>,
+        triangular: TriangularValues<T::Real, E::Memory>,
+    },
+    /// Of a diagonal that is real where the old one was not, or the other way round.
+    Whole(Box<Levels<T, E>>),
+}
+
+impl<T: Scalar, E: Executor> FactorSolver<T, E> for Levels<T, E> {
+    type New = NewLevels<T, E>;
 
     fn solve(&mut self, space: &mut Space<E>, r: &Vector<T, E>, z: &mut Vector<T, E>) -> Result<(), Error> {
-        space.executor().run::<TriangularSolve<T>>(TriangularOperands { matrix: self, b: r, x: z })
+        let b = match &mut self.scaling {
+            Some((diagonal, scaled)) => {
+                diagonal.apply(space, r, scaled)?;
+                &*scaled
+            }
+            None => r,
+        };
+        let matrix = &self.triangular;
+        space.executor().run::<TriangularSolve<T>>(TriangularOperands { matrix, b, x: z })
     }
 
     fn new_values(&self, executor: &E, factor: Factor<'_, T>) -> Result<Self::New, Error> {
-        Triangular::new_values(self, executor, factor.beside_diagonal, &factor.inverse_diagonal)
+        match (&self.scaling, real(&factor.inverse_diagonal)?) {
+            (None, Some(real)) => {
+                let triangular = self.triangular.new_values(executor, factor.beside_diagonal, &real)?;
+                Ok(NewLevels::Values { diagonal: None, triangular })
+            }
+            (Some((diagonal, _)), None) => {
+                let ones = filled(factor.inverse_diagonal.len(), T::Real::ONE)?;
+                let triangular = self.triangular.new_values(executor, &scaled(&factor)?, &ones)?;
+                let diagonal = Some(diagonal.new_values(executor, factor.inverse_diagonal)?);
+                Ok(NewLevels::Values { diagonal, triangular })
+            }
+            _ => Ok(NewLevels::Whole(Box::new(Self::new(executor, factor, true)?))),
+        }
     }
 
     fn take_values(&mut self, executor: &E, new: Self::New) -> Result<(), Error> {
-        Triangular::take_values(self, executor, new)
+        match new {
+            NewLevels::Whole(levels) => *self = *levels,
+            NewLevels::Values { diagonal: new, triangular } => {
+                self.triangular.take_values(executor, triangular)?;
+                if let (Some((diagonal, _)), Some(new)) = (&mut self.scaling, new) {
+                    diagonal.take_values(executor, new)?;
+                }
+            }
+        }
+        Ok(())
     }
 }
 
 /// A factor D + N that is solved with by Jacobi's method: x ← D⁻¹ b − D⁻¹ N x, from x = D⁻¹ b on.
-struct Sweeps<T: Real, E: Executor> {
+struct Sweeps<T: Scalar, E: Executor> {
     sweeps: u32,
-    inverse_diagonal: Vector<T, E>,
+    inverse_diagonal: Diagonal<T, E>,
     /// D⁻¹ N.
     scaled: Plan<T, E>,
     /// D⁻¹ b.
@@ -131,33 +207,32 @@ struct Sweeps<T: Real, E: Executor> {
     product: Vector<T, E>,
 }
 
-impl<T: Real, E: Executor> Sweeps<T, E> {
+impl<T: Scalar, E: Executor> Sweeps<T, E> {
     fn new(executor: &E, factor: Factor<'_, T>, sweeps: u32, options: PreconditionerOptions) -> Result<Self, Error> {
-        let mut scaled = factor.beside_diagonal.cast()?;
-        scale_rows(&mut scaled, &factor.inverse_diagonal);
+        let scaled = scaled(&factor)?;
         Ok(Self {
             sweeps,
             begin: executor.zeros(scaled.rows())?,
             product: executor.zeros(scaled.rows())?,
-            inverse_diagonal: executor.upload(factor.inverse_diagonal)?,
+            inverse_diagonal: Diagonal::new(executor, factor.inverse_diagonal, options.updates)?,
             scaled: plan_of(executor, scaled, options)?,
         })
     }
 }
 
 /// D⁻¹ and the values of D⁻¹ N, and what they make of its plan.
-struct NewSweeps<T: Real, E: Executor> {
-    inverse_diagonal: Vector<T, E>,
+struct NewSweeps<T: Scalar, E: Executor> {
+    inverse_diagonal: NewDiagonal<T, E>,
     values: Vector<T, E>,
     scaled: NewValues<T, E>,
 }
 
-impl<T: Real, E: Executor> FactorSolver<T, E> for Sweeps<T, E> {
+impl<T: Scalar, E: Executor> FactorSolver<T, E> for Sweeps<T, E> {
     type New = NewSweeps<T, E>;
 
     fn solve(&mut self, space: &mut Space<E>, r: &Vector<T, E>, z: &mut Vector<T, E>) -> Result<(), Error> {
         let Self { sweeps, inverse_diagonal, scaled, begin, product } = self;
-        space.pass(Multiplied, [ONE], [inverse_diagonal, r], [begin])?;
+        inverse_diagonal.apply(space, r, begin)?;
         space.pass(Scaled, [ONE], [begin], [z])?;
         for _ in 0..*sweeps {
             scaled.apply(-T::ONE, z, T::ZERO, product)?;
@@ -169,26 +244,27 @@ impl<T: Real, E: Executor> FactorSolver<T, E> for Sweeps<T, E> {
     fn new_values(&self, executor: &E, factor: Factor<'_, T>) -> Result<Self::New, Error> {
         let mut values = with_capacity(factor.beside_diagonal.nnz())?;
         for (row, &inverse) in factor.inverse_diagonal.iter().enumerate() {
-            values.extend(factor.beside_diagonal.row(row).map(|(_, value)| inverse * T::from_f64(value)));
+            values.extend(factor.beside_diagonal.row(row).map(|(_, value)| inverse * T::from_wide(value)));
         }
-        let (inverse_diagonal, values) = (executor.upload(factor.inverse_diagonal)?, executor.upload(values)?);
+        let values = executor.upload(values)?;
+        let inverse_diagonal = self.inverse_diagonal.new_values(executor, factor.inverse_diagonal)?;
         Ok(NewSweeps { inverse_diagonal, scaled: self.scaled.new_values(&values)?, values })
     }
 
     fn take_values(&mut self, executor: &E, new: Self::New) -> Result<(), Error> {
-        executor.copy(&new.inverse_diagonal, &mut self.inverse_diagonal)?;
+        self.inverse_diagonal.take_values(executor, new.inverse_diagonal)?;
         self.scaled.take_values(&new.values, new.scaled)
     }
 }
 
 /// A matrix with sorted rows and no entry twice, and where its values come from.
-pub(super) struct Sorted<T: Real> {
+pub(super) struct Sorted<T: Scalar> {
     matrix: Csr<T>,
     /// The entries that it is made of, in its order, and whether each adds to the one before.
     sources: Vec<(usize, bool)>,
 }
 
-impl<T: Real> Sorted<T> {
+impl<T: Scalar> Sorted<T> {
     /// `None` where the matrix is so itself.
     pub(super) fn of(matrix: &Csr<T>) -> Result<Option<Self>, Error> {
         let ascends = |row| matrix.column_indices()[matrix.range(row)].is_sorted_by(|left, right| left < right);
@@ -239,47 +315,51 @@ pub(super) fn nowhere(columns: usize) -> Result<Vec<usize>, Error> {
 }
 
 /// Numbers of the precision of the matrix.
-pub(super) fn rounded<T: Real>(numbers: &[f64]) -> Result<Vec<T>, Error> {
-    parallel::map(numbers.len(), ROWS_AT_ONCE, &|row| T::from_f64(numbers[row]))
+pub(super) fn rounded<T: Scalar>(numbers: &[T::Wide]) -> Result<Vec<T>, Error> {
+    parallel::map(numbers.len(), ROWS_AT_ONCE, &|row| T::from_wide(numbers[row]))
 }
 
 /// Rows that a thread takes at a time.
 const ROWS_AT_ONCE: usize = 4096;
 
 /// The entries on one side of the diagonal, in 64 bits.
-pub(super) fn beside_diagonal<T: Real>(matrix: &Csr<T>, side: Side) -> Result<Csr<f64>, Error> {
+pub(super) fn beside_diagonal<T: Scalar>(matrix: &Csr<T>, side: Side) -> Result<Csr<T::Wide>, Error> {
     let entries = |row: usize| matrix.row(row).filter(move |&(column, _)| side.contains(row, column as usize));
     let offsets = Offsets::from_lengths((0..matrix.rows()).map(|row| entries(row).count()))?;
     let stored = offsets.get(matrix.rows());
     let (mut columns, mut values) = (zeros(stored)?, zeros(stored)?);
     let places = columns.iter_mut().zip(&mut values);
     for ((to_column, to_value), (column, value)) in places.zip((0..matrix.rows()).flat_map(entries)) {
-        (*to_column, *to_value) = (column, value.to_f64());
+        (*to_column, *to_value) = (column, value.to_wide());
     }
     Csr::try_new(matrix.rows(), matrix.columns(), offsets, columns, values)
 }
 
 /// Puts the values of a matrix into the entries on one side of its diagonal.
-pub(super) fn take_beside_diagonal<T: Real>(matrix: &Csr<T>, side: Side, to: &mut Csr<f64>) {
+pub(super) fn take_beside_diagonal<T: Scalar>(matrix: &Csr<T>, side: Side, to: &mut Csr<T::Wide>) {
     let entries = |row: usize| matrix.row(row).filter(move |&(column, _)| side.contains(row, column as usize));
     let values = (0..matrix.rows()).flat_map(entries);
-    to.values_mut().iter_mut().zip(values).for_each(|(to, (_, value))| *to = value.to_f64());
+    to.values_mut().iter_mut().zip(values).for_each(|(to, (_, value))| *to = value.to_wide());
 }
 
-/// The diagonal element of a row with its shift, from the row's entries.
-pub(super) fn shifted_diagonal<T: Real>(
+/// The diagonal element of a row with its shift, in its own direction, from the row's entries.
+pub(super) fn shifted_diagonal<T: Scalar>(
     options: PreconditionerOptions,
     row: usize,
     entries: impl Iterator<Item = (u32, T)>,
-) -> f64 {
-    let (mut diagonal, mut largest) = (0.0, 0.0);
+) -> T::Wide {
+    let (mut diagonal, mut largest) = (T::Wide::ZERO, 0.0);
     for (column, value) in entries {
-        let value = value.to_f64();
-        largest = f64::max(largest, value.abs());
+        largest = f64::max(largest, value.magnitude());
         if column as usize == row {
-            diagonal += value;
+            diagonal = diagonal + value.to_wide();
         }
     }
-    let shift = options.diagonal_shift * largest;
-    if diagonal < 0.0 { diagonal - shift } else { diagonal + shift }
+    let (shift, [re, im], magnitude) = (options.diagonal_shift * largest, diagonal.parts(), diagonal.magnitude());
+    // Of length 1; of 0 it is 1.
+    let [sign_re, sign_im] = match () {
+        () if im == 0.0 => [if re < 0.0 { -1.0 } else { 1.0 }, 0.0],
+        () => [re / magnitude, im / magnitude],
+    };
+    diagonal + T::Wide::from_parts(shift * sign_re, shift * sign_im)
 }

@@ -1,10 +1,11 @@
 //! Incomplete Cholesky factors with the entries of the matrix.
 
+use cuda_std::GpuScalar;
 use host::error::Error;
 use host::executor::Executor;
 use host::format::Csr;
 use host::memory::zeros;
-use host::real::Real;
+use host::real::Scalar;
 
 use super::factors::{
     Factor, Factorization, NOWHERE, Sorted, beside_diagonal, inverse, nowhere, rounded, shifted_diagonal,
@@ -14,31 +15,31 @@ use super::name::TriangularSolver;
 use super::recipe::{PreconditionerOptions, Recipe};
 use crate::triangular::Side;
 
-/// Factorises on the host and moves the factors, L and Lᵀ, to the executor.
-pub(super) fn recipe<T: Real, E: Executor>(
+/// Factorises on the host and moves the factors, L and Lᴴ, to the executor.
+pub(super) fn recipe<T: Scalar, E: Executor>(
     executor: &E,
     matrix: &Csr<T>,
     solver: TriangularSolver,
     options: PreconditionerOptions,
 ) -> Result<Recipe<T, E>, Error> {
     let inverse = inverse(executor, matrix, Ic0::new(matrix, options)?, solver, options)?;
-    Ok(Recipe { inverse, symmetric: true, scalars: vec![] })
+    Ok(Recipe { inverse, symmetric: !T::COMPLEX, scalars: vec![] })
 }
 
 /// IC(0) of matrices of one pattern, in 64 bits. Takes the memory of the matrix one and a half times, besides the factors.
-struct Ic0<T: Real> {
+struct Ic0<T: Scalar> {
     options: PreconditionerOptions,
     /// The matrix, unless its rows are sorted.
     sorted: Option<Sorted<T>>,
-    lower: Csr<f64>,
-    /// Lᵀ.
-    upper: Csr<f64>,
-    inverse_diagonal: Vec<f64>,
+    lower: Csr<T::Wide>,
+    /// Lᴴ.
+    upper: Csr<T::Wide>,
+    inverse_diagonal: Vec<T::Wide>,
     /// Where the entries of a row are.
     places: Vec<usize>,
 }
 
-impl<T: Real> Ic0<T> {
+impl<T: Scalar> Ic0<T> {
     fn new(matrix: &Csr<T>, options: PreconditionerOptions) -> Result<Self, Error> {
         let sorted = Sorted::of(matrix)?;
         let lower = beside_diagonal(sorted.as_ref().map_or(matrix, Sorted::pattern), Side::Lower)?;
@@ -47,9 +48,10 @@ impl<T: Real> Ic0<T> {
     }
 }
 
-impl<T: Real> Factorization<T> for Ic0<T> {
+impl<T: Scalar> Factorization<T> for Ic0<T> {
     /// Row by row, one after the other: O(sum over the entries below the diagonal of the length of the row of L that they
-    /// meet). A diagonal element that is not stored is taken as 0.
+    /// meet). A diagonal element that is not stored is taken as 0; that of a Hermitian matrix is real, and its imaginary
+    /// part is not looked at.
     fn factorize(&mut self, matrix: &Csr<T>) -> Result<[Factor<'_, T>; 2], Error> {
         let Self { sorted, lower, upper, inverse_diagonal, places, .. } = self;
         let (options, rows) = (self.options, matrix.rows());
@@ -59,7 +61,7 @@ impl<T: Real> Factorization<T> for Ic0<T> {
         places.fill(NOWHERE);
         for row in 0..rows {
             let read = matrix.row(row).filter(|&(column, _)| column as usize <= row);
-            let mut pivot = shifted_diagonal(options, row, read);
+            let [mut pivot, _] = shifted_diagonal(options, row, read).parts();
             let below = lower.range(row);
             for place in below.clone() {
                 let column = lower.column_indices()[place] as usize;
@@ -67,25 +69,26 @@ impl<T: Real> Factorization<T> for Ic0<T> {
                 for entry in lower.range(column) {
                     // Elements of this row before `place`, which are done.
                     if let Some(left) = lower.values().get(places[lower.column_indices()[entry] as usize]) {
-                        value -= left * lower.values()[entry];
+                        value = value - *left * lower.values()[entry].conjugate();
                     }
                 }
-                value *= inverse_diagonal[column];
-                pivot -= value * value;
+                value = value * inverse_diagonal[column];
+                let [re, im] = value.parts();
+                pivot -= re * re + im * im;
                 lower.values_mut()[place] = value;
                 places[column] = place;
             }
             below.for_each(|place| places[lower.column_indices()[place] as usize] = NOWHERE);
             let inverse = 1.0 / pivot.sqrt();
             // Written so that a NaN is refused.
-            if !(pivot > 0.0 && pivot.is_finite() && T::from_f64(inverse).to_f64().is_finite()) {
+            if !(pivot > 0.0 && pivot.is_finite() && T::from_f64(inverse).is_finite()) {
                 let expected =
                     "a finite number greater than 0: a diagonal shift may help if the matrix is positive definite";
                 return Err(Error::Pivot { operation: "IC(0)", row, pivot, expected });
             }
-            inverse_diagonal[row] = inverse;
+            inverse_diagonal[row] = T::Wide::from_f64(inverse);
         }
-        take_transposed(lower, upper, places);
+        take_conjugate_transpose(lower, upper, places);
         let (of_lower, of_upper) = (rounded(inverse_diagonal)?, rounded(inverse_diagonal)?);
         Ok([
             Factor { side: Side::Lower, beside_diagonal: lower, inverse_diagonal: of_lower },
@@ -94,14 +97,15 @@ impl<T: Real> Factorization<T> for Ic0<T> {
     }
 }
 
-/// Puts the values of a matrix into its transpose. `next` has an element for each row of that, which is overwritten.
-fn take_transposed(matrix: &Csr<f64>, transposed: &mut Csr<f64>, next: &mut [usize]) {
+/// Puts the values of a matrix into its conjugate transpose. `next` has an element for each row of that, which is
+/// overwritten.
+fn take_conjugate_transpose<W: Scalar>(matrix: &Csr<W>, transposed: &mut Csr<W>, next: &mut [usize]) {
     next.iter_mut().enumerate().for_each(|(row, next)| *next = transposed.range(row).start);
     let values = transposed.values_mut();
     for row in 0..matrix.rows() {
         for (column, value) in matrix.row(row) {
             let next = &mut next[column as usize];
-            values[*next] = value;
+            values[*next] = value.conjugate();
             *next += 1;
         }
     }

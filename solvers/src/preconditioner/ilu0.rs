@@ -4,18 +4,18 @@ use host::error::Error;
 use host::executor::Executor;
 use host::format::Csr;
 use host::memory::{filled, zeros};
-use host::real::Real;
+use host::real::Scalar;
 
 use super::factors::{
     Factor, Factorization, NOWHERE, Sorted, beside_diagonal, inverse, nowhere, rounded, shifted_diagonal,
     take_beside_diagonal,
 };
 use super::name::TriangularSolver;
-use super::recipe::{PreconditionerOptions, Recipe, reciprocal};
+use super::recipe::{PreconditionerOptions, Recipe, inverse_of, reciprocal};
 use crate::triangular::Side;
 
 /// Factorises on the host and moves the factors to the executor.
-pub(super) fn recipe<T: Real, E: Executor>(
+pub(super) fn recipe<T: Scalar, E: Executor>(
     executor: &E,
     matrix: &Csr<T>,
     solver: TriangularSolver,
@@ -26,19 +26,19 @@ pub(super) fn recipe<T: Real, E: Executor>(
 }
 
 /// ILU(0) of matrices of one pattern, in 64 bits. Takes the memory of the matrix twice, besides the factors.
-struct Ilu0<T: Real> {
+struct Ilu0<T: Scalar> {
     options: PreconditionerOptions,
     /// The matrix, unless its rows are sorted.
     sorted: Option<Sorted<T>>,
-    lower: Csr<f64>,
-    upper: Csr<f64>,
+    lower: Csr<T::Wide>,
+    upper: Csr<T::Wide>,
     /// One over the diagonal of U.
-    inverse_diagonal: Vec<f64>,
+    inverse_diagonal: Vec<T::Wide>,
     /// Where the entries of a row are: those below the diagonal in L, those above it in U.
     places: Vec<usize>,
 }
 
-impl<T: Real> Ilu0<T> {
+impl<T: Scalar> Ilu0<T> {
     fn new(matrix: &Csr<T>, options: PreconditionerOptions) -> Result<Self, Error> {
         let sorted = Sorted::of(matrix)?;
         let pattern = sorted.as_ref().map_or(matrix, Sorted::pattern);
@@ -48,7 +48,7 @@ impl<T: Real> Ilu0<T> {
     }
 }
 
-impl<T: Real> Factorization<T> for Ilu0<T> {
+impl<T: Scalar> Factorization<T> for Ilu0<T> {
     /// Row by row, one after the other (Saad 2003, algorithm 10.4): O(sum over the entries below the diagonal of the length
     /// of the row of U that they meet). A diagonal element that is not stored is taken as 0, and as a place of the factors.
     fn factorize(&mut self, matrix: &Csr<T>) -> Result<[Factor<'_, T>; 2], Error> {
@@ -59,6 +59,7 @@ impl<T: Real> Factorization<T> for Ilu0<T> {
         take_beside_diagonal(matrix, Side::Upper, upper);
         // A factorisation that failed left some.
         places.fill(NOWHERE);
+        let subtract = |value: &mut T::Wide, product| *value = *value - product;
         for row in 0..rows {
             let mut diagonal = shifted_diagonal(options, row, matrix.row(row));
             let (below, above) = (lower.range(row), upper.range(row));
@@ -71,10 +72,10 @@ impl<T: Real> Factorization<T> for Ilu0<T> {
                 for entry in upper.range(pivot_row) {
                     let (column, product) = (upper.column_indices()[entry] as usize, factor * upper.values()[entry]);
                     match places[column] {
-                        _ if column == row => diagonal -= product,
+                        _ if column == row => diagonal = diagonal - product,
                         NOWHERE => {}
-                        place if column < row => lower.values_mut()[place] -= product,
-                        place => upper.values_mut()[place] -= product,
+                        place if column < row => subtract(&mut lower.values_mut()[place], product),
+                        place => subtract(&mut upper.values_mut()[place], product),
                     }
                 }
             }
@@ -82,7 +83,7 @@ impl<T: Real> Factorization<T> for Ilu0<T> {
             above.for_each(|place| places[upper.column_indices()[place] as usize] = NOWHERE);
             // As it is stored, which may not be finite in 32 bits.
             reciprocal::<T>("ILU(0)", row, diagonal)?;
-            inverse_diagonal[row] = 1.0 / diagonal;
+            inverse_diagonal[row] = inverse_of(diagonal);
         }
         let ones = filled(rows, T::ONE)?;
         Ok([

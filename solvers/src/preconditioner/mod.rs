@@ -21,6 +21,7 @@
 //! ```
 
 mod block_jacobi;
+mod diagonal;
 mod factors;
 mod ic0;
 mod ilu0;
@@ -37,27 +38,29 @@ pub use spectrum::SpectralBound;
 use host::error::{Error, check_length, check_square};
 use host::executor::Executor;
 use host::format::Csr;
-use host::memory::Buffer;
-use host::plan::Vector;
-use host::real::Real;
+use host::memory::{Buffer, filled};
+use host::plan::{Plan, Vector};
+use host::real::Scalar;
 use recipe::{Inverse, Recipe, not_updatable};
 
 use super::operator::Operator;
 use crate::dense::{Columns, ColumnsMut, FIRST_SLOT, ONE, Space};
 
 /// An approximation of the inverse of a matrix, as an [`Operator`]: the same bits every time on the same device.
-pub struct Preconditioner<T: Real, E: Executor> {
+pub struct Preconditioner<T: Scalar, E: Executor> {
     rows: usize,
     symmetric: bool,
     space: Space<E>,
     /// M x, where it is to be added to something.
     product: Vector<T, E>,
+    /// The identity, where that takes complex factors.
+    identity: Option<Plan<T, E>>,
     inverse: Box<dyn Inverse<T, E> + Send>,
     /// For updates: the pattern, and room for values.
     matrix: Option<Csr<T>>,
 }
 
-impl<T: Real, E: Executor> Preconditioner<T, E> {
+impl<T: Scalar, E: Executor> Preconditioner<T, E> {
     /// The preconditioner of this name for a square matrix, with the default options.
     ///
     /// # Errors
@@ -86,8 +89,8 @@ impl<T: Real, E: Executor> Preconditioner<T, E> {
             return Err(Error::Setting { what: "the diagonal shift", value, expected: "0 or more" });
         }
         let Recipe { inverse, symmetric, scalars } = match name {
-            PreconditionerName::Jacobi => jacobi::recipe(executor, matrix),
-            PreconditionerName::BlockJacobi { size } => block_jacobi::recipe(executor, matrix, size as usize),
+            PreconditionerName::Jacobi => jacobi::recipe(executor, matrix, options),
+            PreconditionerName::BlockJacobi { size } => block_jacobi::recipe(executor, matrix, size as usize, options),
             PreconditionerName::Neumann { degree } => polynomial::neumann(executor, matrix, degree, options),
             PreconditionerName::Chebyshev { degree } => polynomial::chebyshev(executor, matrix, degree, options),
             PreconditionerName::Ilu0(solver) => ilu0::recipe(executor, matrix, solver, options),
@@ -96,7 +99,7 @@ impl<T: Real, E: Executor> Preconditioner<T, E> {
         let mut space = Space::new(executor, FIRST_SLOT + scalars.len() as u32, 1)?;
         space.set(&(FIRST_SLOT..).zip(scalars).collect::<Vec<_>>())?;
         let matrix = if options.updates { Some(matrix.try_clone()?) } else { None };
-        Ok(Self { rows, symmetric, space, product: executor.zeros(rows)?, inverse, matrix })
+        Ok(Self { rows, symmetric, space, product: executor.zeros(rows)?, identity: None, inverse, matrix })
     }
 
     /// Makes the preconditioner that of a matrix with other values: one for each entry, in the order of the [`Csr`] that it
@@ -135,7 +138,7 @@ impl<T: Real, E: Executor> Preconditioner<T, E> {
     }
 }
 
-impl<T: Real, E: Executor> Operator<T, E> for Preconditioner<T, E> {
+impl<T: Scalar, E: Executor> Operator<T, E> for Preconditioner<T, E> {
     fn rows(&self) -> usize {
         self.rows
     }
@@ -147,15 +150,24 @@ impl<T: Real, E: Executor> Operator<T, E> for Preconditioner<T, E> {
     fn apply(&mut self, alpha: T, x: &Vector<T, E>, beta: T, y: &mut Vector<T, E>) -> Result<(), Error> {
         check_length("x", x.len(), self.rows)?;
         check_length("y", y.len(), self.rows)?;
-        let Self { space, product, inverse, .. } = self;
+        let Self { space, product, identity, inverse, .. } = self;
         if (alpha, beta) == (T::ONE, T::ZERO) {
             return inverse.apply(space, x, y);
         }
         inverse.apply(space, x, product)?;
-        space.combine(alpha, Columns::of(product), ONE, beta, ColumnsMut::of(y))
+        let ([alpha_re, alpha_im], [beta_re, beta_im]) = (alpha.parts(), beta.parts());
+        if [alpha_im, beta_im] == [0.0; 2] {
+            let (alpha, beta) = (T::Real::from_f64(alpha_re), T::Real::from_f64(beta_re));
+            return space.combine(alpha, Columns::of(product), ONE, beta, ColumnsMut::of(y));
+        }
+        let identity = match identity {
+            Some(identity) => identity,
+            none => none.insert(diagonal::plan(space.executor(), filled(self.rows, T::ONE)?, false)?),
+        };
+        identity.apply(alpha, product, beta, y)
     }
 
-    /// For those that are symmetric whatever A is: Jacobi, and IC(0).
+    /// For those that are symmetric whatever A is: Jacobi, and IC(0) of real numbers.
     fn apply_transposed(&mut self, alpha: T, x: &Vector<T, E>, beta: T, y: &mut Vector<T, E>) -> Result<(), Error> {
         if self.symmetric {
             return self.apply(alpha, x, beta, y);

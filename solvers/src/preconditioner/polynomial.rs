@@ -8,11 +8,12 @@ use host::executor::Executor;
 use host::format::Csr;
 use host::memory::copy;
 use host::plan::{Plan, Vector};
-use host::real::Real;
+use host::real::Scalar;
 
+use super::diagonal::Diagonal;
 use super::recipe::{Inverse, PreconditionerOptions, Recipe, inverse_diagonal, plan_of};
 use super::spectrum::SpectralBound;
-use crate::dense::{Correction, FIRST_SLOT, Multiplied, ONE, ScaledTwice, Space};
+use crate::dense::{Correction, FIRST_SLOT, ScaledTwice, Space};
 
 /// The step of Neumann's series over that of the largest eigenvalue λ of B: I − 1.5/λ B has its eigenvalues in [−0.5, 1) if
 /// those of B are in (0, λ], and M stays definite even if the largest is a third beyond the bound.
@@ -21,8 +22,8 @@ const NEUMANN_STEP: f64 = 1.5;
 /// The largest over the smallest eigenvalue of the interval on which Chebyshev's polynomial is small.
 const INTERVAL_RATIO: f64 = 30.0;
 
-struct Polynomial<T: Real, E: Executor> {
-    inverse_diagonal: Vector<T, E>,
+struct Polynomial<T: Scalar, E: Executor> {
+    inverse_diagonal: Diagonal<T, E>,
     /// B.
     scaled: Plan<T, E>,
     /// Products with B.
@@ -59,7 +60,7 @@ impl Kind {
     }
 }
 
-pub(super) fn neumann<T: Real, E: Executor>(
+pub(super) fn neumann<T: Scalar, E: Executor>(
     executor: &E,
     matrix: &Csr<T>,
     degree: u32,
@@ -73,7 +74,7 @@ fn neumann_factors(degree: u32, largest: f64) -> Vec<f64> {
     [NEUMANN_STEP / largest, 0.0].repeat(degree as usize + 1)
 }
 
-pub(super) fn chebyshev<T: Real, E: Executor>(
+pub(super) fn chebyshev<T: Scalar, E: Executor>(
     executor: &E,
     matrix: &Csr<T>,
     degree: u32,
@@ -97,7 +98,7 @@ fn chebyshev_factors(degree: u32, largest: f64) -> Vec<f64> {
 }
 
 /// O(nnz) for each of the bound's steps; the matrix in its format, and 3 vectors.
-fn recipe<T: Real, E: Executor>(
+fn recipe<T: Scalar, E: Executor>(
     executor: &E,
     matrix: &Csr<T>,
     kind: Kind,
@@ -109,7 +110,7 @@ fn recipe<T: Real, E: Executor>(
     scale_rows(&mut scaled, &inverse_diagonal);
     let largest = options.bound.largest_eigenvalue(&scaled)?;
     let polynomial = Polynomial {
-        inverse_diagonal: executor.upload(inverse_diagonal)?,
+        inverse_diagonal: Diagonal::new(executor, inverse_diagonal, options.updates)?,
         degree,
         w: executor.zeros(scaled.rows())?,
         d: executor.zeros(scaled.rows())?,
@@ -121,17 +122,17 @@ fn recipe<T: Real, E: Executor>(
 }
 
 /// Multiplies each row with a number of its own.
-pub(super) fn scale_rows<T: Real>(matrix: &mut Csr<T>, factors: &[T]) {
+pub(super) fn scale_rows<T: Scalar>(matrix: &mut Csr<T>, factors: &[T]) {
     for (row, &factor) in factors.iter().enumerate() {
         let range = matrix.range(row);
         matrix.values_mut()[range].iter_mut().for_each(|value| *value = factor * *value);
     }
 }
 
-impl<T: Real, E: Executor> Inverse<T, E> for Polynomial<T, E> {
+impl<T: Scalar, E: Executor> Inverse<T, E> for Polynomial<T, E> {
     fn apply(&mut self, space: &mut Space<E>, r: &Vector<T, E>, z: &mut Vector<T, E>) -> Result<(), Error> {
         let Self { inverse_diagonal, scaled, degree, w, d, .. } = self;
-        space.pass(Multiplied, [ONE], [inverse_diagonal, r], [w])?;
+        inverse_diagonal.apply(space, r, w)?;
         space.pass(ScaledTwice, [FIRST_SLOT], [w], [d, z])?;
         for step in 1..=*degree {
             scaled.apply(-T::ONE, d, T::ONE, w)?;
@@ -146,11 +147,11 @@ impl<T: Real, E: Executor> Inverse<T, E> for Polynomial<T, E> {
         let inverse_diagonal = inverse_diagonal(self.kind.operation(), matrix)?;
         scale_rows(matrix, &inverse_diagonal);
         let factors = self.kind.factors(self.degree, self.bound.largest_eigenvalue(matrix)?);
-        let inverse_diagonal = executor.upload(inverse_diagonal)?;
+        let inverse_diagonal = self.inverse_diagonal.new_values(&executor, inverse_diagonal)?;
         let values = executor.upload(copy(matrix.values())?)?;
         let scaled = self.scaled.new_values(&values)?;
         space.set(&(FIRST_SLOT..).zip(factors).collect::<Vec<_>>())?;
-        executor.copy(&inverse_diagonal, &mut self.inverse_diagonal)?;
+        self.inverse_diagonal.take_values(&executor, inverse_diagonal)?;
         self.scaled.take_values(&values, scaled)
     }
 }

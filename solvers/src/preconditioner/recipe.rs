@@ -1,11 +1,12 @@
 //! What every preconditioner is made of.
 
+use cuda_std::GpuScalar;
 use host::error::Error;
 use host::executor::Executor;
 use host::format::{Csr, Format};
 use host::memory::with_capacity;
 use host::plan::{Plan, PlanOptions, Vector};
-use host::real::Real;
+use host::real::Scalar;
 use host::select::{Measure, Selection};
 
 use super::spectrum::SpectralBound;
@@ -36,7 +37,7 @@ impl Default for PreconditionerOptions {
 }
 
 /// What a preconditioner does.
-pub(super) trait Inverse<T: Real, E: Executor> {
+pub(super) trait Inverse<T: Scalar, E: Executor> {
     /// z ← M r. The space has the scalars of the [`Recipe`].
     fn apply(&mut self, space: &mut Space<E>, r: &Vector<T, E>, z: &mut Vector<T, E>) -> Result<(), Error>;
 
@@ -46,7 +47,7 @@ pub(super) trait Inverse<T: Real, E: Executor> {
 }
 
 /// What a file of this folder makes of a matrix.
-pub(super) struct Recipe<T: Real, E: Executor> {
+pub(super) struct Recipe<T: Scalar, E: Executor> {
     pub inverse: Box<dyn Inverse<T, E> + Send>,
     /// Whether M is symmetric whatever A is.
     pub symmetric: bool,
@@ -58,7 +59,7 @@ pub(super) struct Recipe<T: Real, E: Executor> {
 ///
 /// # Errors
 /// When it does not fit the format, no format can be chosen, memory runs out, or the device fails.
-pub(super) fn plan_of<T: Real, E: Executor>(
+pub(super) fn plan_of<T: Scalar, E: Executor>(
     executor: &E,
     matrix: Csr<T>,
     options: PreconditionerOptions,
@@ -77,12 +78,11 @@ pub(super) fn plan_of<T: Real, E: Executor>(
 ///
 /// # Errors
 /// When there is none in a row, or it is 0 or not finite, or one over it is not finite, and when memory runs out.
-pub(super) fn inverse_diagonal<T: Real>(operation: &'static str, matrix: &Csr<T>) -> Result<Vec<T>, Error> {
+pub(super) fn inverse_diagonal<T: Scalar>(operation: &'static str, matrix: &Csr<T>) -> Result<Vec<T>, Error> {
     let mut inverse = with_capacity(matrix.rows())?;
     for row in 0..matrix.rows() {
         let on_diagonal = matrix.row(row).filter(|&(column, _)| column as usize == row);
-        // Not from -0, which an empty sum is.
-        let pivot = on_diagonal.fold(0.0, |sum, (_, value)| sum + value.to_f64());
+        let pivot = on_diagonal.fold(T::Wide::ZERO, |sum, (_, value)| sum + value.to_wide());
         inverse.push(reciprocal(operation, row, pivot)?);
     }
     Ok(inverse)
@@ -92,12 +92,30 @@ pub(super) fn inverse_diagonal<T: Real>(operation: &'static str, matrix: &Csr<T>
 ///
 /// # Errors
 /// When the pivot is 0 or not finite, or one over it is not finite.
-pub(super) fn reciprocal<T: Real>(operation: &'static str, row: usize, pivot: f64) -> Result<T, Error> {
-    let inverse = T::from_f64(1.0 / pivot);
-    if pivot.is_finite() && inverse.to_f64().is_finite() {
+pub(super) fn reciprocal<T: Scalar>(operation: &'static str, row: usize, pivot: T::Wide) -> Result<T, Error> {
+    let inverse = T::from_wide(inverse_of(pivot));
+    if pivot.is_finite() && inverse.is_finite() {
         return Ok(inverse);
     }
-    Err(Error::Pivot { operation, row, pivot, expected: "a finite number other than 0" })
+    Err(Error::Pivot { operation, row, pivot: shown(pivot), expected: "a finite number other than 0" })
+}
+
+/// One over a number; of 0, not a finite number.
+pub(super) fn inverse_of<W: Scalar<Real = f64>>(number: W) -> W {
+    let [re, im] = number.parts();
+    if !W::COMPLEX {
+        return W::from_f64(1.0 / re);
+    }
+    // Over the larger part, so that squares are numbers.
+    let largest = re.abs().max(im.abs());
+    let (re, im) = (re / largest, im / largest);
+    let square = re * re + im * im;
+    W::from_parts(re / square / largest, -im / square / largest)
+}
+
+/// A pivot as an error tells it: of a complex one the magnitude.
+pub(super) fn shown<W: Scalar>(pivot: W) -> f64 {
+    if W::COMPLEX { pivot.magnitude() } else { pivot.parts()[0] }
 }
 
 /// That a preconditioner was not made for new values.

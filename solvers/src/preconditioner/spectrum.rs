@@ -1,10 +1,11 @@
 //! The largest eigenvalue of a matrix, or what it is at most.
 
+use cuda_std::GpuScalar;
 use host::error::Error;
 use host::format::Csr;
 use host::memory::collect;
 use host::parallel;
-use host::real::Real;
+use host::real::Scalar;
 
 /// What the estimate of power steps is multiplied with: it comes from below.
 const SAFETY: f64 = 1.1;
@@ -31,11 +32,11 @@ impl SpectralBound {
     ///
     /// # Errors
     /// When it is not finite and greater than 0, or memory runs out.
-    pub(super) fn largest_eigenvalue<T: Real>(self, matrix: &Csr<T>) -> Result<f64, Error> {
+    pub(super) fn largest_eigenvalue<T: Scalar>(self, matrix: &Csr<T>) -> Result<f64, Error> {
         if matrix.rows() == 0 {
             return Ok(1.0);
         }
-        let sum = |row| matrix.row(row).map(|(_, value)| value.to_f64().abs()).sum::<f64>();
+        let sum = |row| matrix.row(row).map(|(_, value)| value.magnitude()).sum::<f64>();
         // Not by f64::max, which passes over NaN.
         let larger = |a: f64, b: f64| if a >= b || a.is_nan() { a } else { b };
         let gershgorin = (0..matrix.rows()).map(sum).fold(0.0, larger);
@@ -58,10 +59,11 @@ impl SpectralBound {
 ///
 /// # Errors
 /// When memory runs out.
-fn power_steps<T: Real>(matrix: &Csr<T>, steps: u32) -> Result<f64, Error> {
-    let norm = |vector: &[f64]| vector.iter().map(|value| value * value).sum::<f64>().sqrt();
+fn power_steps<T: Scalar>(matrix: &Csr<T>, steps: u32) -> Result<f64, Error> {
+    let square = |value: &T::Wide| value.parts().into_iter().map(|part| part * part).sum::<f64>();
+    let norm = |vector: &[T::Wide]| vector.iter().map(square).sum::<f64>().sqrt();
     // Of no regularity that an eigenvector could be orthogonal to: by Weyl's sequence, in [-0.5, 0.5).
-    let element = |row: usize| (row as f64 * 0.618_033_988_749_895).fract() - 0.5;
+    let element = |row: usize| T::Wide::from_f64((row as f64 * 0.618_033_988_749_895).fract() - 0.5);
     let mut vector = collect((0..matrix.rows()).map(element))?;
     let mut growth = 0.0;
     for _ in 0..steps {
@@ -69,8 +71,9 @@ fn power_steps<T: Real>(matrix: &Csr<T>, steps: u32) -> Result<f64, Error> {
         if before == 0.0 {
             return Ok(0.0);
         }
-        let term = |(column, value): (u32, T)| value.to_f64() * vector[column as usize] / before;
-        let product = |row| matrix.row(row).map(term).sum::<f64>();
+        let scale = T::Wide::from_f64(1.0 / before);
+        let term = |sum, (column, value): (u32, T)| sum + value.to_wide() * vector[column as usize] * scale;
+        let product = |row| matrix.row(row).fold(T::Wide::ZERO, term);
         vector = parallel::map(matrix.rows(), 1, &product)?;
         growth = norm(&vector);
     }

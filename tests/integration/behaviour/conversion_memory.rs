@@ -56,6 +56,20 @@ impl<T> Buffer<T> for MeteredBuffer<T> {
     fn global_mut(&mut self) -> GlobalMut<T> {
         self.array.global_mut()
     }
+
+    fn global_parts(&self) -> Global<T::Real>
+    where
+        T: Scalar,
+    {
+        self.array.global_parts()
+    }
+
+    fn global_parts_mut(&mut self) -> GlobalMut<T::Real>
+    where
+        T: Scalar,
+    {
+        self.array.global_parts_mut()
+    }
 }
 
 impl<T> Drop for MeteredBuffer<T> {

@@ -10,6 +10,7 @@ use super::driver::failed;
 use super::owner::Owner;
 use crate::error::Error;
 use crate::memory::{Buffer, Element, Memory};
+use crate::real::Scalar;
 
 /// The memory of NVIDIA GPUs.
 pub struct CudaMemory;
@@ -89,5 +90,19 @@ impl<T: Element> Buffer<T> for CudaBuffer<T> {
 
     fn global_mut(&mut self) -> GlobalMut<T> {
         GlobalMut::from_device(self.address, self.length, self.owner.id)
+    }
+
+    fn global_parts(&self) -> Global<T::Real>
+    where
+        T: Scalar,
+    {
+        Global::from_device(self.address, self.length * T::PARTS, self.owner.id)
+    }
+
+    fn global_parts_mut(&mut self) -> GlobalMut<T::Real>
+    where
+        T: Scalar,
+    {
+        GlobalMut::from_device(self.address, self.length * T::PARTS, self.owner.id)
     }
 }

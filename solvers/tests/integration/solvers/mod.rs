@@ -1,5 +1,6 @@
 //! Dense vectors and solvers, without a GPU.
 
+mod complex;
 mod dense;
 mod eigen;
 mod methods;
@@ -8,6 +9,7 @@ mod ranges;
 mod refinement;
 #[path = "../../../../tests/solvers"]
 mod scenarios {
+    pub mod complex;
     pub mod dense;
     pub mod eigen;
     #[allow(dead_code, reason = "other tests take the rest")]

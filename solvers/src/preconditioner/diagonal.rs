@@ -1,0 +1,72 @@
+//! Products with a diagonal matrix.
+
+use host::error::Error;
+use host::executor::Executor;
+use host::format::{Csr, Format, Offsets};
+use host::memory::collect;
+use host::plan::{NewValues, Plan, PlanOptions, Vector};
+use host::real::Scalar;
+
+use crate::dense::{Multiplied, ONE, Space};
+
+/// A diagonal matrix in the memory of an executor.
+pub(super) enum Diagonal<T: Scalar, E: Executor> {
+    /// Of real numbers.
+    Vector(Vector<T, E>),
+    /// Of complex numbers, which passes over parts do not multiply.
+    Matrix(Plan<T, E>),
+}
+
+impl<T: Scalar, E: Executor> Diagonal<T, E> {
+    pub(super) fn new(executor: &E, elements: Vec<T>, updates: bool) -> Result<Self, Error> {
+        Ok(match T::COMPLEX {
+            true => Self::Matrix(plan(executor, elements, updates)?),
+            false => Self::Vector(executor.upload(elements)?),
+        })
+    }
+
+    /// z ← D r
+    pub(super) fn apply(&mut self, space: &mut Space<E>, r: &Vector<T, E>, z: &mut Vector<T, E>) -> Result<(), Error> {
+        match self {
+            Self::Vector(elements) => space.pass(Multiplied, [ONE], [&*elements, r], [z]),
+            Self::Matrix(plan) => plan.apply(T::ONE, r, T::ZERO, z),
+        }
+    }
+
+    /// What other elements make of the matrix, which stays what it is.
+    ///
+    /// # Errors
+    /// When there are more or fewer, memory runs out, or a complex matrix was not made for updates.
+    pub(super) fn new_values(&self, executor: &E, elements: Vec<T>) -> Result<NewDiagonal<T, E>, Error> {
+        let elements = executor.upload(elements)?;
+        let of_plan = match self {
+            Self::Vector(_) => None,
+            Self::Matrix(plan) => Some(plan.new_values(&elements)?),
+        };
+        Ok(NewDiagonal { elements, of_plan })
+    }
+
+    /// Puts new elements in the place of the old ones; only a device that fails can end that.
+    pub(super) fn take_values(&mut self, executor: &E, new: NewDiagonal<T, E>) -> Result<(), Error> {
+        match (self, new.of_plan) {
+            (Self::Vector(elements), _) => executor.copy(&new.elements, elements),
+            (Self::Matrix(plan), Some(of_plan)) => plan.take_values(&new.elements, of_plan),
+            (Self::Matrix(plan), None) => plan.update_values(&new.elements),
+        }
+    }
+}
+
+/// New elements of a diagonal matrix, and what they make of its plan.
+pub(super) struct NewDiagonal<T: Scalar, E: Executor> {
+    elements: Vector<T, E>,
+    of_plan: Option<NewValues<T, E>>,
+}
+
+/// A plan of the diagonal matrix with these elements.
+pub(super) fn plan<T: Scalar, E: Executor>(executor: &E, elements: Vec<T>, updates: bool) -> Result<Plan<T, E>, Error> {
+    let rows = elements.len();
+    let columns = collect((0..rows).map(|row| row as u32))?;
+    let offsets = Offsets::from_lengths((0..rows).map(|_| 1))?;
+    let matrix = Csr::try_new(rows, rows, offsets, columns, elements)?;
+    Plan::with_options(executor, matrix, Format::Dia, PlanOptions { updates, ..PlanOptions::default() })
+}
