@@ -42,7 +42,7 @@ pub struct BicgstabIteration<T: Scalar, E: Executor>(OfNumbers<T, E>);
 
 enum OfNumbers<T: Scalar, E: Executor> {
     Real(RealIteration<T, E>),
-    Complex(ComplexIteration<T, E>),
+    Complex(Box<ComplexIteration<T, E>>),
 }
 
 /// For real numbers, with the names of the paper.
@@ -73,7 +73,7 @@ impl<T: Scalar, E: Executor> Method<T, E> for Bicgstab {
 
     fn prepare(&self, problem: &Problem<'_, T, E>) -> Result<BicgstabIteration<T, E>, Error> {
         Ok(BicgstabIteration(match T::COMPLEX {
-            true => OfNumbers::Complex(ComplexIteration::new(problem)?),
+            true => OfNumbers::Complex(Box::new(ComplexIteration::new(problem)?)),
             false => OfNumbers::Real(RealIteration::new(problem)?),
         }))
     }

@@ -1,4 +1,4 @@
-//! The methods by name: the one place that lists them.
+//! The methods by name: the one place that lists them. All take complex matrices, with the inner product xᴴ y.
 
 use std::fmt;
 use std::str::FromStr;
@@ -59,14 +59,12 @@ impl MethodName {
     /// What it is, and for which matrices.
     pub fn about(self) -> &'static str {
         match self {
-            Self::Cg => "Conjugate gradients, for symmetric positive definite matrices",
+            Self::Cg => "Conjugate gradients, for symmetric or Hermitian positive definite matrices",
             Self::PipelinedCg => "The same with one reduction in an iteration: faster on a GPU for small matrices",
-            Self::Minres => "Minimal residuals, for symmetric matrices, indefinite ones too",
+            Self::Minres => "Minimal residuals, for symmetric or Hermitian matrices, indefinite ones too",
             Self::Bicgstab => "Stabilized biconjugate gradients, for any matrix",
             Self::Gmres => "Generalized minimal residuals in cycles of 30, for any matrix",
-            Self::Chebyshev => {
-                "Chebyshev's iteration, for symmetric positive definite matrices; the spectrum is estimated"
-            }
+            Self::Chebyshev => "Chebyshev's iteration, for matrices as conjugate gradients; the spectrum is estimated",
         }
     }
 

@@ -8,7 +8,8 @@ use host::real::Scalar;
 use super::method::{FIRST_METHOD_SLOT, Iteration, Method, Problem, Size, preconditioned};
 use crate::dense::{Axpby, CgUpdate, Dot, ONE, Program, Scaled, Step};
 
-/// Conjugate gradients (Hestenes & Stiefel 1952), for symmetric positive definite matrices and preconditioners.
+/// Conjugate gradients (Hestenes & Stiefel 1952), for symmetric or Hermitian positive definite matrices and
+/// preconditioners.
 ///
 /// An iteration takes a product with the matrix, one with the preconditioner, and reads and writes 11 vectors, with a
 /// preconditioner 13. Vectors besides b and x: 3, or 4.

@@ -9,9 +9,9 @@ use super::lanczos::SpectralBounds;
 use super::method::{FIRST_METHOD_SLOT, Iteration, Method, Problem, Size, preconditioned};
 use crate::dense::{Axpby, CgUpdate, ONE, Program, Scaled, Step};
 
-/// Chebyshev iteration (Saad 2003, algorithm 12.1), for symmetric positive definite matrices and preconditioners whose
-/// spectrum is known or [estimated](SpectralBounds::estimate): no step length depends on a product of vectors. It
-/// diverges if the largest eigenvalue is beyond the bounds, and slows down if the smallest one is.
+/// Chebyshev iteration (Saad 2003, algorithm 12.1), for symmetric or Hermitian positive definite matrices and
+/// preconditioners whose spectrum is known or [estimated](SpectralBounds::estimate): no step length depends on a product
+/// of vectors. It diverges if the largest eigenvalue is beyond the bounds, and slows down if the smallest one is.
 ///
 /// An iteration takes a product with the matrix, one with the preconditioner, and reads and writes 9 vectors. Vectors
 /// besides b and x: 3, or 4.

@@ -31,6 +31,10 @@
 //! # }
 //! ```
 //!
+//! Matrices are real or complex, on every executor: products of vectors are xᴴ y, norms, tolerances and eigenvalues are
+//! real, and what is for symmetric matrices is for Hermitian ones. [`BlockCg`], [`Refinement`] and [`Pagerank`] are for
+//! real matrices only.
+//!
 //! [`preconditioner`] has approximations of A⁻¹ to solve with, and [`Refinement`] solves in 64 bits by corrections that a
 //! method finds in 32 bits.
 //!

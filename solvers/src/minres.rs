@@ -9,8 +9,8 @@ use super::lanczos::coefficients;
 use super::method::{FIRST_METHOD_SLOT, Iteration, Method, NOT_FINITE, Problem, Size, breakdown_code, preconditioned};
 use crate::dense::{Dot, Fill, LanczosUpdate, MinresUpdate, ONE, Program, Scaled, Step, ZERO};
 
-/// MINRES (Paige & Saunders 1975, §6; with a preconditioner Elman, Silvester & Wathen 2014, algorithm 4.1), for symmetric
-/// matrices, indefinite ones as well, and positive definite preconditioners.
+/// MINRES (Paige & Saunders 1975, §6; with a preconditioner Elman, Silvester & Wathen 2014, algorithm 4.1), for symmetric or
+/// Hermitian matrices, indefinite ones as well, and positive definite preconditioners.
 ///
 /// Without a preconditioner the residual norm never grows; with one it is the norm √(r · M r) that never grows.
 ///

@@ -8,10 +8,10 @@ use host::real::Scalar;
 use super::method::{FIRST_METHOD_SLOT, Iteration, Method, Problem, Size};
 use crate::dense::{Dot, Fill, PipelinedCgUpdate, PreconditionedPipelinedCgUpdate, Program, Step, ZERO};
 
-/// Pipelined conjugate gradients (Ghysels & Vanroose 2014, algorithms 3 and 4), for symmetric positive definite matrices
-/// and preconditioners: the same iterates as [`Cg`](super::Cg) but for rounding, with a single reduction in an iteration,
-/// in the one pass that updates all vectors. On a GPU that is fewer launches, which counts for small matrices, and more
-/// vectors, which counts for large ones. Its own residual loses touch with the true one sooner than that of `Cg`.
+/// Pipelined conjugate gradients (Ghysels & Vanroose 2014, algorithms 3 and 4), for symmetric or Hermitian positive
+/// definite matrices and preconditioners: the same iterates as [`Cg`](super::Cg) but for rounding, with a single reduction
+/// in an iteration, in the one pass that updates all vectors. On a GPU that is fewer launches, which counts for small
+/// matrices, and more vectors, which counts for large ones. Its own residual loses touch with the true one sooner than that of `Cg`.
 ///
 /// An iteration takes a product with the matrix, one with the preconditioner, and reads and writes 13 vectors, with a
 /// preconditioner 18. Vectors besides b and x: 6, or 10.

@@ -27,7 +27,8 @@ const ABSOLUTE_TOLERANCE: u32 = LAMBDA + 5;
 const RING: u32 = LAMBDA + 6;
 
 /// The eigenpair with the eigenvalue of largest magnitude, by power iteration (Saad 2011, §4.1), from x on; x = 0 stands
-/// for a vector that is always the same. x is then the eigenvector, of length 1.
+/// for a vector that is always the same. x is then the eigenvector, of length 1. A complex matrix is Hermitian, as the
+/// eigenvalue is real.
 ///
 /// Converged when ‖A x − λ x‖ ≤ the relative tolerance times ‖A x‖, or the absolute one. Where several eigenvalues have the
 /// largest magnitude, such as 1 and −1, it does not converge. An iteration takes a product with the operator, and reads

@@ -14,6 +14,7 @@ mod peers;
 mod scenarios;
 #[path = "../solvers"]
 mod solvers {
+    pub mod complex;
     pub mod dense;
     pub mod eigen;
     pub mod preconditioner;
@@ -37,6 +38,9 @@ use scenarios::updates::{check_kept_places, check_updates};
 use scenarios::{
     Numbers, check, check_conversion, check_converted_product, check_reproducible, check_special_values,
     check_whole_numbers, generated, matrices,
+};
+use solvers::complex::{
+    check_complex_methods, check_hermitian_eigenvalues, check_new_complex_values, check_turned_preconditioners,
 };
 use solvers::dense::{check_columns, check_lengths, check_passes, check_programs, check_stop};
 use solvers::eigen::{check_block_cg, check_lobpcg, check_pagerank, check_power};
@@ -164,6 +168,10 @@ const PARTS: &[Part] = &[
         check_preconditioning::<f64>(gpu, arguments.cube());
         check_refinement(gpu);
         println!("- refinement in float64 of what Cg finds in float32: right");
+    }),
+    ("complex-solvers", |gpu, _| {
+        check_complex_solvers::<Complex<f32>>(gpu);
+        check_complex_solvers::<Complex<f64>>(gpu);
     }),
     ("ranges", |gpu, _| {
         check_sizes(gpu);
@@ -348,6 +356,15 @@ where
         report.iterations,
         report.elapsed.as_secs_f64() * 1e3
     );
+}
+
+/// Solvers, eigenvalue methods and preconditioners of complex matrices.
+fn check_complex_solvers<T: Scalar>(gpu: &Cuda) {
+    check_complex_methods::<T, _>(gpu);
+    check_hermitian_eigenvalues::<T, _>(gpu);
+    check_turned_preconditioners::<T, _>(gpu);
+    check_new_complex_values::<T, _>(gpu);
+    println!("- solvers, eigenvalue methods and preconditioners, {}: right", T::NAME);
 }
 
 /// Preconditioners, on matrices that are checked and on one that is larger.

@@ -5,12 +5,37 @@ use std::f64::consts::TAU;
 use warp_spmv::executor::Executor;
 use warp_spmv::solver::dense::Multicolumn;
 use warp_spmv::solver::preconditioner::{Preconditioner, PreconditionerName, PreconditionerOptions};
-use warp_spmv::solver::{Lobpcg, Operator, Options, Outcome, SpectralBounds, SpectrumEnd, power_iteration};
+use warp_spmv::solver::{
+    Bicgstab, Cg, Gmres, Lobpcg, Method, Minres, Operator, Options, Outcome, PipelinedCg, SpectralBounds, SpectrumEnd,
+    power_iteration,
+};
 use warp_spmv::{Csr, Format, Plan, Real, Scalar};
 
 use super::Numbers;
 use super::preconditioner::{dominant, in_parts, names};
-use super::solver::{diagonal, options, relative_residual};
+use super::solver::{
+    Family, check_chebyshev, check_family, check_interval, complex_convection, diagonal, helmholtz, hermitian,
+    hermitian_indefinite, options, relative_residual,
+};
+
+/// Iterations of a cycle of GMRES.
+pub const CYCLE: u32 = 60;
+
+/// The methods, each with the matrices that it is for.
+pub fn check_complex_methods<T: Scalar, E: Executor>(executor: &E) {
+    fn check<T: Scalar, E: Executor, M: Method<T, E>>(executor: &E, method: M, families: &[Family<T>]) {
+        for &family in families {
+            check_family(executor, &method, family);
+        }
+        check_interval(executor, &method);
+    }
+    check::<T, _, _>(executor, Cg, &[hermitian]);
+    check::<T, _, _>(executor, PipelinedCg, &[hermitian]);
+    check::<T, _, _>(executor, Minres, &[hermitian, hermitian_indefinite]);
+    check::<T, _, _>(executor, Bicgstab, &[hermitian, complex_convection]);
+    check::<T, _, _>(executor, Gmres { cycle: CYCLE }, &[hermitian_indefinite, helmholtz, complex_convection]);
+    check_chebyshev::<T, E>(executor);
+}
 
 /// A periodic lattice whose links in each direction have one phase, plus a multiple of the identity.
 pub struct Torus<'a> {

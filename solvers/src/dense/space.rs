@@ -128,8 +128,9 @@ impl<E: Executor> Space<E> {
         Ok(Program { words: self.executor.upload(words)?, slots: needed })
     }
 
-    /// Queues a pass over whole vectors, of complex ones over their real and imaginary parts. How many coefficients (given by their slots) and vectors it takes is checked
-    /// when it is compiled. Its sums are there after [`finish`](Self::finish).
+    /// Queues a pass over whole vectors, of complex ones over their real and imaginary parts. How many coefficients (given
+    /// by their slots) and vectors it takes is checked when it is compiled. Its sums are there after
+    /// [`finish`](Self::finish).
     ///
     /// # Errors
     /// When the vectors' lengths differ, there is no such slot, memory runs out, or the device fails.

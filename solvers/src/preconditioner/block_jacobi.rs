@@ -19,7 +19,7 @@ enum BlockJacobi<T: Scalar, E: Executor> {
     /// Of complex numbers.
     Sparse {
         size: usize,
-        plan: Plan<T, E>,
+        plan: Box<Plan<T, E>>,
     },
 }
 
@@ -33,7 +33,10 @@ pub(super) fn recipe<T: Scalar, E: Executor>(
 ) -> Result<Recipe<T, E>, Error> {
     let (rows, blocks) = (matrix.rows(), inverses(matrix, size)?);
     let inverse = match T::COMPLEX {
-        true => BlockJacobi::Sparse { size, plan: plan_of(executor, sparse(rows, size, &blocks)?, options)? },
+        true => {
+            let plan = Box::new(plan_of(executor, sparse(rows, size, &blocks)?, options)?);
+            BlockJacobi::Sparse { size, plan }
+        }
         false => BlockJacobi::Dense(BlockDiagonal::new(executor, rows, size, into_parts(blocks))?),
     };
     Ok(Recipe { inverse: Box::new(inverse), symmetric: false, scalars: vec![] })

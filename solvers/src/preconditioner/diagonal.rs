@@ -14,13 +14,13 @@ pub(super) enum Diagonal<T: Scalar, E: Executor> {
     /// Of real numbers.
     Vector(Vector<T, E>),
     /// Of complex numbers, which passes over parts do not multiply.
-    Matrix(Plan<T, E>),
+    Matrix(Box<Plan<T, E>>),
 }
 
 impl<T: Scalar, E: Executor> Diagonal<T, E> {
     pub(super) fn new(executor: &E, elements: Vec<T>, updates: bool) -> Result<Self, Error> {
         Ok(match T::COMPLEX {
-            true => Self::Matrix(plan(executor, elements, updates)?),
+            true => Self::Matrix(Box::new(plan(executor, elements, updates)?)),
             false => Self::Vector(executor.upload(elements)?),
         })
     }

@@ -357,9 +357,7 @@ pub(super) fn shifted_diagonal<T: Scalar>(
     }
     let (shift, [re, im], magnitude) = (options.diagonal_shift * largest, diagonal.parts(), diagonal.magnitude());
     // Of length 1; of 0 it is 1.
-    let [sign_re, sign_im] = match () {
-        () if im == 0.0 => [if re < 0.0 { -1.0 } else { 1.0 }, 0.0],
-        () => [re / magnitude, im / magnitude],
-    };
+    let [sign_re, sign_im] =
+        if im == 0.0 { [if re < 0.0 { -1.0 } else { 1.0 }, 0.0] } else { [re / magnitude, im / magnitude] };
     diagonal + T::Wide::from_parts(shift * sign_re, shift * sign_im)
 }

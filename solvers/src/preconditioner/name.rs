@@ -33,8 +33,8 @@ pub enum PreconditionerName {
     },
     /// Incomplete LU factors with the entries of the matrix (Saad 2003, §10.3.2).
     Ilu0(TriangularSolver),
-    /// Incomplete Cholesky factors with the entries of the matrix (Meijerink & van der Vorst 1977), for symmetric positive
-    /// definite matrices, of which only the entries below and on the diagonal are read.
+    /// Incomplete Cholesky factors with the entries of the matrix (Meijerink & van der Vorst 1977), for symmetric or
+    /// Hermitian positive definite matrices, of which only the entries below and on the diagonal are read.
     Ic0(TriangularSolver),
 }
 

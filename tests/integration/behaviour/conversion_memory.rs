@@ -9,7 +9,7 @@ use warp_spmv::device::Device;
 use warp_spmv::executor::{Emulated, Executor, KernelExecutor, Operation};
 use warp_spmv::format::{BellpackStrategy, BlockSize, FillLimit, StripHeight};
 use warp_spmv::memory::{Buffer, Element, Memory};
-use warp_spmv::{Csr, Error, Format};
+use warp_spmv::{Csr, Error, Format, Scalar};
 
 use crate::scenarios::{Numbers, with_rows};
 

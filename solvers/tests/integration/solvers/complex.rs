@@ -1,49 +1,33 @@
 //! Complex systems and Hermitian eigenproblems on every executor that needs no GPU.
 
-use warp_spmv::executor::{Cpu, Emulated, Executor, Reference};
+use warp_spmv::executor::{Cpu, Emulated, Reference};
 use warp_spmv::solver::preconditioner::PreconditionerName;
 use warp_spmv::solver::{Bicgstab, Cg, Gmres, Method, Minres, Options, Outcome, PipelinedCg, Report};
 use warp_spmv::{Complex, Csr, Scalar};
 
 use super::scenarios::Numbers;
-use super::scenarios::complex::{check_hermitian_eigenvalues, check_new_complex_values, check_turned_preconditioners};
+use super::scenarios::complex::{
+    CYCLE, check_complex_methods, check_hermitian_eigenvalues, check_new_complex_values, check_turned_preconditioners,
+};
 use super::scenarios::preconditioner::solve_with;
 use super::scenarios::solver::{
-    Family, check_chebyshev, check_family, check_interval, check_report, check_system, complex_convection, helmholtz,
-    hermitian, hermitian_indefinite, options, relative_residual, solve,
+    check_report, check_system, complex_convection, helmholtz, hermitian, hermitian_indefinite, options,
+    relative_residual, solve,
 };
 
 type C64 = Complex<f32>;
 type C128 = Complex<f64>;
 
-/// Iterations of a cycle of GMRES.
-const CYCLE: u32 = 60;
-
-fn check_methods<T: Scalar, E: Executor>(executor: &E) {
-    fn check<T: Scalar, E: Executor, M: Method<T, E>>(executor: &E, method: M, families: &[Family<T>]) {
-        for &family in families {
-            check_family(executor, &method, family);
-        }
-        check_interval(executor, &method);
-    }
-    check::<T, _, _>(executor, Cg, &[hermitian]);
-    check::<T, _, _>(executor, PipelinedCg, &[hermitian]);
-    check::<T, _, _>(executor, Minres, &[hermitian, hermitian_indefinite]);
-    check::<T, _, _>(executor, Bicgstab, &[hermitian, complex_convection]);
-    check::<T, _, _>(executor, Gmres { cycle: CYCLE }, &[hermitian_indefinite, helmholtz, complex_convection]);
-    check_chebyshev::<T, E>(executor);
-}
-
 #[test]
 fn the_reference_solves_complex_systems() {
-    check_methods::<C64, _>(&Reference::new());
-    check_methods::<C128, _>(&Reference::new());
+    check_complex_methods::<C64, _>(&Reference::new());
+    check_complex_methods::<C128, _>(&Reference::new());
 }
 
 #[test]
 fn the_cpu_solves_complex_systems() {
-    check_methods::<C64, _>(&Cpu::new());
-    check_methods::<C128, _>(&Cpu::new());
+    check_complex_methods::<C64, _>(&Cpu::new());
+    check_complex_methods::<C128, _>(&Cpu::new());
 }
 
 /// The kernels of real numbers, and products with complex matrices.
