@@ -34,6 +34,12 @@ pub enum Error {
         /// Which values work.
         expected: String,
     },
+    /// Real numbers are asked for, and the generator makes complex ones.
+    #[error("{generator}: the values are complex, expected real ones")]
+    Complex {
+        /// The generator.
+        generator: &'static str,
+    },
     /// The matrix would not fit into the memory that the machine has left.
     #[error("the matrix takes about {bytes} bytes to generate, and {available} bytes of memory are available")]
     Memory {

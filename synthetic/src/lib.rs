@@ -2,8 +2,8 @@
 //!
 //! Each generator is a small struct that says which matrix; [`Generator`] is any of them, and has a text form
 //! for a command line. The same generator gives the same bits for any number of threads. It gives them on any
-//! platform too, as far as the platform's `powf`, `exp` and `ln` agree (see [`Pareto`]). [`reorder`] has other orders for
-//! the rows of a matrix.
+//! platform too, as far as the platform's `powf`, `exp`, `ln`, `sin` and `cos` agree (see [`Pareto`] and [`Gauge`]).
+//! [`reorder`] has other orders for the rows of a matrix.
 //!
 //! ```
 //! use host::Csr;
@@ -30,13 +30,17 @@ mod bijection;
 mod draw;
 mod edges;
 mod error;
+mod grid;
 mod lengths;
 mod numbering;
+mod phases;
 
 mod banded;
 mod block_diagonal;
 mod dense;
 mod elasticity;
+mod gauge;
+mod helmholtz;
 mod like;
 mod pareto;
 mod permutation;
@@ -52,6 +56,7 @@ pub mod reorder;
 pub use assemble::LARGEST_BYTES;
 pub use elasticity::Cells;
 pub use error::Error;
+pub use grid::Grid;
 pub use host::memory::available_memory;
 pub use like::Table3;
 pub use numbering::Numbering;
@@ -73,4 +78,6 @@ generators! {
     block_diagonal::BlockDiagonal,
     elasticity::Elasticity,
     like::Like,
+    helmholtz::Helmholtz,
+    gauge::Gauge,
 }

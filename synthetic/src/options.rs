@@ -94,16 +94,31 @@ pub(crate) fn write_pairs(f: &mut fmt::Formatter<'_>, help: Help, pairs: &[(&str
 
 /// Takes `KEY=NUMBER` for one key out of a text, and says what is left.
 pub(crate) fn take_number(help: Help, text: &str, key: &'static str) -> Result<(Option<usize>, String), Error> {
+    let (value, rest) = take(text, key);
+    Ok((value.map(|value| number(help, key, value)).transpose()?, rest))
+}
+
+/// Takes `values=complex` out of a text, says whether it was there, and what is left.
+pub(crate) fn take_values(help: Help, text: &str) -> Result<(bool, String), Error> {
+    match take(text, "values") {
+        (None, rest) => Ok((false, rest)),
+        (Some("complex"), rest) => Ok((true, rest)),
+        (Some(value), _) => Err(unfit(help, "values", value, "complex")),
+    }
+}
+
+/// Takes `KEY=VALUE` for one key out of a text, and gives what is left.
+fn take<'t>(text: &'t str, key: &str) -> (Option<&'t str>, String) {
     let is_key = |option: &&str| option.split_once('=').is_some_and(|(name, _)| name == key);
     let Some(option) = text.split(',').find(is_key) else {
-        return Ok((None, text.to_owned()));
+        return (None, text.to_owned());
     };
     let value = option.split_once('=').map_or("", |(_, value)| value);
     // A second one stays, for `Options::parse` to refuse.
     let mut taken = false;
     let keep = |option: &&str| !is_key(option) || std::mem::replace(&mut taken, true);
     let rest: Vec<_> = text.split(',').filter(keep).collect();
-    Ok((Some(number(help, key, value)?), rest.join(",")))
+    (Some(value), rest.join(","))
 }
 
 /// The options of one generator, as written.

@@ -31,6 +31,9 @@ pub trait Generate: Display + Sized {
     /// How to ask for it in text, for each of its names.
     const HELP: &'static [Help];
 
+    /// Whether its values are complex, so that there is no such matrix of real numbers.
+    const COMPLEX: bool = false;
+
     /// A description from one of the names and the text behind its colon. Its numbers are not
     /// [checked](Self::check).
     ///
@@ -63,7 +66,7 @@ pub trait Generate: Display + Sized {
     /// The matrix, with the columns of each row distinct and ascending. In parallel, O(rows + nnz).
     ///
     /// # Errors
-    /// When [`check`](Self::check) fails, the arrays would be larger than
+    /// When [`check`](Self::check) fails, the numbers are real and the matrix is [not](Self::COMPLEX), the arrays would be larger than
     /// [`LARGEST_BYTES`](crate::LARGEST_BYTES) or than the memory that the machine
     /// [has left](crate::available_memory), or an allocation fails.
     fn generate<T: Scalar>(&self) -> Result<Csr<T>, Error>;
@@ -79,6 +82,11 @@ pub trait Generate: Display + Sized {
 pub(crate) fn csr_bytes<T>(rows: usize, nnz: u128) -> u128 {
     let offset = if nnz <= u32::MAX.into() { 4 } else { 8 };
     nnz.saturating_mul(4 + size_of::<T>() as u128).saturating_add((rows as u128 + 1) * offset)
+}
+
+/// Checks that numbers of a type have imaginary parts.
+pub(crate) fn complex_only<T: Scalar>(help: Help) -> Result<(), Error> {
+    if T::COMPLEX { Ok(()) } else { Err(Error::Complex { generator: help.name }) }
 }
 
 /// One list of several.
@@ -103,7 +111,8 @@ macro_rules! generators {
         $(pub use $file::$kind;)*
 
         /// Any of the generators. As text: the generator's name, a colon, and its parameters. With `times=N`
-        /// among them the matrix has N times the rows and, about, the nonzeros.
+        /// among them the matrix has N times the rows and, about, the nonzeros; with `values=complex` it has complex
+        /// values.
         ///
         /// ```
         /// use synthetic::{Error, Generator};
@@ -123,6 +132,9 @@ macro_rules! generators {
         #[non_exhaustive]
         pub enum Generator {
             $(#[doc = concat!("See [`", stringify!($kind), "`](type@", stringify!($kind), ").")] $kind($kind),)*
+            /// Another one's matrix with complex values: the entries beside the diagonal are multiplied with numbers of
+            /// length 1 that depend on the place alone. Where that matrix is symmetric, this one is Hermitian.
+            WithPhases(Box<Generator>),
         }
 
         impl Generator {
@@ -144,6 +156,23 @@ macro_rules! generators {
             pub fn generate<T: host::Scalar>(&self) -> Result<host::Csr<T>, Error> {
                 match self {
                     $(Self::$kind(generator) => generator.generate(),)*
+                    Self::WithPhases(generator) => {
+                        $crate::registry::complex_only::<T>(generator.help())?;
+                        let mut matrix = generator.generate()?;
+                        $crate::phases::turn(&mut matrix);
+                        Ok(matrix)
+                    }
+                }
+            }
+
+            /// Whether its values are complex; see [`Generate::COMPLEX`].
+            pub fn is_complex(&self) -> bool {
+                fn of<G: Generate>(_: &G) -> bool {
+                    G::COMPLEX
+                }
+                match self {
+                    $(Self::$kind(generator) => of(generator),)*
+                    Self::WithPhases(_) => true,
                 }
             }
 
@@ -151,6 +180,7 @@ macro_rules! generators {
             pub fn rows(&self) -> usize {
                 match self {
                     $(Self::$kind(generator) => generator.rows(),)*
+                    Self::WithPhases(generator) => generator.rows(),
                 }
             }
 
@@ -158,6 +188,7 @@ macro_rules! generators {
             pub fn columns(&self) -> usize {
                 match self {
                     $(Self::$kind(generator) => generator.columns(),)*
+                    Self::WithPhases(generator) => generator.columns(),
                 }
             }
 
@@ -168,6 +199,7 @@ macro_rules! generators {
             pub fn times(&self, factor: usize) -> Result<Self, Error> {
                 let larger = match self {
                     $(Self::$kind(generator) => Self::$kind(generator.times(factor)?),)*
+                    Self::WithPhases(generator) => Self::WithPhases(Box::new(generator.times(factor)?)),
                 };
                 larger.check()?;
                 Ok(larger)
@@ -183,9 +215,21 @@ macro_rules! generators {
                 Err(Error::Unknown { name: name.to_owned(), expected: names.join(", ") })
             }
 
+            /// The first of its generator's names.
+            fn help(&self) -> Help {
+                fn of<G: Generate>(_: &G) -> Help {
+                    G::HELP[0]
+                }
+                match self {
+                    $(Self::$kind(generator) => of(generator),)*
+                    Self::WithPhases(generator) => generator.help(),
+                }
+            }
+
             fn check(&self) -> Result<(), Error> {
                 match self {
                     $(Self::$kind(generator) => generator.check(),)*
+                    Self::WithPhases(generator) => generator.check(),
                 }
             }
 
@@ -193,6 +237,7 @@ macro_rules! generators {
             pub fn expected_nnz(&self) -> u128 {
                 match self {
                     $(Self::$kind(generator) => generator.expected_nnz(),)*
+                    Self::WithPhases(generator) => generator.expected_nnz(),
                 }
             }
 
@@ -200,6 +245,7 @@ macro_rules! generators {
             pub fn expected_bytes<T: host::Scalar>(&self) -> u128 {
                 match self {
                     $(Self::$kind(generator) => generator.expected_bytes::<T>(),)*
+                    Self::WithPhases(generator) => generator.expected_bytes::<T>(),
                 }
             }
         }
@@ -214,8 +260,16 @@ macro_rules! generators {
                     if times == Some(0) {
                         return Err($crate::options::unfit(help, "times", 0, "a whole number above 0"));
                     }
-                    let generator = Self::from_name(name, &options)?;
+                    let (phases, options) = $crate::options::take_values(help, &options)?;
+                    let mut generator = Self::from_name(name, &options)?;
                     generator.check()?;
+                    if phases {
+                        if generator.is_complex() {
+                            let expected = "no such key, as these values are complex anyway";
+                            return Err($crate::options::unfit(help, "values", "complex", expected));
+                        }
+                        generator = Self::WithPhases(Box::new(generator));
+                    }
                     return times.map_or(Ok(generator.clone()), |factor| generator.times(factor));
                 }
                 Self::from_name(name, options)
@@ -226,6 +280,10 @@ macro_rules! generators {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 match self {
                     $(Self::$kind(generator) => generator.fmt(f),)*
+                    Self::WithPhases(generator) => {
+                        let text = generator.to_string();
+                        write!(f, "{text}{}values=complex", if text.ends_with(':') { "" } else { "," })
+                    }
                 }
             }
         }

@@ -15,7 +15,7 @@ use warp_spmv::solver::{
 };
 use warp_spmv::synthetic::{Generator, reorder};
 use warp_spmv::verify::{exact, verify};
-use warp_spmv::{Csr, Format, Layout, Multivector, Plan, PlanOptions, Transposed};
+use warp_spmv::{Complex, Csr, Format, Layout, Multivector, Plan, PlanOptions, Transposed};
 
 use super::Turn;
 use super::refusing::{LARGE, LARGE_BESIDE_COMPRESSION, grant, refuse};
@@ -334,6 +334,8 @@ fn generators_and_orders() {
         "block-diagonal:size=2,blocks=35000",
         "dense:rows=300,columns=300",
         "elasticity:width=40,depth=20",
+        "gauge:grid=20x20x20x9",
+        "helmholtz:grid=300x230",
         "lp-like:times=3",
         "pareto:rows=70000,k=1.5",
         "permutation:rows=70000",
@@ -348,7 +350,10 @@ fn generators_and_orders() {
     }
     for text in generators {
         let generator: Generator = text.parse().unwrap();
-        each_refused(text, || (), |()| generator.generate::<f64>());
+        match generator.is_complex() {
+            true => each_refused(text, || (), |()| generator.generate::<Complex<f64>>()),
+            false => each_refused(text, || (), |()| generator.generate::<f64>()),
+        }
     }
     let matrix = grid();
     each_refused("by row length", || (), |()| reorder::by_row_length(&matrix));

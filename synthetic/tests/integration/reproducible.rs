@@ -1,6 +1,6 @@
 //! The same generator gives the same bits.
 
-use host::{Csr, Scalar};
+use host::{Complex, Csr, Scalar};
 use synthetic::Generator;
 
 /// Several chunks of rows each, the last one not full.
@@ -63,6 +63,71 @@ fn other_seeds_give_other_matrices() {
             assert!(this.column_indices() != other.column_indices(), "{text}");
         }
     }
+}
+
+/// What other generators promise, for those of complex values.
+#[test]
+fn complex_matrices_are_the_same_every_time() {
+    type C = Complex<f64>;
+    for text in
+        ["gauge:grid=5x7x60,seed=3", "gauge:grid=3x5x7x19,disorder=0.3,mass=0.25,seed=3", "helmholtz:grid=70x50"]
+    {
+        let [one, seven] = [1, 7].map(|threads| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            pool.install(|| generate::<C>(text))
+        });
+        assert!(one == seven && generate::<Complex<f32>>(text) == one.cast().unwrap(), "{text}");
+        let transposed = one.transposed().unwrap();
+        let same = |conjugate: bool| {
+            let of = |value: &C| if conjugate { value.conj() } else { *value };
+            transposed.column_indices() == one.column_indices()
+                && transposed.values().iter().map(of).eq(one.values().iter().copied())
+        };
+        let is_hermitian = text.starts_with("gauge");
+        assert_eq!((same(true), same(false)), (is_hermitian, !is_hermitian), "{text}");
+        if is_hermitian {
+            let other = generate::<C>(&text.replace("seed=3", "seed=4"));
+            assert!(other != one && other.column_indices() == one.column_indices(), "{text}");
+            let lengths = one.values().iter().map(|value| value.norm());
+            assert!(lengths.filter(|length| (length - 1.0).abs() < 1e-15).count() >= one.nnz() - one.rows());
+        }
+        let error = text.parse::<Generator>().unwrap().generate::<f64>().unwrap_err().to_string();
+        assert!(error.ends_with(": the values are complex, expected real ones"), "{error}");
+    }
+    for (text, is_symmetric) in [
+        ("stencil:9:30x20,values=complex", true),
+        ("small-world:vertices=900,neighbours=6,rewired=0.2,seed=3,values=complex", true),
+        ("uniform:rows=900,per-row=7.3,values=complex,seed=3", false),
+    ] {
+        let (matrix, real) = (generate::<C>(text), generate::<f64>(&text.replace(",values=complex", "")));
+        assert!(matrix == generate(text) && matrix.column_indices() == real.column_indices(), "{text}");
+        let lengths = matrix.values().iter().zip(real.values()).map(|(value, real)| value.norm() - real.abs());
+        assert!(lengths.into_iter().all(|difference| difference.abs() < 1e-14), "{text}");
+        assert!(matrix.values().iter().filter(|value| value.im.abs() > 0.1).count() > matrix.nnz() / 2, "{text}");
+        let conjugate: Vec<C> = matrix.transposed().unwrap().values().iter().map(|value| value.conj()).collect();
+        assert_eq!(conjugate.iter().eq(matrix.values()), is_symmetric, "{text}");
+        let generator: Generator = text.parse().unwrap();
+        assert_eq!(generator.to_string().parse::<Generator>().unwrap(), generator);
+        let error = generator.generate::<f32>().unwrap_err().to_string();
+        assert!(error.ends_with(": the values are complex, expected real ones"), "{error}");
+    }
+    for (text, message) in [
+        (
+            "gauge:grid=8,values=complex",
+            "gauge: values is \"complex\", expected no such key, as these values are complex anyway",
+        ),
+        ("dense:rows=3,values=real", "dense: values is \"real\", expected complex"),
+    ] {
+        assert_eq!(text.parse::<Generator>().unwrap_err().to_string(), message);
+    }
+    // Without disorder, the periodic Laplacian.
+    let laplacian: Csr<C> = generate("stencil:7:5x6x7,boundary=periodic");
+    let free: Csr<C> = generate("gauge:grid=5x6x7,disorder=0");
+    let near = |(a, b): (&C, &C)| (a - b).norm() < 1e-15;
+    assert!(free.column_indices() == laplacian.column_indices());
+    assert!(free.values().iter().zip(laplacian.values()).all(near));
+    let waves: Csr<C> = generate("helmholtz:grid=9,wavenumber=2,damping=0.5");
+    assert!(waves.row(4).eq([(3, C::from(-1.0)), (4, C::new(-2.0, 2.0)), (5, C::from(-1.0))]));
 }
 
 /// No two chunks of rows are drawn from the same random numbers.

@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 use synthetic::{
-    Banded, BarabasiAlbert, BlockDiagonal, Boundary, Cells, Dense, Elasticity, Generator, Like, Numbering, Pareto,
-    Permutation, Points, Rectangle, Rmat, RowLengths, SmallWorld, Stencil, Table3, Uniform,
+    Banded, BarabasiAlbert, BlockDiagonal, Boundary, Cells, Dense, Elasticity, Gauge, Generator, Grid, Helmholtz, Like,
+    Numbering, Pareto, Permutation, Points, Rectangle, Rmat, RowLengths, SmallWorld, Stencil, Table3, Uniform,
 };
 
 #[test]
@@ -40,6 +40,16 @@ fn good_texts() {
             "stencil:points=7,boundary=neumann,grid=4x3x2",
             Stencil { boundary: Boundary::Neumann, ..Points::Points7([4, 3, 2]).into() }.into_generator(),
             "stencil:7:4x3x2,boundary=neumann",
+        ),
+        (
+            "helmholtz:grid=9x8,damping=0",
+            Helmholtz { grid: Grid(vec![9, 8]), wavenumber: 0.5, damping: 0.0 }.into_generator(),
+            "helmholtz:grid=9x8,wavenumber=0.5,damping=0",
+        ),
+        (
+            "gauge:grid=3x4x5x6,times=2,mass=-0.5",
+            Gauge { grid: Grid(vec![3, 4, 5, 12]), disorder: 1.0, mass: -0.5, seed: 0 }.into_generator(),
+            "gauge:grid=3x4x5x12,disorder=1,mass=-0.5,seed=0",
         ),
         ("dense:rows=9", Dense::new(9, 9).into_generator(), "dense:rows=9,columns=9,seed=0"),
         ("permutation:rows=9", Permutation::new(9).into_generator(), "permutation:rows=9,seed=0"),
@@ -294,5 +304,7 @@ into_generator!(
     Rectangle,
     BlockDiagonal,
     Elasticity,
+    Helmholtz,
+    Gauge,
     Like
 );
