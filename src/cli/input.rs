@@ -99,8 +99,13 @@ impl Source {
         if let Some(text) = self.generator() {
             let generator: Generator = text.parse()?;
             let _progress = Progress::spinner("generating the matrix");
-            let matrix = Matrix::Csr(generator.generate()?);
-            return Ok(Input { name: generator.to_string(), matrix, field: "real", symmetry: "general" });
+            let generated = generator.generate().map_err(|error| match error {
+                warp_spmv::synthetic::Error::Complex { .. } => Error::ComplexValues(error.to_string()),
+                error => error.into(),
+            });
+            let matrix = Matrix::Csr(generated?);
+            let field = if generator.is_complex() { "complex" } else { "real" };
+            return Ok(Input { name: generator.to_string(), matrix, field, symmetry: "general" });
         }
         let progress = Progress::bytes("reading the matrix");
         let report = |done, total| progress.update(done, total);

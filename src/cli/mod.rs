@@ -4,6 +4,7 @@ mod bench;
 mod choosing;
 mod convert;
 mod error;
+mod factor;
 mod figures;
 mod formats;
 mod grids;

@@ -12,6 +12,7 @@ use warp_spmv::io::Number;
 use warp_spmv::select::Choice;
 use warp_spmv::verify::Verification;
 
+use super::factor::Factor;
 use super::output::printable;
 use super::units::{self, HumanCount, duration, four_digits};
 
@@ -30,12 +31,12 @@ pub struct Record {
     pub executor: &'static str,
     /// What the executor runs on.
     pub device: String,
-    /// "float32" or "float64".
+    /// "float32", "float64", "complex64" or "complex128".
     pub precision: &'static str,
-    /// The factor of A x.
-    pub alpha: f64,
+    /// The factor of A x: a number, or its two parts where it has an imaginary one.
+    pub alpha: Factor,
     /// The factor of y.
-    pub beta: f64,
+    pub beta: Factor,
     /// Bytes of the format's arrays.
     pub bytes: u128,
     /// Places for entries in the arrays over entries.

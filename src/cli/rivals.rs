@@ -9,7 +9,7 @@ use serde::Serialize;
 use warp_spmv::executor::Cpu;
 use warp_spmv::io::Number;
 use warp_spmv::verify::exact;
-use warp_spmv::{Csr, Error, Real, Vector};
+use warp_spmv::{Complex, Csr, Error, Real, Vector};
 
 use super::output;
 use super::record::seconds;
@@ -46,9 +46,34 @@ pub struct Rival {
     pub iteration: Option<Duration>,
 }
 
+/// A number type, with what else solves systems of it.
+pub trait WithRivals: Number {
+    /// Solves by every peer of the executor; none does for complex numbers.
+    fn rivals<S: Subject>(executor: &S, system: &System<Self>, stop: Stop) -> Result<Vec<Rival>, Error>;
+}
+
+macro_rules! with_rivals {
+    ($($real:ident)*) => {
+        $(
+            impl WithRivals for $real {
+                fn rivals<S: Subject>(executor: &S, system: &System<Self>, stop: Stop) -> Result<Vec<Rival>, Error> {
+                    solve(executor, system, stop)
+                }
+            }
+
+            impl WithRivals for Complex<$real> {
+                fn rivals<S: Subject>(_: &S, _: &System<Self>, _: Stop) -> Result<Vec<Rival>, Error> {
+                    Ok(Vec::new())
+                }
+            }
+        )*
+    };
+}
+with_rivals!(f32 f64);
+
 /// Solves by every peer of the executor, one after the other. What is not there, and what does not take the matrix, is
 /// said on standard error.
-pub fn solve<T: Real + Number, S: Subject>(executor: &S, system: &System<T>, stop: Stop) -> Result<Vec<Rival>, Error> {
+fn solve<T: Real + Number, S: Subject>(executor: &S, system: &System<T>, stop: Stop) -> Result<Vec<Rival>, Error> {
     let say_absent = |Absent { library, reason }: &Absent| output::say(&format!("no {library}: {reason}"));
     let Peers { present, absent } = executor.peers::<T>();
     absent.iter().for_each(say_absent);

@@ -11,10 +11,11 @@ use warp_spmv::executor::{Executor, ExecutorName};
 use warp_spmv::format::Matrix;
 use warp_spmv::io::{Number, write_vector};
 use warp_spmv::verify::{Verification, exact, verify, verify_transposed};
-use warp_spmv::{Csr, Format, Plan, Real, Vector, memory};
+use warp_spmv::{Csr, Format, Plan, Vector, memory};
 
 use super::choosing::Choosing;
 use super::error::Error;
+use super::factor::Factor;
 use super::formats;
 use super::grids::Grids;
 use super::input::{self, Input, Source};
@@ -58,12 +59,12 @@ pub struct Arguments {
     /// Timed multiplications [default: 50; 1 for the executors reference and emulated]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     repeat: Option<u32>,
-    /// α in y ← α A x + β y
-    #[arg(long, value_name = "NUMBER", default_value_t = 1.0, allow_negative_numbers = true)]
-    pub alpha: f64,
+    /// α in y ← α A x + β y, such as -2.5, or 1+2i with a complex precision
+    #[arg(long, value_name = "NUMBER", default_value = "1", allow_hyphen_values = true)]
+    pub alpha: Factor,
     /// β in y ← α A x + β y; where it is not 0, y begins with fixed pseudo-random values
-    #[arg(long, value_name = "NUMBER", default_value_t = 0.0, allow_negative_numbers = true)]
-    pub beta: f64,
+    #[arg(long, value_name = "NUMBER", default_value = "0", allow_hyphen_values = true)]
+    pub beta: Factor,
     /// Multiply with the transpose of A; it is stored as well, for the same bits every time, but not with --any-order: then
     /// a GPU's kernels add atomically
     #[arg(long)]
@@ -121,17 +122,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
 }
 
 fn run_in<T: Number>(arguments: &Arguments) -> Result<(), Error> {
-    let factors = [("alpha", arguments.alpha), ("beta", arguments.beta)];
-    for (name, factor) in factors {
-        if !factor.is_finite() {
-            return Err(Error::Usage(format!("--{name} is {factor}, expected a finite number")));
-        }
-        if factor.abs() > T::Real::LARGEST {
-            return Err(Error::Usage(format!("--{name} {factor:e} is beyond the range of {}", T::NAME)));
-        }
-    }
+    let (alpha, beta) = (arguments.alpha.of("alpha")?, arguments.beta.of("beta")?);
     on_executor(arguments.executor, |executor_name, note| {
-        let (alpha, beta) = (T::from_f64(arguments.alpha), T::from_f64(arguments.beta));
         let job = Job::<T> { arguments, executor_name, note, alpha, beta };
         subject::with_tuning(executor_name, arguments.grids.asked(), job)
     })

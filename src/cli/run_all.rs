@@ -10,6 +10,7 @@ use warp_spmv::executor::{Executor, ExecutorName};
 use warp_spmv::io::Number;
 
 use super::error::Error;
+use super::factor::Factor;
 use super::output::{self, printable};
 use super::prepared::Prepared;
 use super::record::{Checked, Environment, Shape, Spread, seconds};
@@ -29,9 +30,9 @@ struct Record {
     /// "float32" or "float64".
     precision: &'static str,
     /// The factor of A x.
-    alpha: f64,
+    alpha: Factor,
     /// The factor of y.
-    beta: f64,
+    beta: Factor,
     /// What was done to get the matrix: "read" or "generate".
     source: &'static str,
     /// How long that took.

@@ -16,8 +16,8 @@ use warp_spmv::io::{Number, replace_file, write_vector};
 use warp_spmv::memory::{self, zeros};
 use warp_spmv::solver::preconditioner::{Preconditioner, PreconditionerName};
 use warp_spmv::solver::{MethodName, Operator, Options, Outcome, Report, Solver, Work};
-use warp_spmv::verify::{Norm, Verification, exact, verify};
-use warp_spmv::{Format, Plan, Real, Vector};
+use warp_spmv::verify::{ExactElement, Norm, Verification, exact, verify};
+use warp_spmv::{Format, Plan, Vector};
 
 use super::choosing::Choosing;
 use super::error::Error;
@@ -27,11 +27,11 @@ use super::input::{self, Source};
 use super::interrupt::Interrupt;
 use super::looks::Looks;
 use super::output;
-use super::precision::Precision;
+use super::precision::{AnyPrecision, in_precision};
 use super::prepared::Prepared;
 use super::progress::Progress;
 use super::record::{Environment, Shape};
-use super::rivals;
+use super::rivals::WithRivals;
 use super::run::{executor_parser, on_executor, timed};
 use super::solution::{Account, Residual, Solution, Times, Tolerance, norm};
 use super::system::System;
@@ -103,9 +103,9 @@ pub struct Arguments {
     /// Where it is solved [default: cuda where there is a GPU that this program can use, otherwise cpu]
     #[arg(long, value_parser = executor_parser())]
     executor: Option<ExecutorName>,
-    /// The type of all values; sums and norms are always of float64
-    #[arg(long, value_enum, default_value_t = Precision::Float64)]
-    precision: Precision,
+    /// The type of all values; sums and norms are always of 64 bits
+    #[arg(long, value_enum, default_value_t = AnyPrecision::Float64)]
+    precision: AnyPrecision,
     /// Print one JSON record instead of text
     #[arg(long)]
     json: bool,
@@ -149,15 +149,15 @@ pub fn solve(arguments: &Arguments) -> Result<(), Error> {
     let vectors = [arguments.rhs.as_deref(), arguments.start.as_deref()];
     let inputs = arguments.source.file().into_iter().chain(vectors.into_iter().flatten());
     output::check_files(arguments.out.iter().chain(&arguments.plot), inputs)?;
-    match arguments.precision {
-        Precision::Float32 => solve_in::<f32>(arguments),
-        Precision::Float64 => solve_in::<f64>(arguments),
-    }
+    in_precision!(arguments.precision, solve_in(arguments))
 }
 
-fn solve_in<T: Real + Number>(arguments: &Arguments) -> Result<(), Error> {
+fn solve_in<T: WithRivals>(arguments: &Arguments) -> Result<(), Error> {
+    if arguments.peers && T::COMPLEX {
+        return Err(Error::Usage(format!("--peers solves real systems only, not those of {}", T::NAME)));
+    }
     on_executor(arguments.executor, |name, note| {
-        let job = Job::<T> { arguments, note, real: std::marker::PhantomData };
+        let job = Job::<T> { arguments, note, numbers: std::marker::PhantomData };
         subject::with_tuning(name, arguments.grids.asked(), job)
     })
 }
@@ -167,11 +167,11 @@ struct Job<'a, T> {
     arguments: &'a Arguments,
     /// What to say on standard error as soon as the input has turned out to be right.
     note: Option<String>,
-    real: std::marker::PhantomData<T>,
+    numbers: std::marker::PhantomData<T>,
 }
 
 /// The system that is asked for.
-fn load<T: Real + Number>(arguments: &Arguments) -> Result<System<T>, Error> {
+fn load<T: Number>(arguments: &Arguments) -> Result<System<T>, Error> {
     let (name, matrix) = arguments.source.load_square::<T>()?;
     let rows = matrix.rows();
     let (b, known) = match &arguments.rhs {
@@ -183,7 +183,7 @@ fn load<T: Real + Number>(arguments: &Arguments) -> Result<System<T>, Error> {
             };
             let mut b = zeros::<T>(rows)?;
             let product = exact(&matrix, T::ONE, &x, T::ZERO, &b)?;
-            b.iter_mut().zip(&product).for_each(|(b, element)| *b = T::from_f64(element.value()));
+            b.iter_mut().zip(&product).for_each(|(b, element)| *b = element.rounded());
             (b, Some(x))
         }
     };
@@ -194,7 +194,7 @@ fn load<T: Real + Number>(arguments: &Arguments) -> Result<System<T>, Error> {
     Ok(System { name, matrix, b, start, known })
 }
 
-impl<T: Real + Number> subject::SubjectVisitor for Job<'_, T> {
+impl<T: WithRivals> subject::SubjectVisitor for Job<'_, T> {
     type Output = Result<(), Error>;
 
     fn visit<S: Subject>(self, executor: &S) -> Self::Output {
@@ -229,7 +229,7 @@ impl<T: Real + Number> subject::SubjectVisitor for Job<'_, T> {
             _ => None,
         };
         let stop = Stop { tolerance: tolerance.norm, iterations: arguments.iterations as usize };
-        let peers = (arguments.peers && !interrupted).then(|| rivals::solve(executor, &system, stop)).transpose()?;
+        let peers = (arguments.peers && !interrupted).then(|| T::rivals(executor, &system, stop)).transpose()?;
         let (out, plot) = (arguments.out.clone().filter(|_| wrong_answer.is_none()), arguments.plot.clone());
         if let Some(path) = &out {
             write_vector(path, &computed)?;
@@ -281,11 +281,11 @@ impl<T: Real + Number> subject::SubjectVisitor for Job<'_, T> {
     }
 }
 
-impl<T: Real + Number> Job<'_, T> {
+impl<T: Number> Job<'_, T> {
     /// Where to stop for this right-hand side.
     fn tolerance(&self, b: &[T]) -> Tolerance {
         let (relative, absolute) = (self.arguments.tolerance, self.arguments.absolute_tolerance);
-        let norm = absolute.max(relative * norm(b.iter().map(|b| b.to_f64())));
+        let norm = absolute.max(relative * norm(b.iter().flat_map(|b| b.parts())));
         Tolerance { relative, absolute, norm }
     }
 
@@ -332,7 +332,7 @@ type Operators<'a, T, E> = (&'a mut Plan<T, E>, Option<&'a mut Preconditioner<T,
 const EFFORT: Effort = Effort { warm_ups: 5, repetitions: 50, seconds: 0.5 };
 
 /// Times what an iteration consists of; none where times say nothing.
-fn account<T: Real + Number, S: Subject>(
+fn account<T: Number, S: Subject>(
     executor: &S,
     (plan, preconditioner): Operators<'_, T, S>,
     x: &Vector<T, S>,
@@ -365,7 +365,7 @@ fn account<T: Real + Number, S: Subject>(
 }
 
 /// Checks the residual as the executor multiplies against the one in twice the precision, whose norm it gives as well.
-fn check<T: Real + Number, S: Subject>(
+fn check<T: Number, S: Subject>(
     plan: &mut Plan<T, S>,
     system: &System<T>,
     x: &Vector<T, S>,
@@ -376,7 +376,7 @@ fn check<T: Real + Number, S: Subject>(
     plan.apply(-T::ONE, x, T::ONE, &mut residual)?;
     let expected = exact(&system.matrix, -T::ONE, computed, T::ONE, &system.b)?;
     let verification = verify(&plan.executor().download(&residual)?, &expected, plan.format())?;
-    Ok((verification, norm(expected.iter().map(|element| element.value()))))
+    Ok((verification, norm(expected.iter().flat_map(|element| element.beside(T::ZERO).map(|(part, _)| part.value())))))
 }
 
 /// Draws the history of the residual.
@@ -385,9 +385,15 @@ fn draw(path: &Path, title: &str, history: &[f64], tolerance: f64) -> Result<(),
     Ok(replace_file(path, |file| file.write_all(figure.svg.as_bytes()))?)
 }
 
+/// The parts of found − known, in 64 bits.
+fn difference<T: Number>(found: T, known: T) -> [f64; 2] {
+    let ([re, im], [known_re, known_im]) = (found.parts(), known.parts());
+    [re - known_re, im - known_im]
+}
+
 /// ‖found − known‖ / ‖known‖.
-fn distance<T: Real + Number>(found: &[T], known: &[T]) -> f64 {
+fn distance<T: Number>(found: &[T], known: &[T]) -> f64 {
     let pairs = found.iter().zip(known);
-    let difference: Norm = pairs.map(|(found, known)| found.to_f64() - known.to_f64()).collect();
-    difference.over(&known.iter().map(|known| known.to_f64()).collect())
+    let difference: Norm = pairs.flat_map(|(&found, &known)| difference(found, known)).collect();
+    difference.over(&known.iter().flat_map(|known| known.parts()).collect())
 }

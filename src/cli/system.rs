@@ -1,10 +1,10 @@
 //! A linear system.
 
+use warp_spmv::Csr;
 use warp_spmv::io::Number;
-use warp_spmv::{Csr, Real};
 
 /// A x = b, on the host.
-pub struct System<T: Real + Number> {
+pub struct System<T: Number> {
     pub name: String,
     pub matrix: Csr<T>,
     pub b: Vec<T>,
