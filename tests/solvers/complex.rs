@@ -101,7 +101,8 @@ pub fn check_hermitian_eigenvalues<T: Scalar, E: Executor>(executor: &E) {
         let halves = diagonal::<T>(&vec![0.5; rows]);
 
         let bounds = SpectralBounds::estimate(executor, &mut plan(&matrix), None, 20).unwrap();
-        let above = |value: f64, expected: f64| value > expected - 1e-3 * norm && value < expected + 0.3 * norm;
+        // The length of the last Lanczos vector is added to the upper end.
+        let above = |value: f64, expected: f64| value > expected - 1e-3 * norm && value < expected + 0.7 * norm;
         let found = above(bounds.smallest, spectrum[0]) && above(bounds.largest, spectrum[rows - 1]);
         assert!(found, "{bounds:?} and not from {} to {}", spectrum[0], spectrum[rows - 1]);
 
