@@ -88,7 +88,7 @@ fn complex_matrices_are_the_same_every_time() {
         if is_hermitian {
             let other = generate::<C>(&text.replace("seed=3", "seed=4"));
             assert!(other != one && other.column_indices() == one.column_indices(), "{text}");
-            let lengths = one.values().iter().map(|value| value.norm());
+            let lengths = one.values().iter().map(|value| value.magnitude());
             assert!(lengths.filter(|length| (length - 1.0).abs() < 1e-15).count() >= one.nnz() - one.rows());
         }
         let error = text.parse::<Generator>().unwrap().generate::<f64>().unwrap_err().to_string();
@@ -101,7 +101,7 @@ fn complex_matrices_are_the_same_every_time() {
     ] {
         let (matrix, real) = (generate::<C>(text), generate::<f64>(&text.replace(",values=complex", "")));
         assert!(matrix == generate(text) && matrix.column_indices() == real.column_indices(), "{text}");
-        let lengths = matrix.values().iter().zip(real.values()).map(|(value, real)| value.norm() - real.abs());
+        let lengths = matrix.values().iter().zip(real.values()).map(|(value, real)| value.magnitude() - real.abs());
         assert!(lengths.into_iter().all(|difference| difference.abs() < 1e-14), "{text}");
         assert!(matrix.values().iter().filter(|value| value.im.abs() > 0.1).count() > matrix.nnz() / 2, "{text}");
         let conjugate: Vec<C> = matrix.transposed().unwrap().values().iter().map(|value| value.conj()).collect();
@@ -123,7 +123,7 @@ fn complex_matrices_are_the_same_every_time() {
     // Without disorder, the periodic Laplacian.
     let laplacian: Csr<C> = generate("stencil:7:5x6x7,boundary=periodic");
     let free: Csr<C> = generate("gauge:grid=5x6x7,disorder=0");
-    let near = |(a, b): (&C, &C)| (a - b).norm() < 1e-15;
+    let near = |(a, b): (&C, &C)| (a - b).magnitude() < 1e-15;
     assert!(free.column_indices() == laplacian.column_indices());
     assert!(free.values().iter().zip(laplacian.values()).all(near));
     let waves: Csr<C> = generate("helmholtz:grid=9,wavenumber=2,damping=0.5");
