@@ -1,7 +1,7 @@
-//! Eigenvalues of symmetric matrices.
+//! Eigenvalues of symmetric and Hermitian matrices.
 
 use host::executor::Executor;
-use host::{Plan, Real};
+use host::Plan;
 use pyo3::prelude::*;
 use solvers::dense::Multicolumn;
 use solvers::preconditioner::PreconditionerName;
@@ -46,7 +46,7 @@ pub struct EigenReport {
 }
 
 /// Eigenpairs from the columns of X on.
-pub fn eigenpairs<T: Real + Number, E: Executor>(
+pub fn eigenpairs<T: Number, E: Executor>(
     plan: &mut Plan<T, E>,
     request: &Request,
     columns: usize,
@@ -75,7 +75,7 @@ pub fn eigenpairs<T: Real + Number, E: Executor>(
 }
 
 /// About where the spectrum begins and ends.
-pub fn bounds<T: Real + Number, E: Executor>(plan: &mut Plan<T, E>, steps: usize) -> Result<(f64, f64), Failure> {
+pub fn bounds<T: Number, E: Executor>(plan: &mut Plan<T, E>, steps: usize) -> Result<(f64, f64), Failure> {
     let executor = plan.executor().clone();
     let SpectralBounds { smallest, largest } = SpectralBounds::estimate(&executor, plan, None, steps)?;
     Ok((smallest, largest))

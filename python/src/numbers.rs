@@ -104,8 +104,8 @@ number_types! {
 #[allow(clippy::single_component_path_imports, reason = "the macros are made by a macro")]
 pub(crate) use {with_type, with_typed};
 
-/// The value of an expression in which `$T` is the real number type of this name; an error for complex ones, which
-/// solvers do not take.
+/// The value of an expression in which `$T` is the real number type of this name; an error for complex ones. `$what` takes
+/// only real ones.
 macro_rules! with_real_type {
     ($number_type:expr, $what:literal, $T:ident => $result:expr) => {
         match $number_type {

@@ -14,7 +14,7 @@ use crate::arrays::{Input, Output};
 use crate::csr::Csr;
 use crate::eigen::{self, EigenReport};
 use crate::failure::Failure;
-use crate::numbers::{Family, Number, NumberType, Typed, with_real_type, with_type, with_typed};
+use crate::numbers::{Family, Number, NumberType, Typed, with_type, with_typed};
 use crate::options::Stopping;
 use crate::progress::Listener;
 use crate::scope::released;
@@ -327,7 +327,7 @@ impl Plan {
     ) -> Result<Report, Failure> {
         let request = Request::new(method, preconditioner, stopping, self.on_gpu)?;
         let mut listener = Listener::new(callback);
-        with_real_type!(self.number_type, "solve", T => {
+        with_type!(self.number_type, T => {
             let (b, mut x) = (Input::<T>::new(b)?, Output::<T>::new(x)?);
             let (b, x) = (b.elements()?, x.elements()?);
             released(py, || self.solving(|plan| {
@@ -351,7 +351,7 @@ impl Plan {
     ) -> Result<EigenReport, Failure> {
         let request = eigen::Request::new(smallest, preconditioner, stopping, self.on_gpu)?;
         let mut listener = Listener::new(callback);
-        with_real_type!(self.number_type, "eigsh", T => {
+        with_type!(self.number_type, T => {
             let mut x = Output::<T>::new(x)?;
             let columns = x.shape().get(1).copied().unwrap_or(1);
             let x = x.elements()?;
@@ -364,7 +364,7 @@ impl Plan {
 
     /// About where the spectrum begins and ends, after so many steps.
     fn spectral_bounds(&self, py: Python<'_>, steps: usize) -> Result<(f64, f64), Failure> {
-        with_real_type!(self.number_type, "spectral_bounds", T => {
+        with_type!(self.number_type, T => {
             released(py, || {
                 let mut plan = self.lock()?;
                 let plan = T::of(&mut plan).ok_or_else(wrong_type::<T>)?;

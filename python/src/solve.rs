@@ -1,7 +1,7 @@
 //! Systems of equations.
 
 use host::executor::Executor;
-use host::{Plan, Real};
+use host::Plan;
 use pyo3::prelude::*;
 use solvers::preconditioner::{Preconditioner, PreconditionerName};
 use solvers::{MethodName, Outcome, Solver};
@@ -41,7 +41,7 @@ pub struct Report {
 }
 
 /// The preconditioner of this name for a plan's matrix.
-pub fn preconditioner<T: Real + Number, E: Executor>(
+pub fn preconditioner<T: Number, E: Executor>(
     plan: &Plan<T, E>,
     name: Option<PreconditionerName>,
 ) -> Result<Option<Preconditioner<T, E>>, Failure> {
@@ -50,7 +50,7 @@ pub fn preconditioner<T: Real + Number, E: Executor>(
 }
 
 /// Solves A x = b from x on.
-pub fn solve<T: Real + Number, E: Executor>(
+pub fn solve<T: Number, E: Executor>(
     plan: &mut Plan<T, E>,
     request: &Request,
     b: &[T],

@@ -43,3 +43,9 @@ def sparse(draw, dtypes=tuple(TYPES), most=12):
 def laplacian(points=12, dtype=np.float64):
     """Symmetric positive definite."""
     return warp_spmv.generate(f"stencil:5:{points}", dtype)
+
+
+def hermitian_laplacian(points=12, dtype=np.complex128):
+    """The same, with each point's unknown turned by a phase: Hermitian, with the same eigenvalues."""
+    phases = scipy.sparse.diags_array(np.exp(1j * np.arange(points**2))).astype(dtype)
+    return scipy.sparse.csr_array(phases @ laplacian(points).astype(dtype) @ phases.conj())

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from matrices import laplacian
+from matrices import hermitian_laplacian, laplacian
 
 import warp_spmv
 
@@ -22,6 +22,20 @@ def test_eigenpairs(which, dtype):
     np.testing.assert_allclose(np.linalg.norm(S @ v - v * w, axis=0), report.residual_norms, atol=10 * tol)
     np.testing.assert_allclose(v.T @ v, np.eye(4), atol=1e-5)
     assert len(report.history) >= report.iterations > 0
+
+
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+def test_hermitian_matrices(dtype):
+    S = hermitian_laplacian(dtype=dtype)
+    A = warp_spmv.matrix(S, device="cpu")
+    tol = 1e-4 if dtype == np.complex64 else 1e-8
+    w, v, report = warp_spmv.eigsh(A, k=3, which="SA", tol=tol)
+    assert report.converged and v.dtype == dtype and w.dtype == np.float64
+    every = np.linalg.eigvalsh(S.toarray().astype(complex))
+    np.testing.assert_allclose(w, every[:3], atol=1e-3 if dtype == np.complex64 else 1e-7)
+    np.testing.assert_allclose(v.conj().T @ v, np.eye(3), atol=1e-4)
+    smallest, largest = warp_spmv.spectral_bounds(A, 30)
+    assert every[0] - 1e-3 <= smallest < every[0] + 0.2 and every[-1] - 1e-3 <= largest < 1.5 * every[-1]
 
 
 def test_a_start_and_a_preconditioner():

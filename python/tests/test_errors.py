@@ -68,7 +68,7 @@ def test_values_that_mean_nothing(call, message):
         (lambda: warp_spmv.matrix(None, device="cpu"), "the matrix is a builtins.NoneType"),
         (lambda: warp_spmv.matrix(SQUARE, device="cpu", dtype="longdouble"), "dtype has elements of type"),
         (lambda: warp_spmv.matrix(1j * SQUARE, device="cpu", dtype=float), "would lose the imaginary parts"),
-        (lambda: warp_spmv.solve(warp_spmv.matrix(1j * SQUARE, device="cpu"), np.ones(3)), "solve .*complex128"),
+        (lambda: warp_spmv.pagerank(1j * SQUARE, device="cpu"), "pagerank .*complex128"),
         (lambda: warp_spmv.solve(A, np.ones(3), tol="1e-3"), "tol is '1e-3', expected a number"),
         (lambda: warp_spmv.solve(A, np.ones(3), maxiter=2.5), "maxiter is 2.5, expected an integer"),
         (lambda: A.matvec(np.ones(3), out=np.ones(3, np.float32)), "out has elements of type float32"),

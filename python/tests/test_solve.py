@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse
-from matrices import laplacian
+from matrices import hermitian_laplacian, laplacian
 
 import warp_spmv
 
@@ -26,6 +26,27 @@ def test_methods(method, preconditioner, dtype):
     assert report.residual_norm == pytest.approx(residual, rel=0.1, abs=tol * 1e-3)
     assert len(report.history) == report.iterations + 1 and report.history[0] == pytest.approx(np.linalg.norm(b))
     np.testing.assert_allclose(x, 1, atol=1e3 * tol)
+
+
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+@pytest.mark.parametrize("method", ["cg", "pipelined-cg", "minres", "bicgstab", "gmres", "chebyshev"])
+@pytest.mark.parametrize("preconditioner", [None, "jacobi"])
+def test_methods_on_hermitian_matrices(method, preconditioner, dtype):
+    S = hermitian_laplacian(dtype=dtype)
+    assert abs(S.imag).max() > 0.5
+    b = RNG.random(144) + 1j * RNG.random(144)
+    tol = 1e-4 if dtype == np.complex64 else 1e-9
+    A = warp_spmv.matrix(S, device="cpu")
+    x, report = warp_spmv.solve(A, b.astype(dtype), method=method, preconditioner=preconditioner, tol=tol)
+    assert x.dtype == dtype and report.converged
+    assert np.linalg.norm(b - S.astype(complex) @ x) <= 1.1 * tol * np.linalg.norm(b)
+
+
+def test_a_matrix_that_is_not_hermitian():
+    S = warp_spmv.generate("helmholtz:grid=12x12,wavenumber=0.5,damping=0.1", np.complex128)
+    b = RNG.random(144) + 1j * RNG.random(144)
+    x, report = warp_spmv.solve(warp_spmv.matrix(S, device="cpu"), b, method="gmres", preconditioner="ilu0", tol=1e-9)
+    assert report.converged and np.linalg.norm(b - S @ x) <= 1.1e-9 * np.linalg.norm(b)
 
 
 @pytest.mark.parametrize("preconditioner", ["block-jacobi-4", "neumann-2", "chebyshev", "ilu0", "ic0", "ic0-sweeps-3"])

@@ -1,4 +1,4 @@
-"""Eigenvalues of symmetric matrices."""
+"""Eigenvalues of symmetric and Hermitian matrices."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ def eigsh(
     timeout: float | None = None,
     callback: Callback | None = None,
 ) -> tuple[npt.NDArray[np.float64], Array, EigenReport]:
-    """The k largest ("LA") or smallest ("SA") eigenvalues of a symmetric matrix, ascending as SciPy has them, their
-    eigenvectors in the columns of an array, and a report: by LOBPCG, on the matrix's device.
+    """The k largest ("LA") or smallest ("SA") eigenvalues of a symmetric or Hermitian matrix, ascending as SciPy has
+    them, their eigenvectors in the columns of an array, and a report: by LOBPCG, on the matrix's device.
 
     At most 32 pairs, and a third of the rows. `v0` has k columns to begin with. Converged when the norm of A v - w v is
     at most atol for each pair, or tol times the largest magnitude of all Ritz values. The rest is as for `solve`.
@@ -77,7 +77,8 @@ def eigsh(
 
 
 def spectral_bounds(A: Any, steps: int = 20) -> tuple[float, float]:
-    """About where the spectrum of a symmetric matrix begins and ends, by so many steps of Lanczos' recurrence.
+    """About where the spectrum of a symmetric or Hermitian matrix begins and ends, by `steps` steps of
+    Lanczos' recurrence.
 
     The upper end is as a rule a bound; the lower end is more than the smallest eigenvalue.
 

@@ -59,12 +59,12 @@ def solve(
     Parameters
     ----------
     A
-        A `Matrix` of float32 or float64, or what `matrix` takes.
+        A `Matrix`, or what `matrix` takes.
     b, x0
         The right-hand side, and the x to begin with, zeros unless it is given.
     method
         "cg" and "pipelined-cg" for symmetric positive definite matrices, "minres" for symmetric ones, "bicgstab" and
-        "gmres" for any, "chebyshev".
+        "gmres" for any, "chebyshev". Where symmetric is asked for, a complex matrix must be Hermitian.
     preconditioner
         An approximation of the inverse of A: "jacobi", "block-jacobi", "neumann", "chebyshev", "ilu0", "ilu0-sweeps",
         "ic0", "ic0-sweeps"; all but "jacobi", "ilu0" and "ic0" may end in a number, as in "block-jacobi-8".
