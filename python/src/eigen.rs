@@ -1,7 +1,7 @@
 //! Eigenvalues of symmetric and Hermitian matrices.
 
-use host::executor::Executor;
 use host::Plan;
+use host::executor::Executor;
 use pyo3::prelude::*;
 use solvers::dense::Multicolumn;
 use solvers::preconditioner::PreconditionerName;

@@ -1,7 +1,7 @@
 //! Systems of equations.
 
-use host::executor::Executor;
 use host::Plan;
+use host::executor::Executor;
 use pyo3::prelude::*;
 use solvers::preconditioner::{Preconditioner, PreconditionerName};
 use solvers::{MethodName, Outcome, Solver};
