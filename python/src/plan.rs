@@ -362,7 +362,7 @@ impl Plan {
         })
     }
 
-    /// About where the spectrum begins and ends, after so many steps.
+    /// Estimates both ends of the spectrum by `steps` steps of Lanczos' recurrence.
     fn spectral_bounds(&self, py: Python<'_>, steps: usize) -> Result<(f64, f64), Failure> {
         with_type!(self.number_type, T => {
             released(py, || {

@@ -38,8 +38,7 @@ pub(super) fn coefficients([a, b, c]: [u32; 3], delta: u32, gamma: u32, old_gamm
 
 impl SpectralBounds {
     /// Estimates the spectrum of M A, for a symmetric or Hermitian A and a positive definite M, or of A if there is no M, by
-    /// so many steps of Lanczos' recurrence from a vector that is always the same: at least 1, and no more than there are
-    /// rows.
+    /// `steps` steps of Lanczos' recurrence from a fixed vector: at least 1, at most the number of rows.
     ///
     /// The upper end is the largest Ritz value plus the length of the last Lanczos vector, as a rule a bound (Zhou & Li
     /// 2011, §2). The lower end is the smallest Ritz value, which is more than the smallest eigenvalue: after 10 to 20

@@ -184,8 +184,8 @@ struct Ritz {
 }
 
 impl Ritz {
-    /// From SᴴS and SᴴAS for so many columns of S, in the order of [`Blocks::inner`]. `None` if S has not as many dimensions
-    /// as there are pairs.
+    /// From SᴴS and SᴴAS for `columns` columns of S, in the order of [`Blocks::inner`]. `None` if the rank of S is less than
+    /// the number of pairs.
     fn of<N: ComplexField<RealField = f64> + Scalar>(
         (gram, products): (&[f64], &[f64]),
         columns: usize,

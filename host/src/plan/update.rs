@@ -53,7 +53,7 @@ impl<M: Memory> Kept<M> {
     }
 }
 
-/// Numbers of entries are found in digits of so many bits: every number type has room for one.
+/// Bits of a digit. Entries are numbered in digits that every number type holds exactly.
 const DIGIT_BITS: u32 = 20;
 
 /// Where the entries of a matrix are in a format: what comes of converting their numbers, which begin with 1, because

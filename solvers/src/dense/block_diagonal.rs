@@ -56,7 +56,7 @@ impl<T: Real, M: Memory> BlockDiagonal<T, M> {
     }
 }
 
-/// Checks the values of so many rows in blocks of this size.
+/// Checks the values of `rows` rows in blocks of `size`.
 fn check_values<T: Real>(rows: usize, size: usize, values: &[T]) -> Result<(), Error> {
     if !(1..=LARGEST_BLOCK).contains(&size) {
         return Err(Error::Setting { what: "the block size", value: size.to_string(), expected: "1 to 32" });

@@ -1,4 +1,4 @@
-//! Inner products and combinations with complex coefficients, by what there is for real ones.
+//! Inner products and combinations with complex coefficients, by the kernels of real ones.
 //!
 //! A block of complex vectors is one of real vectors of twice the length. Products of these are the real parts of xᴴ y, and
 //! the imaginary part of xᴴ y is the real part of xᴴ (−i y). So each vector is taken apart to (y, −i y) before a product, and
@@ -20,7 +20,7 @@ use super::space::Space;
 pub(crate) struct Apart<T: Scalar, E: Executor>(Plan<T, E>);
 
 impl<T: Scalar, E: Executor> Apart<T, E> {
-    /// For vectors of so many elements. Takes 2 values and 2 indices for each.
+    /// For vectors of `rows` elements. Takes 2 values and 2 indices for each.
     ///
     /// # Errors
     /// When there are too many elements, or memory runs out.
@@ -33,7 +33,7 @@ impl<T: Scalar, E: Executor> Apart<T, E> {
         Ok(Self(Plan::with_format(executor, matrix, Format::ELL)?))
     }
 
-    /// Queues (y, −i y) for each of so many vectors in one array, as two columns each.
+    /// Queues (y, −i y) for each of `vectors` vectors in one array, as two columns each.
     ///
     /// # Errors
     /// When an array does not fit, or the device fails.
@@ -88,7 +88,7 @@ impl<T: Scalar, E: Executor> Blocks<T, E> {
         Ok(Self(Some(turning)))
     }
 
-    /// Queues Xᴴ Y, where Y has so many columns; the products are there after [`Space::finish`]. Product i, j is sum i + j ·
+    /// Queues Xᴴ Y, where Y has `columns` columns; [`Space::finish`] returns the products. Product i, j is sum i + j ·
     /// (columns of X) of real vectors. Of complex ones, its real part is sum i + 2 j · (columns of X), and its imaginary
     /// part sum i + (2 j + 1) · (columns of X).
     ///
@@ -108,8 +108,8 @@ impl<T: Scalar, E: Executor> Blocks<T, E> {
         space.gram(x, turning.blocks[block].all())
     }
 
-    /// Queues Y ← α X C + β Y, where Y has so many columns; the coefficients are where the products of
-    /// [`inner`](Self::inner) come. Complex vectors become something else also where a step has stopped the arithmetic.
+    /// Queues Y ← α X C + β Y, where Y has `columns` columns; the coefficients lie where [`inner`](Self::inner) puts its
+    /// products. Complex vectors change even after a step has stopped the arithmetic.
     ///
     /// # Errors
     /// As for [`Space::combine`].
@@ -155,7 +155,7 @@ fn twice(rows: usize) -> Result<usize, Error> {
     Ok(rows * 2)
 }
 
-/// Y ← A X + β Y for so many vectors.
+/// Y ← A X + β Y for `vectors` vectors.
 fn multiply<T: Scalar, E: Executor>(
     plan: &mut Plan<T, E>,
     space: &mut Space<E>,
@@ -181,7 +181,7 @@ mod tests {
 
     type C = Complex<f64>;
 
-    /// 3 rows and so many columns of whole numbers.
+    /// 3 rows and `columns` columns of whole numbers.
     fn block(columns: usize, seed: usize) -> Vec<C> {
         let part = |place: usize| (place * 7 + seed) as f64 % 5.0 - 2.0;
         (0..3 * columns).map(|place| C::new(part(place), part(place + 11))).collect()
