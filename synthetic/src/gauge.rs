@@ -9,7 +9,7 @@ use rand_chacha::ChaCha8Rng;
 use crate::assemble::{RowByRow, assemble};
 use crate::draw::{mix, unit};
 use crate::grid::Grid;
-use crate::options::{check_share, unfit};
+use crate::options::{check_finite, check_share};
 use crate::registry::complex_only;
 use crate::{Error, Generate, Help};
 
@@ -77,10 +77,7 @@ impl Generate for Gauge {
     fn check(&self) -> Result<(), Error> {
         self.grid.check(HELP, MOST_DIRECTIONS, 3)?;
         check_share(HELP, "disorder", self.disorder)?;
-        match self.mass.is_finite() {
-            true => Ok(()),
-            false => Err(unfit(HELP, "mass", self.mass, "a finite number")),
-        }
+        check_finite(HELP, "mass", self.mass)
     }
 
     fn rows(&self) -> usize {

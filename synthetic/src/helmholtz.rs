@@ -6,7 +6,7 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::assemble::{RowByRow, assemble};
 use crate::grid::Grid;
-use crate::options::{check_positive, unfit};
+use crate::options::{check_finite, check_positive};
 use crate::registry::complex_only;
 use crate::{Error, Generate, Help, Points, Stencil};
 
@@ -64,10 +64,7 @@ impl Generate for Helmholtz {
     fn check(&self) -> Result<(), Error> {
         self.grid.check(HELP, 3, 1)?;
         check_positive(HELP, "wavenumber", self.wavenumber)?;
-        match self.damping.is_finite() {
-            true => Ok(()),
-            false => Err(unfit(HELP, "damping", self.damping, "a finite number")),
-        }
+        check_finite(HELP, "damping", self.damping)
     }
 
     fn rows(&self) -> usize {

@@ -202,6 +202,14 @@ pub(crate) fn check_dimension(help: Help, parameter: &'static str, value: usize)
     check_range(help, parameter, value, 1..=LARGEST_DIMENSION)
 }
 
+/// Checks that a number is finite.
+pub(crate) fn check_finite(help: Help, parameter: &'static str, value: f64) -> Result<(), Error> {
+    if value.is_finite() {
+        return Ok(());
+    }
+    Err(unfit(help, parameter, value, "a finite number"))
+}
+
 /// Checks that a number is finite and above zero.
 pub(crate) fn check_positive(help: Help, parameter: &'static str, value: f64) -> Result<(), Error> {
     if value.is_finite() && value > 0.0 {

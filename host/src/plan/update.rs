@@ -167,8 +167,8 @@ impl<T: Scalar, E: Executor> Plan<T, E> {
     /// [`Selection::updates`](crate::select::Selection::updates) keeps the pattern, and the matrix is converted again, where
     /// it is and without a new choice. That takes as long as the conversion did, and memory for another matrix in both
     /// formats while it lasts; what was recorded is recorded anew. A plan that
-    /// [keeps places](super::PlanOptions::keep_places) moves the values to where the old ones are instead. A transpose that is [stored](super::Transposed) gets the
-    /// new values as well, in whatever format, if the plan was made for updates.
+    /// [keeps places](super::PlanOptions::keep_places) moves the values to where the old ones are instead. A transpose that
+    /// is [stored](super::Transposed) gets the new values as well, in whatever format, if the plan was made for updates.
     ///
     /// ```
     /// use host::executor::Cpu;
