@@ -54,19 +54,22 @@
 //! - `cuda`: the executor `Cuda`, which runs on NVIDIA GPUs through the CUDA driver.
 //! - `faer`, `nalgebra-sparse`, `ndarray`, `sprs`: the matrices and vectors of these crates become those of this one, and
 //!   the other way round, without a copy where both have the same arrays: [`interop`].
+//! - `mpi`: ranks of a [distributed] matrix can be processes of MPI.
 //! - `peers`: the command times other libraries beside this one.
 //!
 //! # Modules
 //! The types that most programs need are at the top. [`executor`] has what they run on, [`format`](mod@format) the
-//! storage formats, [`interop`] matrices of other crates, [`select`] the choice among them, [`verify`] the error bound, [`io`] files, [`solver`] iterative
-//! solvers, and [`synthetic`] generated matrices.
+//! storage formats, [`interop`] matrices of other crates, [`select`] the choice among them, [`verify`] the error bound, [`io`]
+//! files, [`solver`] iterative solvers, [`distributed`] matrices over several ranks, and [`synthetic`] generated matrices.
 
+#[doc(inline)]
+pub use distributed;
 #[doc(inline)]
 pub use files as io;
 #[doc(inline)]
 pub use host::{
-    Complex, Csr, Error, Format, HostMemory, Layout, Memory, Multivector, Plan, PlanOptions, Real, Scalar, Transposed,
-    Vector, device, executor, format, interop, memory, select, verify,
+    Complex, Csr, Error, Format, HostMemory, Layout, Memory, Multivector, NarrowType, Plan, PlanOptions, Real, Scalar,
+    Transposed, ValueStorage, Vector, device, executor, format, interop, memory, select, verify,
 };
 #[doc(inline)]
 pub use solvers as solver;

@@ -54,31 +54,8 @@ typedef struct warp_spmv_executor {
   uint64_t id;
 } warp_spmv_executor;
 
-// How a plan is made. `warp_spmv_options_default` fills it in; NULL in place of a pointer to it means the same.
-typedef struct warp_spmv_options {
-  // The format, such as "csr-vector" or "sell-p:slice=32"; NULL for the one that is predicted to be the fastest.
-  const char *format;
-  // How many multiplications the matrix is for, by which a format is chosen; 0 for 1,000.
-  uint64_t multiplications;
-  // Bytes that the arrays of the matrix may take in a format that is chosen; 0 for no limit.
-  uint64_t memory_budget;
-  // Not 0 where the same call must give the same bits every time, in every run of the program: formats that add in any
-  // order are an error then, and none is chosen by how fast it was.
-  int32_t reproducible;
-  // Not 0 where `warp_spmv_plan_update_values_float32` or `_float64` will be called: in formats other than CSR and COO, the
-  // plan then keeps the pattern of the matrix.
-  int32_t updates;
-  // 0: a format is chosen by what is known of the matrix and the device; nothing is measured, and a matrix gets the same
-  // format each time on a device, on a CPU with the same number of threads. 1: where that leaves it open which format is
-  // the fastest, and there is no `memory_budget`, candidates are timed; an error where `reproducible` is not 0. Neither
-  // reads or writes a file of the user.
-  int32_t measure;
-  // For later versions: all 0, or it is an error.
-  uint32_t reserved[9];
-} warp_spmv_options;
-
 // The pattern of a matrix in compressed sparse rows (CSR), in arrays that the program owns. They are copied when a plan is
-// made of them.
+// made of them by a function that does not say otherwise.
 typedef struct warp_spmv_pattern {
   // Number of rows.
   size_t rows;
@@ -98,6 +75,33 @@ typedef struct warp_spmv_pattern {
   uint64_t reserved[4];
 } warp_spmv_pattern;
 
+// How a plan is made. `warp_spmv_options_default` fills it in; NULL in place of a pointer to it means the same.
+typedef struct warp_spmv_options {
+  // The format, such as "csr-vector" or "sell-p:slice=32"; NULL for the one that is predicted to be the fastest.
+  const char *format;
+  // How many multiplications the matrix is for, by which a format is chosen; 0 for 1,000.
+  uint64_t multiplications;
+  // Bytes that the arrays of the matrix may take in a format that is chosen; 0 for no limit.
+  uint64_t memory_budget;
+  // Not 0 where the same call must give the same bits every time, in every run of the program: formats that add in any
+  // order are an error then, and none is chosen by how fast it was.
+  int32_t reproducible;
+  // Not 0 where `warp_spmv_plan_update_values_float32` or `_float64` will be called: in formats other than CSR and COO, the
+  // plan then keeps the pattern of the matrix.
+  int32_t updates;
+  // 0: a format is chosen by what is known of the matrix and the device; nothing is measured, and a matrix gets the same
+  // format each time on a device, on a CPU with the same number of threads. 1: where that leaves it open which format is
+  // the fastest, and there is no `memory_budget`, candidates are timed; an error where `reproducible` is not 0. Neither
+  // reads or writes a file of the user.
+  int32_t measure;
+  // How the values are stored: "full" or NULL as they are computed with; "lossless" in the narrowest type that keeps all
+  // their bits, if there is one; "automatic" so on a GPU where that is worth its time, if the format is chosen; or rounded
+  // to a type, such as "float32". There are no new values for narrow ones.
+  const char *values;
+  // For later versions: all 0, or it is an error.
+  uint32_t reserved[6];
+} warp_spmv_options;
+
 // A handle of a plan: a matrix on an executor, ready to be multiplied.
 typedef struct warp_spmv_plan {
   // 0 for none. No other object ever has the same.
@@ -107,6 +111,98 @@ typedef struct warp_spmv_plan {
 #ifdef __cplusplus
 extern "C" {
 #endif // __cplusplus
+
+// Makes an executor of an NVIDIA GPU that queues everything on a stream of the program's, in a context of the program's:
+// `context` is a `CUcontext`, or NULL for the one that is current on the calling thread, as in programs that use CUDA's
+// runtime; `stream` is a `CUstream` or `cudaStream_t` of that context. NULL and 1 are the legacy default stream; 2 is that
+// of the calling thread, and every other thread that uses the executor gets DEVICE. Neither is destroyed by this library.
+// Where the status is not OK, `executor` is not written.
+//
+// # Safety
+// `executor` is NULL or memory for a handle. Context and stream exist until the executor and its plans are destroyed, and
+// what they queued is done.
+enum warp_spmv_status warp_spmv_executor_create_on_stream(void *context,
+                                                          void *stream,
+                                                          struct warp_spmv_executor *executor);
+
+// Makes a plan of a matrix with values of type `float`, whose arrays are in the memory of the executor's GPU: `pattern` is in
+// the host's memory, and has device pointers; its row offsets begin with 0. In formats of CSR and COO, the arrays are used
+// where they lie, except column indices of 64 bits, and row offsets of 64 bits where 32 would do, which are copied. Row
+// offsets and column indices are checked, on the host. What fills the arrays is queued on `stream`, a `CUstream` or
+// `cudaStream_t`, before the call; what is queued there after it comes when they have been read, where that is done once.
+// Otherwise as `warp_spmv_plan_create_float32`.
+//
+// # Safety
+// `pattern`, `options` and `plan` as for `warp_spmv_plan_create_float32`. The device pointers are those of arrays as long as
+// `pattern` says, of the types that it says, and `stream` exists. As long as the plan does, in formats of CSR and COO, the
+// arrays are there, and nobody writes row offsets and column indices.
+enum warp_spmv_status warp_spmv_plan_create_device_float32(struct warp_spmv_executor executor,
+                                                           const struct warp_spmv_pattern *pattern,
+                                                           const float *values,
+                                                           const struct warp_spmv_options *options,
+                                                           void *stream,
+                                                           struct warp_spmv_plan *plan);
+
+// `warp_spmv_plan_create_device_float32` for values of type `double`.
+//
+// # Safety
+// As for `warp_spmv_plan_create_device_float32`.
+enum warp_spmv_status warp_spmv_plan_create_device_float64(struct warp_spmv_executor executor,
+                                                           const struct warp_spmv_pattern *pattern,
+                                                           const double *values,
+                                                           const struct warp_spmv_options *options,
+                                                           void *stream,
+                                                           struct warp_spmv_plan *plan);
+
+// y <- alpha A x + beta y, with vectors in the memory of the plan's GPU, which are used where they lie. The product comes
+// after what is queued on `stream`, a `CUstream` or `cudaStream_t`, and before what is queued there later; the call returns
+// when it is queued. Otherwise as `warp_spmv_plan_apply_float32`.
+//
+// # Safety
+// `x` and `y` are those of arrays of `x_length` and `y_length` elements, which are there until the product is done, and
+// `stream` exists. Nothing else uses y or writes x meanwhile.
+enum warp_spmv_status warp_spmv_plan_apply_device_float32(struct warp_spmv_plan plan,
+                                                          float alpha,
+                                                          const float *x,
+                                                          size_t x_length,
+                                                          float beta,
+                                                          float *y,
+                                                          size_t y_length,
+                                                          void *stream);
+
+// `warp_spmv_plan_apply_device_float32` for a plan with numbers of type `double`.
+//
+// # Safety
+// As for `warp_spmv_plan_apply_device_float32`.
+enum warp_spmv_status warp_spmv_plan_apply_device_float64(struct warp_spmv_plan plan,
+                                                          double alpha,
+                                                          const double *x,
+                                                          size_t x_length,
+                                                          double beta,
+                                                          double *y,
+                                                          size_t y_length,
+                                                          void *stream);
+
+// Gives the matrix of a plan new values that are in the memory of its GPU, in the order of `stream` as
+// `warp_spmv_plan_apply_device_float32` does. They are copied there; values that the plan was made of and uses where they
+// lie stay what they are. Otherwise as `warp_spmv_plan_update_values_float32`.
+//
+// # Safety
+// `values` is that of an array of `length` elements, which are there and not written until they have been copied, and
+// `stream` exists.
+enum warp_spmv_status warp_spmv_plan_update_values_device_float32(struct warp_spmv_plan plan,
+                                                                  const float *values,
+                                                                  size_t length,
+                                                                  void *stream);
+
+// `warp_spmv_plan_update_values_device_float32` for a plan with numbers of type `double`.
+//
+// # Safety
+// As for `warp_spmv_plan_update_values_device_float32`.
+enum warp_spmv_status warp_spmv_plan_update_values_device_float64(struct warp_spmv_plan plan,
+                                                                  const double *values,
+                                                                  size_t length,
+                                                                  void *stream);
 
 // Makes an executor: "cpu" for all cores of the host, "cuda" for the NVIDIA GPU of number `device`, "emulated" for the
 // GPU's kernels on the host, for tests, and "reference" for sums in twice the precision on one core. `device` is 0 for all

@@ -1,6 +1,6 @@
 //! Executors: where matrices are and where they are multiplied.
 
-use std::ffi::c_char;
+use std::ffi::{c_char, c_void};
 
 #[cfg(feature = "cuda")]
 use host::executor::Cuda;
@@ -40,11 +40,30 @@ fn create(name: &str, device: u32) -> Result<AnyExecutor, Failure> {
         #[cfg(feature = "cuda")]
         ExecutorName::Cuda => AnyExecutor::Cuda(Cuda::new(device)?),
         #[cfg(not(feature = "cuda"))]
-        ExecutorName::Cuda => {
-            let message = "executor cuda is not available: this library was built without the feature `cuda`";
-            return Err(Failure::new(Status::Unavailable, message));
-        }
+        ExecutorName::Cuda => return Err(without_cuda()),
     })
+}
+
+/// An executor on a stream of the program.
+///
+/// # Safety
+/// That of [`Cuda::on_stream`].
+#[cfg(feature = "cuda")]
+pub(crate) unsafe fn create_on_stream(context: *mut c_void, stream: *mut c_void) -> Result<AnyExecutor, Failure> {
+    // SAFETY: the caller's promise.
+    Ok(AnyExecutor::Cuda(unsafe { Cuda::on_stream(context, stream)? }))
+}
+
+/// The same without a GPU.
+#[cfg(not(feature = "cuda"))]
+pub(crate) unsafe fn create_on_stream(_: *mut c_void, _: *mut c_void) -> Result<AnyExecutor, Failure> {
+    Err(without_cuda())
+}
+
+#[cfg(not(feature = "cuda"))]
+fn without_cuda() -> Failure {
+    let message = "executor cuda is not available: this library was built without the feature `cuda`";
+    Failure::new(Status::Unavailable, message)
 }
 
 /// Makes an executor: "cpu" for all cores of the host, "cuda" for the NVIDIA GPU of number `device`, "emulated" for the

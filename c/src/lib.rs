@@ -3,6 +3,7 @@
 //! Every function returns a [`Status`]; no panic leaves it. What a program gets are handles: numbers that are never used
 //! again, so that one that was destroyed is known as such. Pointers are looked at during the call only.
 
+mod device;
 mod executor;
 mod guard;
 mod matrix;
@@ -12,6 +13,11 @@ mod pointers;
 mod registry;
 mod status;
 
+pub use device::{
+    warp_spmv_executor_create_on_stream, warp_spmv_plan_apply_device_float32, warp_spmv_plan_apply_device_float64,
+    warp_spmv_plan_create_device_float32, warp_spmv_plan_create_device_float64,
+    warp_spmv_plan_update_values_device_float32, warp_spmv_plan_update_values_device_float64,
+};
 pub use executor::{Executor, warp_spmv_executor_create, warp_spmv_executor_destroy};
 pub use matrix::{IndexType, Pattern};
 pub use options::{Options, warp_spmv_options_default};

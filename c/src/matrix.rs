@@ -24,7 +24,7 @@ pub enum IndexType {
 }
 
 /// The pattern of a matrix in compressed sparse rows (CSR), in arrays that the program owns. They are copied when a plan is
-/// made of them.
+/// made of them by a function that does not say otherwise.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Pattern {
@@ -66,10 +66,7 @@ macro_rules! with_type {
                 type $index = u64;
                 $result
             }
-            other => {
-                let message = concat!("the type of ", $what, " is ");
-                Err(Failure::new(Status::Argument, format!("{message}{other}, expected a warp_spmv_index_type")))
-            }
+            other => Err(Pattern::wrong_type($what, other)),
         }
     };
 }
@@ -92,11 +89,16 @@ impl Pattern {
         }
     }
 
-    fn check_reserved(&self) -> Result<(), Failure> {
+    pub(crate) fn check_reserved(&self) -> Result<(), Failure> {
         if self.reserved == Self::RESERVED {
             return Ok(());
         }
         Err(Failure::new(Status::Argument, "the pattern's reserved fields are not all 0"))
+    }
+
+    pub(crate) fn wrong_type(what: &str, number: i32) -> Failure {
+        let message = format!("the type of {what} is {number}, expected a warp_spmv_index_type");
+        Failure::new(Status::Argument, message)
     }
 
     /// # Safety

@@ -2,8 +2,8 @@
 
 use std::ffi::c_char;
 
-use host::Format;
 use host::select::{Measure, Selection};
+use host::{Format, PlanOptions, ValueStorage};
 
 use crate::pointers::{reference, text};
 use crate::status::{Failure, Status};
@@ -29,12 +29,16 @@ pub struct Options {
     /// the fastest, and there is no `memory_budget`, candidates are timed; an error where `reproducible` is not 0. Neither
     /// reads or writes a file of the user.
     pub measure: i32,
+    /// How the values are stored: "full" or NULL as they are computed with; "lossless" in the narrowest type that keeps all
+    /// their bits, if there is one; "automatic" so on a GPU where that is worth its time, if the format is chosen; or rounded
+    /// to a type, such as "float32". There are no new values for narrow ones.
+    pub values: *const c_char,
     /// For later versions: all 0, or it is an error.
-    pub reserved: [u32; 9],
+    pub reserved: [u32; 6],
 }
 
 impl Options {
-    const RESERVED: [u32; 9] = [0; 9];
+    const RESERVED: [u32; 6] = [0; 6];
 
     const DEFAULT: Self = Self {
         format: std::ptr::null(),
@@ -43,6 +47,7 @@ impl Options {
         reproducible: 0,
         updates: 0,
         measure: 0,
+        values: std::ptr::null(),
         reserved: Self::RESERVED,
     };
 
@@ -69,14 +74,15 @@ pub extern "C" fn warp_spmv_options_default() -> Options {
 pub(crate) struct Wishes {
     /// [`Format::Auto`] for one to be chosen.
     pub format: Format,
-    pub reproducible: bool,
-    pub updates: bool,
+    reproducible: bool,
+    updates: bool,
+    values: ValueStorage,
     pub selection: Selection,
 }
 
 impl Wishes {
     /// # Safety
-    /// The pointer is NULL or that of options, whose format is NULL or a text that ends with a 0.
+    /// The pointer is NULL or that of options, whose format and values are NULL or texts that end with a 0.
     pub unsafe fn new(options: *const Options) -> Result<Self, Failure> {
         let options = match options.is_null() {
             true => &Options::DEFAULT,
@@ -87,6 +93,11 @@ impl Wishes {
             true => Format::Auto,
             // SAFETY: the caller's promise.
             false => unsafe { text("format", options.format)? }.parse()?,
+        };
+        let values = match options.values.is_null() {
+            true => ValueStorage::Full,
+            // SAFETY: the caller's promise.
+            false => unsafe { text("values", options.values)? }.parse()?,
         };
         if options.reserved != Options::RESERVED {
             return Err(Failure::new(Status::Argument, "the options' reserved fields are not all 0"));
@@ -100,8 +111,15 @@ impl Wishes {
             measure: options.measured()?,
             // A library does not write to the home of whoever runs a program that knows nothing of it.
             store: None,
+            values,
             ..Selection::default()
         };
-        Ok(Self { format, reproducible, updates, selection })
+        Ok(Self { format, reproducible, updates, values, selection })
+    }
+
+    /// For a format that is named.
+    pub fn plan_options(&self) -> PlanOptions {
+        let &Self { reproducible, updates, values, .. } = self;
+        PlanOptions { reproducible, updates, values, ..PlanOptions::default() }
     }
 }

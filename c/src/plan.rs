@@ -1,14 +1,17 @@
 //! Plans: matrices that are ready to be multiplied.
 
-use std::ffi::c_char;
-use std::sync::{Arc, Mutex};
+use std::ffi::{c_char, c_void};
+use std::sync::Arc;
 
 use host::error::check_length;
 use host::executor::HostExecutor;
 #[cfg(feature = "cuda")]
 use host::executor::{Cuda, Executor as _};
-use host::{Csr, Error, Format, PlanOptions, Scalar};
+use host::{Csr, Error, Format, Scalar};
 
+#[cfg(feature = "cuda")]
+use crate::device;
+use crate::device::{DeviceArray, not_on_gpu};
 use crate::executor::{AnyExecutor, Executor, executor_of};
 use crate::guard::guarded;
 use crate::matrix::Pattern;
@@ -32,6 +35,22 @@ pub(crate) trait Multiply<T>: Send {
 
     /// Gives the matrix new values, which are in the host's memory.
     fn update(&mut self, values: &[T]) -> Result<(), Error>;
+
+    /// y <- α A x + β y for vectors in a GPU's memory, in the order of a stream.
+    ///
+    /// # Safety
+    /// The arrays are there until it is done, of this type; nothing else uses y or writes x meanwhile. The stream exists.
+    unsafe fn apply_on_device(&mut self, _: [T; 2], _: [DeviceArray; 2], _: *mut c_void) -> Result<(), Failure> {
+        Err(not_on_gpu())
+    }
+
+    /// Gives the matrix new values, which are in a GPU's memory, in the order of a stream.
+    ///
+    /// # Safety
+    /// The array is there until it is copied, of this type, and nothing writes it meanwhile. The stream exists.
+    unsafe fn update_on_device(&mut self, _: DeviceArray, _: *mut c_void) -> Result<(), Failure> {
+        Err(not_on_gpu())
+    }
 
     fn format(&self) -> Format;
 
@@ -76,6 +95,21 @@ impl<T: Scalar> Multiply<T> for host::Plan<T, Cuda> {
         self.update_values(&values)
     }
 
+    unsafe fn apply_on_device(
+        &mut self,
+        factors: [T; 2],
+        vectors: [DeviceArray; 2],
+        stream: *mut c_void,
+    ) -> Result<(), Failure> {
+        // SAFETY: the caller's promise.
+        unsafe { device::apply_on_device(self, factors, vectors, stream) }
+    }
+
+    unsafe fn update_on_device(&mut self, values: DeviceArray, stream: *mut c_void) -> Result<(), Failure> {
+        // SAFETY: the caller's promise.
+        unsafe { device::update_on_device(self, values, stream) }
+    }
+
     fn format(&self) -> Format {
         host::Plan::format(self)
     }
@@ -85,22 +119,25 @@ impl<T: Scalar> Multiply<T> for host::Plan<T, Cuda> {
     }
 }
 
+/// A plan on some executor.
+pub(crate) type AnyMultiply<T> = Box<dyn Multiply<T>>;
+
 /// A plan of any number type.
 pub(crate) enum AnyPlan {
-    Float32(Box<dyn Multiply<f32>>),
-    Float64(Box<dyn Multiply<f64>>),
+    Float32(AnyMultiply<f32>),
+    Float64(AnyMultiply<f64>),
 }
 
 /// The number types by what C calls them.
-trait Number: Scalar {
-    fn any(plan: Box<dyn Multiply<Self>>) -> AnyPlan;
+pub(crate) trait Number: Scalar {
+    fn any(plan: AnyMultiply<Self>) -> AnyPlan;
 
     /// The plan, if it has numbers of this type.
     fn of(plan: &mut AnyPlan) -> Option<&mut dyn Multiply<Self>>;
 }
 
 impl Number for f32 {
-    fn any(plan: Box<dyn Multiply<f32>>) -> AnyPlan {
+    fn any(plan: AnyMultiply<f32>) -> AnyPlan {
         AnyPlan::Float32(plan)
     }
 
@@ -113,7 +150,7 @@ impl Number for f32 {
 }
 
 impl Number for f64 {
-    fn any(plan: Box<dyn Multiply<f64>>) -> AnyPlan {
+    fn any(plan: AnyMultiply<f64>) -> AnyPlan {
         AnyPlan::Float64(plan)
     }
 
@@ -132,11 +169,20 @@ fn plan_on<T: Scalar, E: host::executor::Executor>(
 ) -> Result<host::Plan<T, E>, Error> {
     match wishes.format {
         Format::Auto => host::Plan::automatic(executor, matrix, &wishes.selection),
-        format => {
-            let &Wishes { reproducible, updates, .. } = wishes;
-            let options = PlanOptions { reproducible, updates, ..PlanOptions::default() };
-            host::Plan::with_options(executor, matrix, format, options)
-        }
+        format => host::Plan::with_options(executor, matrix, format, wishes.plan_options()),
+    }
+}
+
+/// The same of a matrix in the executor's memory.
+#[cfg(feature = "cuda")]
+pub(crate) fn plan_in_memory<T: Scalar, E: host::executor::Executor>(
+    executor: &E,
+    matrix: Csr<T, E::Memory>,
+    wishes: &Wishes,
+) -> Result<host::Plan<T, E>, Error> {
+    match wishes.format {
+        Format::Auto => host::Plan::automatic_in_memory(executor, matrix, &wishes.selection),
+        format => host::Plan::in_memory(executor, matrix, format, wishes.plan_options()),
     }
 }
 
@@ -154,19 +200,18 @@ unsafe fn create<T: Number>(
         let executor = executor_of(executor)?;
         // SAFETY: the caller's promise, for all three.
         let (wishes, matrix) = unsafe { (Wishes::new(options)?, reference("pattern", pattern)?.with_values(values)?) };
-        let made: Box<dyn Multiply<T>> = match executor {
+        let made: AnyMultiply<T> = match executor {
             AnyExecutor::Host(executor) => Box::new(plan_on(&executor, matrix, &wishes)?),
             #[cfg(feature = "cuda")]
             AnyExecutor::Cuda(executor) => Box::new(plan_on(&executor, matrix, &wishes)?),
         };
-        let object = Object::Plan(Arc::new(Mutex::new(T::any(made))));
         // SAFETY: the caller's promise.
-        unsafe { registry::give("plan", plan, object, |id| Plan { id }) }
+        unsafe { registry::give("plan", plan, Object::plan(T::any(made)), |id| Plan { id }) }
     })
 }
 
 /// Does something with the plan of a handle, which other threads wait for.
-fn with_plan(plan: Plan, work: impl FnOnce(&mut AnyPlan) -> Result<(), Failure>) -> Result<(), Failure> {
+pub(crate) fn with_plan(plan: Plan, work: impl FnOnce(&mut AnyPlan) -> Result<(), Failure>) -> Result<(), Failure> {
     let shared = registry::get("plan", plan.id, |object| match object {
         Object::Plan(plan) => Some(Arc::clone(plan)),
         Object::Executor(_) => None,
@@ -178,7 +223,7 @@ fn with_plan(plan: Plan, work: impl FnOnce(&mut AnyPlan) -> Result<(), Failure>)
 }
 
 /// The plan, if it has numbers of this type.
-fn of_type<T: Number>(plan: &mut AnyPlan) -> Result<&mut dyn Multiply<T>, Failure> {
+pub(crate) fn of_type<T: Number>(plan: &mut AnyPlan) -> Result<&mut dyn Multiply<T>, Failure> {
     let message = || format!("the plan has no numbers of type {}", T::NAME);
     T::of(plan).ok_or_else(|| Failure::new(Status::NumberType, message()))
 }

@@ -15,6 +15,10 @@ pub(crate) enum Object {
 }
 
 impl Object {
+    pub fn plan(plan: AnyPlan) -> Self {
+        Self::Plan(Arc::new(Mutex::new(plan)))
+    }
+
     fn kind(&self) -> &'static str {
         match self {
             Self::Executor(_) => "an executor",

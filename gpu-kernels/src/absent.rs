@@ -3,7 +3,7 @@
 //! The mark is a NaN that arithmetic does not give: all bits set. It costs no memory and keeps stored zeros apart
 //! from padding. A value of the matrix that happens to look like it is stored as another NaN.
 
-use cuda_std::{Complex, GpuScalar};
+use cuda_std::{BFloat16, Code, Complex, Float16, GpuScalar, Same};
 
 /// A number that can mark the absence of an entry.
 ///
@@ -18,8 +18,76 @@ pub unsafe trait Absent: GpuScalar {
     /// Whether this is the mark.
     fn is_absent(self) -> bool;
 
+    /// Whether all bits are set: of what an array holds, only of the mark.
+    fn is_all_ones(self) -> bool;
+
     /// The number as an entry is stored: itself, or a plain NaN in place of the mark.
     fn present(self) -> Self;
+}
+
+/// A number in memory that can mark the absence of an entry, whatever number it stands for.
+pub trait Marked: Copy {
+    /// The mark; of [`Same`], which has none, nothing.
+    const MARK: Self;
+
+    /// Whether this is the mark.
+    fn is_mark(self) -> bool;
+
+    /// Whether all bits are set: of what an array holds, only of the mark.
+    fn is_all_ones(self) -> bool;
+
+    /// The number as an entry is stored: itself, or a plain NaN in place of the mark. A code stands for no mark.
+    fn unmarked(self) -> Self;
+}
+
+impl<T: Absent> Marked for T {
+    const MARK: Self = T::ABSENT;
+
+    #[inline(always)]
+    fn is_mark(self) -> bool {
+        self.is_absent()
+    }
+
+    #[inline(always)]
+    fn is_all_ones(self) -> bool {
+        Absent::is_all_ones(self)
+    }
+
+    #[inline(always)]
+    fn unmarked(self) -> Self {
+        self.present()
+    }
+}
+
+macro_rules! marked {
+    ($($Type:ident: $mark:expr, $is_mark:expr, $unmarked:expr;)*) => {
+        $(impl Marked for $Type {
+            const MARK: Self = $mark;
+
+            #[inline(always)]
+            fn is_mark(self) -> bool {
+                let is_mark: fn(Self) -> bool = $is_mark;
+                is_mark(self)
+            }
+
+            #[inline(always)]
+            fn is_all_ones(self) -> bool {
+                self.is_mark()
+            }
+
+            #[inline(always)]
+            fn unmarked(self) -> Self {
+                if self.is_mark() { $unmarked } else { self }
+            }
+        })*
+    };
+}
+marked! {
+    Float16: Self(u16::MAX), |number| number.0 == u16::MAX, Self(0x7E00);
+    BFloat16: Self(u16::MAX), |number| number.0 == u16::MAX, Self(0x7FC0);
+    Code: Self(u8::MAX), |code| code.0 == u8::MAX, Self::MARK;
+    // Where all are the same, none is absent.
+    Same: Self, |_| false, Self;
 }
 
 // SAFETY: the mark is one pattern of bits, and `present` gives another one for it.
@@ -29,6 +97,11 @@ unsafe impl Absent for f32 {
     #[inline(always)]
     fn is_absent(self) -> bool {
         self.to_bits() == u32::MAX
+    }
+
+    #[inline(always)]
+    fn is_all_ones(self) -> bool {
+        self.is_absent()
     }
 
     #[inline(always)]
@@ -48,6 +121,11 @@ unsafe impl Absent for f64 {
     }
 
     #[inline(always)]
+    fn is_all_ones(self) -> bool {
+        self.to_bits() == u64::MAX
+    }
+
+    #[inline(always)]
     fn present(self) -> Self {
         if self.is_absent() { Self::NAN } else { self }
     }
@@ -63,6 +141,11 @@ where
     #[inline(always)]
     fn is_absent(self) -> bool {
         self.re.is_absent() && self.im.is_absent()
+    }
+
+    #[inline(always)]
+    fn is_all_ones(self) -> bool {
+        Absent::is_all_ones(self.re) && Absent::is_all_ones(self.im)
     }
 
     #[inline(always)]

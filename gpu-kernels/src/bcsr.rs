@@ -2,11 +2,12 @@
 
 use cuda_std::thread::{grid_threads, index_1d};
 use cuda_std::warp::{WARP_LANES, lane_id};
-use cuda_std::{Global, GlobalMut, kernel};
+use cuda_std::{Global, GlobalMut, GpuScalar, Stored, kernel};
 
-use crate::absent::Absent;
+use crate::absent::Marked;
 use crate::block::{Block, LARGEST_SIDE, Sums, add_block, unrolled, word_length};
 use crate::reduction::sum_over_lanes;
+use crate::values::Values;
 use crate::vector::update;
 
 /// Blocks of a block row whose words are interleaved: a warp's. The last group of a block row may be smaller.
@@ -17,9 +18,10 @@ pub const GROUP_BLOCKS: u32 = WARP_LANES;
 ///
 /// # Safety
 /// The arrays are those of a valid BCSR matrix with blocks of `SIZE` and `rows` rows, `x` has `last_column` + 1
-/// elements if there is any block, `y` one for each row; blocks of threads are made of whole warps.
-#[kernel(T: scalars, SIZE: [12, 22, 23, 32, 33, 34, 44, 55, 66, 77, 88], LANES: [2, 8, 32])]
-pub unsafe fn bcsr<T: Absent, const SIZE: u32, const LANES: u32>(
+/// elements if there is any block, `y` one for each row; `table` has an entry for each code among the values but the mark;
+/// blocks of threads are made of whole warps.
+#[kernel((V, T): stored_each, SIZE: [12, 22, 23, 32, 33, 34, 44, 55, 66, 77, 88], LANES: [2, 8, 32])]
+pub unsafe fn bcsr<V: Stored<T> + Marked, T: GpuScalar, const SIZE: u32, const LANES: u32>(
     /// Number of rows.
     rows: u32,
     /// The last column.
@@ -29,7 +31,9 @@ pub unsafe fn bcsr<T: Absent, const SIZE: u32, const LANES: u32>(
     /// The first column of each block.
     first_columns: Global<u32>,
     /// The words of the blocks, interleaved in groups of [`GROUP_BLOCKS`].
-    values: Global<T>,
+    values: Global<V>,
+    /// What codes in place of values stand for.
+    table: Global<T>,
     /// The factor of A x.
     alpha: T,
     /// The vector that is multiplied.
@@ -39,6 +43,7 @@ pub unsafe fn bcsr<T: Absent, const SIZE: u32, const LANES: u32>(
     /// The result.
     y: GlobalMut<T>,
 ) {
+    let values = Values { stored: values, table };
     let block_rows = rows.div_ceil(Block::<SIZE>::ROWS);
     let lane = lane_id() % LANES;
     // The warp stays together, because its lanes meet in the sums: it goes on while its first block row exists.
@@ -48,9 +53,10 @@ pub unsafe fn bcsr<T: Absent, const SIZE: u32, const LANES: u32>(
         let mut sums = [T::ZERO; LARGEST_SIDE];
         if block_row < block_rows {
             let (begin, end) = (block_offsets.load(block_row), block_offsets.load(block_row + 1));
-            sums = sums_of_blocks::<T, SIZE, LANES>(begin, end, lane, last_column, first_columns, values, |column| {
-                x.load(column)
-            });
+            sums =
+                sums_of_blocks::<V, T, SIZE, LANES>(begin, end, lane, last_column, first_columns, values, |column| {
+                    x.load(column)
+                });
         }
         unrolled(Block::<SIZE>::ROWS, |row_in_block| {
             let sum = sum_over_lanes::<T, LANES>(sums[row_in_block as usize]);
@@ -69,13 +75,13 @@ pub unsafe fn bcsr<T: Absent, const SIZE: u32, const LANES: u32>(
 /// # Safety
 /// The matrix is as for [`bcsr`], and `element` may be called for columns up to `last_column`.
 #[inline(always)]
-pub(crate) unsafe fn sums_of_blocks<T: Absent, const SIZE: u32, const LANES: u32>(
+pub(crate) unsafe fn sums_of_blocks<V: Stored<T> + Marked, T: GpuScalar, const SIZE: u32, const LANES: u32>(
     begin: u32,
     end: u32,
     lane: u32,
     last_column: u32,
     first_columns: Global<u32>,
-    values: Global<T>,
+    values: Values<V, T>,
     element: impl Fn(u32) -> T,
 ) -> Sums<T> {
     let word_length = const { word_length::<T>(Block::<SIZE>::PLACES) };
@@ -86,7 +92,15 @@ pub(crate) unsafe fn sums_of_blocks<T: Absent, const SIZE: u32, const LANES: u32
         let start =
             u64::from(begin + group) * u64::from(Block::<SIZE>::PLACES) + u64::from((block - group) * word_length);
         let first_column = first_columns.load(begin + block);
-        add_block::<T, SIZE, true>(sums, values, start, group_blocks * word_length, first_column, last_column, &element)
+        add_block::<V, T, SIZE, true>(
+            sums,
+            values,
+            start,
+            group_blocks * word_length,
+            first_column,
+            last_column,
+            &element,
+        )
     };
     let mut sums = [T::ZERO; LARGEST_SIDE];
     let mut block = lane;

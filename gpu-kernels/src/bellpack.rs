@@ -1,20 +1,21 @@
 //! Blocked ELLPACK (Choi, Singh & Vuduc 2010, §5).
 
 use cuda_std::thread::{grid_threads, index_1d};
-use cuda_std::{Global, GlobalMut, kernel};
+use cuda_std::{Global, GlobalMut, GpuScalar, Stored, kernel};
 
-use crate::absent::Absent;
+use crate::absent::Marked;
 use crate::block::{Block, LARGEST_SIDE, Sums, add_block, unrolled, word_length};
 use crate::ell::PADDING;
+use crate::values::Values;
 use crate::vector::update;
 
 /// One thread a block row (the paper's Algorithm 2), which stops at the block row's first padding.
 ///
 /// # Safety
 /// The arrays are those of a valid BELLPACK matrix with blocks of `SIZE` and `rows` rows, `x` has `last_column` + 1
-/// elements if there is any block, `y` one for each row.
-#[kernel(T: scalars, SIZE: [12, 22, 23, 32, 33, 34, 44, 55, 66, 77, 88])]
-pub unsafe fn bellpack<T: Absent, const SIZE: u32>(
+/// elements if there is any block, `y` one for each row; `table` has an entry for each code among the values but the mark.
+#[kernel((V, T): stored_each, SIZE: [12, 22, 23, 32, 33, 34, 44, 55, 66, 77, 88])]
+pub unsafe fn bellpack<V: Stored<T> + Marked, T: GpuScalar, const SIZE: u32>(
     /// Number of rows.
     rows: u32,
     /// The last column.
@@ -28,7 +29,9 @@ pub unsafe fn bellpack<T: Absent, const SIZE: u32>(
     /// The first column of each block, or [`PADDING`].
     first_columns: Global<u32>,
     /// The words of the blocks, interleaved over the block rows of a partition.
-    values: Global<T>,
+    values: Global<V>,
+    /// What codes in place of values stand for.
+    table: Global<T>,
     /// The factor of A x.
     alpha: T,
     /// The vector that is multiplied.
@@ -38,10 +41,11 @@ pub unsafe fn bellpack<T: Absent, const SIZE: u32>(
     /// The result.
     y: GlobalMut<T>,
 ) {
+    let values = Values { stored: values, table };
     let stored_rows = rows.div_ceil(Block::<SIZE>::ROWS);
     let mut stored_row = index_1d();
     while stored_row < stored_rows {
-        let sums = sums_of_block_row::<T, SIZE>(
+        let sums = sums_of_block_row::<V, T, SIZE>(
             stored_row,
             stored_rows,
             partition_rows,
@@ -73,20 +77,20 @@ const fn at_once<T, const SIZE: u32>() -> u32 {
 /// The matrix is as for [`bellpack`], and `element` may be called for columns up to `last_column`.
 #[inline(always)]
 #[allow(clippy::too_many_arguments)]
-pub(crate) unsafe fn sums_of_block_row<T: Absent, const SIZE: u32>(
+pub(crate) unsafe fn sums_of_block_row<V: Stored<T> + Marked, T: GpuScalar, const SIZE: u32>(
     stored_row: u32,
     stored_rows: u32,
     partition_rows: u32,
     partition_offsets: Global<u32>,
     last_column: u32,
     first_columns: Global<u32>,
-    values: Global<T>,
+    values: Values<V, T>,
     element: impl Fn(u32) -> T,
 ) -> Sums<T> {
     let partition = stored_row / partition_rows;
     let first_row = partition * partition_rows;
     let (begin, end) = (partition_offsets.load(partition), partition_offsets.load(partition + 1));
-    sums_of_blocks::<T, SIZE>(
+    sums_of_blocks::<V, T, SIZE>(
         u64::from(begin) * u64::from(partition_rows),
         end - begin,
         stored_row - first_row,
@@ -105,14 +109,14 @@ pub(crate) unsafe fn sums_of_block_row<T: Absent, const SIZE: u32>(
 /// As for [`sums_of_block_row`].
 #[inline(always)]
 #[allow(clippy::too_many_arguments)]
-unsafe fn sums_of_blocks<T: Absent, const SIZE: u32>(
+unsafe fn sums_of_blocks<V: Stored<T> + Marked, T: GpuScalar, const SIZE: u32>(
     begin: u64,
     width: u32,
     lane: u32,
     lanes: u32,
     last_column: u32,
     first_columns: Global<u32>,
-    values: Global<T>,
+    values: Values<V, T>,
     element: impl Fn(u32) -> T,
 ) -> Sums<T> {
     let word_length = const { word_length::<T>(Block::<SIZE>::PLACES) };
@@ -121,7 +125,7 @@ unsafe fn sums_of_blocks<T: Absent, const SIZE: u32>(
     let mut block = begin + u64::from(lane);
     let mut start = begin * u64::from(Block::<SIZE>::PLACES) + u64::from(lane * word_length);
     let add = |sums, start: u64, first_column: u32| {
-        add_block::<T, SIZE, false>(sums, values, start, lanes * word_length, first_column, last_column, &element)
+        add_block::<V, T, SIZE, false>(sums, values, start, lanes * word_length, first_column, last_column, &element)
     };
     let step = u64::from(lanes) * u64::from(Block::<SIZE>::PLACES);
     let at_once = const { at_once::<T, SIZE>() };

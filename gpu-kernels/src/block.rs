@@ -3,11 +3,12 @@
 //! A block's places are numbered column by column, and cut into words of [`word_length`] values, one load each.
 //! The words of neighbouring blocks are interleaved (§4.2, §4.4): first the first words of all of them, then the
 //! second words, and so on, so that neighbouring threads, with a block each, read neighbouring addresses. Places
-//! without an entry hold the mark of [`Absent`].
+//! without an entry are [marked](Marked).
 
-use cuda_std::Global;
+use cuda_std::{Global, GpuScalar, Stored};
 
-use crate::absent::Absent;
+use crate::absent::Marked;
+use crate::values::Values;
 
 /// The most rows and columns of a block.
 pub const LARGEST_SIDE: usize = 8;
@@ -44,7 +45,8 @@ macro_rules! block_sizes {
 }
 
 /// Values of one word of a block with so many places: what one load of up to 16 bytes brings, as far as it divides
-/// the block. Then every word begins aligned for its load, without padding.
+/// the block. Then every word begins aligned for its load, without padding. Values that are stored narrower lie in words of
+/// as many.
 pub const fn word_length<T>(places: u32) -> u32 {
     let most = 16 / size_of::<T>() as u32;
     if places.is_multiple_of(most) {
@@ -64,11 +66,11 @@ pub(crate) type Sums<T> = [T; LARGEST_SIDE];
 ///
 /// # Safety
 /// The words of the block begin at `start` and are `distance` values apart; `element` may be called for columns up to
-/// `last_column`, and the block has an entry in no other column.
+/// `last_column`, and the block has an entry in no other column. The table has an entry for each code but the mark.
 #[inline(always)]
-pub(crate) unsafe fn add_block<T: Absent, const SIZE: u32, const SHARED: bool>(
+pub(crate) unsafe fn add_block<V: Stored<T> + Marked, T: GpuScalar, const SIZE: u32, const SHARED: bool>(
     mut sums: Sums<T>,
-    values: Global<T>,
+    values: Values<V, T>,
     start: u64,
     distance: u32,
     first_column: u32,
@@ -76,7 +78,7 @@ pub(crate) unsafe fn add_block<T: Absent, const SIZE: u32, const SHARED: bool>(
     element: impl Fn(u32) -> T,
 ) -> Sums<T> {
     let word_length = const { word_length::<T>(Block::<SIZE>::PLACES) };
-    let mut word = [T::ZERO; 4];
+    let mut word = [V::default(); 4];
     let add_column = |column: u32| {
         // Past the last column there are no entries, and any element will do.
         let element = element(first_column.wrapping_add(column).min(last_column));
@@ -84,11 +86,11 @@ pub(crate) unsafe fn add_block<T: Absent, const SIZE: u32, const SHARED: bool>(
             let place = column * Block::<SIZE>::ROWS + row;
             if place.is_multiple_of(word_length) {
                 let at = start + u64::from(place / word_length) * u64::from(distance);
-                word = load_word::<T, SHARED>(values, at, word_length);
+                word = load_word::<V, SHARED>(values.stored, at, word_length);
             }
-            let value = word[(place % word_length) as usize];
+            let stored = word[(place % word_length) as usize];
             let sum = &mut sums[row as usize];
-            *sum = if value.is_absent() { *sum } else { value.mul_add(element, *sum) };
+            *sum = if stored.is_mark() { *sum } else { values.widen(stored).mul_add(element, *sum) };
         });
     };
     if const { size_of::<T>() as u32 * Block::<SIZE>::PLACES > MOST_AHEAD } {
@@ -117,20 +119,24 @@ pub(crate) fn unrolled(count: u32, mut work: impl FnMut(u32)) {
     each!(0 1 2 3 4 5 6 7);
 }
 
-/// The `length` values from `at` on, and zeros. Single values go by way of the caches where neighbouring words share
+/// The `length` values from `at` on, and others that mean nothing. Single values go by way of the caches where neighbouring words share
 /// their sectors.
 ///
 /// # Safety
 /// The values exist, and `at` is a multiple of `length`.
 #[inline(always)]
-unsafe fn load_word<T: Absent, const SHARED: bool>(values: Global<T>, at: u64, length: u32) -> [T; 4] {
+unsafe fn load_word<V: cuda_std::Scalar + Default, const SHARED: bool>(
+    values: Global<V>,
+    at: u64,
+    length: u32,
+) -> [V; 4] {
     match length {
         4 => values.load_streaming_4(at),
         2 => {
             let [a, b] = values.load_streaming_2(at);
-            [a, b, T::ZERO, T::ZERO]
+            [a, b, V::default(), V::default()]
         }
-        _ if SHARED => [values.load(at), T::ZERO, T::ZERO, T::ZERO],
-        _ => [values.load_streaming(at), T::ZERO, T::ZERO, T::ZERO],
+        _ if SHARED => [values.load(at), V::default(), V::default(), V::default()],
+        _ => [values.load_streaming(at), V::default(), V::default(), V::default()],
     }
 }

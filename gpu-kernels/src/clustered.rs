@@ -7,7 +7,7 @@
 use cuda_std::shared::{Shared, dynamic};
 use cuda_std::thread::{block_dim_x, block_idx_x, sync_threads, thread_idx_x};
 use cuda_std::warp::{WARP_LANES, lane_id};
-use cuda_std::{Global, GlobalMut, GpuScalar, kernel};
+use cuda_std::{Global, GlobalMut, GpuScalar, Stored, kernel};
 
 use crate::vector::update;
 
@@ -24,10 +24,10 @@ pub const NO_ROW: u32 = u32::MAX;
 ///
 /// # Safety
 /// The arrays are those of a valid clustered matrix; `x` has an element for each column of the matrix, `y` one for each
-/// row; there is a block for each part, made of whole warps, with shared memory for the elements of the columns of any
-/// part.
-#[kernel(T: scalars)]
-pub unsafe fn clustered<T: GpuScalar>(
+/// row; `table` has an entry for each code among the values; there is a block for each part, made of whole warps, with shared
+/// memory for the elements of the columns of any part and for the table.
+#[kernel((V, T): stored)]
+pub unsafe fn clustered<V: Stored<T>, T: GpuScalar>(
     /// The slices before each part; one more than there are parts.
     part_begins: Global<u32>,
     /// The columns of all parts before this one, counted; one more than there are parts.
@@ -41,7 +41,11 @@ pub unsafe fn clustered<T: GpuScalar>(
     /// For each lane of each column of places, two columns by their number in the part: the lower half for its first row.
     local_columns: Global<u32>,
     /// Two values for each lane of each column of places.
-    values: Global<T>,
+    values: Global<V>,
+    /// What codes in place of values stand for.
+    table: Global<T>,
+    /// How many numbers that are.
+    table_length: u32,
     /// The factor of A x.
     alpha: T,
     /// The vector that is multiplied.
@@ -57,8 +61,15 @@ pub unsafe fn clustered<T: GpuScalar>(
     let count = (column_begins.load(part + 1) - column_begin) as u32;
     let column = |place: u32| column_numbers.load_streaming(column_begin + u64::from(place));
     gather(count, column, |column| x.load(column), elements);
+    // A block's x leaves the first cache too small for a table.
+    let held_table = dynamic::<T>(count * size_of::<T>() as u32);
+    let mut entry = thread_idx_x();
+    while entry < table_length {
+        held_table.store(entry, table.load(entry));
+        entry += block_dim_x();
+    }
     sync_threads();
-    let places = Places { local_columns, values, elements };
+    let places = Places { local_columns, values, elements, table: held_table };
     let (mut slice, end) = (part_begins.load(part) + thread_idx_x() / WARP_LANES, part_begins.load(part + 1));
     while slice < end {
         let position = u64::from(slice) * u64::from(SLICE_ROWS) + u64::from(lane_id());
@@ -106,13 +117,15 @@ pub(crate) unsafe fn gather<T: GpuScalar>(
 }
 
 /// What all slices of a part share.
-struct Places<T> {
+struct Places<V, T> {
     local_columns: Global<u32>,
-    values: Global<T>,
+    values: Global<V>,
     elements: Shared<T>,
+    /// What codes in place of values stand for.
+    table: Shared<T>,
 }
 
-impl<T: GpuScalar> Places<T> {
+impl<V: Stored<T>, T: GpuScalar> Places<V, T> {
     /// The sums of this lane's rows of a slice.
     ///
     /// # Safety
@@ -165,8 +178,8 @@ impl<T: GpuScalar> Places<T> {
     /// `sum` with one more product, unless the place is padding: then the first element, which is there because some row
     /// of the part has an entry, is loaded and left.
     #[inline(always)]
-    unsafe fn add_product(&self, sum: T, column: u32, value: T) -> T {
+    unsafe fn add_product(&self, sum: T, column: u32, value: V) -> T {
         let element = self.elements.load(if column == NO_ENTRY { 0 } else { column });
-        if column == NO_ENTRY { sum } else { value.mul_add(element, sum) }
+        if column == NO_ENTRY { sum } else { value.widen(|code| self.table.load(code)).mul_add(element, sum) }
     }
 }

@@ -13,11 +13,12 @@
 use cuda_std::shared::{Shared, dynamic};
 use cuda_std::thread::{block_dim_x, block_idx_x, index_1d, sync_threads, thread_idx_x};
 use cuda_std::warp::{ALL_LANES, WARP_LANES, lane_id, sync_warp, warp_shuffle_idx, warp_vote_ballot};
-use cuda_std::{Global, GlobalMut, GpuScalar, kernel};
+use cuda_std::{Global, GlobalMut, GpuScalar, Stored, kernel};
 
 use crate::reduction::sum_over_lanes;
 use crate::scan::sum_up_to_lane;
 use crate::search::first_in_range;
+use crate::values::Values;
 use crate::vector::update;
 
 /// The most entries of a slot.
@@ -105,10 +106,10 @@ pub const fn first_block(entries: u32, panels: u32, block_entries: u32) -> u32 {
 ///
 /// # Safety
 /// The arrays are those of a valid COO-16 matrix with `columns` columns and `nnz` entries, of which there is one; `x`
-/// has an element for each column, `products` one for each entry; blocks are made of whole warps, with shared memory
+/// has an element for each column, `products` one for each entry, `table` one for each code among the values; blocks are made of whole warps, with shared memory
 /// for the elements of a column panel, and there are [`first_block`] of all entries and column panels.
-#[kernel(T: scalars)]
-pub unsafe fn coo_16_products<T: GpuScalar>(
+#[kernel((V, T): stored)]
+pub unsafe fn coo_16_products<V: Stored<T>, T: GpuScalar>(
     /// Number of columns.
     columns: u32,
     /// Number of stored entries.
@@ -124,12 +125,15 @@ pub unsafe fn coo_16_products<T: GpuScalar>(
     /// The column of each entry in its panel, two in a word.
     column_offsets: Global<u32>,
     /// The value of each entry.
-    values: Global<T>,
+    values: Global<V>,
+    /// What codes in place of values stand for.
+    table: Global<T>,
     /// The vector that is multiplied.
     x: Global<T>,
     /// The product of each entry.
     products: GlobalMut<T>,
 ) {
+    let values = Values { stored: values, table };
     let end_of = |panel: u32| if panel + 1 < column_panels { tile_begins.load(panel + 1) } else { nnz };
     let is_before = |panel: u64| first_block(end_of(panel as u32), panel as u32 + 1, block_entries) > block_idx_x();
     let panel = first_in_range(0, u64::from(column_panels - 1), is_before) as u32;
@@ -153,7 +157,8 @@ pub unsafe fn coo_16_products<T: GpuScalar>(
             let entry = chunk * CHUNK + lane_id();
             [entry.min(end - 1), (entry + WARP_LANES).min(end - 1)]
         });
-        let values = entries.map(|pair| pair.map(|entry| values.load_streaming(entry)));
+        let stored = entries.map(|pair| pair.map(|entry| values.stored.load_streaming(entry)));
+        let values = stored.map(|pair| pair.map(|stored| values.widen(stored)));
         let mut number = 0;
         while number < 4 {
             let entry = (chunk + number as u32 * warps) * CHUNK + lane_id();

@@ -2,10 +2,11 @@
 
 use cuda_std::thread::{grid_threads, index_1d};
 use cuda_std::warp::{WARP_LANES, lane_id};
-use cuda_std::{Global, GlobalMut, GpuScalar, kernel};
+use cuda_std::{Global, GlobalMut, GpuScalar, Stored, kernel};
 
 use crate::Offset;
 use crate::reduction::sum_over_lanes;
+use crate::values::Values;
 use crate::vector::update;
 
 /// The sum of entry times element of x, by column, over every `STEP`-th entry from `entry` on. Four entries at a time are
@@ -13,22 +14,23 @@ use crate::vector::update;
 /// steps share cache lines.
 ///
 /// # Safety
-/// Entries up to `end` exist, `element` may be called for each of their columns, and `end` + 4 `STEP` does not
+/// Entries up to `end` exist, the table has what their codes stand for, `element` may be called for each of their columns, and `end` + 4 `STEP` does not
 /// overflow.
 #[inline(always)]
-pub(crate) unsafe fn sum_of_entries<T: GpuScalar, O: Offset, const STEP: u32>(
+pub(crate) unsafe fn sum_of_entries<V: Stored<T>, T: GpuScalar, O: Offset, const STEP: u32>(
     mut entry: O,
     end: O,
     column_indices: Global<u32>,
-    values: Global<T>,
+    values: Values<V, T>,
     element: impl Fn(u32) -> T,
 ) -> T {
     let mut sum = T::ZERO;
     while entry + O::from(3 * STEP) < end {
         let entries = [entry, entry + O::from(STEP), entry + O::from(2 * STEP), entry + O::from(3 * STEP)];
         let columns = entries.map(|entry| column_indices.load(entry));
-        let values = entries.map(|entry| values.load(entry));
+        let stored = entries.map(|entry| values.stored.load(entry));
         let elements = columns.map(&element);
+        let values = stored.map(|stored| values.widen(stored));
         sum = values[0].mul_add(elements[0], sum);
         sum = values[1].mul_add(elements[1], sum);
         sum = values[2].mul_add(elements[2], sum);
@@ -42,8 +44,9 @@ pub(crate) unsafe fn sum_of_entries<T: GpuScalar, O: Offset, const STEP: u32>(
         let [second, third] = [entry + O::from(STEP), entry + O::from(2 * STEP)];
         let entries = [entry, clamped(second), clamped(third)];
         let columns = entries.map(|entry| column_indices.load(entry));
-        let values = entries.map(|entry| values.load(entry));
+        let stored = entries.map(|entry| values.stored.load(entry));
         let elements = columns.map(&element);
+        let values = stored.map(|stored| values.widen(stored));
         sum = values[0].mul_add(elements[0], sum);
         sum = if second < end { values[1].mul_add(elements[1], sum) } else { sum };
         sum = if third < end { values[2].mul_add(elements[2], sum) } else { sum };
@@ -55,9 +58,9 @@ pub(crate) unsafe fn sum_of_entries<T: GpuScalar, O: Offset, const STEP: u32>(
 ///
 /// # Safety
 /// The arrays are those of a valid CSR matrix with `rows` rows, `x` has an element for each column, `y` one for
-/// each row.
-#[kernel(T: scalars, O: [u32, u64])]
-pub unsafe fn csr_scalar<T: GpuScalar, O: Offset>(
+/// each row; `table` has an entry for each code among the values.
+#[kernel((V, T): stored, O: [u32, u64])]
+pub unsafe fn csr_scalar<V: Stored<T>, T: GpuScalar, O: Offset>(
     /// Number of rows.
     rows: u32,
     /// Where each row begins; rows + 1 offsets.
@@ -65,7 +68,9 @@ pub unsafe fn csr_scalar<T: GpuScalar, O: Offset>(
     /// The column of each entry.
     column_indices: Global<u32>,
     /// The value of each entry.
-    values: Global<T>,
+    values: Global<V>,
+    /// What codes in place of values stand for.
+    table: Global<T>,
     /// The factor of A x.
     alpha: T,
     /// The vector that is multiplied.
@@ -75,10 +80,11 @@ pub unsafe fn csr_scalar<T: GpuScalar, O: Offset>(
     /// The result.
     y: GlobalMut<T>,
 ) {
+    let values = Values { stored: values, table };
     let mut row = index_1d();
     while row < rows {
         let (begin, end) = (row_offsets.load(row), row_offsets.load(row + 1));
-        let sum = sum_of_entries::<T, O, 1>(begin, end, column_indices, values, |column| x.load(column));
+        let sum = sum_of_entries::<V, T, O, 1>(begin, end, column_indices, values, |column| x.load(column));
         update(y, row, alpha, sum, beta);
         row += grid_threads();
     }
@@ -89,8 +95,8 @@ pub unsafe fn csr_scalar<T: GpuScalar, O: Offset>(
 ///
 /// # Safety
 /// As for [`csr_scalar`], and blocks are made of whole warps.
-#[kernel(T: scalars, O: [u32, u64], LANES: [2, 4, 8, 16, 32])]
-pub unsafe fn csr_vector<T: GpuScalar, O: Offset, const LANES: u32>(
+#[kernel((V, T): stored, O: [u32, u64], LANES: [2, 4, 8, 16, 32])]
+pub unsafe fn csr_vector<V: Stored<T>, T: GpuScalar, O: Offset, const LANES: u32>(
     /// Number of rows.
     rows: u32,
     /// Where each row begins; rows + 1 offsets.
@@ -98,7 +104,9 @@ pub unsafe fn csr_vector<T: GpuScalar, O: Offset, const LANES: u32>(
     /// The column of each entry.
     column_indices: Global<u32>,
     /// The value of each entry.
-    values: Global<T>,
+    values: Global<V>,
+    /// What codes in place of values stand for.
+    table: Global<T>,
     /// The factor of A x.
     alpha: T,
     /// The vector that is multiplied.
@@ -108,6 +116,7 @@ pub unsafe fn csr_vector<T: GpuScalar, O: Offset, const LANES: u32>(
     /// The result.
     y: GlobalMut<T>,
 ) {
+    let values = Values { stored: values, table };
     let lane = lane_id() % LANES;
     let row_in_warp = lane_id() / LANES;
     // The warp stays together, because its lanes meet in the sum: it goes on while its first row exists.
@@ -117,7 +126,7 @@ pub unsafe fn csr_vector<T: GpuScalar, O: Offset, const LANES: u32>(
         let mut sum = T::ZERO;
         if row < rows {
             let (begin, end) = (row_offsets.load(row), row_offsets.load(row + 1));
-            sum = sum_of_entries::<T, O, LANES>(begin + O::from(lane), end, column_indices, values, |column| {
+            sum = sum_of_entries::<V, T, O, LANES>(begin + O::from(lane), end, column_indices, values, |column| {
                 x.load(column)
             });
         }

@@ -10,11 +10,12 @@
 use cuda_std::shared::{Shared, dynamic};
 use cuda_std::thread::{block_dim_x, block_idx_x, index_1d, sync_threads, thread_idx_x};
 use cuda_std::warp::{ALL_LANES, WARP_LANES, lane_id, warp_shuffle_idx, warp_vote_ballot};
-use cuda_std::{Global, GlobalMut, GpuScalar, kernel};
+use cuda_std::{Global, GlobalMut, GpuScalar, Stored, kernel};
 
 use crate::Offset;
 use crate::reduction::{sum_over_groups, sum_over_lanes};
 use crate::search::first_in_range;
+use crate::values::Values;
 use crate::vector::update;
 
 /// Entries that a thread of a block can load.
@@ -71,10 +72,10 @@ pub unsafe fn csr_tile_rows<O: Offset>(
 ///
 /// # Safety
 /// The arrays are those of a valid CSR matrix with `rows` rows and `nnz` entries; `x` has an element for each column,
-/// `y` one for each row; the carries have one element for each tile of [`tile_items`], and the rows of
+/// `y` one for each row; `table` has an entry for each code among the values; the carries have one element for each tile of [`tile_items`], and the rows of
 /// [`csr_tile_rows`]; blocks are made of whole warps, with [`shared_bytes`].
-#[kernel(T: scalars, O: [u32, u64])]
-pub unsafe fn csr_tiled<T: GpuScalar, O: Offset>(
+#[kernel((V, T): stored, O: [u32, u64])]
+pub unsafe fn csr_tiled<V: Stored<T>, T: GpuScalar, O: Offset>(
     /// Number of rows.
     rows: u32,
     /// Number of stored entries.
@@ -84,7 +85,9 @@ pub unsafe fn csr_tiled<T: GpuScalar, O: Offset>(
     /// The column of each entry.
     column_indices: Global<u32>,
     /// The value of each entry.
-    values: Global<T>,
+    values: Global<V>,
+    /// What codes in place of values stand for.
+    table: Global<T>,
     /// The factor of A x.
     alpha: T,
     /// The vector that is multiplied.
@@ -113,6 +116,7 @@ pub unsafe fn csr_tiled<T: GpuScalar, O: Offset>(
     let first_place = first_entry as u32 % WARP_LANES;
     let place_0 = first_entry - u64::from(first_place);
     let places = Range { begin: first_place, end: first_place + items - ended };
+    let values = Values { stored: values, table };
     let products = products(place_0, places, column_indices, values, x);
     if ended == 0 {
         let sum = sum_over_block(add_up(products));
@@ -148,13 +152,13 @@ pub(crate) struct Range {
 ///
 /// # Safety
 /// There are these entries, and all before them; the entry of place 0 is `place_0`. `x` has an element for each of
-/// their columns.
+/// their columns, and the table one for each of their codes.
 #[inline(always)]
-pub(crate) unsafe fn products<T: GpuScalar>(
+pub(crate) unsafe fn products<V: Stored<T>, T: GpuScalar>(
     place_0: u64,
     range: Range,
     column_indices: Global<u32>,
-    values: Global<T>,
+    values: Values<V, T>,
     x: Global<T>,
 ) -> [T; THREAD_ENTRIES as usize] {
     if range.begin == range.end {
@@ -164,8 +168,9 @@ pub(crate) unsafe fn products<T: GpuScalar>(
     // Behind the last entry, that one is loaded, so that no load waits for a comparison.
     let loaded = places.map(|place| place_0 + u64::from(place.min(range.end - 1)));
     let columns = loaded.map(|entry| column_indices.load_streaming(entry));
-    let values = loaded.map(|entry| values.load_streaming(entry));
+    let stored = loaded.map(|entry| values.stored.load_streaming(entry));
     let elements = columns.map(|column| x.load(column));
+    let values = stored.map(|stored| values.widen(stored));
     let product = |step: usize| {
         let there = range.begin <= places[step] && places[step] < range.end;
         if there { values[step] * elements[step] } else { T::ZERO }

@@ -8,12 +8,13 @@
 use cuda_std::shared::dynamic;
 use cuda_std::thread::{block_dim_x, block_idx_x, index_1d, sync_threads, thread_idx_x};
 use cuda_std::warp::{ALL_LANES, WARP_LANES, lane_id, sync_warp, warp_vote_any};
-use cuda_std::{Global, GlobalMut, GpuScalar, kernel};
+use cuda_std::{Global, GlobalMut, GpuScalar, Stored, kernel};
 
 use crate::Offset;
 use crate::csr_tiled::{Range, Rows, THREAD_ENTRIES, add_up, products, sum_over_block};
 use crate::reduction::sum_over_lanes;
 use crate::search::first_in_range;
+use crate::values::Values;
 use crate::vector::update;
 
 /// Numbers that say where a tile begins: its row, what it takes of that row, and the tiles that share the row.
@@ -143,18 +144,20 @@ pub unsafe fn csr_tiles<O: Offset>(
 /// the block that arrives last adds these up.
 ///
 /// # Safety
-/// The arrays are those of a valid CSR matrix; `x` has an element for each column, `y` one for each row; `begins` is that
+/// The arrays are those of a valid CSR matrix; `table` has an entry for each code among the values; `x` has an element for each column, `y` one for each row; `begins` is that
 /// of [`csr_tiles`] for tiles of [`tile_items`] and [`most_taken`]; `pieces` has two elements for each tile; `arrivals` has
 /// one, 0 before and after; there is a block for each tile, of at least two whole warps, with
 /// [`shared_bytes`](crate::csr_tiled::shared_bytes).
-#[kernel(T: scalars, O: [u32, u64])]
-pub unsafe fn csr_tiled_arriving<T: GpuScalar, O: Offset>(
+#[kernel((V, T): stored, O: [u32, u64])]
+pub unsafe fn csr_tiled_arriving<V: Stored<T>, T: GpuScalar, O: Offset>(
     /// Where each row begins; rows + 1 offsets.
     row_offsets: Global<O>,
     /// The column of each entry.
     column_indices: Global<u32>,
     /// The value of each entry.
-    values: Global<T>,
+    values: Global<V>,
+    /// What codes in place of values stand for.
+    table: Global<T>,
     /// The factor of A x.
     alpha: T,
     /// The vector that is multiplied.
@@ -179,6 +182,7 @@ pub unsafe fn csr_tiled_arriving<T: GpuScalar, O: Offset>(
     let first_place = first_entry as u32 % WARP_LANES;
     let place_0 = first_entry - u64::from(first_place);
     let places = Range { begin: first_place, end: (end_entry - place_0) as u32 };
+    let values = Values { stored: values, table };
     let products = products(place_0, places, column_indices, values, x);
     let ended = end.row - begin.row;
     let piece = |row_in_tile: u32| 2 * tile + u32::from(row_in_tile == ended);

@@ -2,9 +2,10 @@
 
 use cuda_std::shared::{self, Shared};
 use cuda_std::thread::{block_dim_x, block_idx_x, grid_threads, sync_threads, thread_idx_x};
-use cuda_std::{Global, GlobalMut, kernel};
+use cuda_std::{Global, GlobalMut, GpuScalar, Stored, kernel};
 
-use crate::absent::Absent;
+use crate::absent::{Absent, Marked};
+use crate::values::Values;
 use crate::vector::update;
 
 /// The most offsets that a block holds in shared memory at a time.
@@ -19,9 +20,9 @@ pub const ROWS: usize = 2;
 /// # Safety
 /// The arrays are those of a valid DIA matrix with `rows` rows: `diagonals` offsets, and as many columns of
 /// `stride` places each, of which those outside the matrix are padding. `x` has `columns` elements, `y` one for
-/// each row. A block has 4 bytes of shared memory for each offset that it holds at a time.
-#[kernel(T: scalars)]
-pub unsafe fn dia<T: Absent>(
+/// each row; `table` has an entry for each code among the values. A block has 4 bytes of shared memory for each offset that it holds at a time.
+#[kernel((V, T): stored_each)]
+pub unsafe fn dia<V: Stored<T> + Marked, T: GpuScalar>(
     /// Number of rows.
     rows: u32,
     /// Number of columns.
@@ -32,8 +33,10 @@ pub unsafe fn dia<T: Absent>(
     diagonals: u32,
     /// Column minus row of each diagonal.
     offsets: Global<i32>,
-    /// The value of each place, or [`Absent::ABSENT`].
-    values: Global<T>,
+    /// The value of each place, or the [mark](Marked) that there is none.
+    values: Global<V>,
+    /// What codes in place of values stand for.
+    table: Global<T>,
     /// The factor of A x.
     alpha: T,
     /// The vector that is multiplied.
@@ -43,6 +46,7 @@ pub unsafe fn dia<T: Absent>(
     /// The result.
     y: GlobalMut<T>,
 ) {
+    let values = Values { stored: values, table };
     let held_offsets = shared::dynamic::<i32>(0);
     // The diagonal of the first offset in shared memory: none yet.
     let mut held = diagonals;
@@ -90,17 +94,17 @@ fn rows_of(first: u32, threads: u32) -> [u32; ROWS] {
 }
 
 /// What the products of some rows are made of.
-struct Part<T> {
+struct Part<V, T> {
     rows: [u32; ROWS],
     columns: u32,
     stride: u32,
     /// In shared memory.
     offsets: Shared<i32>,
-    values: Global<T>,
+    values: Values<V, T>,
     x: Global<T>,
 }
 
-impl<T: Absent> Part<T> {
+impl<V: Stored<T> + Marked, T: GpuScalar> Part<V, T> {
     /// `sums` with the products of the rows on `count` diagonals, from `first` on.
     ///
     /// # Safety
@@ -128,8 +132,9 @@ impl<T: Absent> Part<T> {
     unsafe fn add_group<const N: usize>(&self, mut sums: [T; ROWS], first: u32, diagonal: u32) -> [T; ROWS] {
         let stride = u64::from(self.stride);
         let first_place = u64::from(first + diagonal) * stride;
-        let values: [[T; ROWS]; N] = core::array::from_fn(|number| {
-            self.rows.map(|row| self.values.load_streaming(first_place + number as u64 * stride + u64::from(row)))
+        let values: [[V; ROWS]; N] = core::array::from_fn(|number| {
+            self.rows
+                .map(|row| self.values.stored.load_streaming(first_place + number as u64 * stride + u64::from(row)))
         });
         let elements: [[T; ROWS]; N] = core::array::from_fn(|number| {
             let offset = self.offsets.load(diagonal + number as u32);
@@ -139,7 +144,10 @@ impl<T: Absent> Part<T> {
         while number < N {
             let mut row = 0;
             while row < ROWS {
-                sums[row] = add_place(sums[row], values[number][row], elements[number][row]);
+                let stored = values[number][row];
+                if !stored.is_mark() {
+                    sums[row] = self.values.widen(stored).mul_add(elements[number][row], sums[row]);
+                }
                 row += 1;
             }
             number += 1;

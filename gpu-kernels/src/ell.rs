@@ -5,9 +5,10 @@ use core::hint::assert_unchecked;
 use cuda_std::shared;
 use cuda_std::thread::{block_dim_x, block_idx_x, grid_dim_x, grid_threads, index_1d, sync_threads, thread_idx_x};
 use cuda_std::warp::WARP_LANES;
-use cuda_std::{Global, GlobalMut, GpuScalar, kernel};
+use cuda_std::{Global, GlobalMut, GpuScalar, Stored, kernel};
 
 use crate::reduction::sum_over_groups;
+use crate::values::Values;
 use crate::vector::update;
 
 /// The column index of a place that holds no entry. Such places come after a row's entries.
@@ -21,9 +22,10 @@ pub const BATCH: u32 = 4;
 ///
 /// # Safety
 /// The arrays are those of a valid ELL matrix with `rows` rows: `width` columns of `stride` places each, `x`
-/// has an element for each column of the matrix, `y` one for each row.
-#[kernel(T: scalars, BATCHES: [1, 4])]
-pub unsafe fn ell<T: GpuScalar, const BATCHES: usize>(
+/// has an element for each column of the matrix, `y` one for each row; `table` has an entry for each code among the values,
+/// those of padding too.
+#[kernel((V, T): stored, BATCHES: [1, 4])]
+pub unsafe fn ell<V: Stored<T>, T: GpuScalar, const BATCHES: usize>(
     /// Number of rows.
     rows: u32,
     /// Places from one entry of a row to its next.
@@ -33,7 +35,9 @@ pub unsafe fn ell<T: GpuScalar, const BATCHES: usize>(
     /// The column of each entry, or [`PADDING`].
     column_indices: Global<u32>,
     /// The value of each entry.
-    values: Global<T>,
+    values: Global<V>,
+    /// What codes in place of values stand for.
+    table: Global<T>,
     /// The factor of A x.
     alpha: T,
     /// The vector that is multiplied.
@@ -43,10 +47,11 @@ pub unsafe fn ell<T: GpuScalar, const BATCHES: usize>(
     /// The result.
     y: GlobalMut<T>,
 ) {
+    let values = Values { stored: values, table };
     let mut row = index_1d();
     while row < rows {
         let element = |column| x.load(column);
-        let sum = sum_of_places::<T, BATCHES>(row.into(), stride.into(), width, column_indices, values, element);
+        let sum = sum_of_places::<V, T, BATCHES>(row.into(), stride.into(), width, column_indices, values, element);
         update(y, row, alpha, sum, beta);
         row += grid_threads();
     }
@@ -60,8 +65,8 @@ pub unsafe fn ell<T: GpuScalar, const BATCHES: usize>(
 /// # Safety
 /// As for [`ell`]. Blocks are made of whole warps and of a multiple of `threads_per_row` threads, with
 /// shared memory for a value for each thread; `threads_per_row` is a power of two or a multiple of 32.
-#[kernel(T: scalars)]
-pub unsafe fn ell_subwarp<T: GpuScalar>(
+#[kernel((V, T): stored)]
+pub unsafe fn ell_subwarp<V: Stored<T>, T: GpuScalar>(
     /// Number of rows.
     rows: u32,
     /// Threads that share a row.
@@ -73,7 +78,9 @@ pub unsafe fn ell_subwarp<T: GpuScalar>(
     /// The column of each entry, or [`PADDING`].
     column_indices: Global<u32>,
     /// The value of each entry.
-    values: Global<T>,
+    values: Global<V>,
+    /// What codes in place of values stand for.
+    table: Global<T>,
     /// The factor of A x.
     alpha: T,
     /// The vector that is multiplied.
@@ -83,6 +90,7 @@ pub unsafe fn ell_subwarp<T: GpuScalar>(
     /// The result.
     y: GlobalMut<T>,
 ) {
+    let values = Values { stored: values, table };
     let sums = shared::dynamic::<T>(0);
     let thread = thread_idx_x();
     // Or the divisions would bring code for panics along.
@@ -103,7 +111,7 @@ pub unsafe fn ell_subwarp<T: GpuScalar>(
             let first = u64::from(first_place) * stride + u64::from(row);
             let count = (width - first_place).div_ceil(threads_per_row);
             let step = u64::from(threads_per_row) * stride;
-            sum = sum_of_places::<T, 1>(first, step, count, column_indices, values, |column| x.load(column));
+            sum = sum_of_places::<V, T, 1>(first, step, count, column_indices, values, |column| x.load(column));
         }
         sums.store(thread, sum);
         sync_threads();
@@ -134,12 +142,12 @@ pub unsafe fn ell_subwarp<T: GpuScalar>(
 /// # Safety
 /// The places exist. `element` may be called for each of their columns but [`PADDING`], and for column 0.
 #[inline(always)]
-pub(crate) unsafe fn sum_of_places<T: GpuScalar, const BATCHES: usize>(
+pub(crate) unsafe fn sum_of_places<V: Stored<T>, T: GpuScalar, const BATCHES: usize>(
     first: u64,
     step: u64,
     count: u32,
     column_indices: Global<u32>,
-    values: Global<T>,
+    values: Values<V, T>,
     element: impl Fn(u32) -> T,
 ) -> T {
     let load = |place: u64, count: u32| {
@@ -148,7 +156,7 @@ pub(crate) unsafe fn sum_of_places<T: GpuScalar, const BATCHES: usize>(
             let (place, count) = (place + u64::from(batch) * step, count.saturating_sub(batch));
             batch += BATCH;
             let columns = column_indices.load_streaming_apart(place, step, count, PADDING);
-            (columns, values.load_streaming_apart(place, step, count, T::ZERO))
+            (columns, values.stored.load_streaming_apart(place, step, count, V::default()))
         })
     };
     let mut sum = T::ZERO;
@@ -166,6 +174,8 @@ pub(crate) unsafe fn sum_of_places<T: GpuScalar, const BATCHES: usize>(
         }
         let elements =
             batches.map(|(columns, _)| columns.map(|column| element(if column == PADDING { 0 } else { column })));
+        // A code of padding is one that the table has. All before the loop, or that would not be unrolled.
+        let batches = batches.map(|(columns, stored)| (columns, stored.map(|stored| values.widen(stored))));
         let mut batch = 0;
         while batch < BATCHES {
             let (columns, values) = batches[batch];

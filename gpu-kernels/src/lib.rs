@@ -41,6 +41,7 @@ pub mod sell_16;
 pub mod sell_p;
 pub mod transposed;
 pub mod triangular;
+mod values;
 pub mod vector;
 
 use core::ops::{Add, Sub};

@@ -7,8 +7,9 @@
 
 use cuda_std::thread::{grid_threads, index_1d};
 use cuda_std::warp::{WARP_LANES, lane_id};
-use cuda_std::{Global, GlobalMut, GpuScalar, kernel};
+use cuda_std::{Global, GlobalMut, GpuScalar, Stored, kernel};
 
+use crate::values::Values;
 use crate::vector::update;
 
 /// Rows of a slice.
@@ -21,9 +22,9 @@ pub const NO_ENTRY: u32 = 0xFFFF;
 ///
 /// # Safety
 /// The arrays are those of a valid SELL-16 matrix with `rows` rows; `x` has an element for each column of the matrix,
-/// `y` one for each row; blocks are made of whole warps.
-#[kernel(T: scalars)]
-pub unsafe fn sell_16<T: GpuScalar>(
+/// `y` one for each row; `table` has an entry for each code among the values; blocks are made of whole warps.
+#[kernel((V, T): stored)]
+pub unsafe fn sell_16<V: Stored<T>, T: GpuScalar>(
     /// Number of rows.
     rows: u32,
     /// The widths of all slices before this one, added up; one more than there are slices.
@@ -33,7 +34,9 @@ pub unsafe fn sell_16<T: GpuScalar>(
     /// Two offsets from the base for each lane of each column of places: the lower half for its first row.
     column_offsets: Global<u32>,
     /// Two values for each lane of each column of places.
-    values: Global<T>,
+    values: Global<V>,
+    /// What codes in place of values stand for.
+    table: Global<T>,
     /// The factor of A x.
     alpha: T,
     /// The vector that is multiplied.
@@ -43,6 +46,7 @@ pub unsafe fn sell_16<T: GpuScalar>(
     /// The result.
     y: GlobalMut<T>,
 ) {
+    let values = Values { stored: values, table };
     let places = Places { bases, column_offsets, values, x };
     let mut slice = index_1d() / WARP_LANES;
     while slice < rows.div_ceil(SLICE_ROWS) {
@@ -71,14 +75,14 @@ pub unsafe fn sell_16<T: GpuScalar>(
 }
 
 /// What all slices share.
-struct Places<T> {
+struct Places<V, T> {
     bases: Global<u32>,
     column_offsets: Global<u32>,
-    values: Global<T>,
+    values: Values<V, T>,
     x: Global<T>,
 }
 
-impl<T: GpuScalar> Places<T> {
+impl<V: Stored<T>, T: GpuScalar> Places<V, T> {
     /// The sums of this lane's rows with their products at `COUNT` columns of places. All of these are loaded before
     /// the first product, to keep the memory busy.
     ///
@@ -94,7 +98,7 @@ impl<T: GpuScalar> Places<T> {
             place
         });
         let words = places.map(|(_, word)| self.column_offsets.load_streaming(word));
-        let values = places.map(|(_, word)| self.values.load_streaming_2(2 * word));
+        let values = places.map(|(_, word)| self.values.stored.load_streaming_2(2 * word));
         let bases = places.map(|(place, _)| self.bases.load(place));
         let mut sums = sums;
         let mut number = 0;
@@ -112,8 +116,8 @@ impl<T: GpuScalar> Places<T> {
     /// `sum` with one more product, unless the place is padding: then the element at the base, which some entry of
     /// these places needs anyway, is loaded and left.
     #[inline(always)]
-    unsafe fn add_product(&self, sum: T, base: u32, offset: u32, value: T) -> T {
+    unsafe fn add_product(&self, sum: T, base: u32, offset: u32, value: V) -> T {
         let element = self.x.load(base + if offset == NO_ENTRY { 0 } else { offset });
-        if offset == NO_ENTRY { sum } else { value.mul_add(element, sum) }
+        if offset == NO_ENTRY { sum } else { self.values.widen(value).mul_add(element, sum) }
     }
 }

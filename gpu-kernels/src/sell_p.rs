@@ -3,9 +3,10 @@
 use core::hint::assert_unchecked;
 
 use cuda_std::thread::{grid_threads, index_1d};
-use cuda_std::{Global, GlobalMut, GpuScalar, kernel};
+use cuda_std::{Global, GlobalMut, GpuScalar, Stored, kernel};
 
 use crate::ell::sum_of_places;
+use crate::values::Values;
 use crate::vector::update;
 
 /// One thread a row, with `BATCHES` times [`BATCH`](crate::ell::BATCH) places on their way at once, as for
@@ -13,9 +14,10 @@ use crate::vector::update;
 ///
 /// # Safety
 /// The arrays are those of a valid SELL-P matrix with `rows` rows in slices of `slice_size`, at least 1, and in
-/// their own order; `x` has an element for each column of the matrix, `y` one for each row.
-#[kernel(T: scalars, BATCHES: [1, 4])]
-pub unsafe fn sell_p<T: GpuScalar, const BATCHES: usize>(
+/// their own order; `x` has an element for each column of the matrix, `y` one for each row; `table` has an entry for each
+/// code among the values, those of padding too.
+#[kernel((V, T): stored, BATCHES: [1, 4])]
+pub unsafe fn sell_p<V: Stored<T>, T: GpuScalar, const BATCHES: usize>(
     /// Number of rows.
     rows: u32,
     /// Rows of a slice.
@@ -25,7 +27,9 @@ pub unsafe fn sell_p<T: GpuScalar, const BATCHES: usize>(
     /// The column of each entry, or [`PADDING`](crate::ell::PADDING).
     column_indices: Global<u32>,
     /// The value of each entry.
-    values: Global<T>,
+    values: Global<V>,
+    /// What codes in place of values stand for.
+    table: Global<T>,
     /// The factor of A x.
     alpha: T,
     /// The vector that is multiplied.
@@ -35,10 +39,11 @@ pub unsafe fn sell_p<T: GpuScalar, const BATCHES: usize>(
     /// The result.
     y: GlobalMut<T>,
 ) {
+    let values = Values { stored: values, table };
     let mut row = index_1d();
     while row < rows {
         let element = |column| x.load(column);
-        let sum = sum_of_row::<T, BATCHES>(row, slice_size, slice_begins, column_indices, values, element);
+        let sum = sum_of_row::<V, T, BATCHES>(row, slice_size, slice_begins, column_indices, values, element);
         update(y, row, alpha, sum, beta);
         row += grid_threads();
     }
@@ -48,8 +53,8 @@ pub unsafe fn sell_p<T: GpuScalar, const BATCHES: usize>(
 ///
 /// # Safety
 /// As for [`sell_p`]; `row_indices` holds each row once.
-#[kernel(T: scalars, BATCHES: [1, 4])]
-pub unsafe fn sell_p_sorted<T: GpuScalar, const BATCHES: usize>(
+#[kernel((V, T): stored, BATCHES: [1, 4])]
+pub unsafe fn sell_p_sorted<V: Stored<T>, T: GpuScalar, const BATCHES: usize>(
     /// Number of rows.
     rows: u32,
     /// Rows of a slice.
@@ -61,7 +66,9 @@ pub unsafe fn sell_p_sorted<T: GpuScalar, const BATCHES: usize>(
     /// The column of each entry, or [`PADDING`](crate::ell::PADDING).
     column_indices: Global<u32>,
     /// The value of each entry.
-    values: Global<T>,
+    values: Global<V>,
+    /// What codes in place of values stand for.
+    table: Global<T>,
     /// The factor of A x.
     alpha: T,
     /// The vector that is multiplied.
@@ -71,11 +78,12 @@ pub unsafe fn sell_p_sorted<T: GpuScalar, const BATCHES: usize>(
     /// The result.
     y: GlobalMut<T>,
 ) {
+    let values = Values { stored: values, table };
     let mut position = index_1d();
     while position < rows {
         let row = row_indices.load_streaming(position);
         let element = |column| x.load(column);
-        let sum = sum_of_row::<T, BATCHES>(position, slice_size, slice_begins, column_indices, values, element);
+        let sum = sum_of_row::<V, T, BATCHES>(position, slice_size, slice_begins, column_indices, values, element);
         update(y, row, alpha, sum, beta);
         position += grid_threads();
     }
@@ -87,12 +95,12 @@ pub unsafe fn sell_p_sorted<T: GpuScalar, const BATCHES: usize>(
 /// The matrix is as for [`sell_p`], `position` is below the number of rows, and `element` may be called for each of
 /// the row's columns, and for column 0 where the matrix has any.
 #[inline(always)]
-pub(crate) unsafe fn sum_of_row<T: GpuScalar, const BATCHES: usize>(
+pub(crate) unsafe fn sum_of_row<V: Stored<T>, T: GpuScalar, const BATCHES: usize>(
     position: u32,
     slice_size: u32,
     slice_begins: Global<u64>,
     column_indices: Global<u32>,
-    values: Global<T>,
+    values: Values<V, T>,
     element: impl Fn(u32) -> T,
 ) -> T {
     // Or the division would bring code for panics along.
@@ -103,5 +111,5 @@ pub(crate) unsafe fn sum_of_row<T: GpuScalar, const BATCHES: usize>(
     let width = (slice_begins.load(slice + 1) - begin) as u32;
     let step = u64::from(slice_size);
     let first = begin * step + u64::from(position % slice_size);
-    sum_of_places::<T, BATCHES>(first, step, width, column_indices, values, element)
+    sum_of_places::<V, T, BATCHES>(first, step, width, column_indices, values, element)
 }

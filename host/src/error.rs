@@ -157,6 +157,29 @@ pub enum Error {
         /// What is wrong with it.
         reason: String,
     },
+    /// Values of a matrix are beyond the range of the type that they were to be stored in.
+    #[error(
+        "{narrow_type} cannot hold {count} of the values: the first is {value} in row {row}, column {column}, beyond its \
+         range"
+    )]
+    BeyondRange {
+        /// The type.
+        narrow_type: &'static str,
+        /// How many values.
+        count: usize,
+        /// The row of the first.
+        row: usize,
+        /// Its column.
+        column: u32,
+        /// The first.
+        value: String,
+    },
+    /// The values of a matrix differ too much for the type that they were to be stored in.
+    #[error("the matrix has more than {most} different value{}: store them in another type", if *most == 1 { "" } else { "s" })]
+    DistinctValues {
+        /// How many may differ.
+        most: usize,
+    },
     /// A name that is none of the known ones.
     #[error("unknown {what} '{name}': expected {expected}")]
     Name {
@@ -201,6 +224,9 @@ pub enum Error {
         /// What was to be done with the array.
         what: String,
     },
+    /// An operator of another crate failed.
+    #[error(transparent)]
+    Operation(Box<dyn std::error::Error + Send + Sync>),
     /// The CUDA driver refused something.
     #[error("CUDA: {what}: {reason}")]
     Cuda {

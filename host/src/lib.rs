@@ -22,6 +22,8 @@ mod available_memory;
 pub mod complex;
 pub mod convert;
 pub mod device;
+#[doc(hidden)]
+pub mod elements;
 pub mod error;
 pub mod executor;
 pub mod format;
@@ -41,7 +43,7 @@ pub mod verify;
 
 pub use complex::Complex;
 pub use error::Error;
-pub use format::{Csr, Format};
+pub use format::{Csr, Format, NarrowType, ValueStorage};
 pub use memory::{HostMemory, Memory};
 pub use plan::{Plan, PlanOptions, Transposed, Vector};
 pub use real::{Real, Scalar};

@@ -27,7 +27,7 @@ macro_rules! elements {
         })*
     };
 }
-elements!(i32 Int32, u32 Uint32, u64 Uint64, f32 Float32, f64 Float64);
+elements!(u8 Uint8, u16 Uint16, i32 Int32, u32 Uint32, u64 Uint64, f32 Float32, f64 Float64);
 
 /// What the elements of an array are, in memory or in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,6 +102,12 @@ pub trait Buffer<T> {
     /// Whether there are none.
     fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// Whether it lies in memory of somebody who has not given it away: what the library is given by value, and then writes,
+    /// must be a copy of it.
+    fn is_borrowed(&self) -> bool {
+        false
     }
 
     /// What a kernel gets to read from it.

@@ -1,8 +1,10 @@
 //! A matrix on an executor, ready to be multiplied.
 
+mod narrow;
 mod transpose;
 mod update;
 
+use self::narrow::{narrowed, no_updates, recipe};
 use self::transpose::Transpose;
 pub use self::transpose::Transposed;
 use self::update::Kept;
@@ -10,7 +12,8 @@ use self::update::Kept;
 pub use self::update::NewValues;
 use crate::error::Error;
 use crate::executor::Executor;
-use crate::format::{Csr, FillLimit, Format, Matrix};
+use crate::format::narrow::Recipe;
+use crate::format::{Csr, FillLimit, Format, Matrix, ValueStorage};
 use crate::memory::{HostMemory, Memory, filled};
 use crate::real::Scalar;
 use crate::select::{Analysis, Choice, Measure, REPETITIONS, Selection, WARM_UPS, choose};
@@ -39,6 +42,10 @@ pub struct PlanOptions {
     /// conversion. To find the places takes one or two conversions more when the plan is made. Formats that add up entries
     /// ([`Format::sums_duplicates`]) and HYB keep the pattern all the same.
     pub keep_places: bool,
+    /// How the values are stored. [`ValueStorage::Lossless`] leaves them as they are in a format that does not
+    /// [multiply narrow values](Format::multiplies_narrow). Where they are narrow, only [`Plan::apply`] multiplies, and a
+    /// stored transpose; and there are no [`updates`](Self::updates).
+    pub values: ValueStorage,
     /// How [`Plan::apply_transposed`] and [`Plan::apply_conjugate_transposed`] multiply.
     pub transposed: Transposed,
 }
@@ -128,14 +135,8 @@ impl<T: Scalar, E: Executor> Plan<T, E> {
     /// When the format cannot keep to the options, or memory runs out.
     pub fn with_options(executor: &E, matrix: Csr<T>, format: Format, options: PlanOptions) -> Result<Self, Error> {
         if format == Format::Auto {
-            let PlanOptions { fill_limit, updates, keep_places, .. } = options;
-            let mut selection = Selection { fill_limit, updates, keep_places, ..Selection::default() };
-            if options.reproducible {
-                // Another format may be the fastest the next time, and would round differently.
-                (selection.measure, selection.store) = (Measure::Never, None);
-            }
             let transpose = Transpose::with_options(executor, &matrix, options)?;
-            let plan = Self::automatic(executor, matrix, &selection)?;
+            let plan = Self::automatic(executor, matrix, &selection(options))?;
             return Ok(Self { reproducible: options.reproducible, transpose, ..plan });
         }
         if options.reproducible && !format.reproducible() {
@@ -143,14 +144,82 @@ impl<T: Scalar, E: Executor> Plan<T, E> {
         }
         let transpose = Transpose::with_options(executor, &matrix, options)?;
         let format = format.resolve(&matrix);
-        let matrix = matrix.upload(executor)?;
+        let plan = Self::converted(executor, matrix.upload(executor)?, format, options)?;
+        Ok(Self { reproducible: options.reproducible, transpose, ..plan })
+    }
+
+    /// [`with_options`](Self::with_options) of a matrix that is in the executor's memory already, as one of
+    /// [borrowed](crate::executor) arrays is: it is converted there. [`Format::Auto`] is
+    /// [`automatic_in_memory`](Self::automatic_in_memory) with the default [`Selection`]. A transpose that is to be stored is
+    /// made of a copy on the host.
+    ///
+    /// ```
+    /// use host::executor::Cpu;
+    /// use host::{Csr, Format, Plan, PlanOptions};
+    ///
+    /// # fn main() -> Result<(), host::Error> {
+    /// let cpu = Cpu::new();
+    /// let matrix = Csr::try_from_triplets(2, 3, &[0, 1, 1], &[0, 1, 2], &[1.0, 2.0, 3.0])?.upload(&cpu)?;
+    /// let mut plan = Plan::in_memory(&cpu, matrix, Format::SELL_P, PlanOptions::default())?;
+    /// let mut y = vec![0.0; 2];
+    /// plan.apply(1.0, &vec![1.0, 10.0, 100.0], 0.0, &mut y)?;
+    /// assert_eq!(y, [1.0, 320.0]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`with_options`](Self::with_options), and when the matrix is another executor's.
+    pub fn in_memory(
+        executor: &E,
+        matrix: Csr<T, E::Memory>,
+        format: Format,
+        options: PlanOptions,
+    ) -> Result<Self, Error> {
+        if format != Format::Auto && options.reproducible && !format.reproducible() {
+            return Err(not_reproducible(format));
+        }
+        let transpose = match options.transposed.stored() {
+            Some(_) => Transpose::with_options(executor, &matrix.to_host(executor)?, options)?,
+            None => None,
+        };
+        let plan = match format {
+            Format::Auto => Self::automatic_in_memory(executor, matrix, &selection(options))?,
+            format => {
+                let format = resolved(executor, &matrix, format)?;
+                Self::converted(executor, matrix, format, options)?
+            }
+        };
+        Ok(Self { reproducible: options.reproducible, transpose, ..plan })
+    }
+
+    /// [`automatic`](Self::automatic) for a matrix that is in the executor's memory already. What is looked at is copied to
+    /// the host for that. Where the transpose is to be stored, the plan is made of that copy.
+    ///
+    /// # Errors
+    /// Those of [`automatic`](Self::automatic), and when the matrix is another executor's.
+    pub fn automatic_in_memory(executor: &E, matrix: Csr<T, E::Memory>, selection: &Selection) -> Result<Self, Error> {
+        let on_host = matrix.to_host(executor)?;
+        if selection.stores_transpose() {
+            return Self::automatic_with_transpose(executor, on_host, selection);
+        }
+        let analysis = Analysis::new(&on_host)?;
+        drop(on_host);
+        let choice = choose(&analysis, executor.device(), selection)?;
+        Self::from_choice(executor, matrix, &analysis, choice, selection)
+    }
+
+    /// A plan of a matrix in the executor's memory, in a format that stands for no others. What the plan must be is up to
+    /// the caller, but for updates.
+    fn converted(executor: &E, matrix: Csr<T, E::Memory>, format: Format, options: PlanOptions) -> Result<Self, Error> {
+        let recipe = recipe(executor, &matrix, format, options.values, options.updates)?;
         let kept = match options.updates {
             true => Kept::for_updates(executor, &matrix, format, options.fill_limit, options.keep_places)?,
             false => None,
         };
         let matrix = matrix.convert(executor, format, options.fill_limit)?;
-        let plan = Self::from_converted(executor, matrix, format)?;
-        Ok(Self { reproducible: options.reproducible, kept, transpose, ..plan })
+        let matrix = narrowed(executor, matrix, format, recipe.as_ref())?;
+        Ok(Self { kept, ..Self::from_converted(executor, matrix, format)? })
     }
 
     /// Chooses a format for `matrix` on the executor (see [`select`](crate::select)), moves the matrix there and converts
@@ -205,11 +274,26 @@ impl<T: Scalar, E: Executor> Plan<T, E> {
         mut choice: Choice,
         selection: &Selection,
     ) -> Result<Self, Error> {
+        let recipe = match choice.narrow_type() {
+            None => None,
+            Some(_) if selection.updates => return Err(no_updates(choice.format)),
+            Some(_) => Recipe::new(executor, &csr, selection.values)?,
+        };
+        let narrow_type = recipe.as_ref().map(|recipe| recipe.narrow_type);
+        if narrow_type != choice.narrow_type() {
+            // Some values are not like those that were looked at.
+            let analysis = Analysis { narrow: narrow_type, ..analysis.clone() };
+            choice = choose(&analysis, executor.device(), selection)?;
+        }
         let tells = executor.times_tell() || selection.measure != Measure::WhereUnsure;
         let candidates = if tells { choice.to_measure(selection) } else { Vec::new() };
         if !candidates.is_empty() {
-            let mut measured: Vec<_> =
-                candidates.iter().map(|&format| (format, measure(executor, &csr, format, selection).ok())).collect();
+            let mut measured: Vec<_> = candidates
+                .iter()
+                .map(|&format| {
+                    (format, measure(executor, &csr, format, selection, choice.recipe_for(format, &recipe)).ok())
+                })
+                .collect();
             if selection.measure == Measure::WhereUnsure {
                 // There may be no room for a copy: what was not asked for must not exclude a format, and rivals of one
                 // without a time say nothing.
@@ -221,7 +305,7 @@ impl<T: Scalar, E: Executor> Plan<T, E> {
             choice.take(&measured, selection)?;
             let timed: Vec<_> = measured.iter().filter_map(|&(format, seconds)| Some((format, seconds?))).collect();
             if let Some(store) = &selection.store
-                && let Err(error) = store.keep_outcomes(analysis, executor.device(), &timed)
+                && let Err(error) = store.keep_outcomes(analysis, executor.device(), choice.narrow_type(), &timed)
             {
                 choice.note = Some(error.to_string());
             }
@@ -245,6 +329,8 @@ impl<T: Scalar, E: Executor> Plan<T, E> {
                 }
                 (converted, _) => {
                     let (matrix, kept) = converted?;
+                    let recipe = choice.recipe_for(choice.format, &recipe);
+                    let matrix = narrowed(executor, matrix, choice.format, recipe)?;
                     let plan = Self::from_converted(executor, matrix, choice.format)?;
                     return Ok(Self { reproducible: selection.reproducible, choice: Some(choice), kept, ..plan });
                 }
@@ -441,14 +527,40 @@ impl<T: Scalar, E: Executor<Memory = HostMemory>> Plan<T, E> {
     }
 }
 
+/// How a format is chosen for a plan with these options.
+fn selection(options: PlanOptions) -> Selection {
+    let PlanOptions { fill_limit, updates, keep_places, values, .. } = options;
+    let mut selection = Selection { fill_limit, updates, keep_places, values, ..Selection::default() };
+    if options.reproducible {
+        // Another format may be the fastest the next time, and would round differently.
+        (selection.measure, selection.store) = (Measure::Never, None);
+    }
+    selection
+}
+
+/// [`Format::resolve`] of a matrix in an executor's memory: where that takes the rows' lengths, the offsets are copied to the
+/// host.
+fn resolved<T: Scalar, E: Executor>(executor: &E, matrix: &Csr<T, E::Memory>, format: Format) -> Result<Format, Error> {
+    let mut failed = None;
+    let format = format.resolved_by(matrix.rows(), || {
+        matrix.row_offsets().to_host(executor).map(|offsets| offsets.longest()).unwrap_or_else(|error| {
+            failed = Some(error);
+            0
+        })
+    });
+    failed.map_or(Ok(format), Err)
+}
+
 /// Seconds of a multiplication in `format`, the least of some.
 fn measure<T: Scalar, E: Executor>(
     executor: &E,
     csr: &Csr<T, E::Memory>,
     format: Format,
     selection: &Selection,
+    recipe: Option<&Recipe<T>>,
 ) -> Result<f64, Error> {
     let matrix = csr.duplicate(executor)?.convert(executor, format, selection.fill_limit)?;
+    let matrix = narrowed(executor, matrix, format, recipe)?;
     // Of zeros, a GPU's arithmetic takes less power, and its clocks rise.
     let x = executor.upload(filled(matrix.columns(), T::ONE)?)?;
     let mut y = executor.zeros(matrix.rows())?;
@@ -507,5 +619,39 @@ mod tests {
                 assert_eq!(error.to_string(), "y has length 5, expected 3");
             }
         }
+    }
+
+    #[test]
+    fn a_matrix_in_memory_makes_the_same_plan() {
+        let matrix = Csr::try_from_triplets(3, 4, &[0, 1, 1, 2], &[3, 0, 2, 1], &[1.0, 2.0, 3.0, 4.0]).unwrap();
+        let cpu = Cpu::new();
+        // The first one looks at the rows.
+        let formats = [Format::CSR_AUTOMATIC, Format::COO, Format::SELL_P, Format::Auto];
+        for format in formats.into_iter().take(if cfg!(miri) { 3 } else { 4 }) {
+            let options = PlanOptions {
+                updates: true,
+                reproducible: format != Format::CSR_AUTOMATIC,
+                transposed: Transposed::Stored(Format::COO),
+                ..PlanOptions::default()
+            };
+            let uploaded = matrix.clone().upload(&cpu).unwrap();
+            let plans = [
+                Plan::with_options(&cpu, matrix.clone(), format, options),
+                Plan::in_memory(&cpu, uploaded, format, options),
+            ];
+            let [mut plan, mut other] = plans.map(Result::unwrap);
+            assert_eq!((plan.format(), plan.update_bytes()), (other.format(), other.update_bytes()));
+            assert!(plan.matrix() == other.matrix(), "{format}");
+            for plan in [&mut plan, &mut other] {
+                plan.update_values(&vec![5.0, 6.0, 7.0, 8.0]).unwrap();
+                let mut y = vec![0.0; 4];
+                plan.apply_transposed(1.0, &vec![1.0, 10.0, 100.0], 0.0, &mut y).unwrap();
+                assert_eq!(y, [60.0, 800.0, 70.0, 5.0], "{format}");
+            }
+        }
+        let uploaded = matrix.upload(&cpu).unwrap();
+        let options = PlanOptions { reproducible: true, ..PlanOptions::default() };
+        let error = Plan::in_memory(&cpu, uploaded, Format::COO_ATOMIC, options).map(drop).unwrap_err();
+        assert!(matches!(error, Error::NotReproducible { .. }), "{error}");
     }
 }

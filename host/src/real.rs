@@ -6,11 +6,12 @@ use cuda_std::GpuFloat;
 use gpu_kernels::absent::Absent;
 
 use crate::accumulator::{Accumulator, Exact};
+use crate::format::narrow::Narrowed;
 use crate::memory::Element;
 
 /// A number type that matrices and vectors hold: real or complex. What it is as text is the business of files, and which
 /// kernels are compiled for it that of the kernels.
-pub trait Scalar: Element + Absent + Debug + Display {
+pub trait Scalar: Element + Absent + Debug + Display + Narrowed {
     /// The name, such as "float64".
     const NAME: &'static str;
 

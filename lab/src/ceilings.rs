@@ -4,7 +4,7 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use host::executor::{Executor, HostExecutor};
-use host::{Csr, Error, Format, Plan};
+use host::{Csr, Error, Format, Plan, memory};
 use rayon::prelude::*;
 
 use crate::record::Ceilings;
@@ -23,6 +23,13 @@ pub const TIMES_CACHE: u64 = 4;
 
 /// The cache that is assumed of a CPU that does not tell.
 const ASSUMED_CACHE_BYTES: u64 = 64 << 20;
+
+/// The part of the host's free memory that an array here may take. A virtual machine may be told of the caches of a
+/// whole processor, and several processes may measure at a time.
+const SHARE_OF_MEMORY: u128 = 32;
+
+/// Random numbers that are drawn for an array; more of it repeats them.
+const DRAWN: usize = 1 << 17;
 
 /// Multiplications that are queued to find out what a call takes.
 const CALLS: u32 = 1000;
@@ -50,9 +57,9 @@ pub(crate) fn of<S: Subject>(subject: &S) -> Result<Option<Ceilings>, Error> {
 
 /// Of all threads of the host together.
 pub(crate) fn rates_of_cpu(cpu: &HostExecutor) -> Result<MemoryRates, Error> {
-    let bytes = uncached_bytes(cpu);
-    let from: Vec<f64> = random_vector(bytes / size_of::<f64>(), 1)?;
-    let mut to = vec![0.0f64; from.len()];
+    let from = uncached_array(cpu, 1)?;
+    let bytes = size_of_val(&*from);
+    let mut to = memory::filled(from.len(), 0.0f64)?;
     let share = from.len().div_ceil(8 * rayon::current_num_threads()).max(1);
     let rate = |bytes: usize, work: &mut dyn FnMut()| -> Result<f64, Error> {
         let times = measure(cpu, EFFORT, &mut || Ok(()), &mut || {
@@ -78,12 +85,21 @@ pub(crate) fn rates_of_cpu(cpu: &HostExecutor) -> Result<MemoryRates, Error> {
 
 /// What reads an array that is larger than the cache.
 pub(crate) fn chill_cpu(cpu: &HostExecutor) -> Result<Chill<'_>, Error> {
-    let other: Vec<f64> = random_vector(uncached_bytes(cpu) / size_of::<f64>(), 2)?;
+    let other = uncached_array(cpu, 2)?;
     let share = other.len().div_ceil(8 * rayon::current_num_threads()).max(1);
     Ok(Box::new(move || {
         black_box(sum(&other, share));
         Ok(())
     }))
+}
+
+/// An array that the caches of a CPU do not hold, as far as there is memory for it.
+fn uncached_array(cpu: &HostExecutor, seed: u64) -> Result<Vec<f64>, Error> {
+    let most = memory::available_memory().map_or(usize::MAX, |bytes| (bytes / SHARE_OF_MEMORY) as usize);
+    let drawn: Vec<f64> = random_vector(DRAWN, seed)?;
+    let mut array = memory::filled(uncached_bytes(cpu).min(most) / size_of::<f64>(), 0.0)?;
+    array.par_chunks_mut(DRAWN).for_each(|part| part.copy_from_slice(&drawn[..part.len()]));
+    Ok(array)
 }
 
 fn uncached_bytes(executor: &impl Executor) -> usize {

@@ -7,7 +7,7 @@ use std::time::{Instant, SystemTime};
 
 use host::select::{Analysis, Machine};
 use host::verify::exact;
-use host::{Csr, Error, Format, Real};
+use host::{Csr, Error, Format, Real, ValueStorage};
 
 use session::Session;
 
@@ -38,6 +38,8 @@ pub struct Settings {
     pub formats: Vec<Format>,
     /// Multiplications that [`Format::Auto`] chooses for.
     pub multiplications: u64,
+    /// How formats store the values.
+    pub values: ValueStorage,
     /// The peers.
     pub peers: Chosen,
     /// How often each is timed.
@@ -239,7 +241,8 @@ mod tests {
     fn entry<S: Subject>(subject: &S, text: &str, formats: &[Format], samples: bool) -> Entry {
         let matrix = text.parse::<Generator>().unwrap().generate::<f64>().unwrap();
         let (formats, peers) = (formats.to_vec(), Chosen::All);
-        let settings = Settings { formats, multiplications: 100, peers, effort: EFFORT, samples };
+        let settings =
+            Settings { formats, multiplications: 100, values: ValueStorage::Full, peers, effort: EFFORT, samples };
         let case = Case { name: text, family: Some("family"), matrix: &matrix };
         let mut seen = Vec::new();
         let mut bench = Bench::new(subject).unwrap();

@@ -148,6 +148,9 @@ pub struct Run {
     /// Bytes of the matrix as it is stored, x and y.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes_stored: Option<u64>,
+    /// What values are stored in, where that is narrower than they are computed with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub values: Option<String>,
     /// Places for entries over entries; less than 1 where two entries share one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fill_ratio: Option<f64>,

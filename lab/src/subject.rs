@@ -91,6 +91,27 @@ pub fn with<V: SubjectVisitor>(name: ExecutorName, work: V) -> Result<V::Output,
 /// # Errors
 /// When there is no such executor on this machine, or it has no such sizes: those without kernels have none.
 pub fn with_tuning<V: SubjectVisitor>(name: ExecutorName, asked: Asked, work: V) -> Result<V::Output, Error> {
+    with_turn(name, asked, |_| 0, work)
+}
+
+/// [`with_tuning`] for one of several that each take a GPU in turn: the first takes the first, and after the last GPU comes
+/// the first again.
+///
+/// # Errors
+/// As for [`with_tuning`].
+pub fn in_turn<V: SubjectVisitor>(name: ExecutorName, asked: Asked, turn: usize, work: V) -> Result<V::Output, Error> {
+    with_turn(name, asked, |count| (turn % count.max(1) as usize) as u32, work)
+}
+
+/// On the GPU that is picked, by number, when it is told how many there are.
+fn with_turn<V: SubjectVisitor>(
+    name: ExecutorName,
+    asked: Asked,
+    pick: impl Fn(u32) -> u32,
+    work: V,
+) -> Result<V::Output, Error> {
+    #[cfg(not(feature = "cuda"))]
+    let _ = pick;
     match name {
         ExecutorName::Reference | ExecutorName::Cpu if asked.if_any().is_some() => {
             let expected = "cuda or emulated: others have no grids";
@@ -101,7 +122,7 @@ pub fn with_tuning<V: SubjectVisitor>(name: ExecutorName, asked: Asked, work: V)
         ExecutorName::Emulated => Ok(work.visit(&tuned_emulator(asked)?)),
         #[cfg(feature = "cuda")]
         ExecutorName::Cuda => {
-            let cuda = host::executor::Cuda::new(0)?;
+            let cuda = host::executor::Cuda::new(pick(host::executor::Cuda::count()?))?;
             let tuning = asked.of(cuda.device().tuning)?;
             Ok(work.visit(&cuda.with_tuning(tuning)))
         }

@@ -93,8 +93,29 @@ fn plan_on<T: Number, E: Executor>(
 ) -> Result<host::Plan<T, E>, Failure> {
     Ok(match wishes.format()? {
         Format::Auto => host::Plan::automatic(executor, matrix, &wishes.selection()?)?,
-        format => host::Plan::with_options(executor, matrix, format, wishes.plan_options())?,
+        format => host::Plan::with_options(executor, matrix, format, wishes.plan_options()?)?,
     })
+}
+
+/// The same of a matrix in the executor's memory.
+#[cfg(feature = "cuda")]
+pub fn planned_in_memory<T: Number, E: Executor>(
+    executor: &E,
+    matrix: HostCsr<T, E::Memory>,
+    wishes: &Wishes,
+) -> Result<host::Plan<T, E>, Failure> {
+    Ok(match wishes.format()? {
+        Format::Auto => host::Plan::automatic_in_memory(executor, matrix, &wishes.selection()?)?,
+        format => host::Plan::in_memory(executor, matrix, format, wishes.plan_options()?)?,
+    })
+}
+
+fn transposed<T: Number>(matrix: &HostCsr<T>, conjugate: bool) -> Result<HostCsr<T>, host::Error> {
+    let mut transposed = matrix.transposed()?;
+    if conjugate {
+        transposed.values_mut().iter_mut().for_each(|value| *value = value.conjugate());
+    }
+    Ok(transposed)
 }
 
 /// A shape, and values, columns and row offsets.
@@ -157,10 +178,10 @@ impl Csr {
         released(py, || with_typed!(matrix, matrix => Ok(files::write(path, &matrix)?)))
     }
 
-    /// The transposed matrix.
-    fn transposed(&self, py: Python<'_>) -> Result<Self, Failure> {
+    /// The transposed matrix, or the conjugate transposed one.
+    fn transposed(&self, py: Python<'_>, conjugate: bool) -> Result<Self, Failure> {
         let matrix = self.take()?;
-        released(py, || with_typed!(matrix, matrix => Ok(Self::new(matrix.transposed()?))))
+        released(py, || with_typed!(matrix, matrix => Ok(Self::new(transposed(&matrix, conjugate)?))))
     }
 
     /// The shape, and the arrays as SciPy takes them: values, columns, row offsets.

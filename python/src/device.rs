@@ -24,12 +24,30 @@ static GPUS: Mutex<Vec<(u32, Cuda)>> = Mutex::new(Vec::new());
 
 #[cfg(feature = "cuda")]
 fn gpu(number: u32) -> Result<Cuda, Failure> {
+    one_of(&GPUS, number, Cuda::new)
+}
+
+/// The same on the stream that other libraries use if nobody names another.
+#[cfg(feature = "cuda")]
+static GPUS_OF_OTHERS: Mutex<Vec<(u32, Cuda)>> = Mutex::new(Vec::new());
+
+#[cfg(feature = "cuda")]
+pub fn gpu_on_default_stream(number: u32) -> Result<Cuda, Failure> {
+    one_of(&GPUS_OF_OTHERS, number, Cuda::on_default_stream)
+}
+
+#[cfg(feature = "cuda")]
+fn one_of(
+    gpus: &Mutex<Vec<(u32, Cuda)>>,
+    number: u32,
+    make: impl FnOnce(u32) -> Result<Cuda, host::Error>,
+) -> Result<Cuda, Failure> {
     // The list is whole between any two statements.
-    let mut gpus = GPUS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut gpus = gpus.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some((_, gpu)) = gpus.iter().find(|(known, _)| *known == number) {
         return Ok(gpu.clone());
     }
-    let gpu = Cuda::new(number)?;
+    let gpu = make(number)?;
     gpus.push((number, gpu.clone()));
     Ok(gpu)
 }

@@ -5,8 +5,10 @@
 mod arrays;
 mod csr;
 mod device;
+mod dlpack;
 mod eigen;
 mod failure;
+mod gpu;
 mod numbers;
 mod options;
 mod pagerank;
@@ -24,7 +26,11 @@ mod _native {
     #[pymodule_export]
     use super::device::why_no_gpu;
     #[pymodule_export]
+    use super::dlpack::dlpack_array;
+    #[pymodule_export]
     use super::failure::DeviceError;
+    #[pymodule_export]
+    use super::gpu::{gpu_multiply, gpu_plan, gpu_update_values};
     #[pymodule_export]
     use super::options::formats;
     #[pymodule_export]

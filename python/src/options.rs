@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use host::select::{Measure, Selection};
-use host::{Format, PlanOptions};
+use host::{Format, PlanOptions, ValueStorage};
 use pyo3::prelude::*;
 
 use crate::failure::Failure;
@@ -18,6 +18,7 @@ pub struct Wishes {
     measure: bool,
     pub reproducible: bool,
     updates: bool,
+    values: String,
 }
 
 impl Wishes {
@@ -26,9 +27,15 @@ impl Wishes {
         Ok(self.format.parse()?)
     }
 
+    /// How the values are stored.
+    fn values(&self) -> Result<ValueStorage, Failure> {
+        Ok(self.values.parse()?)
+    }
+
     /// For a format that is named.
-    pub fn plan_options(&self) -> PlanOptions {
-        PlanOptions { reproducible: self.reproducible, updates: self.updates, ..PlanOptions::default() }
+    pub fn plan_options(&self) -> Result<PlanOptions, Failure> {
+        let (reproducible, updates, values) = (self.reproducible, self.updates, self.values()?);
+        Ok(PlanOptions { reproducible, updates, values, ..PlanOptions::default() })
     }
 
     /// For a format that is chosen.
@@ -47,6 +54,7 @@ impl Wishes {
             among: Format::ALL.iter().copied().filter(|format| format.reproducible()).collect(),
             // A package does not write to the home of whoever runs a program that knows nothing of it.
             store: None,
+            values: self.values()?,
             ..Selection::default()
         })
     }

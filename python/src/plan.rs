@@ -7,6 +7,7 @@ use std::thread::{self, ThreadId};
 #[cfg(feature = "cuda")]
 use host::executor::Cuda;
 use host::executor::{Cpu, Executor};
+use host::format::Matrix;
 use host::{Error, Layout, Multivector, Vector};
 use pyo3::prelude::*;
 
@@ -82,10 +83,39 @@ fn with_vectors<T: Number, D: Device>(
 
 /// How a matrix is multiplied.
 #[derive(Clone, Copy)]
-enum Form {
+pub enum Form {
     Plain,
     Transposed { conjugate: bool },
     Columns(Multivector),
+}
+
+impl Form {
+    /// Of the number of vectors, and whether their rows come first, where there are several.
+    pub fn new(columns: Option<(usize, bool)>) -> Self {
+        columns.map_or(Self::Plain, |(vectors, rows_first)| Self::columns(vectors, rows_first))
+    }
+
+    fn columns(vectors: usize, rows_first: bool) -> Self {
+        let layout = if rows_first { Layout::RowMajor } else { Layout::ColumnMajor };
+        Self::Columns(Multivector { vectors, layout })
+    }
+}
+
+/// y ← α A x + β y in one of these ways.
+pub fn apply_form<T: Number, E: Executor>(
+    plan: &mut host::Plan<T, E>,
+    form: Form,
+    alpha: T,
+    x: &Vector<T, E>,
+    beta: T,
+    y: &mut Vector<T, E>,
+) -> Result<(), Error> {
+    match form {
+        Form::Plain => plan.apply(alpha, x, beta, y),
+        Form::Transposed { conjugate: false } => plan.apply_transposed(alpha, x, beta, y),
+        Form::Transposed { conjugate: true } => plan.apply_conjugate_transposed(alpha, x, beta, y),
+        Form::Columns(shape) => plan.apply_multivector(shape, alpha, x, beta, y),
+    }
 }
 
 impl<T: Number> AnyPlan<T> {
@@ -94,12 +124,7 @@ impl<T: Number> AnyPlan<T> {
             (Form::Plain, Self::Cpu(plan)) => plan.apply_slices(alpha, x, beta, y),
             (form, any) => on_any!(any, plan => {
                 let device = plan.executor().clone();
-                with_vectors(&device, x, beta, y, |x, y| match form {
-                    Form::Plain => plan.apply(alpha, x, beta, y),
-                    Form::Transposed { conjugate: false } => plan.apply_transposed(alpha, x, beta, y),
-                    Form::Transposed { conjugate: true } => plan.apply_conjugate_transposed(alpha, x, beta, y),
-                    Form::Columns(shape) => plan.apply_multivector(shape, alpha, x, beta, y),
-                })
+                with_vectors(&device, x, beta, y, |x, y| apply_form(plan, form, alpha, x, beta, y))
             }),
         }
     }
@@ -144,6 +169,9 @@ pub struct Plan {
     nnz: usize,
     #[pyo3(get)]
     format: String,
+    /// What its values are stored in, where that is narrower.
+    #[pyo3(get)]
+    narrow_type: Option<&'static str>,
     /// Why the format was chosen, where it was.
     #[pyo3(get)]
     explanation: Option<String>,
@@ -153,10 +181,14 @@ impl Plan {
     pub fn new<T: Number>(device: &str, reproducible: bool, plan: AnyPlan<T>) -> Self {
         let bytes = plan.bytes().into();
         let on_gpu = !matches!(plan, AnyPlan::Cpu(_));
-        let (shape, nnz, format, explanation) = on_any!(&plan, plan => (
+        let (shape, nnz, format, narrow_type, explanation) = on_any!(&plan, plan => (
             (plan.matrix().rows(), plan.matrix().columns()),
             plan.matrix().nnz(),
             plan.format(),
+            match plan.matrix() {
+                Matrix::Narrow(narrow) => Some(narrow.narrow_type().name()),
+                _ => None,
+            },
             plan.explain().map(ToString::to_string),
         ));
         Self {
@@ -166,12 +198,13 @@ impl Plan {
             bytes,
             on_gpu,
             // A GPU would add in any order, and a plan that must be reproducible refuses to.
-            transposes: format.multiplies_transposed() && !on_gpu && !reproducible,
-            multiplies_columns: format.multiplies_multivectors(),
+            transposes: format.multiplies_transposed() && !on_gpu && !reproducible && narrow_type.is_none(),
+            multiplies_columns: format.multiplies_multivectors() && narrow_type.is_none(),
             device: device.to_owned(),
             shape,
             nnz,
             format: format.to_string(),
+            narrow_type,
             explanation,
         }
     }
@@ -209,11 +242,29 @@ impl Plan {
         let form = form(&x, &y);
         let [alpha, beta] = factors.map(|(re, im)| T::from_parts(re, im));
         let (x, y) = (x.elements()?, y.elements()?);
-        released(py, || {
-            let mut plan = self.lock()?;
-            let plan = T::of(&mut plan).ok_or_else(wrong_type::<T>)?;
-            Ok(plan.apply(form, alpha, x, beta, y)?)
+        released(py, || self.with_plan::<T, _>(|plan| Ok(plan.apply(form, alpha, x, beta, y)?)))
+    }
+
+    /// Does something with the plan, which other threads wait for.
+    pub fn with_plan<T: Number, R>(
+        &self,
+        work: impl FnOnce(&mut AnyPlan<T>) -> Result<R, Failure>,
+    ) -> Result<R, Failure> {
+        let mut plan = self.lock()?;
+        work(T::of(&mut plan).ok_or_else(wrong_type::<T>)?)
+    }
+
+    /// The same with what changes how many bytes it keeps.
+    pub fn update<T: Number>(&self, work: impl FnOnce(&mut AnyPlan<T>) -> Result<(), Failure>) -> Result<(), Failure> {
+        self.with_plan::<T, _>(|plan| {
+            work(plan)?;
+            self.bytes.store(plan.bytes(), Ordering::Relaxed);
+            Ok(())
         })
+    }
+
+    pub fn number_type(&self) -> NumberType {
+        self.number_type
     }
 }
 
@@ -281,9 +332,7 @@ impl Plan {
         let vectors = |shape: &[usize]| shape.get(1).copied().unwrap_or(1);
         with_type!(self.number_type, T => {
             let form = |x: &Input<'_, T>, y: &Output<'_, T>| {
-                let rows_first = x.rows_first() && y.rows_first();
-                let layout = if rows_first { Layout::RowMajor } else { Layout::ColumnMajor };
-                Form::Columns(Multivector { vectors: vectors(x.shape()), layout })
+                Form::columns(vectors(x.shape()), x.rows_first() && y.rows_first())
             };
             self.product::<T>(py, form, [alpha, beta], x, y)
         })
@@ -294,13 +343,7 @@ impl Plan {
         with_type!(self.number_type, T => {
             let values = Input::<T>::new(values)?;
             let values = values.elements()?;
-            released(py, || {
-                let mut plan = self.lock()?;
-                let plan = T::of(&mut plan).ok_or_else(wrong_type::<T>)?;
-                plan.update(values)?;
-                self.bytes.store(plan.bytes(), Ordering::Relaxed);
-                Ok(())
-            })
+            released(py, || self.update::<T>(|plan| Ok(plan.update(values)?)))
         })
     }
 

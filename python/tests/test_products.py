@@ -55,9 +55,11 @@ def test_products_are_scipys(part, data):
     formats = FORMATS[part::4]
     matrix = data.draw(sparse())
     format = data.draw(st.sampled_from([*formats, "auto"]))
-    A = made(matrix, format)
+    values = data.draw(st.sampled_from(["full", "lossless"]))
+    A = made(matrix, format, values=values)
     if A is None:
         return
+    assert values == "lossless" or A.values == "full"
     rows, columns = matrix.shape
     assert (A.shape, A.dtype, A.nnz) == (matrix.shape, matrix.dtype, A.nnz)
     x = data.draw(arrays((columns,), matrix.dtype))
@@ -113,6 +115,34 @@ def test_conjugates_have_complex_factors(format):
         x, y = small_integers(generator, columns, complex_numbers), small_integers(generator, rows, complex_numbers)
         result = (2 - 1j) * (expected @ x) + 3j * y
         np.testing.assert_array_equal(operator.matvec(x, out=y, alpha=2 - 1j, beta=3j), result)
+
+
+def test_rounded_values_are_those_that_are_multiplied():
+    generator = np.random.default_rng(8)
+    matrix = scipy.sparse.random_array((40, 30), density=0.2, rng=generator, format="csr")
+    rounded = matrix.astype(np.float32).astype(float)
+    A = warp_spmv.matrix(matrix, "csr-tiled", "cpu", values="float32")
+    assert (A.values, A.dtype) == ("float32", np.float64)
+    full = warp_spmv.matrix(rounded, "csr-tiled", "cpu")
+    assert full.values == "full" and A.nbytes < full.nbytes
+    x, X = generator.random(30), generator.random((30, 3))
+    np.testing.assert_array_equal(A @ x, full @ x)
+    np.testing.assert_allclose(A @ X, rounded @ X, rtol=1e-13)
+    np.testing.assert_allclose(A.T @ (A @ x), rounded.T @ (rounded @ x), rtol=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("values", "format", "wishes", "message"),
+    [
+        ("float8", "auto", {}, "unknown type of stored values 'float8': expected full, automatic, lossless, same, table"),
+        ("complex64", "csr-tiled", {}, "complex64"),
+        ("float32", "hyb", {}, "hyb"),
+        ("float32", "csr-tiled", {"updates": True}, "new values in a narrow type"),
+    ],
+)
+def test_values_that_cannot_be_stored_so(values, format, wishes, message):
+    with pytest.raises(ValueError, match=message):
+        warp_spmv.matrix(scipy.sparse.eye_array(3) * 0.1, format, "cpu", values=values, **wishes)
 
 
 def test_out_may_overlap_x():

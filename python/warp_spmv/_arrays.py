@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ._gpu import is_on_gpu, kind_of
+
 Array = npt.NDArray[Any]
 
 _TYPES = [np.dtype(name) for name in ("float32", "float64", "complex64", "complex128")]
@@ -13,15 +15,12 @@ _DLPACK_CPU = 1
 
 
 def refuse_gpu(what: str, array: object) -> None:
-    """An error where an array lies on a GPU: it would have to be copied, which nobody asked for."""
-    on_gpu = hasattr(array, "__cuda_array_interface__")
+    """An error where an array lies on a GPU and is needed on the host: to copy it is what nobody asked for."""
+    on_gpu = is_on_gpu(array)
     if not on_gpu and hasattr(array, "__dlpack_device__"):
         on_gpu = array.__dlpack_device__()[0] != _DLPACK_CPU
     if on_gpu:
-        kind = f"{type(array).__module__.partition('.')[0]}.{type(array).__name__}"
-        raise TypeError(
-            f"{what} is a {kind} on a GPU, which this version cannot use where it lies: copy it to the host first"
-        )
+        raise TypeError(f"{what} is a {kind_of(array)} on a GPU, and is needed on the host: copy it there first")
 
 
 def on_host(what: str, array: Any) -> Array:

@@ -10,10 +10,11 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 
-from . import _native
+from . import _gpu, _native
 from ._arguments import count
 from ._arrays import Array, converted, factor, like, number_type, on_host, refuse_gpu
 from ._device import default_device
+from ._gpu import GpuArray, gpu_array, is_on_gpu
 
 _ONE = (1.0, 0.0)
 _ZERO = (0.0, 0.0)
@@ -36,6 +37,20 @@ class _Operator:
     def _multiply(self, alpha: tuple[float, float], x: Array, beta: tuple[float, float], y: Array) -> None:
         raise NotImplementedError
 
+    def _multiply_on_gpu(
+        self,
+        alpha: tuple[float, float],
+        x: GpuArray,
+        beta: tuple[float, float],
+        y: GpuArray,
+        columns: tuple[int, bool] | None = None,
+    ) -> None:
+        raise NotImplementedError
+
+    @property
+    def device(self) -> str:
+        raise NotImplementedError
+
     def _multiply_columns(self, x: Array, y: Array) -> None:
         """Y = A X, where X and Y have the same order."""
         for column in range(x.shape[1]):
@@ -56,7 +71,9 @@ class _Operator:
     def matvec(self, x: Any, out: Any = None, *, alpha: complex = 1, beta: complex = 0) -> Any:
         """α A x + β out, in `out` if that is given. With β = 0, what `out` had does not count, be it NaN.
 
-        Of a real matrix and a complex vector it is complex. `out` may be any part of an array, and overlap `x`.
+        Of a real matrix and a complex vector it is complex. `out` may be any part of an array, and overlap `x`. Where `x`
+        is on the matrix's GPU, so is `out`, or the result, which is of the same library: both are used where they lie, in
+        the order of the stream that the library works on. They are contiguous, of the matrix's type, and do not overlap.
 
         >>> import numpy as np, warp_spmv
         >>> A = warp_spmv.matrix(warp_spmv.generate("stencil:3:4"), device="cpu")
@@ -67,6 +84,8 @@ class _Operator:
         array([ 8., 10., 10., 18.])
         """
         rows, columns = self.shape
+        if is_on_gpu(x) or is_on_gpu(out):
+            return self._matvec_on_gpu(x, out, alpha, beta)
         array = on_host("x", x)
         # SciPy's solvers have vectors that are matrices of one column.
         in_column = array.shape == (columns, 1)
@@ -95,6 +114,51 @@ class _Operator:
             place[...] = result.reshape(place.shape)
         return out
 
+    def _gpu_operand(self, what: str, array: Any) -> GpuArray:
+        """An array that can be multiplied with where it lies."""
+        if not is_on_gpu(array):
+            raise TypeError(f"{what} is a {_gpu.kind_of(array)} in the host's memory, and the other array is on a GPU")
+        described = gpu_array(what, array)
+        _gpu.check_device(described, what, self.device)
+        _gpu.check_type(described, what, self.dtype)
+        _gpu.check_contiguous(described, what)
+        return described
+
+    def _matvec_on_gpu(self, x: Any, out: Any, alpha: complex, beta: complex) -> Any:
+        rows, columns = self.shape
+        if out is None and beta != 0:
+            raise ValueError(f"beta is {beta}, expected 0 where there is no out")
+        operand = self._gpu_operand("x", x)
+        in_column = operand.shape == (columns, 1)
+        if not in_column:
+            check_shape("x", operand, (columns,))
+        factors = factor("alpha", alpha, self.dtype), factor("beta", beta, self.dtype)
+        shape = (rows, 1) if in_column else (rows,)
+        result = _gpu.empty_like(operand, shape) if out is None else out
+        place = self._gpu_operand("out", result)
+        check_shape("out", place, shape)
+        if out is not None:
+            _gpu.check_writable(place, "out")
+        if place.overlaps(operand):
+            raise ValueError("out overlaps x: on a GPU it must not")
+        self._multiply_on_gpu(factors[0], operand, factors[1], place)
+        return result
+
+    def _matmat_on_gpu(self, X: Any) -> Any:
+        rows, columns = self.shape
+        operand = self._gpu_operand("X", X)
+        if len(operand.shape) != 2:
+            raise ValueError(f"X has {len(operand.shape)} dimensions, expected 2")
+        vectors = operand.shape[1]
+        check_shape("X", operand, (columns, vectors))
+        if operand.c_order:
+            result = _gpu.empty_like(operand, (rows, vectors))
+        else:
+            result = _gpu.empty_like(operand, (vectors, rows)).T
+        place = self._gpu_operand("the result", result)
+        self._multiply_on_gpu(_ONE, operand, _ZERO, place, (vectors, operand.c_order))
+        return result
+
     def matmat(self, X: Any) -> Any:
         """A X for several vectors, the columns of X; the result has X's order. C order, NumPy's default, is faster.
 
@@ -106,6 +170,8 @@ class _Operator:
                [ 0., -1.,  2.]])
         """
         rows, columns = self.shape
+        if is_on_gpu(X):
+            return self._matmat_on_gpu(X)
         array = on_host("X", X)
         if array.ndim != 2:
             raise ValueError(f"X has {array.ndim} dimensions, expected 2")
@@ -131,10 +197,15 @@ class _Operator:
         return self @ x
 
     def __matmul__(self, x: Any) -> Any:
-        dimensions = x.ndim if hasattr(x, "ndim") else np.ndim(x)
+        if hasattr(x, "ndim"):
+            dimensions = x.ndim
+        else:
+            dimensions = len(gpu_array("x", x).shape) if is_on_gpu(x) else np.ndim(x)
         return self.matmat(x) if dimensions == 2 else self.matvec(x)
 
     def __rmatmul__(self, x: Any) -> Any:
+        if is_on_gpu(x):
+            return (self.T @ x.T).T if x.ndim == 2 else self.T @ x
         array = on_host("x", x)
         return like(x, (self.T @ array.T).T)
 
@@ -154,10 +225,12 @@ class Matrix(_Operator):
     Threads can share it: each call waits for the one before, and releases Python's lock while it works.
     """
 
-    def __init__(self, plan: _native.Plan, wishes: dict[str, Any]) -> None:
+    def __init__(self, plan: _native.Plan, wishes: dict[str, Any], kept: object = None) -> None:
         self._plan = plan
         self._wishes = wishes
-        self._transpose: _native.Plan | None = None
+        # Arrays that the plan uses and does not own.
+        self._kept = kept
+        self._transposes: dict[bool, _native.Plan] = {}
         self._lock = threading.Lock()
         self.shape = plan.shape
         self.dtype = np.dtype(plan.dtype)
@@ -166,6 +239,17 @@ class Matrix(_Operator):
     def format(self) -> str:
         """The format that is multiplied with, such as "csr-vector"."""
         return self._plan.format
+
+    @property
+    def values(self) -> str:
+        """What the values are stored in: "full", or a narrower type than `dtype`.
+
+        >>> import warp_spmv
+        >>> A = warp_spmv.matrix(warp_spmv.generate("stencil:3:9"), format="csr-tiled", device="cpu", values="lossless")
+        >>> A.values
+        'table'
+        """
+        return self._plan.narrow_type or "full"
 
     @property
     def device(self) -> str:
@@ -179,9 +263,8 @@ class Matrix(_Operator):
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the matrix on the device, padding included, and of the copy that a transposed product has made."""
-        transpose = self._transpose
-        return self._plan.nbytes + (0 if transpose is None else transpose.nbytes)
+        """Bytes of the matrix on the device, padding included, and of the copies that transposed products have made."""
+        return self._plan.nbytes + sum(transpose.nbytes for transpose in list(self._transposes.values()))
 
     @property
     def T(self) -> Transposed:
@@ -207,7 +290,9 @@ class Matrix(_Operator):
     def update_values(self, values: Any) -> None:
         """Gives the matrix new values in the same places, in the order of the CSR matrix that it was made of.
 
-        In formats other than CSR and COO, the matrix must have been made with `updates=True`.
+        In formats other than CSR and COO, the matrix must have been made with `updates=True`. Values on the matrix's GPU
+        are copied there, in the order of the stream that their library works on; the values of a matrix that this one was
+        made of stay what they are.
 
         >>> import numpy as np, scipy.sparse, warp_spmv
         >>> A = warp_spmv.matrix(scipy.sparse.csr_array([[1.0, 2.0], [0.0, 3.0]]), format="csr-vector", device="cpu")
@@ -215,12 +300,19 @@ class Matrix(_Operator):
         >>> A @ [1, 1]
         array([30., 30.])
         """
+        if is_on_gpu(values):
+            new = self._gpu_operand("values", values)
+            check_shape("values", new, (self.nnz,))
+            with self._lock:
+                _native.gpu_update_values(self._plan, new.place, _gpu.streams(new))
+                self._transposes = {}
+            return
         array = on_host("values", values)
         check_shape("values", array, (self.nnz,))
         array = np.require(converted("values", values, array, self.dtype), requirements=["C", "A"])
         with self._lock:
             self._plan.update_values(array)
-            self._transpose = None
+            self._transposes = {}
 
     def _multiply(self, alpha: tuple[float, float], x: Array, beta: tuple[float, float], y: Array) -> None:
         self._plan.apply(alpha, x, beta, y)
@@ -231,11 +323,22 @@ class Matrix(_Operator):
         else:
             super()._multiply_columns(x, y)
 
-    def _transposed_plan(self) -> _native.Plan:
+    def _multiply_on_gpu(
+        self,
+        alpha: tuple[float, float],
+        x: GpuArray,
+        beta: tuple[float, float],
+        y: GpuArray,
+        columns: tuple[int, bool] | None = None,
+    ) -> None:
+        _multiply_on_gpu(self._plan, alpha, x, beta, y, columns)
+
+    def _transposed_plan(self, conjugate: bool = False) -> _native.Plan:
         with self._lock:
-            if self._transpose is None:
-                self._transpose = self._plan.to_csr().transposed().plan(self.device, self._wishes)
-            return self._transpose
+            if conjugate not in self._transposes:
+                transposed = self._plan.to_csr().transposed(conjugate)
+                self._transposes[conjugate] = transposed.plan(self.device, self._wishes)
+            return self._transposes[conjugate]
 
     def __repr__(self) -> str:
         rows, columns = self.shape
@@ -270,6 +373,21 @@ class Transposed(_Operator):
         else:
             self._matrix._transposed_plan().apply(alpha, x, beta, y)
 
+    @property
+    def device(self) -> str:
+        return self._matrix.device
+
+    def _multiply_on_gpu(
+        self,
+        alpha: tuple[float, float],
+        x: GpuArray,
+        beta: tuple[float, float],
+        y: GpuArray,
+        columns: tuple[int, bool] | None = None,
+    ) -> None:
+        conjugate = self._conjugate and self.dtype.kind == "c"
+        _multiply_on_gpu(self._matrix._transposed_plan(conjugate), alpha, x, beta, y, columns)
+
     def __repr__(self) -> str:
         return f"<{'conjugate ' if self._conjugate else ''}transpose of {self._matrix!r}>"
 
@@ -290,8 +408,35 @@ class _Conjugated(_Operator):
     def H(self) -> _Operator:
         return self._matrix.T
 
+    @property
+    def device(self) -> str:
+        return self._matrix.device
+
     def _multiply(self, alpha: tuple[float, float], x: Array, beta: tuple[float, float], y: Array) -> None:
         _multiply_conjugated(self._matrix._plan, alpha, x, beta, y)
+
+    def _multiply_on_gpu(
+        self,
+        alpha: tuple[float, float],
+        x: GpuArray,
+        beta: tuple[float, float],
+        y: GpuArray,
+        columns: tuple[int, bool] | None = None,
+    ) -> None:
+        raise TypeError("products with the conjugate of a complex matrix take no arrays on a GPU")
+
+
+def _multiply_on_gpu(
+    plan: _native.Plan,
+    alpha: tuple[float, float],
+    x: GpuArray,
+    beta: tuple[float, float],
+    y: GpuArray,
+    columns: tuple[int, bool] | None,
+) -> None:
+    if columns is not None and not plan.multiplies_columns:
+        raise TypeError(f"format {plan.format} multiplies no several vectors on a GPU: multiply with each, or use another")
+    _native.gpu_multiply(plan, columns, alpha, x.place, beta, y.place, _gpu.streams(x, y))
 
 
 def _multiply_conjugated(
@@ -347,6 +492,7 @@ def matrix(
     measure: bool = False,
     reproducible: bool = False,
     updates: bool = False,
+    values: str = "full",
 ) -> Matrix:
     """Makes a matrix ready to be multiplied: copies it to a device, chooses a format, and converts it.
 
@@ -355,13 +501,17 @@ def matrix(
     source
         A sparse matrix of SciPy in any of its formats, the path of a file (see `read`), or another `Matrix`. A stored
         zero is an entry. Values of float32, float64, complex64 and complex128 keep their type, others become float64.
+        Or a CSR matrix on a GPU, of CuPy or PyTorch: in formats of CSR and COO its arrays are then used where they lie,
+        except columns of 64 bits, which are copied in 32. Its pattern must not change; new values that are written to its
+        array count from then on in those formats, but not in copies that transposed products have made.
     format
         A format such as "csr-vector" or "sell-p:slice=32", or "auto" for the one that is predicted to be the fastest.
         `formats` lists the names.
     device
-        "cpu", "cuda", or "cuda:1" for the second GPU. Without one, the first GPU, or the CPU, with a warning.
+        "cpu", "cuda", or "cuda:1" for the second GPU. Without one, that of the matrix's arrays, or the first GPU, or the
+        CPU, with a warning.
     dtype
-        The type of the values, if it is to be another.
+        The type of the values, if it is to be another. Those of a matrix on a GPU are not converted.
     multiplications
         How many multiplications the format is chosen for, its conversion included; None for any number.
     memory_budget
@@ -372,12 +522,16 @@ def matrix(
         Whether the same call must give the same bits every time: formats that add in any order are an error then.
     updates
         Whether `Matrix.update_values` will be called: formats other than CSR and COO then keep the pattern.
+    values
+        How the values are stored: "full" as they are computed with; "lossless" in the narrowest type that keeps all their
+        bits, if there is one; "automatic" so on a GPU where that is worth its time, if the format is chosen; or rounded to
+        a type, such as "float32". Products with narrow values have the bits of those with the same values in full; there
+        are no new values for them, several vectors are multiplied one by one, and on a GPU not at all.
 
     >>> import scipy.sparse, warp_spmv
     >>> warp_spmv.matrix(scipy.sparse.eye_array(3), format="csr-vector", device="cpu")
     <3 x 3 warp_spmv.Matrix, 3 stored entries of float64, format csr-vector on cpu>
     """
-    csr = native_csr(source, dtype)
     wishes = {
         "format": format,
         "multiplications": None if multiplications is None else count("multiplications", multiplications),
@@ -385,5 +539,52 @@ def matrix(
         "measure": bool(measure),
         "reproducible": bool(reproducible),
         "updates": bool(updates),
+        "values": values,
     }
+    arrays = _gpu.sparse_arrays(source)
+    if arrays is not None:
+        return _matrix_on_gpu(source, arrays, device, dtype, wishes)
+    csr = native_csr(source, dtype)
     return Matrix(csr.plan(device or default_device(), wishes), wishes)
+
+
+def _matrix_on_gpu(
+    source: Any,
+    arrays: tuple[Any, Any, Any],
+    device: str | None,
+    dtype: npt.DTypeLike | None,
+    wishes: dict[str, Any],
+) -> Matrix:
+    """A matrix of arrays on a GPU, which are used where they lie."""
+    names = ("the row offsets", "the columns", "the values")
+    offsets, columns, values = described = [gpu_array(what, array) for what, array in zip(names, arrays)]
+    shape = tuple(int(length) for length in source.shape)
+    if len(shape) != 2:
+        raise ValueError(f"the matrix has {len(shape)} dimensions, expected 2")
+    kept = number_type("the matrix", values.dtype) if dtype is None else number_type("dtype", dtype)
+    number = next((array.device for array in described if array.device is not None), 0)
+    place = "cuda:0" if device == "cuda" else device or f"cuda:{number}"
+    for what, array in zip(names, described):
+        _gpu.check_device(array, what, place)
+        _gpu.check_contiguous(array, what)
+    _gpu.check_type(values, "the matrix", kept)
+    check_shape("the row offsets", offsets, (shape[0] + 1,))
+    check_shape("the columns", columns, values.shape)
+    check_shape("the values", values, (values.size,))
+    for what, array in zip(names[:2], described):
+        if array.dtype.kind not in "iu" or array.dtype.itemsize not in (4, 8):
+            raise TypeError(f"{what} have elements of type {array.dtype}, expected int32 or int64")
+    native = {
+        "shape": shape,
+        "row_offsets": (offsets.address, offsets.dtype.itemsize),
+        "columns": (columns.address, columns.dtype.itemsize),
+        "values": values.address,
+        "entries": values.size,
+    }
+    gpu = int(place.removeprefix("cuda:")) if place.removeprefix("cuda:").isdecimal() else None
+    if gpu is None:
+        raise ValueError(f"device is {device!r}, expected 'cuda', or 'cuda:' and a number, for a matrix on a GPU")
+    plan = _native.gpu_plan(gpu, native, kept.name, wishes, _gpu.streams(*described))
+    # Other formats have arrays of their own.
+    uses = plan.format.startswith(("csr", "coo")) and not plan.format.startswith("coo-16") and not plan.narrow_type
+    return Matrix(plan, wishes, arrays if uses else None)

@@ -1,5 +1,7 @@
 //! Conjugate gradients for several right-hand sides.
 
+use std::sync::Arc;
+
 use host::error::{Error, check_length};
 use host::executor::Executor;
 use host::memory::{Buffer, reserve};
@@ -8,6 +10,7 @@ use host::real::Real;
 
 use super::method::{FIRST_METHOD_SLOT, Iteration, Method, NOT_FINITE, Problem, Size, breakdown_code};
 use super::operator::Operator;
+use super::ranks::Ranks;
 use crate::dense::{Columns, ColumnsMut, Dot, ONE, Program, Scaled, Step};
 
 /// A applied to each of several vectors that are one after the other in an array, as one operator.
@@ -36,6 +39,10 @@ impl<T: Real, E: Executor, O: Operator<T, E>> Operator<T, E> for Columnwise<O> {
         check_length("x", x.len(), Operator::<T, E>::columns(self))?;
         check_length("y", y.len(), Operator::<T, E>::rows(self))?;
         self.operator.apply_columns(self.columns, alpha, x, beta, y)
+    }
+
+    fn ranks(&self) -> Option<Arc<dyn Ranks>> {
+        self.operator.ranks()
     }
 }
 

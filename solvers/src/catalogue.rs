@@ -8,13 +8,16 @@ use super::cg::Cg;
 use super::chebyshev::Chebyshev;
 use super::drive::Solver;
 use super::gmres::Gmres;
+use super::lanczos::SpectralBounds;
+use super::method::Method;
 use super::minres::Minres;
 use super::pipelined_cg::PipelinedCg;
+use super::refinement::Refinement;
 use super::report::Report;
 use host::error::Error;
 use host::executor::Executor;
 use host::plan::Vector;
-use host::real::Scalar;
+use host::real::{Real, Scalar};
 
 /// A method by name, with its default parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -78,17 +81,81 @@ impl MethodName {
         b: &Vector<T, E>,
         x: &mut Vector<T, E>,
     ) -> Result<Report, Error> {
+        self.solve_by(solver, b, x)
+    }
+
+    /// [`Refinement::solve`] with corrections by this method.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn refine<T: Real, S: Real, E: Executor>(
+        self,
+        refinement: &mut Refinement<'_, T, S, E>,
+        b: &Vector<T, E>,
+        x: &mut Vector<T, E>,
+    ) -> Result<Report, Error> {
+        self.solve_by(refinement, b, x)
+    }
+
+    fn solve_by<T: Scalar, S: Scalar, E: Executor>(
+        self,
+        solver: &mut impl SolvesBy<T, S, E>,
+        b: &Vector<T, E>,
+        x: &mut Vector<T, E>,
+    ) -> Result<Report, Error> {
         match self {
-            Self::Cg => solver.solve(&Cg, b, x),
-            Self::PipelinedCg => solver.solve(&PipelinedCg, b, x),
-            Self::Minres => solver.solve(&Minres, b, x),
-            Self::Bicgstab => solver.solve(&Bicgstab, b, x),
-            Self::Gmres => solver.solve(&Gmres { cycle: CYCLE }, b, x),
+            Self::Cg => solver.solve_by(&Cg, b, x),
+            Self::PipelinedCg => solver.solve_by(&PipelinedCg, b, x),
+            Self::Minres => solver.solve_by(&Minres, b, x),
+            Self::Bicgstab => solver.solve_by(&Bicgstab, b, x),
+            Self::Gmres => solver.solve_by(&Gmres { cycle: CYCLE }, b, x),
             Self::Chebyshev => {
-                let bounds = solver.estimate_spectrum(SPECTRUM_STEPS)?;
-                solver.solve(&Chebyshev { bounds }, b, x)
+                let bounds = solver.spectrum(SPECTRUM_STEPS)?;
+                solver.solve_by(&Chebyshev { bounds }, b, x)
             }
         }
+    }
+}
+
+/// What solves a system of `T` by a method that works in `S`.
+trait SolvesBy<T: Scalar, S: Scalar, E: Executor> {
+    fn solve_by<M: Method<S, E>>(
+        &mut self,
+        method: &M,
+        b: &Vector<T, E>,
+        x: &mut Vector<T, E>,
+    ) -> Result<Report, Error>;
+
+    fn spectrum(&mut self, steps: usize) -> Result<SpectralBounds, Error>;
+}
+
+impl<T: Scalar, E: Executor> SolvesBy<T, T, E> for Solver<'_, T, E> {
+    fn solve_by<M: Method<T, E>>(
+        &mut self,
+        method: &M,
+        b: &Vector<T, E>,
+        x: &mut Vector<T, E>,
+    ) -> Result<Report, Error> {
+        self.solve(method, b, x)
+    }
+
+    fn spectrum(&mut self, steps: usize) -> Result<SpectralBounds, Error> {
+        self.estimate_spectrum(steps)
+    }
+}
+
+impl<T: Real, S: Real, E: Executor> SolvesBy<T, S, E> for Refinement<'_, T, S, E> {
+    fn solve_by<M: Method<S, E>>(
+        &mut self,
+        method: &M,
+        b: &Vector<T, E>,
+        x: &mut Vector<T, E>,
+    ) -> Result<Report, Error> {
+        self.solve(method, b, x)
+    }
+
+    fn spectrum(&mut self, steps: usize) -> Result<SpectralBounds, Error> {
+        self.estimate_spectrum(steps)
     }
 }
 

@@ -11,7 +11,7 @@ use host::real::Scalar;
 
 use super::lanczos::SpectralBounds;
 use super::method::{FIRST_METHOD_SLOT, Iteration, LIMIT, Method, Problem, TOLERANCE};
-use super::operator::{Multiple, Operator, check_square};
+use super::operator::{Multiple, Operator, check_square, place_of_part};
 use super::options::Options;
 use super::range::{Ranger, SCRATCH, Scale, exponent_for_norm};
 use super::report::{Outcome, Report};
@@ -124,13 +124,14 @@ impl<T: Scalar, E: Executor, M: Method<T, E>> Attempt<'_, T, E, M> {
     /// Solves A x = b where no square is beyond the range of numbers, or says what to scale.
     fn plain(&self, solver: &mut Solver<'_, T, E>, x: &mut Vector<T, E>) -> Result<Ended, Error> {
         let (executor, rows) = (solver.executor, self.b.len());
-        let size = self.method.size(rows);
+        let (_, all_rows) = place_of_part(&*solver.operator);
+        let size = self.method.size(all_rows);
         let ring_length = Watch::ring_length(&solver.options, size.iterations_at_once);
         let slots = [FIRST_METHOD_SLOT, size.slots, ring_length].into_iter().map(u64::from).sum::<u64>();
         let too_many = |_| Error::TooLarge { what: "number of slots", value: slots.into(), limit: u32::MAX.into() };
         let slots = u32::try_from(slots).map_err(too_many)?;
         let ring = slots - ring_length;
-        let space = Space::new(executor, slots, size.sums)?;
+        let space = Space::new(executor, slots, size.sums)?.across(solver.operator.ranks())?;
         let norm = space.program(&[Step::square_root(SCRATCH, SCRATCH)])?;
         let [products, preconditionings] = &[Cell::new(0), Cell::new(0)];
         let mut operator = Counted { operator: &mut *solver.operator, applications: products };
@@ -160,7 +161,7 @@ impl<T: Scalar, E: Executor, M: Method<T, E>> Attempt<'_, T, E, M> {
         let Exponents { vectors, operator } = self.exponents;
         let (of_vectors, of_operator) = (Scale::new(vectors), Scale::new(operator));
         let executor = solver.executor;
-        let mut ranger = Ranger::new(executor)?;
+        let mut ranger = Ranger::new(executor, solver.operator.ranks())?;
         let options = of_vectors.options(&solver.options);
         let mut tell = of_vectors.callback(solver.callback.as_mut().map(|callback| &mut **callback as _));
         let mut multiple = Multiple::new(T::from_f64(of_operator.factor), &mut *solver.operator);
@@ -303,7 +304,8 @@ impl<T: Scalar, E: Executor> Run<'_, T, E> {
             return Ok(None);
         }
         let Problem { operator, right_hand_side, solution, space, .. } = &mut self.problem;
-        let operator = Ranger::new(space.executor())?.exponent_for(&mut **operator, right_hand_side)?;
+        let operator =
+            Ranger::new(space.executor(), operator.ranks())?.exponent_for(&mut **operator, right_hand_side)?;
         if operator == 0 {
             return Ok(None);
         }

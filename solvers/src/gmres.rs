@@ -291,7 +291,7 @@ impl<T: Scalar, E: Executor> Method<T, E> for Gmres {
             let value = self.cycle.to_string();
             return Err(Error::Setting { what: "the cycle of GMRES", value, expected: "from 1 to 512" });
         }
-        let layout = self.layout::<T>(problem.rows());
+        let layout = self.layout::<T>(problem.space.elements(problem.rows()));
         let space = &problem.space;
         let mut first = vec![
             Step::square_root(LENGTH, SQUARE),

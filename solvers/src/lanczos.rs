@@ -5,7 +5,7 @@ use host::executor::Executor;
 use host::memory::{collect, reserve};
 use host::real::{Real, Scalar};
 
-use super::operator::{Multiple, Operator, Product, check_square};
+use super::operator::{Multiple, Operator, Product, check_square, place_of_part};
 use super::range::{Ranger, Scale};
 use crate::dense::{Dot, FIRST_SLOT, LanczosUpdate, ONE, Scaled, Space, Step, ZERO};
 
@@ -55,16 +55,17 @@ impl SpectralBounds {
         steps: usize,
     ) -> Result<Self, Error> {
         let rows = check_square(operator, preconditioner.as_deref())?;
+        let (first, all_rows) = place_of_part(operator);
         let with = preconditioner.as_mut().map(|preconditioner| &mut **preconditioner as _);
         let scale = Self::scale_for(executor, operator, with)?;
         let operator = &mut Multiple::new(T::from_f64(scale.factor), operator);
-        let mut space = Space::new(executor, SLOTS, 1)?;
+        let mut space = Space::new(executor, SLOTS, 1)?.across(operator.ranks())?;
         let length = space.program(&[Step::copy(OLD_GAMMA, GAMMA), Step::square_root(GAMMA, SQUARE)])?;
         let mut recurrence = vec![Step::divide(DELTA, DELTA, SQUARE)];
         recurrence.extend(coefficients(LANCZOS, DELTA, GAMMA, OLD_GAMMA));
         let recurrence = space.program(&recurrence)?;
         let (mut v, mut old_v, mut q, mut z) = (
-            executor.upload(pseudo_random(rows)?)?,
+            executor.upload(pseudo_random(first, rows)?)?,
             executor.zeros(rows)?,
             executor.zeros(rows)?,
             executor.zeros(rows)?,
@@ -85,7 +86,7 @@ impl SpectralBounds {
             reserve(&mut lengths, 1)?;
             lengths.push(gamma);
             // If the vector is 0, or as good as, then the spectrum of what was reached is known.
-            let ends = gamma <= reached * T::Real::UNIT_ROUNDOFF || diagonal.len() == steps.clamp(1, rows.max(1));
+            let ends = gamma <= reached * T::Real::UNIT_ROUNDOFF || diagonal.len() == steps.clamp(1, all_rows.max(1));
             if !gamma.is_finite() || !(ends || delta.is_finite()) {
                 let value = format!("{gamma} after {} steps", diagonal.len());
                 let expected = "a finite number, of finite matrices and a positive definite preconditioner";
@@ -114,8 +115,8 @@ impl SpectralBounds {
         operator: &mut dyn Operator<T, E>,
         preconditioner: Option<&mut dyn Operator<T, E>>,
     ) -> Result<Scale, Error> {
-        let vector = executor.upload(pseudo_random(operator.rows())?)?;
-        let mut ranger = Ranger::new(executor)?;
+        let vector = executor.upload(pseudo_random(place_of_part(operator).0, operator.rows())?)?;
+        let mut ranger = Ranger::new(executor, operator.ranks())?;
         let exponent = match preconditioner {
             None => ranger.exponent_for(operator, &vector)?,
             Some(preconditioner) => {
@@ -183,11 +184,12 @@ impl Tridiagonal<'_> {
     }
 }
 
-/// Numbers whose parts are from −1 to 1, always the same (splitmix64: Steele, Lea & Flood 2014, §5).
+/// Numbers whose parts are from −1 to 1, always the same (splitmix64: Steele, Lea & Flood 2014, §5): those from place
+/// `first` on.
 ///
 /// # Errors
 /// When memory runs out.
-pub(super) fn pseudo_random<T: Scalar>(length: usize) -> Result<Vec<T>, Error> {
+pub(super) fn pseudo_random<T: Scalar>(first: usize, length: usize) -> Result<Vec<T>, Error> {
     let number = |place: usize| {
         let mut bits = (place as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         bits = (bits ^ bits >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -198,7 +200,7 @@ pub(super) fn pseudo_random<T: Scalar>(length: usize) -> Result<Vec<T>, Error> {
         true => T::from_parts(number(2 * place), number(2 * place + 1)),
         false => T::from_f64(number(place)),
     };
-    collect((0..length).map(element))
+    collect((0..length).map(|place| element(first.saturating_add(place))))
 }
 
 #[cfg(test)]
@@ -209,7 +211,7 @@ mod tests {
 
     #[test]
     fn the_ends_of_the_spectrum_are_those_of_all_eigenvalues() {
-        let numbers: Vec<f64> = pseudo_random(60).unwrap();
+        let numbers: Vec<f64> = pseudo_random(0, 60).unwrap();
         for rows in [1, 2, 3, 7, 30] {
             for (scale, of_diagonal, of_beside) in [
                 (1.0, 1.0, 1.0),

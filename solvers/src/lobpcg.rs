@@ -10,7 +10,7 @@ use host::real::{Real, Scalar};
 use nalgebra::{ComplexField, DMatrix};
 
 use super::lanczos::pseudo_random;
-use super::operator::{Multiple, Operator, check_square};
+use super::operator::{Multiple, Operator, check_square, place_of_part};
 use super::options::Options;
 use super::range::{Ranger, Scale, exponent_for_norm};
 use super::rayleigh_ritz::{SpectrumEnd, rayleigh_ritz};
@@ -89,23 +89,24 @@ impl Lobpcg {
         self.options.check()?;
         let (rows, pairs) = (check_square(operator, preconditioner.as_deref())?, x.columns());
         check_length("a column of X", x.rows(), rows)?;
-        if pairs == 0 || pairs > Self::MOST_PAIRS.min(rows / 3) {
+        let (first, all_rows) = place_of_part(operator);
+        if pairs == 0 || pairs > Self::MOST_PAIRS.min(all_rows / 3) {
             let expected = "from 1 to 32, and a third of the rows at most";
             return Err(Error::Setting { what: "the number of pairs", value: pairs.to_string(), expected });
         }
-        let mut ranger = Ranger::new(executor)?;
+        let mut ranger = Ranger::new(executor, operator.ranks())?;
         let length = ranger.norm(x.array())?;
         let begin = ranger.scaled(x.array(), exponent_for_norm(length))?;
         let begin = Multicolumn::from_array(begin, rows, pairs)?;
         // Squares of what A makes of vectors are to be numbers, and what M makes of them has the size of before.
-        let scale = Scale::new(ranger.exponent_for(operator, &executor.upload(pseudo_random(rows)?)?)?);
+        let scale = Scale::new(ranger.exponent_for(operator, &executor.upload(pseudo_random(first, rows)?)?)?);
         let operator = &mut Multiple::new(T::from_f64(scale.factor), operator);
         let multiple_of_m = |preconditioner| Multiple::new(T::from_f64(scale.inverse), preconditioner);
         let mut preconditioner = preconditioner.map(multiple_of_m);
         let scaled = Self { options: scale.options(&self.options), ..*self };
         let mut tell = scale.callback(callback);
         let sums = 9 * pairs * pairs * T::PARTS;
-        let space = Space::new(executor, ARRAY + 2 * sums as u32, sums)?;
+        let space = Space::new(executor, ARRAY + 2 * sums as u32, sums)?.across(operator.ranks())?;
         let columns = |count| Multicolumn::zeros(executor, rows, count);
         let mut search = Search {
             nothing: space.program(&[])?,
@@ -154,6 +155,7 @@ impl Lobpcg {
                 norm = largest(&search.residuals(&values)?);
             }
             let stops = watch.iterations > 0 && watch.take(watch.iterations, norm, false)?;
+            let stops = search.space.any(stops)?;
             let outcome = if !norm.is_finite() {
                 Some(Outcome::Breakdown(NO_NUMBER))
             } else if norm <= tolerance {
@@ -163,7 +165,7 @@ impl Lobpcg {
             } else if stops {
                 Some(Outcome::Stopped)
             } else {
-                watch.limit()
+                watch.limit(&search.space)?
             };
             if let Some(outcome) = outcome {
                 return Ok((outcome, values));
@@ -271,7 +273,12 @@ impl<T: Scalar, E: Executor> Search<'_, T, E> {
         copy(&mut self.space, x.all().part(), self.block.all_mut().part())?;
         if largest(&self.norms_of_block()?) == 0.0 {
             let (rows, columns) = (x.rows(), x.columns());
-            let array = self.space.executor().upload(pseudo_random(rows * columns)?)?;
+            let (first, all_rows) = place_of_part(&*self.operator);
+            let mut numbers = with_capacity(rows * columns)?;
+            for column in 0..columns {
+                numbers.extend(pseudo_random::<T>(column * all_rows + first, rows)?);
+            }
+            let array = self.space.executor().upload(numbers)?;
             self.block = Multicolumn::from_array(array, rows, columns)?;
         }
         copy(&mut self.space, self.block.all().part(), self.basis.range_mut(0..self.pairs).part())?;

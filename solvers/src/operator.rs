@@ -1,10 +1,14 @@
 //! What can be applied to a vector: matrices, closures, and compositions of them.
 
+use std::sync::Arc;
+
 use host::error::{self, Error, check_length};
 use host::executor::Executor;
 use host::plan::{Plan, Vector};
 use host::real::Scalar;
 use host::{Layout, Multivector};
+
+use crate::ranks::Ranks;
 
 /// A linear map from vectors of [`columns`](Self::columns) elements to vectors of [`rows`](Self::rows) elements, in the
 /// memory of executor `E`.
@@ -31,7 +35,7 @@ pub trait Operator<T: Scalar, E: Executor> {
         Err(Error::Operator { operation: "transposed product" })
     }
 
-    /// Y ← α A X + β Y for so many vectors, one after the other in X and in Y; with β = 0, Y is overwritten and never
+    /// Y ← α A X + β Y for several vectors, one after the other in X and in Y; with β = 0, Y is overwritten and never
     /// read.
     ///
     /// # Errors
@@ -45,6 +49,11 @@ pub trait Operator<T: Scalar, E: Executor> {
         _y: &mut Vector<T, E>,
     ) -> Result<(), Error> {
         Err(Error::Operator { operation: "product with several vectors" })
+    }
+
+    /// The ranks that have the other parts of its vectors, where this is the part of one rank.
+    fn ranks(&self) -> Option<Arc<dyn Ranks>> {
+        None
     }
 }
 
@@ -63,6 +72,14 @@ pub(super) fn check_square<T: Scalar, E: Executor>(
         check_length("y of the preconditioner", preconditioner.rows(), rows)?;
     }
     Ok(rows)
+}
+
+/// Where the part of a vector that an operator takes lies in the whole: how many elements are before it, and in all.
+pub(super) fn place_of_part<T: Scalar, E: Executor>(operator: &dyn Operator<T, E>) -> (usize, usize) {
+    match operator.ranks() {
+        Some(ranks) => (ranks.first(), ranks.elements()),
+        None => (0, operator.rows()),
+    }
 }
 
 impl<T: Scalar, E: Executor, O: Operator<T, E> + ?Sized> Operator<T, E> for &mut O {
@@ -91,6 +108,10 @@ impl<T: Scalar, E: Executor, O: Operator<T, E> + ?Sized> Operator<T, E> for &mut
         y: &mut Vector<T, E>,
     ) -> Result<(), Error> {
         (**self).apply_columns(vectors, alpha, x, beta, y)
+    }
+
+    fn ranks(&self) -> Option<Arc<dyn Ranks>> {
+        (**self).ranks()
     }
 }
 
@@ -201,6 +222,10 @@ impl<T: Scalar, E: Executor, O: Operator<T, E>> Operator<T, E> for Multiple<T, O
     ) -> Result<(), Error> {
         self.operator.apply_columns(vectors, alpha * self.factor, x, beta, y)
     }
+
+    fn ranks(&self) -> Option<Arc<dyn Ranks>> {
+        self.operator.ranks()
+    }
 }
 
 /// A + B.
@@ -255,6 +280,10 @@ impl<T: Scalar, E: Executor, A: Operator<T, E>, B: Operator<T, E>> Operator<T, E
         self.left.apply_columns(vectors, alpha, x, beta, y)?;
         self.right.apply_columns(vectors, alpha, x, T::ONE, y)
     }
+
+    fn ranks(&self) -> Option<Arc<dyn Ranks>> {
+        self.left.ranks().or_else(|| self.right.ranks())
+    }
 }
 
 /// A B: first B, then A.
@@ -293,5 +322,9 @@ impl<T: Scalar, E: Executor, A: Operator<T, E>, B: Operator<T, E>> Operator<T, E
     fn apply_transposed(&mut self, alpha: T, x: &Vector<T, E>, beta: T, y: &mut Vector<T, E>) -> Result<(), Error> {
         self.left.apply_transposed(T::ONE, x, T::ZERO, &mut self.between)?;
         self.right.apply_transposed(alpha, &self.between, beta, y)
+    }
+
+    fn ranks(&self) -> Option<Arc<dyn Ranks>> {
+        self.left.ranks().or_else(|| self.right.ranks())
     }
 }

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use host::error::{Error, check_length, check_square};
 use host::executor::Executor;
-use host::format::{Csr, Format};
+use host::format::{Csr, Format, ValueStorage};
 use host::memory::{collect, copy, filled, with_capacity};
-use host::plan::{Plan, Vector};
+use host::plan::{Plan, PlanOptions, Vector};
 use host::real::Real;
 use host::select::Selection;
 
@@ -14,7 +14,7 @@ use super::method::{FIRST_METHOD_SLOT, LIMIT, TOLERANCE};
 use super::options::Options;
 use super::report::Outcome;
 use super::watch::{Callback, Repeated, Watch, check};
-use crate::dense::{ONE, PagerankUpdate, Program, Space, Step};
+use crate::dense::{Multiplied, ONE, PagerankUpdate, Program, Space, Step};
 
 /// The L1 norm of the last change, the sum of all ranks, and that of the ranks of vertices without edges.
 const CHANGE: u32 = FIRST_METHOD_SLOT;
@@ -49,6 +49,8 @@ const RING: u32 = CHANGE + 5;
 pub struct Pagerank<T: Real, E: Executor> {
     /// Pᵀ: column i has the shares of vertex i's rank that go along its edges.
     transitions: Plan<T, E>,
+    /// Where the transitions are all 1 instead, the share of each vertex that goes along any of its edges.
+    shares: Option<Vec<T>>,
     /// 1 for vertices without edges.
     dangling: Vec<bool>,
 }
@@ -75,7 +77,7 @@ impl<T: Real, E: Executor> Pagerank<T, E> {
     /// When the matrix is not square, a weight is negative or not finite, a row's weights overflow, no format can be chosen,
     /// memory runs out, or the device fails.
     pub fn new(executor: &E, graph: &Csr<T>) -> Result<Self, Error> {
-        Self::with_plan(graph, |transitions| Plan::new(executor, transitions))
+        Self::automatic(executor, graph, &Selection::default())
     }
 
     /// [`new`](Self::new) in a format that it is told.
@@ -83,18 +85,39 @@ impl<T: Real, E: Executor> Pagerank<T, E> {
     /// # Errors
     /// As of [`new`](Self::new), and when the matrix does not fit the format.
     pub fn with_format(executor: &E, graph: &Csr<T>, format: Format) -> Result<Self, Error> {
-        Self::with_plan(graph, |transitions| Plan::with_format(executor, transitions, format))
+        Self::with_values(executor, graph, format, ValueStorage::Full)
     }
 
-    /// [`new`](Self::new) in a format that is chosen for what `selection` says, as [`Plan::automatic`] does.
+    /// [`with_format`](Self::with_format), with the values of the transition matrix stored as `values` says, other than
+    /// [`Automatic`](ValueStorage::Automatic). Where all edges of a vertex weigh the same, [`Lossless`](ValueStorage::Lossless)
+    /// stores none: the ranks are divided by the number of edges before each product.
+    ///
+    /// # Errors
+    /// As of [`with_format`](Self::with_format), and when the values cannot be stored so.
+    pub fn with_values(executor: &E, graph: &Csr<T>, format: Format, values: ValueStorage) -> Result<Self, Error> {
+        let options = PlanOptions { values, ..PlanOptions::default() };
+        let can = format == Format::Auto || format.multiplies_narrow();
+        let without_values = can && values == ValueStorage::Lossless;
+        Self::with_plan(graph, without_values, |transitions| Plan::with_options(executor, transitions, format, options))
+    }
+
+    /// [`new`](Self::new) in a format that is chosen for what `selection` says, as [`Plan::automatic`] does; where the values
+    /// are to be [`Lossless`](ValueStorage::Lossless), as in [`with_values`](Self::with_values).
     ///
     /// # Errors
     /// As of [`new`](Self::new).
     pub fn automatic(executor: &E, graph: &Csr<T>, selection: &Selection) -> Result<Self, Error> {
-        Self::with_plan(graph, |transitions| Plan::automatic(executor, transitions, selection))
+        // On a GPU, a product with a graph waits for x: without being asked, the other pass is not worth it.
+        let without_values = selection.values == ValueStorage::Lossless;
+        Self::with_plan(graph, without_values, |transitions| Plan::automatic(executor, transitions, selection))
     }
 
-    fn with_plan(graph: &Csr<T>, plan: impl FnOnce(Csr<T>) -> Result<Plan<T, E>, Error>) -> Result<Self, Error> {
+    /// `without_values` says that transitions of 1 are welcome.
+    fn with_plan(
+        graph: &Csr<T>,
+        without_values: bool,
+        plan: impl FnOnce(Csr<T>) -> Result<Plan<T, E>, Error>,
+    ) -> Result<Self, Error> {
         check_square("the graph", graph.rows(), graph.columns())?;
         let mut totals = with_capacity(graph.rows())?;
         for row in 0..graph.rows() {
@@ -113,14 +136,18 @@ impl<T: Real, E: Executor> Pagerank<T, E> {
             totals.push(total);
         }
         let (rows, columns) = (graph.rows(), graph.columns());
+        let shares = if without_values { equal_shares(graph)? } else { None };
         let (offsets, sources, mut values) = graph.transposed()?.into_parts();
         for (value, &source) in values.iter_mut().zip(&sources) {
             let total = totals[source as usize];
-            *value = T::from_f64(if total == 0.0 { 0.0 } else { value.to_f64() / total });
+            *value = match shares {
+                Some(_) => T::ONE,
+                None => T::from_f64(if total == 0.0 { 0.0 } else { value.to_f64() / total }),
+            };
         }
         let transitions = Csr::try_new(columns, rows, offsets, sources, values)?;
         let dangling = collect(totals.iter().map(|&total| total == 0.0))?;
-        Ok(Self { transitions: plan(transitions)?, dangling })
+        Ok(Self { transitions: plan(transitions)?, shares, dangling })
     }
 
     /// The plan of the transition matrix: its format, and why it was chosen.
@@ -134,7 +161,7 @@ impl<T: Real, E: Executor> Pagerank<T, E> {
     ///
     /// Converged when the ranks change by at most the larger tolerance in the L1 norm. The same call gives the same bits
     /// every time with every format that does. An iteration takes a product with the transition matrix, and reads and
-    /// writes 6 vectors.
+    /// writes 6 vectors, or 9 where the matrix has no values.
     ///
     /// # Errors
     /// When the damping is not from 0 to below 1, rounded to the precision as well, the personalization has another
@@ -176,8 +203,13 @@ impl<T: Real, E: Executor> Pagerank<T, E> {
         .concat();
         let dangling = collect(self.dangling.iter().map(|&is| if is { T::ONE } else { T::ZERO }))?;
         let executor = self.transitions.executor().clone();
+        let passed_on = match &self.shares {
+            Some(shares) => Some((executor.upload(copy(shares)?)?, executor.zeros(v.len())?)),
+            None => None,
+        };
         let mut ranking = Ranking {
             transitions: &mut self.transitions,
+            passed_on,
             damping,
             x: executor.upload(copy(&v)?)?,
             y: executor.zeros(v.len())?,
@@ -213,8 +245,26 @@ impl<T: Real, E: Executor> Pagerank<T, E> {
     }
 }
 
+/// The share of each vertex that goes along any of its edges, where all do alike: one over their number. A vertex without
+/// edges, or with none of any weight, passes on nothing.
+fn equal_shares<T: Real>(graph: &Csr<T>) -> Result<Option<Vec<T>>, Error> {
+    let mut shares = with_capacity(graph.rows())?;
+    for row in 0..graph.rows() {
+        let mut weights = graph.row(row).map(|(_, weight)| weight);
+        let first = weights.next().unwrap_or(T::ZERO);
+        if weights.any(|weight| weight != first) {
+            return Ok(None);
+        }
+        let count = graph.range(row).len() as f64;
+        shares.push(if first == T::ZERO { T::ZERO } else { T::from_f64(1.0 / count) });
+    }
+    Ok(Some(shares))
+}
+
 struct Ranking<'a, T: Real, E: Executor> {
     transitions: &'a mut Plan<T, E>,
+    /// Shares, and room for those of the ranks.
+    passed_on: Option<(Vector<T, E>, Vector<T, E>)>,
     damping: T,
     x: Vector<T, E>,
     y: Vector<T, E>,
@@ -234,8 +284,15 @@ impl<T: Real, E: Executor> Repeated<E> for Ranking<'_, T, E> {
     }
 
     fn advance(&mut self) -> Result<(), Error> {
-        let Self { transitions, damping, x, y, v, dangling, next, space } = self;
-        transitions.apply(*damping, x, T::ZERO, y)?;
+        let Self { transitions, passed_on, damping, x, y, v, dangling, next, space } = self;
+        let x_of_edges = match passed_on {
+            None => &*x,
+            Some((shares, passed_on)) => {
+                space.pass(Multiplied, [ONE], [&*shares, &*x], [&mut *passed_on])?;
+                passed_on
+            }
+        };
+        transitions.apply(*damping, x_of_edges, T::ZERO, y)?;
         space.pass(PagerankUpdate, [SHARED], [&*v, &*dangling], [y, x])?;
         space.finish(CHANGE, next)
     }

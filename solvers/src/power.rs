@@ -8,7 +8,7 @@ use host::real::Scalar;
 
 use super::lanczos::pseudo_random;
 use super::method::{CONVERGED, FIRST_METHOD_SLOT, LIMIT, TOLERANCE};
-use super::operator::{Multiple, Operator, check_square};
+use super::operator::{Multiple, Operator, check_square, place_of_part};
 use super::options::Options;
 use super::range::{Ranger, Scale, exponent_for_norm};
 use super::report::{EigenReport, Outcome};
@@ -65,14 +65,15 @@ pub fn power_iteration<T: Scalar, E: Executor>(
     options.check()?;
     let rows = check_square(operator, None)?;
     check_length("x", x.len(), rows)?;
-    if rows == 0 {
+    let (first, all_rows) = place_of_part(operator);
+    if all_rows == 0 {
         return Err(Error::Setting { what: "the number of rows", value: "0".into(), expected: "1 or more" });
     }
-    let mut ranger = Ranger::new(executor)?;
+    let mut ranger = Ranger::new(executor, operator.ranks())?;
     let mut begin = executor.duplicate(x)?;
     let mut length = ranger.norm(&begin)?;
     if length == 0.0 {
-        begin = executor.upload(pseudo_random(rows)?)?;
+        begin = executor.upload(pseudo_random(first, rows)?)?;
         length = ranger.norm(&begin)?;
     }
     let begin = ranger.scaled(&begin, exponent_for_norm(length))?;
@@ -81,7 +82,7 @@ pub fn power_iteration<T: Scalar, E: Executor>(
     let operator = &mut Multiple::new(T::from_f64(scale.factor), operator);
     let (options, mut tell) = (scale.options(options), scale.callback(callback));
     let ring = (RING, Watch::ring_length(&options, 1));
-    let mut space = Space::new(executor, RING.saturating_add(ring.1), 2)?;
+    let mut space = Space::new(executor, RING.saturating_add(ring.1), 2)?.across(operator.ranks())?;
     space.set(&[
         (TOLERANCE, options.relative_tolerance),
         (ABSOLUTE_TOLERANCE, options.absolute_tolerance),

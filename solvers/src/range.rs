@@ -1,6 +1,7 @@
 //! Norms whose squares are beyond the range of numbers, and powers of two that bring them back.
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use host::error::Error;
 use host::executor::Executor;
@@ -10,6 +11,7 @@ use host::real::{Real, Scalar};
 use crate::dense::{Dot, FIRST_SLOT, Program, Scaled, Space, Step};
 use crate::operator::Operator;
 use crate::options::Options;
+use crate::ranks::Ranks;
 use crate::report::Progress;
 use crate::watch::Callback;
 
@@ -138,8 +140,8 @@ pub(super) struct Ranger<E: Executor> {
 }
 
 impl<E: Executor> Ranger<E> {
-    pub(super) fn new(executor: &E) -> Result<Self, Error> {
-        let space = Space::new(executor, SCRATCH + 1, 1)?;
+    pub(super) fn new(executor: &E, ranks: Option<Arc<dyn Ranks>>) -> Result<Self, Error> {
+        let space = Space::new(executor, SCRATCH + 1, 1)?.across(ranks)?;
         let square_root = space.program(&[Step::square_root(SCRATCH, SCRATCH)])?;
         Ok(Self { space, square_root })
     }

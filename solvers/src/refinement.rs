@@ -6,10 +6,11 @@ use std::time::Instant;
 use host::error::{Error, check_length};
 use host::executor::Executor;
 use host::memory::{Buffer, reserve};
-use host::plan::Vector;
+use host::plan::{Plan, Vector};
 use host::real::Real;
 
 use super::drive::{RESTART_GAIN, Solver};
+use super::lanczos::SpectralBounds;
 use super::method::Method;
 use super::operator::{Operator, check_square};
 use super::options::Options;
@@ -22,12 +23,23 @@ use crate::dense::{Fill, MixedOperands, MixedUpdate, ONE, Scaled, Space, Step, Z
 /// How far below the tolerance, as a part of it, the last correction aims.
 const AIM: f64 = 0.5;
 
+/// What a correction with changed values makes the residual smaller by, at best, over the largest change of a value: for
+/// finite elements, corrections that aim lower take iterations for nothing, and those that aim higher begin anew too often.
+const OVER_CHANGE: f64 = 16.0;
+
+/// What a correction is to make the residual smaller by at least.
+const LEAST_GAIN: f64 = 0.5;
+
 /// Solves A x = b in precision `T` by corrections that any [`Method`] finds in precision `S`, which moves half the bytes:
 /// r ← b − A x, A d = r in `S`, x ← x + d, again and again (Wilkinson; Higham 2002, §12). It reaches what `T` can, as long
 /// as the method in `S` makes each residual smaller. Vectors besides b and x: 1 in `T`, and in `S` 2 and the method's.
 ///
 /// The [`Report`] counts the method's iterations; its history is what the method computes, in the size of the residual that
-/// was to be corrected, and its restarts are the corrections after the first.
+/// was to be corrected, its restarts are the corrections after the first, and its work is that of an iteration of the last
+/// correction.
+///
+/// The two precisions may be the same, where the matrix of the corrections is another one:
+/// [`with_narrow_values`](Self::with_narrow_values).
 ///
 /// ```
 /// use host::executor::Cpu;
@@ -57,6 +69,37 @@ pub struct Refinement<'a, T: Real, S: Real, E: Executor> {
     callback: Option<Callback<'a>>,
 }
 
+impl<'a, T: Real, E: Executor> Refinement<'a, T, T, E> {
+    /// A solver for the A of `plan`, whose corrections are for the same matrix with [narrow values](host::ValueStorage), in
+    /// the same arithmetic. A correction is to make the residual smaller by 16 times the largest change of a value, over
+    /// that value.
+    ///
+    /// ```
+    /// use host::executor::Cpu;
+    /// use host::{Csr, Format, NarrowType, Plan, PlanOptions, ValueStorage};
+    /// use solvers::{Cg, Options, Outcome, Refinement};
+    ///
+    /// # fn main() -> Result<(), host::Error> {
+    /// let cpu = Cpu::new();
+    /// let matrix = Csr::try_from_triplets(2, 2, &[0, 0, 1, 1], &[0, 1, 0, 1], &[4.1, 1.1, 1.1, 3.1])?;
+    /// let mut plan = Plan::new(&cpu, matrix.try_clone()?)?;
+    /// let options = PlanOptions { values: ValueStorage::Rounded(NarrowType::Float32), ..PlanOptions::default() };
+    /// let mut narrow = Plan::with_options(&cpu, matrix, Format::CSR_TILED, options)?;
+    /// let mut x = vec![0.0; 2];
+    /// let options = Options { relative_tolerance: 1e-14, ..Options::default() };
+    /// let mut solver = Refinement::with_narrow_values(&cpu, &mut plan, &mut narrow).options(options);
+    /// assert_eq!(solver.solve(&Cg, &vec![5.2, 4.2], &mut x)?.outcome, Outcome::Converged);
+    /// assert!(x.iter().all(|x| f64::abs(x - 1.0) < 1e-13));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn with_narrow_values(executor: &'a E, plan: &'a mut Plan<T, E>, narrow: &'a mut Plan<T, E>) -> Self {
+        let largest_change = narrow.matrix().largest_change().max(T::UNIT_ROUNDOFF);
+        let inner_tolerance = (OVER_CHANGE * largest_change).min(LEAST_GAIN);
+        Self { inner_tolerance, ..Self::new(executor, plan, narrow) }
+    }
+}
+
 impl<'a, T: Real, S: Real, E: Executor> Refinement<'a, T, S, E> {
     /// A solver for this A, which is given in both precisions, with the default options. A correction is to make the
     /// residual smaller by the square root of the unit roundoff of `S`.
@@ -72,7 +115,7 @@ impl<'a, T: Real, S: Real, E: Executor> Refinement<'a, T, S, E> {
         }
     }
 
-    /// With a preconditioner for the method: an approximation of the inverse of A.
+    /// With a preconditioner for the method: an approximation of the inverse of A, or of the A of the corrections.
     pub fn preconditioner(self, preconditioner: &'a mut dyn Operator<S, E>) -> Self {
         Self { preconditioner: Some(preconditioner), ..self }
     }
@@ -105,7 +148,7 @@ impl<'a, T: Real, S: Real, E: Executor> Refinement<'a, T, S, E> {
         let begin = Instant::now();
         let rows = self.operator.rows();
         self.check(b, x)?;
-        let mut space = Space::new(self.executor, SCRATCH + 1, 1)?;
+        let mut space = Space::new(self.executor, SCRATCH + 1, 1)?.across(self.operator.ranks())?;
         let square_root = space.program(&[Step::square_root(SCRATCH, SCRATCH)])?;
         let mut residual = self.executor.zeros::<T>(rows)?;
         let (mut scaled, mut correction) = (self.executor.zeros::<S>(rows)?, self.executor.zeros::<S>(rows)?);
@@ -138,12 +181,16 @@ impl<'a, T: Real, S: Real, E: Executor> Refinement<'a, T, S, E> {
                 reserve(&mut report.history, 1)?;
                 report.history.push(now);
             }
+            let late = match options.time_limit {
+                Some(limit) => space.any(report.elapsed >= limit)?,
+                None => false,
+            };
             let outcome = match ended {
                 _ if !(now.is_finite() && right_hand_side_norm.is_finite()) => Some(Outcome::Breakdown(NO_NUMBER)),
                 _ if now <= tolerance => Some(Outcome::Converged),
                 Some(Outcome::Stopped) => ended,
                 _ if report.iterations >= options.iteration_limit as usize => Some(Outcome::IterationLimit),
-                _ if options.time_limit.is_some_and(|limit| report.elapsed >= limit) => Some(Outcome::TimeLimit),
+                _ if late => Some(Outcome::TimeLimit),
                 _ if now * RESTART_GAIN > before => ended.or(Some(Outcome::Stagnated)),
                 // Whatever ended the method, it had come closer.
                 _ => None,
@@ -161,6 +208,7 @@ impl<'a, T: Real, S: Real, E: Executor> Refinement<'a, T, S, E> {
             space.pass(Fill, [ZERO], [], [&mut correction])?;
             let inner = self.correct(method, (&scaled, &mut correction), (now, unit, tolerance), &report, begin)?;
             report.iterations += inner.iterations;
+            report.work = inner.work;
             let corrected = inner.history.get(1..).unwrap_or_default();
             reserve(&mut report.history, corrected.len())?;
             report.history.extend(corrected.iter().map(|norm| norm * unit));
@@ -174,6 +222,12 @@ impl<'a, T: Real, S: Real, E: Executor> Refinement<'a, T, S, E> {
                 })?;
             }
         }
+    }
+
+    /// [`SpectralBounds::estimate`] for the matrix of the corrections and the preconditioner.
+    pub(super) fn estimate_spectrum(&mut self, steps: usize) -> Result<SpectralBounds, Error> {
+        let preconditioner = self.preconditioner.as_mut().map(|preconditioner| &mut **preconditioner as _);
+        SpectralBounds::estimate(self.executor, &mut *self.inner, preconditioner, steps)
     }
 
     fn check(&self, b: &Vector<T, E>, x: &Vector<T, E>) -> Result<(), Error> {

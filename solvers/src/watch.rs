@@ -92,6 +92,7 @@ impl<'a> Watch<'a> {
             executor.repeat(&mut recording, calls, &mut || work.advance())?;
             let scalars = work.space().scalars()?;
             let stopped = self.take_history(&scalars)?;
+            let stopped = work.space().any(stopped)?;
             let status = scalars[STATUS as usize] as u32;
             match status {
                 0 if stopped => return Ok(Some(Outcome::Stopped)),
@@ -106,19 +107,22 @@ impl<'a> Watch<'a> {
                     )));
                 }
             }
-            if let Some(outcome) = self.limit() {
+            if let Some(outcome) = self.limit(work.space())? {
                 return Ok(Some(outcome));
             }
         }
     }
 
     /// What ends it now though it has neither converged nor come to the iteration limit.
-    pub(super) fn limit(&self) -> Option<Outcome> {
+    pub(super) fn limit<E: Executor>(&self, space: &Space<E>) -> Result<Option<Outcome>, Error> {
         let Options { stagnation_window, time_limit, .. } = self.options;
         if stagnation_window.is_some_and(|window| self.iterations - self.best.1 >= window as usize) {
-            return Some(Outcome::Stagnated);
+            return Ok(Some(Outcome::Stagnated));
         }
-        time_limit.is_some_and(|limit| self.begin.elapsed() >= limit).then_some(Outcome::TimeLimit)
+        match time_limit {
+            Some(limit) => Ok(space.any(self.begin.elapsed() >= limit)?.then_some(Outcome::TimeLimit)),
+            None => Ok(None),
+        }
     }
 
     /// Takes what is new of the history, tells the callback, and says whether that wants to stop.

@@ -1,8 +1,10 @@
 //! What an iteration takes.
 
 use std::cell::Cell;
+use std::sync::Arc;
 
 use super::operator::Operator;
+use super::ranks::Ranks;
 use host::error::Error;
 use host::executor::Executor;
 use host::plan::Vector;
@@ -92,5 +94,9 @@ impl<T: Scalar, E: Executor> Operator<T, E> for Counted<'_, T, E> {
     ) -> Result<(), Error> {
         self.count(vectors);
         self.operator.apply_columns(vectors, alpha, x, beta, y)
+    }
+
+    fn ranks(&self) -> Option<Arc<dyn Ranks>> {
+        self.operator.ranks()
     }
 }

@@ -15,7 +15,7 @@ use lab::subject::{self, Subject, SubjectVisitor};
 use lab::timing::Effort;
 use warp_spmv::executor::ExecutorName;
 use warp_spmv::io::{Number, in_turn};
-use warp_spmv::{Csr, Format, Real};
+use warp_spmv::{Csr, Format, Real, ValueStorage};
 
 pub use arguments::{Arguments, TUNING_EFFORT};
 
@@ -280,10 +280,20 @@ impl Job<'_> {
         let progress = Progress::times(format!("{}, {}", printable(name), T::NAME));
         let total = wanted.formats.len() as u64;
         let mut done = 0;
-        let case = Case { name, family, matrix };
+        let values = self.arguments.values.storage();
+        let mut rounded = None;
+        if let ValueStorage::Rounded(narrow_type) = values {
+            let copy = matrix.try_clone().and_then(|mut copy| copy.round_values(narrow_type).map(|_| copy));
+            match copy {
+                Ok(copy) => rounded = Some(copy),
+                Err(error) => return bench.missing::<T>(name, family, error.to_string()),
+            }
+        }
+        // What is right is the product of the values as they are stored.
+        let case = Case { name, family, matrix: rounded.as_ref().unwrap_or(matrix) };
         let Wanted { formats, peers, .. } = wanted.clone();
         let (multiplications, samples) = (self.arguments.multiplications(), self.arguments.samples);
-        let settings = Settings { formats, multiplications, peers, effort: self.effort, samples };
+        let settings = Settings { formats, multiplications, values, peers, effort: self.effort, samples };
         let entry = bench.measure(&case, &settings, &mut |_, _| {
             done += 1;
             progress.update(done, total.max(done));

@@ -1,5 +1,6 @@
 //! What `--format auto` and `info --explain` are told.
 
+use warp_spmv::ValueStorage;
 use warp_spmv::select::{Measure, Selection};
 
 use super::error::Error;
@@ -28,16 +29,21 @@ pub struct Choosing {
 impl Choosing {
     /// Checks that nothing is said of the choice where there is none: it takes `what`.
     pub fn check(&self, chooses: bool, what: &str) -> Result<(), Error> {
-        let given = [
-            ("multiplications", self.multiplications.is_some()),
-            ("memory-budget", self.memory_budget.is_some()),
-            ("measure", self.measure.is_some()),
-            ("any-order", self.any_order),
-        ];
-        match given.into_iter().find(|(_, given)| *given && !chooses) {
-            Some((name, _)) => Err(Error::Usage(format!("--{name} goes with {what}"))),
-            None => Ok(()),
+        match self.given() {
+            Some(name) if !chooses => Err(Error::Usage(format!("{name} goes with {what}"))),
+            _ => Ok(()),
         }
+    }
+
+    /// The name of the first option that was given, if any.
+    pub fn given(&self) -> Option<&'static str> {
+        let given = [
+            ("--multiplications", self.multiplications.is_some()),
+            ("--memory-budget", self.memory_budget.is_some()),
+            ("--measure", self.measure.is_some()),
+            ("--any-order", self.any_order),
+        ];
+        given.into_iter().find_map(|(name, given)| given.then_some(name))
     }
 
     /// The same where the order of additions is not a matter of the choice.
@@ -57,6 +63,14 @@ impl Choosing {
                 Some(count) => Measure::Best(count as usize),
             },
             ..Selection::default()
+        }
+    }
+
+    /// The same where something may be asked of how values are stored; otherwise the choice decides.
+    pub fn selection_with(&self, values: ValueStorage) -> Selection {
+        match values {
+            ValueStorage::Full => self.selection(),
+            values => Selection { values, ..self.selection() },
         }
     }
 }

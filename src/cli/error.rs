@@ -79,6 +79,19 @@ pub enum Error {
         /// Iterations done.
         iterations: usize,
     },
+    /// A rank failed, and all others with it.
+    #[error("rank {rank}: {reason}")]
+    Rank {
+        /// The rank that failed.
+        rank: usize,
+        /// Why.
+        reason: String,
+        /// Whether another process says so.
+        heard: bool,
+    },
+    /// What ranks do together was refused or failed.
+    #[error(transparent)]
+    Distributed(#[from] warp_spmv::distributed::Error),
     /// Ctrl-C ended a solver.
     #[error("interrupted, after {iterations} iterations")]
     Interrupted {

@@ -16,6 +16,7 @@ use super::error::Error;
 use super::input::{Input, Source};
 use super::output::{self, printable};
 use super::precision::AnyPrecision;
+use super::ranks::Ranks;
 use super::record::Shape;
 use super::run::executor_parser;
 use super::units::{self, HumanCount};
@@ -25,7 +26,8 @@ pub const EXAMPLES: &str = "\
 Examples:
   warp-spmv info 1138_bus.mtx
   warp-spmv info pareto:rows=30000,k=1 --json
-  warp-spmv info 1138_bus.mtx --explain --multiplications 100";
+  warp-spmv info 1138_bus.mtx --explain --multiplications 100
+  warp-spmv info elasticity:width=20 --ranks 8";
 
 /// Columns of the histogram and its legend where standard output is no terminal.
 const DEFAULT_WIDTH: usize = 80;
@@ -46,6 +48,9 @@ pub struct Arguments {
     /// The type of all values: that of --explain, and a complex one for a complex matrix
     #[arg(long, value_enum, default_value_t = AnyPrecision::Float64)]
     precision: AnyPrecision,
+    /// Say how the rows divide among this many ranks, and what these exchange for a product, in this order and in another
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    ranks: Option<u32>,
     #[command(flatten)]
     choosing: Choosing,
 }
@@ -66,6 +71,8 @@ struct Record {
     row_lengths: RowLengths,
     /// What each storage format would take, CSR first.
     storage: Vec<Storage>,
+    /// How the rows divide among ranks; null unless a number of ranks is given.
+    ranks: Option<Ranks>,
     /// The choice of a format; null unless it is to be explained.
     choice: Option<Choice>,
 }
@@ -136,6 +143,7 @@ impl Record {
         Ok(Self {
             version: env!("CARGO_PKG_VERSION"),
             choice: arguments.explain.then(|| explain::<W, N>(&matrix, narrow, arguments)).transpose()?,
+            ranks: arguments.ranks.map(|ranks| Ranks::new(&matrix, ranks as usize)).transpose()?,
             density: (places > 0.0).then(|| matrix.nnz() as f64 / places),
             field,
             symmetry,
@@ -296,6 +304,9 @@ impl Display for Record {
         if any(|size| size.refused && size.bytes.is_some()) {
             let limit = FillLimit::default().times_csr;
             writeln!(f, "* out of proportion: `run` refuses formats of more than {limit} times CSR")?;
+        }
+        if let Some(ranks) = &self.ranks {
+            write!(f, "\n{ranks}")?;
         }
         match &self.choice {
             Some(choice) => write!(f, "\n{choice}"),

@@ -77,7 +77,8 @@ impl Source {
         }
     }
 
-    fn parsed(&self) -> Option<Result<Generator, warp_spmv::synthetic::Error>> {
+    /// The generator, where the text is that of one.
+    pub fn parsed(&self) -> Option<Result<Generator, warp_spmv::synthetic::Error>> {
         self.generator().map(str::parse)
     }
 
@@ -99,11 +100,7 @@ impl Source {
         if let Some(text) = self.generator() {
             let generator: Generator = text.parse()?;
             let _progress = Progress::spinner("generating the matrix");
-            let generated = generator.generate().map_err(|error| match error {
-                warp_spmv::synthetic::Error::Complex { .. } => Error::ComplexValues(error.to_string()),
-                error => error.into(),
-            });
-            let matrix = Matrix::Csr(generated?);
+            let matrix = Matrix::Csr(generator.generate().map_err(of_generator)?);
             let field = if generator.is_complex() { "complex" } else { "real" };
             return Ok(Input { name: generator.to_string(), matrix, field, symmetry: "general" });
         }
@@ -114,6 +111,14 @@ impl Source {
         let loaded = read_matrix(&self.matrix, &options).map_err(explain)?;
         let (matrix, field, symmetry) = (loaded.matrix, loaded.header.field.name(), loaded.header.symmetry.name());
         Ok(Input { name: self.matrix.to_string_lossy().into_owned(), matrix, field, symmetry })
+    }
+}
+
+/// What a generator refuses: complex values are made if they are asked for.
+pub fn of_generator(error: warp_spmv::synthetic::Error) -> Error {
+    match error {
+        warp_spmv::synthetic::Error::Complex { .. } => Error::ComplexValues(error.to_string()),
+        error => error.into(),
     }
 }
 

@@ -3,6 +3,7 @@
 mod bench;
 mod choosing;
 mod convert;
+mod distributed;
 mod error;
 mod factor;
 mod figures;
@@ -18,7 +19,9 @@ mod pagerank;
 mod precision;
 mod prepared;
 mod progress;
+mod ranks;
 mod record;
+mod refined;
 mod report;
 mod rivals;
 mod run;
@@ -29,6 +32,7 @@ mod system;
 mod threads;
 mod tune;
 mod units;
+mod values;
 
 use std::process::ExitCode;
 
@@ -105,14 +109,22 @@ pub fn main() -> ExitCode {
     match parse_and_run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            output::say(&format!("error: {error}"));
+            if !distributed::is_silent(&error) {
+                output::say(&format!("error: {error}"));
+            }
             ExitCode::from(error.exit_code())
         }
     }
 }
 
 fn parse_and_run() -> Result<(), Error> {
-    match CommandLine::try_parse() {
+    let parsed = CommandLine::try_parse();
+    if let Ok(CommandLine { command }) = &parsed
+        && !matches!(command, Command::Run(_) | Command::Solve(_))
+    {
+        distributed::World::refuse()?;
+    }
+    match parsed {
         Ok(CommandLine { command: Command::Info(arguments) }) => info::info(&arguments),
         Ok(CommandLine { command: Command::Run(arguments) }) => run::run(&arguments),
         Ok(CommandLine { command: Command::Solve(arguments) }) => solve::solve(&arguments),

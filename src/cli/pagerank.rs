@@ -30,6 +30,7 @@ use super::run::{executor_parser, on_executor, timed};
 use super::solution::seconds_if_any;
 use super::solve::{at_least_0, format_parser};
 use super::units::{HumanCount, duration};
+use super::values::{Narrow, Stored};
 
 pub const EXAMPLES: &str = "\
 Examples:
@@ -71,6 +72,8 @@ pub struct Arguments {
     format: Format,
     #[command(flatten)]
     choosing: Choosing,
+    #[command(flatten)]
+    narrow: Narrow,
     /// Where it is done [default: cuda where there is a GPU that this program can use, otherwise cpu]
     #[arg(long, value_parser = executor_parser())]
     executor: Option<ExecutorName>,
@@ -100,6 +103,8 @@ struct Ranking {
     unweighted: bool,
     /// The format of the transition matrix.
     format: String,
+    /// What its values are stored in, where that is narrower than they are computed with; null otherwise.
+    values: Option<Stored>,
     /// Why the format was chosen, with `--format auto`; null otherwise.
     choice: Option<Choice>,
     /// The executor, as `--executor` takes it.
@@ -191,10 +196,10 @@ impl<T: Real + Number> subject::SubjectVisitor for Job<'_, T> {
         if arguments.unweighted {
             graph = with_equal_weights(graph)?;
         }
-        let load = begin.elapsed();
+        let (load, values) = (begin.elapsed(), arguments.narrow.storage());
         let (mut ranks, prepare) = timed(executor, "making the transition matrix", || match arguments.format {
-            Format::Auto => Pagerank::automatic(executor, &graph, &arguments.choosing.selection()),
-            format => Pagerank::with_format(executor, &graph, format),
+            Format::Auto => Pagerank::automatic(executor, &graph, &arguments.choosing.selection_with(values)),
+            format => Pagerank::with_values(executor, &graph, format, values),
         })?;
         if let Some(note) = &self.note {
             output::say(note);
@@ -238,6 +243,7 @@ impl<T: Real + Number> subject::SubjectVisitor for Job<'_, T> {
             damping: arguments.damping,
             unweighted: arguments.unweighted,
             format: ranks.transitions().format().to_string(),
+            values: Stored::of(ranks.transitions().matrix(), 0.0),
             choice: ranks.transitions().explain().cloned(),
             executor: executor.name().name(),
             device: executor.device().name.clone(),
@@ -316,6 +322,9 @@ impl Display for Ranking {
         writeln!(f, "shape         {vertices} vertices, {edges} edges")?;
         writeln!(f, "damping       {damping}{weights}")?;
         writeln!(f, "format        {format}, {precision}")?;
+        if let Some(values) = self.values {
+            writeln!(f, "values        {values}")?;
+        }
         write_choice(f, self.choice.as_ref())?;
         writeln!(f, "executor      {executor}, {device}")?;
         writeln!(f, "{:13} {}", times.source, duration(times.load))?;

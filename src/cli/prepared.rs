@@ -6,7 +6,7 @@ use warp_spmv::executor::Executor;
 use warp_spmv::format::{FillLimit, Matrix};
 use warp_spmv::io::Number;
 use warp_spmv::select::Selection;
-use warp_spmv::{Csr, Format, Plan, PlanOptions, Transposed};
+use warp_spmv::{Csr, Format, Plan, PlanOptions, Transposed, ValueStorage};
 
 use super::choosing::Choosing;
 use super::run::timed;
@@ -26,9 +26,11 @@ impl<T: Number, E: Executor> Prepared<T, E> {
         matrix: Csr<T>,
         stored: &mut Option<Matrix<T>>,
         format: Format,
+        values: ValueStorage,
     ) -> Result<Self, warp_spmv::Error> {
         const UPLOADING: &str = "moving the matrix to the executor";
-        if stored.as_ref().map_or(Ok(false), |stored| stored.is_stored_as(format))?
+        if values == ValueStorage::Full
+            && stored.as_ref().map_or(Ok(false), |stored| stored.is_stored_as(format))?
             && let Some(stored) = stored.take()
         {
             let (plan, upload) = timed(executor, UPLOADING, || Plan::from_matrix(executor, stored, format))?;
@@ -37,7 +39,7 @@ impl<T: Number, E: Executor> Prepared<T, E> {
         let format = format.resolve(&matrix);
         let (matrix, upload) = timed(executor, UPLOADING, || matrix.upload(executor))?;
         let (matrix, convert) = timed(executor, format!("converting to {format}"), || {
-            matrix.convert(executor, format, FillLimit::default())
+            matrix.convert_with_values(executor, format, FillLimit::default(), values)
         })?;
         Ok(Self { plan: Plan::from_converted(executor, matrix, format)?, convert, upload })
     }
@@ -50,12 +52,13 @@ impl<T: Number, E: Executor> Prepared<T, E> {
         stored: &mut Option<Matrix<T>>,
         format: Format,
         choosing: &Choosing,
+        values: ValueStorage,
     ) -> Result<Self, warp_spmv::Error> {
         if format != Format::Auto {
-            return Self::new(executor, matrix, stored, format);
+            return Self::new(executor, matrix, stored, format, values);
         }
-        let (plan, convert) =
-            timed(executor, "choosing a format", || Plan::automatic(executor, matrix, &choosing.selection()))?;
+        let selection = choosing.selection_with(values);
+        let (plan, convert) = timed(executor, "choosing a format", || Plan::automatic(executor, matrix, &selection))?;
         Ok(Self { plan, convert, upload: Duration::ZERO })
     }
 

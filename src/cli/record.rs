@@ -15,6 +15,7 @@ use warp_spmv::verify::Verification;
 use super::factor::Factor;
 use super::output::printable;
 use super::units::{self, HumanCount, duration, four_digits};
+use super::values::Stored;
 
 /// The JSON record of `run --json`. Bytes and times are numbers; times are in seconds.
 #[derive(Debug, Serialize)]
@@ -33,6 +34,8 @@ pub struct Record {
     pub device: String,
     /// "float32", "float64", "complex64" or "complex128".
     pub precision: &'static str,
+    /// What values are stored in, where that is narrower; null otherwise.
+    pub values: Option<Stored>,
     /// The factor of A x: a number, or its two parts where it has an imaginary one.
     pub alpha: Factor,
     /// The factor of y.
@@ -230,6 +233,9 @@ impl Display for Record {
         writeln!(f, "matrix        {}", printable(&matrix.name))?;
         writeln!(f, "shape         {matrix}")?;
         writeln!(f, "format        {format}, {precision}, {}", units::bytes(*bytes))?;
+        if let Some(values) = self.values {
+            writeln!(f, "values        {values}")?;
+        }
         match &self.transpose {
             None => {}
             Some(Transpose { format: Some(format), bytes }) => {

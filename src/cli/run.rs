@@ -11,9 +11,10 @@ use warp_spmv::executor::{Executor, ExecutorName};
 use warp_spmv::format::Matrix;
 use warp_spmv::io::{Number, write_vector};
 use warp_spmv::verify::{Verification, exact, verify, verify_transposed};
-use warp_spmv::{Csr, Format, Plan, Vector, memory};
+use warp_spmv::{Csr, Format, Plan, ValueStorage, Vector, memory};
 
 use super::choosing::Choosing;
+use super::distributed::{self, World};
 use super::error::Error;
 use super::factor::Factor;
 use super::formats;
@@ -25,6 +26,7 @@ use super::prepared::Prepared;
 use super::progress::Progress;
 use super::record::{Environment, Record, Shape, Spread, Times, Transpose};
 use super::run_all;
+use super::values::{Stored, Values};
 
 pub const EXAMPLES: &str = "\
 Examples:
@@ -34,14 +36,16 @@ Examples:
   warp-spmv run 1138_bus.mtx --format all
   warp-spmv run 1138_bus.mtx --transposed
   warp-spmv run 1138_bus.mtx --format sell-p:slice=32,sigma=256 --threads-per-block 128
+  warp-spmv run stencil:27:100 --ranks 4
+  mpirun -n 4 warp-spmv run stencil:27:100
   warp-spmv run pareto:rows=1000,k=2 --executor emulated --json";
 
 /// Untimed multiplications before the timed ones.
-const WARM_UPS: usize = 5;
+pub const WARM_UPS: usize = 5;
 
 /// Where the values of x and of y begin when no file gives them.
-const SEED_OF_X: u64 = 1;
-const SEED_OF_Y: u64 = 2;
+pub const SEED_OF_X: u64 = 1;
+pub const SEED_OF_Y: u64 = 2;
 
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
@@ -75,9 +79,15 @@ pub struct Arguments {
     /// Write y to this Matrix Market array file, unless the answer is wrong
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
+    /// Divide the rows among this many ranks, which are threads of this process; processes that mpirun has started are ranks
+    /// without it
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    ranks: Option<u32>,
     /// Print one JSON record instead of text
     #[arg(long)]
     pub json: bool,
+    #[command(flatten)]
+    pub values: Values,
     #[command(flatten)]
     choosing: Choosing,
     #[command(flatten)]
@@ -112,13 +122,62 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     if arguments.transposed && matches!(arguments.format, Formats::All) {
         return Err(Error::Usage("--transposed takes one format, not --format all".into()));
     }
+    if let Some(given) = arguments.values.given().filter(|_| arguments.transposed) {
+        return Err(Error::Usage(format!("{given} does not go with --transposed")));
+    }
     if let Some(output) = &arguments.output {
         if matches!(arguments.format, Formats::All) {
             return Err(Error::Usage("--output takes the y of one format, not of --format all".into()));
         }
         output::check_files([output], arguments.source.file().into_iter().chain(arguments.x.as_deref()))?;
     }
-    in_precision!(arguments.precision, run_in(arguments))
+    match World::new(arguments.ranks.map(|ranks| ranks as usize))? {
+        Some(world) => {
+            check_for_ranks(arguments)?;
+            in_precision!(arguments.precision, run_on_ranks(world, arguments))
+        }
+        None => in_precision!(arguments.precision, run_in(arguments)),
+    }
+}
+
+/// Refuses what only one rank does.
+fn check_for_ranks(arguments: &Arguments) -> Result<(), Error> {
+    let given = [
+        ("--format all", matches!(arguments.format, Formats::All)),
+        ("--transposed", arguments.transposed),
+        ("--x", arguments.x.is_some()),
+        (arguments.values.given().unwrap_or(""), arguments.values.given().is_some()),
+        (arguments.choosing.given().unwrap_or(""), arguments.choosing.given().is_some()),
+    ];
+    distributed::check_options(&given)
+}
+
+fn run_on_ranks<T: Number>(world: World, arguments: &Arguments) -> Result<(), Error> {
+    let factors = (arguments.alpha.of("alpha")?, arguments.beta.of("beta")?);
+    let Formats::One(format) = arguments.format else { return Ok(()) };
+    on_executor(arguments.executor, |executor, note| {
+        subject::with_tuning(executor, arguments.grids.asked(), Nothing)?;
+        let request = distributed::RunRequest::<T> {
+            source: &arguments.source,
+            format,
+            place: distributed::Place { executor, grids: arguments.grids, note },
+            factors,
+            told: (arguments.alpha, arguments.beta),
+            repeats: arguments.repeat,
+            output: arguments.output.as_ref(),
+            json: arguments.json,
+        };
+        Ok(distributed::run(world, &request))
+    })
+}
+
+/// Nothing, to find out whether there is an executor.
+pub struct Nothing;
+
+impl SubjectVisitor for Nothing {
+    type Output = ();
+
+    fn visit<S: Subject>(self, _: &S) {}
 }
 
 fn run_in<T: Number>(arguments: &Arguments) -> Result<(), Error> {
@@ -174,6 +233,8 @@ pub struct Problem<T: Number, E: Executor> {
     x: Vector<T, E>,
     y: Vec<T>,
     expected: Vec<T::Exact>,
+    /// By how much values were changed at most, to store them narrower.
+    pub largest_change: f64,
 }
 
 /// What came of multiplying in one format.
@@ -214,6 +275,11 @@ impl<T: Number> Job<'_, T> {
             Matrix::Csr(matrix) => (matrix, None),
             stored => (stored.try_clone()?.into_csr()?, Some(stored)),
         };
+        // The answer is that of the values as they are stored.
+        let (mut matrix, mut largest_change) = (matrix, 0.0);
+        if let ValueStorage::Rounded(narrow_type) = self.arguments.values.storage() {
+            largest_change = matrix.round_values(narrow_type)?;
+        }
         let (x, y) = self.vectors(&matrix)?;
         if let Some(note) = &self.note {
             output::say(note);
@@ -222,7 +288,8 @@ impl<T: Number> Job<'_, T> {
             true => exact(&matrix.transposed()?, self.alpha, &x, self.beta, &y),
             false => exact(&matrix, self.alpha, &x, self.beta, &y),
         })?;
-        let problem = Problem { shape: Shape::new(name, &matrix), load, x: executor.upload(x)?, y, expected };
+        let problem =
+            Problem { shape: Shape::new(name, &matrix), load, x: executor.upload(x)?, y, expected, largest_change };
         Ok((Loaded { matrix, stored }, problem))
     }
 
@@ -236,7 +303,14 @@ impl<T: Number> Job<'_, T> {
         let arguments = self.arguments;
         let Prepared { mut plan, convert, upload } = match arguments.transposed {
             true => Prepared::transposed(executor, matrix, format, &arguments.choosing)?,
-            false => Prepared::chosen(executor, matrix, &mut stored, format, &arguments.choosing)?,
+            false => Prepared::chosen(
+                executor,
+                matrix,
+                &mut stored,
+                format,
+                &arguments.choosing,
+                arguments.values.storage(),
+            )?,
         };
         drop(stored);
         let Measured { multiply, gflops, gbps, verification, computed } =
@@ -259,6 +333,7 @@ impl<T: Number> Job<'_, T> {
             precision: T::NAME,
             alpha: arguments.alpha,
             beta: arguments.beta,
+            values: Stored::of(plan.matrix(), problem.largest_change),
             bytes: plan.matrix().bytes(),
             fill: plan.matrix().fill(),
             transpose: arguments.transposed.then(|| Transpose {

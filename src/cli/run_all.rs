@@ -16,6 +16,7 @@ use super::prepared::Prepared;
 use super::record::{Checked, Environment, Shape, Spread, seconds};
 use super::run::{Job, Loaded, Measured, Problem};
 use super::units::{self, duration, four_digits};
+use super::values::Stored;
 
 /// The JSON record of `run --format all --json`. Bytes and times are numbers; times are in seconds.
 #[derive(Debug, Serialize)]
@@ -63,6 +64,8 @@ struct Row {
 struct Outcome {
     /// The format that it stands for: itself, but for csr-automatic.
     resolved: &'static str,
+    /// What values are stored in, where that is narrower than the precision; null otherwise.
+    values: Option<Stored>,
     /// Bytes of the arrays.
     bytes: u128,
     /// Places for entries in the arrays over entries.
@@ -132,10 +135,10 @@ pub fn run_all<T: Number, E: Executor>(
 }
 
 /// What is said of a format without a result, and whether something failed: a matrix that is too large for a format is
-/// no failure.
+/// no failure, nor is a format that does not multiply narrow values.
 fn explain(error: warp_spmv::Error) -> (String, bool) {
-    use warp_spmv::Error::{Fill, OutOfMemory, TooLarge};
-    let failed = !matches!(error, Fill { .. } | OutOfMemory { .. } | TooLarge { .. });
+    use warp_spmv::Error::{Fill, OutOfMemory, TooLarge, Unsupported};
+    let failed = !matches!(error, Fill { .. } | OutOfMemory { .. } | TooLarge { .. } | Unsupported { .. });
     (error.to_string(), failed)
 }
 
@@ -145,13 +148,14 @@ fn prepare<T: Number, E: Executor>(
     Loaded { matrix, stored }: &mut Loaded<T>,
     format: Format,
 ) -> Result<Prepared<T, E>, (String, bool)> {
+    let values = job.arguments.values.storage();
     let mut prepare = || {
         let is_stored = stored.as_ref().map_or(Ok(false), |stored| stored.is_stored_as(format))?;
         if job.times_matter() && !is_stored {
             // The first conversion may wait for its kernels to be compiled.
-            Prepared::new(executor, matrix.try_clone()?, &mut None, format)?;
+            Prepared::new(executor, matrix.try_clone()?, &mut None, format, values)?;
         }
-        Prepared::new(executor, matrix.try_clone()?, stored, format)
+        Prepared::new(executor, matrix.try_clone()?, stored, format, values)
     };
     prepare().map_err(explain)
 }
@@ -168,6 +172,7 @@ fn measure<T: Number, E: Executor>(
         job.measure(executor, plan, problem).map_err(explain)?;
     Ok(Outcome {
         resolved: format.name(),
+        values: Stored::of(plan.matrix(), problem.largest_change),
         bytes: plan.matrix().bytes(),
         fill: plan.matrix().fill(),
         bytes_needed: plan.matrix().bytes_needed(),
@@ -197,7 +202,10 @@ impl Display for Record {
         let Self { matrix, executor, device, precision, .. } = self;
         writeln!(f, "matrix        {}", printable(&matrix.name))?;
         writeln!(f, "shape         {matrix}")?;
-        writeln!(f, "values        {precision}")?;
+        match self.formats.iter().find_map(|row| row.result.as_ref()?.values) {
+            None => writeln!(f, "values        {precision}")?,
+            Some(values) => writeln!(f, "values        {precision}, stored as {values} where a format can")?,
+        }
         let of_no_gpu =
             if *executor == ExecutorName::Emulated.name() { ", whose times say nothing about a GPU" } else { "" };
         writeln!(f, "executor      {executor}, {device}{of_no_gpu}")?;

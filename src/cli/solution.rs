@@ -12,6 +12,7 @@ use super::output::printable;
 use super::record::{Checked, Environment, Shape, path_if_any, seconds, write_choice};
 use super::rivals::Rival;
 use super::units::{self, duration, four_digits};
+use super::values::Stored;
 
 /// The JSON record of `solve --json`. Norms are Euclidean, times are in seconds.
 #[derive(Debug, Serialize)]
@@ -26,6 +27,10 @@ pub struct Solution {
     pub preconditioner: Option<String>,
     /// The format of the matrix, as `--format` takes it.
     pub format: String,
+    /// What values are stored in, where that is narrower; null otherwise.
+    pub values: Option<Stored>,
+    /// Corrections found with rounded values, until the residual of the given ones was small; null where none were rounded.
+    pub corrections: Option<usize>,
     /// Why the format was chosen, with `--format auto`; null otherwise.
     pub choice: Option<Choice>,
     /// The executor, as `--executor` takes it.
@@ -148,6 +153,9 @@ impl Display for Solution {
         writeln!(f, "matrix        {}", printable(&matrix.name))?;
         writeln!(f, "shape         {matrix}")?;
         writeln!(f, "method        {method}, {format}, {precision}")?;
+        if let Some(values) = self.values {
+            writeln!(f, "values        {values}")?;
+        }
         write_choice(f, self.choice.as_ref())?;
         if let Some(preconditioner) = &self.preconditioner {
             let time = times.preconditioner.map_or(String::new(), |time| format!(", made in {}", duration(time)));
@@ -168,9 +176,11 @@ impl Display for Solution {
         for peer in self.peers.iter().flatten() {
             writeln!(f, "peer          {}", peer.beside(times.iteration))?;
         }
-        let restarts = match self.restarts {
-            0 => String::new(),
-            restarts => format!(", begun anew {restarts} times"),
+        let restarts = match (self.corrections, self.restarts) {
+            (Some(1), _) => " in 1 correction".into(),
+            (Some(corrections), _) => format!(" in {corrections} corrections"),
+            (None, 0) => String::new(),
+            (None, restarts) => format!(", begun anew {restarts} times"),
         };
         writeln!(f, "outcome       {} after {} iterations{restarts}", self.outcome, self.iterations)?;
         writeln!(f, "residual      {residual}")?;

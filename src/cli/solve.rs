@@ -11,15 +11,16 @@ use lab::report::residual_history;
 use lab::subject::{self, Subject};
 use lab::timing::{self, Effort};
 use lab::vectors::random_vector;
-use warp_spmv::executor::{Cpu, ExecutorName};
+use warp_spmv::executor::{Cpu, Executor, ExecutorName};
 use warp_spmv::io::{Number, replace_file, write_vector};
 use warp_spmv::memory::{self, zeros};
 use warp_spmv::solver::preconditioner::{Preconditioner, PreconditionerName};
 use warp_spmv::solver::{MethodName, Operator, Options, Outcome, Report, Solver, Work};
 use warp_spmv::verify::{ExactElement, Norm, Verification, exact, verify};
-use warp_spmv::{Format, Plan, Vector};
+use warp_spmv::{Csr, Format, Plan, ValueStorage, Vector};
 
 use super::choosing::Choosing;
+use super::distributed::{self, World};
 use super::error::Error;
 use super::formats;
 use super::grids::Grids;
@@ -31,10 +32,12 @@ use super::precision::{AnyPrecision, in_precision};
 use super::prepared::Prepared;
 use super::progress::Progress;
 use super::record::{Environment, Shape};
+use super::refined::{Refinable, Refining, not_refinable};
 use super::rivals::WithRivals;
-use super::run::{executor_parser, on_executor, timed};
+use super::run::{Nothing, executor_parser, on_executor, timed};
 use super::solution::{Account, Residual, Solution, Times, Tolerance, norm};
 use super::system::System;
+use super::values::{Stored, Values};
 
 pub const EXAMPLES: &str = "\
 Examples:
@@ -42,6 +45,11 @@ Examples:
   warp-spmv solve 1138_bus.mtx --tolerance 1e-8 --rhs b.mtx --out x.mtx
   warp-spmv solve stencil:5:500 --method pipelined-cg --preconditioner jacobi --plot residual.svg
   warp-spmv solve stencil:7:300 --format sell-p --tolerance 0 --iterations 500 --time --json
+  warp-spmv solve elasticity:width=40 --seed 1 --values float32
+  mpirun -n 4 warp-spmv solve stencil:7:100 --preconditioner ic0
+
+With --values, rounded values of the matrix find corrections of x; the residual that has to be small is that of the matrix
+as it is.
 
 Exit codes: 0 converged, 1 the residual that was computed is wrong, 2 there is no answer, 3 not converged, 130
 interrupted by Ctrl-C (what --out writes is then the x it had come to).";
@@ -100,12 +108,18 @@ pub struct Arguments {
     format: Format,
     #[command(flatten)]
     choosing: Choosing,
+    #[command(flatten)]
+    values: Values,
     /// Where it is solved [default: cuda where there is a GPU that this program can use, otherwise cpu]
     #[arg(long, value_parser = executor_parser())]
     executor: Option<ExecutorName>,
     /// The type of all values; sums and norms are always of 64 bits
     #[arg(long, value_enum, default_value_t = AnyPrecision::Float64)]
     precision: AnyPrecision,
+    /// Divide the rows among this many ranks, which are threads of this process; processes that mpirun has started are ranks
+    /// without it. Preconditioners are then those of each rank's rows and columns
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    ranks: Option<u32>,
     /// Print one JSON record instead of text
     #[arg(long)]
     json: bool,
@@ -149,10 +163,56 @@ pub fn solve(arguments: &Arguments) -> Result<(), Error> {
     let vectors = [arguments.rhs.as_deref(), arguments.start.as_deref()];
     let inputs = arguments.source.file().into_iter().chain(vectors.into_iter().flatten());
     output::check_files(arguments.out.iter().chain(&arguments.plot), inputs)?;
-    in_precision!(arguments.precision, solve_in(arguments))
+    match World::new(arguments.ranks.map(|ranks| ranks as usize))? {
+        Some(world) => {
+            distributed::check_options(&[
+                ("--time", arguments.time),
+                ("--peers", arguments.peers),
+                (arguments.values.given().unwrap_or(""), arguments.values.given().is_some()),
+                (arguments.choosing.given().unwrap_or(""), arguments.choosing.given().is_some()),
+            ])?;
+            in_precision!(arguments.precision, solve_on_ranks(world, arguments))
+        }
+        None => in_precision!(arguments.precision, solve_in(arguments)),
+    }
 }
 
-fn solve_in<T: WithRivals>(arguments: &Arguments) -> Result<(), Error> {
+fn solve_on_ranks<T: Number>(world: World, arguments: &Arguments) -> Result<(), Error> {
+    on_executor(arguments.executor, |executor, note| {
+        subject::with_tuning(executor, arguments.grids.asked(), Nothing)?;
+        let request = distributed::SolveRequest {
+            source: &arguments.source,
+            format: arguments.format,
+            place: distributed::Place { executor, grids: arguments.grids, note },
+            method: arguments.method,
+            preconditioner: arguments.preconditioner,
+            options: arguments.options(),
+            seed: arguments.seed,
+            rhs: arguments.rhs.as_ref(),
+            start: arguments.start.as_ref(),
+            out: arguments.out.as_ref(),
+            plot: arguments.plot.as_ref(),
+            json: arguments.json,
+        };
+        Ok(distributed::solve::<T>(world, &request))
+    })
+}
+
+impl Arguments {
+    /// When it ends.
+    fn options(&self) -> Options {
+        Options {
+            relative_tolerance: self.tolerance,
+            absolute_tolerance: self.absolute_tolerance,
+            iteration_limit: self.iterations,
+            time_limit: self.seconds,
+            check_interval: self.check_interval,
+            ..Options::default()
+        }
+    }
+}
+
+fn solve_in<T: WithRivals + Refinable>(arguments: &Arguments) -> Result<(), Error> {
     if arguments.peers && T::COMPLEX {
         return Err(Error::Usage(format!("--peers solves real systems only, not those of {}", T::NAME)));
     }
@@ -194,7 +254,7 @@ fn load<T: Number>(arguments: &Arguments) -> Result<System<T>, Error> {
     Ok(System { name, matrix, b, start, known })
 }
 
-impl<T: WithRivals> subject::SubjectVisitor for Job<'_, T> {
+impl<T: WithRivals + Refinable> subject::SubjectVisitor for Job<'_, T> {
     type Output = Result<(), Error>;
 
     fn visit<S: Subject>(self, executor: &S) -> Self::Output {
@@ -205,9 +265,7 @@ impl<T: WithRivals> subject::SubjectVisitor for Job<'_, T> {
         let begin = Instant::now();
         let (system, loading) = (load::<T>(arguments)?, begin.elapsed());
         self.note.iter().for_each(|note| output::say(note));
-        let copy = system.matrix.duplicate(&Cpu::new())?;
-        let Prepared { mut plan, convert, upload } =
-            Prepared::chosen(executor, copy, &mut None, arguments.format, &arguments.choosing)?;
+        let (mut plan, mut exact, convert, upload) = self.prepare(executor, &system.matrix)?;
         let (b, mut x) = (executor.upload(memory::copy(&system.b)?)?, executor.upload(memory::copy(&system.start)?)?);
         let tolerance = self.tolerance(&system.b);
         let make = |name| {
@@ -215,16 +273,16 @@ impl<T: WithRivals> subject::SubjectVisitor for Job<'_, T> {
             timed(executor, format!("making the preconditioner {name}"), make)
         };
         let (mut preconditioner, preparation) = arguments.preconditioner.map(make).transpose()?.unzip();
-        let operators = (&mut plan, preconditioner.as_mut());
+        let operators = Operators { plan: &mut plan, exact: exact.as_mut(), preconditioner: preconditioner.as_mut() };
         let (report, looks) = self.solve(executor, operators, tolerance, &b, &mut x)?;
         let computed = executor.download(&x)?;
-        let (verification, exact_norm) = check(&mut plan, &system, &x, &computed, b)?;
+        let (verification, exact_norm) = check(exact.as_mut().unwrap_or(&mut plan), &system, &x, &computed, b)?;
         let wrong_answer = Error::of_verification(&verification, "the residual", system.matrix.rows());
         let interrupted = report.outcome == Outcome::Stopped;
         let iteration = looks.time_of_iteration(report.iterations, report.elapsed);
         let account = match iteration {
             Some(iteration) if arguments.time && !interrupted => {
-                account(executor, (&mut plan, preconditioner.as_mut()), &x, &report, iteration)?
+                account(executor, &mut plan, preconditioner.as_mut(), &x, &report, iteration)?
             }
             _ => None,
         };
@@ -244,6 +302,8 @@ impl<T: WithRivals> subject::SubjectVisitor for Job<'_, T> {
             method: arguments.method.name(),
             preconditioner: arguments.preconditioner.map(|name| name.to_string()),
             format: plan.format().to_string(),
+            values: Stored::of(plan.matrix(), plan.matrix().largest_change()),
+            corrections: exact.map(|_| if report.iterations > 0 { report.restarts + 1 } else { 0 }),
             choice: plan.explain().cloned(),
             executor: executor.name().name(),
             device: executor.device().name.clone(),
@@ -281,7 +341,7 @@ impl<T: WithRivals> subject::SubjectVisitor for Job<'_, T> {
     }
 }
 
-impl<T: Number> Job<'_, T> {
+impl<T: Refinable> Job<'_, T> {
     /// Where to stop for this right-hand side.
     fn tolerance(&self, b: &[T]) -> Tolerance {
         let (relative, absolute) = (self.arguments.tolerance, self.arguments.absolute_tolerance);
@@ -289,23 +349,34 @@ impl<T: Number> Job<'_, T> {
         Tolerance { relative, absolute, norm }
     }
 
+    /// The matrix that iterations multiply, and the one as it is given if values were changed; how long it took to convert
+    /// and to move them.
+    fn prepare<S: Subject>(&self, executor: &S, matrix: &Csr<T>) -> Result<PreparedPlans<T, S>, Error> {
+        let Arguments { format, choosing, values, .. } = self.arguments;
+        let copy = || matrix.duplicate(&Cpu::new());
+        let Prepared { plan, convert, upload } =
+            Prepared::chosen(executor, copy()?, &mut None, *format, choosing, values.storage())?;
+        if plan.matrix().largest_change() == 0.0 {
+            return Ok((plan, None, convert, upload));
+        }
+        if !T::REFINABLE {
+            return Err(not_refinable::<T>());
+        }
+        // It is multiplied once a correction: no other format would be worth its conversion.
+        let exact = Prepared::new(executor, copy()?, &mut None, Format::CSR_TILED, ValueStorage::Full)?;
+        Ok((plan, Some(exact.plan), convert + exact.convert, upload + exact.upload))
+    }
+
     /// Solves, and shows the residual on the way.
     fn solve<S: Subject>(
         &self,
         executor: &S,
-        (plan, preconditioner): Operators<'_, T, S>,
+        operators: Operators<'_, T, S>,
         tolerance: Tolerance,
         b: &Vector<T, S>,
         x: &mut Vector<T, S>,
     ) -> Result<(Report, Looks), Error> {
-        let options = Options {
-            relative_tolerance: tolerance.relative,
-            absolute_tolerance: tolerance.absolute,
-            iteration_limit: self.arguments.iterations,
-            time_limit: self.arguments.seconds,
-            check_interval: self.arguments.check_interval,
-            ..Options::default()
-        };
+        let options = self.arguments.options();
         let line = Progress::spinner(format!("solving by {}", self.arguments.method));
         let mut looks = Looks::default();
         let interrupt = Interrupt::new();
@@ -316,25 +387,41 @@ impl<T: Number> Job<'_, T> {
             }
             if interrupt.asked() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
-        let solver = Solver::new(executor, plan).options(options).callback(&mut callback);
+        let (method, callback) = (self.arguments.method, &mut callback);
+        let Operators { plan: rounded, exact, preconditioner } = operators;
+        if let Some(plan) = exact {
+            let refining = Refining { plan, rounded, preconditioner, method, options, callback };
+            return Ok((T::refine(executor, refining, b, x)?, looks));
+        }
+        let solver = Solver::new(executor, rounded).options(options).callback(callback);
         let mut solver = match preconditioner {
             Some(preconditioner) => solver.preconditioner(preconditioner),
             None => solver,
         };
-        let report = self.arguments.method.solve(&mut solver, b, x)?;
-        Ok((report, looks))
+        Ok((method.solve(&mut solver, b, x)?, looks))
     }
 }
 
-/// A matrix, and what approximates its inverse.
-type Operators<'a, T, E> = (&'a mut Plan<T, E>, Option<&'a mut Preconditioner<T, E>>);
+/// What a system is solved with.
+struct Operators<'a, T: Number, E: Executor> {
+    /// The matrix that iterations multiply.
+    plan: &'a mut Plan<T, E>,
+    /// The matrix as it is given, if that is another one.
+    exact: Option<&'a mut Plan<T, E>>,
+    /// What approximates the inverse.
+    preconditioner: Option<&'a mut Preconditioner<T, E>>,
+}
+
+/// Two plans, the first of which may stand for both, and the times to convert and to move them.
+type PreparedPlans<T, E> = (Plan<T, E>, Option<Plan<T, E>>, Duration, Duration);
 
 const EFFORT: Effort = Effort { warm_ups: 5, repetitions: 50, seconds: 0.5 };
 
 /// Times what an iteration consists of; none where times say nothing.
 fn account<T: Number, S: Subject>(
     executor: &S,
-    (plan, preconditioner): Operators<'_, T, S>,
+    plan: &mut Plan<T, S>,
+    preconditioner: Option<&mut Preconditioner<T, S>>,
     x: &Vector<T, S>,
     report: &Report,
     iteration: Duration,
@@ -380,13 +467,13 @@ fn check<T: Number, S: Subject>(
 }
 
 /// Draws the history of the residual.
-fn draw(path: &Path, title: &str, history: &[f64], tolerance: f64) -> Result<(), Error> {
+pub fn draw(path: &Path, title: &str, history: &[f64], tolerance: f64) -> Result<(), Error> {
     let figure = residual_history(title, history, tolerance)?;
     Ok(replace_file(path, |file| file.write_all(figure.svg.as_bytes()))?)
 }
 
 /// The parts of found − known, in 64 bits.
-fn difference<T: Number>(found: T, known: T) -> [f64; 2] {
+pub fn difference<T: Number>(found: T, known: T) -> [f64; 2] {
     let ([re, im], [known_re, known_im]) = (found.parts(), known.parts());
     [re - known_re, im - known_im]
 }

@@ -5,7 +5,7 @@ use std::thread::available_parallelism;
 
 use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
 
-use super::output;
+use super::{distributed, output};
 
 /// How many threads may be asked for on a machine with fewer cores: more of them wait for each other most of the time.
 const MOST_ON_FEW_CORES: usize = 256;
@@ -16,7 +16,7 @@ const VARIABLE: &str = "RAYON_NUM_THREADS";
 /// Makes the threads: as many as there are cores or as the environment asks for, and fewer, with a note, where the
 /// system refuses that number. Keep what is returned for as long as anything runs.
 pub fn begin() -> Option<ThreadPool> {
-    let cores = available_parallelism().map_or(1, NonZero::get);
+    let cores = available_parallelism().map_or(1, NonZero::get).div_ceil(distributed::processes_here());
     let asked = std::env::var(VARIABLE).ok().and_then(|text| text.parse().ok()).filter(|&threads: &usize| threads > 0);
     let most = cores.max(MOST_ON_FEW_CORES);
     let threads = asked.unwrap_or(cores).min(most);

@@ -1,5 +1,6 @@
 //! From rows to a matrix: lengths first, then entries, straight into arrays of the right size.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytemuck::{Zeroable, allocation::try_zeroed_vec};
@@ -11,7 +12,7 @@ use rand_chacha::ChaCha8Rng;
 use crate::draw::{Purpose, stream};
 use crate::registry::csr_bytes;
 use crate::{Error, Generate};
-use host::memory::available_memory;
+use host::memory::{available_memory, zeros};
 
 /// The largest size of a matrix's arrays, in bytes: 4 TiB, more than any machine it is meant for has.
 pub const LARGEST_BYTES: u128 = 1 << 42;
@@ -33,31 +34,91 @@ pub(crate) trait RowByRow: Sync {
     fn fill<T: Scalar>(&self, row: usize, random: &mut ChaCha8Rng, columns: &mut [u32], values: &mut [T]);
 }
 
-/// The matrix that a generator describes, from its rows.
-pub(crate) fn assemble<T: Scalar>(generator: &impl Generate, rows: &impl RowByRow) -> Result<Csr<T>, Error> {
-    check_bytes::<T>(generator.rows(), generator.expected_nnz(), 0)?;
-    let offsets = row_offsets(generator.rows(), rows)?;
-    let nnz = offsets.get(generator.rows());
-    check_bytes::<T>(generator.rows(), nnz as u128, 0)?;
+/// Rows that are filled one after the other where they do not begin with a stream: each time, the rows of the stream that
+/// come before are made and thrown away.
+const ROWS_BETWEEN_STREAMS: usize = 16 * ROWS_AT_ONCE;
+
+/// Some rows of the matrix that a generator describes.
+pub(crate) fn assemble<T: Scalar>(
+    generator: &impl Generate,
+    rows: &impl RowByRow,
+    wanted: Range<usize>,
+) -> Result<Csr<T>, Error> {
+    check_rows(generator, &wanted)?;
+    check_bytes::<T>(wanted.len(), expected_nnz(generator, &wanted), 0)?;
+    let Lengths { before, offsets } = lengths(rows, wanted.clone())?;
+    let nnz = offsets.get(wanted.len());
+    check_bytes::<T>(wanted.len(), nnz as u128, 0)?;
     let mut column_indices = zeroed("column indices", nnz)?;
     let mut values = zeroed("values", nnz)?;
-    parallel_rows(&offsets, ROWS_AT_ONCE, &mut column_indices, &mut values, &|chunk, columns, values| {
-        let mut random = stream(rows.seed(), Purpose::Entries, chunk.start / ROWS_AT_ONCE);
+    let at_once = if before.is_empty() { ROWS_AT_ONCE } else { ROWS_BETWEEN_STREAMS };
+    let first_known = wanted.start - before.len();
+    let length_of = |row: usize| match row.checked_sub(wanted.start) {
+        Some(place) => offsets.get(place + 1) - offsets.get(place),
+        None => before[row - first_known] as usize,
+    };
+    let stream_of = |row: usize| stream(rows.seed(), Purpose::Entries, row / ROWS_AT_ONCE);
+    parallel_rows(&offsets, at_once, &mut column_indices, &mut values, &|chunk, columns, values| {
+        let begin = wanted.start + chunk.start;
+        let mut random = stream_of(begin);
+        for row in begin / ROWS_AT_ONCE * ROWS_AT_ONCE..begin {
+            let length = length_of(row);
+            let mut thrown_away = (zeros::<u32>(length)?, zeros::<T>(length)?);
+            rows.fill::<T>(row, &mut random, &mut thrown_away.0, &mut thrown_away.1);
+        }
         let base = offsets.get(chunk.start);
-        for row in chunk {
-            let range = offsets.get(row) - base..offsets.get(row + 1) - base;
+        for place in chunk {
+            let row = wanted.start + place;
+            if row.is_multiple_of(ROWS_AT_ONCE) {
+                random = stream_of(row);
+            }
+            let range = offsets.get(place) - base..offsets.get(place + 1) - base;
             rows.fill::<T>(row, &mut random, &mut columns[range.clone()], &mut values[range]);
         }
         Ok(())
     })?;
-    Ok(Csr::try_new(generator.rows(), generator.columns(), offsets, column_indices, values)?)
+    Ok(Csr::try_new(wanted.len(), generator.columns(), offsets, column_indices, values)?)
 }
 
-fn row_offsets(rows: usize, generator: &impl RowByRow) -> Result<Offsets, Error> {
+/// Checks that a generator's matrix has these rows.
+pub(crate) fn check_rows(generator: &impl Generate, wanted: &Range<usize>) -> Result<(), Error> {
+    let rows = generator.rows();
+    if wanted.start <= wanted.end && wanted.end <= rows {
+        return Ok(());
+    }
+    let value = format!("{} to {}", wanted.start, wanted.end);
+    Err(Error::Parameter {
+        generator: generator.help().name,
+        parameter: "rows",
+        value,
+        expected: format!("a range of its {rows} rows"),
+    })
+}
+
+/// About how many entries some rows have.
+pub(crate) fn expected_nnz(generator: &impl Generate, wanted: &Range<usize>) -> u128 {
+    match wanted.len() {
+        rows if rows == generator.rows() => generator.expected_nnz(),
+        rows => generator.expected_nnz().saturating_mul(rows as u128) / generator.rows().max(1) as u128,
+    }
+}
+
+/// The lengths of some rows.
+struct Lengths {
+    /// Those of the rows before them that have the same stream of random numbers as the first.
+    before: Vec<u32>,
+    /// Where the rows begin.
+    offsets: Offsets,
+}
+
+fn lengths(generator: &impl RowByRow, wanted: Range<usize>) -> Result<Lengths, Error> {
+    let first_chunk = wanted.start / ROWS_AT_ONCE;
+    let rows_before = wanted.start - first_chunk * ROWS_AT_ONCE;
     // Each length goes where the end of its row goes, so that summing them up needs no second array.
-    let mut ends: Vec<u32> = zeroed("row offsets", rows + 1)?;
+    let mut ends: Vec<u32> = zeroed("row offsets", rows_before + wanted.len() + 1)?;
     let total = AtomicU64::new(0);
     parallel::chunks_mut(&mut ends[1..], ROWS_AT_ONCE, 1, &|(chunk, lengths)| {
+        let chunk = first_chunk + chunk;
         let mut random = stream(generator.seed(), Purpose::Lengths, chunk);
         let mut sum = 0;
         for (row, length) in (chunk * ROWS_AT_ONCE..).zip(lengths) {
@@ -66,7 +127,9 @@ fn row_offsets(rows: usize, generator: &impl RowByRow) -> Result<Offsets, Error>
         }
         total.fetch_add(sum, Ordering::Relaxed);
     });
-    summed(ends, total.into_inner())
+    let before: Vec<u32> = ends.drain(1..=rows_before).collect();
+    let of_before: u64 = before.iter().map(|&length| u64::from(length)).sum();
+    Ok(Lengths { before, offsets: summed(ends, total.into_inner() - of_before)? })
 }
 
 /// Offsets from the length of each row, which comes where the end of the row goes, and from the total of them.

@@ -93,9 +93,9 @@ impl Generate for Banded {
         whole.saturating_sub(missing(self.below()) + missing(self.above()))
     }
 
-    fn generate<T: Scalar>(&self) -> Result<Csr<T>, Error> {
+    fn generate_rows<T: Scalar>(&self, wanted: Range<usize>) -> Result<Csr<T>, Error> {
         self.check()?;
-        assemble(self, self)
+        assemble(self, self, wanted)
     }
 }
 

@@ -1,5 +1,7 @@
 //! Dense blocks along the main diagonal.
 
+use std::ops::Range;
+
 use host::format::{Csr, LARGEST_DIMENSION};
 use host::real::Scalar;
 use rand_chacha::ChaCha8Rng;
@@ -77,9 +79,9 @@ impl Generate for BlockDiagonal {
         self.rows() as u128 * self.size as u128
     }
 
-    fn generate<T: Scalar>(&self) -> Result<Csr<T>, Error> {
+    fn generate_rows<T: Scalar>(&self, wanted: Range<usize>) -> Result<Csr<T>, Error> {
         self.check()?;
-        assemble(self, self)
+        assemble(self, self, wanted)
     }
 }
 

@@ -1,5 +1,7 @@
 //! Dense matrices stored as sparse ones (Bell & Garland 2009, §4.1, Fig. 8; Koza et al. 2014, §6.2, dense4).
 
+use std::ops::Range;
+
 use host::format::Csr;
 use host::real::Scalar;
 use rand_chacha::ChaCha8Rng;
@@ -81,9 +83,9 @@ impl Generate for Dense {
         self.rows as u128 * self.columns as u128
     }
 
-    fn generate<T: Scalar>(&self) -> Result<Csr<T>, Error> {
+    fn generate_rows<T: Scalar>(&self, wanted: Range<usize>) -> Result<Csr<T>, Error> {
         self.check()?;
-        assemble(self, self)
+        assemble(self, self, wanted)
     }
 }
 

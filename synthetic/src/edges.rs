@@ -7,7 +7,7 @@ use host::format::{Csr, Offsets, parallel_rows};
 use host::parallel;
 use host::real::Scalar;
 
-use crate::assemble::{ROWS_AT_ONCE, check_bytes, zeroed};
+use crate::assemble::{ROWS_AT_ONCE, check_bytes, check_rows, expected_nnz, zeroed};
 use crate::draw::{keep_distinct, mix, unit, value_of};
 use crate::{Error, Generate};
 
@@ -23,37 +23,38 @@ pub(crate) trait EdgeByEdge: Generate + Sync {
     fn edges_of(&self, vertex: usize, edge: impl FnMut(usize, usize)) -> Result<(), host::Error>;
 }
 
-/// The symmetric adjacency matrix of a graph, with random values. Edges that come twice are one entry, and an edge
+/// Some rows of the symmetric adjacency matrix of a graph, with random values. Edges that come twice are one entry, and an edge
 /// from a vertex to itself is one on the diagonal.
 ///
 /// The edges are made twice: to count the entries of each row, and to put them there. The order in which threads put
-/// them does not show, since each row is sorted after that.
-pub(crate) fn assemble_edges<T: Scalar>(graph: &impl EdgeByEdge) -> Result<Csr<T>, Error> {
+/// them does not show, since each row is sorted after that. All edges are made, whichever rows are wanted.
+pub(crate) fn assemble_edges<T: Scalar>(graph: &impl EdgeByEdge, wanted: Range<usize>) -> Result<Csr<T>, Error> {
     graph.check()?;
-    let rows = graph.rows();
+    check_rows(graph, &wanted)?;
+    let rows = wanted.len();
     // Offsets before and after edges that come twice are dropped, 8 bytes each.
-    check_bytes::<T>(rows, graph.expected_nnz(), 16 * (rows as u128 + 1))?;
-    let (offsets, mut columns) = scatter(graph)?;
+    check_bytes::<T>(rows, expected_nnz(graph, &wanted), 16 * (rows as u128 + 1))?;
+    let (offsets, mut columns) = scatter(graph, wanted.clone())?;
     let offsets = drop_duplicates(&Offsets::try_from(offsets)?, &mut columns)?;
     let mut values: Vec<T> = zeroed("values", columns.len())?;
     parallel_rows(&offsets, ROWS_AT_ONCE, &mut columns, &mut values, &|chunk, columns, values| {
         let base = offsets.get(chunk.start);
         for row in chunk {
             for entry in offsets.get(row) - base..offsets.get(row + 1) - base {
-                let (row, column) = (row as u64, u64::from(columns[entry]));
+                let (row, column) = ((wanted.start + row) as u64, u64::from(columns[entry]));
                 values[entry] = value_of(unit(mix(graph.seed(), row.min(column), row.max(column))));
             }
         }
         Ok(())
     })?;
-    Ok(Csr::try_new(rows, rows, offsets, columns, values)?)
+    Ok(Csr::try_new(rows, graph.columns(), offsets, columns, values)?)
 }
 
 /// Where the rows begin, and the columns of each row in any order.
-fn scatter(graph: &impl EdgeByEdge) -> Result<(Vec<u64>, Vec<u32>), Error> {
-    let rows = graph.rows();
+fn scatter(graph: &impl EdgeByEdge, wanted: Range<usize>) -> Result<(Vec<u64>, Vec<u32>), Error> {
+    let rows = wanted.len();
     let next: Vec<AtomicU64> = zeroed("row offsets", rows + 1)?;
-    for_each_entry(graph, |row, _| {
+    for_each_entry(graph, wanted.clone(), |row, _| {
         next[row + 1].fetch_add(1, Ordering::Relaxed);
     })?;
     let mut sum = 0;
@@ -63,7 +64,7 @@ fn scatter(graph: &impl EdgeByEdge) -> Result<(Vec<u64>, Vec<u32>), Error> {
     }
     let columns: Vec<AtomicU32> = zeroed("column indices", sum as usize)?;
     // What is the beginning of a row now is its end after this, which is the beginning of the next one.
-    for_each_entry(graph, |row, column| {
+    for_each_entry(graph, wanted.clone(), |row, column| {
         let place = next[row].fetch_add(1, Ordering::Relaxed) as usize;
         columns[place].store(column as u32, Ordering::Relaxed);
     })?;
@@ -74,8 +75,18 @@ fn scatter(graph: &impl EdgeByEdge) -> Result<(Vec<u64>, Vec<u32>), Error> {
     Ok((offsets, columns.into_iter().map(AtomicU32::into_inner).collect()))
 }
 
-/// Calls `entry` with row and column of each entry, from all threads.
-fn for_each_entry(graph: &impl EdgeByEdge, entry: impl Fn(usize, usize) + Sync) -> Result<(), Error> {
+/// Calls `entry` with row and column of each entry of some rows, which are counted from the first of them, from all
+/// threads.
+fn for_each_entry(
+    graph: &impl EdgeByEdge,
+    wanted: Range<usize>,
+    entry: impl Fn(usize, usize) + Sync,
+) -> Result<(), Error> {
+    let entry = |row: usize, column: usize| {
+        if wanted.contains(&row) {
+            entry(row - wanted.start, column);
+        }
+    };
     let both_ways = |from, to| {
         entry(from, to);
         if from != to {

@@ -1,5 +1,7 @@
 //! Elasticity on a three-dimensional mesh: blocks of 3 × 3.
 
+use std::ops::Range;
+
 use host::format::{Csr, LARGEST_DIMENSION};
 use host::real::Scalar;
 use rand_chacha::ChaCha8Rng;
@@ -203,9 +205,9 @@ impl Generate for Elasticity {
         (blocks.round() as u128).saturating_mul(9)
     }
 
-    fn generate<T: Scalar>(&self) -> Result<Csr<T>, Error> {
+    fn generate_rows<T: Scalar>(&self, wanted: Range<usize>) -> Result<Csr<T>, Error> {
         self.check()?;
-        assemble(self, &Rows { mesh: self, order: self.numbering.of(self.nodes(), self.seed) })
+        assemble(self, &Rows { mesh: self, order: self.numbering.of(self.nodes(), self.seed) }, wanted)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Hopping on periodic lattices with random phases, as in lattice gauge theory.
 
 use std::f64::consts::PI;
+use std::ops::Range;
 
 use host::format::Csr;
 use host::real::Scalar;
@@ -92,10 +93,10 @@ impl Generate for Gauge {
         (self.rows() as u128).saturating_mul(self.neighbours() as u128 + 1)
     }
 
-    fn generate<T: Scalar>(&self) -> Result<Csr<T>, Error> {
+    fn generate_rows<T: Scalar>(&self, wanted: Range<usize>) -> Result<Csr<T>, Error> {
         self.check()?;
         complex_only::<T>(HELP)?;
-        assemble(self, self)
+        assemble(self, self, wanted)
     }
 }
 

@@ -1,5 +1,7 @@
 //! Waves on regular grids.
 
+use std::ops::Range;
+
 use host::format::Csr;
 use host::real::Scalar;
 use rand_chacha::ChaCha8Rng;
@@ -79,11 +81,11 @@ impl Generate for Helmholtz {
         self.stencil().map_or(0, |stencil| stencil.expected_nnz())
     }
 
-    fn generate<T: Scalar>(&self) -> Result<Csr<T>, Error> {
+    fn generate_rows<T: Scalar>(&self, wanted: Range<usize>) -> Result<Csr<T>, Error> {
         self.check()?;
         complex_only::<T>(HELP)?;
         let square = self.wavenumber * self.wavenumber;
-        assemble(self, &Rows { stencil: self.stencil()?, shift: [-square, self.damping * square] })
+        assemble(self, &Rows { stencil: self.stencil()?, shift: [-square, self.damping * square] }, wanted)
     }
 }
 

@@ -1,5 +1,7 @@
 //! Rows whose lengths follow a power law (Bell & Garland 2009, §4.1, Fig. 9).
 
+use std::ops::Range;
+
 use host::format::{Csr, LARGEST_DIMENSION};
 use host::real::Scalar;
 use rand_chacha::ChaCha8Rng;
@@ -112,9 +114,9 @@ impl Generate for Pareto {
         (self.rows as f64 * (self.base.min(self.columns) as f64 + delta)) as u128
     }
 
-    fn generate<T: Scalar>(&self) -> Result<Csr<T>, Error> {
+    fn generate_rows<T: Scalar>(&self, wanted: Range<usize>) -> Result<Csr<T>, Error> {
         self.check()?;
-        assemble(self, self)
+        assemble(self, self, wanted)
     }
 }
 

@@ -1,5 +1,7 @@
 //! Random permutation matrices (Koza et al. 2014, §6.2, p7).
 
+use std::ops::Range;
+
 use host::format::Csr;
 use host::real::Scalar;
 use rand_chacha::ChaCha8Rng;
@@ -74,9 +76,9 @@ impl Generate for Permutation {
         self.rows as u128
     }
 
-    fn generate<T: Scalar>(&self) -> Result<Csr<T>, Error> {
+    fn generate_rows<T: Scalar>(&self, wanted: Range<usize>) -> Result<Csr<T>, Error> {
         self.check()?;
-        assemble(self, &Bijection::new(self.rows, self.seed))
+        assemble(self, &Bijection::new(self.rows, self.seed), wanted)
     }
 }
 

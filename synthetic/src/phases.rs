@@ -8,12 +8,13 @@ use host::real::Scalar;
 use crate::draw::{mix, unit};
 
 /// Multiplies each entry beside the diagonal with a number of length 1, whose angle depends on the place alone, and is the
-/// negative of that of the transposed place: what is symmetric becomes Hermitian. O(nnz)
-pub(crate) fn turn<T: Scalar>(matrix: &mut Csr<T>) {
+/// negative of that of the transposed place: what is symmetric becomes Hermitian. The matrix has the rows from `first_row` on.
+/// O(nnz)
+pub(crate) fn turn<T: Scalar>(matrix: &mut Csr<T>, first_row: usize) {
     for row in 0..matrix.rows() {
         for entry in matrix.range(row) {
             let column = matrix.column_indices()[entry] as usize;
-            let [re, im] = factor(row, column);
+            let [re, im] = factor(first_row + row, column);
             let [value, _] = matrix.values()[entry].parts();
             matrix.values_mut()[entry] = T::from_parts(value * re, value * im);
         }

@@ -1,5 +1,7 @@
 //! Graphs that grow by preferential attachment (Barabási & Albert 1999).
 
+use std::ops::Range;
+
 use host::format::{Csr, LARGEST_DIMENSION};
 use host::real::Scalar;
 
@@ -80,8 +82,8 @@ impl Generate for BarabasiAlbert {
         (self.vertices as u128 * self.edges_per_vertex as u128).saturating_mul(2)
     }
 
-    fn generate<T: Scalar>(&self) -> Result<Csr<T>, Error> {
-        assemble_edges(self)
+    fn generate_rows<T: Scalar>(&self, wanted: Range<usize>) -> Result<Csr<T>, Error> {
+        assemble_edges(self, wanted)
     }
 }
 

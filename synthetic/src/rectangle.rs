@@ -1,5 +1,7 @@
 //! Wide and tall matrices with skewed rows and columns, as linear programs have them.
 
+use std::ops::Range;
+
 use host::format::Csr;
 use host::real::Scalar;
 use rand::RngExt;
@@ -119,11 +121,11 @@ impl Generate for Rectangle {
         (self.rows as f64 * self.per_row) as u128
     }
 
-    fn generate<T: Scalar>(&self) -> Result<Csr<T>, Error> {
+    fn generate_rows<T: Scalar>(&self, wanted: Range<usize>) -> Result<Csr<T>, Error> {
         self.check()?;
         let rows = Bijection::new(self.rows, self.seed);
         let columns = Popular::new(self.columns, self.column_skew, self.seed);
-        assemble(self, &Rows { seed: self.seed, lengths: self.lengths(), rows, columns })
+        assemble(self, &Rows { seed: self.seed, lengths: self.lengths(), rows, columns }, wanted)
     }
 }
 

@@ -1,6 +1,7 @@
 //! The list of generators, and what each of them offers.
 
 use std::fmt::{self, Display};
+use std::ops::Range;
 
 use host::format::Csr;
 use host::real::Scalar;
@@ -66,10 +67,24 @@ pub trait Generate: Display + Sized {
     /// The matrix, with the columns of each row distinct and ascending. In parallel, O(rows + nnz).
     ///
     /// # Errors
-    /// When [`check`](Self::check) fails, the numbers are real and the matrix is [not](Self::COMPLEX), the arrays would be larger than
+    /// As for [`generate_rows`](Self::generate_rows).
+    fn generate<T: Scalar>(&self) -> Result<Csr<T>, Error> {
+        self.generate_rows(0..self.rows())
+    }
+
+    /// Some rows of the matrix, with all its columns: the same entries, without the others in memory. Graphs that are
+    /// made edge by edge make all edges for it.
+    ///
+    /// # Errors
+    /// When there are no such rows, [`check`](Self::check) fails, the numbers are real and the matrix is [not](Self::COMPLEX), the arrays would be larger than
     /// [`LARGEST_BYTES`](crate::LARGEST_BYTES) or than the memory that the machine
     /// [has left](crate::available_memory), or an allocation fails.
-    fn generate<T: Scalar>(&self) -> Result<Csr<T>, Error>;
+    fn generate_rows<T: Scalar>(&self, rows: Range<usize>) -> Result<Csr<T>, Error>;
+
+    /// How to ask for it in text, by the first of its names.
+    fn help(&self) -> Help {
+        Self::HELP[0]
+    }
 
     /// Bytes of the arrays that [`generate`](Self::generate) makes, as far as
     /// [`expected_nnz`](Self::expected_nnz) is right.
@@ -154,12 +169,31 @@ macro_rules! generators {
             /// # Errors
             /// See [`Generate::generate`].
             pub fn generate<T: host::Scalar>(&self) -> Result<host::Csr<T>, Error> {
+                self.generate_rows(0..self.rows())
+            }
+
+            /// Some rows of the matrix; see [`Generate::generate_rows`].
+            ///
+            /// ```
+            /// use synthetic::{Error, Generator};
+            ///
+            /// let generator: Generator = "pareto:rows=3000,k=1.2".parse()?;
+            /// let (whole, rows) = (generator.generate::<f64>()?, generator.generate_rows::<f64>(1500..1700)?);
+            /// assert_eq!((rows.rows(), rows.columns()), (200, 3000));
+            /// assert!(rows.row(7).eq(whole.row(1507)));
+            /// # Ok::<(), Error>(())
+            /// ```
+            ///
+            /// # Errors
+            /// See [`Generate::generate_rows`].
+            pub fn generate_rows<T: host::Scalar>(&self, rows: std::ops::Range<usize>) -> Result<host::Csr<T>, Error> {
                 match self {
-                    $(Self::$kind(generator) => generator.generate(),)*
+                    $(Self::$kind(generator) => generator.generate_rows(rows),)*
                     Self::WithPhases(generator) => {
                         $crate::registry::complex_only::<T>(generator.help())?;
-                        let mut matrix = generator.generate()?;
-                        $crate::phases::turn(&mut matrix);
+                        let first = rows.start;
+                        let mut matrix = generator.generate_rows(rows)?;
+                        $crate::phases::turn(&mut matrix, first);
                         Ok(matrix)
                     }
                 }
@@ -217,11 +251,8 @@ macro_rules! generators {
 
             /// The first of its generator's names.
             fn help(&self) -> Help {
-                fn of<G: Generate>(_: &G) -> Help {
-                    G::HELP[0]
-                }
                 match self {
-                    $(Self::$kind(generator) => of(generator),)*
+                    $(Self::$kind(generator) => generator.help(),)*
                     Self::WithPhases(generator) => generator.help(),
                 }
             }

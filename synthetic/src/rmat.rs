@@ -1,5 +1,6 @@
 //! Recursive random graphs (Chakrabarti, Zhan & Faloutsos 2004, "R-MAT").
 
+use std::ops::Range;
 use std::sync::OnceLock;
 
 use host::format::Csr;
@@ -154,10 +155,10 @@ impl Generate for Rmat {
         sum as u128
     }
 
-    fn generate<T: Scalar>(&self) -> Result<Csr<T>, Error> {
+    fn generate_rows<T: Scalar>(&self, wanted: Range<usize>) -> Result<Csr<T>, Error> {
         self.check()?;
         let rows = Rows::new(self);
-        let matrix = assemble(self, &rows)?;
+        let matrix = assemble(self, &rows, wanted)?;
         rows.failure.into_inner().map_or(Ok(matrix), |error| Err(error.into()))
     }
 }

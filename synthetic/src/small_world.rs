@@ -1,5 +1,7 @@
 //! Small-world graphs (Watts & Strogatz 1998).
 
+use std::ops::Range;
+
 use host::format::Csr;
 use host::memory;
 use host::real::Scalar;
@@ -91,8 +93,8 @@ impl Generate for SmallWorld {
         self.vertices as u128 * self.neighbours as u128
     }
 
-    fn generate<T: Scalar>(&self) -> Result<Csr<T>, Error> {
-        assemble_edges(self)
+    fn generate_rows<T: Scalar>(&self, wanted: Range<usize>) -> Result<Csr<T>, Error> {
+        assemble_edges(self, wanted)
     }
 }
 

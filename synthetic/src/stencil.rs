@@ -1,6 +1,7 @@
 //! Laplacians on regular grids (Bell & Garland 2009, §4.2, Table 2).
 
 use std::fmt;
+use std::ops::Range;
 
 use host::format::{Csr, LARGEST_DIMENSION};
 use host::real::Scalar;
@@ -273,9 +274,9 @@ impl Generate for Stencil {
         (0..3).fold(product(grid), |entries, direction| entries.saturating_add(pairs(direction).saturating_mul(2)))
     }
 
-    fn generate<T: Scalar>(&self) -> Result<Csr<T>, Error> {
+    fn generate_rows<T: Scalar>(&self, wanted: Range<usize>) -> Result<Csr<T>, Error> {
         self.check()?;
-        assemble(self, self)
+        assemble(self, self, wanted)
     }
 }
 

@@ -1,5 +1,7 @@
 //! Uniformly random matrices.
 
+use std::ops::Range;
+
 use host::format::Csr;
 use host::real::Scalar;
 use rand_chacha::ChaCha8Rng;
@@ -103,9 +105,9 @@ impl Generate for Uniform {
         (self.rows as f64 * self.per_row) as u128
     }
 
-    fn generate<T: Scalar>(&self) -> Result<Csr<T>, Error> {
+    fn generate_rows<T: Scalar>(&self, wanted: Range<usize>) -> Result<Csr<T>, Error> {
         self.check()?;
-        assemble(self, &Rows { uniform: self, poisson: self.poisson(), equal: self.equal() })
+        assemble(self, &Rows { uniform: self, poisson: self.poisson(), equal: self.equal() }, wanted)
     }
 }
 

@@ -5,6 +5,7 @@
 //! `gpu [--quick] [--only=PART ...] [--format=FORMAT ...] [MATRIX.mtx ...]`; it needs nothing of the source tree. It
 //! prints Markdown, and exits with 1 when anything is wrong.
 
+mod borrowed;
 mod endurance;
 mod failures;
 mod measure;
@@ -26,17 +27,19 @@ mod solvers {
 
 use std::process::ExitCode;
 
+use borrowed::check_borrowed;
 use endurance::{Times, check_leaks, check_many_threads, check_products};
 use failures::check_failures;
 use gpu_kernels::conformance::RESULTS;
 use gpu_kernels::{csr_tiled, csr_tiled_arriving};
 use scenarios::conformance::{GRID, conformance};
 use scenarios::multivector::{Cases, VECTORS, Vectors, check_multivector_special_values, multiply_vectors};
+use scenarios::narrow::{check_narrow, check_rounded};
 use scenarios::tiles::check_tiles;
 use scenarios::transposed::{check_stored, check_transposed, check_transposed_special_values};
 use scenarios::updates::{check_kept_places, check_updates};
 use scenarios::{
-    Numbers, check, check_conversion, check_converted_product, check_reproducible, check_special_values,
+    Numbers, Products, check, check_conversion, check_converted_product, check_reproducible, check_special_values,
     check_whole_numbers, generated, matrices,
 };
 use solvers::complex::{
@@ -44,13 +47,15 @@ use solvers::complex::{
 };
 use solvers::dense::{check_columns, check_lengths, check_passes, check_programs, check_stop};
 use solvers::eigen::{check_block_cg, check_lobpcg, check_pagerank, check_power};
-use solvers::preconditioner::{check_new_values, check_preconditioned, check_preconditioners, check_refinement};
+use solvers::preconditioner::{
+    check_new_values, check_preconditioned, check_preconditioners, check_refinement, check_rounded_corrections,
+};
 use solvers::ranges::{check_eigenvalues, check_sizes};
 use solvers::solver::{Family, check_chebyshev, check_family, check_interval, convection, indefinite, laplacian};
 use warp_spmv::executor::{Cuda, Emulated, Executor};
 use warp_spmv::memory::Buffer;
 use warp_spmv::solver::preconditioner::{Preconditioner, PreconditionerName};
-use warp_spmv::solver::{Bicgstab, Cg, Gmres, Method, Minres, Options, Outcome, PipelinedCg, Solver};
+use warp_spmv::solver::{Bicgstab, Cg, Gmres, Method, MethodName, Minres, Options, Outcome, PipelinedCg, Solver};
 use warp_spmv::synthetic::Generator;
 use warp_spmv::{Complex, Format, Layout, Multivector, Plan, Real, Scalar};
 
@@ -134,6 +139,9 @@ const PARTS: &[Part] = &[
     ("formats", |gpu, arguments| {
         in_all_types!(check_scenarios(gpu, &arguments.formats));
     }),
+    ("narrow", |gpu, arguments| {
+        in_all_types!(check_narrow_values(gpu, &arguments.formats));
+    }),
     ("updates", |gpu, _| {
         check_updates::<f32, _>(gpu, 1);
         check_updates::<f64, _>(gpu, 1);
@@ -167,6 +175,7 @@ const PARTS: &[Part] = &[
         check_preconditioning::<f32>(gpu, arguments.cube());
         check_preconditioning::<f64>(gpu, arguments.cube());
         check_refinement(gpu);
+        check_rounded_corrections(gpu, MethodName::ALL);
         println!("- refinement in float64 of what Cg finds in float32: right");
     }),
     ("complex-solvers", |gpu, _| {
@@ -186,6 +195,7 @@ const PARTS: &[Part] = &[
         peers::check_peer_solvers::<f64>(gpu);
     }),
     ("failures", |gpu, _| check_failures(gpu)),
+    ("borrowed", |_, _| check_borrowed()),
     ("threads", |_, arguments| check_many_threads(arguments.times())),
     ("products", |gpu, arguments| check_products(gpu, arguments.times())),
     ("cycles", |gpu, arguments| check_leaks(gpu, arguments.times())),
@@ -236,11 +246,13 @@ fn check_conformance(gpu: &Cuda) {
 }
 
 fn check_scenarios<T: Scalar>(gpu: &Cuda, formats: &[Format]) {
+    let matrices = matrices::<T>();
+    let products: Vec<_> = matrices.iter().map(|(name, matrix)| Products::new(name, matrix)).collect();
     for &format in formats {
         let (mut checked, mut refused, mut worst) = (0, 0, 0.0);
-        for (name, matrix) in matrices::<T>() {
-            check_conversion(gpu, &name, &matrix, format);
-            match check(gpu, &name, &matrix, format) {
+        for ((name, matrix), products) in matrices.iter().zip(&products) {
+            check_conversion(gpu, name, matrix, format);
+            match products.check(gpu, format) {
                 Some(error) => (checked, worst) = (checked + 1, f64::max(worst, error)),
                 None => refused += 1,
             }
@@ -260,6 +272,20 @@ fn check_scenarios<T: Scalar>(gpu: &Cuda, formats: &[Format]) {
              {refused} refused for padding; conversions to it and back, special values, whole numbers, same bits twice: right",
             T::NAME
         );
+    }
+}
+
+/// Values in every type that is narrower than `T`, in every format that can: the bits of the same values as they are.
+fn check_narrow_values<T: Scalar>(gpu: &Cuda, formats: &[Format]) {
+    // The last for many tiles, and more rows than there are threads at a time.
+    let mut matrices = matrices::<T>();
+    matrices.extend(["stencil:27:40", "stencil:7:90"].map(|name| (name.into(), generated(name))));
+    for &format in formats {
+        let right: usize = matrices.iter().map(|(name, matrix)| check_narrow(gpu, name, matrix, format)).sum();
+        if format.multiplies_narrow() {
+            check_rounded::<T, _>(gpu, format);
+            println!("- {format}, {}: {right} products with narrow values have the bits of those without", T::NAME);
+        }
     }
 }
 

@@ -1,7 +1,9 @@
 //! What every executor must get right: the same list for the CPU, the emulator and the GPU.
 
 pub mod conformance;
+mod matrices;
 pub mod multivector;
+pub mod narrow;
 mod numbers;
 pub mod random;
 pub mod threads;
@@ -9,106 +11,12 @@ pub mod tiles;
 pub mod transposed;
 pub mod updates;
 
+pub use matrices::*;
 pub use numbers::Numbers;
 use warp_spmv::executor::Executor;
-use warp_spmv::format::{FillLimit, Matrix, Offsets};
+use warp_spmv::format::{FillLimit, Matrix};
 use warp_spmv::verify::{Verification, exact, verify};
 use warp_spmv::{Csr, Error, Format, Plan, PlanOptions, Scalar};
-
-/// A matrix with rows of the given lengths; columns in no order, some of them twice.
-pub fn with_rows<T: Scalar>(columns: usize, lengths: &[usize], numbers: &mut Numbers) -> Csr<T> {
-    let mut offsets = vec![0u32];
-    let mut column_indices = Vec::new();
-    for &length in lengths {
-        column_indices.extend((0..length).map(|_| numbers.below(columns) as u32));
-        offsets.push(column_indices.len() as u32);
-    }
-    let values = numbers.vector(column_indices.len());
-    Csr::try_new(lengths.len(), columns, offsets, column_indices, values).unwrap()
-}
-
-/// What a generator makes; of a complex type, with imaginary parts besides.
-pub fn generated<T: Scalar>(text: &str) -> Csr<T> {
-    let real = text.parse::<warp_spmv::synthetic::Generator>().unwrap().generate::<f64>().unwrap();
-    let (rows, columns) = (real.rows(), real.columns());
-    let (offsets, column_indices, values) = real.into_parts();
-    let imaginary = (0..).map(|place| f64::from(place % 7 - 3) / 4.0);
-    let values = values.iter().zip(imaginary).map(|(&value, part)| T::from_parts(value, value * part)).collect();
-    Csr::try_new(rows, columns, offsets, column_indices, values).unwrap()
-}
-
-/// A factor; of a complex type, with an imaginary part besides.
-pub fn factor<T: Scalar>(real: f64) -> T {
-    T::from_parts(real, real / -2.0)
-}
-
-/// Small matrices that have broken kernels before, and one of each generator.
-pub fn matrices<T: Scalar>() -> Vec<(String, Csr<T>)> {
-    let mut numbers = Numbers::new(1);
-    let mut matrices: Vec<(String, Csr<T>)> = Vec::new();
-    let mut dense_row = vec![0; 70];
-    dense_row[41] = 5000;
-    let mut last_row = vec![0; 300];
-    last_row[299] = 7;
-    let around_a_warp: Vec<usize> = [31, 32, 33, 0, 1, 63, 64, 65, 127, 128, 129].repeat(7);
-    let empty_and_long: Vec<usize> = (0..400).map(|row| if row % 37 == 5 { 200 } else { row % 3 }).collect();
-    let many_short: Vec<usize> = (0..1500).map(|row| 1 + row % 5).collect();
-    for (name, columns, lengths) in [
-        ("0 x 0", 0, vec![]),
-        ("0 x 5", 5, vec![]),
-        ("5 x 0", 0, vec![0; 5]),
-        ("1 x 1, empty", 1, vec![0]),
-        ("1 x 1", 1, vec![1]),
-        ("1 x 3000", 3000, vec![2000]),
-        ("3000 x 1", 1, vec![1; 3000]),
-        ("no entry at all", 40, vec![0; 100]),
-        ("only the last row", 50, last_row),
-        ("one dense row among empty ones", 6000, dense_row),
-        ("row lengths around a warp", 500, around_a_warp),
-        ("empty and long rows", 900, empty_and_long),
-        ("many short rows", 1500, many_short),
-        ("wide", 100_000, vec![40; 9]),
-        ("tall", 3, vec![2; 4000]),
-        ("one row of a warp's step and one more entry", 100, vec![32, 1]),
-        ("rows and columns that no block divides", 19, vec![11; 23]),
-        ("a few rows of two", 20, [2, 1, 0, 2, 2].repeat(9)),
-        ("a few rows of four", 20, [0, 4, 1, 2, 3].repeat(13)),
-        ("five long rows", 500, vec![200, 64, 0, 1, 333]),
-        ("many diagonals", 4000, vec![40; 40]),
-        ("columns around 16 bits", 65_600, vec![3; 100]),
-        ("one row more than two slices", 300, (0..129).map(|row| row * 5 % 23).collect()),
-    ] {
-        matrices.push((name.into(), with_rows(columns, &lengths, &mut numbers)));
-    }
-    // Neighbouring rows whose columns do not fit into 16 bits together.
-    let far_apart: Vec<usize> = (0..130).map(|row| if row % 50 == 7 { 60 } else { row % 4 }).collect();
-    matrices.push(("columns far apart".into(), with_rows(1 << 22, &far_apart, &mut numbers)));
-    let diagonal: Vec<u32> = (0..777).collect();
-    let values = numbers.vector(777);
-    matrices.push(("one diagonal".into(), Csr::try_from_triplets(777, 777, &diagonal, &diagonal, &values).unwrap()));
-    let column = vec![3u32; 777];
-    let values = numbers.vector(777);
-    matrices.push(("one dense column".into(), Csr::try_from_triplets(777, 8, &diagonal, &column, &values).unwrap()));
-    for generator in [
-        "stencil:3:501",
-        "stencil:5:17x33",
-        "stencil:7:7x9x11",
-        "stencil:9:40x13",
-        "stencil:27:9x7x5",
-        "pareto:rows=400,k=1.5",
-        "pareto:rows=700,k=1.0,base=3",
-        "banded:rows=600,bands=9",
-    ] {
-        matrices.push((generator.into(), generated(generator)));
-    }
-    // 64-bit row offsets, which matrices of this size do not need.
-    for name in ["row lengths around a warp", "empty and long rows", "pareto:rows=700,k=1.0,base=3"] {
-        let (_, matrix) = matrices.iter().find(|(other, _)| other == name).unwrap();
-        let wide = with_wide_offsets(matrix);
-        matrices.push((format!("{name}, wide offsets"), wide));
-    }
-    matrices
-}
 
 /// The matrix as `format` stores it: some formats sort its rows, and some of them have one place for entries that are
 /// there more than once.
@@ -121,14 +29,6 @@ pub fn as_stored<T: Scalar>(matrix: &Csr<T>, format: Format) -> Csr<T> {
         matrix.sum_duplicates().unwrap();
     }
     matrix
-}
-
-/// The same matrix with 64-bit row offsets.
-pub fn with_wide_offsets<T: Scalar>(matrix: &Csr<T>) -> Csr<T> {
-    let (rows, columns) = (matrix.rows(), matrix.columns());
-    let (offsets, column_indices, values) = matrix.clone().into_parts();
-    let offsets = Offsets::Wide((0..=rows).map(|row| offsets.get(row) as u64).collect());
-    Csr::try_new(rows, columns, offsets, column_indices, values).unwrap()
 }
 
 /// Converts `matrix` to `format` and back where the executor has it. Either gives the same arrays, bit for bit, as on
@@ -144,16 +44,16 @@ pub fn check_conversion<T: Scalar, E: Executor>(executor: &E, name: &str, matrix
         }
         Ok(expected) => expected,
     };
-    let same = |converted: Matrix<T, E::Memory>, expected: &Matrix<T>, what: &str| {
-        let converted = converted.download(executor).unwrap();
+    let same = |converted: &Matrix<T, E::Memory>, expected: &Matrix<T>, what: &str| {
+        let converted = converted.to_host(executor).unwrap();
         assert!(converted == *expected, "{place}: {what}");
         // Row offsets that are equal may differ in their width.
         assert_eq!(converted.bytes(), expected.bytes(), "{place}: {what}");
     };
-    let converted = || convert().unwrap_or_else(|error| panic!("{place}: {error}"));
-    same(converted(), &expected, "from CSR");
-    let back = converted().into_csr_on(executor).unwrap_or_else(|error| panic!("{place}: {error}"));
-    same(Matrix::Csr(back), &Matrix::Csr(expected.into_csr().unwrap()), "back to CSR");
+    let converted = convert().unwrap_or_else(|error| panic!("{place}: {error}"));
+    same(&converted, &expected, "from CSR");
+    let back = converted.into_csr_on(executor).unwrap_or_else(|error| panic!("{place}: {error}"));
+    same(&Matrix::Csr(back), &Matrix::Csr(expected.into_csr().unwrap()), "back to CSR");
 }
 
 /// A plan for a matrix that was converted on the host; that the executor converts it to the same arrays is checked by
@@ -193,35 +93,71 @@ pub fn multiply<T: Scalar, E: Executor>(
     x: &[T],
     y: &[T],
 ) -> Result<Option<Vec<T>>, Error> {
-    let mut plan = match plan(executor, matrix, format) {
-        Err(Error::Fill { .. }) => return Ok(None),
-        plan => plan?,
-    };
+    match plan(executor, matrix, format) {
+        Err(Error::Fill { .. }) => Ok(None),
+        plan => apply(&mut plan?, (alpha, beta), x, y).map(Some),
+    }
+}
+
+/// What [`multiply`] does once there is a plan.
+pub fn apply<T: Scalar, E: Executor>(
+    plan: &mut Plan<T, E>,
+    (alpha, beta): (T, T),
+    x: &[T],
+    y: &[T],
+) -> Result<Vec<T>, Error> {
+    let executor = plan.executor().clone();
     let poisoned = vec![T::from_f64(f64::NAN); y.len()];
     let x = executor.upload(x.to_vec())?;
     let mut y = executor.upload(if beta == T::ZERO { poisoned } else { y.to_vec() })?;
     plan.apply(alpha, &x, beta, &mut y)?;
-    executor.download(&y).map(Some)
+    executor.download(&y)
 }
 
-/// Multiplies `matrix` in `format` with each pair of factors and compares with the exact result. Gives the worst
-/// error over its bound, `None` if the format does not apply.
-pub fn check<T: Scalar, E: Executor>(executor: &E, name: &str, matrix: &Csr<T>, format: Format) -> Option<f64> {
-    let mut numbers = Numbers::new(7);
-    let x = numbers.vector(matrix.columns());
-    let y = numbers.vector(matrix.rows());
-    let mut worst = 0.0;
-    for &(alpha, beta) in FACTORS {
-        let (alpha, beta) = (factor::<T>(alpha), factor(beta));
-        let place = format!("{name}, {format}, {}, alpha {alpha}, beta {beta}", T::NAME);
-        let computed = multiply(executor, matrix, format, (alpha, beta), &x, &y)
-            .unwrap_or_else(|error| panic!("{place}: {error}"))?;
-        let exact = exact(matrix, alpha, &x, beta, &y).unwrap();
-        let Verification { wrong, worst: here, worst_row, .. } = verify(&computed, &exact, format).unwrap();
-        assert_eq!(wrong, 0, "{place}: rows are wrong, the worst is {worst_row:?}, off by {here} bounds");
-        worst = f64::max(worst, here);
+/// What a matrix is multiplied with, and the exact results: the same for all formats.
+pub struct Products<'a, T: Scalar> {
+    name: &'a str,
+    matrix: &'a Csr<T>,
+    x: Vec<T>,
+    y: Vec<T>,
+    /// For each of the [`FACTORS`].
+    exact: Vec<Vec<T::Exact>>,
+}
+
+impl<'a, T: Scalar> Products<'a, T> {
+    pub fn new(name: &'a str, matrix: &'a Csr<T>) -> Self {
+        let mut numbers = Numbers::new(7);
+        let x = numbers.vector(matrix.columns());
+        let y = numbers.vector(matrix.rows());
+        let exact = |&(alpha, beta)| exact(matrix, factor(alpha), &x, factor(beta), &y).unwrap();
+        let exact = FACTORS.iter().map(exact).collect();
+        Self { name, matrix, x, y, exact }
     }
-    Some(worst)
+
+    /// Multiplies with each pair of factors, by one plan, and compares with the exact result. Gives the worst error over
+    /// its bound, `None` if the format does not apply.
+    pub fn check<E: Executor>(&self, executor: &E, format: Format) -> Option<f64> {
+        let Self { name, matrix, x, y, exact } = self;
+        let mut plan = match plan(executor, matrix, format) {
+            Err(Error::Fill { .. }) => return None,
+            plan => plan.unwrap_or_else(|error| panic!("{name}, {format}, {}: {error}", T::NAME)),
+        };
+        let mut worst = 0.0;
+        for (&(alpha, beta), exact) in FACTORS.iter().zip(exact) {
+            let (alpha, beta) = (factor::<T>(alpha), factor(beta));
+            let place = format!("{name}, {format}, {}, alpha {alpha}, beta {beta}", T::NAME);
+            let computed = apply(&mut plan, (alpha, beta), x, y).unwrap_or_else(|error| panic!("{place}: {error}"));
+            let Verification { wrong, worst: here, worst_row, .. } = verify(&computed, exact, format).unwrap();
+            assert_eq!(wrong, 0, "{place}: rows are wrong, the worst is {worst_row:?}, off by {here} bounds");
+            worst = f64::max(worst, here);
+        }
+        Some(worst)
+    }
+}
+
+/// [`Products::check`] in one format.
+pub fn check<T: Scalar, E: Executor>(executor: &E, name: &str, matrix: &Csr<T>, format: Format) -> Option<f64> {
+    Products::new(name, matrix).check(executor, format)
 }
 
 /// Infinities and NaNs in x reach the rows that touch them, and no other: padding is never arithmetic.

@@ -2,7 +2,7 @@
 
 use warp_spmv::executor::Executor;
 use warp_spmv::verify::{exact, verify};
-use warp_spmv::{Csr, Error, Format, Layout, Multivector, Scalar};
+use warp_spmv::{Csr, Error, Format, Layout, Multivector, Plan, Scalar};
 
 use super::{Numbers, as_stored, factor, plan, with_rows};
 
@@ -25,11 +25,20 @@ pub fn multiply_vectors<T: Scalar, E: Executor>(
     format: Format,
     vectors: &Vectors<'_, T>,
 ) -> Option<Vec<T>> {
+    match plan(executor, matrix, format) {
+        Err(Error::Fill { .. }) => None,
+        plan => apply_to_vectors(&mut plan.unwrap(), format, vectors),
+    }
+}
+
+/// What [`multiply_vectors`] does once there is a plan, which was asked for in `format`.
+fn apply_to_vectors<T: Scalar, E: Executor>(
+    plan: &mut Plan<T, E>,
+    format: Format,
+    vectors: &Vectors<'_, T>,
+) -> Option<Vec<T>> {
     let &Vectors { shape, factors: (alpha, beta), x, y } = vectors;
-    let mut plan = match plan(executor, matrix, format) {
-        Err(Error::Fill { .. }) => return None,
-        plan => plan.unwrap(),
-    };
+    let executor = plan.executor().clone();
     let poisoned = vec![T::from_f64(f64::NAN); y.len()];
     let x = executor.upload(x.to_vec()).unwrap();
     let mut y = executor.upload(if beta == T::ZERO { poisoned } else { y.to_vec() }).unwrap();
@@ -44,9 +53,8 @@ pub fn multiply_vectors<T: Scalar, E: Executor>(
     Some(executor.download(&y).unwrap())
 }
 
-/// What is multiplied, and the exact result of each vector: the same for all formats.
-struct Case<'a, T: Scalar> {
-    matrix: &'a Csr<T>,
+/// What a matrix is multiplied with, and the exact result of each vector: the same for all formats.
+struct Case<T: Scalar> {
     shape: Multivector,
     factors: (T, T),
     x: Vec<T>,
@@ -54,22 +62,22 @@ struct Case<'a, T: Scalar> {
     exact: Vec<Vec<T::Exact>>,
 }
 
-impl<'a, T: Scalar> Case<'a, T> {
-    fn new(matrix: &'a Csr<T>, shape: Multivector, factors: (T, T), x: Vec<T>, y: Vec<T>) -> Self {
+impl<T: Scalar> Case<T> {
+    fn new(matrix: &Csr<T>, shape: Multivector, factors: (T, T), x: Vec<T>, y: Vec<T>) -> Self {
         let (alpha, beta) = factors;
         let exact = |vector| {
             let (x, y) = (vector_of(shape, &x, vector), vector_of(shape, &y, vector));
             exact(matrix, alpha, &x, beta, &y).unwrap()
         };
         let exact = (0..shape.vectors).map(exact).collect();
-        Self { matrix, shape, factors, x, y, exact }
+        Self { shape, factors, x, y, exact }
     }
 
-    /// Multiplies and compares each vector with the exact result. Gives the worst error over its bound, `None` as
-    /// [`multiply_vectors`] does.
-    fn check<E: Executor>(&self, executor: &E, name: &str, format: Format) -> Option<f64> {
-        let &Self { matrix, shape, factors, ref x, ref y, ref exact } = self;
-        let computed = multiply_vectors(executor, matrix, format, &Vectors { shape, factors, x, y })?;
+    /// Multiplies by a plan of the matrix, which was asked for in `format`, and compares each vector with the exact result.
+    /// Gives the worst error over its bound, `None` as [`multiply_vectors`] does.
+    fn check<E: Executor>(&self, plan: &mut Plan<T, E>, name: &str, format: Format) -> Option<f64> {
+        let &Self { shape, factors, ref x, ref y, ref exact } = self;
+        let computed = apply_to_vectors(plan, format, &Vectors { shape, factors, x, y })?;
         let mut worst = 0.0;
         for (vector, exact) in exact.iter().enumerate() {
             // Whatever the format, a lane or a thread has one chain for each row.
@@ -89,7 +97,10 @@ fn vector_of<T: Copy>(shape: Multivector, values: &[T], vector: usize) -> Vec<T>
 }
 
 /// So many vectors, in both layouts, with and without Y, and the exact results.
-pub struct Cases<'a, T: Scalar>(Vec<Case<'a, T>>);
+pub struct Cases<'a, T: Scalar> {
+    matrix: &'a Csr<T>,
+    cases: Vec<Case<T>>,
+}
 
 impl<'a, T: Scalar> Cases<'a, T> {
     pub fn new(matrix: &'a Csr<T>, vectors: usize) -> Self {
@@ -102,12 +113,17 @@ impl<'a, T: Scalar> Cases<'a, T> {
                 let factors = (factor(alpha), factor(beta));
                 Case::new(matrix, Multivector { vectors, layout }, factors, x, y)
             });
-        Self(cases.collect())
+        Self { matrix, cases: cases.collect() }
     }
 
-    /// Multiplies in this format, and gives the worst error over its bound, `None` as [`multiply_vectors`] does.
+    /// Multiplies in this format, by one plan, and gives the worst error over its bound, `None` as [`multiply_vectors`]
+    /// does.
     pub fn check<E: Executor>(&self, executor: &E, name: &str, format: Format) -> Option<f64> {
-        self.0.iter().try_fold(0.0, |worst, case| Some(f64::max(worst, case.check(executor, name, format)?)))
+        let mut plan = match plan(executor, self.matrix, format) {
+            Err(Error::Fill { .. }) => return None,
+            plan => plan.unwrap(),
+        };
+        self.cases.iter().try_fold(0.0, |worst, case| Some(f64::max(worst, case.check(&mut plan, name, format)?)))
     }
 }
 
@@ -129,7 +145,7 @@ pub fn check_multivector_special_values<T: Scalar, E: Executor>(executor: &E, fo
             }
             for beta in [T::ZERO, T::ONE] {
                 let case = Case::new(&matrix, shape, (T::ONE, beta), x.clone(), y.clone());
-                case.check(executor, "special values", format);
+                case.check(&mut plan(executor, &matrix, format).unwrap(), "special values", format);
             }
         }
     }

@@ -32,20 +32,16 @@ impl Which {
     }
 }
 
-/// α Aᵀ x + β y, or the same with Aᴴ, from a y that is poisoned with NaN if β = 0. `None` if the format refuses the matrix for its padding, or
-/// says that it does not multiply transposed.
-pub fn multiply_transposed<T: Scalar, E: Executor>(
-    executor: &E,
-    matrix: &Csr<T>,
+/// α Aᵀ x + β y, or the same with Aᴴ, from a y that is poisoned with NaN if β = 0, by a plan that was asked for in `format`.
+/// `None` if that says that it does not multiply transposed.
+pub fn apply_transposed<T: Scalar, E: Executor>(
+    plan: &Plan<T, E>,
     (format, which): (Format, Which),
     (alpha, beta): (T, T),
     x: &[T],
     y: &[T],
 ) -> Option<Vec<T>> {
-    let plan = match plan(executor, matrix, format) {
-        Err(Error::Fill { .. }) => return None,
-        plan => plan.unwrap(),
-    };
+    let executor = plan.executor();
     let poisoned = vec![T::from_f64(f64::NAN); y.len()];
     let x = executor.upload(x.to_vec()).unwrap();
     let mut y = executor.upload(if beta == T::ZERO { poisoned } else { y.to_vec() }).unwrap();
@@ -64,30 +60,50 @@ pub fn multiply_transposed<T: Scalar, E: Executor>(
     Some(executor.download(&y).unwrap())
 }
 
-/// Multiplies and compares with the exact result of the stored transpose. In whatever order a column is added up, its
-/// length bounds the additions.
-fn check_against_transpose<T: Scalar, E: Executor>(
-    executor: &E,
-    name: &str,
-    matrix: &Csr<T>,
-    format: Format,
-    (alpha, beta): (T, T),
-    x: &[T],
-    y: &[T],
-) -> Option<f64> {
-    let mut worst = 0.0;
-    for &which in Which::all::<T>() {
-        let computed = multiply_transposed(executor, matrix, (format, which), (alpha, beta), x, y)?;
-        let exact = exact(&which.stored(matrix), alpha, x, beta, y).unwrap();
-        let result = verify_transposed(&computed, &exact).unwrap();
-        assert!(result.passed(), "{name}, {format}, {}, {which:?}, α {alpha}, β {beta}: {result:?}", T::NAME);
-        worst = f64::max(worst, result.worst);
+/// A matrix, and its transposes as they are stored.
+struct Transposes<'a, T: Scalar> {
+    name: &'a str,
+    matrix: &'a Csr<T>,
+    stored: Vec<(Which, Csr<T>)>,
+}
+
+impl<'a, T: Scalar> Transposes<'a, T> {
+    fn new(name: &'a str, matrix: &'a Csr<T>) -> Self {
+        Self { name, matrix, stored: Which::all::<T>().iter().map(|&which| (which, which.stored(matrix))).collect() }
     }
-    Some(worst)
+
+    /// Multiplies by one plan, and compares with the exact results of the stored transposes. In whatever order a column is
+    /// added up, its length bounds the additions. Gives the worst error over its bound, `None` if the format refuses the
+    /// matrix for its padding, or as [`apply_transposed`] does.
+    fn check<E: Executor>(
+        &self,
+        executor: &E,
+        format: Format,
+        factors: impl Iterator<Item = (T, T)>,
+        x: &[T],
+        y: &[T],
+    ) -> Option<f64> {
+        let Self { name, matrix, stored } = self;
+        let plan = match plan(executor, matrix, format) {
+            Err(Error::Fill { .. }) => return None,
+            plan => plan.unwrap(),
+        };
+        let mut worst = 0.0;
+        for (alpha, beta) in factors {
+            for (which, stored) in stored {
+                let computed = apply_transposed(&plan, (format, *which), (alpha, beta), x, y)?;
+                let exact = exact(stored, alpha, x, beta, y).unwrap();
+                let result = verify_transposed(&computed, &exact).unwrap();
+                assert!(result.passed(), "{name}, {format}, {}, {which:?}, α {alpha}, β {beta}: {result:?}", T::NAME);
+                worst = f64::max(worst, result.worst);
+            }
+        }
+        Some(worst)
+    }
 }
 
 /// With each pair of factors against the exact result. Gives the worst error over its bound, `None` as
-/// [`multiply_transposed`] does.
+/// [`Transposes::check`] does.
 pub fn check_transposed<T: Scalar, E: Executor>(
     executor: &E,
     name: &str,
@@ -97,12 +113,8 @@ pub fn check_transposed<T: Scalar, E: Executor>(
     let mut numbers = Numbers::new(17);
     let x = numbers.vector(matrix.rows());
     let y = numbers.vector(matrix.columns());
-    let mut worst = 0.0;
-    for &(alpha, beta) in FACTORS {
-        let factors = (factor(alpha), factor(beta));
-        worst = f64::max(worst, check_against_transpose(executor, name, matrix, format, factors, &x, &y)?);
-    }
-    Some(worst)
+    let factors = FACTORS.iter().map(|&(alpha, beta)| (factor(alpha), factor(beta)));
+    Transposes::new(name, matrix).check(executor, format, factors, &x, &y)
 }
 
 /// Infinities and NaNs in x reach the columns that their rows touch, and no other; those in y stay.
@@ -112,15 +124,15 @@ pub fn check_transposed_special_values<T: Scalar, E: Executor>(executor: &E, for
     let (offsets, columns, mut values) = with_rows::<T>(200, &lengths, &mut numbers).into_parts();
     values.iter_mut().step_by(5).for_each(|value| *value = T::ZERO);
     let matrix = as_stored(&Csr::try_new(90, 200, offsets, columns, values).unwrap(), format);
+    let transposes = Transposes::new("special values", &matrix);
     for special in [f64::INFINITY, f64::NEG_INFINITY, f64::NAN] {
         for place in [0, 1, 45, 89] {
             let mut x = numbers.vector::<T>(90);
             let mut y = numbers.vector::<T>(200);
             x[place] = T::from_f64(special);
             y[2 * place] = T::from_f64(special);
-            for beta in [T::ZERO, T::ONE] {
-                check_against_transpose(executor, "special values", &matrix, format, (T::ONE, beta), &x, &y);
-            }
+            let factors = [T::ZERO, T::ONE].map(|beta| (T::ONE, beta));
+            transposes.check(executor, format, factors.into_iter(), &x, &y);
         }
     }
 }

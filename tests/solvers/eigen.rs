@@ -1,13 +1,14 @@
 //! What every executor must get right with blocks of vectors, eigenvalues and PageRank.
 
 use warp_spmv::executor::Executor;
+use warp_spmv::format::Matrix;
 use warp_spmv::solver::dense::Multicolumn;
 use warp_spmv::solver::operator::Closure;
 use warp_spmv::solver::{
     BlockCg, Columnwise, EigenReport, Lobpcg, Operator, Options, Outcome, Pagerank, Report, Solver, SpectrumEnd,
     power_iteration,
 };
-use warp_spmv::{Csr, Format, Plan, Real, Vector};
+use warp_spmv::{Csr, Format, NarrowType, Plan, Real, ValueStorage, Vector};
 
 use super::Numbers;
 use super::solver::{check_report, diagonal, laplacian, laplacian_spectrum, options, relative_residual};
@@ -163,7 +164,9 @@ fn dense_pagerank<T: Real>(graph: &Csr<T>, damping: f64, personalization: &[f64]
     let mut google = vec![vec![0.0; vertices]; vertices];
     for (row, shares) in google.iter_mut().enumerate() {
         let weights: f64 = graph.row(row).map(|(_, weight)| weight.to_f64()).sum();
-        graph.row(row).for_each(|(column, weight)| shares[column as usize] += damping * weight.to_f64() / weights);
+        if weights > 0.0 {
+            graph.row(row).for_each(|(column, weight)| shares[column as usize] += damping * weight.to_f64() / weights);
+        }
         let rest = if weights == 0.0 { 1.0 } else { 1.0 - damping };
         shares.iter_mut().zip(&v).for_each(|(share, v)| *share += rest * v);
     }
@@ -174,15 +177,38 @@ fn dense_pagerank<T: Real>(graph: &Csr<T>, damping: f64, personalization: &[f64]
     x
 }
 
-/// PageRank is what the definition says, in every format, with the same bits twice.
+/// The same edges, all those of a vertex as heavy as each other: of some vertices, of no weight.
+fn with_equal_edges<T: Real>(mut graph: Csr<T>) -> Csr<T> {
+    for row in 0..graph.rows() {
+        let range = graph.range(row);
+        graph.values_mut()[range].fill(T::from_f64([3.0, 0.1, 0.0, 1.0][row % 4]));
+    }
+    graph
+}
+
+/// PageRank is what the definition says, in every format, with the same bits twice; also where the transition matrix has
+/// no values.
 pub fn check_pagerank<T: Real, E: Executor>(executor: &E) {
     let graph = graph::<T>(150);
+    check_ranks(executor, &graph, ValueStorage::Full, false);
+    // As many numbers as a table holds, or too many.
+    check_ranks(executor, &graph, ValueStorage::Lossless, false);
+    check_ranks(executor, &with_equal_edges(graph), ValueStorage::Lossless, true);
+}
+
+fn check_ranks<T: Real, E: Executor>(executor: &E, graph: &Csr<T>, values: ValueStorage, without_values: bool) {
     let options = Options { relative_tolerance: if T::NAME == "float32" { 1e-6 } else { 1e-12 }, ..Options::default() };
     let weights: Vec<T> = (0..150).map(|vertex| T::from_f64((vertex % 5) as f64)).collect();
-    for format in [Format::CSR_SCALAR, Format::SELL_P, Format::COO] {
-        let mut pagerank = Pagerank::with_format(executor, &graph, format).unwrap();
+    for format in [Format::CSR_SCALAR, Format::SELL_P, Format::COO, Format::CSR_TILED] {
+        let mut pagerank = Pagerank::with_values(executor, graph, format, values).unwrap();
+        let is_same = |matrix: &Matrix<T, E::Memory>| match matrix {
+            Matrix::Narrow(narrow) => narrow.narrow_type() == NarrowType::Same,
+            _ => false,
+        };
+        let narrow = without_values && format.multiplies_narrow();
+        assert_eq!(is_same(pagerank.transitions().matrix()), narrow, "{format}");
         for (damping, personalization) in [(0.85, None), (0.85, Some(&weights[..])), (0.5, None), (0.0, None)] {
-            let place = format!("{format}, {}, damping {damping}", T::NAME);
+            let place = format!("{format}, {}, {values:?}, damping {damping}", T::NAME);
             let mut run = || {
                 let (ranks, report) = pagerank.rank(damping, personalization, &options, None).unwrap();
                 (executor.download(&ranks).unwrap(), report)
@@ -191,7 +217,7 @@ pub fn check_pagerank<T: Real, E: Executor>(executor: &E) {
             assert_eq!((&report.outcome, report.history.len()), (&Outcome::Converged, report.iterations), "{place}");
             assert!(ranks == again, "{place}: not the same bits twice");
             let of = personalization.map_or(vec![1.0; 150], |weights| weights.iter().map(|x| x.to_f64()).collect());
-            let expected = dense_pagerank(&graph, damping, &of);
+            let expected = dense_pagerank(graph, damping, &of);
             let error: f64 = ranks.iter().zip(&expected).map(|(rank, expected)| (rank.to_f64() - expected).abs()).sum();
             assert!(error <= options.relative_tolerance * 10.0, "{place}: {error}");
             let total: f64 = ranks.iter().map(|rank| rank.to_f64()).sum();

@@ -6,8 +6,8 @@ use warp_spmv::executor::Executor;
 use warp_spmv::solver::preconditioner::{
     Preconditioner, PreconditionerName, PreconditionerOptions, SpectralBound, TriangularSolver,
 };
-use warp_spmv::solver::{Cg, Method, Operator, Options, Outcome, Refinement, Report, Solver};
-use warp_spmv::{Csr, Format, Plan, Real, Scalar};
+use warp_spmv::solver::{Cg, Method, MethodName, Operator, Options, Outcome, Refinement, Report, Solver};
+use warp_spmv::{Csr, Format, NarrowType, Plan, PlanOptions, Real, Scalar, ValueStorage, Vector};
 
 use super::Numbers;
 use super::solver::{GRIDS, check_report, diagonal, laplacian, options, relative_residual};
@@ -460,5 +460,61 @@ pub fn check_refinement<E: Executor>(executor: &E) {
         assert_eq!(report.outcome, Outcome::Converged, "{report:?}");
         assert!((1..=8).contains(&report.restarts), "{report:?}");
         assert!(relative_residual(&matrix, &x, &b) <= 1.1 * options.relative_tolerance);
+    }
+}
+
+/// The Laplacian with values that no narrower type has.
+fn uneven(grid: &[usize]) -> Csr<f64> {
+    let mut matrix = laplacian::<f64>(grid);
+    let scales: Vec<f64> = Numbers::new(8).vector(matrix.rows()).iter().map(|scale: &f64| 1.0 + scale.abs()).collect();
+    for (row, scale) in scales.iter().enumerate() {
+        let (range, columns) =
+            (matrix.range(row), matrix.row(row).map(|(column, _)| column as usize).collect::<Vec<_>>());
+        for (value, column) in matrix.values_mut()[range].iter_mut().zip(columns) {
+            *value *= scale * scales[column];
+        }
+    }
+    matrix
+}
+
+fn narrow<E: Executor>(executor: &E, matrix: &Csr<f64>, narrow_type: NarrowType) -> Plan<f64, E> {
+    let options = PlanOptions { values: ValueStorage::Rounded(narrow_type), ..PlanOptions::default() };
+    Plan::with_options(executor, matrix.clone(), Format::CSR_TILED, options).unwrap()
+}
+
+/// Each method, with a preconditioner whose values are rounded and without, comes to a residual that the rounded matrix
+/// alone does not come to.
+pub fn check_rounded_corrections<E: Executor>(executor: &E, methods: &[MethodName]) {
+    let matrix = uneven(&[9, 8]);
+    let (b, options) = (Numbers::new(6).vector(72), Options { relative_tolerance: 1e-12, ..Options::default() });
+    let mut plan = Plan::with_format(executor, matrix.clone(), Format::SELL_P).unwrap();
+    let on_device = executor.upload(b.clone()).unwrap();
+    for narrow_type in [NarrowType::Float32, NarrowType::BFloat16] {
+        let mut rounded = narrow(executor, &matrix, narrow_type);
+        for &method in methods {
+            let mut x = executor.zeros(72).unwrap();
+            let alone = method.solve(&mut Solver::new(executor, &mut rounded).options(options), &on_device, &mut x);
+            assert_eq!(alone.unwrap().outcome, Outcome::Converged, "{method}");
+            let residual = |x: &Vector<f64, E>| relative_residual(&matrix, &executor.download(x).unwrap(), &b);
+            assert!(residual(&x) > 1e-9, "{method}: {}", residual(&x));
+            for name in [None, Some(PreconditionerName::Chebyshev { degree: 2 })] {
+                let values = ValueStorage::Rounded(narrow_type);
+                let preconditioner_options = PreconditionerOptions { values, ..PreconditionerOptions::default() };
+                let mut preconditioner = name
+                    .map(|name| Preconditioner::with_options(executor, &matrix, name, preconditioner_options).unwrap());
+                let mut x = executor.zeros(72).unwrap();
+                let solver = Refinement::with_narrow_values(executor, &mut plan, &mut rounded).options(options);
+                let mut solver = match &mut preconditioner {
+                    Some(preconditioner) => solver.preconditioner(preconditioner),
+                    None => solver,
+                };
+                let report = method.refine(&mut solver, &on_device, &mut x).unwrap();
+                let place = format!("{method}, {name:?}, {narrow_type:?}: {report:?}");
+                assert_eq!(report.outcome, Outcome::Converged, "{place}");
+                assert!(report.restarts > 0 && report.work.products >= 1.0, "{place}");
+                assert_eq!(report.work.preconditionings > 0.0, name.is_some(), "{place}");
+                assert!(residual(&x) <= 1.1e-12, "{place}");
+            }
+        }
     }
 }

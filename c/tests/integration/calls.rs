@@ -231,7 +231,31 @@ fn options_are_checked() {
     let message = "measure is 1, expected 0 where reproducible is not 0";
     assert_eq!(make(|options| (options.measure, options.reproducible) = (1, 1)), (Status::Argument, message));
     let message = "the options' reserved fields are not all 0";
-    assert_eq!(make(|options| options.reserved[8] = 1), (Status::Argument, message));
+    assert_eq!(make(|options| options.reserved[5] = 1), (Status::Argument, message));
+    assert_eq!(make(|options| options.values = c"lossless".as_ptr()).0, Status::Ok);
+    let message = "unknown type of stored values 'half': expected full, automatic, lossless, same, table, float16, \
+                   bfloat16, float32, complex64";
+    assert_eq!(make(|options| options.values = c"half".as_ptr()), (Status::Argument, message));
+    let rounded = |options: &mut Options| {
+        (options.values, options.updates, options.format) = (c"float32".as_ptr(), 1, c"csr-tiled".as_ptr());
+    };
+    let message = "format csr-tiled has no kernel for new values in a narrow type";
+    assert_eq!(make(rounded).1, message);
+}
+
+/// Values are rounded once, and the vectors are not.
+#[test]
+fn rounded_values_are_multiplied() {
+    let on = executor(c"cpu");
+    let mut options = warp_spmv_options_default();
+    (options.format, options.values) = (c"csr-tiled".as_ptr(), c"bfloat16".as_ptr());
+    let (values, mut plan) = ([1.001, 2.0, 3.0], Plan { id: 0 });
+    // SAFETY: arrays as long as the pattern says.
+    let status = unsafe { warp_spmv_plan_create_float64(on, &pattern(), values.as_ptr(), &options, &mut plan) };
+    assert_eq!(status, Status::Ok);
+    let mut y = [f64::NAN; 2];
+    assert_eq!(apply(plan, &[0.1, 10.0, 100.0], &mut y), Status::Ok);
+    assert_eq!(y, [0.1, 320.0]);
 }
 
 #[test]

@@ -3,5 +3,6 @@
 mod calls;
 #[cfg(feature = "cuda")]
 mod context;
+mod device;
 mod example;
 mod header;

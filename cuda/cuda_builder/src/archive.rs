@@ -98,10 +98,14 @@ fn family(entry: &str) -> &str {
     end.map_or(UNTYPED, |end| &entry[..end])
 }
 
-/// Whether a part of a name is that of a floating-point or complex type, such as `f32` or `c64`.
+/// Whether a part of a name is that of a floating-point or complex type, such as `f32` or `c64`, or of two of which one is
+/// stored and the other computed with, such as `f64of32` or `f32ofb16`.
 fn is_number_type(part: &str) -> bool {
-    let digits = ["bf", "f", "c"].iter().find_map(|letters| part.strip_prefix(letters));
-    digits.is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()))
+    let (computed, stored) = part.split_once("of").map_or((part, None), |(computed, stored)| (computed, Some(stored)));
+    let digits = ["bf", "f", "c"].iter().find_map(|letters| computed.strip_prefix(letters));
+    let stored = stored.map(|stored| stored.strip_prefix('b').unwrap_or(stored));
+    let is_number = |digits: &str| !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    digits.is_some_and(is_number) && stored.is_none_or(is_number)
 }
 
 #[cfg(test)]
@@ -116,6 +120,9 @@ mod tests {
             ("coo_16_bf16", "coo_16_bf16"),
             ("mixed_f32_f64_u32", "mixed_f32_f64"),
             ("fetch_cells_f64", "fetch_cells_f64"),
+            ("csr_vector_f64of32_u32_8", "csr_vector_f64of32"),
+            ("sell_16_f32ofb16", "sell_16_f32ofb16"),
+            ("ell_c64of8_4", "ell_c64of8"),
             ("scan_offsets_u32", UNTYPED),
             ("c_f", UNTYPED),
         ] {

@@ -47,8 +47,8 @@
 //! text in a repository either: what changes in it is seen by unpacking two versions.
 //!
 //! # The device compiler
-//! Taken is the first of these that has a `core` for `nvptx64-nvidia-cuda` (installed, or as source) and knows the
-//! architectures:
+//! Taken is the first of these that has a `core` for `nvptx64-nvidia-cuda` (installed, or as source), knows the
+//! architectures, and is no older than the `rust-version` of the kernel crate and its path dependencies:
 //!
 //! 1. the `rustc` that `CUDA_BUILDER_RUSTC` names, with the `cargo` beside it or in `CUDA_BUILDER_CARGO`. If it
 //!    does not fit, that is an error. The value `none` stands for a machine without a device compiler;
@@ -246,12 +246,13 @@ impl CudaBuilder {
         }
         let choice = self.compiler.clone().map_or_else(CompilerChoice::from_environment, Ok)?;
         let to_compile: Vec<_> = requests.iter().filter(|r| !usable(r)).map(|r| &r.architecture).collect();
-        let compiler = DeviceCompiler::find(&choice, &to_compile).map_err(|error| match error {
-            Error::NoDeviceCompiler { .. } if policy == Policy::Automatic && folder.is_some() => {
-                self.stale(&requests, &kernel_crate, &error.to_string())
-            }
-            error => error,
-        })?;
+        let compiler =
+            DeviceCompiler::find(&choice, &to_compile, kernel_crate.oldest_rust()).map_err(|error| match error {
+                Error::NoDeviceCompiler { .. } if policy == Policy::Automatic && folder.is_some() => {
+                    self.stale(&requests, &kernel_crate, &error.to_string())
+                }
+                error => error,
+            })?;
         let mut files = Vec::new();
         for request in requests {
             files.push(match request.found {

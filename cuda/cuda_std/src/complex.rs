@@ -136,6 +136,16 @@ macro_rules! complex {
             }
 
             #[inline(always)]
+            fn wide_parts(self) -> [f64; 2] {
+                [self.re.into(), self.im.into()]
+            }
+
+            #[inline(always)]
+            fn bits(self) -> u128 {
+                self.im.bits() << (8 * size_of::<$part>()) | self.re.bits()
+            }
+
+            #[inline(always)]
             unsafe fn atomic_add(place: *mut Self, value: Self) -> Self {
                 let part = place.cast::<$part>();
                 // SAFETY: the caller's promise, for both parts.

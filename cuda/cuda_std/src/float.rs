@@ -13,6 +13,7 @@ pub trait GpuScalar:
     + SharedValue
     + WarpShuffleValue
     + EntryName
+    + Default
     + PartialEq
     + Add<Output = Self>
     + Sub<Output = Self>
@@ -29,6 +30,12 @@ pub trait GpuScalar:
 
     /// The complex conjugate; of a real number itself.
     fn conjugate(self) -> Self;
+
+    /// The real and the imaginary part, in 64 bits.
+    fn wide_parts(self) -> [f64; 2];
+
+    /// The bits as one number; of complex numbers the imaginary part's are the higher ones.
+    fn bits(self) -> u128;
 
     /// Adds to a number in global memory, in one step that no other thread can come between; of complex numbers to each
     /// part.
@@ -62,6 +69,16 @@ macro_rules! gpu_float {
             #[inline(always)]
             fn conjugate(self) -> Self {
                 self
+            }
+
+            #[inline(always)]
+            fn wide_parts(self) -> [f64; 2] {
+                [self.into(), 0.0]
+            }
+
+            #[inline(always)]
+            fn bits(self) -> u128 {
+                self.to_bits().into()
             }
 
             #[inline(always)]

@@ -11,6 +11,8 @@ use crate::float::GpuScalar;
 #[cfg(not(target_arch = "nvptx64"))]
 use crate::place::Place;
 use crate::plain::Plain;
+#[cfg(not(target_arch = "nvptx64"))]
+use crate::stored::OfBits;
 
 /// A number that an array in global memory can hold.
 pub trait Scalar: Plain {
@@ -148,9 +150,19 @@ impl<T> Global<T> {
         Self { address: address as *const T, length: length as u64, owner: Some(owner) }
     }
 
-    /// Whose memory the array is in; an empty array is nowhere.
+    /// Whose memory the array is in; an array of no bytes is nowhere.
     pub fn place(self) -> Place {
-        Place::of(self.length, self.owner)
+        Place::of(if size_of::<T>() == 0 { 0 } else { self.length }, self.owner)
+    }
+
+    /// Number of elements.
+    pub fn length(self) -> usize {
+        self.length as usize
+    }
+
+    /// The same array, as numbers of these bits.
+    pub fn as_numbers<N: OfBits<Bits = T>>(self) -> Global<N> {
+        Global { address: self.address.cast(), length: self.length, owner: self.owner }
     }
 
     /// What is left of the array without its first `elements`.
@@ -167,6 +179,11 @@ impl<T> Global<T> {
 
 #[cfg(not(target_arch = "nvptx64"))]
 impl<T> GlobalMut<T> {
+    /// The same array, as numbers of these bits.
+    pub fn as_numbers<N: OfBits<Bits = T>>(self) -> GlobalMut<N> {
+        GlobalMut { address: self.address.cast(), length: self.length, owner: self.owner }
+    }
+
     /// The same array, for kernels that only read it.
     pub fn read_only(self) -> Global<T> {
         Global { address: self.address, length: self.length, owner: self.owner }

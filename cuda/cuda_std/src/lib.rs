@@ -25,6 +25,7 @@ pub mod launch;
 mod place;
 mod plain;
 pub mod shared;
+mod stored;
 pub mod thread;
 pub mod warp;
 
@@ -37,5 +38,6 @@ pub use cuda_std_macros::kernel;
 pub use float::{GpuFloat, GpuScalar, square_root};
 pub use global::{Global, GlobalMut, Index, Scalar};
 pub use plain::Plain;
+pub use stored::{BFloat16, Code, Float16, OfBits, Same, Stored};
 
 pub use entry_name::EntryName;

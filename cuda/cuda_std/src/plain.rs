@@ -3,5 +3,5 @@
 /// A number, or several of them in one argument: the same bytes on the host and on the GPU.
 ///
 /// # Safety
-/// The type is a number of 32 or 64 bits, or a struct of such numbers with `repr(C)`.
+/// The type is a number of at most 64 bits, or a struct of such numbers with `repr(C)`.
 pub unsafe trait Plain: Copy + 'static {}

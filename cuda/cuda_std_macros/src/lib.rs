@@ -13,8 +13,9 @@ use syn::{Attribute, Error, Expr, ExprLit, FnArg, GenericParam, Ident, ItemFn, L
 /// caller must provide. Its parameters are numbers or structs of them (`Plain`), `Global<T>`, `GlobalMut<T>`, and
 /// arrays of these with a literal length, such as `[Global<T>; 4]`. It may have type and `u32` const parameters; the
 /// attribute then lists what to compile, for example `#[kernel(T: scalars, LANES: [2, 4])]`, where `reals`,
-/// `complexes` and `scalars` stand for the number types of that kind.
-/// What comes of it:
+/// `complexes` and `scalars` stand for the number types of that kind. `(V, T): stored` is a type of numbers in memory and
+/// the type that they are computed with (`Stored`): `narrower` without those that are both, `stored_each` and `narrower_each`
+/// without those of which one number stands for all places, `rounded` without those that need a table. What comes of it:
 ///
 /// - on nvptx64, one entry point for each combination: `name_f32_2`, `name_f32_4`, `name_f64_2`, ...;
 /// - elsewhere, a struct that holds the arguments, named like the function in camel case, with the same type
@@ -33,33 +34,74 @@ pub fn kernel(attribute: TokenStream, item: TokenStream) -> TokenStream {
 
 /// The number types that kernels are compiled for, by kind: the name in entry points, which is the type's `ENTRY_NAME`, and
 /// the type's path. This is the one list of them.
-const NUMBERS: &[(&str, &[(&str, &str)])] = &[
-    ("reals", &[("f32", "f32"), ("f64", "f64")]),
-    ("complexes", &[COMPLEX_64, COMPLEX_128]),
-    ("scalars", &[("f32", "f32"), ("f64", "f64"), COMPLEX_64, COMPLEX_128]),
+const NUMBERS: &[(&str, &[(&str, &str)])] =
+    &[("reals", &[("f32", "f32"), ("f64", "f64")]), ("complexes", &[COMPLEX_64, COMPLEX_128]), ("scalars", SCALARS)];
+
+const SCALARS: &[(&str, &str)] = &[("f32", "f32"), ("f64", "f64"), COMPLEX_64, COMPLEX_128];
+
+/// A number as it is stored: the name of both types in entry points, which is `Stored`'s `ENTRY_NAME`, the type in memory and
+/// the type that is computed with.
+type StoredAs = (&'static str, &'static str, &'static str);
+
+/// As they are computed with. The following three lists are all of the others.
+const AS_THEY_ARE: &[StoredAs] = &[
+    ("f32", "f32", "f32"),
+    ("f64", "f64", "f64"),
+    (COMPLEX_64.0, COMPLEX_64.1, COMPLEX_64.1),
+    (COMPLEX_128.0, COMPLEX_128.1, COMPLEX_128.1),
+];
+
+/// Rounded.
+const ROUNDED: &[StoredAs] = &[
+    ("f64of32", "f32", "f64"),
+    ("f32of16", "::cuda_std::Float16", "f32"),
+    ("f64of16", "::cuda_std::Float16", "f64"),
+    ("f32ofb16", "::cuda_std::BFloat16", "f32"),
+    ("f64ofb16", "::cuda_std::BFloat16", "f64"),
+    ("c64of32", COMPLEX_64.1, COMPLEX_128.1),
+];
+
+/// As places in a table.
+const CODES: &[StoredAs] = &[
+    ("f32of8", "::cuda_std::Code", "f32"),
+    ("f64of8", "::cuda_std::Code", "f64"),
+    ("c32of8", "::cuda_std::Code", COMPLEX_64.1),
+    ("c64of8", "::cuda_std::Code", COMPLEX_128.1),
+];
+
+/// One number for all places.
+const SAME: &[StoredAs] = &[
+    ("f32of0", "::cuda_std::Same", "f32"),
+    ("f64of0", "::cuda_std::Same", "f64"),
+    ("c32of0", "::cuda_std::Same", COMPLEX_64.1),
+    ("c64of0", "::cuda_std::Same", COMPLEX_128.1),
+];
+
+/// The kinds of pairs `(V, T)`, and what they stand for.
+const PAIRS: &[(&str, &[&[StoredAs]])] = &[
+    ("stored", &[AS_THEY_ARE, ROUNDED, CODES, SAME]),
+    ("stored_each", &[AS_THEY_ARE, ROUNDED, CODES]),
+    ("narrower", &[ROUNDED, CODES, SAME]),
+    ("narrower_each", &[ROUNDED, CODES]),
+    ("rounded", &[ROUNDED]),
 ];
 
 const COMPLEX_64: (&str, &str) = ("c32", "::cuda_std::Complex<f32>");
 const COMPLEX_128: (&str, &str) = ("c64", "::cuda_std::Complex<f64>");
 
-/// What the attribute lists for one generic parameter.
+/// What the attribute lists for a generic parameter, or for two that go together.
 struct Choice {
-    parameter: Ident,
+    parameters: Vec<Ident>,
     values: Vec<Value>,
 }
 
-/// A type or a number that a generic parameter can be.
+/// What the parameters of a choice can be: types or a number.
 #[derive(Clone)]
 struct Value {
     /// What it is called in the names of entry points.
     name: String,
-    tokens: Tokens,
-}
-
-impl ToTokens for Value {
-    fn to_tokens(&self, tokens: &mut Tokens) {
-        self.tokens.to_tokens(tokens);
-    }
+    /// One for each parameter.
+    arguments: Vec<Tokens>,
 }
 
 struct Instances(Vec<Choice>);
@@ -73,18 +115,18 @@ impl Parse for Instances {
 
 impl Parse for Choice {
     fn parse(input: ParseStream) -> syn::Result<Self> {
-        let parameter = input.parse()?;
+        if input.peek(syn::token::Paren) {
+            return Self::parse_stored(input);
+        }
+        let parameters = vec![input.parse()?];
         input.parse::<Token![:]>()?;
         if input.peek(syn::Ident) {
             let kind: Ident = input.parse()?;
             let named = NUMBERS.iter().find(|(name, _)| kind == name);
             let expected = "expected `reals`, `complexes`, `scalars` or a list";
             let (_, types) = named.ok_or_else(|| Error::new_spanned(&kind, expected))?;
-            let value = |&(name, path): &(&str, &str)| {
-                let ty: Type = syn::parse_str(path)?;
-                Ok(Value { name: name.into(), tokens: ty.into_token_stream() })
-            };
-            return Ok(Self { parameter, values: types.iter().map(value).collect::<syn::Result<_>>()? });
+            let value = |&(name, path): &(&str, &str)| Value::of_types(name, &[path]);
+            return Ok(Self { parameters, values: types.iter().map(value).collect::<syn::Result<_>>()? });
         }
         let list;
         syn::bracketed!(list in input);
@@ -96,8 +138,33 @@ impl Parse for Choice {
             }
         };
         let values = Punctuated::<Tokens, Token![,]>::parse_terminated_with(&list, value)?;
-        let values = values.into_iter().map(|tokens| Value { name: tokens.to_string(), tokens });
-        Ok(Self { parameter, values: values.collect() })
+        let values = values.into_iter().map(|tokens| Value { name: tokens.to_string(), arguments: vec![tokens] });
+        Ok(Self { parameters, values: values.collect() })
+    }
+}
+
+impl Choice {
+    /// `(V, T): stored`, or another kind of pairs.
+    fn parse_stored(input: ParseStream) -> syn::Result<Self> {
+        let pair;
+        syn::parenthesized!(pair in input);
+        let parameters = Punctuated::<Ident, Token![,]>::parse_terminated(&pair)?;
+        input.parse::<Token![:]>()?;
+        let kind: Ident = input.parse()?;
+        let named = PAIRS.iter().find(|(name, _)| kind == name).filter(|_| parameters.len() == 2);
+        let expected = "expected two types and `stored`, `stored_each`, `narrower`, `narrower_each` or `rounded`";
+        let (_, lists) = named.ok_or_else(|| Error::new_spanned(&kind, expected))?;
+        let all = lists.iter().copied().flatten().copied();
+        let values = all.map(|(name, stored, number)| Value::of_types(name, &[stored, number]));
+        Ok(Self { parameters: parameters.into_iter().collect(), values: values.collect::<syn::Result<_>>()? })
+    }
+}
+
+impl Value {
+    /// The types of these paths.
+    fn of_types(name: &str, paths: &[&str]) -> syn::Result<Self> {
+        let ty = |path: &&str| Ok(syn::parse_str::<Type>(path)?.into_token_stream());
+        Ok(Self { name: name.into(), arguments: paths.iter().map(ty).collect::<syn::Result<_>>()? })
     }
 }
 
@@ -189,7 +256,7 @@ fn check_choices(choices: &[Choice], function: &ItemFn) -> syn::Result<()> {
         GenericParam::Lifetime(_) => None,
     };
     let declared: Vec<_> = function.sig.generics.params.iter().filter_map(names).collect();
-    let listed: Vec<_> = choices.iter().map(|choice| choice.parameter.clone()).collect();
+    let listed: Vec<_> = choices.iter().flat_map(|choice| choice.parameters.clone()).collect();
     if declared != listed || declared.len() != function.sig.generics.params.len() {
         let message = "list every generic parameter, in order: #[kernel(T: scalars, LANES: [2, 4])]";
         return Err(Error::new_spanned(&function.sig, message));
@@ -214,6 +281,7 @@ fn entries(choices: &[Choice], function: &ItemFn, parameters: &[Parameter]) -> T
         let entry = values.iter().fold(name.to_string(), |entry, value| format!("{entry}_{}", value.name));
         let entry = Ident::new(&entry, Span::call_site());
         // The aliases stand for the generic parameters in the types of the entry's parameters.
+        let values: Vec<_> = values.iter().flat_map(|value| &value.arguments).collect();
         let aliases = function.sig.generics.params.iter().zip(&values).map(|(parameter, value)| match parameter {
             GenericParam::Const(parameter) => {
                 let (name, ty) = (&parameter.ident, &parameter.ty);
@@ -251,18 +319,20 @@ fn argument_struct(choices: &[Choice], function: &ItemFn, parameters: &[Paramete
     let fields = parameters.iter().map(|Parameter { docs, name, ty, .. }| quote!(#(#docs)* pub #name: #ty));
     let names: Vec<_> = parameters.iter().map(|parameter| &parameter.name).collect();
     let listed = parameters.iter().map(Parameter::listed);
-    let parts = generics.params.iter().zip(choices).map(|(parameter, choice)| match parameter {
-        GenericParam::Const(parameter) => {
-            let (name, values) = (&parameter.ident, &choice.values);
-            let texts = values.iter().map(|value| &value.name);
+    let is_number = |name: &Ident| {
+        generics.params.iter().any(|p| matches!(p, GenericParam::Const(parameter) if parameter.ident == *name))
+    };
+    let parts = choices.iter().map(|choice| match &choice.parameters[..] {
+        [stored, number] => quote! { <#stored as ::cuda_std::Stored<#number>>::ENTRY_NAME },
+        [name] if is_number(name) => {
+            let (values, texts): (Vec<_>, Vec<_>) =
+                choice.values.iter().map(|value| (&value.arguments[0], &value.name)).unzip();
             quote! {
                 match #name { #(#values => #texts,)* _ => ::core::panic!("not among the kernel's instances") }
             }
         }
-        _ => {
-            let name = &choice.parameter;
-            quote! { <#name as ::cuda_std::EntryName>::ENTRY_NAME }
-        }
+        [name] => quote! { <#name as ::cuda_std::EntryName>::ENTRY_NAME },
+        _ => unreachable!("a choice is for one parameter or two"),
     });
     let call = |values: &[&dyn ToTokens]| {
         quote! {
@@ -274,7 +344,8 @@ fn argument_struct(choices: &[Choice], function: &ItemFn, parameters: &[Paramete
         }
     };
     let instances = combinations(choices).into_iter().map(|values| {
-        let call = call(&values.iter().map(|value| value as &dyn ToTokens).collect::<Vec<_>>());
+        let values: Vec<_> = values.iter().flat_map(|value| &value.arguments).collect();
+        let call = call(&values.iter().map(|value| *value as &dyn ToTokens).collect::<Vec<_>>());
         quote! {{
             unsafe fn instance(kernel: *const ::core::ffi::c_void) {
                 #call
@@ -282,7 +353,8 @@ fn argument_struct(choices: &[Choice], function: &ItemFn, parameters: &[Paramete
             (<#name<#(#values),*> as ::cuda_std::launch::Kernel>::ENTRY, instance as ::cuda_std::launch::Run)
         }}
     });
-    let other = call(&choices.iter().map(|choice| &choice.parameter as &dyn ToTokens).collect::<Vec<_>>());
+    let parameters = choices.iter().flat_map(|choice| &choice.parameters);
+    let other = call(&parameters.map(|parameter| parameter as &dyn ToTokens).collect::<Vec<_>>());
     quote! {
         #[cfg(not(target_arch = "nvptx64"))]
         #[doc = #summary]

@@ -92,6 +92,10 @@ impl Unwritten {
         element: &[u8],
         work: impl FnOnce(&mut [u64], Range<usize>) -> R,
     ) -> Option<R> {
+        // Of elements that are narrower than a word it is not known.
+        if element.len() < WORD_BYTES {
+            return None;
+        }
         // Most elements hold something else, and nothing needs to be looked for.
         let looks_unwritten = |contents: Contents| element[..WORD_BYTES] == contents.mark()[..WORD_BYTES];
         if ![Contents::Integers, Contents::Float32, Contents::Float64].into_iter().any(looks_unwritten) {
@@ -124,6 +128,8 @@ pub(crate) struct Elements {
 /// The global memory during one run.
 pub(crate) struct GlobalMemory {
     accesses: Accesses,
+    /// Those to elements that are narrower than a word, by their bytes: neighbours are no business of each other.
+    narrow: Accesses,
     /// The arrays that are read as what nobody writes, and where the first such load was.
     read_only: Vec<(Range<usize>, &'static Location<'static>)>,
     /// The arrivals at each counter, by its address.
@@ -133,7 +139,8 @@ pub(crate) struct GlobalMemory {
 
 impl GlobalMemory {
     pub(crate) fn new(unwritten: Arc<Unwritten>) -> Self {
-        Self { accesses: Accesses::default(), read_only: Vec::new(), arrivals: HashMap::new(), unwritten }
+        let (accesses, narrow) = (Accesses::default(), Accesses::of_words(1));
+        Self { accesses, narrow, read_only: Vec::new(), arrivals: HashMap::new(), unwritten }
     }
 
     /// A load of elements that hold `bytes`, by the read-only path, from an array that lies at `array`.
@@ -146,7 +153,7 @@ impl GlobalMemory {
     ) -> Result<(), FaultKind> {
         self.initialised("load", elements, bytes)?;
         if self.read_only.iter().all(|(known, _)| *known != array) {
-            if let Some((other_access, other_location)) = self.accesses.write_within(array.clone()) {
+            if let Some((other_access, other_location)) = self.write_within(array.clone()) {
                 return Err(FaultKind::ReadOnlyWritten { index: elements.index, other_access, other_location });
             }
             self.read_only.push((array, location));
@@ -173,13 +180,18 @@ impl GlobalMemory {
                 return Err(FaultKind::ReadOnly { access, index, other_location });
             }
         }
-        if let Some(other) = self.accesses.note(address, bytes.len(), now, clocks) {
+        let accesses = if elements.width < WORD_BYTES { &mut self.narrow } else { &mut self.accesses };
+        if let Some(other) = accesses.note(address, bytes.len(), now, clocks) {
             return Err(other.races_with(&now, Space::Global, index));
         }
         if now.access != Access::Load {
             self.unwritten.note_written(address, bytes);
         }
         Ok(())
+    }
+
+    fn write_within(&self, memory: Range<usize>) -> Option<(&'static str, &'static Location<'static>)> {
+        self.accesses.write_within(memory.clone()).or_else(|| self.narrow.write_within(memory))
     }
 
     /// Records a lane's arrival at a counter, once its access has proved no fault.

@@ -19,7 +19,7 @@ use crate::{FaultKind, Position, Space, WARP_LANES};
 
 const LANES: usize = WARP_LANES as usize;
 
-/// The bytes of a word, the smallest unit whose accesses are told apart.
+/// The bytes of a word, the smallest unit whose accesses are told apart in arrays whose elements are no narrower.
 pub(crate) const WORD_BYTES: usize = 4;
 
 /// What a lane does with memory that others may write.
@@ -329,6 +329,8 @@ const REMEMBERED_BOOKS: usize = 256;
 
 /// Each access to the words of a memory since the launch.
 pub(crate) struct Accesses {
+    /// The bytes of a word.
+    word_bytes: usize,
     /// Where a book is among all that were accessed.
     places: HashMap<usize, usize, BuildHasherDefault<PlaceHasher>>,
     books: Vec<Book>,
@@ -338,7 +340,7 @@ pub(crate) struct Accesses {
 
 impl Default for Accesses {
     fn default() -> Self {
-        Self { places: HashMap::default(), books: Vec::new(), remembered: [0; REMEMBERED_BOOKS] }
+        Self::of_words(WORD_BYTES)
     }
 }
 
@@ -349,10 +351,15 @@ struct Book {
 }
 
 impl Accesses {
+    /// None yet, to words of this many bytes.
+    pub(crate) fn of_words(word_bytes: usize) -> Self {
+        Self { word_bytes, places: HashMap::default(), books: Vec::new(), remembered: [0; REMEMBERED_BOOKS] }
+    }
+
     /// Takes note of an access to the words that `bytes` bytes from `address` on lie in, and gives one that it races
     /// with.
     pub(crate) fn note(&mut self, address: usize, bytes: usize, now: Stamp, clocks: &Clocks) -> Option<Stamp> {
-        let words = address / WORD_BYTES..(address + bytes).div_ceil(WORD_BYTES);
+        let words = address / self.word_bytes..(address + bytes).div_ceil(self.word_bytes);
         words.fold(None, |race, word| race.or(self.word(word).note(now, clocks)))
     }
 
@@ -385,7 +392,7 @@ impl Accesses {
         let pages = self.books.iter().flat_map(|book| (book.number * BOOK_PAGES..).zip(&book.pages));
         let words =
             pages.flat_map(|(page, words)| (page * PAGE_WORDS..).zip(words.iter().flat_map(|words| words.iter())));
-        let words = words.map(|(word, accesses)| (word * WORD_BYTES, accesses));
+        let words = words.map(|(word, accesses)| (word * self.word_bytes, accesses));
         let inside = words.filter(|(address, _)| memory.contains(address));
         let write = inside.filter_map(|(_, word)| word.write()).next();
         write.map(|write| (write.access.name(), write.location))

@@ -40,11 +40,14 @@ pub fn write_container<T: Number>(path: impl AsRef<Path>, matrix: &Csr<T>) -> Re
     write(path.as_ref(), CSR, &summary, &sections::of_csr(matrix))
 }
 
-/// Writes a matrix as a container, in the storage format that it has. As [`write_container`].
+/// Writes a matrix as a container, in the storage format that it has; narrow values are widened. As [`write_container`].
 ///
 /// # Errors
 /// As [`write_container`].
 pub fn write_container_matrix<T: Number>(path: impl AsRef<Path>, matrix: &Matrix<T>) -> Result<(), Error> {
+    if let Matrix::Narrow(narrow) = matrix {
+        return write_container_matrix(path, &narrow.widened()?);
+    }
     let (rows, columns, stored) = (matrix.rows(), matrix.columns(), matrix.nnz());
     let (name, offset_width) = (matrix.container_name(), matrix.offset_width());
     let summary = Summary { rows, columns, stored, values: T::TYPE, offset_width };

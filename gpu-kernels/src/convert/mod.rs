@@ -13,6 +13,7 @@ pub mod dia;
 mod digits;
 mod entries;
 pub mod hyb;
+pub mod narrow;
 mod places;
 pub mod radix;
 pub mod rows;

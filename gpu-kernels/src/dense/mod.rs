@@ -9,6 +9,7 @@
 
 pub mod block_diagonal;
 pub mod columns;
+pub mod gather;
 pub mod mixed;
 pub mod passes;
 pub mod program;

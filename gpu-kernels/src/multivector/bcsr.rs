@@ -6,6 +6,7 @@ use super::Tile;
 use crate::absent::Absent;
 use crate::bcsr::sums_of_blocks;
 use crate::block::{Block, unrolled};
+use crate::values::Values;
 use crate::vector::update;
 
 /// A group of lanes a block row; each lane has the sums of all its rows.
@@ -37,6 +38,7 @@ pub unsafe fn bcsr_multivector<T: Absent, const SIZE: u32>(
     /// The results.
     y: GlobalMut<T>,
 ) {
+    let values = Values::as_they_are(values);
     if !tile.has_vector() {
         return;
     }
@@ -45,7 +47,7 @@ pub unsafe fn bcsr_multivector<T: Absent, const SIZE: u32>(
     while block_row < block_rows {
         let (begin, end) = (block_offsets.load(block_row), block_offsets.load(block_row + 1));
         let element = |column| x.load(tile.x_place(column));
-        let sums = sums_of_blocks::<T, SIZE, 1>(begin, end, 0, last_column, first_columns, values, element);
+        let sums = sums_of_blocks::<T, T, SIZE, 1>(begin, end, 0, last_column, first_columns, values, element);
         unrolled(Block::<SIZE>::ROWS, |row_in_block| {
             let row = block_row * Block::<SIZE>::ROWS + row_in_block;
             if row < rows {

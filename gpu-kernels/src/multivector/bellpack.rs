@@ -6,6 +6,7 @@ use super::Tile;
 use crate::absent::Absent;
 use crate::bellpack::sums_of_block_row;
 use crate::block::{Block, unrolled};
+use crate::values::Values;
 use crate::vector::update;
 
 /// A group of lanes a block row; each lane has the sums of all its rows.
@@ -41,6 +42,7 @@ pub unsafe fn bellpack_multivector<T: Absent, const SIZE: u32>(
     /// The results.
     y: GlobalMut<T>,
 ) {
+    let values = Values::as_they_are(values);
     if !tile.has_vector() {
         return;
     }
@@ -48,7 +50,7 @@ pub unsafe fn bellpack_multivector<T: Absent, const SIZE: u32>(
     let mut stored_row = tile.group();
     while stored_row < stored_rows {
         let element = |column| x.load(tile.x_place(column));
-        let sums = sums_of_block_row::<T, SIZE>(
+        let sums = sums_of_block_row::<T, T, SIZE>(
             stored_row,
             stored_rows,
             partition_rows,

@@ -5,6 +5,7 @@ use cuda_std::{Global, GlobalMut, GpuScalar, kernel};
 use super::Tile;
 use crate::Offset;
 use crate::csr::sum_of_entries;
+use crate::values::Values;
 use crate::vector::update;
 
 /// A group of lanes a row.
@@ -40,7 +41,7 @@ pub unsafe fn csr_multivector<T: GpuScalar, O: Offset>(
     while row < rows {
         let (begin, end) = (row_offsets.load(row), row_offsets.load(row + 1));
         let element = |column| x.load(tile.x_place(column));
-        let sum = sum_of_entries::<T, O, 1>(begin, end, column_indices, values, element);
+        let sum = sum_of_entries::<T, T, O, 1>(begin, end, column_indices, Values::as_they_are(values), element);
         update(y, tile.y_place(row), alpha, sum, beta);
         row += tile.groups();
     }

@@ -4,6 +4,7 @@ use cuda_std::{Global, GlobalMut, GpuScalar, kernel};
 
 use super::Tile;
 use crate::ell::sum_of_places;
+use crate::values::Values;
 use crate::vector::update;
 
 /// A group of lanes a row, which stops at the row's first padding.
@@ -40,7 +41,14 @@ pub unsafe fn ell_multivector<T: GpuScalar>(
     let mut row = tile.group();
     while row < rows {
         let element = |column| x.load(tile.x_place(column));
-        let sum = sum_of_places::<T, 1>(row.into(), stride.into(), width, column_indices, values, element);
+        let sum = sum_of_places::<T, T, 1>(
+            row.into(),
+            stride.into(),
+            width,
+            column_indices,
+            Values::as_they_are(values),
+            element,
+        );
         update(y, tile.y_place(row), alpha, sum, beta);
         row += tile.groups();
     }

@@ -4,6 +4,7 @@ use cuda_std::{Global, GlobalMut, GpuScalar, kernel};
 
 use super::Tile;
 use crate::sell_p::sum_of_row;
+use crate::values::Values;
 use crate::vector::update;
 
 /// A group of lanes a row, whether the rows are stored in their own order or in another one.
@@ -45,7 +46,14 @@ pub unsafe fn sell_p_multivector<T: GpuScalar>(
     let mut position = tile.group();
     while position < rows {
         let element = |column| x.load(tile.x_place(column));
-        let sum = sum_of_row::<T, 1>(position, slice_size, slice_begins, column_indices, values, element);
+        let sum = sum_of_row::<T, T, 1>(
+            position,
+            slice_size,
+            slice_begins,
+            column_indices,
+            Values::as_they_are(values),
+            element,
+        );
         let row = if position < sorted_rows { row_indices.load(position) } else { position };
         update(y, tile.y_place(row), alpha, sum, beta);
         position += tile.groups();

@@ -17,7 +17,10 @@ pub use cpu::Cpu;
 #[doc(hidden)]
 pub use cuda::KeptContext;
 #[cfg(feature = "cuda")]
-pub use cuda::{Cuda, CudaBuffer, CudaMemory, MemoryUse};
+pub use cuda::{Cuda, CudaBuffer, CudaMemory, DeviceCsr, DeviceIndices, MemoryUse};
+#[cfg(feature = "cuda")]
+#[doc(hidden)]
+pub use cust;
 pub use emulated::Emulated;
 pub use host_executor::HostExecutor;
 pub use name::{ExecutorName, ExecutorVisitor};

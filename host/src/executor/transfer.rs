@@ -1,9 +1,9 @@
 //! Ways of whole matrices into an executor's memory, and out of it.
 
 use super::operation::Executor;
-use crate::error::Error;
+use crate::error::{Error, check_length};
 use crate::format::{Csr, Matrix};
-use crate::memory::{Element, HostMemory, Memory, Transfer};
+use crate::memory::{Buffer, Element, HostMemory, Memory, Transfer};
 use crate::real::Scalar;
 
 /// The way into an executor's memory.
@@ -22,6 +22,20 @@ impl<E: Executor> Transfer<E::Memory, HostMemory> for Download<'_, E> {
     fn transfer<T: Element>(&self, array: <E::Memory as Memory>::Buffer<T>) -> Result<Vec<T>, Error> {
         self.0.download(&array)
     }
+}
+
+/// Copies an array over another one of the same length. One that is borrowed stays as it is, and a copy takes its place.
+pub(crate) fn overwrite<T: Element, E: Executor>(
+    executor: &E,
+    from: &<E::Memory as Memory>::Buffer<T>,
+    to: &mut <E::Memory as Memory>::Buffer<T>,
+) -> Result<(), Error> {
+    if !to.is_borrowed() {
+        return executor.copy(from, to);
+    }
+    check_length("the array copied to", to.len(), from.len())?;
+    *to = executor.duplicate(from)?;
+    Ok(())
 }
 
 impl<T: Scalar> Csr<T> {

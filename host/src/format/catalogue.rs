@@ -6,7 +6,8 @@ use std::str::FromStr;
 use cuda_std::launch::Launch;
 
 use super::formats::{formats, strategy_of, with_strategy, with_strategy_and_matrix};
-use super::strategy::Strategy;
+use super::narrow::{HostValues, Narrow, StoredAs, Values, ValuesVisitor};
+use super::strategy::{OTHER_PRODUCTS_OF_NARROW_VALUES, Strategy};
 use super::text::{self, Parameter};
 use super::{
     BellpackStrategy, BlockSize, CooStrategy, Csr, CsrStrategy, EllStrategy, FillLimit, HybStrategy, Matrix, PartSize,
@@ -175,11 +176,40 @@ impl Format {
         }
     }
 
+    /// That there is no kernel for a matrix as it is stored.
+    fn not_for<T: Scalar, M: Memory>(self, matrix: &Matrix<T, M>) -> Error {
+        match matrix {
+            Matrix::Narrow(_) => Error::Unsupported { format: self.name(), operation: OTHER_PRODUCTS_OF_NARROW_VALUES },
+            _ => self.not_stored_so(),
+        }
+    }
+
     /// Checks that a matrix is stored for this format.
     pub(crate) fn check_fits<T: Scalar, M: Memory>(self, matrix: &Matrix<T, M>) -> Result<(), Error> {
+        let matrix = match matrix {
+            Matrix::Narrow(_) if !self.multiplies_narrow() => return Err(self.multiplies_no_narrow_values()),
+            Matrix::Narrow(narrow) => narrow.parts().0,
+            matrix => matrix,
+        };
         let fits = with_strategy_and_matrix!(
             self, matrix, (strategy, matrix) => strategy.fits(matrix), otherwise => false);
         if fits { Ok(()) } else { Err(self.not_stored_so()) }
+    }
+
+    /// Whether products with values that are [stored narrower](super::ValueStorage) than they are computed with are possible.
+    pub fn multiplies_narrow(self) -> bool {
+        with_strategy!(self, strategy => strategy.multiplies_narrow(), auto => true)
+    }
+
+    /// Whether the storage marks places without an entry, which takes a byte of each where all values are the same.
+    pub(crate) fn marks_absence(self) -> bool {
+        with_strategy!(self, strategy => strategy.marks_absence(), auto => false)
+    }
+
+    /// The error of a format without kernels for narrow values.
+    pub(crate) fn multiplies_no_narrow_values(self) -> Error {
+        with_strategy!(
+            self, strategy => strategy.multiplies_no_narrow_values(), auto => self.stands_for_others())
     }
 
     /// Checks that this format multiplies several vectors.
@@ -197,7 +227,7 @@ macro_rules! with_fitting {
     ($format:ident, $matrix:ident, $strategy:ident => $result:expr) => {{
         $format.check_fits($matrix)?;
         with_strategy_and_matrix!(
-            $format, $matrix, ($strategy, $matrix) => $result, otherwise => Err($format.not_stored_so()))
+            $format, $matrix, ($strategy, $matrix) => $result, otherwise => Err($format.not_for($matrix)))
     }};
 }
 
@@ -240,7 +270,38 @@ impl Format {
         room: &mut Room<'_, T, M>,
         device: &Device,
     ) -> Result<Vec<Launch>, Error> {
-        with_fitting!(self, matrix, strategy => strategy.launches(matrix, vectors, room, device))
+        match matrix {
+            Matrix::Narrow(narrow) => self.narrow_launches(narrow, vectors, room, device),
+            matrix => with_fitting!(self, matrix, strategy => strategy.launches(matrix, vectors, room, device)),
+        }
+    }
+
+    /// The launches of y ← α A x + β y with narrow values, and the room that they need.
+    fn narrow_launches<T: Scalar, M: Memory>(
+        self,
+        narrow: &Narrow<T, M>,
+        vectors: Vectors<T>,
+        room: &mut Room<'_, T, M>,
+        device: &Device,
+    ) -> Result<Vec<Launch>, Error> {
+        struct Launches<'a, 'b, T: Scalar, M: Memory> {
+            format: Format,
+            pattern: &'a Matrix<T, M>,
+            vectors: Vectors<T>,
+            room: &'a mut Room<'b, T, M>,
+            device: &'a Device,
+        }
+        impl<T: Scalar, M: Memory> ValuesVisitor<T> for Launches<'_, '_, T, M> {
+            type Output = Vec<Launch>;
+
+            fn visit<V: StoredAs<T>>(self, values: Values<V, T>) -> Result<Vec<Launch>, Error> {
+                let Self { format, pattern, vectors, room, device } = self;
+                with_fitting!(
+                    format, pattern, strategy => strategy.narrow_launches(pattern, values, vectors, room, device))
+            }
+        }
+        let (pattern, values) = narrow.parts();
+        T::visit(values, Launches { format: self, pattern, vectors, room, device })
     }
 
     /// y ← α A x + β y on the CPU.
@@ -249,7 +310,20 @@ impl Format {
         matrix: &Matrix<T>,
         operands: HostOperands<'_, T>,
     ) -> Result<(), Error> {
-        with_fitting!(self, matrix, strategy => strategy.multiply_on_cpu(matrix, operands))
+        match matrix {
+            Matrix::Narrow(narrow) => narrow.multiply_on_cpu(self, operands),
+            matrix => with_fitting!(self, matrix, strategy => strategy.multiply_on_cpu(matrix, operands)),
+        }
+    }
+
+    /// y ← α A x + β y on the CPU, with these values at the places of a matrix without values.
+    pub(super) fn multiply_narrow_on_cpu<V: StoredAs<T>, T: Scalar>(
+        self,
+        pattern: &Matrix<T>,
+        values: HostValues<'_, V, T>,
+        operands: HostOperands<'_, T>,
+    ) -> Result<(), Error> {
+        with_fitting!(self, pattern, strategy => strategy.multiply_narrow_on_cpu(pattern, values, operands))
     }
 
     /// The launches of Y ← α A X + β Y, and the room that they need.

@@ -117,6 +117,7 @@ macro_rules! each_storage {
     ) => {
         match $matrix {
             $($(#[$condition])* $crate::format::Matrix::$Name($inner) => $result,)*
+            $crate::format::Matrix::Narrow($inner) => $result,
         }
     };
 }

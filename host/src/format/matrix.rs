@@ -3,7 +3,7 @@
 use super::formats::{formats, with_storage};
 use super::storage::{ArraySource, ArrayVisitor};
 use super::strategy::{HostStorage, Storage};
-use super::{Csr, FillLimit, Format};
+use super::{Csr, FillLimit, Format, Narrow};
 use crate::error::Error;
 use crate::executor::operation::{Executor, KernelExecutor};
 use crate::memory::{HostMemory, Memory, Transfer};
@@ -15,6 +15,14 @@ macro_rules! define_matrix {
         #[non_exhaustive]
         pub enum Matrix<T: Scalar, M: Memory = HostMemory> {
             $(#[doc = $about] $(#[$condition])* $Name(super::$module::$Name<T, M>),)*
+            /// Any of these, with its values stored narrower.
+            Narrow(Narrow<T, M>),
+        }
+
+        impl<T: Scalar, M: Memory> From<Narrow<T, M>> for Matrix<T, M> {
+            fn from(matrix: Narrow<T, M>) -> Self {
+                Self::Narrow(matrix)
+            }
         }
 
         $($(#[$condition])* impl<T: Scalar, M: Memory> From<super::$module::$Name<T, M>> for Matrix<T, M> {
@@ -49,6 +57,7 @@ macro_rules! define_matrix {
             fn eq(&self, other: &Self) -> bool {
                 match (self, other) {
                     $($(#[$condition])* (Self::$Name(left), Self::$Name(right)) => left == right,)*
+                    (Self::Narrow(left), Self::Narrow(right)) => left == right,
                     _ => false,
                 }
             }
@@ -78,6 +87,14 @@ impl<T: Scalar, M: Memory> Matrix<T, M> {
         with_storage!(self, matrix => matrix.values_of_places())
     }
 
+    /// Whether places without an entry hold the [mark](gpu_kernels::absent).
+    pub(crate) fn marks_absence(&self) -> bool {
+        fn marks<T: Scalar, M: Memory, S: Storage<T, M>>(_: &S) -> bool {
+            S::MARKS_ABSENCE
+        }
+        with_storage!(self, matrix => marks::<T, M, _>(matrix))
+    }
+
     /// Bytes of the arrays, padding included.
     pub fn bytes(&self) -> u128 {
         with_storage!(self, matrix => matrix.bytes())
@@ -90,11 +107,24 @@ impl<T: Scalar, M: Memory> Matrix<T, M> {
         if self.nnz() == 0 { 1.0 } else { places as f64 / self.nnz() as f64 }
     }
 
+    /// Bytes of the arrays that a product reads, and of what it writes besides y.
+    pub(super) fn bytes_moved(&self) -> u128 {
+        with_storage!(self, matrix => matrix.bytes_moved())
+    }
+
     /// Bytes that y ← A x has to move at least: the arrays that it reads, x and y once each, and what it writes besides y
     /// to read it again.
     pub fn bytes_needed(&self) -> u128 {
-        let arrays = with_storage!(self, matrix => matrix.bytes_moved());
-        arrays + size_of::<T>() as u128 * (self.rows() as u128 + self.columns() as u128)
+        self.bytes_moved() + size_of::<T>() as u128 * (self.rows() as u128 + self.columns() as u128)
+    }
+
+    /// By how much a stored value differs at most from the one that was given, over that: 0 where none was
+    /// [rounded](super::ValueStorage::Rounded).
+    pub fn largest_change(&self) -> f64 {
+        match self {
+            Self::Narrow(narrow) => narrow.largest_change(),
+            _ => 0.0,
+        }
     }
 
     /// The name of the storage in a container, which has room for 16 bytes of it.

@@ -29,6 +29,7 @@ mod fill;
 mod formats;
 pub(crate) mod hyb;
 mod matrix;
+pub(crate) mod narrow;
 mod offsets;
 pub(crate) mod rows;
 pub(crate) mod sell_16;
@@ -73,6 +74,7 @@ pub use fill::FillLimit;
 pub(crate) use hyb::RowLengths;
 pub use hyb::{Fraction, Hyb, HybSplit, HybStrategy};
 pub use matrix::Matrix;
+pub use narrow::{Narrow, NarrowType, ValueStorage};
 pub use offsets::Offsets;
 #[doc(hidden)]
 pub use rows::parallel_rows;

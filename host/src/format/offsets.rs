@@ -143,6 +143,11 @@ impl Offsets {
         }
     }
 
+    /// The largest difference between neighbours; 0 where there is none.
+    pub(crate) fn longest(&self) -> usize {
+        (1..self.len()).map(|row| self.get(row) - self.get(row - 1)).max().unwrap_or(0)
+    }
+
     /// A copy.
     ///
     /// # Errors

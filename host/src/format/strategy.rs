@@ -6,6 +6,7 @@ use std::hash::Hash;
 
 use cuda_std::launch::Launch;
 
+use super::narrow::{HostValues, StoredAs, Values};
 use super::storage::ArraySource;
 use super::text::Key;
 use super::{Csr, FillLimit};
@@ -17,6 +18,13 @@ use crate::real::Scalar;
 use crate::spmv::multivector::Tiles;
 use crate::spmv::transposed::Transposition;
 use crate::spmv::{HostOperands, Room, Vectors};
+
+/// What a format may have no kernel for.
+const NARROW_VALUES: &str = "values that are stored narrower than computed with";
+
+/// What no format has a kernel for yet.
+pub(super) const OTHER_PRODUCTS_OF_NARROW_VALUES: &str =
+    "several vectors or the transpose, where values are stored narrower than computed with";
 
 /// How a storage is multiplied, and with which parameters it is made.
 pub(crate) trait Strategy: Copy + Eq + Hash + Debug + 'static {
@@ -139,6 +147,44 @@ pub(crate) trait Strategy: Copy + Eq + Hash + Debug + 'static {
         device: &Device,
     ) -> Result<Vec<Launch>, Error>;
 
+    /// Whether it multiplies with values that are stored narrower than they are computed with.
+    fn multiplies_narrow(self) -> bool {
+        false
+    }
+
+    /// Whether the storage [marks](gpu_kernels::absent) places without an entry.
+    fn marks_absence(self) -> bool {
+        <Self::Matrix<f64, HostMemory> as Storage<f64, HostMemory>>::MARKS_ABSENCE
+    }
+
+    /// [`launches`](Self::launches) with other values than the matrix's own at its places.
+    ///
+    /// # Errors
+    /// When there are none, memory runs out, or the device cannot run them.
+    fn narrow_launches<V: StoredAs<T>, T: Scalar, M: Memory>(
+        self,
+        _matrix: &Self::Matrix<T, M>,
+        _values: Values<V, T>,
+        _vectors: Vectors<T>,
+        _room: &mut Room<'_, T, M>,
+        _device: &Device,
+    ) -> Result<Vec<Launch>, Error> {
+        Err(self.multiplies_no_narrow_values())
+    }
+
+    /// y ← α A x + β y on the CPU, with other values than the matrix's own at its places, as many as it has.
+    ///
+    /// # Errors
+    /// When the format cannot do it, or memory runs out.
+    fn multiply_narrow_on_cpu<V: StoredAs<T>, T: Scalar>(
+        self,
+        _matrix: &Self::Matrix<T, HostMemory>,
+        _values: HostValues<'_, V, T>,
+        _operands: HostOperands<'_, T>,
+    ) -> Result<(), Error> {
+        Err(self.multiplies_no_narrow_values())
+    }
+
     /// y ← α A x + β y on the CPU, in parallel. The vectors fit the matrix, and the matrix the strategy.
     ///
     /// # Errors
@@ -208,6 +254,11 @@ pub(crate) trait Strategy: Copy + Eq + Hash + Debug + 'static {
         Error::Unsupported { format: self.name(), operation: "several right-hand sides" }
     }
 
+    /// The error of a format without kernels for narrow values.
+    fn multiplies_no_narrow_values(self) -> Error {
+        Error::Unsupported { format: self.name(), operation: NARROW_VALUES }
+    }
+
     /// The error of a format without kernels for the transpose.
     fn multiplies_no_transpose(self) -> Error {
         Error::Unsupported { format: self.name(), operation: "the transposed matrix" }
@@ -218,6 +269,9 @@ pub(crate) trait Strategy: Copy + Eq + Hash + Debug + 'static {
 pub(crate) trait Storage<T: Scalar, M: Memory>: Sized {
     /// The name in a container's header.
     const CONTAINER_NAME: &'static str;
+
+    /// Whether places without an entry hold the [mark](gpu_kernels::absent).
+    const MARKS_ABSENCE: bool = false;
 
     /// Bytes of an offset, where the arrays have offsets of either width; otherwise 0.
     fn offset_width(&self) -> usize {

@@ -5,6 +5,7 @@ use super::{Plan, Vector, workspace};
 use crate::convert::gather::{Gather, MOST_PLACES, Order};
 use crate::error::{Error, check_length};
 use crate::executor::Executor;
+use crate::executor::transfer::overwrite;
 use crate::format::{Csr, FillLimit, Format, Matrix, Offsets};
 use crate::memory::{Buffer, Memory, with_capacity, zeros};
 use crate::parallel::{self, ROWS_AT_ONCE};
@@ -162,7 +163,8 @@ impl<T: Scalar, E: Executor> Plan<T, E> {
     /// format, to the bit.
     ///
     /// In CSR and COO the values are copied to where the old ones are, and nothing else is done: what an executor
-    /// [recorded](Executor::repeat) of the plan stays good. Other formats have them in another order: a plan that was made
+    /// [recorded](Executor::repeat) of the plan stays good. Only where those are borrowed from the program, the plan gets an
+    /// array of its own the first time. Other formats have them in another order: a plan that was made
     /// with [`PlanOptions::updates`](super::PlanOptions::updates) or
     /// [`Selection::updates`](crate::select::Selection::updates) keeps the pattern, and the matrix is converted again, where
     /// it is and without a new choice. That takes as long as the conversion did, and memory for another matrix in both
@@ -239,7 +241,7 @@ impl<T: Scalar, E: Executor> Plan<T, E> {
         if let Some(values) = values {
             let not_updatable = self.not_updatable();
             let old = self.matrix.values_of_places().ok_or(not_updatable)?;
-            self.executor.copy(values, old)?;
+            overwrite(&self.executor, values, old)?;
         }
         match (&mut self.transpose, new.transpose) {
             (Some(transpose), Some(new)) => transpose.take_values(*new),

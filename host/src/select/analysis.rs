@@ -5,10 +5,10 @@ use serde::{Deserialize, Serialize};
 use super::fill::{BlockFill, fills};
 use super::lengths::{Lengths, RowSums, pass};
 use super::locality::Locality;
-use super::sample::{Sampling, places};
+use super::sample::{Sampling, places, sample};
 use crate::error::Error;
-use crate::format::{BlockSize, Clusters, Csr, Widening, dia_bytes, occupied_diagonals};
-use crate::memory::reserve;
+use crate::format::{BlockSize, Clusters, Csr, NarrowType, Widening, dia_bytes, narrow, occupied_diagonals};
+use crate::memory::{reserve, with_capacity};
 use crate::parallel;
 use crate::real::Scalar;
 
@@ -54,6 +54,10 @@ pub struct Analysis {
     /// What parts of rows that share columns are like; none where that is not known.
     #[serde(default)]
     pub clusters: Option<Clusters>,
+    /// The narrowest type that keeps the bits of the values that were looked at; none where there is none, or it is not
+    /// known. A plan looks at the others before it stores them so.
+    #[serde(default)]
+    pub narrow: Option<NarrowType>,
 }
 
 /// How many diagonals have entries.
@@ -80,7 +84,7 @@ impl Analysis {
     /// # Errors
     /// When memory runs out.
     pub fn with_sampling<T: Scalar>(matrix: &Csr<T>, sampling: Sampling) -> Result<Self, Error> {
-        let (passed, (diagonals, (fills, (locality, (widening, clusters))))) = parallel::join(
+        let (passed, (diagonals, (fills, (locality, (widening, (clusters, narrow)))))) = parallel::join(
             || pass(matrix.row_offsets()),
             || {
                 parallel::join(
@@ -94,7 +98,12 @@ impl Analysis {
                                     || {
                                         parallel::join(
                                             || Widening::new(matrix, sampling),
-                                            || Clusters::new(matrix, sampling),
+                                            || {
+                                                parallel::join(
+                                                    || Clusters::new(matrix, sampling),
+                                                    || narrowest(matrix.values(), sampling),
+                                                )
+                                            },
                                         )
                                     },
                                 )
@@ -119,6 +128,7 @@ impl Analysis {
             locality: locality?,
             widening: widening?,
             clusters: clusters?,
+            narrow: narrow?,
         })
     }
 
@@ -137,6 +147,19 @@ impl Analysis {
     pub fn mean(&self) -> f64 {
         self.nnz as f64 / self.rows.max(1) as f64
     }
+}
+
+/// Neighbouring values that are looked at.
+const RUN: usize = 16;
+
+/// The narrowest type that keeps the bits of the values of a sample.
+fn narrowest<T: Scalar>(values: &[T], sampling: Sampling) -> Result<Option<NarrowType>, Error> {
+    let runs = sample(values.len().div_ceil(RUN), values.len(), sampling);
+    let mut looked_at = with_capacity(runs.len() * RUN)?;
+    for run in runs {
+        looked_at.extend_from_slice(&values[run * RUN..values.len().min((run + 1) * RUN)]);
+    }
+    narrow::narrowest(&looked_at)
 }
 
 impl Diagonals {

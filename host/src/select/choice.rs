@@ -14,7 +14,8 @@ use super::traffic::Traffic;
 use super::work::KernelWork;
 use crate::device::Device;
 use crate::error::Error;
-use crate::format::{FillLimit, Format, check_shape};
+use crate::format::narrow::Recipe;
+use crate::format::{FillLimit, Format, NarrowType, ValueStorage, check_shape};
 
 /// What a format is chosen for.
 #[derive(Clone, Debug)]
@@ -37,6 +38,10 @@ pub struct Selection {
     /// Whether the plan keeps places for updates, as in [`PlanOptions`](crate::PlanOptions::keep_places). The choice does not
     /// depend on it.
     pub keep_places: bool,
+    /// How the values are stored, as in [`PlanOptions`](crate::PlanOptions::values): where that pays,
+    /// [narrower](ValueStorage::Automatic). With
+    /// [`Rounded`](ValueStorage::Rounded), only formats are considered that can do it.
+    pub values: ValueStorage,
     /// How much a format may blow the matrix up.
     pub fill_limit: FillLimit,
     /// Which formats are measured, rather than that the prediction is believed.
@@ -68,6 +73,24 @@ impl Selection {
     /// longer than it saves them are for those who say that there will be more.
     pub const MULTIPLICATIONS: u64 = 1000;
 
+    /// What a format stores the values in, where that is narrower.
+    fn narrow_type(&self, analysis: &Analysis, format: Format, machine: &Machine) -> Option<NarrowType> {
+        let narrow_type = match self.values {
+            ValueStorage::Full => None,
+            ValueStorage::Automatic => {
+                let plain = !self.updates && !self.multivectors && (!self.transposed || self.stores_transpose());
+                let is_large = || {
+                    let stored = Traffic::new(analysis, format, machine).stored;
+                    machine.has_kernels && stored as f64 > WORTH_NARROWING * machine.cache_bytes as f64
+                };
+                analysis.narrow.filter(|_| plain && is_large())
+            }
+            ValueStorage::Lossless => analysis.narrow,
+            ValueStorage::Rounded(narrow_type) => Some(narrow_type),
+        };
+        narrow_type.filter(|_| format.multiplies_narrow())
+    }
+
     /// Whether a plan stores the transpose besides the matrix.
     pub(crate) fn stores_transpose(&self) -> bool {
         self.transposed && self.reproducible
@@ -84,6 +107,7 @@ impl Default for Selection {
             transposed: false,
             updates: false,
             keep_places: false,
+            values: ValueStorage::Automatic,
             fill_limit: FillLimit::default(),
             measure: Measure::default(),
             among: Vec::new(),
@@ -98,6 +122,8 @@ pub struct Candidate {
     /// Its name.
     #[serde(serialize_with = "name")]
     pub format: Format,
+    /// What it stores the values in, where that is narrower than they are computed with.
+    pub narrow: Option<NarrowType>,
     /// What it stores and moves.
     pub traffic: Traffic,
     /// Predicted seconds of a multiplication.
@@ -118,6 +144,13 @@ const ERROR_ON_CPU: f64 = 0.25;
 
 /// How many times as fast as CSR a format must be predicted to be on a CPU: CSR needs no conversion.
 const LEAD_ON_CPU: f64 = 1.3;
+
+/// Bytes of a matrix from which on narrow values are worth it, over those of the cache: smaller ones take as long, for a
+/// value is looked up as well (docs/performance.md).
+const WORTH_NARROWING: f64 = 0.25;
+
+/// Seconds that it takes a GPU to find out how values are stored narrower and to do so: at least, and for each value.
+const NARROWING: (f64, f64) = (200e-6, 30e-12);
 
 /// The formats that are tried at most where the prediction is not sure enough. With three, the best of them was within 5 %
 /// of the fastest on 95 to 99 % of the suite `real` (docs/results/choice.md).
@@ -188,9 +221,14 @@ pub fn choose(analysis: &Analysis, device: &Device, selection: &Selection) -> Re
     let mut notes = Vec::new();
     let calibration = selection.store.as_ref().map(|store| store.calibration(device));
     let calibration = note(&mut notes, calibration).flatten().unwrap_or_else(|| Calibration::shipped(device));
-    let measured = selection.store.as_ref().map(|store| store.outcomes(analysis, device));
+    let machine = Machine::from(device);
+    let mut choice = choose_with(analysis, &machine, &calibration, &Outcomes::new(), selection)?;
+    // Outcomes are kept by how values are stored, which the prediction says.
+    let measured = selection.store.as_ref().map(|store| store.outcomes(analysis, device, choice.narrow_type()));
     let measured = note(&mut notes, measured).unwrap_or_default();
-    let mut choice = choose_with(analysis, &Machine::from(device), &calibration, &measured, selection)?;
+    if !measured.is_empty() {
+        choice = choose_with(analysis, &machine, &calibration, &measured, selection)?;
+    }
     choice.note = (!notes.is_empty()).then(|| notes.join("; "));
     Ok(choice)
 }
@@ -218,14 +256,29 @@ pub fn choose_with(
     let is_concrete = |format: &Format| *format != Format::Auto && analysis.resolve(*format) == *format;
     let concrete = among.iter().copied().filter(is_concrete);
     let candidate = |format: Format| {
-        let work = KernelWork::new(analysis, format, machine);
+        let seconds = |narrow| {
+            let work = KernelWork::with_values(analysis, format, machine, narrow);
+            (calibration.multiply_seconds(analysis, &work), work)
+        };
+        let narrowing = NARROWING.0 + NARROWING.1 * analysis.nnz as f64;
+        let mut narrow = selection.narrow_type(analysis, format, machine);
+        let (mut multiply, mut work) = seconds(narrow);
+        if narrow.is_some() && selection.values == ValueStorage::Automatic {
+            let full = seconds(None);
+            let saved = (full.0 - multiply) * selection.multiplications.map_or(f64::INFINITY, |count| count as f64);
+            if saved <= narrowing {
+                (narrow, (multiply, work)) = (None, full);
+            }
+        }
+        let convert = calibration.conversion_seconds(analysis, format, &work.traffic, machine);
         let impossible = with_values!(analysis, V => format.exclusion::<V>(analysis, machine));
         let excluded = impossible.or_else(|| exclusion(format, &work.traffic, csr, selection));
         Candidate {
             format,
+            narrow,
             traffic: work.traffic,
-            multiply: calibration.multiply_seconds(analysis, &work),
-            convert: calibration.conversion_seconds(analysis, format, &work.traffic, machine),
+            multiply,
+            convert: convert + narrow.map_or(0.0, |_| narrowing),
             error: calibration.error(analysis, &work).max(if machine.has_kernels { 0.0 } else { ERROR_ON_CPU }),
             measured: measured.get(&format.to_string()).copied(),
             excluded,
@@ -246,6 +299,8 @@ fn exclusion(format: Format, traffic: &Traffic, csr: u128, selection: &Selection
         Some(Exclusion::NotReproducible)
     } else if selection.multivectors && !format.multiplies_multivectors() {
         Some(Exclusion::NoMultivectors)
+    } else if matches!(selection.values, ValueStorage::Rounded(_)) && !format.multiplies_narrow() {
+        Some(Exclusion::NoNarrowValues)
     } else if selection.transposed && !selection.stores_transpose() && !format.multiplies_transposed() {
         Some(Exclusion::NoTranspose)
     } else if !selection.fill_limit.allows(traffic.stored, csr) {
@@ -360,6 +415,17 @@ impl Choice {
         all.filter(|candidate| candidate.measured.is_none()).map(|candidate| candidate.format).collect()
     }
 
+    /// What the values are stored in, in those of the formats that store them narrower.
+    pub(crate) fn narrow_type(&self) -> Option<NarrowType> {
+        self.candidates.iter().find_map(|candidate| candidate.narrow)
+    }
+
+    /// The recipe for the values, if a format that was considered stores them narrower.
+    pub(crate) fn recipe_for<'a, T>(&self, format: Format, recipe: &'a Option<Recipe<T>>) -> Option<&'a Recipe<T>> {
+        let candidate = self.candidates.iter().find(|candidate| candidate.format == format)?;
+        recipe.as_ref().filter(|_| candidate.narrow.is_some())
+    }
+
     /// Decides anew with what was measured; a format without a time failed.
     ///
     /// # Errors
@@ -395,14 +461,15 @@ impl Display for Choice {
         let micro = |seconds: f64| format!("{:.1}", seconds * 1e6);
         writeln!(
             f,
-            "{:21} {:>15} {:>15} {:>13} {:>13} {:>13}",
-            "format", "stored, bytes", "needed, bytes", "convert, µs", "predicted, µs", "measured, µs"
+            "{:21} {:8} {:>15} {:>15} {:>13} {:>13} {:>13}",
+            "format", "values", "stored, bytes", "needed, bytes", "convert, µs", "predicted, µs", "measured, µs"
         )?;
         for candidate in &self.candidates {
-            let Candidate { format, traffic, multiply, convert, measured, excluded, .. } = candidate;
+            let Candidate { format, narrow, traffic, multiply, convert, measured, excluded, .. } = candidate;
             let about = if traffic.exact { "" } else { "~" };
             let [stored, needed] = [traffic.stored, traffic.needed].map(|bytes| format!("{about}{bytes}"));
-            write!(f, "{format:21} {stored:>15} {needed:>15} ")?;
+            let values = narrow.map_or("", NarrowType::name);
+            write!(f, "{format:21} {values:8} {stored:>15} {needed:>15} ")?;
             match excluded {
                 Some(excluded) => writeln!(f, "{excluded}")?,
                 None => {

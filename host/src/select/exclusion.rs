@@ -12,6 +12,8 @@ pub enum Exclusion {
     NotReproducible,
     /// It does not multiply several vectors at once.
     NoMultivectors,
+    /// It does not multiply with values that are stored narrower than they are computed with.
+    NoNarrowValues,
     /// It does not multiply the transpose.
     NoTranspose,
     /// It has too much padding.
@@ -35,6 +37,7 @@ impl Display for Exclusion {
         f.write_str(match self {
             Self::NotReproducible => "not the same bits every time",
             Self::NoMultivectors => "no product with several vectors",
+            Self::NoNarrowValues => "no product with narrow values",
             Self::NoTranspose => "no product with the transpose",
             Self::Fill => "too much padding",
             Self::Memory => "does not fit into the budget",

@@ -10,7 +10,7 @@ use super::calibration::{Calibration, model_of};
 use super::sample::scramble;
 use crate::device::Device;
 use crate::error::Error;
-use crate::format::Format;
+use crate::format::{Format, NarrowType};
 use crate::replace::{in_turn, replace_file};
 use crate::small_file::read_text;
 
@@ -67,24 +67,35 @@ impl Store {
         calibration.write(&path).map(|()| path)
     }
 
-    /// What was measured of a matrix on a device, by the names of formats; nothing if it was not.
+    /// What was measured of a matrix with values in this type on a device, by the names of formats; nothing if it was not.
     ///
     /// # Errors
     /// When the file is there and cannot be read.
-    pub fn outcomes(&self, analysis: &Analysis, device: &Device) -> Result<Outcomes, Error> {
-        Ok(self.all()?.remove(&fingerprint(analysis, device)).unwrap_or_default())
+    pub fn outcomes(
+        &self,
+        analysis: &Analysis,
+        device: &Device,
+        narrow: Option<NarrowType>,
+    ) -> Result<Outcomes, Error> {
+        Ok(self.all()?.remove(&fingerprint(analysis, device, narrow)).unwrap_or_default())
     }
 
-    /// Adds what was measured of a matrix on a device.
+    /// Adds what was measured of a matrix with values in this type on a device.
     ///
     /// # Errors
     /// When the file cannot be read or written.
-    pub fn keep_outcomes(&self, analysis: &Analysis, device: &Device, measured: &[(Format, f64)]) -> Result<(), Error> {
+    pub fn keep_outcomes(
+        &self,
+        analysis: &Analysis,
+        device: &Device,
+        narrow: Option<NarrowType>,
+        measured: &[(Format, f64)],
+    ) -> Result<(), Error> {
         self.make_folder()?;
         let path = self.outcomes_path();
         in_turn(&path, || {
             let mut all = self.all()?;
-            let fingerprint = fingerprint(analysis, device);
+            let fingerprint = fingerprint(analysis, device, narrow);
             if all.len() >= MOST_MATRICES && !all.contains_key(&fingerprint) {
                 all.pop_first();
             }
@@ -135,7 +146,7 @@ fn found<R>(read: Result<R, Error>) -> Result<Option<R>, Error> {
 
 /// A number that two matrices share only if they are alike in all that was looked at, on devices of one name, in this
 /// version of the library.
-fn fingerprint(analysis: &Analysis, device: &Device) -> String {
+fn fingerprint(analysis: &Analysis, device: &Device, narrow: Option<NarrowType>) -> String {
     let mut numbers =
         vec![analysis.rows, analysis.columns, analysis.nnz, analysis.value_bytes, analysis.diagonals.count];
     // Complex numbers of 8 bytes take other kernels than real ones.
@@ -144,8 +155,8 @@ fn fingerprint(analysis: &Analysis, device: &Device) -> String {
     numbers.extend(analysis.sums.lane_steps);
     numbers.extend(analysis.locality.reuse.iter().map(|&(_, sectors)| sectors.to_bits() as usize));
     numbers.extend(analysis.fills.iter().map(|fill| fill.blocks().to_bits() as usize));
-    let texts = [&*device.name, env!("CARGO_PKG_VERSION")];
-    let bytes = texts.iter().flat_map(|text| text.bytes().chain([0])).map(u64::from);
+    let texts = [Some(&*device.name), Some(env!("CARGO_PKG_VERSION")), narrow.map(NarrowType::name)];
+    let bytes = texts.iter().flatten().flat_map(|text| text.bytes().chain([0])).map(u64::from);
     let mixed = |seed: u64| {
         let all = bytes.clone().chain(numbers.iter().map(|&number| number as u64));
         all.fold(seed, |mixed, number| scramble(mixed ^ number))

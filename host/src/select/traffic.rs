@@ -6,7 +6,8 @@ use super::analysis::Analysis;
 use super::costs::Stored;
 use super::locality::SECTOR_BYTES;
 use super::machine::Machine;
-use crate::format::Format;
+use crate::complex::Complex;
+use crate::format::{Format, NarrowType};
 use crate::real::Scalar;
 
 /// The part of a cache that holds x, while the matrix goes through it, too.
@@ -31,6 +32,19 @@ impl Traffic {
     /// What `format` moves. A format that stands for others is [resolved](Analysis::resolve).
     pub fn new(analysis: &Analysis, format: Format, machine: &Machine) -> Self {
         with_values!(analysis, V => Self::of::<V>(analysis, format, machine))
+    }
+
+    /// The same with values in a narrower type, if the format can.
+    pub fn with_values(analysis: &Analysis, format: Format, machine: &Machine, narrow: Option<NarrowType>) -> Self {
+        let traffic = Self::new(analysis, format, machine);
+        let Some(narrow) = narrow.filter(|_| format.multiplies_narrow()) else { return traffic };
+        // What arrays take besides values does not depend on their type.
+        let [wide, less] = [format.stored::<Complex<f64>>(analysis).stored, format.stored::<f32>(analysis).stored];
+        let places = wide.saturating_sub(less) / (size_of::<Complex<f64>>() - size_of::<f32>()) as u128;
+        let value_bytes = narrow.with_marks(format.marks_absence()).bytes();
+        let saved = places * analysis.value_bytes.saturating_sub(value_bytes) as u128;
+        let [stored, needed] = [traffic.stored, traffic.needed].map(|bytes| bytes.saturating_sub(saved));
+        Self { stored, needed, ..traffic }
     }
 
     fn of<V: Scalar>(analysis: &Analysis, format: Format, machine: &Machine) -> Self {

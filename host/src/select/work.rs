@@ -4,7 +4,7 @@ use super::analysis::Analysis;
 use super::costs::WARP_LANES;
 use super::machine::Machine;
 use super::traffic::Traffic;
-use crate::format::Format;
+use crate::format::{Format, NarrowType};
 
 /// The numbers that a kernel's time is made of.
 pub const TERMS: [&str; 8] = ["launch", "stream", "far", "gathered", "steps", "rows", "chain", "waves"];
@@ -41,9 +41,14 @@ fn first_of_storage(format: Format) -> Format {
 impl KernelWork {
     /// The work of `format`, or of what it [stands for](Analysis::resolve).
     pub fn new(analysis: &Analysis, format: Format, machine: &Machine) -> Self {
+        Self::with_values(analysis, format, machine, None)
+    }
+
+    /// The same with values in a narrower type, if the format can.
+    pub fn with_values(analysis: &Analysis, format: Format, machine: &Machine, narrow: Option<NarrowType>) -> Self {
         let format = analysis.resolve(format);
         let format = if machine.has_kernels { format } else { first_of_storage(format) };
-        let traffic = Traffic::new(analysis, format, machine);
+        let traffic = Traffic::with_values(analysis, format, machine, narrow);
         let shape = with_values!(analysis, V => format.shape::<V>(analysis, machine));
         let waves = (shape.threads / machine.resident_threads as f64).ceil();
         let [width, rows, columns] = [analysis.value_bytes, analysis.rows, analysis.columns].map(|count| count as f64);

@@ -1,7 +1,8 @@
 //! What multiplications on the CPU have in common: sharing rows out, wide vectors, reading ahead.
 
+use gpu_kernels::absent::Marked;
+
 use crate::parallel;
-use crate::real::Scalar;
 
 /// Miri is to see how threads share a matrix that it can multiply in seconds.
 const SMALLER: usize = if cfg!(miri) { 1 << 8 } else { 1 };
@@ -55,12 +56,8 @@ fn visit<T, V: RowsVisitor<T>>(visitor: &V, first_row: usize, y: &mut [T]) {
 /// Whether this is the mark of a place without an entry. Vectors are compared bit by bit in one instruction, and no
 /// entry has all bits of the mark.
 #[inline(always)]
-pub(crate) fn is_padding<T: Scalar>(value: T) -> bool {
-    match size_of::<T>() {
-        8 => bytemuck::cast::<T, u64>(value) == u64::MAX,
-        4 => bytemuck::cast::<T, u32>(value) == u32::MAX,
-        _ => bytemuck::bytes_of(&value).iter().all(|&byte| byte == u8::MAX),
-    }
+pub(crate) fn is_padding<V: Marked>(value: V) -> bool {
+    value.is_all_ones()
 }
 
 /// Asks for the cache line at an address, which need not be that of anything: for all caches.

@@ -6,7 +6,7 @@ use host::executor::Executor;
 use host::format::{FillLimit, Matrix};
 use host::select::{Analysis, Selection, choose};
 use host::verify::{Exact, verify};
-use host::{Csr, Error, Format, Plan, Real, Vector};
+use host::{Csr, Error, Format, Plan, Real, ValueStorage, Vector};
 
 use super::{Settings, UNIT};
 use crate::ceilings::TIMES_CACHE;
@@ -72,10 +72,11 @@ impl<T: Real, S: Subject> Session<'_, '_, T, S> {
     /// The matrix in another format, and what it took; nothing where it stays in CSR.
     fn convert(&self, csr: &Csr<T, S::Memory>, format: Format) -> Result<Converted<T, S>, Error> {
         let subject = self.subject;
-        if format.shares_arrays(UNIT) {
+        let values = self.settings.values;
+        if format.shares_arrays(UNIT) && values == ValueStorage::Full {
             return Ok((Matrix::Csr(csr.duplicate(subject)?), None));
         }
-        let once = || self.timed(csr, |copy| copy.convert(subject, format, FillLimit::default()));
+        let once = || self.timed(csr, |copy| copy.convert_with_values(subject, format, FillLimit::default(), values));
         let (matrix, first, _) = once()?;
         // So that the way back is warm when it is timed.
         drop(matrix.into_csr_on(subject)?);
@@ -88,7 +89,10 @@ impl<T: Real, S: Subject> Session<'_, '_, T, S> {
         let subject = self.subject;
         // What the user's store remembers must not decide.
         let multiplications = Some(self.settings.multiplications);
-        let selection = Selection { multiplications, store: None, ..Selection::default() };
+        let mut selection = Selection { multiplications, store: None, ..Selection::default() };
+        if self.settings.values != ValueStorage::Full {
+            selection.values = self.settings.values;
+        }
         let once = || {
             self.timed(csr, |copy| {
                 let analysis = Analysis::new(self.matrix)?;
@@ -146,6 +150,10 @@ impl<T: Real, S: Subject> Session<'_, '_, T, S> {
             reproducible: Some(format.reproducible()),
             bytes_needed: Some(needed),
             bytes_stored: Some(storage + vectors),
+            values: match plan.matrix() {
+                Matrix::Narrow(narrow) => Some(narrow.narrow_type().name().into()),
+                _ => None,
+            },
             fill_ratio: Some(plan.matrix().fill()).filter(|fill| fill.is_finite()),
             ..Run::default()
         };

@@ -1,6 +1,7 @@
 //! The scalars of a method, and what is queued with them.
 
 use std::marker::PhantomData;
+use std::sync::Arc;
 
 use cuda_std::GpuScalar;
 use gpu_kernels::dense::passes::{MOST_COEFFICIENTS, Pass};
@@ -15,6 +16,7 @@ use super::columns::{Combination, CombineOperands, GramOperands, GramProduct};
 use super::parts::{Columns, ColumnsMut, Part, PartMut};
 use super::passes::{PassOperands, PassOver};
 use super::sums::{FinishPass, PartialSums, SumOperands};
+use crate::ranks::Ranks;
 
 /// The slot that holds 1.
 pub const ONE: u32 = 2;
@@ -38,6 +40,14 @@ pub struct Space<E: Executor> {
     partial_sums: PartialSums<E::Memory>,
     /// See [`bytes_moved`](Self::bytes_moved).
     bytes_moved: u64,
+    across: Option<Across<E::Memory>>,
+}
+
+/// What it takes to add up sums of several ranks.
+struct Across<M: Memory> {
+    ranks: Arc<dyn Ranks>,
+    /// A program without steps.
+    nothing: M::Buffer<u32>,
 }
 
 impl<E: Executor> Space<E> {
@@ -52,7 +62,40 @@ impl<E: Executor> Space<E> {
         let length = sums.max(gpu_kernels::dense::passes::MOST_SUMS).saturating_mul(blocks);
         let partial_sums = PartialSums { values: executor.zeros(length)?, sums: 0, blocks: 0 };
         let scalars = executor.upload(constants(slots)?)?;
-        Ok(Self { executor: executor.clone(), scalars, partial_sums, bytes_moved: 0 })
+        Ok(Self { executor: executor.clone(), scalars, partial_sums, bytes_moved: 0, across: None })
+    }
+
+    /// The same for vectors that are divided among ranks, if there are any: sums are then those over all of them. Each
+    /// [`finish`](Self::finish) waits for the other ranks.
+    ///
+    /// # Errors
+    /// When memory runs out.
+    pub fn across(mut self, ranks: Option<Arc<dyn Ranks>>) -> Result<Self, Error> {
+        self.across = match ranks {
+            Some(ranks) => Some(Across { ranks, nothing: self.executor.zeros(0)? }),
+            None => None,
+        };
+        Ok(self)
+    }
+
+    /// Elements that a vector has on all ranks, where it has `on_this` on this one.
+    pub fn elements(&self, on_this: usize) -> usize {
+        self.across.as_ref().map_or(on_this, |across| across.ranks.elements())
+    }
+
+    /// Whether something is so on any rank; what may differ from rank to rank, such as the time.
+    ///
+    /// # Errors
+    /// When a rank fails.
+    pub(crate) fn any(&self, is: bool) -> Result<bool, Error> {
+        match &self.across {
+            None => Ok(is),
+            Some(Across { ranks, .. }) => {
+                let mut sum = [f64::from(u8::from(is))];
+                ranks.sum(&mut sum)?;
+                Ok(sum[0] > 0.0)
+            }
+        }
     }
 
     /// The executor.
@@ -216,8 +259,12 @@ impl<E: Executor> Space<E> {
     /// to the slots after it; then the program runs.
     ///
     /// # Errors
-    /// When there is no such slot, or the device fails.
+    /// When there is no such slot, a rank fails, or the device fails.
     pub fn finish(&mut self, target: u32, program: &Program<E::Memory>) -> Result<(), Error> {
+        if self.across.is_some() {
+            self.finish_across(target)?;
+            return self.run(program);
+        }
         self.executor.run::<FinishPass>(SumOperands {
             partial_sums: Some(&self.partial_sums),
             target,
@@ -225,6 +272,27 @@ impl<E: Executor> Space<E> {
             slots: program.slots,
             scalars: &mut self.scalars,
         })
+    }
+
+    /// Ends the sums of the last pass, and adds up those of all ranks.
+    fn finish_across(&mut self, target: u32) -> Result<(), Error> {
+        let Some(Across { ranks, nothing }) = &self.across else {
+            return Ok(());
+        };
+        self.executor.run::<FinishPass>(SumOperands {
+            partial_sums: Some(&self.partial_sums),
+            target,
+            program: nothing,
+            slots: 0,
+            scalars: &mut self.scalars,
+        })?;
+        let mut scalars = self.executor.download(&self.scalars)?;
+        // The arithmetic is the same on all ranks, and so either all have stopped or none has.
+        if scalars[STATUS as usize] != 0.0 {
+            return Ok(());
+        }
+        ranks.sum(&mut scalars[target as usize..][..self.partial_sums.sums])?;
+        self.executor.copy(&self.executor.upload(scalars)?, &mut self.scalars)
     }
 
     /// Queues a program alone.

@@ -3,7 +3,7 @@
 use cuda_std::GpuScalar;
 use host::error::Error;
 use host::executor::Executor;
-use host::format::{Csr, Format};
+use host::format::{Csr, Format, ValueStorage};
 use host::memory::with_capacity;
 use host::plan::{Plan, PlanOptions, Vector};
 use host::real::Scalar;
@@ -19,6 +19,9 @@ pub struct PreconditionerOptions {
     /// the same for any number of threads. [`Format::Auto`] is the one that is predicted to be the fastest on the device, and
     /// so on these threads: none is tried, and no file of the user's is read.
     pub format: Format,
+    /// How these matrices store their values. M is an approximation, so that values of half the bytes hardly make it a worse
+    /// one; they make it faster in formats whose time is the memory's, which that of CSR on a GPU is not.
+    pub values: ValueStorage,
     /// How the polynomials find the largest eigenvalue.
     pub bound: SpectralBound,
     /// Added to each diagonal element before a factorisation, with its sign, as a multiple of the largest magnitude in its
@@ -26,13 +29,19 @@ pub struct PreconditionerOptions {
     pub diagonal_shift: f64,
     /// Whether [`Preconditioner::update_values`](super::Preconditioner::update_values) will be called: the host then keeps the
     /// matrix, of factorisations also the factors in 64 bits, and plans keep what
-    /// [they need](host::PlanOptions::updates).
+    /// [they need](host::PlanOptions::updates). Not for [narrow values](Self::values).
     pub updates: bool,
 }
 
 impl Default for PreconditionerOptions {
     fn default() -> Self {
-        Self { format: Format::CSR_TILED, bound: SpectralBound::default(), diagonal_shift: 0.0, updates: false }
+        Self {
+            format: Format::CSR_TILED,
+            values: ValueStorage::Full,
+            bound: SpectralBound::default(),
+            diagonal_shift: 0.0,
+            updates: false,
+        }
     }
 }
 
@@ -64,13 +73,15 @@ pub(super) fn plan_of<T: Scalar, E: Executor>(
     matrix: Csr<T>,
     options: PreconditionerOptions,
 ) -> Result<Plan<T, E>, Error> {
-    let updates = options.updates;
+    let PreconditionerOptions { updates, values, .. } = options;
     match options.format {
         Format::Auto => {
-            let selection = Selection { measure: Measure::Never, store: None, updates, ..Selection::default() };
+            let selection = Selection { measure: Measure::Never, store: None, updates, values, ..Selection::default() };
             Plan::automatic(executor, matrix, &selection)
         }
-        format => Plan::with_options(executor, matrix, format, PlanOptions { updates, ..PlanOptions::default() }),
+        format => {
+            Plan::with_options(executor, matrix, format, PlanOptions { updates, values, ..PlanOptions::default() })
+        }
     }
 }
 

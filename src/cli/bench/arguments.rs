@@ -16,6 +16,7 @@ use crate::cli::formats;
 use crate::cli::grids::Grids;
 use crate::cli::precision::Precision;
 use crate::cli::run::executor_parser;
+use crate::cli::values::Values;
 
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
@@ -78,6 +79,8 @@ pub struct Arguments {
     /// Print the results as JSON instead of text
     #[arg(long)]
     pub json: bool,
+    #[command(flatten)]
+    pub values: Values,
     #[command(flatten)]
     pub grids: Grids,
 }
@@ -184,6 +187,7 @@ impl Arguments {
             resume: out.is_some(),
             out,
             json: false,
+            values: Values::default(),
             grids: Grids::default(),
         }
     }

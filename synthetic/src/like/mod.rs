@@ -6,6 +6,7 @@ mod profile;
 mod table;
 
 use std::fmt;
+use std::ops::Range;
 
 use host::format::{Csr, LARGEST_DIMENSION};
 use host::real::Scalar;
@@ -132,13 +133,13 @@ impl Generate for Like {
         }
     }
 
-    fn generate<T: Scalar>(&self) -> Result<Csr<T>, Error> {
+    fn generate_rows<T: Scalar>(&self, wanted: Range<usize>) -> Result<Csr<T>, Error> {
         self.check()?;
         match &self.stand().structure {
-            Structure::Dense => assemble(self, &self.dense()),
-            Structure::Lattice => assemble(self, &self.lattice()),
-            Structure::Epidemic => assemble(self, &self.epidemic()),
-            Structure::Profile(shape) => assemble(self, &Profile::new(self, self.stand().nnz, shape)),
+            Structure::Dense => assemble(self, &self.dense(), wanted),
+            Structure::Lattice => assemble(self, &self.lattice(), wanted),
+            Structure::Epidemic => assemble(self, &self.epidemic(), wanted),
+            Structure::Profile(shape) => assemble(self, &Profile::new(self, self.stand().nnz, shape), wanted),
         }
     }
 }

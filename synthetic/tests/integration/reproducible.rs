@@ -42,6 +42,44 @@ fn for_any_number_of_threads() {
     }
 }
 
+/// Ranges that begin and end within a chunk, at its ends, and that are empty.
+#[test]
+fn by_ranges_of_rows() {
+    fn check<T: Scalar>(text: &str) {
+        let generator: Generator = text.parse().unwrap();
+        let whole: Csr<T> = generator.generate().unwrap();
+        let rows = whole.rows();
+        let cuts = [0, 1, 1023, 1024, 1024, 1500, 2048, 2049, rows];
+        for ends in cuts.windows(2) {
+            let range = ends[0].min(rows)..ends[1].min(rows);
+            let part: Csr<T> = generator.generate_rows(range.clone()).unwrap();
+            assert_eq!((part.rows(), part.columns()), (range.len(), whole.columns()), "{text}, {range:?}");
+            assert!(
+                range.clone().enumerate().all(|(place, row)| part.row(place).eq(whole.row(row))),
+                "{text}, {range:?}"
+            );
+        }
+        for (start, end) in [(rows, rows + 1), (2, 1)] {
+            let range = start..end;
+            let error = generator.generate_rows::<T>(range.clone()).unwrap_err().to_string();
+            let wrong = format!("rows is \"{} to {}\", expected a range of its {rows} rows", range.start, range.end);
+            assert!(error.ends_with(&wrong), "{error}");
+        }
+    }
+    GENERATORS.iter().for_each(|text| check::<f64>(text));
+    for text in ["gauge:grid=5x7x60,seed=3", "helmholtz:grid=70x50", "stencil:9:50x70,values=complex"] {
+        check::<Complex<f64>>(text);
+    }
+}
+
+/// More rows than are filled between two streams.
+#[test]
+fn by_a_long_range_of_rows() {
+    let generator: Generator = "pareto:rows=40000,k=1.5,seed=3".parse().unwrap();
+    let (whole, part) = (generator.generate::<f32>().unwrap(), generator.generate_rows::<f32>(700..39_000).unwrap());
+    assert!((0..part.rows()).all(|row| part.row(row).eq(whole.row(700 + row))));
+}
+
 #[test]
 fn in_both_precisions() {
     for text in GENERATORS {

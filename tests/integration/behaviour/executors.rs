@@ -3,7 +3,8 @@
 use crate::scenarios::random::emulators;
 use crate::scenarios::tiles::check_tiles;
 use crate::scenarios::{
-    Numbers, as_stored, check, check_reproducible, check_special_values, check_whole_numbers, matrices, multiply,
+    Numbers, Products, as_stored, check, check_reproducible, check_special_values, check_whole_numbers, matrices,
+    multiply,
 };
 use gpu_kernels::{csr_tiled, csr_tiled_arriving};
 use proptest::prelude::*;
@@ -14,10 +15,13 @@ use warp_spmv::verify::{exact, verify};
 use warp_spmv::{Complex, Csr, Format, Layout, Multivector, Plan, PlanOptions, Scalar};
 
 fn check_everything<T: Scalar, E: Executor>(executor: &E) {
-    for &format in Format::ALL {
-        for (name, matrix) in matrices::<T>() {
-            check(executor, &name, &matrix, format);
+    for (name, matrix) in matrices::<T>() {
+        let products = Products::new(&name, &matrix);
+        for &format in Format::ALL {
+            products.check(executor, format);
         }
+    }
+    for &format in Format::ALL {
         check_special_values::<T, E>(executor, format);
         check_whole_numbers::<T, E>(executor, format);
         check_reproducible::<T, E>(executor, format);
@@ -88,9 +92,10 @@ fn factors_that_are_not_finite_are_refused_by_every_product() {
 fn check_on_grid(multiprocessors: u32, threads: u32, threads_per_block: u32, waves: u32) {
     let executor =
         Emulated::with_size(9, multiprocessors, threads, Tuning::new(threads_per_block, waves).unwrap()).unwrap();
-    for &format in Format::ALL {
-        for (name, matrix) in matrices::<f64>() {
-            check(&executor, &name, &matrix, format);
+    for (name, matrix) in matrices::<f64>() {
+        let products = Products::new(&name, &matrix);
+        for &format in Format::ALL {
+            products.check(&executor, format);
         }
     }
 }
@@ -282,10 +287,12 @@ proptest! {
 
     #[test]
     fn any_matrix_is_multiplied_right(matrix in any_matrix(), seed in 0u64..1000) {
+        let (products, narrow) = (Products::new("random", &matrix), matrix.cast::<f32>().unwrap());
+        let in_float32 = Products::new("random", &narrow);
         for &format in Format::ALL {
-            check(&Cpu::new(), "random", &matrix, format);
-            check(&Emulated::new(seed), "random", &matrix, format);
-            check(&Emulated::new(seed), "random", &matrix.cast::<f32>().unwrap(), format);
+            products.check(&Cpu::new(), format);
+            products.check(&Emulated::new(seed), format);
+            in_float32.check(&Emulated::new(seed), format);
         }
     }
 }

@@ -7,6 +7,7 @@ mod executors;
 mod faults;
 mod formats;
 mod multivectors;
+mod narrow;
 mod panels;
 mod parameters;
 mod random;

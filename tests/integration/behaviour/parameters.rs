@@ -1,6 +1,6 @@
 //! Formats with parameters that have no name of their own.
 
-use crate::scenarios::{check, check_conversion, check_converted_product, check_reproducible, matrices};
+use crate::scenarios::{Products, check_conversion, check_converted_product, check_reproducible, matrices};
 use warp_spmv::executor::{Cpu, Emulated, Executor, Reference};
 use warp_spmv::format::{FillLimit, Matrix, Slicing};
 use warp_spmv::{Complex, Format, Scalar};
@@ -28,10 +28,11 @@ fn formats() -> impl Iterator<Item = Format> {
 }
 
 fn check_all<T: Scalar, E: Executor>(executor: &E) {
+    for (name, matrix) in matrices::<T>() {
+        let products = Products::new(&name, &matrix);
+        formats().for_each(|format| _ = products.check(executor, format));
+    }
     for format in formats() {
-        for (name, matrix) in matrices::<T>() {
-            check(executor, &name, &matrix, format);
-        }
         check_converted_product::<T, _>(executor, format);
         check_reproducible::<T, _>(executor, format);
     }

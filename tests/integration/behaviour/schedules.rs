@@ -6,6 +6,8 @@ use std::thread;
 
 use cuda_std::launch::{Call, Grid, Launch};
 use gpu_kernels::ceiling::{Gather, ReadOnly};
+use gpu_kernels::convert::narrow::{LOSES_BFLOAT16, LOSES_FLOAT16, LOSES_FLOAT32, Losses};
+use host::elements::{CopyElements, CopyOperands, Elements};
 use warp_spmv::executor::{Emulated, Executor, KernelExecutor};
 use warp_spmv::format::{
     Bcsr, BlockSize, Cmrs, CmrsPadded, Coo16, FillLimit, Matrix, Offsets, Panels, SellP, Slicing, StripHeight,
@@ -16,9 +18,10 @@ use warp_spmv::solver::dense::{MixedOperands, MixedUpdate};
 use warp_spmv::solver::preconditioner::Preconditioner;
 use warp_spmv::solver::{Cg, Operator, Outcome};
 use warp_spmv::verify::{exact, verify};
-use warp_spmv::{Complex, Csr, Format, Layout, Multivector, Plan, PlanOptions, Real, Scalar};
+use warp_spmv::{Complex, Csr, Format, Layout, Multivector, Plan, PlanOptions, Real, Scalar, ValueStorage};
 
 use crate::scenarios::conformance::conformance;
+use crate::scenarios::narrow::{held_by, types_of};
 use crate::scenarios::random::emulators;
 use crate::scenarios::transposed::Which;
 use crate::scenarios::{Numbers, as_stored, factor, with_rows, with_wide_offsets};
@@ -30,6 +33,9 @@ const SCHEDULES: u64 = 200;
 
 /// Schedules of the complex kernels whose code is that of the real ones.
 const SCHEDULES_OF_TWINS: u64 = 24;
+
+/// Schedules of the kernels with narrow values, which differ from those without in a conversion after each load.
+const SCHEDULES_OF_NARROW: u64 = 8;
 
 const UNLIMITED: FillLimit = FillLimit { times_csr: f64::INFINITY };
 
@@ -194,6 +200,49 @@ fn multiply_few_and_many_tiles<T: Scalar>(executor: &Emulated) {
     }
 }
 
+/// Multiplies with values in every type that is narrower than `T`, in every format that can, and compares with the same
+/// values as they are.
+fn multiply_narrow<T: Scalar>(executor: &Emulated, patterns: &[Csr<T>]) {
+    let mut numbers = Numbers::new(32);
+    let few_and_many_rows = [20, 1100].map(|rows: usize| (0..rows).map(|row| [3, 0, 4, 5, 17, 1][row % 6]).collect());
+    let few_and_many_tiles = [vec![5, 1000, 0, 3, 430], vec![4000, 0, 4200, 3]];
+    let others = few_and_many_rows.iter().chain(&few_and_many_tiles);
+    let others: Vec<_> = others.map(|lengths| with_rows::<T>(60, lengths, &mut numbers)).collect();
+    let blocks = [3, 40, 150].map(|length| with_rows::<T>(3000, &[length; 2], &mut numbers));
+    let wide: Vec<_> = others[2..].iter().map(with_wide_offsets).collect();
+    // What others differ in, apart from small matrices, is their number of rows or of tiles.
+    let any: fn(&Format) -> bool = |format| !matches!(format, Format::Bcsr(_) | Format::Bellpack(_));
+    let by_blocks: fn(&Format) -> bool = |format| matches!(format, Format::Bcsr(_) | Format::Bellpack(_));
+    let by_rows: fn(&Format) -> bool = |format| matches!(format, Format::Ell(_) | Format::SellP(_));
+    let by_tiles: fn(&Format) -> bool = |format| *format == Format::CSR_TILED;
+    let patterns = patterns.iter().map(|pattern| (pattern, any));
+    let patterns = patterns.chain(others[..2].iter().map(|pattern| (pattern, by_rows)));
+    let patterns = patterns.chain(blocks.iter().map(|pattern| (pattern, by_blocks)));
+    for (pattern, is_for_it) in patterns.chain(others[2..].iter().chain(&wide).map(|pattern| (pattern, by_tiles))) {
+        // Of entries that are added up, the sum need not be in the type.
+        let mut once = pattern.clone();
+        once.sort_rows().unwrap();
+        once.sum_duplicates().unwrap();
+        for &narrow_type in types_of::<T>() {
+            let [matrix, once] = [pattern, &once].map(|pattern| held_by(pattern, narrow_type, &mut numbers));
+            let x = numbers.vector::<T>(matrix.columns());
+            let formats = Format::ALL.iter().filter(|format| format.multiplies_narrow() && is_for_it(format));
+            for &format in formats {
+                let matrix = if format.sums_duplicates() { &once } else { &matrix };
+                let [full, narrow] = [ValueStorage::Full, ValueStorage::Rounded(narrow_type)].map(|values| {
+                    let options = PlanOptions { fill_limit: UNLIMITED, values, ..PlanOptions::default() };
+                    let mut plan = Plan::with_options(executor, matrix.clone(), format, options).unwrap();
+                    let mut result = vec![T::from_f64(f64::NAN); matrix.rows()];
+                    plan.apply(T::ONE, &x, T::ZERO, &mut result).unwrap_or_else(|e| panic!("{format}: {e}"));
+                    let back = plan.into_matrix().into_csr_on(executor).unwrap_or_else(|e| panic!("{format}: {e}"));
+                    (bits(&result), bits(back.values()))
+                });
+                assert!(full == narrow, "{format}, {} as {narrow_type:?}: other bits", T::NAME);
+            }
+        }
+    }
+}
+
 /// Multiplies in those formats of the catalogue that are `chosen`.
 fn multiply_in<T: Scalar>(executor: &Emulated, matrix: &Csr<T>, chosen: impl Fn(&Format) -> bool) {
     let x = Numbers::new(29).vector::<T>(matrix.columns());
@@ -278,6 +327,30 @@ fn mix<T: Real>(executor: &Emulated) {
     assert!(y.iter().zip(0..).all(|(&y, number)| y.to_f64() == 2.5 * f64::from(number)), "{y:?}");
 }
 
+/// What looks for a type that keeps values, and copies elements of a vector.
+fn look_at_numbers<T: Scalar>(executor: &Emulated) {
+    let numbers = Numbers::new(33).vector::<T>(700);
+    let columns: Vec<u32> = (0..700).collect();
+    let matrix = Csr::try_new(1, 700, vec![0_u32, 700], columns.clone(), numbers.clone()).unwrap();
+    let options = PlanOptions { values: ValueStorage::Lossless, ..PlanOptions::default() };
+    let plan = Plan::with_options(executor, matrix, Format::CSR_SCALAR, options).unwrap();
+    assert!(matches!(plan.matrix(), Matrix::Csr(_)), "no narrow type keeps them");
+    // On a grid of few warps the host finds that out.
+    let mut losses = executor.unwritten::<u32>(4).unwrap();
+    let parts = numbers.global_parts();
+    let kernel = Losses { count: parts.length() as u64, values: parts, losses: losses.global_mut() };
+    let grid = Grid { blocks: 2, threads_per_block: 64, shared_bytes: 0 };
+    // SAFETY: the arrays are as long as the kernel asks for, and outlive the launch.
+    unsafe { executor.launch(&Launch { grid, call: Call::new(kernel) }) }.unwrap();
+    let loses_float32 = if size_of::<T::Real>() == 8 { LOSES_FLOAT32 } else { 0 };
+    assert_eq!(losses, [LOSES_FLOAT16 + LOSES_BFLOAT16 + loses_float32; 4]);
+    let elements = Elements::new(executor, 700, columns.into_iter().rev().step_by(3).collect()).unwrap();
+    let mut copied = vec![T::ZERO; elements.len()];
+    let to = &mut std::iter::once(copied.as_mut_slice());
+    executor.run::<CopyElements<T>>(CopyOperands { elements: &elements, x: &numbers, to }).unwrap();
+    assert!(copied.iter().eq(numbers.iter().rev().step_by(3)));
+}
+
 /// The kernels that multiply nothing.
 fn run_others(executor: &Emulated) -> Results {
     let grid = Grid { blocks: 2, threads_per_block: 64, shared_bytes: 0 };
@@ -325,6 +398,10 @@ fn run_schedules<T: Scalar>(schedules: u64, others: impl Fn(&Emulated) -> Result
         multiply_blocks::<T>(emulator);
         multiply_few_and_many_rows::<T>(emulator);
         multiply_few_and_many_tiles::<T>(emulator);
+        if schedule < SCHEDULES_OF_NARROW {
+            multiply_narrow(emulator, &matrices[2 * pair..2 * pair + 2]);
+        }
+        look_at_numbers::<T>(emulator);
         let results = others(emulator);
         assert_eq!(first.entry((size, usize::MAX)).or_insert_with(|| results.clone()), &results);
         for (entry, launches) in emulator.take_launched() {
@@ -370,6 +447,11 @@ fn run_conjugates<T: Scalar>() -> Runs {
     runs
 }
 
+/// Whether a kernel takes values that are stored narrower than computed with: a part of its name is such as `f64of32`.
+fn is_narrow(entry: &str) -> bool {
+    entry.split('_').any(|part| part.starts_with(['f', 'c']) && part[1..].contains("of"))
+}
+
 /// Whether a kernel is the same code as one of real numbers.
 fn is_twin(entry: &str) -> bool {
     let alone = ["conjugate", "conformance"].iter().any(|name| entry.contains(name));
@@ -403,19 +485,25 @@ fn every_kernel_is_right_under_many_schedules() {
         let (known, all) = runs.entry(entry).or_default();
         (*known, *all) = (schedules.max(*known), launches + *all);
     }
-    let needed = |entry: &str| if is_twin(entry) { SCHEDULES_OF_TWINS } else { SCHEDULES };
+    let needed = |entry: &str| match entry {
+        entry if is_narrow(entry) => SCHEDULES_OF_NARROW,
+        entry if is_twin(entry) => SCHEDULES_OF_TWINS,
+        _ => SCHEDULES,
+    };
     let schedules = |entry: &str| runs.get(entry).map_or(0, |&(schedules, _)| schedules);
     let (huge, missed): (Vec<_>, Vec<_>) = entry_points()
         .into_iter()
         .filter(|entry| schedules(entry) < needed(entry))
         .partition(|entry| is_of_huge_matrices(entry) && schedules(&entry.replace("u64", "u32")) >= needed(entry));
     let launches: u64 = runs.values().map(|&(_, launches)| launches).sum();
-    let twins = runs.keys().filter(|entry| is_twin(entry)).count();
+    let narrow = runs.keys().filter(|entry| is_narrow(entry)).count();
+    let twins = runs.keys().filter(|entry| is_twin(entry) && !is_narrow(entry)).count();
     println!(
         "{} kernels under {SCHEDULES} schedules each, {launches} launches with those of their twins",
-        runs.len() - twins
+        runs.len() - twins - narrow
     );
     println!("{twins} more under {SCHEDULES_OF_TWINS}: the same code with complex numbers");
+    println!("{narrow} more under {SCHEDULES_OF_NARROW}: the same code with narrow values");
     println!("{} more are the same with 64-bit offsets, for matrices of 2^32 entries", huge.len());
     assert!(missed.is_empty(), "kernels that no case here runs under enough schedules: {missed:?}");
 }

@@ -4,13 +4,13 @@ use std::fs;
 
 use crate::scenarios::matrices;
 use warp_spmv::executor::{Cpu, Emulated, Executor, Reference};
-use warp_spmv::format::{BlockSize, FillLimit, Matrix};
+use warp_spmv::format::{BlockSize, FillLimit, Matrix, NarrowType};
 use warp_spmv::select::{
     Analysis, Calibration, Choice, Exclusion, KernelWork, Machine, Measure, Outcomes, Sampling, Selection, Store,
     Traffic, choose, choose_with,
 };
 use warp_spmv::verify::{exact, verify};
-use warp_spmv::{Complex, Csr, Error, Format, Plan, PlanOptions, Real, Scalar};
+use warp_spmv::{Complex, Csr, Error, Format, Plan, PlanOptions, Real, Scalar, ValueStorage};
 
 const MACHINE: Machine =
     Machine { has_kernels: true, resident_threads: 132 * 2048, cache_bytes: 50 << 20, shared_bytes: None };
@@ -323,6 +323,34 @@ fn what_was_measured_decides() {
         let note = choice.unwrap().note.unwrap();
         assert!(note.starts_with(path.to_str().unwrap()) && note.lines().count() == 1, "{note}");
     }
+}
+
+/// Values that no sample has seen change how values are stored, and are multiplied with.
+#[test]
+fn a_rare_value_is_not_lost() {
+    let (rows, odd) = (200_000, 123_457);
+    let entries: Vec<u32> = (0..rows).collect();
+    let mut values = vec![2.0; entries.len()];
+    let plan_of = |values: &[f64]| {
+        let matrix = Csr::try_from_triplets(entries.len(), entries.len(), &entries, &entries, values).unwrap();
+        let narrow = Analysis::new(&matrix).unwrap().narrow;
+        let selection = Selection { values: ValueStorage::Lossless, among: vec![Format::CSR_TILED], ..selection() };
+        (narrow, Plan::automatic(&Cpu::new(), matrix, &selection).unwrap())
+    };
+    let stored = |plan: &Plan<f64, Cpu>| plan.explain().unwrap().candidates[0].narrow;
+    let (guessed, plan) = plan_of(&values);
+    assert_eq!((guessed, stored(&plan)), (Some(NarrowType::Same), Some(NarrowType::Same)));
+    values[odd] = 0.3;
+    let (guessed, mut plan) = plan_of(&values);
+    assert_eq!((guessed, stored(&plan)), (Some(NarrowType::Same), Some(NarrowType::Table)));
+    let mut y = vec![0.0; entries.len()];
+    plan.apply(1.0, &vec![1.0; entries.len()], 0.0, &mut y).unwrap();
+    assert!((y[odd], y[odd + 1]) == (0.3, 2.0));
+    // Of many different ones, no narrow type is left.
+    let many: Vec<f64> =
+        values.iter().zip(0..).map(|(&value, n)| if n % 700 == 699 { f64::from(n).sqrt() } else { value }).collect();
+    let (_, plan) = plan_of(&many);
+    assert!(stored(&plan).is_none() && !matches!(plan.matrix(), Matrix::Narrow(_)));
 }
 
 /// Who does not say what a matrix is for gets no format whose conversion would take longer than a few solves.

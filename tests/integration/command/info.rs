@@ -125,3 +125,28 @@ fn refusals_are_foretold() {
         assert_eq!(spmv(["info", &matrix]).succeeded().contains("* out of proportion"), any_is_refused);
     }
 }
+
+/// On a line, a rank needs an element of the one before it and one of the one after it.
+#[test]
+fn ranks_and_what_they_exchange() {
+    let record = spmv(["info", "stencil:3:100", "--ranks", "4", "--json"]).record();
+    let division = &record["ranks"]["as_given"];
+    let numbers = |name: &str| division[name].as_u64().unwrap();
+    assert_eq!(["volume", "largest_halo", "most_neighbours", "remote_nnz"].map(numbers), [6, 2, 2, 6]);
+    assert!((division["imbalance"].as_f64().unwrap() - 77.0 / 74.5).abs() < 1e-12);
+    assert_eq!(record["ranks"]["reordered"]["volume"], 6);
+    assert!(spmv(["info", "stencil:3:100", "--json"]).record()["ranks"].is_null());
+
+    // A numbering at random hides it from the rows, and not from the other order.
+    let record = spmv(["info", "elasticity:width=6", "--ranks", "3", "--json"]).record();
+    let volume = |order: &str| record["ranks"][order]["volume"].as_u64().unwrap();
+    assert!(volume("reordered") < volume("as_given") / 2);
+
+    let text = spmv(["info", "uniform:rows=60,columns=40,per-row=2", "--ranks", "1"]).succeeded();
+    let lines: Vec<_> = text.lines().rev().take(2).map(|line| line.split_whitespace().collect::<Vec<_>>()).collect();
+    assert_eq!(lines[0], ["as", "given", "0", "0", "0", "0", "1.000"]);
+    assert_eq!(lines[1][..3], ["on", "1", "rank"]);
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    let message = spmv(["info", "stencil:3:100", "--ranks", "0"]).refused();
+    assert!(message.contains("0 is not in 1..=65536"), "{message}");
+}

@@ -9,6 +9,7 @@ mod faults;
 mod files;
 mod info;
 mod pagerank;
+mod ranks;
 mod report;
 mod run;
 mod run_all;
@@ -36,6 +37,8 @@ fn command<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Command {
 #[derive(Debug)]
 struct Outcome {
     code: Option<i32>,
+    /// How it ended, in words: with a code or by a signal.
+    ending: String,
     stdout: String,
     stderr: String,
 }
@@ -44,6 +47,7 @@ impl From<Output> for Outcome {
     fn from(output: Output) -> Self {
         Self {
             code: output.status.code(),
+            ending: output.status.to_string(),
             stdout: String::from_utf8(output.stdout).unwrap(),
             stderr: String::from_utf8(output.stderr).unwrap(),
         }
@@ -59,7 +63,7 @@ impl Outcome {
     /// What it printed, when all went well and without a word on standard error.
     #[track_caller]
     fn succeeded(self) -> String {
-        assert_eq!((self.code, &*self.stderr), (Some(0), ""), "{}", self.stdout);
+        assert_eq!((self.code, &*self.stderr), (Some(0), ""), "{}: {}", self.ending, self.stdout);
         self.stdout
     }
 

@@ -79,6 +79,16 @@ fn heavy_edges_and_equal_ones() {
     assert!(heavy > 2.0 * light);
     let [_, left, right] = ranks(&["--unweighted"]);
     assert!((left - right).abs() < 1e-12 && (left + right - (heavy + light)).abs() < 1e-5);
+    // The same without values.
+    for format in ["csr-tiled", "auto"] {
+        let [_, narrow_left, narrow_right] = ranks(&["--unweighted", "--narrow", "--format", format]);
+        assert!((left - narrow_left).abs() < 1e-12 && (right - narrow_right).abs() < 1e-12, "{format}");
+    }
+    let record =
+        pagerank(&[&graph, "--unweighted", "--narrow", "--format", "csr-tiled", "--executor", "cpu", "--json"]);
+    assert_eq!(record.record()["values"]["type"], "same");
+    let text = pagerank(&[&graph, "--unweighted", "--narrow", "--format", "coo", "--executor", "cpu"]).succeeded();
+    assert!(!text.contains("values "), "{text}");
     // Nothing is passed on.
     assert!(ranks(&["--damping", "0"]).iter().all(|rank| (rank - 1.0 / 3.0).abs() < 1e-12));
 
@@ -92,7 +102,7 @@ fn heavy_edges_and_equal_ones() {
 fn what_does_not_converge() {
     let folder = Folder::new();
     let graph = folder.file("graph.mtx", GRAPH);
-    let Outcome { code, stdout, stderr } = pagerank(&[&graph, "--executor", "cpu", "--iterations", "2", "--json"]);
+    let Outcome { code, stdout, stderr, .. } = pagerank(&[&graph, "--executor", "cpu", "--iterations", "2", "--json"]);
     assert_eq!((code, &*stderr), (Some(3), "warp-spmv: error: not converged: iteration limit, after 2 iterations\n"));
     let record: Value = serde_json::from_str(&stdout).unwrap();
     assert_eq!((&record["converged"], &record["iterations"]), (&false.into(), &2.into()));

@@ -17,10 +17,65 @@ fn solve(arguments: &[&str]) -> Outcome {
 /// The record of a solver that did not converge, and what it said.
 #[track_caller]
 fn not_converged(arguments: &[&str]) -> (Value, String) {
-    let Outcome { code, stdout, stderr } = solve(arguments);
+    let Outcome { code, stdout, stderr, .. } = solve(arguments);
     assert_eq!((code, stderr.lines().count()), (Some(3), 1), "{stderr}{stdout}");
     let message = stderr.trim_end().strip_prefix("warp-spmv: error: not converged: ");
     (serde_json::from_str(&stdout).unwrap(), message.unwrap_or_else(|| panic!("{stderr}")).to_owned())
+}
+
+#[test]
+fn narrow_values_change_no_iteration() {
+    let arguments = ["stencil:7:12", "--format", "dia", "--executor", "cpu", "--json"];
+    let [full, narrow] = [&[][..], &["--narrow"]].map(|narrow| solve(&[&arguments, narrow].concat()).record());
+    assert!(full["values"].is_null());
+    assert_eq!((&narrow["values"]["type"], &narrow["values"]["largest_change"]), (&"table".into(), &0.0.into()));
+    for what in ["history", "iterations", "residual", "error"] {
+        assert_eq!(full[what], narrow[what], "{what}");
+    }
+    let text = solve(&["stencil:7:12", "--format", "dia", "--executor", "cpu", "--narrow"]).succeeded();
+    assert!(text.contains("values        table (nothing lost)"), "{text}");
+}
+
+/// The residual is that of the given values, whatever those are that corrections are found with.
+#[test]
+fn rounded_values_come_to_the_residual_of_the_given_ones() {
+    let arguments = ["elasticity:width=5", "--seed", "2", "--tolerance", "1e-12", "--executor", "cpu"];
+    let number = |value: &Value| value.as_f64().unwrap();
+    for more in [
+        &["--values", "float32", "--json"][..],
+        &["--values", "bfloat16", "--json"],
+        &[
+            "--values",
+            "float32",
+            "--json",
+            "--format",
+            "sell-p",
+            "--preconditioner",
+            "chebyshev-2",
+            "--method",
+            "minres",
+        ],
+    ] {
+        let record = solve(&[&arguments, more].concat()).record();
+        assert_eq!((&record["converged"], &record["values"]["type"]), (&true.into(), &more[1].into()), "{record}");
+        assert!(number(&record["values"]["largest_change"]) > 1e-9, "{record}");
+        let corrections = record["corrections"].as_u64().unwrap();
+        assert!(corrections > 1 && record["restarts"].as_u64().unwrap() == corrections - 1, "{record}");
+        let (residual, tolerance) = (&record["residual"], number(&record["tolerance"]["norm"]));
+        assert!(number(&residual["norm"]) <= tolerance && number(&residual["exact"]) <= 1.1 * tolerance, "{record}");
+        assert_eq!(residual["verification"]["passed"], true);
+        assert!(number(&record["error"]) < 1e-9, "{record}");
+    }
+    let text = solve(&[&arguments[..], &["--values", "float32"]].concat()).succeeded();
+    assert!(text.contains("values        float32 (rounded, by at most ") && text.contains(" corrections\n"), "{text}");
+    // Nothing is lost, so that nothing has to be corrected.
+    let whole = solve(&["stencil:5:9", "--values", "float32", "--executor", "cpu", "--json"]).record();
+    assert_eq!((&whole["values"]["largest_change"], &whole["corrections"]), (&0.0.into(), &Value::Null));
+    // Too little is left of the values.
+    let rough =
+        ["elasticity:width=12", "--seed", "2", "--values", "bfloat16", "--method", "bicgstab", "--executor", "cpu"];
+    let Outcome { code, stdout, .. } = solve(&[&rough[..], &["--iterations", "30", "--tolerance", "1e-13"]].concat());
+    assert!(code == Some(3) && stdout.contains("outcome "), "{stdout}");
 }
 
 #[test]
@@ -232,6 +287,13 @@ fn what_is_refused() {
         (&[&matrix, "--preconditioner", "ilu"], "unknown preconditioner 'ilu': expected jacobi, block-jacobi-8, "),
         (&[&matrix, "--preconditioner", "neumann-101"], "the degree of the polynomial is 101, expected 0 to 100"),
         (&[&matrix, "--executor", "emulated", "--time"], "--time says nothing on the executor emulated"),
+        (&["stencil:5:9", "--values", "complex64"], "complex64"),
+        (&["stencil:5:9", "--values", "float32", "--format", "hyb"], "hyb"),
+        (&[&matrix, "--values", "float32", "--narrow"], "'--values <TYPE>' cannot be used with '--narrow'"),
+        (
+            &["helmholtz:grid=9", "--precision", "complex128", "--method", "gmres", "--values", "complex64"],
+            "--values rounds the matrices of real systems only, not those of complex128",
+        ),
         (&[&matrix, "--out", nowhere], "nowhere: "),
         (&[&matrix, "--plot", nowhere], "nowhere: "),
     ] {
@@ -258,7 +320,7 @@ fn the_account_of_an_iteration() {
 /// Where there are none, the rest is as ever.
 #[test]
 fn peers_that_are_not_there_are_said() {
-    let Outcome { code, stdout, stderr } = solve(&["stencil:5:9", "--executor", "cpu", "--peers", "--json"]);
+    let Outcome { code, stdout, stderr, .. } = solve(&["stencil:5:9", "--executor", "cpu", "--peers", "--json"]);
     assert_eq!(code, Some(0), "{stderr}");
     let record: Value = serde_json::from_str(&stdout).unwrap();
     assert_eq!(record["peers"], Value::Array(vec![]));

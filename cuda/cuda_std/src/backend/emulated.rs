@@ -105,6 +105,14 @@ pub(crate) fn square_root(value: f64) -> f64 {
     value.sqrt()
 }
 
+pub(crate) fn half_to_f32(bits: u16) -> f32 {
+    half::f16::from_bits(bits).to_f32()
+}
+
+pub(crate) fn half_of_f32(value: f32) -> u16 {
+    half::f16::from_f32(value).to_bits()
+}
+
 /// Reports an access to elements `index .. index + count` that is outside the array, or not aligned for loads of
 /// up to 16 bytes. Arrays on a GPU begin aligned, so only the index counts.
 #[track_caller]
@@ -113,7 +121,8 @@ fn check_bounds<T>(access: &'static str, length: u64, index: u64, count: u64) {
         warp_emulator::out_of_bounds(access, index + count - 1, length);
     }
     let alignment = (size_of::<T>() as u64 * count).min(16);
-    if !(index * size_of::<T>() as u64).is_multiple_of(alignment) {
+    // A number of no bits is anywhere.
+    if alignment > 0 && !(index * size_of::<T>() as u64).is_multiple_of(alignment) {
         warp_emulator::misaligned(access, index, alignment as u32);
     }
 }
@@ -122,6 +131,10 @@ fn check_bounds<T>(access: &'static str, length: u64, index: u64, count: u64) {
 #[track_caller]
 pub(crate) fn check_read_only<T>(array: *const T, length: u64, index: u64, count: u64) {
     check_bounds::<T>("load", length, index, count);
+    if size_of::<T>() == 0 {
+        // Nothing is read.
+        return;
+    }
     let end = array.wrapping_add(length as usize);
     // SAFETY: the elements are inside the array.
     unsafe { warp_emulator::global_read_only(array..end, index, count as usize) }
@@ -166,6 +179,8 @@ macro_rules! reads {
     };
 }
 
+reads!(u8, read_8, read_streaming_8, read_streaming_2x8, read_streaming_4x8, read_streaming_apart_8);
+reads!(u16, read_16, read_streaming_16, read_streaming_2x16, read_streaming_4x16, read_streaming_apart_16);
 reads!(u32, read_32, read_streaming_32, read_streaming_2x32, read_streaming_4x32, read_streaming_apart_32);
 reads!(u64, read_64, read_streaming_64, read_streaming_2x64, read_streaming_4x64, read_streaming_apart_64);
 reads!(

@@ -302,6 +302,122 @@ pub(crate) unsafe fn read_streaming_4x64(address: *const u64) -> [u64; 4] {
     [a, b, c, d]
 }
 
+// Numbers of 8 and 16 bits come in registers of 32 bits, and several at once as one number of as many bits.
+macro_rules! narrow_reads {
+    ($type:ident, $bits:literal, $one:ident, $streaming:ident, $apart:ident) => {
+        #[inline(always)]
+        pub(crate) unsafe fn $one(address: *const $type) -> $type {
+            let value: u32;
+            // SAFETY: the caller's promise.
+            unsafe {
+                asm!(
+                    concat!("ld.global.nc.u", $bits, " {}, [{}];"),
+                    out(reg32) value, in(reg64) address,
+                    options(pure, nomem, nostack, preserves_flags)
+                );
+            }
+            value as $type
+        }
+
+        #[inline(always)]
+        pub(crate) unsafe fn $streaming(address: *const $type) -> $type {
+            let value: u32;
+            // SAFETY: the caller's promise.
+            unsafe {
+                asm!(
+                    concat!("ld.global.nc.L1::no_allocate.u", $bits, " {}, [{}];"),
+                    out(reg32) value, in(reg64) address,
+                    options(pure, nomem, nostack, preserves_flags)
+                );
+            }
+            value as $type
+        }
+
+        /// As for 32 and 64 bits.
+        #[inline(always)]
+        pub(crate) unsafe fn $apart(address: *const $type, step: u64, count: u32, absent: $type) -> [$type; 4] {
+            let (a, b, c, d): (u32, u32, u32, u32);
+            // SAFETY: the caller's promise; what is not there is not loaded.
+            unsafe {
+                asm!(
+                    "{{ .reg .b64 place; .reg .pred there;",
+                    "mov.b32 {a}, {absent};",
+                    "mov.b32 {b}, {absent};",
+                    "mov.b32 {c}, {absent};",
+                    "mov.b32 {d}, {absent};",
+                    "setp.gt.u32 there, {count}, 0;",
+                    concat!("@there ld.global.nc.L1::no_allocate.u", $bits, " {a}, [{address}];"),
+                    "add.s64 place, {address}, {step};",
+                    "setp.gt.u32 there, {count}, 1;",
+                    concat!("@there ld.global.nc.L1::no_allocate.u", $bits, " {b}, [place];"),
+                    "add.s64 place, place, {step};",
+                    "setp.gt.u32 there, {count}, 2;",
+                    concat!("@there ld.global.nc.L1::no_allocate.u", $bits, " {c}, [place];"),
+                    "add.s64 place, place, {step};",
+                    "setp.gt.u32 there, {count}, 3;",
+                    concat!("@there ld.global.nc.L1::no_allocate.u", $bits, " {d}, [place]; }}"),
+                    a = out(reg32) a, b = out(reg32) b, c = out(reg32) c, d = out(reg32) d,
+                    address = in(reg64) address, step = in(reg64) step * size_of::<$type>() as u64,
+                    count = in(reg32) count, absent = in(reg32) u32::from(absent),
+                    options(pure, nomem, nostack, preserves_flags)
+                );
+            }
+            [a as $type, b as $type, c as $type, d as $type]
+        }
+    };
+}
+
+narrow_reads!(u8, "8", read_8, read_streaming_8, read_streaming_apart_8);
+narrow_reads!(u16, "16", read_16, read_streaming_16, read_streaming_apart_16);
+
+#[inline(always)]
+pub(crate) unsafe fn read_streaming_2x8(address: *const u8) -> [u8; 2] {
+    // SAFETY: the caller's promise.
+    unsafe { read_streaming_16(address.cast()) }.to_le_bytes()
+}
+
+#[inline(always)]
+pub(crate) unsafe fn read_streaming_4x8(address: *const u8) -> [u8; 4] {
+    // SAFETY: the caller's promise.
+    unsafe { read_streaming_32(address.cast()) }.to_le_bytes()
+}
+
+#[inline(always)]
+pub(crate) unsafe fn read_streaming_2x16(address: *const u16) -> [u16; 2] {
+    // SAFETY: the caller's promise.
+    let both = unsafe { read_streaming_32(address.cast()) };
+    [both as u16, (both >> 16) as u16]
+}
+
+#[inline(always)]
+pub(crate) unsafe fn read_streaming_4x16(address: *const u16) -> [u16; 4] {
+    // SAFETY: the caller's promise.
+    let all = unsafe { read_streaming_64(address.cast()) };
+    [all as u16, (all >> 16) as u16, (all >> 32) as u16, (all >> 48) as u16]
+}
+
+/// The number of these bits, as an `f32`.
+#[inline(always)]
+pub(crate) fn half_to_f32(bits: u16) -> f32 {
+    let value;
+    // SAFETY: plain arithmetic.
+    unsafe {
+        asm!("cvt.f32.f16 {}, {};", out(reg32) value, in(reg16) bits, options(pure, nomem, nostack, preserves_flags));
+    }
+    value
+}
+
+/// The bits of the nearest number of binary16.
+#[inline(always)]
+pub(crate) fn half_of_f32(value: f32) -> u16 {
+    let bits;
+    // SAFETY: plain arithmetic.
+    unsafe {
+        asm!("cvt.rn.f16.f32 {}, {};", out(reg16) bits, in(reg32) value, options(pure, nomem, nostack, preserves_flags));
+    }
+    bits
+}
+
 // A number of two parts is moved by one instruction, of 8 or 16 bytes. Where it may begin: arrays begin at multiples of 256
 // bytes, and shared memory at one of 16, so its index and its offset say.
 macro_rules! pairs {

@@ -2,6 +2,7 @@
 
 use std::cell::UnsafeCell;
 
+use crate::common;
 use warp_emulator::{
     Access, Contents, Emulator, Fault, FaultKind, Grid, Shuffle, Space, block_barrier, global_access, global_read_only,
     position, shared_read, shared_write, shuffle, warp_barrier,
@@ -113,6 +114,40 @@ fn races_in_most_schedules(kernel: impl Fn(&Array)) {
 
 fn lane() -> u32 {
     position().lane()
+}
+
+/// Stores to an array of elements that are `bytes` wide.
+fn store_narrow(array: &Array, bytes: usize, index: u64) {
+    // SAFETY: the index is inside the array; lanes run one at a time.
+    unsafe {
+        match bytes {
+            1 => global_access(Access::Store, array.0.get().cast::<u8>(), index),
+            _ => global_access(Access::Store, array.0.get().cast::<u16>(), index),
+        }
+    }
+}
+
+#[test]
+fn neighbours_narrower_than_a_word_do_not_race() {
+    for bytes in [1, 2] {
+        let array = Array::new();
+        for seed in 0..SCHEDULES {
+            let own = || store_narrow(&array, bytes, common::thread_in_grid() as u64);
+            Emulator::new(seed).run("own", Grid { blocks: 2, threads_per_block: 48, shared_bytes: 0 }, &own).unwrap();
+        }
+        // Two threads on each element; and written and read as what nobody writes, in one launch.
+        let shared = || store_narrow(&array, bytes, common::thread_in_grid() as u64 / 2);
+        let both = || {
+            store_narrow(&array, bytes, common::thread_in_grid() as u64);
+            array.load_read_only(0);
+        };
+        for seed in 0..SCHEDULES {
+            let fault = Emulator::new(seed).run("shared", common::block_of(2), &shared).unwrap_err();
+            assert!(matches!(fault.kind, FaultKind::Race { index: 0, .. }), "{fault}");
+            let fault = Emulator::new(seed).run("both", common::block_of(1), &both).unwrap_err();
+            assert!(matches!(fault.kind, FaultKind::ReadOnlyWritten { .. }), "{fault}");
+        }
+    }
 }
 
 #[test]

@@ -19,11 +19,13 @@ impl Memory for CudaMemory {
     type Buffer<T: Element> = CudaBuffer<T>;
 }
 
-/// An array on a GPU, of the executor that made it: no other executor takes it. CUDA does not allocate nothing, so an empty
-/// array has no address.
+/// An array on a GPU, of the executor that made it or [borrowed](super::Cuda::borrow) it: no other executor takes it. CUDA
+/// does not allocate nothing, so an empty array has no address.
 pub struct CudaBuffer<T: Element> {
     address: CUdeviceptr,
     length: usize,
+    /// Whether the memory is somebody else's.
+    borrowed: bool,
     owner: Arc<Owner>,
     elements: PhantomData<T>,
 }
@@ -32,7 +34,7 @@ impl<T: Element> CudaBuffer<T> {
     /// An array of no particular content. The owner's context is the current one.
     pub(super) fn new(owner: &Arc<Owner>, length: usize) -> Result<Self, Error> {
         let bytes = length.saturating_mul(size_of::<T>());
-        let mut array = Self { address: 0, length: 0, owner: owner.clone(), elements: PhantomData };
+        let mut array = Self { address: 0, length: 0, borrowed: false, owner: owner.clone(), elements: PhantomData };
         if bytes > 0 {
             array.address = owner.pool.allocate(bytes).map_err(|result| match result {
                 CUresult::CUDA_ERROR_OUT_OF_MEMORY => {
@@ -45,6 +47,12 @@ impl<T: Element> CudaBuffer<T> {
             owner.meter.add(array.bytes());
         }
         Ok(array)
+    }
+
+    /// An array in memory that is somebody else's, where there are elements.
+    pub(super) fn borrowed(owner: &Arc<Owner>, address: CUdeviceptr, length: usize) -> Self {
+        let address = if length == 0 { 0 } else { address };
+        Self { address, length, borrowed: length > 0, owner: owner.clone(), elements: PhantomData }
     }
 
     /// Where the array is on the GPU; 0 for an empty one. Reading and writing there is the business of what is queued
@@ -68,10 +76,14 @@ impl<T: Element> Drop for CudaBuffer<T> {
             return;
         }
         let _freeing = self.owner.freeing.lock();
+        if self.borrowed {
+            self.owner.meter.lose();
+            return;
+        }
         self.owner.meter.remove(self.bytes());
         // Memory is freed in the context that is current, and this thread's may be none or another. Where it cannot be
         // had, it is gone with its memory.
-        if self.owner.enter().is_ok() {
+        if self.owner.enter_to_free().is_ok() {
             // SAFETY: it was allocated there. Every other executor refuses it, `Cuda::copy_of` makes this stream wait for its
             // reader, and who takes the address queues on the owner's stream.
             unsafe { self.owner.pool.free(self.address) };
@@ -82,6 +94,10 @@ impl<T: Element> Drop for CudaBuffer<T> {
 impl<T: Element> Buffer<T> for CudaBuffer<T> {
     fn len(&self) -> usize {
         self.length
+    }
+
+    fn is_borrowed(&self) -> bool {
+        self.borrowed
     }
 
     fn global(&self) -> Global<T> {

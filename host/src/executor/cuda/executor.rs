@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use cuda_std::launch::Launch;
-use cust::event::{Event, EventFlags};
 use cust::sys::{cuMemcpyDtoH_v2, cuMemcpyHtoDAsync_v2, cuMemsetD8Async};
 
-use super::driver::{cuda, driver};
+use super::driver::driver;
+use super::event::Event;
 use super::recording::CudaRecording;
 use super::staging::{DOWNLOADING, UPLOADING};
 use super::{Cuda, CudaBuffer, CudaMemory};
@@ -40,7 +40,7 @@ unsafe impl Executor for Cuda {
         match self.staged(bytes.len(), |staging| unsafe { staging.upload(bytes, address, self.stream()) }) {
             Some(done) => done?,
             None => {
-                let (from, stream) = (bytes.as_ptr().cast(), self.stream().as_inner());
+                let (from, stream) = (bytes.as_ptr().cast(), self.stream().handle());
                 // SAFETY: `bytes` and the new array are of the same length. Who gets that memory after it is freed uses
                 // it later on this stream, and `array` lives until the next line has waited for the copy.
                 driver(unsafe { cuMemcpyHtoDAsync_v2(address, from, bytes.len(), stream) }, UPLOADING)?;
@@ -53,7 +53,7 @@ unsafe impl Executor for Cuda {
     fn zeros<T: Element>(&self, length: usize) -> Result<CudaBuffer<T>, Error> {
         let buffer = self.allocate(length)?;
         if !buffer.is_empty() {
-            let (bytes, stream) = (buffer.bytes() as usize, self.stream().as_inner());
+            let (bytes, stream) = (buffer.bytes() as usize, self.stream().handle());
             // SAFETY: the array has `bytes` bytes, and kernels that are launched later come after.
             driver(unsafe { cuMemsetD8Async(buffer.address(), 0, bytes, stream) }, "filling an array with zeros")?;
         }
@@ -103,20 +103,17 @@ unsafe impl Executor for Cuda {
 
     fn synchronize(&self) -> Result<(), Error> {
         self.refuse_recording("waiting for the kernels")?;
-        self.enter()?;
-        self.stream().synchronize().map_err(|error| self.waiting(error))
+        self.stream().synchronize().map_err(|result| self.waiting(result))
     }
 
     fn time(&self, work: &mut dyn FnMut() -> Result<(), Error>) -> Result<Duration, Error> {
         self.refuse_recording("timing")?;
-        self.enter()?;
-        let event = || Event::new(EventFlags::DEFAULT).map_err(cuda("making an event"));
-        let (start, stop) = (event()?, event()?);
-        start.record(self.stream()).map_err(cuda("recording an event"))?;
+        let (start, stop) = (Event::with_time()?, Event::with_time()?);
+        start.record(self.stream())?;
         work()?;
-        stop.record(self.stream()).map_err(cuda("recording an event"))?;
-        stop.synchronize().map_err(|error| self.waiting(error))?;
-        stop.elapsed(&start).map_err(cuda("reading a time"))
+        stop.record(self.stream())?;
+        stop.synchronize().map_err(|result| self.waiting(result))?;
+        stop.elapsed(&start)
     }
 }
 
@@ -129,22 +126,27 @@ unsafe impl KernelExecutor for Cuda {
         if grid.blocks == 0 {
             return Ok(());
         }
+        self.enter()?;
         // SAFETY: the arguments are the kernel's own, by `Kernel` and `Argument`, and their arrays were checked; that the
         // entry point is the kernel's, and the rest, is the caller's promise.
         unsafe { self.queue(*grid, entry, &mut arguments) }
     }
 
     unsafe fn launch_all(&self, launches: &[Launch]) -> Result<(), Error> {
-        // All before the first, so that nothing is changed where one is refused.
-        if launches.len() > 1 {
-            launches.iter().try_for_each(|launch| self.check_places(launch.call.entry(), &launch.call.arguments()))?;
+        if let [launch] = launches {
+            // SAFETY: the caller's promise.
+            return unsafe { self.launch(launch) };
         }
-        // SAFETY: the caller's promise.
-        launches.iter().try_for_each(|launch| unsafe { self.launch(launch) })
+        // All before the first, so that nothing is changed where one is refused.
+        launches.iter().try_for_each(|launch| self.check_places(launch.call.entry(), &launch.call.arguments()))?;
+        self.enter()?;
+        let mut launches = launches.iter().filter(|launch| launch.grid.blocks > 0);
+        // SAFETY: as for a single one.
+        launches.try_for_each(|Launch { grid, call }| unsafe { self.queue(*grid, call.entry(), &mut call.arguments()) })
     }
 
     fn records(&self) -> bool {
-        self.owner.recorder.is_recording()
+        self.owner.recorder.is_recording() || self.stream().is_capturing()
     }
 
     fn unwritten<T: Element>(&self, length: usize) -> Result<CudaBuffer<T>, Error> {

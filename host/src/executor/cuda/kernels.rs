@@ -41,7 +41,7 @@ impl Loaded {
 impl Drop for Loaded {
     fn drop(&mut self) {
         // Modules are freed in the context that is current. Where it cannot be had, they are gone with it.
-        let _ = self.owner.enter();
+        let _ = self.owner.enter_to_free();
     }
 }
 
@@ -54,8 +54,8 @@ pub(super) struct Kernels {
     by_entry: HashMap<Entry, usize>,
     /// The same by the entry's address, for comparing names takes longer than the rest of a launch.
     by_address: HashMap<*const Entry, usize>,
-    /// The one that was launched last.
-    last: Option<&'static Entry>,
+    /// The one that was launched last, and its place.
+    last: Option<(&'static Entry, usize)>,
 }
 
 /// What a GPU has to run blocks.
@@ -100,16 +100,20 @@ impl Kernels {
 
     /// The kernel that was launched last.
     pub fn last(&self) -> Option<&'static Entry> {
-        self.last
+        self.last.map(|(entry, _)| entry)
     }
 
     /// The function of an entry point that is launched next, in the current context.
     pub fn function(&mut self, entry: &'static Entry, grid: Grid) -> Result<CUfunction, Error> {
-        self.last = Some(entry);
-        let place = match self.by_address.get(&ptr::from_ref(entry)) {
-            Some(&place) => place,
-            None => self.load(entry)?,
+        let place = match self.last {
+            // Most programs launch one kernel again and again.
+            Some((last, place)) if ptr::eq(last, entry) => place,
+            _ => match self.by_address.get(&ptr::from_ref(entry)) {
+                Some(&place) => place,
+                None => self.load(entry)?,
+            },
         };
+        self.last = Some((entry, place));
         let kernel = &mut self.loaded[place];
         // Launched before in such blocks, as almost always.
         let side_by_side = grid.blocks.div_ceil(self.multiprocessors.count.max(1));

@@ -1,7 +1,10 @@
 //! NVIDIA GPUs, through the CUDA driver.
 
+mod borrowed;
 mod buffer;
+mod context;
 mod driver;
+mod event;
 mod executor;
 mod kept_context;
 mod kernels;
@@ -11,21 +14,21 @@ mod ptx;
 mod recorder;
 mod recording;
 mod staging;
+mod stream;
 
 use std::ffi::c_void;
-use std::fmt::Display;
+use std::fmt::{Debug, Display};
 use std::sync::{Arc, Mutex};
 
 use cuda_std::launch::{Arguments, Entry, Grid, Place};
-use cust::context::Context;
-use cust::device::DeviceAttribute;
-use cust::error::CudaError;
-use cust::event::{Event, EventFlags};
-use cust::stream::{Stream, StreamFlags, StreamWaitEventFlags};
-use cust::sys::{cuLaunchKernel, cuMemcpyDtoDAsync_v2};
+use cust::device::{Device as Gpu, DeviceAttribute};
+use cust::sys::{CUresult, cuLaunchKernel, cuMemcpyDtoDAsync_v2};
 
+pub use borrowed::{DeviceCsr, DeviceIndices};
 pub use buffer::{CudaBuffer, CudaMemory};
-use driver::{cuda, driver, in_words};
+use context::Context;
+use driver::{cuda, driver, failed, in_words};
+use event::Event;
 #[doc(hidden)]
 pub use kept_context::KeptContext;
 use kernels::{Kernels, Loaded, Multiprocessors, RESERVED_SHARED_BYTES};
@@ -35,6 +38,7 @@ use pool::Pool;
 use ptx::for_device;
 use recorder::Recorder;
 use staging::{Staging, WORTHWHILE};
+use stream::Stream;
 
 use super::operation::Executor;
 use crate::device::{Device, Tuning};
@@ -93,8 +97,23 @@ struct Shared {
 impl Drop for Shared {
     fn drop(&mut self) {
         // Page-locked memory is freed in the context that is current. Where it cannot be had, it is gone with it.
-        let _ = self.owner.enter();
+        let _ = self.owner.enter_to_free();
     }
+}
+
+/// Why there is no executor.
+fn unavailable(reason: String) -> Error {
+    Error::Unavailable { executor: "cuda", reason }
+}
+
+/// The same, where the driver said no.
+fn missing<E: Debug>(what: &str) -> impl Fn(E) -> Error {
+    move |error| unavailable(format!("{what}: {}", in_words(&error)))
+}
+
+/// Starts the driver.
+fn start() -> Result<(), Error> {
+    cust::init(cust::CudaFlags::empty()).map_err(missing("the driver did not start"))
 }
 
 impl Cuda {
@@ -103,28 +122,41 @@ impl Cuda {
     /// # Errors
     /// When there is no such GPU, or it is too old for the kernels.
     pub fn new(number: u32) -> Result<Self, Error> {
-        let unavailable = |reason: String| Error::Unavailable { executor: "cuda", reason };
-        let failed = |what: &'static str| {
-            move |error: CudaError| Error::Unavailable {
-                executor: "cuda",
-                reason: format!("{what}: {}", in_words(&error)),
-            }
-        };
-        cust::init(cust::CudaFlags::empty()).map_err(failed("the driver did not start"))?;
-        let count = cust::device::Device::num_devices().map_err(failed("no device was found"))?;
+        Self::on_primary(number, || Stream::blocking().map_err(missing("no stream")))
+    }
+
+    /// How many GPUs there are.
+    ///
+    /// # Errors
+    /// When there is no driver, or it finds none.
+    pub fn count() -> Result<u32, Error> {
+        start()?;
+        Gpu::num_devices().map_err(missing("no device was found"))
+    }
+
+    /// An executor in the primary context of this GPU, on the stream that `make` makes there.
+    fn on_primary(number: u32, make: impl FnOnce() -> Result<Stream, Error>) -> Result<Self, Error> {
+        let count = Self::count()?;
         if number >= count {
             return Err(unavailable(format!("device {number} was asked for, and there are {count}")));
         }
-        let gpu = cust::device::Device::get_device(number).map_err(failed("the device was not found"))?;
+        let gpu = Gpu::get_device(number).map_err(missing("the device was not found"))?;
+        Self::on_gpu(gpu, || {
+            let context = Context::primary(gpu).map_err(missing("no context"))?;
+            Ok((context, make()?))
+        })
+    }
+
+    /// An executor on this GPU, in a context, which `make` makes the current one, and on a stream of it.
+    fn on_gpu(gpu: Gpu, make: impl FnOnce() -> Result<(Context, Stream), Error>) -> Result<Self, Error> {
         let attribute =
-            |which| gpu.get_attribute(which).map(|value| value as u32).map_err(failed("the device's attributes"));
-        let name = gpu.name().map_err(failed("the device's name"))?;
+            |which| gpu.get_attribute(which).map(|value| value as u32).map_err(missing("the device's attributes"));
+        let name = gpu.name().map_err(missing("the device's name"))?;
         let (major, minor) =
             (attribute(DeviceAttribute::ComputeCapabilityMajor)?, attribute(DeviceAttribute::ComputeCapabilityMinor)?);
         let ptx = for_device(&name, major, minor).map_err(unavailable)?;
-        let context = Context::new(gpu).map_err(failed("no context"))?;
-        let stream = Stream::new(StreamFlags::NON_BLOCKING, None).map_err(failed("no stream"))?;
-        let driver = cust::CudaApiVersion::get().map_err(failed("the driver's version"))?;
+        let (context, stream) = make()?;
+        let driver = cust::CudaApiVersion::get().map_err(missing("the driver's version"))?;
         let shared_bytes = attribute(DeviceAttribute::MaxSharedMemoryPerMultiprocessor)?;
         let device = Device {
             name: format!("{name}, driver for CUDA {}.{}", driver.major(), driver.minor()),
@@ -135,9 +167,9 @@ impl Cuda {
             tuning: Tuning::default(),
         };
         let multiprocessors = Multiprocessors { count: device.multiprocessors, shared_bytes };
-        let recorder = Recorder::new().map_err(failed("no stream"))?;
-        let pool = Pool::new(gpu.as_raw(), stream);
-        let bytes = gpu.total_memory().map_err(failed("the device's memory"))?;
+        let recorder = Recorder::new().map_err(missing("no stream"))?;
+        let pool = Pool::new(gpu.as_raw(), &context, stream);
+        let bytes = gpu.total_memory().map_err(missing("the device's memory"))?;
         pool.keep(bytes as u64 / 2);
         let owner = Arc::new(Owner::new(pool, recorder, context));
         Ok(Self {
@@ -196,8 +228,19 @@ impl Cuda {
         self.owner.stream()
     }
 
-    /// Says no to what cannot be recorded while this thread records.
+    /// Says no to what cannot be recorded while this thread records, or the stream is captured.
     fn refuse_recording(&self, what: &str) -> Result<(), Error> {
+        self.refuse_own_recording(what)?;
+        self.enter()?;
+        if self.stream().is_capturing() {
+            let reason = "this cannot be part of a graph, and the stream is captured".into();
+            return Err(Error::Cuda { what: what.into(), reason });
+        }
+        Ok(())
+    }
+
+    /// Says no to what cannot be recorded while this thread records.
+    fn refuse_own_recording(&self, what: &str) -> Result<(), Error> {
         if self.owner.recorder.is_recording() {
             return Err(Error::Cuda { what: what.into(), reason: "this cannot be part of a recording".into() });
         }
@@ -219,14 +262,13 @@ impl Cuda {
         if arguments.places().iter().all(own) { Ok(()) } else { Err(Error::Foreign { what: entry.to_string() }) }
     }
 
-    /// Queues a kernel on a grid that has blocks.
+    /// Queues a kernel on a grid that has blocks, in the current context, which is this executor's.
     ///
     /// # Safety
     /// The arguments are the kernel's own, of this executor's memory; besides, as for
     /// [`launch`](KernelExecutor::launch).
     unsafe fn queue(&self, grid: Grid, entry: &'static Entry, arguments: &mut Arguments<'_>) -> Result<(), Error> {
-        self.enter()?;
-        let stream = self.launch_stream(entry)?.as_inner();
+        let stream = self.launch_stream(entry)?.handle();
         let function = self.kernels.lock().function(entry, grid)?;
         // SAFETY: the kernel's module is loaded as long as this executor exists; the rest is the caller's promise.
         let result = unsafe {
@@ -244,13 +286,12 @@ impl Cuda {
                 std::ptr::null_mut(),
             )
         };
-        if result == cust::sys::CUresult::CUDA_SUCCESS { Ok(()) } else { driver(result, &entry.to_string()) }
+        if result == CUresult::CUDA_SUCCESS { Ok(()) } else { driver(result, &entry.to_string()) }
     }
 
     /// An array of no particular content.
     fn allocate<T: Element>(&self, length: usize) -> Result<CudaBuffer<T>, Error> {
         self.refuse_recording("allocating on the GPU")?;
-        self.enter()?;
         CudaBuffer::new(&self.owner, length)
     }
 
@@ -306,12 +347,12 @@ impl Cuda {
     }
 
     /// An error of waiting for the device: what failed is what was queued before.
-    fn waiting(&self, error: CudaError) -> Error {
+    fn waiting(&self, result: CUresult) -> Error {
         let what = match self.kernels.lock().last() {
             None => "waiting for copies".to_owned(),
             Some(last) => format!("waiting for the kernels up to {last}"),
         };
-        cuda(&what)(error)
+        failed(result, &what)
     }
 }
 
@@ -323,9 +364,9 @@ impl Cuda {
     /// # Errors
     /// When the device fails.
     pub fn enter_stream(&self) -> Result<*mut c_void, Error> {
-        self.refuse_recording("using the stream")?;
+        self.refuse_own_recording("using the stream")?;
         self.enter()?;
-        Ok(self.stream().as_inner().cast())
+        Ok(self.stream().handle().cast())
     }
 
     /// Queues a copy from one array to another of the same length.
@@ -363,21 +404,17 @@ impl Cuda {
         if array.is_empty() {
             return Ok(copy);
         }
-        let event = || Event::new(EventFlags::DISABLE_TIMING).map_err(cuda("making an event"));
-        let (filled, copied) = (event()?, event()?);
-        filled.record(theirs.stream()).map_err(cuda("recording an event"))?;
-        self.stream().wait_event(filled, StreamWaitEventFlags::DEFAULT).map_err(cuda("waiting for an event"))?;
+        let (filled, copied) = (Event::new()?, Event::new()?);
+        filled.record(theirs.stream())?;
+        self.stream().wait(&filled)?;
         // SAFETY: both arrays are on this GPU; the copy comes after what fills the array. What the array's executor queues
         // later, freeing it above all, comes after the copy, by the event or, where that fails, by waiting here.
         unsafe { copy_on(self.stream(), array, &mut copy) }?;
-        let ordered = copied
-            .record(self.stream())
-            .and_then(|()| theirs.stream().wait_event(copied, StreamWaitEventFlags::DEFAULT));
-        if let Err(error) = ordered {
+        let ordered = copied.record(self.stream()).and_then(|()| theirs.stream().wait(&copied));
+        if ordered.is_err() {
             let _ = self.stream().synchronize();
-            return Err(cuda("waiting for an event")(error));
         }
-        Ok(copy)
+        ordered.map(|()| copy)
     }
 }
 
@@ -390,7 +427,6 @@ const COPYING_FOREIGN: &str = "copying an array of another executor";
 /// What is queued on other streams leaves both arrays alone until the copy is done.
 unsafe fn copy_on<T: Element>(stream: &Stream, from: &CudaBuffer<T>, to: &mut CudaBuffer<T>) -> Result<(), Error> {
     // SAFETY: both arrays have this many bytes; the rest is the caller's promise.
-    let result =
-        unsafe { cuMemcpyDtoDAsync_v2(to.address(), from.address(), from.bytes() as usize, stream.as_inner()) };
+    let result = unsafe { cuMemcpyDtoDAsync_v2(to.address(), from.address(), from.bytes() as usize, stream.handle()) };
     driver(result, COPYING)
 }

@@ -4,12 +4,12 @@ use std::num::NonZeroU64;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use cust::context::{Context, CurrentContext};
-use cust::stream::Stream;
+use cust::sys::CUcontext;
 
-use super::driver::cuda;
+use super::context::Context;
 use super::pool::Pool;
 use super::recorder::Recorder;
+use super::stream::Stream;
 use crate::error::Error;
 
 /// The memory of an executor, its stream and its context.
@@ -36,9 +36,25 @@ impl Owner {
         Self { freeing: Mutex::default(), id, meter: Meter::default(), recorder, pool, context }
     }
 
-    /// Makes this GPU the calling thread's current one: another executor may have changed it.
+    /// Makes this GPU the calling thread's current one: another executor may have changed it. An error on a thread whose
+    /// default stream is another one.
     pub fn enter(&self) -> Result<(), Error> {
-        CurrentContext::set_current(&self.context).map_err(cuda("setting the context"))
+        if self.stream().is_of_another_thread() {
+            let reason =
+                "it is the default stream of the thread that made the executor, and this is another one".into();
+            return Err(Error::Cuda { what: "using the stream".into(), reason });
+        }
+        self.enter_to_free()
+    }
+
+    /// The same to free something, which any thread may do.
+    pub fn enter_to_free(&self) -> Result<(), Error> {
+        self.context.enter()
+    }
+
+    /// The handle of the context.
+    pub fn context(&self) -> CUcontext {
+        self.context.handle()
     }
 
     /// The stream that everything is queued on.
@@ -50,7 +66,7 @@ impl Owner {
 impl Drop for Owner {
     fn drop(&mut self) {
         // Streams and pools are freed in the context that is current. Where it cannot be had, they are gone with it.
-        let _ = self.enter();
+        let _ = self.enter_to_free();
     }
 }
 
@@ -80,6 +96,11 @@ impl Meter {
 
     pub fn remove(&self, bytes: u64) {
         self.now.fetch_sub(bytes, Ordering::Relaxed);
+        self.lose();
+    }
+
+    /// Notes that an array may be freed from now on by whom it was borrowed from.
+    pub fn lose(&self) {
         self.freed.fetch_add(1, Ordering::Relaxed);
     }
 

@@ -2,15 +2,19 @@
 
 use std::ffi::c_void;
 use std::ptr::null_mut;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use cust::stream::Stream;
 use cust::sys::{
-    CUdeviceptr, CUmemAllocationHandleType, CUmemAllocationType, CUmemLocation, CUmemLocationType, CUmemPool_attribute,
-    CUmemPoolProps, CUmemoryPool, CUresult, CUstream, cuMemAlloc_v2, cuMemAllocFromPoolAsync, cuMemFree_v2,
-    cuMemFreeAsync, cuMemPoolCreate, cuMemPoolDestroy, cuMemPoolGetAttribute, cuMemPoolSetAttribute, cuMemPoolTrimTo,
-    cuStreamSynchronize,
+    CUcontext, CUdeviceptr, CUmemAllocationHandleType, CUmemAllocationType, CUmemLocation, CUmemLocationType,
+    CUmemPool_attribute, CUmemPoolProps, CUmemoryPool, CUresult, CUstream, cuCtxSetCurrent, cuCtxSynchronize,
+    cuMemAlloc_v2, cuMemAllocFromPoolAsync, cuMemFree_v2, cuMemFreeAsync, cuMemPoolCreate, cuMemPoolDestroy,
+    cuMemPoolGetAttribute, cuMemPoolSetAttribute, cuMemPoolTrimTo, cuStreamSynchronize,
 };
+
+use super::context::Context;
+use super::kept_context::KeptContext;
+use super::stream::{Stream, is_capturing, is_default};
 
 /// Memory that the driver keeps for the arrays of one executor: making and freeing one takes microseconds, where a way to
 /// the driver's own memory and back takes a tenth of a millisecond, or a whole one for a gigabyte.
@@ -22,6 +26,8 @@ pub(super) struct Pool {
     handle: Option<Handle>,
     device: i32,
     stream: Stream,
+    /// Its own in the list of all.
+    number: u64,
 }
 
 /// A pool of the driver.
@@ -49,24 +55,40 @@ impl Handle {
 
 /// What others know of an executor's memory.
 struct Known {
+    /// No other one ever has it.
+    number: u64,
     device: i32,
     handle: Option<Handle>,
+    context: CUcontext,
     stream: CUstream,
 }
 
-// SAFETY: the driver takes calls for a stream from any thread.
+// SAFETY: the driver takes calls for a stream and a context from any thread.
 unsafe impl Send for Known {}
 
 impl Known {
     /// Waits for what is queued on the stream. What fails there is said to those who wait for its results.
     fn wait(&self) {
-        // SAFETY: a stream leaves the list before it is destroyed.
-        unsafe { cuStreamSynchronize(self.stream) };
+        let _kept = KeptContext::new();
+        // SAFETY: a stream, and its context, leave the list before they are destroyed. The handle of a default stream means
+        // that of the current context, and that of the thread another stream here: then all of the context is waited for.
+        unsafe {
+            cuCtxSetCurrent(self.context);
+            // To wait would end the capture with an error, and what is captured has nothing to give back yet.
+            if is_default(self.stream) {
+                cuCtxSynchronize();
+            } else if !is_capturing(self.stream) {
+                cuStreamSynchronize(self.stream);
+            }
+        }
     }
 }
 
 /// The memory of all executors.
 static ALL: Mutex<Vec<Known>> = Mutex::new(Vec::new());
+
+/// The number of pools made so far.
+static POOLS: AtomicU64 = AtomicU64::new(0);
 
 fn all() -> MutexGuard<'static, Vec<Known>> {
     // The list is whole between any two calls.
@@ -74,8 +96,8 @@ fn all() -> MutexGuard<'static, Vec<Known>> {
 }
 
 impl Pool {
-    /// Memory of this device, for what is queued on the stream.
-    pub fn new(device: i32, stream: Stream) -> Self {
+    /// Memory of this device, for what is queued on the stream, which is one of the context.
+    pub fn new(device: i32, context: &Context, stream: Stream) -> Self {
         let properties = CUmemPoolProps {
             allocType: CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED,
             handleTypes: CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_NONE,
@@ -87,8 +109,9 @@ impl Pool {
         // SAFETY: the properties say which device, and nothing else.
         let result = unsafe { cuMemPoolCreate(&mut pool, &properties) };
         let handle = (result == CUresult::CUDA_SUCCESS).then_some(Handle(pool));
-        all().push(Known { device, handle, stream: stream.as_inner() });
-        Self { handle, device, stream }
+        let number = POOLS.fetch_add(1, Ordering::Relaxed);
+        all().push(Known { number, device, handle, context: context.handle(), stream: stream.handle() });
+        Self { handle, device, stream, number }
     }
 
     /// The number of the device.
@@ -150,7 +173,7 @@ impl Pool {
         // SAFETY: the context is the current one, the pool and the stream are there.
         let result = unsafe {
             match self.handle {
-                Some(Handle(pool)) => cuMemAllocFromPoolAsync(&mut address, bytes, pool, self.stream.as_inner()),
+                Some(Handle(pool)) => cuMemAllocFromPoolAsync(&mut address, bytes, pool, self.stream.handle()),
                 None => cuMemAlloc_v2(&mut address, bytes),
             }
         };
@@ -163,10 +186,14 @@ impl Pool {
     /// It was allocated here and not freed since; the context is the current one; what uses it is queued on this pool's
     /// stream, or is done.
     pub unsafe fn free(&self, address: CUdeviceptr) {
-        // SAFETY: by the caller's promise; without a pool, the driver waits for all that is queued.
+        // SAFETY: by the caller's promise; without a pool, the driver waits for all that is queued. The handle of another
+        // thread's default stream means this thread's here, whose work begins when all is done.
         unsafe {
+            if self.stream.is_of_another_thread() {
+                cuCtxSynchronize();
+            }
             match self.handle {
-                Some(_) => cuMemFreeAsync(address, self.stream.as_inner()),
+                Some(_) => cuMemFreeAsync(address, self.stream.handle()),
                 None => cuMemFree_v2(address),
             };
         }
@@ -177,7 +204,7 @@ impl Drop for Pool {
     /// All arrays are freed: they hold what holds this.
     fn drop(&mut self) {
         let mut all = all();
-        if let Some(place) = all.iter().position(|known| known.stream == self.stream.as_inner()) {
+        if let Some(place) = all.iter().position(|known| known.number == self.number) {
             // What is queued has still to free its arrays.
             all.swap_remove(place).wait();
         }

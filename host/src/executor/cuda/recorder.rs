@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::ThreadId;
 
-use cust::error::CudaResult;
-use cust::stream::{Stream, StreamFlags};
 use cust::sys::{CUgraph, CUresult, CUstreamCaptureMode, cuGraphDestroy, cuStreamBeginCapture_v2, cuStreamEndCapture};
+
+use super::stream::Stream;
 
 /// The stream of an executor that launches are recorded on: by one thread at a time. Other threads go on launching.
 pub(super) struct Recorder {
@@ -19,12 +19,8 @@ pub(super) struct Recorder {
 }
 
 impl Recorder {
-    pub(super) fn new() -> CudaResult<Self> {
-        Ok(Self {
-            stream: Stream::new(StreamFlags::NON_BLOCKING, None)?,
-            recording: Mutex::default(),
-            busy: AtomicBool::new(false),
-        })
+    pub(super) fn new() -> Result<Self, CUresult> {
+        Ok(Self { stream: Stream::non_blocking()?, recording: Mutex::default(), busy: AtomicBool::new(false) })
     }
 
     pub(super) fn stream(&self) -> &Stream {
@@ -64,7 +60,7 @@ impl Recorder {
         }
         let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
         // SAFETY: the stream is there, and nothing else uses it.
-        let begun = unsafe { cuStreamBeginCapture_v2(self.stream.as_inner(), mode) };
+        let begun = unsafe { cuStreamBeginCapture_v2(self.stream.handle(), mode) };
         if begun != CUresult::CUDA_SUCCESS {
             return None;
         }
@@ -86,7 +82,7 @@ impl Capture<'_> {
         let mut graph = null_mut();
         if !std::mem::replace(&mut self.ended, true) {
             // SAFETY: the stream is there; a failure leaves null or a graph.
-            unsafe { cuStreamEndCapture(self.recorder.stream.as_inner(), &mut graph) };
+            unsafe { cuStreamEndCapture(self.recorder.stream.handle(), &mut graph) };
         }
         graph
     }

@@ -41,7 +41,7 @@ unsafe impl Send for Graph {}
 impl Drop for Graph {
     fn drop(&mut self) {
         // Where the context cannot be had, the graph is gone with it.
-        let _ = self.kernels.owner.enter();
+        let _ = self.kernels.owner.enter_to_free();
         // SAFETY: nothing uses it afterwards; the driver keeps what still runs.
         unsafe { cuGraphExecDestroy(self.executable) };
     }
@@ -78,7 +78,7 @@ impl Graph {
         // SAFETY: the graph's kernels are all of `kernels`, which keeps their modules. Its arrays exist: none was freed since
         // it was recorded, and one that is freed from now on is freed after it, on the same stream. A recorded launch kept
         // its kernel's promises.
-        let result = unsafe { cuGraphLaunch(self.executable, owner.stream().as_inner()) };
+        let result = unsafe { cuGraphLaunch(self.executable, owner.stream().handle()) };
         driver(result, "launching a recording").map(|()| true)
     }
 }

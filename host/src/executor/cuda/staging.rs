@@ -3,13 +3,12 @@
 
 use std::ffi::c_void;
 
-use cust::error::CudaError;
-use cust::event::{Event, EventFlags};
 use cust::memory::LockedBuffer;
-use cust::stream::Stream;
 use cust::sys::{CUdeviceptr, cuMemcpyDtoHAsync_v2, cuMemcpyHtoDAsync_v2};
 
-use super::driver::{cuda, driver};
+use super::driver::{cuda, driver, failed};
+use super::event::Event;
+use super::stream::Stream;
 use crate::error::Error;
 use crate::parallel;
 
@@ -40,10 +39,10 @@ struct Piece {
 }
 
 impl Piece {
-    fn new() -> Result<Self, CudaError> {
-        let done = Event::new(EventFlags::DISABLE_TIMING)?;
+    fn new() -> Result<Self, Error> {
         // Nothing is read of it that was not written there before.
-        Ok(Self { memory: LockedBuffer::new(&0, PIECE)?, done })
+        let memory = LockedBuffer::new(&0, PIECE).map_err(cuda("allocating page-locked memory"))?;
+        Ok(Self { memory, done: Event::new()? })
     }
 
     fn pointer(&mut self) -> *mut c_void {
@@ -52,7 +51,7 @@ impl Piece {
 }
 
 impl Staging {
-    pub fn new() -> Result<Self, CudaError> {
+    pub fn new() -> Result<Self, Error> {
         Ok(Self { pieces: [Piece::new()?, Piece::new()?, Piece::new()?] })
     }
 
@@ -61,16 +60,16 @@ impl Staging {
     /// # Safety
     /// The array has as many bytes as the slice.
     pub unsafe fn upload(&mut self, from: &[u8], to: CUdeviceptr, stream: &Stream) -> Result<(), Error> {
-        let failed = cuda(UPLOADING);
+        let failed = |result| failed(result, UPLOADING);
         for (number, part) in from.chunks(PIECE).enumerate() {
             let piece = &mut self.pieces[number % PIECES];
-            piece.done.synchronize().map_err(&failed)?;
+            piece.done.synchronize().map_err(failed)?;
             copy(part, &mut piece.memory);
             let place = to + (number * PIECE) as CUdeviceptr;
             // SAFETY: so much is left of the array, by the caller's promise, and the piece waits for the copy before it
             // is written anew.
-            driver(unsafe { cuMemcpyHtoDAsync_v2(place, piece.pointer(), part.len(), stream.as_inner()) }, UPLOADING)?;
-            piece.done.record(stream).map_err(&failed)?;
+            driver(unsafe { cuMemcpyHtoDAsync_v2(place, piece.pointer(), part.len(), stream.handle()) }, UPLOADING)?;
+            piece.done.record(stream)?;
         }
         Ok(())
     }
@@ -80,7 +79,7 @@ impl Staging {
     /// # Safety
     /// The array has as many bytes as the slice.
     pub unsafe fn download(&mut self, from: CUdeviceptr, to: &mut [u8], stream: &Stream) -> Result<(), Error> {
-        let failed = cuda(DOWNLOADING);
+        let failed = |result| failed(result, DOWNLOADING);
         let length = to.len();
         let count = length.div_ceil(PIECE);
         let mut parts = to.chunks_mut(PIECE);
@@ -92,15 +91,15 @@ impl Staging {
                 let bytes = PIECE.min(length - begin);
                 // SAFETY: so much is left of the array, by the caller's promise, and nobody looks at the piece before
                 // the copy is done.
-                let result = unsafe { cuMemcpyDtoHAsync_v2(piece.pointer(), place, bytes, stream.as_inner()) };
+                let result = unsafe { cuMemcpyDtoHAsync_v2(piece.pointer(), place, bytes, stream.handle()) };
                 driver(result, DOWNLOADING)?;
-                piece.done.record(stream).map_err(&failed)?;
+                piece.done.record(stream)?;
             }
             if number + 1 >= PIECES
                 && let Some(part) = parts.next()
             {
                 let piece = &self.pieces[(number + 1 - PIECES) % PIECES];
-                piece.done.synchronize().map_err(&failed)?;
+                piece.done.synchronize().map_err(failed)?;
                 copy(&piece.memory[..part.len()], part);
             }
         }

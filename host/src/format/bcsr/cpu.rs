@@ -11,12 +11,14 @@ use crate::spmv::{HostOperands, update};
 /// Block rows that a CPU thread takes at a time.
 const BLOCK_ROWS_AT_ONCE: usize = 256;
 
-pub(crate) fn multiply_on_cpu<T: Scalar>(matrix: &Bcsr<T>, operands: HostOperands<'_, T>) {
-    matrix.block_size().visit(Multiplication { matrix, operands });
+/// With these values at the matrix's places.
+pub(crate) fn multiply_on_cpu<T: Scalar>(matrix: &Bcsr<T>, values: &[T], operands: HostOperands<'_, T>) {
+    matrix.block_size().visit(Multiplication { matrix, values, operands });
 }
 
 struct Multiplication<'a, T: Scalar> {
     matrix: &'a Bcsr<T>,
+    values: &'a [T],
     operands: HostOperands<'a, T>,
 }
 
@@ -24,14 +26,15 @@ impl<T: Scalar> BlockVisitor for Multiplication<'_, T> {
     type Output = ();
 
     fn visit<const SIZE: u32, const R: usize, const C: usize>(self) {
-        let Self { matrix, operands: HostOperands { alpha, x, beta, y } } = self;
-        let work = matrix.values().len() + matrix.rows();
-        share_out(y, BLOCK_ROWS_AT_ONCE * R, work, &Rows::<T, R, C> { matrix, x, alpha, beta });
+        let Self { matrix, values, operands: HostOperands { alpha, x, beta, y } } = self;
+        let work = values.len() + matrix.rows();
+        share_out(y, BLOCK_ROWS_AT_ONCE * R, work, &Rows::<T, R, C> { matrix, values, x, alpha, beta });
     }
 }
 
 struct Rows<'a, T: Scalar, const R: usize, const C: usize> {
     matrix: &'a Bcsr<T>,
+    values: &'a [T],
     x: &'a [T],
     alpha: T,
     beta: T,
@@ -67,7 +70,7 @@ impl<T: Scalar, const R: usize, const C: usize> Rows<'_, T, R, C> {
             let (begin, end) = (offsets[block_row] as usize, offsets[block_row + 1] as usize);
             let group = |first: usize| {
                 let last = end.min(first + GROUP);
-                (&self.matrix.first_columns()[first..last], &self.matrix.values()[first * R * C..last * R * C])
+                (&self.matrix.first_columns()[first..last], &self.values[first * R * C..last * R * C])
             };
             let sums = if const { values_per_word::<T, R, C>() } == 1 {
                 let mut sums = [L::new([T::ZERO; LANES]); R];
@@ -174,7 +177,7 @@ mod tests {
         let x: Vec<T> = (0..csr.columns()).map(|column| T::from_f64((column % 5) as f64)).collect();
         let mut y = vec![T::ONE; csr.rows()];
         let (alpha, beta) = (T::from_f64(2.0), T::from_f64(-3.0));
-        multiply_on_cpu(&matrix, HostOperands { alpha, x: &x, beta, y: &mut y });
+        multiply_on_cpu(&matrix, matrix.values(), HostOperands { alpha, x: &x, beta, y: &mut y });
         for (row, &y) in y.iter().enumerate() {
             // Small integers, so that every order of additions gives the same.
             let sum = csr.row(row).fold(T::ZERO, |sum, (column, value)| sum + value * x[column as usize]);
@@ -199,8 +202,9 @@ mod tests {
         let x: Vec<f64> = (0..csr.columns()).map(|column| (column as f64).sin()).collect();
         let mut y = vec![f64::NAN; matrix.rows()];
         let mut plain = y.clone();
-        multiply_on_cpu(&matrix, HostOperands { alpha: 0.7, x: &x, beta: 0.0, y: &mut y });
-        Rows::<f64, 3, 3> { matrix: &matrix, x: &x, alpha: 0.7, beta: 0.0 }.visit::<false>(0, &mut plain);
+        multiply_on_cpu(&matrix, matrix.values(), HostOperands { alpha: 0.7, x: &x, beta: 0.0, y: &mut y });
+        Rows::<f64, 3, 3> { matrix: &matrix, values: matrix.values(), x: &x, alpha: 0.7, beta: 0.0 }
+            .visit::<false>(0, &mut plain);
         assert_eq!(y, plain);
     }
 }

@@ -4,6 +4,7 @@ use cuda_std::launch::{Call, Launch};
 use gpu_kernels::bcsr;
 
 use crate::device::Device;
+use crate::format::narrow::{StoredAs, Values};
 use crate::format::{Bcsr, BlockSize, BlockVisitor};
 use crate::memory::{Buffer, Memory};
 use crate::real::Scalar;
@@ -21,10 +22,15 @@ pub fn lanes_for(blocks: usize, block_rows: usize) -> u32 {
     }
 }
 
-pub(crate) fn bcsr<T: Scalar, M: Memory>(matrix: &Bcsr<T, M>, vectors: Vectors<T>, device: &Device) -> Launch {
+pub(crate) fn bcsr<V: StoredAs<T>, T: Scalar, M: Memory>(
+    matrix: &Bcsr<T, M>,
+    values: Values<V, T>,
+    vectors: Vectors<T>,
+    device: &Device,
+) -> Launch {
     let lanes = lanes_for(matrix.blocks(), matrix.block_rows());
     let grid = device.uneven_grid(matrix.block_rows() as u64 * u64::from(lanes));
-    Launch { grid, call: matrix.block_size().visit(Launcher { matrix, vectors, lanes }) }
+    Launch { grid, call: matrix.block_size().visit(Launcher { matrix, values, vectors, lanes }) }
 }
 
 /// The kernel's entry point for blocks of this size with so many lanes, and values of `value_bytes`.
@@ -32,21 +38,23 @@ pub fn entry(size: BlockSize, lanes: u32, value_bytes: usize) -> String {
     format!("bcsr_f{}_{}{}_{lanes}", 8 * value_bytes, size.rows(), size.columns())
 }
 
-struct Launcher<'a, T: Scalar, M: Memory> {
+struct Launcher<'a, V, T: Scalar, M: Memory> {
     matrix: &'a Bcsr<T, M>,
+    values: Values<V, T>,
     vectors: Vectors<T>,
     lanes: u32,
 }
 
-impl<T: Scalar, M: Memory> Launcher<'_, T, M> {
+impl<V: StoredAs<T>, T: Scalar, M: Memory> Launcher<'_, V, T, M> {
     fn kernel<const SIZE: u32, const LANES: u32>(self) -> Call {
-        let Self { matrix, vectors, .. } = self;
-        Call::new(bcsr::Bcsr::<T, SIZE, LANES> {
+        let Self { matrix, values: Values { stored, table }, vectors, .. } = self;
+        Call::new(bcsr::Bcsr::<V, T, SIZE, LANES> {
             rows: matrix.rows() as u32,
             last_column: matrix.columns().saturating_sub(1) as u32,
             block_offsets: matrix.block_offsets().global(),
             first_columns: matrix.first_columns().global(),
-            values: matrix.values().global(),
+            values: stored,
+            table,
             alpha: vectors.alpha,
             x: vectors.x,
             beta: vectors.beta,
@@ -55,7 +63,7 @@ impl<T: Scalar, M: Memory> Launcher<'_, T, M> {
     }
 }
 
-impl<T: Scalar, M: Memory> BlockVisitor for Launcher<'_, T, M> {
+impl<V: StoredAs<T>, T: Scalar, M: Memory> BlockVisitor for Launcher<'_, V, T, M> {
     type Output = Call;
 
     fn visit<const SIZE: u32, const R: usize, const C: usize>(self) -> Call {
@@ -84,7 +92,8 @@ mod tests {
                 let matrix = Csr::try_new(1, width, vec![0u32, blocks], columns, values).unwrap();
                 let limit = FillLimit { times_csr: f64::INFINITY };
                 let matrix = Bcsr::try_from_csr(&matrix, size, limit).unwrap();
-                let launch = bcsr(&matrix, Vectors::nothing(), Emulated::new(1).device());
+                let values = Values::as_they_are(matrix.values().global());
+                let launch = bcsr(&matrix, values, Vectors::nothing(), Emulated::new(1).device());
                 assert_eq!(launch.call.entry().to_string(), entry(size, lanes, size_of::<T>()));
             }
         }

@@ -7,10 +7,11 @@ use crate::device::Device;
 use crate::error::Error;
 use crate::executor::operation::KernelExecutor;
 use crate::format::block::{block_size, name_with_size, of_each_size};
+use crate::format::narrow::{HostValues, StoredAs, Values};
 use crate::format::storage::ArraySource;
 use crate::format::strategy::{self, HostStorage, Storage};
 use crate::format::{Bcsr, BlockSize, Csr, FillLimit};
-use crate::memory::Memory;
+use crate::memory::{Buffer, Memory};
 use crate::real::Scalar;
 use crate::spmv::multivector::Tiles;
 use crate::spmv::{HostOperands, Room, Vectors};
@@ -67,14 +68,40 @@ impl strategy::Strategy for Strategy {
         self,
         matrix: &Bcsr<T, M>,
         vectors: Vectors<T>,
+        room: &mut Room<'_, T, M>,
+        device: &Device,
+    ) -> Result<Vec<Launch>, Error> {
+        self.narrow_launches(matrix, Values::as_they_are(matrix.values().global()), vectors, room, device)
+    }
+
+    fn multiplies_narrow(self) -> bool {
+        true
+    }
+
+    fn narrow_launches<V: StoredAs<T>, T: Scalar, M: Memory>(
+        self,
+        matrix: &Bcsr<T, M>,
+        values: Values<V, T>,
+        vectors: Vectors<T>,
         _: &mut Room<'_, T, M>,
         device: &Device,
     ) -> Result<Vec<Launch>, Error> {
-        Ok(vec![product::bcsr(matrix, vectors, device)])
+        Ok(vec![product::bcsr(matrix, values, vectors, device)])
+    }
+
+    /// Widens the values first, and takes memory for them.
+    fn multiply_narrow_on_cpu<V: StoredAs<T>, T: Scalar>(
+        self,
+        matrix: &Bcsr<T>,
+        values: HostValues<'_, V, T>,
+        operands: HostOperands<'_, T>,
+    ) -> Result<(), Error> {
+        cpu::multiply_on_cpu(matrix, &values.widened(true)?, operands);
+        Ok(())
     }
 
     fn multiply_on_cpu<T: Scalar>(self, matrix: &Bcsr<T>, operands: HostOperands<'_, T>) -> Result<(), Error> {
-        cpu::multiply_on_cpu(matrix, operands);
+        cpu::multiply_on_cpu(matrix, matrix.values(), operands);
         Ok(())
     }
 
@@ -101,6 +128,8 @@ impl strategy::Strategy for Strategy {
 
 impl<T: Scalar, M: Memory> Storage<T, M> for Bcsr<T, M> {
     const CONTAINER_NAME: &'static str = "BCSR";
+
+    const MARKS_ABSENCE: bool = true;
 
     fn bytes_moved(&self) -> u128 {
         self.bytes()

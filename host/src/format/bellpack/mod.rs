@@ -282,8 +282,8 @@ impl<T: Scalar> Bellpack<T> {
         })
     }
 
-    /// The blocks of a partition, step by step: of each step the first columns and the values.
-    pub(crate) fn steps(&self, partition: usize) -> impl Iterator<Item = (&[u32], &[T])> {
+    /// The blocks of a partition, step by step: of each step the first columns and those of the values at all places.
+    pub(crate) fn steps<'a>(&'a self, partition: usize, values: &'a [T]) -> impl Iterator<Item = (&'a [u32], &'a [T])> {
         let first_row = partition * self.partition_rows;
         let lanes = self.partition_rows.min(self.block_rows.len() - first_row);
         let begin = self.partition_offsets[partition] as usize;
@@ -292,7 +292,7 @@ impl<T: Scalar> Bellpack<T> {
         let places = self.block_size.places();
         (0..width).map(move |step| {
             let blocks = first_block + step * lanes..first_block + (step + 1) * lanes;
-            (&self.first_columns[blocks.clone()], &self.values[blocks.start * places..blocks.end * places])
+            (&self.first_columns[blocks.clone()], &values[blocks.start * places..blocks.end * places])
         })
     }
 

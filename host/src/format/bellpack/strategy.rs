@@ -7,6 +7,7 @@ use crate::device::Device;
 use crate::error::Error;
 use crate::executor::operation::KernelExecutor;
 use crate::format::block::{block_size, name_with_size, of_each_size};
+use crate::format::narrow::{HostValues, StoredAs, Values};
 use crate::format::storage::ArraySource;
 use crate::format::strategy::{self, HostStorage, Storage};
 use crate::format::text::{Key, Parameter};
@@ -111,14 +112,39 @@ impl strategy::Strategy for Strategy {
         self,
         matrix: &Bellpack<T, M>,
         vectors: Vectors<T>,
+        room: &mut Room<'_, T, M>,
+        device: &Device,
+    ) -> Result<Vec<Launch>, Error> {
+        self.narrow_launches(matrix, Values::as_they_are(matrix.values().global()), vectors, room, device)
+    }
+
+    fn multiplies_narrow(self) -> bool {
+        true
+    }
+
+    fn narrow_launches<V: StoredAs<T>, T: Scalar, M: Memory>(
+        self,
+        matrix: &Bellpack<T, M>,
+        values: Values<V, T>,
+        vectors: Vectors<T>,
         _: &mut Room<'_, T, M>,
         device: &Device,
     ) -> Result<Vec<Launch>, Error> {
-        Ok(vec![product::bellpack(matrix, vectors, device)])
+        Ok(vec![product::bellpack(matrix, values, vectors, device)])
+    }
+
+    /// Widens the values first, and takes memory for them.
+    fn multiply_narrow_on_cpu<V: StoredAs<T>, T: Scalar>(
+        self,
+        matrix: &Bellpack<T>,
+        values: HostValues<'_, V, T>,
+        operands: HostOperands<'_, T>,
+    ) -> Result<(), Error> {
+        product::multiply_on_cpu(matrix, &values.widened(true)?, operands)
     }
 
     fn multiply_on_cpu<T: Scalar>(self, matrix: &Bellpack<T>, operands: HostOperands<'_, T>) -> Result<(), Error> {
-        product::multiply_on_cpu(matrix, operands)
+        product::multiply_on_cpu(matrix, matrix.values(), operands)
     }
 
     fn multivector_launches<T: Scalar, M: Memory>(
@@ -144,10 +170,12 @@ impl strategy::Strategy for Strategy {
 impl<T: Scalar, M: Memory> Storage<T, M> for Bellpack<T, M> {
     const CONTAINER_NAME: &'static str = "BELLPACK";
 
+    const MARKS_ABSENCE: bool = true;
+
     fn bytes_moved(&self) -> u128 {
         // One offset for each block row, as of BCSR.
         let blocks = self.first_columns().len() as u128;
-        self.block_size().bytes::<T>() * blocks + 4 * (self.block_rows().len() as u128 + 1)
+        size_of::<T>() as u128 * self.values().len() as u128 + 4 * (blocks + self.block_rows().len() as u128 + 1)
     }
 
     fn into_csr_by_kernels<K: KernelExecutor<Memory = M>>(self, executor: &K) -> Result<Csr<T, M>, Error> {

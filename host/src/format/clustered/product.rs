@@ -7,17 +7,20 @@ use super::{ROWS, WORDS};
 use crate::device::Device;
 use crate::error::Error;
 use crate::format::Clustered;
+use crate::format::narrow::{HostValues, StoredAs, Values};
 use crate::memory::{Buffer, Memory, collect, filled, with_capacity};
 use crate::parallel;
 use crate::real::Scalar;
 use crate::spmv::{HostOperands, Vectors, update};
 
-pub(crate) fn clustered<T: Scalar, M: Memory>(
+pub(crate) fn clustered<V: StoredAs<T>, T: Scalar, M: Memory>(
     matrix: &Clustered<T, M>,
+    values: Values<V, T>,
     vectors: Vectors<T>,
     device: &Device,
 ) -> Result<Launch, Error> {
-    let shared_bytes = shared_bytes::<T>(matrix.most_columns(), device)?;
+    let table_length = values.table.length();
+    let shared_bytes = shared_bytes::<T>(matrix.most_columns() + table_length, device)?;
     let kernel = clustered::Clustered {
         part_begins: matrix.part_begins().global(),
         column_begins: matrix.column_begins().global(),
@@ -25,7 +28,9 @@ pub(crate) fn clustered<T: Scalar, M: Memory>(
         row_numbers: matrix.row_numbers().global(),
         slice_begins: matrix.slice_begins().global(),
         local_columns: matrix.local_columns().global(),
-        values: matrix.values().global(),
+        values: values.stored,
+        table: values.table,
+        table_length: table_length as u32,
         alpha: vectors.alpha,
         x: vectors.x,
         beta: vectors.beta,
@@ -53,14 +58,18 @@ pub(in crate::format) fn shared_bytes<T: Scalar>(elements: usize, device: &Devic
     }
 }
 
-pub(crate) fn multiply_on_cpu<T: Scalar>(matrix: &Clustered<T>, operands: HostOperands<'_, T>) -> Result<(), Error> {
+pub(crate) fn multiply_on_cpu<V: StoredAs<T>, T: Scalar>(
+    matrix: &Clustered<T>,
+    values: HostValues<'_, V, T>,
+    operands: HostOperands<'_, T>,
+) -> Result<(), Error> {
     let HostOperands { alpha, x, beta, y } = operands;
     let mut sums = filled(matrix.row_numbers().len(), T::ZERO)?;
     let pieces = split(&mut sums, (0..matrix.parts()).map(|part| matrix.slices_of(part).len() * ROWS))?;
     let done = parallel::map_items(pieces, &|(part, sums)| {
         let elements = collect(matrix.columns_of(part).iter().map(|&column| x[column as usize]))?;
         for (slice, sums) in matrix.slices_of(part).zip(sums.chunks_exact_mut(ROWS)) {
-            add_slice(matrix, slice, &elements, sums);
+            add_slice(matrix, values, slice, &elements, sums);
         }
         Ok(())
     })?;
@@ -100,16 +109,22 @@ pub(in crate::format) fn update_rows<T: Scalar>(row_numbers: &[u32], sums: &[T],
 }
 
 /// Adds the products of a slice's places with the elements of its part.
-fn add_slice<T: Scalar>(matrix: &Clustered<T>, slice: usize, elements: &[T], sums: &mut [T]) {
+fn add_slice<V: StoredAs<T>, T: Scalar>(
+    matrix: &Clustered<T>,
+    values: HostValues<'_, V, T>,
+    slice: usize,
+    elements: &[T],
+    sums: &mut [T],
+) {
     for place in matrix.places_of(slice) {
         let words = &matrix.local_columns()[place * WORDS..][..WORDS];
-        let values = &matrix.values()[place * ROWS..][..ROWS];
+        let stored = &values.stored[place * ROWS..][..ROWS];
         for lane in 0..WORDS {
             for half in 0..2 {
                 let column = words[lane] >> (16 * half) & NO_ENTRY;
                 if column != NO_ENTRY {
                     let sum = &mut sums[lane + half * WORDS];
-                    *sum = *sum + values[2 * lane + half] * elements[column as usize];
+                    *sum = *sum + values.widen(stored[2 * lane + half]) * elements[column as usize];
                 }
             }
         }

@@ -74,7 +74,7 @@ fn by_row<K: KernelExecutor>(
     strips: Strips<'_, K::Memory>,
     columns: Array<K, u32>,
 ) -> Result<Array<K, u32>, Error> {
-    let mut words = columns;
+    let mut words = if columns.is_borrowed() { executor.duplicate(&columns)? } else { columns };
     let intervals = Intervals::new(words.len() as u64, executor.device());
     each_width!(strips.row_offsets, offsets => {
         let kernel = CmrsWords {

@@ -7,6 +7,7 @@ use gpu_kernels::coo_16::{Coo16Products, Coo16Sums, first_block, sums_shared_byt
 use crate::device::{Device, WARP_LANES};
 use crate::error::Error;
 use crate::format::Coo16;
+use crate::format::narrow::{HostValues, StoredAs, Values};
 use crate::memory::{Buffer, Memory, with_capacity, zeros};
 use crate::parallel;
 use crate::real::Scalar;
@@ -33,8 +34,9 @@ fn check_shared<T: Scalar, M: Memory>(matrix: &Coo16<T, M>, device: &Device) -> 
     }
 }
 
-pub(crate) fn coo_16<T: Scalar, M: Memory>(
+pub(crate) fn coo_16<V: StoredAs<T>, T: Scalar, M: Memory>(
     matrix: &Coo16<T, M>,
+    values: Values<V, T>,
     vectors: Vectors<T>,
     room: &mut Room<'_, T, M>,
     device: &Device,
@@ -58,7 +60,8 @@ pub(crate) fn coo_16<T: Scalar, M: Memory>(
             block_entries,
             tile_begins: matrix.tile_begins().global(),
             column_offsets: matrix.column_offsets().global(),
-            values: matrix.values().global(),
+            values: values.stored,
+            table: values.table,
             x,
             products: products_mut,
         };
@@ -104,7 +107,11 @@ pub(crate) fn coo_16<T: Scalar, M: Memory>(
     Ok(launches)
 }
 
-pub(crate) fn multiply_on_cpu<T: Scalar>(matrix: &Coo16<T>, operands: HostOperands<'_, T>) -> Result<(), Error> {
+pub(crate) fn multiply_on_cpu<V: StoredAs<T>, T: Scalar>(
+    matrix: &Coo16<T>,
+    values: HostValues<'_, V, T>,
+    operands: HostOperands<'_, T>,
+) -> Result<(), Error> {
     let HostOperands { alpha, x, beta, y } = operands;
     let (row_panels, column_panels) = matrix.panel_counts();
     // All at once, before y is written: y is whole where memory runs out.
@@ -123,7 +130,7 @@ pub(crate) fn multiply_on_cpu<T: Scalar>(matrix: &Coo16<T>, operands: HostOperan
         for column_panel in 0..column_panels {
             for entry in matrix.tile(panel, column_panel).places() {
                 let sum = &mut sums[matrix.slot(entry)];
-                *sum = *sum + matrix.values()[entry] * x[matrix.column(column_panel, entry) as usize];
+                *sum = *sum + values.at(entry) * x[matrix.column(column_panel, entry) as usize];
             }
         }
         let begin = panel * matrix.panel_slots();

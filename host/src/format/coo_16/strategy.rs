@@ -7,10 +7,11 @@ use super::{Panels, predicted_bytes};
 use crate::device::Device;
 use crate::error::Error;
 use crate::executor::operation::KernelExecutor;
+use crate::format::narrow::{HostValues, StoredAs, Values};
 use crate::format::storage::ArraySource;
 use crate::format::strategy::{self, HostStorage, Storage};
 use crate::format::{Coo16, Csr, FillLimit};
-use crate::memory::Memory;
+use crate::memory::{Buffer, Memory};
 use crate::real::Scalar;
 use crate::spmv::{HostOperands, Room, Vectors};
 
@@ -63,11 +64,35 @@ impl strategy::Strategy for Strategy {
         room: &mut Room<'_, T, M>,
         device: &Device,
     ) -> Result<Vec<Launch>, Error> {
-        product::coo_16(matrix, vectors, room, device)
+        self.narrow_launches(matrix, Values::as_they_are(matrix.values().global()), vectors, room, device)
+    }
+
+    fn multiplies_narrow(self) -> bool {
+        true
+    }
+
+    fn narrow_launches<V: StoredAs<T>, T: Scalar, M: Memory>(
+        self,
+        matrix: &Coo16<T, M>,
+        values: Values<V, T>,
+        vectors: Vectors<T>,
+        room: &mut Room<'_, T, M>,
+        device: &Device,
+    ) -> Result<Vec<Launch>, Error> {
+        product::coo_16(matrix, values, vectors, room, device)
+    }
+
+    fn multiply_narrow_on_cpu<V: StoredAs<T>, T: Scalar>(
+        self,
+        matrix: &Coo16<T>,
+        values: HostValues<'_, V, T>,
+        operands: HostOperands<'_, T>,
+    ) -> Result<(), Error> {
+        product::multiply_on_cpu(matrix, values, operands)
     }
 
     fn multiply_on_cpu<T: Scalar>(self, matrix: &Coo16<T>, operands: HostOperands<'_, T>) -> Result<(), Error> {
-        product::multiply_on_cpu(matrix, operands)
+        product::multiply_on_cpu(matrix, HostValues::as_they_are(matrix.values()), operands)
     }
 }
 

@@ -9,6 +9,7 @@ use gpu_kernels::csr_tiled_arriving::{self, CsrTiledArriving, CsrTiles};
 use crate::device::{Device, with_shared_for_each_warp};
 use crate::error::Error;
 use crate::format::Csr;
+use crate::format::narrow::{StoredAs, Values};
 use crate::memory::{Buffer, Memory};
 use crate::real::Scalar;
 use crate::spmv::intervals::Intervals;
@@ -118,8 +119,9 @@ fn tiles_of<T: Scalar, M: Memory>(matrix: &Csr<T, M>, items: u32) -> Intervals {
     Intervals { length, count: (matrix.rows() as u64 + matrix.nnz() as u64).div_ceil(length) }
 }
 
-pub(crate) fn tiled<T: Scalar, M: Memory>(
+pub(crate) fn tiled<V: StoredAs<T>, T: Scalar, M: Memory>(
     matrix: &Csr<T, M>,
+    values: Values<V, T>,
     vectors: Vectors<T>,
     room: &mut Room<'_, T, M>,
     device: &Device,
@@ -128,15 +130,16 @@ pub(crate) fn tiled<T: Scalar, M: Memory>(
     let at_once = u64::from(device.multiprocessors) * u64::from(device.threads_per_multiprocessor / threads_per_block);
     let few = tiles_of(matrix, csr_tiled_arriving::tile_items(threads_per_block));
     if few.count <= WAVES_THAT_ARRIVE * at_once.max(1) {
-        tiled_arriving(matrix, vectors, few, room, device)
+        tiled_arriving(matrix, values, vectors, few, room, device)
     } else {
-        tiled_with_carries(matrix, vectors, room, device)
+        tiled_with_carries(matrix, values, vectors, room, device)
     }
 }
 
 /// One launch, for few tiles.
-fn tiled_arriving<T: Scalar, M: Memory>(
+fn tiled_arriving<V: StoredAs<T>, T: Scalar, M: Memory>(
     matrix: &Csr<T, M>,
+    values: Values<V, T>,
     vectors: Vectors<T>,
     tiles: Intervals,
     room: &mut Room<'_, T, M>,
@@ -161,7 +164,8 @@ fn tiled_arriving<T: Scalar, M: Memory>(
     let call = with_offsets!(matrix, offsets => CsrTiledArriving {
         row_offsets: offsets.global(),
         column_indices: matrix.column_indices().global(),
-        values: matrix.values().global(),
+        values: values.stored,
+        table: values.table,
         alpha,
         x,
         beta,
@@ -176,8 +180,9 @@ fn tiled_arriving<T: Scalar, M: Memory>(
 
 /// Two launches. The carries lie in the room of tiles: products of several vectors write that of other carries, and the rows
 /// of these are found once.
-fn tiled_with_carries<T: Scalar, M: Memory>(
+fn tiled_with_carries<V: StoredAs<T>, T: Scalar, M: Memory>(
     matrix: &Csr<T, M>,
+    values: Values<V, T>,
     vectors: Vectors<T>,
     room: &mut Room<'_, T, M>,
     device: &Device,
@@ -202,7 +207,8 @@ fn tiled_with_carries<T: Scalar, M: Memory>(
         nnz: matrix.nnz() as u64,
         row_offsets: offsets.global(),
         column_indices: matrix.column_indices().global(),
-        values: matrix.values().global(),
+        values: values.stored,
+        table: values.table,
         alpha,
         x,
         beta,

@@ -12,6 +12,7 @@ mod transposed;
 
 use crate::error::{Error, check_length};
 use crate::executor::Executor;
+use crate::executor::transfer::overwrite;
 use crate::format::assembly::RowCounts;
 use crate::format::check::check_indices;
 use crate::format::rows::parallel_rows;
@@ -74,13 +75,25 @@ impl<T: Scalar, M: Memory> Csr<T, M> {
         })
     }
 
-    /// Copies new values, one for each entry, to where the old ones are.
+    /// Copies new values, one for each entry, to where the old ones are; if those are borrowed, to an array of the matrix's
+    /// own.
     ///
     /// # Errors
     /// When there are more or fewer, an array is another executor's, or the device fails.
     pub fn update_values<E: Executor<Memory = M>>(&mut self, executor: &E, values: &M::Buffer<T>) -> Result<(), Error> {
         check_length("values", values.len(), self.stored)?;
-        executor.copy(values, &mut self.values)
+        overwrite(executor, values, &mut self.values)
+    }
+
+    /// A matrix from arrays that somebody else vouches for.
+    pub(crate) fn from_valid(
+        rows: usize,
+        columns: usize,
+        row_offsets: Offsets<M>,
+        column_indices: M::Buffer<u32>,
+        values: M::Buffer<T>,
+    ) -> Self {
+        Self { rows, columns, stored: values.len(), row_offsets, column_indices, values }
     }
 
     /// Bytes of the arrays if the values were of type `V`.
@@ -134,17 +147,6 @@ impl<T: Scalar> Csr<T> {
         row_offsets.check("CSR", "row", rows, values.len())?;
         check_indices("CSR", "column", columns, &column_indices)?;
         Ok(Self { rows, columns, stored: values.len(), row_offsets, column_indices, values })
-    }
-
-    /// A matrix from arrays that another format vouches for.
-    pub(super) fn from_valid(
-        rows: usize,
-        columns: usize,
-        row_offsets: Offsets,
-        column_indices: Vec<u32>,
-        values: Vec<T>,
-    ) -> Self {
-        Self { rows, columns, stored: values.len(), row_offsets, column_indices, values }
     }
 
     /// A matrix from entries in any order: sorts them by row and column and sums duplicates, in the order in
@@ -279,7 +281,7 @@ impl<T: Scalar> Csr<T> {
 
     /// Number of entries of the longest row; 0 when there is no row.
     pub fn longest_row(&self) -> usize {
-        self.row_lengths().max().unwrap_or(0)
+        self.row_offsets.longest()
     }
 
     /// The arrays: row offsets, column indices, values.

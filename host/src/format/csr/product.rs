@@ -8,18 +8,24 @@ use gpu_kernels::csr::{CsrScalar, CsrVector};
 use super::cpu;
 use super::lanes::{Lanes, lanes_for};
 use crate::device::Device;
+use crate::format::narrow::{StoredAs, Values};
 use crate::format::{Csr, Offsets};
 use crate::memory::{Buffer, Memory};
 use crate::real::Scalar;
 use crate::spmv::Vectors;
 
-pub(crate) fn scalar<T: Scalar, M: Memory>(matrix: &Csr<T, M>, vectors: Vectors<T>, device: &Device) -> Launch {
-    fn kernel<T: Scalar, O: Offset>(row_offsets: Global<O>, arguments: Arguments<T>) -> Call {
-        let Arguments { rows, column_indices, values, alpha, x, beta, y } = arguments;
-        Call::new(CsrScalar { rows, row_offsets, column_indices, values, alpha, x, beta, y })
+pub(crate) fn scalar<V: StoredAs<T>, T: Scalar, M: Memory>(
+    matrix: &Csr<T, M>,
+    values: Values<V, T>,
+    vectors: Vectors<T>,
+    device: &Device,
+) -> Launch {
+    fn kernel<V: StoredAs<T>, T: Scalar, O: Offset>(row_offsets: Global<O>, arguments: Arguments<V, T>) -> Call {
+        let Arguments { rows, column_indices, values: Values { stored: values, table }, alpha, x, beta, y } = arguments;
+        Call::new(CsrScalar { rows, row_offsets, column_indices, values, table, alpha, x, beta, y })
     }
     let grid = device.uneven_grid(matrix.rows() as u64);
-    let arguments = Arguments::new(matrix, vectors);
+    let arguments = Arguments::new(matrix, values, vectors);
     let call = match matrix.row_offsets() {
         Offsets::Narrow(offsets) => kernel(offsets.global(), arguments),
         Offsets::Wide(offsets) => kernel(offsets.global(), arguments),
@@ -27,28 +33,36 @@ pub(crate) fn scalar<T: Scalar, M: Memory>(matrix: &Csr<T, M>, vectors: Vectors<
     Launch { grid, call }
 }
 
-pub(crate) fn vector<T: Scalar, M: Memory>(
+pub(crate) fn vector<V: StoredAs<T>, T: Scalar, M: Memory>(
     matrix: &Csr<T, M>,
+    values: Values<V, T>,
     lanes: Lanes,
     vectors: Vectors<T>,
     device: &Device,
 ) -> Launch {
-    fn kernel<T: Scalar, O: Offset, const LANES: u32>(row_offsets: Global<O>, arguments: Arguments<T>) -> Call {
-        let Arguments { rows, column_indices, values, alpha, x, beta, y } = arguments;
-        Call::new(CsrVector::<T, O, LANES> { rows, row_offsets, column_indices, values, alpha, x, beta, y })
+    fn kernel<V: StoredAs<T>, T: Scalar, O: Offset, const LANES: u32>(
+        row_offsets: Global<O>,
+        arguments: Arguments<V, T>,
+    ) -> Call {
+        let Arguments { rows, column_indices, values: Values { stored: values, table }, alpha, x, beta, y } = arguments;
+        Call::new(CsrVector::<V, T, O, LANES> { rows, row_offsets, column_indices, values, table, alpha, x, beta, y })
     }
-    fn with_lanes<T: Scalar, O: Offset>(lanes: u32, offsets: Global<O>, arguments: Arguments<T>) -> Call {
+    fn with_lanes<V: StoredAs<T>, T: Scalar, O: Offset>(
+        lanes: u32,
+        offsets: Global<O>,
+        arguments: Arguments<V, T>,
+    ) -> Call {
         match lanes {
-            2 => kernel::<T, O, 2>(offsets, arguments),
-            4 => kernel::<T, O, 4>(offsets, arguments),
-            8 => kernel::<T, O, 8>(offsets, arguments),
-            16 => kernel::<T, O, 16>(offsets, arguments),
-            _ => kernel::<T, O, 32>(offsets, arguments),
+            2 => kernel::<V, T, O, 2>(offsets, arguments),
+            4 => kernel::<V, T, O, 4>(offsets, arguments),
+            8 => kernel::<V, T, O, 8>(offsets, arguments),
+            16 => kernel::<V, T, O, 16>(offsets, arguments),
+            _ => kernel::<V, T, O, 32>(offsets, arguments),
         }
     }
     let lanes = lanes.count().unwrap_or_else(|| lanes_for(matrix.rows(), matrix.nnz()));
     let grid = device.uneven_grid(matrix.rows() as u64 * u64::from(lanes));
-    let arguments = Arguments::new(matrix, vectors);
+    let arguments = Arguments::new(matrix, values, vectors);
     let call = match matrix.row_offsets() {
         Offsets::Narrow(offsets) => with_lanes(lanes, offsets.global(), arguments),
         Offsets::Wide(offsets) => with_lanes(lanes, offsets.global(), arguments),
@@ -57,22 +71,22 @@ pub(crate) fn vector<T: Scalar, M: Memory>(
 }
 
 /// What both kernels take, but for the row offsets.
-struct Arguments<T> {
+struct Arguments<V, T> {
     rows: u32,
     column_indices: Global<u32>,
-    values: Global<T>,
+    values: Values<V, T>,
     alpha: T,
     x: Global<T>,
     beta: T,
     y: GlobalMut<T>,
 }
 
-impl<T: Scalar> Arguments<T> {
-    fn new<M: Memory>(matrix: &Csr<T, M>, vectors: Vectors<T>) -> Self {
+impl<V, T: Scalar> Arguments<V, T> {
+    fn new<M: Memory>(matrix: &Csr<T, M>, values: Values<V, T>, vectors: Vectors<T>) -> Self {
         Self {
             rows: matrix.rows() as u32,
             column_indices: matrix.column_indices().global(),
-            values: matrix.values().global(),
+            values,
             alpha: vectors.alpha,
             x: vectors.x,
             beta: vectors.beta,

@@ -7,10 +7,11 @@ use super::{balanced, cpu, multivector, product, transposed};
 use crate::device::Device;
 use crate::error::Error;
 use crate::executor::operation::KernelExecutor;
+use crate::format::narrow::{HostValues, StoredAs, Values};
 use crate::format::storage::ArraySource;
 use crate::format::strategy::{self, HostStorage, Storage};
 use crate::format::{Csr, FillLimit, Format};
-use crate::memory::Memory;
+use crate::memory::{Buffer, Memory};
 use crate::real::Scalar;
 use crate::spmv::multivector::Tiles;
 use crate::spmv::transposed::Transposition;
@@ -168,18 +169,48 @@ impl strategy::Strategy for Strategy {
         device: &Device,
     ) -> Result<Vec<Launch>, Error> {
         match self.0 {
-            CsrStrategy::Scalar => Ok(vec![product::scalar(matrix, vectors, device)]),
-            CsrStrategy::Vector(lanes) => Ok(vec![product::vector(matrix, lanes, vectors, device)]),
             CsrStrategy::LoadBalanced => balanced::load_balanced(matrix, vectors, room, device),
             CsrStrategy::LoadBalancedAtomic => Ok(balanced::load_balanced_atomic(matrix, vectors, device)),
             CsrStrategy::MergePath => balanced::merge_path(matrix, vectors, room, device),
-            CsrStrategy::Tiled => balanced::tiled(matrix, vectors, room, device),
             CsrStrategy::Automatic => Err(Format::CSR_AUTOMATIC.stands_for_others()),
+            CsrStrategy::Scalar | CsrStrategy::Vector(_) | CsrStrategy::Tiled => {
+                self.narrow_launches(matrix, Values::as_they_are(matrix.values().global()), vectors, room, device)
+            }
         }
     }
 
+    fn multiplies_narrow(self) -> bool {
+        matches!(self.0, CsrStrategy::Scalar | CsrStrategy::Vector(_) | CsrStrategy::Tiled)
+    }
+
+    fn narrow_launches<V: StoredAs<T>, T: Scalar, M: Memory>(
+        self,
+        matrix: &Csr<T, M>,
+        values: Values<V, T>,
+        vectors: Vectors<T>,
+        room: &mut Room<'_, T, M>,
+        device: &Device,
+    ) -> Result<Vec<Launch>, Error> {
+        match self.0 {
+            CsrStrategy::Scalar => Ok(vec![product::scalar(matrix, values, vectors, device)]),
+            CsrStrategy::Vector(lanes) => Ok(vec![product::vector(matrix, values, lanes, vectors, device)]),
+            CsrStrategy::Tiled => balanced::tiled(matrix, values, vectors, room, device),
+            _ => Err(self.multiplies_no_narrow_values()),
+        }
+    }
+
+    fn multiply_narrow_on_cpu<V: StoredAs<T>, T: Scalar>(
+        self,
+        matrix: &Csr<T>,
+        values: HostValues<'_, V, T>,
+        operands: HostOperands<'_, T>,
+    ) -> Result<(), Error> {
+        cpu::multiply_on_cpu(matrix, values, operands);
+        Ok(())
+    }
+
     fn multiply_on_cpu<T: Scalar>(self, matrix: &Csr<T>, operands: HostOperands<'_, T>) -> Result<(), Error> {
-        cpu::multiply_on_cpu(matrix, operands);
+        cpu::multiply_on_cpu(matrix, HostValues::as_they_are(matrix.values()), operands);
         Ok(())
     }
 

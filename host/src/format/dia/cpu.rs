@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use crate::format::Dia;
+use crate::format::narrow::{HostValues, StoredAs};
 use crate::real::Scalar;
 use crate::spmv::HostOperands;
 use crate::spmv::lanes::each_lane;
@@ -24,24 +25,29 @@ const TILE: usize = 16;
 const READ_AHEAD: usize = 1024;
 
 /// A row's products are added up in the order of their columns, one after the other.
-pub(crate) fn multiply_on_cpu<T: Scalar>(matrix: &Dia<T>, operands: HostOperands<'_, T>) {
+pub(crate) fn multiply_on_cpu<V: StoredAs<T>, T: Scalar>(
+    matrix: &Dia<T>,
+    values: HostValues<'_, V, T>,
+    operands: HostOperands<'_, T>,
+) {
     let HostOperands { alpha, x, beta, y } = operands;
     let work = matrix.rows() * (matrix.diagonals() + 1);
-    if matrix.bytes() < READ_AHEAD_FROM {
-        share_out(y, ROWS_AT_ONCE, work, &Multiplication::<T, false> { matrix, x, alpha, beta });
+    if size_of_val(values.stored) as u128 <= READ_AHEAD_FROM {
+        share_out(y, ROWS_AT_ONCE, work, &Multiplication::<V, T, false> { matrix, values, x, alpha, beta });
     } else {
-        share_out(y, ROWS_AT_ONCE, work, &Multiplication::<T, true> { matrix, x, alpha, beta });
+        share_out(y, ROWS_AT_ONCE, work, &Multiplication::<V, T, true> { matrix, values, x, alpha, beta });
     }
 }
 
-struct Multiplication<'a, T: Scalar, const READS_AHEAD: bool> {
+struct Multiplication<'a, V, T: Scalar, const READS_AHEAD: bool> {
     matrix: &'a Dia<T>,
+    values: HostValues<'a, V, T>,
     x: &'a [T],
     alpha: T,
     beta: T,
 }
 
-impl<T: Scalar, const READS_AHEAD: bool> RowsVisitor<T> for Multiplication<'_, T, READS_AHEAD> {
+impl<V: StoredAs<T>, T: Scalar, const READS_AHEAD: bool> RowsVisitor<T> for Multiplication<'_, V, T, READS_AHEAD> {
     const USES_AVX2: bool = true;
 
     #[inline(always)]
@@ -57,7 +63,7 @@ impl<T: Scalar, const READS_AHEAD: bool> RowsVisitor<T> for Multiplication<'_, T
     }
 }
 
-impl<T: Scalar, const READS_AHEAD: bool> Multiplication<'_, T, READS_AHEAD> {
+impl<V: StoredAs<T>, T: Scalar, const READS_AHEAD: bool> Multiplication<'_, V, T, READS_AHEAD> {
     /// Sets `sums` to α A x of the rows from the first on.
     #[inline(always)]
     fn multiply(&self, first_row: usize, sums: &mut [T]) {
@@ -116,7 +122,7 @@ impl<T: Scalar, const READS_AHEAD: bool> Multiplication<'_, T, READS_AHEAD> {
         is_last: bool,
     ) {
         type Tiles<'a, T> = &'a [[T; TILE]];
-        let mut factors: [(Tiles<'_, T>, Tiles<'_, T>); DIAGONALS_AT_ONCE] = [(&[], &[]); DIAGONALS_AT_ONCE];
+        let mut factors: [(Tiles<'_, V>, Tiles<'_, T>); DIAGONALS_AT_ONCE] = [(&[], &[]); DIAGONALS_AT_ONCE];
         let factors = &mut factors[..diagonals.len()];
         for (factors, diagonal) in factors.iter_mut().zip(diagonals) {
             let (values, elements) = self.factors(first_row, diagonal, sums.as_flattened());
@@ -128,12 +134,12 @@ impl<T: Scalar, const READS_AHEAD: bool> Multiplication<'_, T, READS_AHEAD> {
                 let (values, elements) = (&values[number], &elements[number]);
                 if READS_AHEAD {
                     let ahead = values.as_ptr().wrapping_add(READ_AHEAD);
-                    (0..TILE).step_by(64 / size_of::<T>()).for_each(|line| {
+                    (0..TILE).step_by(64 / size_of::<V>().max(1)).for_each(|line| {
                         prefetch_to_second_cache(ahead.wrapping_add(line));
                     });
                 }
                 // Numbered places, not iterators, so that the compiler keeps the sums in registers.
-                sums = each_lane(|lane| add_present(sums[lane], values[lane], elements[lane]));
+                sums = each_lane(|lane| self.add_present(sums[lane], values[lane], elements[lane]));
             }
             *tile = if is_last { each_lane(|lane| self.alpha * sums[lane]) } else { sums };
         }
@@ -149,24 +155,24 @@ impl<T: Scalar, const READS_AHEAD: bool> Multiplication<'_, T, READS_AHEAD> {
             let sums = &mut sums[begin..end];
             let (values, elements) = self.factors(first_row + begin, diagonal, sums);
             for ((sum, &value), &element) in sums.iter_mut().zip(values).zip(elements) {
-                *sum = add_present(*sum, value, element);
+                *sum = self.add_present(*sum, value, element);
             }
         }
     }
 
     /// The values of a diagonal from a row on, as many as there are sums, and the elements of x that belong to them.
     #[inline(always)]
-    fn factors(&self, first_row: usize, diagonal: usize, sums: &[T]) -> (&[T], &[T]) {
+    fn factors(&self, first_row: usize, diagonal: usize, sums: &[T]) -> (&[V], &[T]) {
         let column = first_row.wrapping_add_signed(self.matrix.offsets()[diagonal] as isize);
         let place = diagonal * self.matrix.stride() + first_row;
-        (&self.matrix.values()[place..][..sums.len()], &self.x[column..][..sums.len()])
+        (&self.values.stored[place..][..sums.len()], &self.x[column..][..sums.len()])
     }
-}
 
-/// The sum with the product, if there is an entry.
-#[inline(always)]
-fn add_present<T: Scalar>(sum: T, value: T, element: T) -> T {
-    if is_padding(value) { sum } else { sum + value * element }
+    /// The sum with the product, if there is an entry.
+    #[inline(always)]
+    fn add_present(&self, sum: T, value: V, element: T) -> T {
+        if is_padding(value) { sum } else { sum + self.values.widen(value) * element }
+    }
 }
 
 #[cfg(test)]
@@ -203,7 +209,13 @@ mod tests {
             &mut y,
             ROWS_AT_ONCE,
             work,
-            &Multiplication::<T, READS_AHEAD> { matrix: &matrix, x: &x, alpha, beta },
+            &Multiplication::<T, T, READS_AHEAD> {
+                matrix: &matrix,
+                values: HostValues::as_they_are(matrix.values()),
+                x: &x,
+                alpha,
+                beta,
+            },
         );
         for (row, &y) in y.iter().enumerate() {
             let sum = csr.row(row).fold(T::ZERO, |sum, (column, value)| sum + value * x[column as usize]);

@@ -5,11 +5,17 @@ use gpu_kernels::dia::{self, OFFSETS_AT_ONCE, ROWS};
 
 use crate::device::Device;
 use crate::format::Dia;
+use crate::format::narrow::{StoredAs, Values};
 use crate::memory::{Buffer, Memory};
 use crate::real::Scalar;
 use crate::spmv::Vectors;
 
-pub(crate) fn dia<T: Scalar, M: Memory>(matrix: &Dia<T, M>, vectors: Vectors<T>, device: &Device) -> Launch {
+pub(crate) fn dia<V: StoredAs<T>, T: Scalar, M: Memory>(
+    matrix: &Dia<T, M>,
+    values: Values<V, T>,
+    vectors: Vectors<T>,
+    device: &Device,
+) -> Launch {
     let diagonals = matrix.diagonals() as u32;
     let kernel = dia::Dia {
         rows: matrix.rows() as u32,
@@ -17,7 +23,8 @@ pub(crate) fn dia<T: Scalar, M: Memory>(matrix: &Dia<T, M>, vectors: Vectors<T>,
         stride: matrix.stride() as u32,
         diagonals,
         offsets: matrix.offsets().global(),
-        values: matrix.values().global(),
+        values: values.stored,
+        table: values.table,
         alpha: vectors.alpha,
         x: vectors.x,
         beta: vectors.beta,

@@ -9,10 +9,11 @@ use super::product;
 use crate::device::Device;
 use crate::error::Error;
 use crate::executor::operation::KernelExecutor;
+use crate::format::narrow::{HostValues, StoredAs, Values};
 use crate::format::storage::ArraySource;
 use crate::format::strategy::{self, HostStorage, Storage};
 use crate::format::{Csr, Dia, FillLimit};
-use crate::memory::Memory;
+use crate::memory::{Buffer, Memory};
 use crate::real::Scalar;
 use crate::spmv::multivector::Tiles;
 use crate::spmv::{HostOperands, Room, Vectors};
@@ -63,14 +64,39 @@ impl strategy::Strategy for Strategy {
         self,
         matrix: &Dia<T, M>,
         vectors: Vectors<T>,
+        room: &mut Room<'_, T, M>,
+        device: &Device,
+    ) -> Result<Vec<Launch>, Error> {
+        self.narrow_launches(matrix, Values::as_they_are(matrix.values().global()), vectors, room, device)
+    }
+
+    fn multiplies_narrow(self) -> bool {
+        true
+    }
+
+    fn narrow_launches<V: StoredAs<T>, T: Scalar, M: Memory>(
+        self,
+        matrix: &Dia<T, M>,
+        values: Values<V, T>,
+        vectors: Vectors<T>,
         _: &mut Room<'_, T, M>,
         device: &Device,
     ) -> Result<Vec<Launch>, Error> {
-        Ok(vec![product::dia(matrix, vectors, device)])
+        Ok(vec![product::dia(matrix, values, vectors, device)])
+    }
+
+    fn multiply_narrow_on_cpu<V: StoredAs<T>, T: Scalar>(
+        self,
+        matrix: &Dia<T>,
+        values: HostValues<'_, V, T>,
+        operands: HostOperands<'_, T>,
+    ) -> Result<(), Error> {
+        cpu::multiply_on_cpu(matrix, values, operands);
+        Ok(())
     }
 
     fn multiply_on_cpu<T: Scalar>(self, matrix: &Dia<T>, operands: HostOperands<'_, T>) -> Result<(), Error> {
-        cpu::multiply_on_cpu(matrix, operands);
+        cpu::multiply_on_cpu(matrix, HostValues::as_they_are(matrix.values()), operands);
         Ok(())
     }
 
@@ -98,9 +124,12 @@ impl strategy::Strategy for Strategy {
 impl<T: Scalar, M: Memory> Storage<T, M> for Dia<T, M> {
     const CONTAINER_NAME: &'static str = "DIA";
 
+    const MARKS_ABSENCE: bool = true;
+
     fn bytes_moved(&self) -> u128 {
         // The values of the rows alone, without the places that round the stride up and without the offsets.
-        size_of::<T>() as u128 * self.diagonals() as u128 * self.rows() as u128
+        let columns = Buffer::<T>::len(self.values()) / self.stride().max(1);
+        size_of::<T>() as u128 * columns as u128 * self.rows() as u128
     }
 
     fn into_csr_by_kernels<K: KernelExecutor<Memory = M>>(self, executor: &K) -> Result<Csr<T, M>, Error> {

@@ -6,6 +6,7 @@ use gpu_kernels::ell::{self, EllSubwarp, PADDING};
 
 use crate::device::Device;
 use crate::format::Ell;
+use crate::format::narrow::{HostValues, StoredAs, Values};
 use crate::memory::{Buffer, Memory};
 use crate::parallel;
 use crate::real::Scalar;
@@ -20,12 +21,18 @@ const LARGEST_BLOCK: u32 = 1024;
 /// Rows that a block has at least, if it can: four-byte indices of so many rows fill a sector of 32 bytes.
 const ROWS_OF_A_SECTOR: u32 = 8;
 
-pub(crate) fn ell<T: Scalar, M: Memory>(matrix: &Ell<T, M>, vectors: Vectors<T>, device: &Device) -> Launch {
+pub(crate) fn ell<V: StoredAs<T>, T: Scalar, M: Memory>(
+    matrix: &Ell<T, M>,
+    values: Values<V, T>,
+    vectors: Vectors<T>,
+    device: &Device,
+) -> Launch {
     let (rows, stride, width) = (matrix.rows() as u32, matrix.stride() as u32, matrix.width() as u32);
-    let (column_indices, values) = (matrix.column_indices().global(), matrix.values().global());
+    let column_indices = matrix.column_indices().global();
+    let Values { stored: values, table } = values;
     let Vectors { alpha, x, beta, y } = vectors;
     let call = with_batches!(matrix.rows(), device, BATCHES => {
-        Call::new(ell::Ell::<T, BATCHES> { rows, stride, width, column_indices, values, alpha, x, beta, y })
+        Call::new(ell::Ell::<V, T, BATCHES> { rows, stride, width, column_indices, values, table, alpha, x, beta, y })
     });
     Launch { grid: device.grid(matrix.rows() as u64), call }
 }
@@ -50,11 +57,16 @@ macro_rules! with_batches {
 }
 pub(crate) use with_batches;
 
-pub(crate) fn subwarp<T: Scalar, M: Memory>(matrix: &Ell<T, M>, vectors: Vectors<T>, device: &Device) -> Launch {
+pub(crate) fn subwarp<V: StoredAs<T>, T: Scalar, M: Memory>(
+    matrix: &Ell<T, M>,
+    values: Values<V, T>,
+    vectors: Vectors<T>,
+    device: &Device,
+) -> Launch {
     let warps = device.resident_threads() / u64::from(WARP_LANES);
     let threads_per_row = threads_per_row(matrix.rows(), matrix.width(), warps);
     if threads_per_row == 1 {
-        return ell(matrix, vectors, device);
+        return ell(matrix, values, vectors, device);
     }
     let threads_per_block = block_of_rows(threads_per_row, device.tuning.threads_per_block());
     let kernel = EllSubwarp {
@@ -63,7 +75,8 @@ pub(crate) fn subwarp<T: Scalar, M: Memory>(matrix: &Ell<T, M>, vectors: Vectors
         stride: matrix.stride() as u32,
         width: matrix.width() as u32,
         column_indices: matrix.column_indices().global(),
-        values: matrix.values().global(),
+        values: values.stored,
+        table: values.table,
         alpha: vectors.alpha,
         x: vectors.x,
         beta: vectors.beta,
@@ -101,7 +114,11 @@ fn block_of_rows(threads_per_row: u32, wanted: u32) -> u32 {
     (wanted / threads_per_row).max(enough) * threads_per_row
 }
 
-pub(crate) fn multiply_on_cpu<T: Scalar>(matrix: &Ell<T>, operands: HostOperands<'_, T>) {
+pub(crate) fn multiply_on_cpu<V: StoredAs<T>, T: Scalar>(
+    matrix: &Ell<T>,
+    values: HostValues<'_, V, T>,
+    operands: HostOperands<'_, T>,
+) {
     let HostOperands { alpha, x, beta, y } = operands;
     parallel::chunks_mut(y, ROWS_AT_ONCE, 1, &|(chunk, y)| {
         let mut sums = [T::ZERO; ROWS_AT_ONCE];
@@ -109,10 +126,9 @@ pub(crate) fn multiply_on_cpu<T: Scalar>(matrix: &Ell<T>, operands: HostOperands
             let first = place * matrix.stride() + chunk * ROWS_AT_ONCE;
             let places = first..first + y.len();
             let columns = &matrix.column_indices()[places.clone()];
-            let values = &matrix.values()[places];
-            for ((sum, &column), &value) in sums.iter_mut().zip(columns).zip(values) {
+            for ((sum, &column), &value) in sums.iter_mut().zip(columns).zip(&values.stored[places]) {
                 if column != PADDING {
-                    *sum = *sum + value * x[column as usize];
+                    *sum = *sum + values.widen(value) * x[column as usize];
                 }
             }
         }

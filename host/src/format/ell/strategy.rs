@@ -8,10 +8,11 @@ use super::product;
 use crate::device::Device;
 use crate::error::Error;
 use crate::executor::operation::KernelExecutor;
+use crate::format::narrow::{HostValues, StoredAs, Values};
 use crate::format::storage::ArraySource;
 use crate::format::strategy::{self, HostStorage, Storage};
 use crate::format::{Csr, Ell, FillLimit, Format};
-use crate::memory::Memory;
+use crate::memory::{Buffer, Memory};
 use crate::real::Scalar;
 use crate::spmv::multivector::Tiles;
 use crate::spmv::{HostOperands, Room, Vectors};
@@ -79,17 +80,42 @@ impl strategy::Strategy for Strategy {
         self,
         matrix: &Ell<T, M>,
         vectors: Vectors<T>,
+        room: &mut Room<'_, T, M>,
+        device: &Device,
+    ) -> Result<Vec<Launch>, Error> {
+        self.narrow_launches(matrix, Values::as_they_are(matrix.values().global()), vectors, room, device)
+    }
+
+    fn multiplies_narrow(self) -> bool {
+        true
+    }
+
+    fn narrow_launches<V: StoredAs<T>, T: Scalar, M: Memory>(
+        self,
+        matrix: &Ell<T, M>,
+        values: Values<V, T>,
+        vectors: Vectors<T>,
         _: &mut Room<'_, T, M>,
         device: &Device,
     ) -> Result<Vec<Launch>, Error> {
         Ok(vec![match self.0 {
-            EllStrategy::Row => product::ell(matrix, vectors, device),
-            EllStrategy::Subwarp => product::subwarp(matrix, vectors, device),
+            EllStrategy::Row => product::ell(matrix, values, vectors, device),
+            EllStrategy::Subwarp => product::subwarp(matrix, values, vectors, device),
         }])
     }
 
+    fn multiply_narrow_on_cpu<V: StoredAs<T>, T: Scalar>(
+        self,
+        matrix: &Ell<T>,
+        values: HostValues<'_, V, T>,
+        operands: HostOperands<'_, T>,
+    ) -> Result<(), Error> {
+        product::multiply_on_cpu(matrix, values, operands);
+        Ok(())
+    }
+
     fn multiply_on_cpu<T: Scalar>(self, matrix: &Ell<T>, operands: HostOperands<'_, T>) -> Result<(), Error> {
-        product::multiply_on_cpu(matrix, operands);
+        product::multiply_on_cpu(matrix, HostValues::as_they_are(matrix.values()), operands);
         Ok(())
     }
 

@@ -5,8 +5,9 @@ use cuda_std::launch::Launch;
 
 use crate::device::Device;
 use crate::error::Error;
+use crate::format::narrow::{HostValues, Values};
 use crate::format::{CooStrategy, Hyb, coo, ell};
-use crate::memory::Memory;
+use crate::memory::{Buffer, Memory};
 use crate::real::Scalar;
 use crate::spmv::multivector::Tiles;
 use crate::spmv::{HostOperands, Room, Vectors};
@@ -18,7 +19,8 @@ pub(crate) fn hyb<T: Scalar, M: Memory>(
     room: &mut Room<'_, T, M>,
     device: &Device,
 ) -> Result<Vec<Launch>, Error> {
-    let mut launches = vec![ell::product::subwarp(matrix.ell(), vectors, device)];
+    let mut launches =
+        vec![ell::product::subwarp(matrix.ell(), Values::as_they_are(matrix.ell().values().global()), vectors, device)];
     match strategy {
         CooStrategy::Segmented => launches.extend(coo::product::add_product(matrix.coo(), vectors, room, device)?),
         strategy => launches.push(coo::product::add_product_atomically(matrix.coo(), strategy, vectors, device)),
@@ -63,7 +65,8 @@ pub(crate) fn multiply_on_cpu<T: Scalar>(matrix: &Hyb<T>, operands: HostOperands
     let HostOperands { alpha, x, beta, y } = operands;
     // Before the ELL part writes y, so that y is whole where memory runs out.
     let pieces = coo::product::Pieces::new(matrix.coo(), 1)?;
-    ell::product::multiply_on_cpu(matrix.ell(), HostOperands { alpha, x, beta, y: &mut *y });
+    let values = HostValues::as_they_are(matrix.ell().values());
+    ell::product::multiply_on_cpu(matrix.ell(), values, HostOperands { alpha, x, beta, y: &mut *y });
     if matrix.coo().nnz() > 0 {
         coo::product::add_on_cpu(matrix.coo(), &pieces, (alpha, x), y, |_| ());
     }

@@ -7,6 +7,7 @@ use gpu_kernels::sell_p::{self, SellPSorted};
 use crate::device::Device;
 use crate::format::SellP;
 use crate::format::ell::product::with_batches;
+use crate::format::narrow::{HostValues, StoredAs, Values};
 use crate::memory::{Buffer, Memory};
 use crate::parallel;
 use crate::real::Scalar;
@@ -18,21 +19,27 @@ const ROWS_AT_ONCE: usize = 1024;
 /// Rows of a slice whose sums a CPU thread keeps at a time.
 const SUMS_AT_ONCE: usize = 64;
 
-pub(crate) fn sell_p<T: Scalar, M: Memory>(matrix: &SellP<T, M>, vectors: Vectors<T>, device: &Device) -> Launch {
+pub(crate) fn sell_p<V: StoredAs<T>, T: Scalar, M: Memory>(
+    matrix: &SellP<T, M>,
+    values: Values<V, T>,
+    vectors: Vectors<T>,
+    device: &Device,
+) -> Launch {
     let rows = matrix.rows() as u32;
     let slice_size = matrix.slicing().slice_size;
     let slice_begins = matrix.slice_begins().global();
     let column_indices = matrix.column_indices().global();
-    let values = matrix.values().global();
+    let Values { stored: values, table } = values;
     let Vectors { alpha, x, beta, y } = vectors;
     let work = matrix.rows() as u64;
     let (grid, call): (_, Call) = if matrix.row_indices().is_empty() {
-        let call = with_batches!(matrix.rows(), device, BATCHES => Call::new(sell_p::SellP::<T, BATCHES> {
+        let call = with_batches!(matrix.rows(), device, BATCHES => Call::new(sell_p::SellP::<V, T, BATCHES> {
             rows,
             slice_size,
             slice_begins,
             column_indices,
             values,
+            table,
             alpha,
             x,
             beta,
@@ -41,13 +48,14 @@ pub(crate) fn sell_p<T: Scalar, M: Memory>(matrix: &SellP<T, M>, vectors: Vector
         (device.grid(work), call)
     } else {
         let row_indices = matrix.row_indices().global();
-        let call = with_batches!(matrix.rows(), device, BATCHES => Call::new(SellPSorted::<T, BATCHES> {
+        let call = with_batches!(matrix.rows(), device, BATCHES => Call::new(SellPSorted::<V, T, BATCHES> {
             rows,
             slice_size,
             slice_begins,
             row_indices,
             column_indices,
             values,
+            table,
             alpha,
             x,
             beta,
@@ -60,7 +68,11 @@ pub(crate) fn sell_p<T: Scalar, M: Memory>(matrix: &SellP<T, M>, vectors: Vector
 }
 
 /// A thread takes whole slices, and whole windows of sorted rows, whose results lie within one part of y.
-pub(crate) fn multiply_on_cpu<T: Scalar>(matrix: &SellP<T>, operands: HostOperands<'_, T>) {
+pub(crate) fn multiply_on_cpu<V: StoredAs<T>, T: Scalar>(
+    matrix: &SellP<T>,
+    values: HostValues<'_, V, T>,
+    operands: HostOperands<'_, T>,
+) {
     let HostOperands { alpha, x, beta, y } = operands;
     let slice_size = matrix.slicing().slice_size as usize;
     let window = slice_size.max(matrix.slicing().sigma as usize);
@@ -73,7 +85,7 @@ pub(crate) fn multiply_on_cpu<T: Scalar>(matrix: &SellP<T>, operands: HostOperan
             let in_slice = slice_size - position % slice_size;
             let mut sums = [T::ZERO; SUMS_AT_ONCE];
             let sums = &mut sums[..in_slice.min(end - position).min(SUMS_AT_ONCE)];
-            add_places(matrix, position, x, sums);
+            add_places(matrix, values, position, x, sums);
             for &mut sum in sums {
                 update(&mut y[matrix.row_at(position) - first_row], alpha, sum, beta);
                 position += 1;
@@ -83,17 +95,23 @@ pub(crate) fn multiply_on_cpu<T: Scalar>(matrix: &SellP<T>, operands: HostOperan
 }
 
 /// Adds the products of neighbouring rows of one slice, from `position` on, to their sums.
-fn add_places<T: Scalar>(matrix: &SellP<T>, position: usize, x: &[T], sums: &mut [T]) {
+fn add_places<V: StoredAs<T>, T: Scalar>(
+    matrix: &SellP<T>,
+    values: HostValues<'_, V, T>,
+    position: usize,
+    x: &[T],
+    sums: &mut [T],
+) {
     let slice_size = matrix.slicing().slice_size as usize;
     let slice = position / slice_size;
     for begin in matrix.slice_begins()[slice]..matrix.slice_begins()[slice + 1] {
         let first = begin as usize * slice_size + position % slice_size;
         let places = first..first + sums.len();
         let columns = &matrix.column_indices()[places.clone()];
-        let values = &matrix.values()[places];
+        let stored = &values.stored[places];
         for (row, sum) in sums.iter_mut().enumerate() {
             if columns[row] != PADDING {
-                *sum = *sum + values[row] * x[columns[row] as usize];
+                *sum = *sum + values.widen(stored[row]) * x[columns[row] as usize];
             }
         }
     }

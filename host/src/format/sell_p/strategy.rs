@@ -6,11 +6,12 @@ use super::{Slicing, multivector, predicted_bytes, product};
 use crate::device::Device;
 use crate::error::Error;
 use crate::executor::operation::KernelExecutor;
+use crate::format::narrow::{HostValues, StoredAs, Values};
 use crate::format::storage::ArraySource;
 use crate::format::strategy::{self, HostStorage, Storage};
 use crate::format::text::{Key, Parameter, number};
 use crate::format::{Csr, FillLimit, Format, SellP};
-use crate::memory::Memory;
+use crate::memory::{Buffer, Memory};
 use crate::real::Scalar;
 use crate::spmv::multivector::Tiles;
 use crate::spmv::{HostOperands, Room, Vectors};
@@ -108,14 +109,39 @@ impl strategy::Strategy for Strategy {
         self,
         matrix: &SellP<T, M>,
         vectors: Vectors<T>,
+        room: &mut Room<'_, T, M>,
+        device: &Device,
+    ) -> Result<Vec<Launch>, Error> {
+        self.narrow_launches(matrix, Values::as_they_are(matrix.values().global()), vectors, room, device)
+    }
+
+    fn multiplies_narrow(self) -> bool {
+        true
+    }
+
+    fn narrow_launches<V: StoredAs<T>, T: Scalar, M: Memory>(
+        self,
+        matrix: &SellP<T, M>,
+        values: Values<V, T>,
+        vectors: Vectors<T>,
         _: &mut Room<'_, T, M>,
         device: &Device,
     ) -> Result<Vec<Launch>, Error> {
-        Ok(vec![product::sell_p(matrix, vectors, device)])
+        Ok(vec![product::sell_p(matrix, values, vectors, device)])
+    }
+
+    fn multiply_narrow_on_cpu<V: StoredAs<T>, T: Scalar>(
+        self,
+        matrix: &SellP<T>,
+        values: HostValues<'_, V, T>,
+        operands: HostOperands<'_, T>,
+    ) -> Result<(), Error> {
+        product::multiply_on_cpu(matrix, values, operands);
+        Ok(())
     }
 
     fn multiply_on_cpu<T: Scalar>(self, matrix: &SellP<T>, operands: HostOperands<'_, T>) -> Result<(), Error> {
-        product::multiply_on_cpu(matrix, operands);
+        product::multiply_on_cpu(matrix, HostValues::as_they_are(matrix.values()), operands);
         Ok(())
     }
 

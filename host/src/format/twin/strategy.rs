@@ -7,6 +7,7 @@ use super::Twin;
 use crate::device::Device;
 use crate::error::Error;
 use crate::executor::operation::KernelExecutor;
+use crate::format::narrow::Values;
 use crate::format::storage::ArraySource;
 use crate::format::strategy::{self, HostStorage, Storage};
 use crate::format::{Csr, FillLimit, Offsets};
@@ -59,14 +60,15 @@ impl strategy::Strategy for Strategy {
         let Vectors { alpha, x, beta, y } = vectors;
         let (rows, column_indices, values) =
             (matrix.rows() as u32, matrix.column_indices().global(), matrix.values().global());
+        let Values { stored: values, table } = Values::as_they_are(values);
         let call = match matrix.row_offsets() {
             Offsets::Narrow(offsets) => {
                 let row_offsets = offsets.global();
-                Call::new(CsrScalar { rows, row_offsets, column_indices, values, alpha, x, beta, y })
+                Call::new(CsrScalar { rows, row_offsets, column_indices, values, table, alpha, x, beta, y })
             }
             Offsets::Wide(offsets) => {
                 let row_offsets = offsets.global();
-                Call::new(CsrScalar { rows, row_offsets, column_indices, values, alpha, x, beta, y })
+                Call::new(CsrScalar { rows, row_offsets, column_indices, values, table, alpha, x, beta, y })
             }
         };
         Ok(vec![Launch { grid: device.grid(matrix.rows() as u64), call }])

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use host::select::{Analysis, Calibration, Machine, Selection};
-use host::{Format, Real};
+use host::{Format, Real, ValueStorage};
 use synthetic::Generator;
 
 use super::{Blocked, DenseTimes, Gpu};
@@ -154,7 +154,8 @@ impl<S: Subject> Measurement<'_, '_, S> {
             let case = Case { name, family: Some(BENCHMARK_FAMILY), matrix: &matrix };
             let peers = Chosen::Named(Vec::new());
             let multiplications = Selection::MULTIPLICATIONS;
-            let settings = Settings { formats, multiplications, peers, effort: self.effort, samples: false };
+            let values = ValueStorage::Full;
+            let settings = Settings { formats, multiplications, values, peers, effort: self.effort, samples: false };
             let entry = self.bench.measure(&case, &settings, &mut |_, _| {})?;
             self.entries.retain(|entry| !is_same(entry));
             self.entries.push(entry);

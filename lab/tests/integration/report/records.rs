@@ -117,6 +117,7 @@ fn entry(matrix: usize, precision: &str, width: u64) -> Entry {
             eta_read: Some(near * 4.1 / 4.5),
             bytes_needed: Some(bytes),
             bytes_stored: Some(bytes),
+            values: (own && place == 1).then(|| "table".into()),
             fill_ratio: Some(1.0),
             conversion: (own && place > 0).then(|| Conversion {
                 first: 3.0 * warm,

@@ -4,11 +4,12 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 
 use warp_spmv::executor::{Cpu, Emulated, Reference};
-use warp_spmv::solver::{Cg, Options, Outcome, PipelinedCg, Progress, Refinement, Solver};
-use warp_spmv::{Csr, Format, Plan};
+use warp_spmv::solver::preconditioner::{Preconditioner, PreconditionerName, PreconditionerOptions};
+use warp_spmv::solver::{Cg, MethodName, Options, Outcome, PipelinedCg, Progress, Refinement, Solver};
+use warp_spmv::{Csr, Format, NarrowType, Plan, ValueStorage};
 
 use super::scenarios::Numbers;
-use super::scenarios::preconditioner::{check_refinement, refine, refinement_options};
+use super::scenarios::preconditioner::{check_refinement, check_rounded_corrections, refine, refinement_options};
 use super::scenarios::solver::{diagonal, laplacian, relative_residual};
 
 #[test]
@@ -98,6 +99,22 @@ fn what_the_method_says_is_the_outcome() {
     assert_eq!(run(&diagonal(&[1.0, 2.0]), &[f64::NAN, 0.0]), no_number);
     // 32 bits do not have this element.
     assert_eq!(run(&diagonal(&[1.0, 1e60]), &[1.0, 1.0]), no_number);
+}
+
+#[test]
+fn every_executor_refines_with_rounded_values() {
+    check_rounded_corrections(&Cpu::new(), MethodName::ALL);
+    check_rounded_corrections(&Reference::new(), &[MethodName::Cg]);
+    check_rounded_corrections(&Emulated::new(3), &[MethodName::Cg, MethodName::Gmres]);
+}
+
+#[test]
+fn a_preconditioner_with_narrow_values_takes_no_new_ones() {
+    let values = ValueStorage::Rounded(NarrowType::Float32);
+    let options = PreconditionerOptions { values, updates: true, ..PreconditionerOptions::default() };
+    let name = PreconditionerName::Chebyshev { degree: 2 };
+    let error = Preconditioner::with_options(&Cpu::new(), &laplacian::<f64>(&[5]), name, options).map(|_| ());
+    assert_eq!(error.unwrap_err().to_string(), "format csr-tiled has no kernel for new values in a narrow type");
 }
 
 #[test]

@@ -9,6 +9,7 @@ mod tests;
 
 use cuda_std::Index;
 
+use crate::format::narrow::{HostValues, StoredAs};
 use crate::format::{Csr, Offsets};
 use crate::parallel;
 use crate::real::Scalar;
@@ -50,30 +51,40 @@ pub(crate) fn longest_chain(length: usize) -> usize {
     (length / 8 + 5).min(length)
 }
 
-pub(crate) fn multiply_on_cpu<T: Scalar>(matrix: &Csr<T>, operands: HostOperands<'_, T>) {
+pub(crate) fn multiply_on_cpu<V: StoredAs<T>, T: Scalar>(
+    matrix: &Csr<T>,
+    values: HostValues<'_, V, T>,
+    operands: HostOperands<'_, T>,
+) {
     match matrix.row_offsets() {
-        Offsets::Narrow(offsets) => multiply(matrix, offsets, operands),
-        Offsets::Wide(offsets) => multiply(matrix, offsets, operands),
+        Offsets::Narrow(offsets) => multiply(matrix, values, offsets, operands),
+        Offsets::Wide(offsets) => multiply(matrix, values, offsets, operands),
     }
 }
 
-fn multiply<T: Scalar, O: Index + Sync>(matrix: &Csr<T>, offsets: &[O], operands: HostOperands<'_, T>) {
+fn multiply<V: StoredAs<T>, T: Scalar, O: Index + Sync>(
+    matrix: &Csr<T>,
+    values: HostValues<'_, V, T>,
+    offsets: &[O],
+    operands: HostOperands<'_, T>,
+) {
     let HostOperands { alpha, x, beta, y } = operands;
-    let (columns, values) = (matrix.column_indices().as_slice(), matrix.values().as_slice());
+    let columns = matrix.column_indices().as_slice();
     assert!(x.len() == matrix.columns() && y.len() == matrix.rows(), "operands are checked before");
+    assert!(values.stored.len() == columns.len(), "each entry has a value");
     // What the unsafe code below relies on: `Csr::try_new` has checked that the offsets ascend to the length of both
     // arrays, and that every column is below `columns`, which is the length of x; conversions and copies keep that, and
     // only this crate can change the arrays. All `offsets` below are a part of those of the matrix.
     let few = y.len() <= FEW_ROWS;
     if few && columns.len() <= WORK_ALONE && beta == T::ZERO {
         // The shortest way: it may be all new to the caches.
-        return Multiplication::<T, false> { columns, values, x, alpha, beta, learnt: true }.rows(offsets, y);
+        return Multiplication::<V, T, false> { columns, values, x, alpha, beta, learnt: true }.rows(offsets, y);
     }
     let learnt = few || surprise(offsets) <= LEARNT_BITS;
     if matrix.bytes() < READ_AHEAD_FROM {
-        Multiplication::<T, false> { columns, values, x, alpha, beta, learnt }.all(offsets, y);
+        Multiplication::<V, T, false> { columns, values, x, alpha, beta, learnt }.all(offsets, y);
     } else {
-        Multiplication::<T, true> { columns, values, x, alpha, beta, learnt }.all(offsets, y);
+        Multiplication::<V, T, true> { columns, values, x, alpha, beta, learnt }.all(offsets, y);
     }
 }
 
@@ -84,9 +95,9 @@ fn alike<O: Index>(offsets: &[O]) -> usize {
 }
 
 /// What all rows have in common. The arrays are those of a valid matrix and of a vector that fits it.
-struct Multiplication<'a, T, const READS_AHEAD: bool> {
+struct Multiplication<'a, V, T, const READS_AHEAD: bool> {
     columns: &'a [u32],
-    values: &'a [T],
+    values: HostValues<'a, V, T>,
     x: &'a [T],
     alpha: T,
     beta: T,
@@ -94,7 +105,7 @@ struct Multiplication<'a, T, const READS_AHEAD: bool> {
     learnt: bool,
 }
 
-impl<T: Scalar, const READS_AHEAD: bool> Multiplication<'_, T, READS_AHEAD> {
+impl<V: StoredAs<T>, T: Scalar, const READS_AHEAD: bool> Multiplication<'_, V, T, READS_AHEAD> {
     /// Multiplies all rows, whose offsets are one more than elements of y: in parallel, where that pays.
     fn all<O: Index + Sync>(&self, offsets: &[O], y: &mut [T]) {
         let work = self.columns.len() + y.len() * ROW_WORK;
@@ -328,9 +339,9 @@ impl<T: Scalar, const READS_AHEAD: bool> Multiplication<'_, T, READS_AHEAD> {
         // below the length of x: the function `multiply` says where that is checked.
         unsafe {
             let columns = &*self.columns.as_ptr().add(place).cast::<[u32; N]>();
-            let values = &*self.values.as_ptr().add(place).cast::<[T; N]>();
+            let values = &*self.values.stored.as_ptr().add(place).cast::<[V; N]>();
             let elements: [T; N] = each_lane(|lane| *self.x.get_unchecked(columns[lane] as usize));
-            each_lane(|lane| values[lane] * elements[lane])
+            each_lane(|lane| self.values.widen(values[lane]) * elements[lane])
         }
     }
 
@@ -338,7 +349,7 @@ impl<T: Scalar, const READS_AHEAD: bool> Multiplication<'_, T, READS_AHEAD> {
     #[inline(always)]
     fn read_ahead(&self, place: usize) {
         if READS_AHEAD {
-            prefetch(self.values.as_ptr().wrapping_add(place + READ_AHEAD));
+            prefetch(self.values.stored.as_ptr().wrapping_add(place + READ_AHEAD));
             prefetch(self.columns.as_ptr().wrapping_add(place + READ_AHEAD));
         }
     }

@@ -28,9 +28,9 @@ fn check_loops<T: Real, const READS_AHEAD: bool>() {
     let matrix = matrix::<T>(if cfg!(miri) { 100 } else { 700 });
     let Offsets::Narrow(offsets) = matrix.row_offsets() else { panic!("{:?}", matrix.row_offsets()) };
     let x: Vec<T> = (0..matrix.columns()).map(|column| T::from_f64((column as f64 + 0.3).cos() - 0.1)).collect();
-    let (columns, values) = (matrix.column_indices(), matrix.values());
+    let (columns, values) = (matrix.column_indices(), HostValues::as_they_are(matrix.values()));
     let (alpha, beta) = (T::from_f64(1.5), T::ZERO);
-    let rows = Multiplication::<T, READS_AHEAD> { columns, values, x: &x, alpha, beta, learnt: false };
+    let rows = Multiplication::<T, T, READS_AHEAD> { columns, values, x: &x, alpha, beta, learnt: false };
     // The order of additions that the module's documentation tells of.
     let plain = (0..matrix.rows()).map(|row| {
         let products: Vec<T> = matrix.row(row).map(|(column, value)| value * x[column as usize]).collect();
@@ -72,8 +72,8 @@ fn no_loop_leaves_a_negative_zero() {
     let entries = offsets.get(30);
     let matrix = Csr::try_new(30, 1, offsets, vec![0; entries], vec![-0.0; entries]).unwrap();
     let Offsets::Narrow(offsets) = matrix.row_offsets() else { panic!("{:?}", matrix.row_offsets()) };
-    let (columns, values) = (matrix.column_indices(), matrix.values());
-    let rows = Multiplication::<f64, false> { columns, values, x: &[1.0], alpha: 1.0, beta: 0.0, learnt: false };
+    let (columns, values) = (matrix.column_indices(), HostValues::as_they_are(matrix.values()));
+    let rows = Multiplication::<f64, f64, false> { columns, values, x: &[1.0], alpha: 1.0, beta: 0.0, learnt: false };
     let mut y = [f64::NAN; 30];
     rows.rows(offsets, &mut y);
     assert_eq!(bits(&y), [0; 30]);
@@ -92,7 +92,7 @@ fn any_number_of_threads_gives_the_same_bits() {
         let mut y = vec![0.25; matrix.rows()];
         let operands = HostOperands { alpha: -1.5, x: &x, beta: 3.0, y: &mut y };
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        pool.install(|| multiply_on_cpu(&matrix, operands));
+        pool.install(|| multiply_on_cpu(&matrix, HostValues::as_they_are(matrix.values()), operands));
         bits(&y)
     };
     let one = product(1);

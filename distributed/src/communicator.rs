@@ -1,0 +1,451 @@
+//! What ranks do together.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytemuck::{Pod, cast_slice, cast_slice_mut};
+use host::memory::{Element, copy, reserve, with_capacity, zeros};
+
+use crate::alone::Alone;
+use crate::error::Error;
+use crate::transport::{Channel, Exchange, Messages, Transport};
+
+/// A rank's way to the others: a handle, of which all clones are the same rank.
+///
+/// All ranks call the same collectives in the same order; a rank that calls another one is found out by the first rank
+/// that gets a message of it. What a collective returns does not depend on which message comes first.
+///
+/// ```
+/// use warp_spmv_distributed::Communicator;
+///
+/// # fn main() -> Result<(), warp_spmv_distributed::Error> {
+/// let communicator = Communicator::alone();
+/// let mut sums = [1.5, 2.5];
+/// communicator.sum(&mut sums)?;
+/// assert_eq!(sums, [1.5, 2.5]);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Communicator(Arc<Inner>);
+
+struct Inner {
+    transport: Box<dyn Transport>,
+    /// Collectives so far; held while one is done, because threads of a rank take turns.
+    done: Mutex<u64>,
+    exchanges: AtomicU32,
+}
+
+/// Collectives share a channel, and each exchange has one of its own.
+const COLLECTIVES: Channel = Channel(0);
+
+/// What a message belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Collective {
+    Barrier,
+    AllGather,
+    Sum,
+    Agreement,
+    Broadcast,
+    Gather,
+    AllToAll,
+    End,
+}
+
+impl Collective {
+    const ALL: [Self; 8] = [
+        Self::Barrier,
+        Self::AllGather,
+        Self::Sum,
+        Self::Agreement,
+        Self::Broadcast,
+        Self::Gather,
+        Self::AllToAll,
+        Self::End,
+    ];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Barrier => "a barrier",
+            Self::AllGather => "an all-gather",
+            Self::Sum => "a sum",
+            Self::Agreement => "an agreement",
+            Self::Broadcast => "a broadcast",
+            Self::Gather => "a gather",
+            Self::AllToAll => "an all-to-all",
+            Self::End => "the end of its work",
+        }
+    }
+}
+
+/// Bytes before the contents of each message: which collective it belongs to, and how many were before.
+const HEADER: usize = 16;
+
+/// A collective that is being done.
+struct Call<'c> {
+    transport: &'c dyn Transport,
+    collective: Collective,
+    number: u64,
+}
+
+impl Call<'_> {
+    fn send(&self, to: usize, contents: &[u8]) -> Result<(), Error> {
+        let mut message = with_capacity(HEADER + contents.len())?;
+        message.extend_from_slice(&(self.collective as u64).to_le_bytes());
+        message.extend_from_slice(&self.number.to_le_bytes());
+        message.extend_from_slice(contents);
+        self.transport.send(to, COLLECTIVES, &message)
+    }
+
+    fn receive(&self, from: usize) -> Result<Vec<u8>, Error> {
+        let mut message = self.transport.receive(from, COLLECTIVES)?;
+        let word = |place: usize| message.get(8 * place..8 * place + 8)?.try_into().ok().map(u64::from_le_bytes);
+        let (collective, number) = (word(0), word(1));
+        let expected = (Some(self.collective as u64), Some(self.number));
+        if (collective, number) != expected {
+            let name = collective.and_then(|code| Collective::ALL.get(usize::try_from(code).ok()?));
+            let at = |name: &str, number: u64| format!("{name}, collective {number}");
+            return Err(Error::Disagreement {
+                rank: from,
+                other: self.transport.rank(),
+                what: "what to do",
+                found: at(name.map_or("no collective", |name| name.name()), number.unwrap_or(0)),
+                expected: at(self.collective.name(), self.number),
+            });
+        }
+        message.drain(..HEADER);
+        Ok(message)
+    }
+}
+
+impl Communicator {
+    /// The communicator of a rank.
+    pub fn new(transport: impl Transport + 'static) -> Self {
+        Self(Arc::new(Inner { transport: Box::new(transport), done: Mutex::new(0), exchanges: AtomicU32::new(0) }))
+    }
+
+    /// The communicator of the only rank.
+    pub fn alone() -> Self {
+        Self::new(Alone)
+    }
+
+    /// This rank, counted from 0.
+    pub fn rank(&self) -> usize {
+        self.0.transport.rank()
+    }
+
+    /// Number of ranks.
+    pub fn ranks(&self) -> usize {
+        self.0.transport.ranks()
+    }
+
+    /// Ends all ranks: whatever they wait for, now or later, is an error for this reason.
+    pub fn fail(&self, reason: &str) {
+        self.0.transport.fail(reason);
+    }
+
+    /// Waits until every rank has come here.
+    ///
+    /// # Errors
+    /// When a rank fails.
+    pub fn barrier(&self) -> Result<(), Error> {
+        self.collective(Collective::Barrier, |call| gathered(call, &[])).map(drop)
+    }
+
+    /// The values of each rank, in the order of the ranks; each may have its own number of them. Takes log₂ P messages of
+    /// each of P ranks.
+    ///
+    /// # Errors
+    /// When a rank fails, or memory runs out.
+    pub fn all_gather<T: Pod>(&self, values: &[T]) -> Result<Vec<Vec<T>>, Error> {
+        let parts = self.collective(Collective::AllGather, |call| gathered(call, cast_slice(values)))?;
+        parts.iter().enumerate().map(|(rank, part)| self.values(rank, part)).collect()
+    }
+
+    /// Replaces each number by its sum over all ranks, added up in the order of the ranks: the same bits on every rank, and
+    /// every time for the same number of ranks.
+    ///
+    /// # Errors
+    /// When a rank fails or sums another number of numbers, or memory runs out.
+    pub fn sum(&self, sums: &mut [f64]) -> Result<(), Error> {
+        self.reduce(sums, |sum, next| sum + next)
+    }
+
+    /// Replaces each number by what `combine` makes of those of all ranks, in the order of the ranks.
+    ///
+    /// # Errors
+    /// As for [`sum`](Self::sum).
+    pub fn reduce<T: Pod>(&self, values: &mut [T], combine: impl Fn(T, T) -> T) -> Result<(), Error> {
+        let parts = self.collective(Collective::Sum, |call| gathered(call, cast_slice(values)))?;
+        for (rank, part) in parts.iter().enumerate() {
+            let part: Vec<T> = self.values(rank, part)?;
+            if part.len() != values.len() {
+                return Err(self.disagrees(rank, "the number of sums", part.len(), values.len()));
+            }
+            match rank {
+                0 => values.copy_from_slice(&part),
+                _ => values.iter_mut().zip(part).for_each(|(value, next)| *value = combine(*value, next)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes sure that all ranks were given the same.
+    ///
+    /// # Errors
+    /// When a rank was given something else than rank 0, or fails.
+    pub fn agree(&self, what: &'static str, value: &str) -> Result<(), Error> {
+        let values = self.collective(Collective::Agreement, |call| gathered(call, value.as_bytes()))?;
+        match values.iter().position(|other| *other != values[0]) {
+            None => Ok(()),
+            Some(rank) => {
+                let text = |rank: usize| String::from_utf8_lossy(&values[rank]).into_owned();
+                Err(Error::Disagreement { rank, other: 0, what, found: text(rank), expected: text(0) })
+            }
+        }
+    }
+
+    /// The values of rank `root`, on every rank; what others give is not looked at.
+    ///
+    /// # Errors
+    /// When there is no such rank, a rank fails, or memory runs out.
+    pub fn broadcast<T: Pod>(&self, root: usize, values: &[T]) -> Result<Vec<T>, Error> {
+        self.check_rank(root)?;
+        let bytes = self.collective(Collective::Broadcast, |call| {
+            let (rank, ranks) = (call.transport.rank(), call.transport.ranks());
+            // Counted from the root, rank r gets it from r without its lowest bit, and sends it on with lower ones.
+            let place = (rank + ranks - root) % ranks;
+            let at = |place: usize| (place + root) % ranks;
+            let lowest = if place == 0 { ranks.next_power_of_two() } else { place & place.wrapping_neg() };
+            let received = match place {
+                0 => None,
+                _ => Some(call.receive(at(place - lowest))?),
+            };
+            let bytes = received.as_deref().unwrap_or(cast_slice(values));
+            let mut step = lowest / 2;
+            while step > 0 {
+                if place + step < ranks {
+                    call.send(at(place + step), bytes)?;
+                }
+                step /= 2;
+            }
+            Ok(received)
+        })?;
+        match bytes {
+            Some(bytes) => self.values(root, &bytes),
+            None => Ok(copy_of(values)?),
+        }
+    }
+
+    /// The values of all ranks, in their order, on rank `root`; nothing on the others.
+    ///
+    /// # Errors
+    /// When there is no such rank, a rank fails, or memory runs out.
+    pub fn gather<T: Pod>(&self, root: usize, values: &[T]) -> Result<Option<Vec<Vec<T>>>, Error> {
+        self.check_rank(root)?;
+        if self.rank() != root {
+            self.collective(Collective::Gather, |call| call.send(root, cast_slice(values)))?;
+            return Ok(None);
+        }
+        let of_rank = |call: &Call<'_>, rank| match rank == root {
+            true => copy_of(values),
+            false => self.values(rank, &call.receive(rank)?),
+        };
+        self.collective(Collective::Gather, |call| (0..self.ranks()).map(|rank| of_rank(call, rank)).collect())
+            .map(Some)
+    }
+
+    /// Sends each rank a list of its own, the one at its place, and returns what each rank has sent to this one. Takes a
+    /// message from each rank to each other.
+    ///
+    /// # Errors
+    /// When there is not a list for each rank, a rank fails, or memory runs out.
+    pub fn all_to_all<T: Pod>(&self, lists: &[Vec<T>]) -> Result<Vec<Vec<T>>, Error> {
+        let (rank, ranks) = (self.rank(), self.ranks());
+        if lists.len() != ranks {
+            let value = lists.len().to_string();
+            return Err(Error::Setting { what: "the number of lists", value, expected: "one for each rank" });
+        }
+        self.collective(Collective::AllToAll, |call| {
+            for step in 1..ranks {
+                let to = (rank + step) % ranks;
+                call.send(to, cast_slice(&lists[to]))?;
+            }
+            let of_rank = |from: usize| match from == rank {
+                true => copy_of(&lists[rank]),
+                false => self.values(from, &call.receive(from)?),
+            };
+            (0..ranks).map(of_rank).collect()
+        })
+    }
+
+    /// An exchange with neighbours that is done again and again: this rank sends a number of elements to each of some ranks,
+    /// and gets a number from each of some. All ranks make their exchanges in the same order.
+    ///
+    /// # Errors
+    /// When a rank is not another one, or memory runs out.
+    pub fn neighbour_exchange<T: Element>(
+        &self,
+        to: &[(usize, usize)],
+        from: &[(usize, usize)],
+    ) -> Result<NeighbourExchange<T>, Error> {
+        for &(rank, _) in to.iter().chain(from) {
+            self.check_rank(rank)?;
+            if rank == self.rank() {
+                let value = rank.to_string();
+                return Err(Error::Setting { what: "the rank of a neighbour", value, expected: "another rank" });
+            }
+        }
+        let channel = Channel(self.0.exchanges.fetch_add(1, Ordering::Relaxed) + 1);
+        let bytes = |neighbours: &[(usize, usize)]| {
+            let with_bytes = |&(rank, elements): &(usize, usize)| (rank, elements.saturating_mul(size_of::<T>()));
+            neighbours.iter().map(with_bytes).filter(|&(_, bytes)| bytes > 0).collect()
+        };
+        let elements = |neighbours: &[(usize, usize)]| neighbours.iter().map(|&(_, elements)| elements).sum();
+        Ok(NeighbourExchange {
+            exchange: self.0.transport.exchange(channel, Messages { to: bytes(to), from: bytes(from) })?,
+            outgoing: zeros(elements(to))?,
+            incoming: elements(from),
+            under_way: false,
+        })
+    }
+
+    /// Waits for all ranks to have ended their work.
+    #[cfg_attr(not(feature = "mpi"), allow(dead_code, reason = "threads know when a thread has ended"))]
+    pub(crate) fn end(&self) -> Result<(), Error> {
+        self.collective(Collective::End, |call| gathered(call, &[])).map(drop)
+    }
+
+    fn check_rank(&self, rank: usize) -> Result<(), Error> {
+        if rank < self.ranks() {
+            return Ok(());
+        }
+        Err(Error::Setting { what: "the rank", value: rank.to_string(), expected: "less than the number of ranks" })
+    }
+
+    fn collective<R>(
+        &self,
+        collective: Collective,
+        work: impl FnOnce(&Call<'_>) -> Result<R, Error>,
+    ) -> Result<R, Error> {
+        let mut done = self.0.done.lock().unwrap_or_else(PoisonError::into_inner);
+        let call = Call { transport: &*self.0.transport, collective, number: *done };
+        *done += 1;
+        work(&call)
+    }
+
+    fn disagrees(&self, rank: usize, what: &'static str, found: usize, expected: usize) -> Error {
+        let (found, expected) = (found.to_string(), expected.to_string());
+        Error::Disagreement { rank, other: self.rank(), what, found, expected }
+    }
+
+    /// The values that a message of a rank consists of.
+    fn values<T: Pod>(&self, rank: usize, bytes: &[u8]) -> Result<Vec<T>, Error> {
+        let length = bytes.len() / size_of::<T>();
+        if length * size_of::<T>() != bytes.len() {
+            return Err(self.disagrees(rank, "the bytes of a value", bytes.len(), size_of::<T>()));
+        }
+        let mut values = zeros::<T>(length)?;
+        cast_slice_mut(&mut values).copy_from_slice(bytes);
+        Ok(values)
+    }
+}
+
+fn copy_of<T: Clone>(values: &[T]) -> Result<Vec<T>, Error> {
+    Ok(copy(values)?)
+}
+
+/// What each rank gives, in the order of the ranks (Bruck et al. 1997): after each step a rank has twice as many parts,
+/// those of the ranks from itself on.
+fn gathered(call: &Call<'_>, own: &[u8]) -> Result<Vec<Vec<u8>>, Error> {
+    let (rank, ranks) = (call.transport.rank(), call.transport.ranks());
+    let mut parts = with_capacity(ranks)?;
+    parts.push(copy(own)?);
+    while parts.len() < ranks {
+        let step = parts.len();
+        let more = step.min(ranks - step);
+        call.send((rank + ranks - step) % ranks, &framed(&parts[..more])?)?;
+        let message = call.receive((rank + step) % ranks)?;
+        for number in 0..more {
+            parts.push(copy(frame(&message, number).unwrap_or_default())?);
+        }
+    }
+    parts.rotate_right(rank);
+    Ok(parts)
+}
+
+/// Parts as one message: the ends of all, then all.
+fn framed(parts: &[Vec<u8>]) -> Result<Vec<u8>, Error> {
+    let mut message = with_capacity(8 + parts.iter().map(|part| part.len() + 8).sum::<usize>())?;
+    message.extend_from_slice(&(parts.len() as u64).to_le_bytes());
+    let mut end = 0u64;
+    for part in parts {
+        end += part.len() as u64;
+        message.extend_from_slice(&end.to_le_bytes());
+    }
+    parts.iter().for_each(|part| message.extend_from_slice(part));
+    Ok(message)
+}
+
+/// A part of a message that [`framed`] made.
+fn frame(message: &[u8], number: usize) -> Option<&[u8]> {
+    let word = |place: usize| {
+        let word = message.get(8 * place..8 * place + 8)?.try_into().ok().map(u64::from_le_bytes)?;
+        usize::try_from(word).ok()
+    };
+    let begin = if number == 0 { 0 } else { word(number)? };
+    let contents = message.get(8 * (word(0)? + 1)..)?;
+    contents.get(begin..word(number + 1)?)
+}
+
+/// An exchange of elements with neighbours; see [`Communicator::neighbour_exchange`].
+pub struct NeighbourExchange<T> {
+    exchange: Box<dyn Exchange>,
+    outgoing: Vec<T>,
+    incoming: usize,
+    under_way: bool,
+}
+
+impl<T: Element> NeighbourExchange<T> {
+    /// What the neighbours are to get, one after the other: to be written before [`start`](Self::start).
+    pub fn outgoing(&mut self) -> &mut [T] {
+        &mut self.outgoing
+    }
+
+    /// Number of elements that come from all neighbours.
+    pub fn incoming(&self) -> usize {
+        self.incoming
+    }
+
+    /// Sends what is [`outgoing`](Self::outgoing), and returns at once.
+    ///
+    /// # Errors
+    /// When the last exchange was not waited for, or a rank fails.
+    pub fn start(&mut self) -> Result<(), Error> {
+        if self.under_way {
+            return Err(Error::Setting {
+                what: "the exchange",
+                value: "under way".into(),
+                expected: "one that was waited for",
+            });
+        }
+        self.under_way = true;
+        self.exchange.start(cast_slice(&self.outgoing))
+    }
+
+    /// Waits for what the neighbours have sent, and puts it behind what is in `received`, one neighbour after the other.
+    ///
+    /// # Errors
+    /// When it was not started, a rank fails, or memory runs out.
+    pub fn wait(&mut self, received: &mut Vec<T>) -> Result<(), Error> {
+        if !self.under_way {
+            let value = "not under way".into();
+            return Err(Error::Setting { what: "the exchange", value, expected: "one that was started" });
+        }
+        self.under_way = false;
+        let first = received.len();
+        reserve(received, self.incoming)?;
+        received.resize(first + self.incoming, T::default());
+        self.exchange.wait(cast_slice_mut(&mut received[first..]))
+    }
+}

@@ -1,0 +1,57 @@
+//! Which elements of x go from which rank to which.
+
+use host::memory::{collect, with_capacity};
+
+use crate::communicator::Communicator;
+use crate::error::Error;
+use crate::ranges::Ranges;
+
+/// The elements of x that a rank gets from others, and those that it sends. No rank knows more than its own part.
+#[derive(Debug)]
+pub(crate) struct Halo {
+    /// Ranks that get elements of this one, and how many.
+    pub to: Vec<(usize, usize)>,
+    /// The elements that they get, one rank after the other, counted from this rank's first.
+    pub elements: Vec<u32>,
+    /// Ranks that elements come from, and how many.
+    pub from: Vec<(usize, usize)>,
+}
+
+impl Halo {
+    /// The plan for ranks each of which needs some columns of others, in ascending order.
+    pub fn new(communicator: &Communicator, columns: &Ranges, needed: &[u64]) -> Result<Self, Error> {
+        let rank = communicator.rank();
+        let own = columns.of(rank);
+        let mut requests = with_capacity(communicator.ranks())?;
+        let (mut from, mut rest) = (Vec::new(), needed);
+        for other in 0..communicator.ranks() {
+            let range = columns.of(other);
+            let (of_other, after) = rest.split_at(rest.partition_point(|&column| column < range.end));
+            if !of_other.is_empty() {
+                from.push((other, of_other.len()));
+            }
+            requests.push(collect(of_other.iter().map(|column| column - range.start))?);
+            rest = after;
+        }
+        let requested = communicator.all_to_all(&requests)?;
+        drop(requests);
+        let mut to = Vec::new();
+        let mut elements = with_capacity(requested.iter().map(Vec::len).sum())?;
+        for (other, request) in requested.iter().enumerate().filter(|(_, request)| !request.is_empty()) {
+            to.push((other, request.len()));
+            for &element in request {
+                if element >= own.end - own.start {
+                    return Err(Error::Disagreement {
+                        rank: other,
+                        other: rank,
+                        what: "the columns that a rank has",
+                        found: format!("column {element} of them"),
+                        expected: format!("one of {}", own.end - own.start),
+                    });
+                }
+                elements.push(element as u32);
+            }
+        }
+        Ok(Self { to, elements, from })
+    }
+}

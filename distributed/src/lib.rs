@@ -1,0 +1,72 @@
+//! Sparse matrices over several ranks: threads of one process, or processes of MPI.
+//!
+//! A [`Communicator`] is a rank's way to the others. [`threads::run`] makes ranks of threads, and with the feature `mpi`
+//! `mpi::run` makes a rank of each process that `mpirun` has started; what runs on them is the same. A
+//! [`DistributedMatrix`] has the rows of one rank, and multiplies by exchanging those elements of x that other ranks need.
+//! No rank holds the whole matrix. It is an [operator](solvers::Operator): the methods of [`solvers`] that all ranks call
+//! with it solve on all ranks, and sum over all of them.
+//!
+//! ```
+//! use host::executor::{Cpu, Executor};
+//! use solvers::{Cg, Outcome, Solver};
+//! use warp_spmv_distributed::{DistributedMatrix, Distribution, MatrixOptions, Ranges, Rows, threads};
+//!
+//! # fn main() -> Result<(), warp_spmv_distributed::Error> {
+//! const ROWS: u64 = 100;
+//! let iterations = threads::run(4, |communicator| {
+//!     // Each rank makes its own rows: 2 on the diagonal, and -1 beside it.
+//!     let ranges = Ranges::even(ROWS, communicator.ranks())?;
+//!     let own = ranges.of(communicator.rank());
+//!     let (mut offsets, mut columns, mut values) = (vec![0], Vec::new(), Vec::new());
+//!     for row in own.clone() {
+//!         for column in row.saturating_sub(1)..=(row + 1).min(ROWS - 1) {
+//!             columns.push(column);
+//!             values.push(if column == row { 2.0 } else { -1.0 });
+//!         }
+//!         offsets.push(columns.len() as u64);
+//!     }
+//!     let rows = Rows::try_new(offsets, columns, values)?;
+//!     let (cpu, distribution) = (Cpu::new(), Distribution::square(ranges));
+//!     let mut matrix = DistributedMatrix::new(communicator, &cpu, distribution, rows, &MatrixOptions::default())?;
+//!     let length = (own.end - own.start) as usize;
+//!     let (b, mut x) = (cpu.upload(vec![1.0; length])?, cpu.zeros(length)?);
+//!     let report = Solver::new(&cpu, &mut matrix).solve(&Cg, &b, &mut x)?;
+//!     assert_eq!(report.outcome, Outcome::Converged);
+//!     // Row r of the solution is (r + 1) (100 - r) / 2.
+//!     assert!((x[0] - (own.start + 1) as f64 * (ROWS - own.start) as f64 / 2.0).abs() < 1e-3);
+//!     Ok(report.iterations)
+//! })?;
+//! // All ranks stop in the same iteration.
+//! assert!(iterations.iter().all(|&count| count == iterations[0]));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! When a rank fails, panics, does something else than the others or is not heard of for [a time](Options::timeout), all
+//! ranks end with one [`Error`] that names the rank and the reason.
+#![deny(unsafe_code)]
+
+mod alone;
+mod communicator;
+mod error;
+mod halo;
+mod matrix;
+#[cfg(feature = "mpi")]
+#[allow(unsafe_code, reason = "it calls MPI")]
+pub mod mpi;
+mod options;
+mod ranges;
+mod rows;
+mod statistics;
+pub mod threads;
+mod transport;
+mod unpack;
+
+pub use communicator::{Communicator, NeighbourExchange};
+pub use error::Error;
+pub use matrix::{DistributedMatrix, Distribution, MatrixOptions};
+pub use options::Options;
+pub use ranges::Ranges;
+pub use rows::Rows;
+pub use statistics::{Part, Statistics};
+pub use transport::{Channel, Exchange, Messages, Transport};

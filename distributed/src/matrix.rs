@@ -1,0 +1,350 @@
+//! A matrix whose rows are divided among ranks.
+
+use std::mem;
+use std::sync::Arc;
+
+use host::elements::{CopyElements, CopyOperands, Elements};
+use host::error::check_length;
+use host::executor::Executor;
+use host::format::LARGEST_DIMENSION;
+use host::memory::{Buffer, reserve};
+use host::{Format, Layout, Multivector, Plan, PlanOptions, Scalar, Vector};
+use solvers::{Operator, Ranks};
+
+use crate::communicator::{Communicator, NeighbourExchange};
+use crate::error::Error;
+use crate::halo::Halo;
+use crate::ranges::Ranges;
+use crate::rows::Rows;
+use crate::unpack::Unpack;
+
+/// Which rank has which rows of a matrix, and which elements of x.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Distribution {
+    /// Rows of the matrix, and elements of y.
+    pub rows: Ranges,
+    /// Elements of x.
+    pub columns: Ranges,
+}
+
+impl Distribution {
+    /// That of a square matrix, where x is divided as y is.
+    pub fn square(ranges: Ranges) -> Self {
+        Self { rows: ranges.clone(), columns: ranges }
+    }
+}
+
+/// How a rank stores its part of a matrix.
+#[derive(Clone, Copy, Debug)]
+pub struct MatrixOptions {
+    /// The format of the entries in columns of this rank.
+    pub local: Format,
+    /// The format of those in columns of other ranks.
+    pub remote: Format,
+    /// What the plans of both may and must do.
+    pub plan: PlanOptions,
+}
+
+impl Default for MatrixOptions {
+    /// Formats that are chosen, without measuring anything, and the same bits every time.
+    fn default() -> Self {
+        let plan = PlanOptions { reproducible: true, ..PlanOptions::default() };
+        Self { local: Format::Auto, remote: Format::Auto, plan }
+    }
+}
+
+/// A rank's part of a matrix: its rows, as one matrix of the columns that it has itself, and one of those columns of other
+/// ranks in which it has entries.
+///
+/// ```
+/// use host::executor::{Cpu, Executor};
+/// use host::Csr;
+/// use warp_spmv_distributed::{DistributedMatrix, Distribution, MatrixOptions, Ranges, Rows, threads};
+///
+/// # fn main() -> Result<(), warp_spmv_distributed::Error> {
+/// let parts = threads::run(2, |communicator| {
+///     // Each rank makes its own rows of the matrix with 2 on the diagonal and -1 beside it.
+///     let ranges = Ranges::even(6, communicator.ranks())?;
+///     let (mut offsets, mut columns, mut values) = (vec![0], Vec::new(), Vec::new());
+///     for row in ranges.of(communicator.rank()) {
+///         for column in row.saturating_sub(1)..=(row + 1).min(5) {
+///             columns.push(column);
+///             values.push(if column == row { 2.0 } else { -1.0 });
+///         }
+///         offsets.push(columns.len() as u64);
+///     }
+///     let rows = Rows::try_new(offsets, columns, values)?;
+///     let (cpu, distribution) = (Cpu::new(), Distribution::square(ranges));
+///     let mut matrix = DistributedMatrix::new(communicator, &cpu, distribution, rows, &MatrixOptions::default())?;
+///     // One element of x comes from the other rank.
+///     assert_eq!(matrix.halo(), 1);
+///     let (x, mut y) = (cpu.upload(vec![1.0; 3])?, cpu.zeros(3)?);
+///     matrix.apply(1.0, &x, 0.0, &mut y)?;
+///     Ok(cpu.download(&y)?)
+/// })?;
+/// assert_eq!(parts.concat(), [1.0, 0.0, 0.0, 0.0, 0.0, 1.0]);
+/// # Ok(())
+/// # }
+/// ```
+pub struct DistributedMatrix<T: Scalar, E: Executor> {
+    communicator: Communicator,
+    distribution: Distribution,
+    local: Plan<T, E>,
+    /// None where no row has an entry in a column of another rank.
+    remote: Option<Remote<T, E>>,
+    /// Without its elements, which are in the next field.
+    halo: Halo,
+    /// Those that this rank sends.
+    elements: Elements<E::Memory>,
+    /// One for each vector that is multiplied at a time.
+    exchanges: Vec<NeighbourExchange<T>>,
+    /// Elements of other ranks, on their way.
+    received: Vec<T>,
+    /// Whether each part of each rank is stored in a format that multiplies several vectors at once.
+    multiplies_multivectors: bool,
+}
+
+/// The entries in columns of other ranks.
+struct Remote<T: Scalar, E: Executor> {
+    plan: Plan<T, E>,
+    /// The elements of x of those columns.
+    x: Vector<T, E>,
+}
+
+impl<T: Scalar, E: Executor> DistributedMatrix<T, E> {
+    /// The matrix of which each rank has these rows. All ranks call it, and none has more than its own rows, the columns
+    /// that it needs of others, and which of its own others need.
+    ///
+    /// # Errors
+    /// When the ranks do not agree on the distribution, a rank has another number of rows, an entry is past the last column,
+    /// a rank has too many columns, a format cannot store its part, or memory runs out.
+    pub fn new(
+        communicator: &Communicator,
+        executor: &E,
+        distribution: Distribution,
+        rows: Rows<T>,
+        options: &MatrixOptions,
+    ) -> Result<Self, Error> {
+        distribution.rows.agree(communicator, "rows")?;
+        distribution.columns.agree(communicator, "columns")?;
+        let rank = communicator.rank();
+        let (own_rows, own) = (distribution.rows.of(rank), distribution.columns.of(rank));
+        check_length("the list of rows", rows.len(), (own_rows.end - own_rows.start) as usize)?;
+        check_dimension(own.end - own.start)?;
+        let total = distribution.columns.total();
+        let mut needed = Vec::new();
+        for (row, ends) in (own_rows.start..).zip(rows.offsets.windows(2)) {
+            for &column in &rows.columns[ends[0] as usize..ends[1] as usize] {
+                if column >= total {
+                    return Err(Error::Rows { row, reason: format!("column {column} of {total}") });
+                }
+                if !own.contains(&column) {
+                    reserve(&mut needed, 1)?;
+                    needed.push(column);
+                }
+            }
+        }
+        needed.sort_unstable();
+        needed.dedup();
+        check_dimension(needed.len() as u64)?;
+        let mut halo = Halo::new(communicator, &distribution.columns, &needed)?;
+        let elements = mem::take(&mut halo.elements);
+        let elements = Elements::new(executor, (own.end - own.start) as usize, elements)?;
+        let [local, remote] = rows.split(own, &needed)?;
+        let remote = match needed.len() {
+            0 => None,
+            columns => Some(Remote {
+                plan: Plan::with_options(executor, remote, options.remote, options.plan)?,
+                x: executor.zeros(columns)?,
+            }),
+        };
+        let local = Plan::with_options(executor, local, options.local, options.plan)?;
+        let formats = [Some(local.format()), remote.as_ref().map(|remote| remote.plan.format())];
+        let mut all = [u8::from(formats.iter().flatten().all(|format| format.multiplies_multivectors()))];
+        communicator.reduce(&mut all, u8::min)?;
+        let exchange = communicator.neighbour_exchange(&halo.to, &halo.from)?;
+        Ok(Self {
+            communicator: communicator.clone(),
+            distribution,
+            local,
+            remote,
+            halo,
+            elements,
+            exchanges: vec![exchange],
+            received: Vec::new(),
+            multiplies_multivectors: all == [1],
+        })
+    }
+
+    /// y ← α A x + β y, where each rank has its elements of x and y; with β = 0, y is overwritten and never read. All
+    /// ranks call it with the same α and β. While elements of x are under way, each rank multiplies those that it has. The
+    /// same bits every time, for the same ranges.
+    ///
+    /// # Errors
+    /// When α or β is not finite, a vector does not fit, a rank fails, memory runs out, or the device fails.
+    pub fn apply(&mut self, alpha: T, x: &Vector<T, E>, beta: T, y: &mut Vector<T, E>) -> Result<(), Error> {
+        self.send(1, x, y)?;
+        let applied = self.local.apply(alpha, x, beta, y);
+        self.receive(1)?;
+        applied?;
+        match &mut self.remote {
+            Some(Remote { plan, x }) => Ok(plan.apply(alpha, x, T::ONE, y)?),
+            None => Ok(()),
+        }
+    }
+
+    /// Y ← α A X + β Y for several vectors, one after the other in X and in Y; with β = 0, Y is overwritten and never read.
+    /// Otherwise as [`apply`](Self::apply). A number of vectors that is larger than all before allocates.
+    ///
+    /// # Errors
+    /// As for [`apply`](Self::apply), and on all ranks when a part on one of them is in a format that does not multiply
+    /// several vectors.
+    pub fn apply_columns(
+        &mut self,
+        vectors: usize,
+        alpha: T,
+        x: &Vector<T, E>,
+        beta: T,
+        y: &mut Vector<T, E>,
+    ) -> Result<(), Error> {
+        if !self.multiplies_multivectors {
+            return Err(host::Error::Operator { operation: "product with several vectors" }.into());
+        }
+        while self.exchanges.len() < vectors {
+            reserve(&mut self.exchanges, 1)?;
+            self.exchanges.push(self.communicator.neighbour_exchange(&self.halo.to, &self.halo.from)?);
+        }
+        self.send(vectors, x, y)?;
+        let shape = Multivector { vectors, layout: Layout::ColumnMajor };
+        let applied = self.local.apply_multivector(shape, alpha, x, beta, y);
+        self.receive(vectors)?;
+        applied?;
+        match &mut self.remote {
+            Some(Remote { plan, x }) => Ok(plan.apply_multivector(shape, alpha, x, T::ONE, y)?),
+            None => Ok(()),
+        }
+    }
+
+    /// Checks vectors, and sends the elements of x that others need.
+    fn send(&mut self, vectors: usize, x: &Vector<T, E>, y: &Vector<T, E>) -> Result<(), Error> {
+        let (rows, columns) = (self.local.matrix().rows(), self.local.matrix().columns());
+        check_length("x", x.len(), columns.saturating_mul(vectors))?;
+        check_length("y", y.len(), rows.saturating_mul(vectors))?;
+        let executor = self.local.executor();
+        // Refused while a GPU's work is recorded: what is sent would be sent again when the recording is given up.
+        executor.synchronize()?;
+        let exchanges = &mut self.exchanges[..vectors];
+        let to = &mut exchanges.iter_mut().map(NeighbourExchange::outgoing);
+        executor.run::<CopyElements<T>>(CopyOperands { elements: &self.elements, x, to })?;
+        exchanges.iter_mut().try_for_each(NeighbourExchange::start)
+    }
+
+    /// Waits for elements of x of other ranks, one vector after the other.
+    fn receive(&mut self, vectors: usize) -> Result<(), Error> {
+        self.received.clear();
+        for exchange in &mut self.exchanges[..vectors] {
+            exchange.wait(&mut self.received)?;
+        }
+        if let Some(Remote { x, .. }) = &mut self.remote {
+            self.local.executor().run::<Unpack<T>>((&mut self.received, x))?;
+        }
+        Ok(())
+    }
+
+    /// The ranks.
+    pub fn communicator(&self) -> &Communicator {
+        &self.communicator
+    }
+
+    /// Which rank has which rows and columns.
+    pub fn distribution(&self) -> &Distribution {
+        &self.distribution
+    }
+
+    /// The entries in columns of this rank.
+    pub fn local(&self) -> &Plan<T, E> {
+        &self.local
+    }
+
+    /// The entries in columns of other ranks, which are counted among those that this rank has entries in; none if there
+    /// are no such entries.
+    pub fn remote(&self) -> Option<&Plan<T, E>> {
+        self.remote.as_ref().map(|remote| &remote.plan)
+    }
+
+    /// Elements of x that come from other ranks for a product.
+    pub fn halo(&self) -> usize {
+        self.exchanges[0].incoming()
+    }
+
+    /// Elements of x that go to other ranks for a product: one that goes to two counts twice.
+    pub fn sent(&self) -> usize {
+        self.elements.len()
+    }
+}
+
+/// Checks a number of columns of one rank.
+fn check_dimension(columns: u64) -> Result<(), host::Error> {
+    let limit = LARGEST_DIMENSION as u64;
+    if columns <= limit {
+        return Ok(());
+    }
+    let (value, limit) = (columns.into(), limit.into());
+    Err(host::Error::TooLarge { what: "number of columns of a rank", value, limit })
+}
+
+/// What solvers see of the ranks of a square matrix.
+struct MatrixRanks {
+    communicator: Communicator,
+    first: usize,
+    elements: usize,
+}
+
+impl Ranks for MatrixRanks {
+    fn first(&self) -> usize {
+        self.first
+    }
+
+    fn elements(&self) -> usize {
+        self.elements
+    }
+
+    fn sum(&self, sums: &mut [f64]) -> Result<(), host::Error> {
+        Ok(self.communicator.sum(sums)?)
+    }
+}
+
+/// The part of a rank: solvers that all ranks call solve with the whole matrix.
+impl<T: Scalar, E: Executor> Operator<T, E> for DistributedMatrix<T, E> {
+    fn rows(&self) -> usize {
+        self.local.matrix().rows()
+    }
+
+    fn columns(&self) -> usize {
+        self.local.matrix().columns()
+    }
+
+    fn apply(&mut self, alpha: T, x: &Vector<T, E>, beta: T, y: &mut Vector<T, E>) -> Result<(), host::Error> {
+        Ok(DistributedMatrix::apply(self, alpha, x, beta, y)?)
+    }
+
+    fn apply_columns(
+        &mut self,
+        vectors: usize,
+        alpha: T,
+        x: &Vector<T, E>,
+        beta: T,
+        y: &mut Vector<T, E>,
+    ) -> Result<(), host::Error> {
+        Ok(DistributedMatrix::apply_columns(self, vectors, alpha, x, beta, y)?)
+    }
+
+    fn ranks(&self) -> Option<Arc<dyn Ranks>> {
+        let rows = &self.distribution.rows;
+        Some(Arc::new(MatrixRanks {
+            communicator: self.communicator.clone(),
+            first: rows.of(self.communicator.rank()).start as usize,
+            elements: rows.total() as usize,
+        }))
+    }
+}

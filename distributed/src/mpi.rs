@@ -1,0 +1,511 @@
+//! Ranks that are processes of MPI.
+//!
+//! A program does its work in [`run`], and is started by `mpirun -n 4 PROGRAM`. Whatever a rank waits for, it looks at
+//! intervals for what other ranks report of their own failure, so it never blocks inside MPI.
+
+use std::collections::BTreeMap;
+use std::ffi::{c_char, c_int};
+use std::mem::{self, MaybeUninit};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use ::mpi::Threading;
+use ::mpi::ffi;
+use host::memory::{copy, reserve, zeros};
+
+use crate::communicator::Communicator;
+use crate::error::Error;
+use crate::options::Options;
+use crate::threads::panicked;
+use crate::transport::{Channel, Exchange, Messages, Transport};
+
+/// The tag of a report of a failure; those of channels follow.
+const FAILURE: c_int = 0;
+
+/// Exchanges whose tags differ. MPI libraries have far more tags than the 32,767 that they must have.
+const CHANNELS: u32 = 1 << 20;
+
+/// How long a rank that fails tries to say so.
+const FAREWELL: Duration = Duration::from_secs(1);
+
+/// How long it listens for ranks that have failed at the same time, of which one tells the user.
+const OTHERS: Duration = Duration::from_millis(200);
+
+/// Looks at a message until a waiting rank leaves its core to others.
+const SPINS: u32 = 1000;
+
+/// How long it leaves it then.
+const PAUSE: Duration = Duration::from_micros(50);
+
+/// Starts MPI, does `work` on this process's rank, waits for all others to have done it, and ends MPI. A process can do it
+/// once.
+///
+/// When a rank fails or panics, this returns an [`Error::Rank`] on every rank, which those that have not
+/// [heard](Error::Rank::heard) of it from another rank should print. MPI is then not ended, for that could wait for ever;
+/// the process should end with a code other than 0, by which `mpirun` ends those that are left.
+///
+/// # Errors
+/// The first failure of a rank, or when MPI cannot be started.
+pub fn run<R>(work: impl FnOnce(&Communicator) -> Result<R, Error>) -> Result<R, Error> {
+    run_with(Options::default(), work)
+}
+
+/// [`run`] with other options.
+///
+/// # Errors
+/// As there.
+pub fn run_with<R>(options: Options, work: impl FnOnce(&Communicator) -> Result<R, Error>) -> Result<R, Error> {
+    let unavailable = |reason: &str| Error::Mpi { function: "MPI_Init_thread", reason: reason.into() };
+    let (universe, threading) =
+        ::mpi::initialize_with_threading(Threading::Serialized).ok_or_else(|| unavailable("MPI was started before"))?;
+    if threading < Threading::Serialized {
+        return Err(unavailable("its functions cannot be called by threads in turn"));
+    }
+    let shared = Arc::new(Shared::new(options)?);
+    let communicator = Communicator::new(Process(shared.clone()));
+    let result = match catch_unwind(AssertUnwindSafe(|| work(&communicator))) {
+        Ok(result) => result.and_then(|result| communicator.end().map(|()| result)),
+        Err(panic) => Err(Error::Rank { rank: shared.rank, reason: panicked(&*panic), heard: false }),
+    };
+    match result.and_then(|result| shared.finish().map(|()| result)) {
+        Ok(result) => {
+            drop(universe);
+            Ok(result)
+        }
+        Err(error) => {
+            let (rank, reason) = error.blame(shared.rank);
+            let (rank, reason, heard) = shared.report(rank, reason);
+            if heard {
+                // `mpirun` ends all others as soon as a process ends like this, also the one that tells the user.
+                thread::sleep(FAREWELL);
+            }
+            mem::forget(universe);
+            Err(Error::Rank { rank, reason, heard })
+        }
+    }
+}
+
+/// What a process has of MPI.
+struct Shared {
+    rank: usize,
+    ranks: usize,
+    options: Options,
+    /// Held during each call of MPI.
+    state: Mutex<State>,
+}
+
+struct State {
+    communicator: ffi::MPI_Comm,
+    /// Messages that MPI may still read.
+    sending: Vec<Sending>,
+    /// The first failure that this rank has heard of.
+    failure: Option<(usize, String)>,
+    /// Whether MPI has ended.
+    ended: bool,
+}
+
+struct Sending {
+    request: ffi::MPI_Request,
+    /// Where MPI reads: freed when the request is done.
+    _message: Vec<u8>,
+}
+
+// SAFETY: MPI was started for calls of several threads one after the other, and its handles are used with the lock only.
+unsafe impl Send for State {}
+
+/// An error unless a function of MPI has succeeded.
+fn check(function: &'static str, code: c_int) -> Result<(), Error> {
+    if code == 0 {
+        return Ok(());
+    }
+    let mut text = vec![0u8; 1024];
+    let mut length = 0;
+    // SAFETY: MPI writes fewer than 512 bytes.
+    unsafe { ffi::MPI_Error_string(code, text.as_mut_ptr().cast::<c_char>(), &mut length) };
+    text.truncate(usize::try_from(length).unwrap_or(0));
+    Err(Error::Mpi { function, reason: String::from_utf8_lossy(&text).into_owned() })
+}
+
+/// A length as MPI takes it.
+fn count(bytes: usize) -> Result<c_int, Error> {
+    let (value, limit) = (bytes as u128, c_int::MAX as u128);
+    let what = "number of bytes of a message";
+    c_int::try_from(bytes).map_err(|_| host::Error::TooLarge { what, value, limit }.into())
+}
+
+fn tag(channel: Channel) -> c_int {
+    // Less than `CHANNELS`.
+    1 + (channel.0 % CHANNELS) as c_int
+}
+
+impl State {
+    /// What has come with this tag, if anything has.
+    fn received(&mut self, from: c_int, tag: c_int) -> Result<Option<(usize, Vec<u8>)>, Error> {
+        let (mut flag, mut bytes) = (0, 0);
+        let mut message = MaybeUninit::<ffi::MPI_Message>::uninit();
+        let mut status = MaybeUninit::<ffi::MPI_Status>::uninit();
+        // SAFETY: all pointers are to variables that live until the calls return. MPI writes a message and a status where
+        // the flag is set.
+        unsafe {
+            let code =
+                ffi::MPI_Improbe(from, tag, self.communicator, &mut flag, message.as_mut_ptr(), status.as_mut_ptr());
+            check("MPI_Improbe", code)?;
+            if flag == 0 {
+                return Ok(None);
+            }
+            check("MPI_Get_count", ffi::MPI_Get_count(status.as_ptr(), ffi::RSMPI_UINT8_T, &mut bytes))?;
+        }
+        let mut contents = zeros::<u8>(usize::try_from(bytes).unwrap_or(0))?;
+        // SAFETY: there is room for the bytes of the message, which the probe has found.
+        let status = unsafe {
+            let code = ffi::MPI_Mrecv(
+                contents.as_mut_ptr().cast(),
+                bytes,
+                ffi::RSMPI_UINT8_T,
+                message.as_mut_ptr(),
+                ffi::RSMPI_STATUS_IGNORE,
+            );
+            check("MPI_Mrecv", code)?;
+            status.assume_init()
+        };
+        Ok(Some((usize::try_from(status.MPI_SOURCE).unwrap_or(0), contents)))
+    }
+
+    fn send(&mut self, to: usize, tag: c_int, message: Vec<u8>) -> Result<(), Error> {
+        reserve(&mut self.sending, 1)?;
+        let bytes = count(message.len())?;
+        let mut request = MaybeUninit::uninit();
+        // SAFETY: the bytes stay where they are until the request is done: `sending` keeps the vector, and leaks it if that
+        // never happens.
+        let request = unsafe {
+            let code = ffi::MPI_Isend(
+                message.as_ptr().cast(),
+                bytes,
+                ffi::RSMPI_UINT8_T,
+                to as c_int,
+                tag,
+                self.communicator,
+                request.as_mut_ptr(),
+            );
+            check("MPI_Isend", code)?;
+            request.assume_init()
+        };
+        self.sending.push(Sending { request, _message: message });
+        Ok(())
+    }
+
+    /// Frees the messages that were sent, and looks for a failure.
+    fn progress(&mut self) -> Result<(), Error> {
+        if self.ended {
+            return Err(Error::Mpi { function: "any", reason: "MPI has ended".into() });
+        }
+        let mut place = 0;
+        while place < self.sending.len() {
+            let mut flag = 0;
+            // SAFETY: the request was made by MPI and is not done yet.
+            let code = unsafe { ffi::MPI_Test(&mut self.sending[place].request, &mut flag, ffi::RSMPI_STATUS_IGNORE) };
+            check("MPI_Test", code)?;
+            if flag == 0 { place += 1 } else { drop(self.sending.swap_remove(place)) }
+        }
+        if self.failure.is_none() {
+            // SAFETY: a constant of MPI.
+            let anyone = unsafe { ffi::RSMPI_ANY_SOURCE };
+            if let Some((from, report)) = self.received(anyone, FAILURE)? {
+                self.failure = Some(read_report(from, &report));
+            }
+        }
+        match &self.failure {
+            Some((rank, reason)) => Err(Error::Rank { rank: *rank, reason: reason.clone(), heard: true }),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Drop for State {
+    fn drop(&mut self) {
+        // MPI may still read them.
+        mem::forget(mem::take(&mut self.sending));
+    }
+}
+
+/// The rank that a report is about, and the reason.
+fn read_report(from: usize, report: &[u8]) -> (usize, String) {
+    match report.split_first_chunk::<8>() {
+        Some((rank, reason)) => (u64::from_le_bytes(*rank) as usize, String::from_utf8_lossy(reason).into_owned()),
+        None => (from, "failed".into()),
+    }
+}
+
+/// Of what ranks report, who reports the failure that is to be told: that of a rank which reports something is not that it
+/// was silent, and of the others the first.
+fn worst(mut reports: BTreeMap<usize, (usize, String)>) -> (usize, usize, String) {
+    let of_others = |(from, (rank, _)): &(&usize, &(usize, String))| *from != rank && reports.contains_key(rank);
+    let from = reports.iter().min_by_key(|report| of_others(report)).map_or(0, |(&from, _)| from);
+    let (rank, reason) = reports.remove(&from).unwrap_or_default();
+    (from, rank, reason)
+}
+
+impl Shared {
+    fn new(options: Options) -> Result<Self, Error> {
+        let mut communicator = MaybeUninit::uninit();
+        let (mut rank, mut ranks) = (0, 0);
+        // SAFETY: MPI was started, all pointers are to variables that live until the calls return, and `MPI_Comm_dup`
+        // has written the communicator where it succeeds.
+        let communicator = unsafe {
+            check("MPI_Comm_dup", ffi::MPI_Comm_dup(ffi::RSMPI_COMM_WORLD, communicator.as_mut_ptr()))?;
+            let communicator = communicator.assume_init();
+            let code = ffi::MPI_Comm_set_errhandler(communicator, ffi::RSMPI_ERRORS_RETURN);
+            check("MPI_Comm_set_errhandler", code)?;
+            check("MPI_Comm_rank", ffi::MPI_Comm_rank(communicator, &mut rank))?;
+            check("MPI_Comm_size", ffi::MPI_Comm_size(communicator, &mut ranks))?;
+            communicator
+        };
+        let state = State { communicator, sending: Vec::new(), failure: None, ended: false };
+        let (rank, ranks) = (usize::try_from(rank).unwrap_or(0), usize::try_from(ranks).unwrap_or(1));
+        Ok(Self { rank, ranks, options, state: Mutex::new(state) })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // Requests and their messages are pushed together.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Looks again and again until `look` finds something.
+    fn wait<R>(
+        &self,
+        waited_for: usize,
+        mut look: impl FnMut(&mut State) -> Result<Option<R>, Error>,
+    ) -> Result<R, Error> {
+        let begin = Instant::now();
+        let mut looks = 0;
+        loop {
+            let mut state = self.lock();
+            state.progress()?;
+            if let Some(found) = look(&mut state)? {
+                return Ok(found);
+            }
+            drop(state);
+            looks += 1;
+            if looks < SPINS {
+                thread::yield_now();
+                continue;
+            }
+            if let Some(after) = self.options.timeout.filter(|&timeout| begin.elapsed() >= timeout) {
+                return Err(Error::Timeout { rank: waited_for, waiting: self.rank, after });
+            }
+            thread::sleep(PAUSE);
+        }
+    }
+
+    /// Tells all ranks of a failure, unless one of them has told this one. Returns the failure that all hear of, and whether
+    /// this rank has heard of it. Of several that ranks report at the same time, all choose the same.
+    fn report(&self, rank: usize, reason: String) -> (usize, String, bool) {
+        let mut state = self.lock();
+        if let Some((rank, reason)) = state.failure.clone() {
+            return (rank, reason, true);
+        }
+        if state.ended {
+            return (rank, reason, false);
+        }
+        state.failure = Some((rank, reason.clone()));
+        let report = [&(rank as u64).to_le_bytes()[..], reason.as_bytes()].concat();
+        for other in (0..self.ranks).filter(|&other| other != self.rank) {
+            // Who cannot be told finds out by waiting.
+            let _ = state.send(other, FAILURE, report.clone());
+        }
+        drop(state);
+        // Who reports what.
+        let mut reports = BTreeMap::from([(self.rank, (rank, reason))]);
+        let begin = Instant::now();
+        // SAFETY: a constant of MPI.
+        let anyone = unsafe { ffi::RSMPI_ANY_SOURCE };
+        loop {
+            let mut state = self.lock();
+            // That there is a failure is known.
+            let _ = state.progress();
+            while let Ok(Some((from, report))) = state.received(anyone, FAILURE) {
+                reports.insert(from, read_report(from, &report));
+            }
+            let is_told = state.sending.is_empty() && begin.elapsed() >= OTHERS;
+            if is_told || begin.elapsed() >= FAREWELL {
+                break;
+            }
+            drop(state);
+            thread::sleep(PAUSE);
+        }
+        let (from, rank, reason) = worst(reports);
+        (rank, reason, from != self.rank)
+    }
+
+    /// Waits until all messages were sent. Nothing can be sent after that.
+    fn finish(&self) -> Result<(), Error> {
+        self.wait(self.rank, |state| Ok(state.sending.is_empty().then_some(())))?;
+        let mut state = self.lock();
+        state.ended = true;
+        // SAFETY: nobody uses the communicator once `ended` is set.
+        check("MPI_Comm_free", unsafe { ffi::MPI_Comm_free(&mut state.communicator) })
+    }
+}
+
+/// A rank that is a process.
+struct Process(Arc<Shared>);
+
+impl Transport for Process {
+    fn rank(&self) -> usize {
+        self.0.rank
+    }
+
+    fn ranks(&self) -> usize {
+        self.0.ranks
+    }
+
+    fn send(&self, to: usize, channel: Channel, message: &[u8]) -> Result<(), Error> {
+        let message = copy(message)?;
+        let mut state = self.0.lock();
+        state.progress()?;
+        state.send(to, tag(channel), message)
+    }
+
+    fn receive(&self, from: usize, channel: Channel) -> Result<Vec<u8>, Error> {
+        self.0.wait(from, |state| Ok(state.received(from as c_int, tag(channel))?.map(|(_, message)| message)))
+    }
+
+    fn fail(&self, reason: &str) {
+        self.0.report(self.0.rank, reason.into());
+    }
+
+    fn exchange(&self, channel: Channel, messages: Messages) -> Result<Box<dyn Exchange>, Error> {
+        let length = |messages: &[(usize, usize)]| messages.iter().map(|&(_, bytes)| bytes).sum();
+        let (mut outgoing, mut incoming) = (zeros::<u8>(length(&messages.to))?, zeros::<u8>(length(&messages.from))?);
+        let mut requests = Vec::new();
+        reserve(&mut requests, messages.to.len() + messages.from.len())?;
+        let state = self.0.lock();
+        let mut rest = &mut incoming[..];
+        for &(rank, bytes) in &messages.from {
+            let place;
+            (place, rest) = rest.split_at_mut(bytes);
+            let (length, mut request) = (count(bytes)?, MaybeUninit::uninit());
+            // SAFETY: the place is `length` bytes of a vector that the exchange keeps as long as the request.
+            requests.push(unsafe {
+                let code = ffi::MPI_Recv_init(
+                    place.as_mut_ptr().cast(),
+                    length,
+                    ffi::RSMPI_UINT8_T,
+                    rank as c_int,
+                    tag(channel),
+                    state.communicator,
+                    request.as_mut_ptr(),
+                );
+                check("MPI_Recv_init", code)?;
+                request.assume_init()
+            });
+        }
+        let mut rest = &mut outgoing[..];
+        for &(rank, bytes) in &messages.to {
+            let place;
+            (place, rest) = rest.split_at_mut(bytes);
+            let (length, mut request) = (count(bytes)?, MaybeUninit::uninit());
+            // SAFETY: as above.
+            requests.push(unsafe {
+                let code = ffi::MPI_Send_init(
+                    place.as_ptr().cast(),
+                    length,
+                    ffi::RSMPI_UINT8_T,
+                    rank as c_int,
+                    tag(channel),
+                    state.communicator,
+                    request.as_mut_ptr(),
+                );
+                check("MPI_Send_init", code)?;
+                request.assume_init()
+            });
+        }
+        drop(state);
+        let neighbours = messages.from.iter().chain(&messages.to).map(|&(rank, _)| rank).collect();
+        Ok(Box::new(Swap { shared: self.0.clone(), outgoing, incoming, requests, neighbours, active: false }))
+    }
+}
+
+/// An exchange between processes, by requests that are made once.
+struct Swap {
+    shared: Arc<Shared>,
+    outgoing: Vec<u8>,
+    incoming: Vec<u8>,
+    /// Those that receive first.
+    requests: Vec<ffi::MPI_Request>,
+    /// The rank at the other end of each.
+    neighbours: Vec<usize>,
+    /// Whether MPI may read and write the vectors.
+    active: bool,
+}
+
+// SAFETY: the requests are used with the lock only.
+unsafe impl Send for Swap {}
+
+impl Exchange for Swap {
+    fn start(&mut self, outgoing: &[u8]) -> Result<(), Error> {
+        let mut state = self.shared.lock();
+        state.progress()?;
+        // No request is active.
+        self.outgoing.copy_from_slice(outgoing);
+        self.active = true;
+        // SAFETY: the requests were made by MPI and are not active, and their vectors live as long as they.
+        check("MPI_Startall", unsafe { ffi::MPI_Startall(count(self.requests.len())?, self.requests.as_mut_ptr()) })
+    }
+
+    fn wait(&mut self, incoming: &mut [u8]) -> Result<(), Error> {
+        for (&rank, request) in self.neighbours.iter().zip(&mut self.requests) {
+            self.shared.wait(rank, |_| {
+                let mut flag = 0;
+                // SAFETY: the request was made by MPI, and the pointers are to what lives until the call returns.
+                let code = unsafe { ffi::MPI_Test(request, &mut flag, ffi::RSMPI_STATUS_IGNORE) };
+                check("MPI_Test", code)?;
+                Ok((flag != 0).then_some(()))
+            })?;
+        }
+        self.active = false;
+        incoming.copy_from_slice(&self.incoming);
+        Ok(())
+    }
+}
+
+impl Drop for Swap {
+    fn drop(&mut self) {
+        let state = self.shared.lock();
+        if self.active {
+            // MPI may still read and write them.
+            mem::forget((mem::take(&mut self.outgoing), mem::take(&mut self.incoming)));
+        } else if !state.ended {
+            for request in &mut self.requests {
+                // SAFETY: the request was made by MPI, is not active and not freed. That freeing fails changes nothing here.
+                unsafe { ffi::MPI_Request_free(request) };
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_failure_that_all_others_follow_from_is_told() {
+        let told = |reports: &[(usize, usize)]| {
+            let (from, rank, reason) =
+                worst(reports.iter().map(|&(from, rank)| (from, (rank, format!("{from} of {rank}")))).collect());
+            assert_eq!(reason, format!("{from} of {rank}"));
+            (from, rank)
+        };
+        assert_eq!(told(&[(2, 2)]), (2, 2));
+        assert_eq!(told(&[(1, 1), (2, 2)]), (1, 1));
+        // 0 waited for 2, and 2 for 3, which is silent.
+        assert_eq!(told(&[(0, 2), (2, 3)]), (2, 3));
+        assert_eq!(told(&[(0, 2), (1, 3), (2, 3)]), (1, 3));
+        // 3 has failed, and does not send.
+        assert_eq!(told(&[(0, 3), (3, 3)]), (3, 3));
+        // All wait in a circle.
+        assert_eq!(told(&[(0, 1), (1, 0)]), (0, 1));
+    }
+}

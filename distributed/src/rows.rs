@@ -1,0 +1,195 @@
+//! The rows of a matrix that a rank has.
+
+use std::ops::Range;
+
+use host::memory::{collect, with_capacity, zeros};
+use host::{Csr, Scalar};
+
+use crate::error::Error;
+
+/// Some rows of a matrix, with the columns that their entries have in the whole matrix.
+///
+/// Entries of a row may be in any order, and an entry may be stored more than once: the values add up.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rows<T> {
+    /// Where each row begins, and the number of entries.
+    pub(crate) offsets: Vec<u64>,
+    pub(crate) columns: Vec<u64>,
+    pub(crate) values: Vec<T>,
+}
+
+impl<T: Scalar> Rows<T> {
+    /// Rows from the offset at which each begins, followed by the number of entries, and the column and the value of each
+    /// entry.
+    ///
+    /// # Errors
+    /// When the arrays contradict each other.
+    pub fn try_new(offsets: Vec<u64>, columns: Vec<u64>, values: Vec<T>) -> Result<Self, Error> {
+        let wrong = |row: usize, reason: String| Err(Error::Rows { row: row as u64, reason });
+        let (first, last) = (offsets.first().copied(), offsets.last().copied());
+        if first != Some(0) {
+            return wrong(0, "does not begin at offset 0".into());
+        }
+        if let Some(row) = (1..offsets.len()).find(|&row| offsets[row] < offsets[row - 1]) {
+            return wrong(row - 1, format!("ends at offset {}, before it begins", offsets[row]));
+        }
+        if (last, values.len()) != (Some(columns.len() as u64), columns.len()) {
+            let reason =
+                format!("offsets end at {}, {} columns, {} values", last.unwrap_or(0), columns.len(), values.len());
+            return wrong(offsets.len() - 1, reason);
+        }
+        Ok(Self { offsets, columns, values })
+    }
+
+    /// Some rows of a matrix that is there as a whole.
+    ///
+    /// # Errors
+    /// When there are no such rows, or memory runs out.
+    pub fn of(matrix: &Csr<T>, rows: Range<u64>) -> Result<Self, Error> {
+        if rows.start > rows.end || rows.end > matrix.rows() as u64 {
+            let reason = format!("is the end of a range, and the matrix has {} rows", matrix.rows());
+            return Err(Error::Rows { row: rows.end, reason });
+        }
+        let rows = rows.start as usize..rows.end as usize;
+        let entries = rows.clone().map(|row| matrix.range(row).len()).sum();
+        let mut offsets = with_capacity(rows.len() + 1)?;
+        let (mut columns, mut values) = (with_capacity(entries)?, with_capacity(entries)?);
+        offsets.push(0);
+        for row in rows {
+            for (column, value) in matrix.row(row) {
+                columns.push(u64::from(column));
+                values.push(value);
+            }
+            offsets.push(values.len() as u64);
+        }
+        Ok(Self { offsets, columns, values })
+    }
+
+    /// Rows that are a matrix of their own, with all columns of the whole.
+    ///
+    /// # Errors
+    /// When memory runs out.
+    pub fn from_csr(rows: Csr<T>) -> Result<Self, Error> {
+        let offsets = collect((0..rows.rows() + 1).map(|row| rows.row_offsets().get(row) as u64))?;
+        let (_, columns, values) = rows.into_parts();
+        Ok(Self { offsets, columns: collect(columns.into_iter().map(u64::from))?, values })
+    }
+
+    /// Number of rows.
+    pub fn len(&self) -> usize {
+        self.offsets.len() - 1
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Number of entries.
+    pub fn nnz(&self) -> usize {
+        self.values.len()
+    }
+
+    /// The entries of each row.
+    pub fn lengths(&self) -> impl ExactSizeIterator<Item = usize> + '_ {
+        self.offsets.windows(2).map(|ends| (ends[1] - ends[0]) as usize)
+    }
+
+    /// The entries in some columns, which are counted from the first of them: with a rank's own, the matrix that its local
+    /// preconditioners are made of.
+    ///
+    /// # Errors
+    /// When there are too many columns, or memory runs out.
+    pub fn block(&self, columns: Range<u64>) -> Result<Csr<T>, Error> {
+        let mut block = Block::new(self.len(), self.columns.iter().filter(|column| columns.contains(column)).count())?;
+        for (row, ends) in self.offsets.windows(2).enumerate() {
+            for entry in ends[0] as usize..ends[1] as usize {
+                if columns.contains(&self.columns[entry]) {
+                    block.push(self.columns[entry] - columns.start, self.values[entry]);
+                }
+            }
+            block.end_row(row);
+        }
+        block.csr((columns.end.saturating_sub(columns.start)) as usize)
+    }
+
+    /// The entries in columns of this rank, which are counted from the first of them, and those in `others`, sorted columns
+    /// of other ranks, which are counted by their places there.
+    pub(crate) fn split(self, own: Range<u64>, others: &[u64]) -> Result<[Csr<T>; 2], Error> {
+        let rows = self.len();
+        let remote = self.columns.iter().filter(|column| !own.contains(column)).count();
+        let mut blocks = [Block::new(rows, self.nnz() - remote)?, Block::new(rows, remote)?];
+        for row in 0..rows {
+            for entry in self.offsets[row] as usize..self.offsets[row + 1] as usize {
+                let (column, value) = (self.columns[entry], self.values[entry]);
+                match own.contains(&column) {
+                    true => blocks[0].push(column - own.start, value),
+                    // Each is there.
+                    false => blocks[1].push(others.partition_point(|&other| other < column) as u64, value),
+                }
+            }
+            blocks.iter_mut().for_each(|block| block.end_row(row));
+        }
+        let [local, remote] = blocks;
+        Ok([local.csr((own.end - own.start) as usize)?, remote.csr(others.len())?])
+    }
+}
+
+/// A matrix being filled.
+struct Block<T> {
+    offsets: Vec<u64>,
+    columns: Vec<u32>,
+    values: Vec<T>,
+}
+
+impl<T: Scalar> Block<T> {
+    fn new(rows: usize, entries: usize) -> Result<Self, Error> {
+        Ok(Self { offsets: zeros(rows + 1)?, columns: with_capacity(entries)?, values: with_capacity(entries)? })
+    }
+
+    fn push(&mut self, column: u64, value: T) {
+        // Ranges with more columns than 32 bits count are refused.
+        self.columns.push(column as u32);
+        self.values.push(value);
+    }
+
+    fn end_row(&mut self, row: usize) {
+        self.offsets[row + 1] = self.values.len() as u64;
+    }
+
+    fn csr(self, columns: usize) -> Result<Csr<T>, Error> {
+        Ok(Csr::try_new(self.offsets.len() - 1, columns, self.offsets, self.columns, self.values)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_checked() {
+        for (offsets, columns, values, expected) in [
+            (vec![], vec![], vec![], "row 0: does not begin at offset 0"),
+            (vec![1, 1], vec![0], vec![1.0], "row 0: does not begin at offset 0"),
+            (vec![0, 2, 1], vec![0], vec![1.0], "row 1: ends at offset 1, before it begins"),
+            (vec![0, 2], vec![0], vec![1.0, 2.0], "row 1: offsets end at 2, 1 columns, 2 values"),
+            (vec![0, 1], vec![0], vec![], "row 1: offsets end at 1, 1 columns, 0 values"),
+        ] {
+            assert_eq!(Rows::try_new(offsets, columns, values).unwrap_err().to_string(), expected);
+        }
+        let matrix = Csr::try_new(2, 2, vec![0u32, 1, 2], vec![0, 1], vec![1.0, 2.0]).unwrap();
+        assert_eq!(Rows::of(&matrix, 0..2).unwrap(), Rows::from_csr(matrix.clone()).unwrap());
+        let error = Rows::of(&matrix, 1..3).unwrap_err();
+        assert_eq!(error.to_string(), "row 3: is the end of a range, and the matrix has 2 rows");
+    }
+
+    #[test]
+    fn entries_go_to_the_rank_that_has_their_column() {
+        let rows = Rows::try_new(vec![0, 3, 3, 5], vec![9, 4, 0, 5, 9], vec![1.0, 2.0, 3.0, 4.0, 5.0]).unwrap();
+        let block = rows.block(4..6).unwrap();
+        let [local, remote] = rows.split(4..6, &[0, 9]).unwrap();
+        assert!(block == local);
+        assert!(local == Csr::try_new(3, 2, vec![0u32, 1, 1, 2], vec![0, 1], vec![2.0, 4.0]).unwrap());
+        assert!(remote == Csr::try_new(3, 2, vec![0u32, 2, 2, 3], vec![1, 0, 1], vec![1.0, 3.0, 5.0]).unwrap());
+    }
+}

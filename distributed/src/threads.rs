@@ -1,0 +1,299 @@
+//! Ranks that are threads of one process.
+
+use std::any::Any;
+use std::collections::{HashMap, VecDeque};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread;
+use std::time::Instant;
+
+use host::memory::copy;
+
+use crate::communicator::Communicator;
+use crate::error::Error;
+use crate::options::Options;
+use crate::transport::{Channel, Exchange, Messages, Transport};
+
+/// Does `work` on this number of ranks, each in a thread of its own, and returns what came of it on each, in their order.
+///
+/// A rank that returns an error or panics makes every other rank's next wait an error, and so ends all of them; so do ranks
+/// that wait for each other. One thread of a rank waits at a time.
+///
+/// ```
+/// use warp_spmv_distributed::threads;
+///
+/// # fn main() -> Result<(), warp_spmv_distributed::Error> {
+/// let sums = threads::run(3, |communicator| {
+///     let mut sum = [communicator.rank() as f64];
+///     communicator.sum(&mut sum)?;
+///     Ok(sum[0])
+/// })?;
+/// assert_eq!(sums, [3.0, 3.0, 3.0]);
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Errors
+/// The first failure of a rank, or when there is no rank or no thread can be made.
+pub fn run<R: Send>(ranks: usize, work: impl Fn(&Communicator) -> Result<R, Error> + Sync) -> Result<Vec<R>, Error> {
+    run_with(ranks, Options::default(), work)
+}
+
+/// [`run`] with other options.
+///
+/// # Errors
+/// As there.
+pub fn run_with<R: Send>(
+    ranks: usize,
+    options: Options,
+    work: impl Fn(&Communicator) -> Result<R, Error> + Sync,
+) -> Result<Vec<R>, Error> {
+    if ranks == 0 {
+        return Err(Error::Setting { what: "the number of ranks", value: "0".into(), expected: "1 or more" });
+    }
+    let shared = Arc::new(Shared {
+        inboxes: (0..ranks).map(|_| Inbox::default()).collect(),
+        ended: (0..ranks).map(|_| AtomicBool::new(false)).collect(),
+        waits: Mutex::new(vec![None; ranks]),
+        failure: OnceLock::new(),
+        options,
+    });
+    let results: Vec<Option<R>> = thread::scope(|scope| {
+        let threads: Vec<_> = (0..ranks)
+            .map(|rank| {
+                let (shared, work) = (shared.clone(), &work);
+                thread::Builder::new().name(format!("rank {rank}")).spawn_scoped(scope, move || shared.rank(rank, work))
+            })
+            .collect();
+        for (rank, thread) in threads.iter().enumerate() {
+            if let Err(error) = thread {
+                shared.fail(Failure { rank, reason: format!("no thread: {error}") });
+            }
+        }
+        threads.into_iter().map(|thread| thread.ok()?.join().ok()?).collect()
+    });
+    match shared.failure.get() {
+        Some(failure) => Err(failure.error(false)),
+        // Without a failure every rank has a result.
+        None => Ok(results.into_iter().flatten().collect()),
+    }
+}
+
+/// What the ranks of a process share.
+struct Shared {
+    inboxes: Vec<Inbox>,
+    /// The ranks that send no more.
+    ended: Vec<AtomicBool>,
+    /// The rank and the channel that each rank waits for, while no message of them is in its inbox. Locked after an inbox.
+    waits: Mutex<Vec<Option<(usize, Channel)>>>,
+    /// The first failure.
+    failure: OnceLock<Failure>,
+    options: Options,
+}
+
+/// Messages of each rank by each channel, in the order in which they were sent.
+type Queues = HashMap<(usize, Channel), VecDeque<Vec<u8>>>;
+
+/// What a rank has been sent and not yet received.
+#[derive(Default)]
+struct Inbox {
+    messages: Mutex<Queues>,
+    changed: Condvar,
+}
+
+impl Inbox {
+    fn lock(&self) -> MutexGuard<'_, Queues> {
+        // Messages are whole between any two calls.
+        self.messages.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The rank that failed first, and why.
+#[derive(Clone)]
+struct Failure {
+    rank: usize,
+    reason: String,
+}
+
+impl Failure {
+    fn error(&self, heard: bool) -> Error {
+        Error::Rank { rank: self.rank, reason: self.reason.clone(), heard }
+    }
+}
+
+impl Shared {
+    /// What a rank does, from its begin to its end.
+    fn rank<R>(self: Arc<Self>, rank: usize, work: impl Fn(&Communicator) -> Result<R, Error>) -> Option<R> {
+        let communicator = Communicator::new(Thread { rank, shared: self.clone() });
+        let result = catch_unwind(AssertUnwindSafe(|| work(&communicator)));
+        let result = match result {
+            Ok(Ok(result)) => Some(result),
+            Ok(Err(error)) => {
+                let (rank, reason) = error.blame(rank);
+                self.fail(Failure { rank, reason });
+                None
+            }
+            Err(panic) => {
+                self.fail(Failure { rank, reason: panicked(&*panic) });
+                None
+            }
+        };
+        self.ended[rank].store(true, Ordering::Release);
+        self.wake();
+        result
+    }
+
+    /// Ends everything, unless something else has.
+    fn fail(&self, failure: Failure) {
+        // A later failure follows from the first one.
+        let _ = self.failure.set(failure);
+        self.wake();
+    }
+
+    /// Lets all that wait look again.
+    fn wake(&self) {
+        for inbox in &self.inboxes {
+            // Whoever is about to wait has the lock until it does.
+            drop(inbox.lock());
+            inbox.changed.notify_all();
+        }
+    }
+
+    /// Takes down what a rank waits for. Whether that rank waits for it, too, by way of others or not: then no message will
+    /// come, because those of a rank are sent before it waits.
+    fn waits_in_a_circle(&self, rank: usize, from: usize, channel: Channel) -> bool {
+        let mut waits = self.waits.lock().unwrap_or_else(PoisonError::into_inner);
+        waits[rank] = Some((from, channel));
+        let mut next = from;
+        // Longer than any way that ends.
+        for _ in 0..waits.len() {
+            match waits[next] {
+                Some((from, _)) if from == rank => return true,
+                Some((from, _)) => next = from,
+                None => return false,
+            }
+        }
+        false
+    }
+
+    /// Takes down that a rank waits no longer, if it waits for this.
+    fn has_come(&self, rank: usize, from: usize, channel: Channel) {
+        let mut waits = self.waits.lock().unwrap_or_else(PoisonError::into_inner);
+        waits[rank].take_if(|wait| *wait == (from, channel));
+    }
+
+    fn check(&self) -> Result<(), Error> {
+        self.failure.get().map_or(Ok(()), |failure| Err(failure.error(true)))
+    }
+}
+
+/// What a panic said.
+pub(crate) fn panicked(panic: &(dyn Any + Send)) -> String {
+    let message = panic.downcast_ref::<&str>().copied().or(panic.downcast_ref::<String>().map(String::as_str));
+    format!("panicked: {}", message.and_then(|message| message.lines().next()).unwrap_or("no message"))
+}
+
+/// A rank that is a thread.
+#[derive(Clone)]
+struct Thread {
+    rank: usize,
+    shared: Arc<Shared>,
+}
+
+impl Transport for Thread {
+    fn rank(&self) -> usize {
+        self.rank
+    }
+
+    fn ranks(&self) -> usize {
+        self.shared.inboxes.len()
+    }
+
+    fn send(&self, to: usize, channel: Channel, message: &[u8]) -> Result<(), Error> {
+        self.shared.check()?;
+        let message = copy(message)?;
+        let inbox = &self.shared.inboxes[to];
+        let mut messages = inbox.lock();
+        messages.entry((self.rank, channel)).or_default().push_back(message);
+        self.shared.has_come(to, self.rank, channel);
+        drop(messages);
+        inbox.changed.notify_all();
+        Ok(())
+    }
+
+    fn receive(&self, from: usize, channel: Channel) -> Result<Vec<u8>, Error> {
+        let begin = Instant::now();
+        let inbox = &self.shared.inboxes[self.rank];
+        let mut messages = inbox.lock();
+        loop {
+            self.shared.check()?;
+            // What it sent before it ended is here before it has ended.
+            let ended = self.shared.ended[from].load(Ordering::Acquire);
+            if let Some(message) = messages.get_mut(&(from, channel)).and_then(VecDeque::pop_front) {
+                return Ok(message);
+            }
+            if ended {
+                let reason = format!("it ended while rank {} waited for a message of it", self.rank);
+                drop(messages);
+                self.shared.fail(Failure { rank: from, reason });
+                messages = inbox.lock();
+                continue;
+            }
+            if self.shared.waits_in_a_circle(self.rank, from, channel) {
+                let reason = format!("it and rank {} wait for each other", self.rank);
+                drop(messages);
+                self.shared.fail(Failure { rank: from, reason });
+                messages = inbox.lock();
+                continue;
+            }
+            let changed = &inbox.changed;
+            messages = match self.shared.options.timeout {
+                None => changed.wait(messages).unwrap_or_else(PoisonError::into_inner),
+                Some(timeout) => {
+                    let after = begin.elapsed();
+                    if after >= timeout {
+                        return Err(Error::Timeout { rank: from, waiting: self.rank, after: timeout });
+                    }
+                    changed.wait_timeout(messages, timeout - after).unwrap_or_else(PoisonError::into_inner).0
+                }
+            };
+        }
+    }
+
+    fn fail(&self, reason: &str) {
+        self.shared.fail(Failure { rank: self.rank, reason: reason.into() });
+    }
+
+    fn exchange(&self, channel: Channel, messages: Messages) -> Result<Box<dyn Exchange>, Error> {
+        Ok(Box::new(Swap { thread: self.clone(), channel, messages }))
+    }
+}
+
+/// An exchange between threads.
+struct Swap {
+    thread: Thread,
+    channel: Channel,
+    messages: Messages,
+}
+
+impl Exchange for Swap {
+    fn start(&mut self, mut outgoing: &[u8]) -> Result<(), Error> {
+        for &(rank, bytes) in &self.messages.to {
+            let (message, rest) = outgoing.split_at(bytes);
+            self.thread.send(rank, self.channel, message)?;
+            outgoing = rest;
+        }
+        Ok(())
+    }
+
+    fn wait(&mut self, mut incoming: &mut [u8]) -> Result<(), Error> {
+        for &(rank, bytes) in &self.messages.from {
+            let message = self.thread.receive(rank, self.channel)?;
+            let (place, rest) = incoming.split_at_mut(bytes);
+            place.copy_from_slice(&message);
+            incoming = rest;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,204 @@
+//! What ranks do when one of them fails: all end, at once, with an error that names it.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use warp_spmv::Csr;
+use warp_spmv::executor::Cpu;
+use warp_spmv_distributed::{
+    Communicator, DistributedMatrix, Distribution, Error, MatrixOptions, Options, Ranges, Rows, threads,
+};
+
+/// Ranks of every test.
+const RANKS: usize = 4;
+
+/// Does something on each rank, and says how all ended.
+fn failure(work: impl Fn(&Communicator) -> Result<(), Error> + Sync) -> String {
+    let options = Options { timeout: None };
+    let begin = Instant::now();
+    let error = threads::run_with(RANKS, options, work).unwrap_err().to_string();
+    assert!(begin.elapsed() < Duration::from_secs(1), "{error}: after {:?}", begin.elapsed());
+    error
+}
+
+/// What all ranks wait for: rank 2, or one that waits for it.
+fn waits(communicator: &Communicator) -> Result<(), Error> {
+    match communicator.rank() {
+        3 => communicator.barrier(),
+        _ => {
+            let mut exchange = communicator.neighbour_exchange::<f64>(&[], &[(2, 1)])?;
+            exchange.start()?;
+            exchange.wait(&mut Vec::new())
+        }
+    }
+}
+
+#[test]
+fn a_rank_that_fails_ends_all() {
+    let error = failure(|communicator| match communicator.rank() {
+        2 => Err(Error::Rows { row: 17, reason: "column 9 of 8".into() }),
+        _ => waits(communicator),
+    });
+    assert_eq!(error, "rank 2: row 17: column 9 of 8");
+}
+
+#[test]
+fn a_rank_that_panics_ends_all() {
+    let error = failure(|communicator| match communicator.rank() {
+        2 => panic!("planted"),
+        _ => waits(communicator),
+    });
+    assert_eq!(error, "rank 2: panicked: planted");
+}
+
+#[test]
+fn a_rank_that_says_so_ends_all_while_it_goes_on() {
+    let error = failure(|communicator| match communicator.rank() {
+        2 => {
+            communicator.fail("the disk is full");
+            let after = communicator.barrier().unwrap_err().to_string();
+            assert_eq!(after, "rank 2: the disk is full");
+            Ok(())
+        }
+        _ => waits(communicator),
+    });
+    assert_eq!(error, "rank 2: the disk is full");
+}
+
+#[test]
+fn a_rank_that_ends_before_others_have_heard_of_it_ends_all() {
+    let error = failure(|communicator| match communicator.rank() {
+        2 => Ok(()),
+        rank => {
+            let mut exchange = communicator.neighbour_exchange::<f64>(&[], &[(2, 1)])?;
+            // One of the others, so that the error is always the same.
+            if rank == 1 {
+                exchange.start()?;
+                exchange.wait(&mut Vec::new())?;
+            }
+            Ok(())
+        }
+    });
+    assert_eq!(error, "rank 2: it ended while rank 1 waited for a message of it");
+}
+
+#[test]
+fn a_rank_that_does_something_else_ends_all() {
+    let error = failure(|communicator| {
+        communicator.barrier()?;
+        if communicator.rank() == 3 { communicator.sum(&mut [1.0]) } else { communicator.barrier() }
+    });
+    // Whoever got a message that it did not wait for has noticed, rank 3 or one that heard of it.
+    let known =
+        ["a sum, collective 1, not a barrier, collective 1", "a barrier, collective 1, not a sum, collective 1"];
+    assert!(error.contains("disagrees with rank ") && known.iter().any(|known| error.ends_with(known)), "{error}");
+    assert!(error.contains("rank 3"), "{error}");
+}
+
+/// None gets a message that it did not wait for.
+#[test]
+fn ranks_that_wait_for_each_other_end() {
+    let error = failure(|communicator| {
+        let rank = communicator.rank();
+        let from = if rank == 3 { vec![] } else { vec![((rank + 1) % 3, 1)] };
+        let mut exchange = communicator.neighbour_exchange::<f64>(&[], &from)?;
+        exchange.start()?;
+        exchange.wait(&mut Vec::new())?;
+        communicator.barrier()
+    });
+    assert!(error.contains(": it and rank ") && error.ends_with(" wait for each other"), "{error}");
+    assert!(!error.contains('3'), "{error}");
+}
+
+#[test]
+fn a_rank_that_was_given_something_else_ends_all() {
+    let of_rank = |rank: usize| if rank == 2 { 5 } else { 4 };
+    let error = failure(|communicator| communicator.sum(&mut vec![0.0; of_rank(communicator.rank())]));
+    assert!(error.contains("about the number of sums: "), "{error}");
+    let error = failure(|communicator| communicator.agree("the seed", &of_rank(communicator.rank()).to_string()));
+    assert_eq!(error, "rank 2: disagrees with rank 0 about the seed: 5, not 4");
+    let error = failure(|communicator| {
+        let ranges = Ranges::try_new(vec![0, 1, 2, 3, of_rank(communicator.rank()) as u64])?;
+        let rows = Rows::<f64>::try_new(vec![0, 0], vec![], vec![])?;
+        let distribution = Distribution::square(ranges);
+        DistributedMatrix::new(communicator, &Cpu::new(), distribution, rows, &MatrixOptions::default()).map(drop)
+    });
+    assert_eq!(error, "rank 2: disagrees with rank 0 about rows: other ranges, not the same");
+}
+
+/// A dense matrix of a row for each rank, which needs the elements of all.
+fn dense(communicator: &Communicator) -> Result<DistributedMatrix<f64, Cpu>, Error> {
+    let matrix = Csr::try_new(
+        RANKS,
+        RANKS,
+        (0..=RANKS as u32).map(|row| row * RANKS as u32).collect::<Vec<_>>(),
+        (0..RANKS as u32).collect::<Vec<_>>().repeat(RANKS),
+        vec![1.0; RANKS * RANKS],
+    )?;
+    let distribution = Distribution::square(Ranges::even(RANKS as u64, RANKS)?);
+    let rows = Rows::of(&matrix, distribution.rows.of(communicator.rank()))?;
+    DistributedMatrix::new(communicator, &Cpu::new(), distribution, rows, &MatrixOptions::default())
+}
+
+#[test]
+fn a_rank_that_dies_between_products_ends_all() {
+    let products = AtomicUsize::new(0);
+    let error = failure(|communicator| {
+        let mut matrix = dense(communicator)?;
+        let (x, mut y) = (vec![1.0], vec![0.0]);
+        for product in 0.. {
+            if (communicator.rank(), product) == (2, 5) {
+                panic!("planted");
+            }
+            matrix.apply(1.0, &x, 0.0, &mut y)?;
+            products.fetch_add(1, Ordering::Relaxed);
+        }
+        Ok(())
+    });
+    assert_eq!(error, "rank 2: panicked: planted");
+    // Nobody could go on without it.
+    assert_eq!(products.into_inner(), RANKS * 5);
+}
+
+#[test]
+fn a_vector_that_does_not_fit_on_one_rank_ends_all() {
+    let error = failure(|communicator| {
+        let mut matrix = dense(communicator)?;
+        let x = vec![1.0; 1 + usize::from(communicator.rank() == 1)];
+        matrix.apply(1.0, &x, 0.0, &mut vec![0.0])
+    });
+    assert_eq!(error, "rank 1: x has length 2, expected 1");
+}
+
+#[test]
+fn a_matrix_that_is_wrong_on_one_rank_ends_all() {
+    let error = failure(|communicator| {
+        let distribution = Distribution::square(Ranges::even(RANKS as u64, RANKS)?);
+        let column = if communicator.rank() == 3 { 4 } else { 0 };
+        let rows = Rows::try_new(vec![0, 1], vec![column], vec![1.0])?;
+        DistributedMatrix::new(communicator, &Cpu::new(), distribution, rows, &MatrixOptions::default()).map(drop)
+    });
+    assert_eq!(error, "rank 3: row 3: column 4 of 4");
+}
+
+#[test]
+fn the_watchdog_ends_all_when_a_rank_is_silent() {
+    let work = |communicator: &Communicator| {
+        if communicator.rank() == 2 {
+            sleep(Duration::from_millis(300));
+        }
+        communicator.barrier()
+    };
+    let options = Options { timeout: Some(Duration::from_millis(50)) };
+    let error = threads::run_with(RANKS, options, work).unwrap_err().to_string();
+    // Those that wait for another rank that waits may be the first.
+    assert!(error.contains(": sent nothing for 0.05 s while rank "), "{error}");
+    threads::run_with(RANKS, Options { timeout: None }, work).unwrap();
+    threads::run(RANKS, work).unwrap();
+}
+
+#[test]
+fn there_is_a_rank() {
+    assert_eq!(threads::run(0, |_| Ok(())).unwrap_err().to_string(), "the number of ranks is 0, expected 1 or more");
+}

@@ -1,0 +1,33 @@
+//! What every communicator must get right: the same list for threads and for processes of MPI. A scenario is done on each
+//! rank, and panics or fails where something is wrong.
+
+pub mod collectives;
+pub mod products;
+pub mod solvers;
+
+use warp_spmv_distributed::{Communicator, Error};
+
+/// Something to do on each rank, with its name.
+pub type Scenario = (&'static str, fn(&Communicator) -> Result<(), Error>);
+
+/// All of them.
+pub const SCENARIOS: &[Scenario] = &[
+    ("collectives", collectives::collectives),
+    ("sums are added in the order of the ranks", collectives::sums_in_order),
+    ("exchanges", collectives::exchanges),
+    ("float32", products::on_cpu::<f32>),
+    ("float64", products::on_cpu::<f64>),
+    ("complex64", products::on_cpu::<warp_spmv::Complex<f32>>),
+    ("complex128", products::on_cpu::<warp_spmv::Complex<f64>>),
+    ("reference", products::on_reference),
+    ("emulator", products::on_emulator),
+    ("halos", products::halos),
+    ("several vectors", products::several_vectors),
+    ("generated rows", products::generated_rows),
+    ("methods", solvers::methods),
+    ("methods on the emulator", solvers::on_emulator),
+    ("preconditioners", solvers::preconditioners),
+    ("limits", solvers::limits),
+    ("eigenvalues", solvers::eigenvalues),
+    ("several right-hand sides", solvers::several_right_hand_sides),
+];

@@ -1,0 +1,231 @@
+//! Products of distributed matrices, against the reference.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use warp_spmv::executor::{Cpu, Emulated, Executor, Reference};
+use warp_spmv::format::FillLimit;
+use warp_spmv::synthetic::Generator;
+use warp_spmv::verify::{exact, verify};
+use warp_spmv::{Csr, Format, HostMemory, Scalar};
+use warp_spmv_distributed::{
+    Communicator, DistributedMatrix, Distribution, Error, MatrixOptions, Ranges, Rows, Statistics,
+};
+
+use crate::shared::Numbers;
+use crate::shared::matrices::{factor, matrices};
+
+/// Ways to divide numbers up to `total`, of which the first `weights` has one for each.
+fn ways_to_divide(total: usize, weights: &[usize], ranks: usize) -> Vec<Ranges> {
+    let total = total as u64;
+    // All on one rank: the others have nothing.
+    let on_last = (0..=ranks).map(|rank| if rank == ranks { total } else { 0 }).collect();
+    vec![
+        Ranges::even(total, ranks).unwrap(),
+        Ranges::balanced(weights.iter().copied(), ranks).unwrap(),
+        Ranges::try_new(on_last).unwrap(),
+    ]
+}
+
+/// The part of a vector that a range of a rank is.
+fn part<T: Copy>(vector: &[T], ranges: &Ranges, rank: usize) -> Vec<T> {
+    let range = ranges.of(rank);
+    vector[range.start as usize..range.end as usize].to_vec()
+}
+
+/// Multiplies a matrix, and compares this rank's rows with the exact ones.
+fn check<T: Scalar, E: Executor<Memory = HostMemory>>(
+    communicator: &Communicator,
+    executor: &E,
+    (name, matrix): (&str, &Csr<T>),
+    distribution: Distribution,
+    options: &MatrixOptions,
+) -> Result<(), Error> {
+    let rank = communicator.rank();
+    let mut numbers = Numbers::new(7);
+    let (x, old_y): (Vec<T>, Vec<T>) = (numbers.vector(matrix.columns()), numbers.vector(matrix.rows()));
+    let rows = Rows::of(matrix, distribution.rows.of(rank))?;
+    let own = distribution.columns.of(rank);
+    let needed: BTreeSet<u64> = (distribution.rows.of(rank))
+        .flat_map(|row| matrix.row(row as usize).map(|(column, _)| u64::from(column)))
+        .filter(|column| !own.contains(column))
+        .collect();
+    let own_x = executor.upload(part(&x, &distribution.columns, rank))?;
+    let ranges = distribution.rows.clone();
+    let mut distributed = DistributedMatrix::new(communicator, executor, distribution, rows, options)?;
+    assert_eq!(distributed.halo(), needed.len(), "{name}");
+    assert_eq!(distributed.remote().is_some(), !needed.is_empty(), "{name}");
+    for (alpha, beta) in [(factor::<T>(1.5), factor(-0.5)), (T::ONE, T::ZERO)] {
+        // With β = 0, what y holds must not matter.
+        let start = if beta == T::ZERO { vec![T::from_f64(f64::NAN); old_y.len()] } else { old_y.clone() };
+        let mut results = Vec::new();
+        for _ in 0..2 {
+            let mut y = executor.upload(part(&start, &ranges, rank))?;
+            distributed.apply(alpha, &own_x, beta, &mut y)?;
+            results.push(executor.download(&y)?);
+        }
+        let bits = |y: &[T]| y.iter().flat_map(|y| y.parts()).map(f64::to_bits).collect::<Vec<_>>();
+        assert_eq!(bits(&results[0]), bits(&results[1]), "{name}: another time");
+        let expected = part(&exact(matrix, alpha, &x, beta, &start)?, &ranges, rank);
+        // No chain of additions is longer than that of a row whose entries are added one after the other: where entries are
+        // in two parts, neither has all of them, and the parts are one addition more.
+        let verification = verify(&results[0], &expected, Format::CSR_SCALAR)?;
+        assert!(verification.passed(), "{name}, rank {rank}, {ranges:?}: {verification:?}");
+    }
+    Ok(())
+}
+
+/// All matrices in chosen formats, and in turn in each other one.
+pub fn on_cpu<T: Scalar>(communicator: &Communicator) -> Result<(), Error> {
+    let formats: Vec<_> = Format::STANDARD.iter().copied().filter(|format| format.reproducible()).collect();
+    for (number, (name, matrix)) in matrices::<T>().iter().enumerate() {
+        let lengths: Vec<_> = matrix.row_lengths().collect();
+        let ways_of_rows = ways_to_divide(matrix.rows(), &lengths, communicator.ranks());
+        let ways_of_columns = ways_to_divide(matrix.columns(), &vec![1; matrix.columns()], communicator.ranks());
+        for (way, rows) in ways_of_rows.into_iter().enumerate() {
+            // All ways with one type, and one way of each matrix with the others.
+            if T::NAME != "float64" && way != number % 3 {
+                continue;
+            }
+            let columns = ways_of_columns[(way + number) % 3].clone();
+            let mut options = MatrixOptions::default();
+            if way > 0 {
+                options.local = formats[(2 * number + way) % formats.len()];
+                options.remote = formats[(3 * number + way) % formats.len()];
+                // Some matrices are mostly padding in some formats.
+                options.plan.fill_limit = FillLimit { times_csr: 1000.0 };
+            }
+            check(communicator, &Cpu::new(), (name, matrix), Distribution { rows, columns }, &options)?;
+        }
+    }
+    Ok(())
+}
+
+/// A few small matrices, of each kind.
+fn small<T: Scalar>() -> Vec<(String, Csr<T>)> {
+    let names = ["0 x 5", "5 x 0", "no entry at all", "a few rows of two", "rows and columns that no block divides"];
+    matrices().into_iter().filter(|(name, _)| names.contains(&&**name)).collect()
+}
+
+fn small_on<T: Scalar, E: Executor<Memory = HostMemory>>(
+    communicator: &Communicator,
+    executor: &E,
+) -> Result<(), Error> {
+    for (name, matrix) in &small::<T>() {
+        let rows = Ranges::even(matrix.rows() as u64, communicator.ranks())?;
+        let columns = Ranges::even(matrix.columns() as u64, communicator.ranks())?;
+        let distribution = Distribution { rows, columns };
+        check(communicator, executor, (name, matrix), distribution, &MatrixOptions::default())?;
+    }
+    Ok(())
+}
+
+pub fn on_reference(communicator: &Communicator) -> Result<(), Error> {
+    small_on::<f64, _>(communicator, &Reference::new())?;
+    small_on::<warp_spmv::Complex<f32>, _>(communicator, &Reference::new())
+}
+
+pub fn on_emulator(communicator: &Communicator) -> Result<(), Error> {
+    let executor = Emulated::new(communicator.rank() as u64);
+    small_on::<f32, _>(communicator, &executor)?;
+    small_on::<warp_spmv::Complex<f64>, _>(communicator, &executor)
+}
+
+/// Halos of nothing, of one element, and of all elements that a rank does not have.
+pub fn halos(communicator: &Communicator) -> Result<(), Error> {
+    let (rank, ranks) = (communicator.rank(), communicator.ranks());
+    let count = 3 * ranks as u32;
+    // Entries in the columns from `below` before the diagonal to it, or in all.
+    let matrix = |below: Option<u32>| {
+        let of_row = |row: u32| match below {
+            Some(below) => row.saturating_sub(below)..row + 1,
+            None => 0..count,
+        };
+        let entries: Vec<_> = (0..count).flat_map(|row| of_row(row).map(move |column| (row, column))).collect();
+        let (rows, columns): (Vec<_>, Vec<_>) = entries.into_iter().unzip();
+        let values: Vec<f64> =
+            rows.iter().zip(&columns).map(|(row, column)| f64::from(row * 3 + column) - 5.0).collect();
+        Csr::try_from_triplets(count as usize, count as usize, &rows, &columns, &values).unwrap()
+    };
+    let others = 3 * (ranks - 1);
+    for (below, halo, sent) in [
+        (Some(0), 0, 0),
+        (Some(1), usize::from(rank > 0), usize::from(rank + 1 < ranks)),
+        // Each element goes to every other rank.
+        (None, others, others),
+    ] {
+        let matrix = matrix(below);
+        let distribution = Distribution::square(Ranges::even(count.into(), ranks)?);
+        let rows = Rows::of(&matrix, distribution.rows.of(rank))?;
+        let cpu = Cpu::new();
+        let options = MatrixOptions::default();
+        let distributed = DistributedMatrix::new(communicator, &cpu, distribution.clone(), rows, &options)?;
+        assert_eq!((distributed.halo(), distributed.sent()), (halo, sent), "{below:?}");
+        check(communicator, &cpu, ("halos", &matrix), distribution, &options)?;
+    }
+    Ok(())
+}
+
+/// Products with several vectors at once, of more and of fewer than before, and with one in between.
+pub fn several_vectors(communicator: &Communicator) -> Result<(), Error> {
+    type T = warp_spmv::Complex<f64>;
+    let rank = communicator.rank();
+    for (name, matrix) in small::<T>() {
+        let rows = Ranges::balanced(matrix.row_lengths(), communicator.ranks())?;
+        let columns = Ranges::even(matrix.columns() as u64, communicator.ranks())?;
+        let own = Rows::of(&matrix, rows.of(rank))?;
+        let distribution = Distribution { rows: rows.clone(), columns: columns.clone() };
+        let options = MatrixOptions { local: Format::SELL_P, remote: Format::COO, ..MatrixOptions::default() };
+        let mut distributed = DistributedMatrix::new(communicator, &Cpu::new(), distribution, own, &options)?;
+        for vectors in [2, 5, 1, 3, 0] {
+            let mut numbers = Numbers::new(vectors as u64);
+            let x: Vec<Vec<T>> = (0..vectors).map(|_| numbers.vector(matrix.columns())).collect();
+            let y: Vec<Vec<T>> = (0..vectors).map(|_| numbers.vector(matrix.rows())).collect();
+            let parts = |vectors: &[Vec<T>], ranges| -> Vec<T> {
+                vectors.iter().flat_map(|vector| part(vector, ranges, rank)).collect()
+            };
+            let (alpha, beta) = (factor(0.75), factor(-1.5));
+            let mut computed = parts(&y, &rows);
+            distributed.apply_columns(vectors, alpha, &parts(&x, &columns), beta, &mut computed)?;
+            let length = computed.len() / vectors.max(1);
+            for (vector, (x, y)) in x.iter().zip(&y).enumerate() {
+                let expected = part(&exact(&matrix, alpha, x, beta, y)?, &rows, rank);
+                let computed = &computed[vector * length..][..length];
+                let verification = verify(computed, &expected, Format::CSR_SCALAR)?;
+                assert!(verification.passed(), "{name}, vector {vector} of {vectors}: {verification:?}");
+            }
+        }
+        // That one rank has such a format is known to all.
+        let local = if rank == 0 { Format::Coo16 } else { Format::SELL_P };
+        let options = MatrixOptions { local, ..options };
+        let (own, distribution) = (Rows::of(&matrix, rows.of(rank))?, Distribution { rows, columns });
+        let mut distributed = DistributedMatrix::new(communicator, &Cpu::new(), distribution, own, &options)?;
+        let error = distributed.apply_columns(2, T::ONE, &vec![], T::ZERO, &mut vec![]).unwrap_err().to_string();
+        assert_eq!(error, "the operator has no product with several vectors");
+    }
+    Ok(())
+}
+
+/// No rank has more than its own rows: it finds the ranges from the lengths of some, and makes those that it gets.
+pub fn generated_rows(communicator: &Communicator) -> Result<(), Error> {
+    let rank = communicator.rank();
+    let generator: Generator = "pareto:rows=2600,k=1.1,seed=5".parse().unwrap();
+    let rows_of = |ranges: &Ranges| {
+        let Range { start, end } = ranges.of(rank);
+        Rows::from_csr(generator.generate_rows::<f64>(start as usize..end as usize).unwrap())
+    };
+    let even = Ranges::even(generator.rows() as u64, communicator.ranks())?;
+    let lengths: Vec<_> = rows_of(&even)?.lengths().collect();
+    let ranges = Ranges::balanced_together(communicator, &lengths)?;
+    let whole = generator.generate::<f64>().unwrap();
+    assert_eq!(ranges, Ranges::balanced(whole.row_lengths(), communicator.ranks())?);
+    assert_eq!(rows_of(&ranges)?, Rows::of(&whole, ranges.of(rank))?);
+    let distribution = Distribution::square(ranges);
+    check(communicator, &Cpu::new(), ("generated", &whole), distribution.clone(), &MatrixOptions::default())?;
+    // What a rank finds for itself is what is known of the whole.
+    let (own, cpu) = (rows_of(&distribution.rows)?, Cpu::new());
+    let statistics = Statistics::new(&whole, &distribution)?;
+    let distributed = DistributedMatrix::new(communicator, &cpu, distribution, own, &MatrixOptions::default())?;
+    assert_eq!(distributed.halo() as u64, statistics.parts[rank].halo);
+    Ok(())
+}

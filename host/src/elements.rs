@@ -1,0 +1,151 @@
+//! Some elements of a vector, copied out of an executor's memory.
+
+use std::marker::PhantomData;
+
+use gpu_kernels::dense::gather::Gather;
+
+use crate::convert::primitives::{Array, launch};
+use crate::error::{Error, check_length};
+use crate::executor::Executor;
+use crate::executor::operation::{Arithmetic, KernelExecutor, Operation};
+use crate::memory::{Buffer, HostMemory, Memory};
+use crate::parallel;
+use crate::real::Scalar;
+
+/// Elements that a thread of the host copies at a time.
+const AT_ONCE: usize = 4096;
+
+/// Which elements of vectors of some length are copied, in an executor's memory.
+pub struct Elements<M: Memory> {
+    /// The length of a vector, which each of `elements` is less than.
+    length: usize,
+    elements: M::Buffer<u32>,
+}
+
+impl<M: Memory> Elements<M> {
+    /// Moves a list of elements to an executor.
+    ///
+    /// # Errors
+    /// When one is not less than `length`, or memory runs out.
+    pub fn new<E: Executor<Memory = M>>(executor: &E, length: usize, elements: Vec<u32>) -> Result<Self, Error> {
+        let bound = u64::try_from(length).unwrap_or(u64::MAX);
+        match elements.iter().find(|&&element| u64::from(element) >= bound) {
+            Some(element) => Err(Error::structure("vector", format!("element {element} of {length}"))),
+            None => Ok(Self { length, elements: executor.upload(elements)? }),
+        }
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.elements.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// Copies elements of several vectors to the host's memory. Of a GPU's memory nothing else comes to the host.
+pub struct CopyElements<T>(PhantomData<T>);
+
+/// The operands of [`CopyElements`].
+pub struct CopyOperands<'a, T: Scalar, M: Memory> {
+    /// Which elements of each vector.
+    pub elements: &'a Elements<M>,
+    /// The vectors, one after the other.
+    pub x: &'a M::Buffer<T>,
+    /// For each vector room for its elements.
+    pub to: &'a mut dyn Iterator<Item = &'a mut [T]>,
+}
+
+impl<T: Scalar> Operation for CopyElements<T> {
+    type Operands<'a, M: Memory> = CopyOperands<'a, T, M>;
+    type Output<M: Memory> = ();
+
+    fn by_kernels<K: KernelExecutor>(executor: &K, operands: CopyOperands<'_, T, K::Memory>) -> Result<(), Error> {
+        let CopyOperands { elements, x, to } = operands;
+        let count = elements.len();
+        if count == 0 {
+            return Ok(());
+        }
+        let mut gathered: Array<K, T> = executor.unwritten(count)?;
+        for (vector, to) in to.enumerate() {
+            let first = first_of(vector, elements.length, x.len())?;
+            check_length("the room for elements", to.len(), count)?;
+            let kernel = Gather {
+                count: count as u64,
+                elements: elements.elements.global(),
+                x: x.global().after(first),
+                gathered: gathered.global_mut(),
+            };
+            // SAFETY: the arrays have `count` elements; the vector is whole, and longer than each of its elements.
+            unsafe { launch(executor, executor.device().grid(count as u64), kernel) }?;
+            to.copy_from_slice(&executor.download(&gathered)?);
+        }
+        Ok(())
+    }
+
+    fn on_host(_: Arithmetic, operands: CopyOperands<'_, T, HostMemory>) -> Result<(), Error> {
+        let CopyOperands { elements, x, to } = operands;
+        for (vector, to) in to.enumerate() {
+            let x = &x[first_of(vector, elements.length, x.len())?..];
+            check_length("the room for elements", to.len(), elements.len())?;
+            parallel::fill(to, AT_ONCE, &|place| x[elements.elements[place] as usize]);
+        }
+        Ok(())
+    }
+}
+
+/// The first element of a vector, of which there are as many as fit.
+fn first_of(vector: usize, length: usize, elements: usize) -> Result<usize, Error> {
+    let first = vector.saturating_mul(length);
+    match elements.checked_sub(first) {
+        Some(rest) if rest >= length => Ok(first),
+        _ => Err(Error::Length { what: "x", found: elements, expected: first.saturating_add(length) }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::executor::{Cpu, Emulated};
+
+    fn check<E: Executor<Memory = HostMemory>>(executor: &E, count: usize) {
+        let length = 50;
+        let list: Vec<u32> = (0..count).map(|place| (place * 7 % length) as u32).collect();
+        let elements = Elements::new(executor, length, list.clone()).unwrap();
+        let x: Vec<f64> = (0..2 * length).map(|number| number as f64).collect();
+        let mut rooms = [vec![-1.0; count], vec![-1.0; count]];
+        let to = &mut rooms.iter_mut().map(Vec::as_mut_slice);
+        executor.run::<CopyElements<f64>>(CopyOperands { elements: &elements, x: &x, to }).unwrap();
+        for (vector, room) in rooms.iter().enumerate() {
+            assert!(
+                room.iter().zip(&list).all(|(&found, &element)| found == (vector * length) as f64 + f64::from(element))
+            );
+        }
+        let copy = |x: &Vec<f64>, room: usize| {
+            let mut room = vec![0.0; room];
+            let to = &mut std::iter::once(room.as_mut_slice());
+            executor.run::<CopyElements<f64>>(CopyOperands { elements: &elements, x, to })
+        };
+        if count > 0 {
+            assert_eq!(copy(&vec![0.0; 49], count).unwrap_err().to_string(), "x has length 49, expected 50");
+            let error = copy(&x, count + 1).unwrap_err().to_string();
+            assert_eq!(error, format!("the room for elements has length {}, expected {count}", count + 1));
+        }
+    }
+
+    #[test]
+    fn elements_are_copied_in_their_order() {
+        for count in [0, 1, 3, 120] {
+            check(&Cpu::new(), count);
+            // Miri has no lanes.
+            if !cfg!(miri) {
+                (0..3).for_each(|seed| check(&Emulated::new(seed), count));
+            }
+        }
+        let error = Elements::new(&Cpu::new(), 3, vec![0, 3]).err().unwrap();
+        assert!(error.to_string().contains("element 3 of 3"), "{error}");
+    }
+}

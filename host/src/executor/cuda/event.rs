@@ -1,0 +1,74 @@
+//! Marks in streams.
+
+use std::ptr::null_mut;
+use std::time::Duration;
+
+use cust::sys::{
+    CUevent, CUevent_flags, CUresult, cuEventCreate, cuEventDestroy_v2, cuEventElapsedTime, cuEventRecord,
+    cuEventSynchronize,
+};
+
+use super::driver::driver;
+use super::stream::Stream;
+use crate::error::Error;
+
+/// An event of the driver.
+pub(super) struct Event(CUevent);
+
+// SAFETY: the driver takes calls for an event from any thread.
+unsafe impl Send for Event {}
+// SAFETY: the driver takes calls for an event from several threads at once.
+unsafe impl Sync for Event {}
+
+impl Event {
+    /// An event that says when, in the current context.
+    pub fn with_time() -> Result<Self, Error> {
+        Self::with_flags(CUevent_flags::CU_EVENT_DEFAULT)
+    }
+
+    /// An event that orders streams, and costs less.
+    pub fn new() -> Result<Self, Error> {
+        Self::with_flags(CUevent_flags::CU_EVENT_DISABLE_TIMING)
+    }
+
+    fn with_flags(flags: CUevent_flags) -> Result<Self, Error> {
+        let mut event = null_mut();
+        // SAFETY: a place for an event.
+        driver(unsafe { cuEventCreate(&mut event, flags as u32) }, "making an event")?;
+        Ok(Self(event))
+    }
+
+    pub fn handle(&self) -> CUevent {
+        self.0
+    }
+
+    /// Marks the end of what is queued on the stream.
+    pub fn record(&self, stream: &Stream) -> Result<(), Error> {
+        // SAFETY: both are there.
+        driver(unsafe { cuEventRecord(self.0, stream.handle()) }, "recording an event")
+    }
+
+    /// Waits for what was marked. An event that was never recorded marks nothing.
+    pub fn synchronize(&self) -> Result<(), CUresult> {
+        // SAFETY: it is there.
+        match unsafe { cuEventSynchronize(self.0) } {
+            CUresult::CUDA_SUCCESS => Ok(()),
+            result => Err(result),
+        }
+    }
+
+    /// The time from another event to this one, both of which have a time and are done.
+    pub fn elapsed(&self, start: &Self) -> Result<Duration, Error> {
+        let mut milliseconds = 0.0;
+        // SAFETY: a place for a number, and two events.
+        driver(unsafe { cuEventElapsedTime(&mut milliseconds, start.0, self.0) }, "reading a time")?;
+        Ok(Duration::from_nanos((milliseconds * 1e6) as u64))
+    }
+}
+
+impl Drop for Event {
+    fn drop(&mut self) {
+        // SAFETY: nothing uses it afterwards; the driver keeps what still waits for it.
+        unsafe { cuEventDestroy_v2(self.0) };
+    }
+}

@@ -1,0 +1,231 @@
+//! Arrays on a GPU that other libraries own. `_gpu.py` has looked at their types, shapes and devices.
+
+use host::Scalar;
+use pyo3::prelude::*;
+
+use crate::failure::Failure;
+use crate::numbers::{NumberType, with_type};
+use crate::options::Wishes;
+use crate::plan::{Form, Plan};
+use crate::scope::released;
+
+/// An array by its address and its number of elements.
+#[derive(Clone, Copy, FromPyObject)]
+#[cfg_attr(not(feature = "cuda"), expect(dead_code, reason = "no device takes it"))]
+pub struct GpuArray(pub u64, pub usize);
+
+/// The streams whose order a call keeps: what they have in their queues comes before it, and what they get later after it.
+/// Without any, the call waits until it is done.
+#[derive(FromPyObject)]
+#[cfg_attr(not(feature = "cuda"), expect(dead_code, reason = "no device takes it"))]
+pub struct Streams(pub Vec<usize>);
+
+/// A matrix in CSR: its shape, row offsets and columns by address and width in bytes, the address of the values, and their
+/// number.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+#[cfg_attr(not(feature = "cuda"), expect(dead_code, reason = "no device takes it"))]
+pub struct GpuMatrix {
+    shape: (usize, usize),
+    row_offsets: (u64, usize),
+    columns: (u64, usize),
+    values: u64,
+    entries: usize,
+}
+
+#[cfg(feature = "cuda")]
+mod on_cuda {
+    use std::ptr::without_provenance_mut;
+
+    use host::Error;
+    use host::executor::{Cuda, DeviceCsr, DeviceIndices, Executor};
+
+    use super::{GpuArray, GpuMatrix, Streams};
+    use crate::csr::planned_in_memory;
+    use crate::device::gpu_on_default_stream;
+    use crate::failure::Failure;
+    use crate::numbers::Number;
+    use crate::options::Wishes;
+    use crate::plan::{AnyPlan, Form, Plan, apply_form};
+
+    /// Does work in the order of streams.
+    ///
+    /// # Safety
+    /// The streams exist.
+    unsafe fn in_order(
+        gpu: &Cuda,
+        streams: &[usize],
+        work: &mut dyn FnMut() -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let Some((&first, rest)) = streams.split_first() else { return work() };
+        // SAFETY: the caller's promise.
+        unsafe { gpu.in_order_of(without_provenance_mut(first), || in_order(gpu, rest, work)) }
+    }
+
+    impl Streams {
+        /// # Safety
+        /// The streams exist.
+        unsafe fn order(&self, gpu: &Cuda, work: &mut dyn FnMut() -> Result<(), Error>) -> Result<(), Error> {
+            // SAFETY: the caller's promise.
+            unsafe { in_order(gpu, &self.0, work)? };
+            if self.0.is_empty() { gpu.synchronize() } else { Ok(()) }
+        }
+    }
+
+    /// # Safety
+    /// The arrays are there until what is queued on the streams is done, of this type; y overlaps no other. The streams exist.
+    pub unsafe fn multiply<T: Number>(
+        plan: &mut AnyPlan<T>,
+        form: Form,
+        factors: [T; 2],
+        [x, y]: [GpuArray; 2],
+        streams: &Streams,
+    ) -> Result<(), Failure> {
+        let AnyPlan::Cuda(plan) = plan else { return Err(super::not_on_gpu()) };
+        let gpu = plan.executor().clone();
+        // SAFETY: the caller's promise.
+        unsafe {
+            let (x, mut y) = (gpu.borrow(x.0, x.1)?, gpu.borrow(y.0, y.1)?);
+            Ok(streams.order(&gpu, &mut || apply_form(plan, form, factors[0], &x, factors[1], &mut y))?)
+        }
+    }
+
+    /// # Safety
+    /// The array is there until what is queued on the streams is done, and of this type. The streams exist.
+    pub unsafe fn update<T: Number>(plan: &mut AnyPlan<T>, values: GpuArray, streams: &Streams) -> Result<(), Failure> {
+        let AnyPlan::Cuda(plan) = plan else { return Err(super::not_on_gpu()) };
+        let gpu = plan.executor().clone();
+        // SAFETY: the caller's promise.
+        unsafe {
+            let values = gpu.borrow(values.0, values.1)?;
+            Ok(streams.order(&gpu, &mut || plan.update_values(&values))?)
+        }
+    }
+
+    /// # Safety
+    /// The arrays are there as long as the plan, of this type. The streams exist.
+    pub unsafe fn plan<T: Number>(
+        number: u32,
+        matrix: &GpuMatrix,
+        wishes: &Wishes,
+        streams: &Streams,
+    ) -> Result<Plan, Failure> {
+        let gpu = gpu_on_default_stream(number)?;
+        let indices = |(address, width)| match width {
+            4 => Ok(DeviceIndices::Narrow(address)),
+            8 => Ok(DeviceIndices::Wide(address)),
+            other => Err(Failure::value(format!("indices of {other} bytes, expected 4 or 8"))),
+        };
+        let described = DeviceCsr {
+            rows: matrix.shape.0,
+            columns: matrix.shape.1,
+            entries: matrix.entries,
+            row_offsets: indices(matrix.row_offsets)?,
+            column_indices: indices(matrix.columns)?,
+            values: matrix.values,
+        };
+        let mut made = None;
+        // SAFETY: the caller's promise.
+        unsafe {
+            streams.order(&gpu, &mut || {
+                made = Some(planned_in_memory(&gpu, gpu.borrow_csr::<T>(&described)?, wishes));
+                Ok(())
+            })?;
+        }
+        // Their owner may free them when this returns and the plan does not keep them.
+        gpu.synchronize()?;
+        let plan = made.ok_or_else(|| Failure::runtime("a fault of warp-spmv: nothing was planned"))??;
+        Ok(Plan::new(&format!("cuda:{number}"), wishes.reproducible, AnyPlan::Cuda(plan)))
+    }
+}
+
+/// The same without CUDA.
+#[cfg(not(feature = "cuda"))]
+mod on_cuda {
+    use super::{GpuArray, GpuMatrix, Streams};
+    use crate::device::AnyExecutor;
+    use crate::failure::Failure;
+    use crate::numbers::Number;
+    use crate::options::Wishes;
+    use crate::plan::{AnyPlan, Form, Plan};
+
+    pub unsafe fn multiply<T: Number>(
+        _: &mut AnyPlan<T>,
+        _: Form,
+        _: [T; 2],
+        _: [GpuArray; 2],
+        _: &Streams,
+    ) -> Result<(), Failure> {
+        Err(super::not_on_gpu())
+    }
+
+    pub unsafe fn update<T: Number>(_: &mut AnyPlan<T>, _: GpuArray, _: &Streams) -> Result<(), Failure> {
+        Err(super::not_on_gpu())
+    }
+
+    pub unsafe fn plan<T: Number>(number: u32, _: &GpuMatrix, _: &Wishes, _: &Streams) -> Result<Plan, Failure> {
+        AnyExecutor::new(&format!("cuda:{number}")).and(Err(super::not_on_gpu()))
+    }
+}
+
+/// Why a matrix takes no arrays of a GPU.
+fn not_on_gpu() -> Failure {
+    Failure::number_type("the matrix is not on a GPU")
+}
+
+/// y ← α A x + β y for arrays on the plan's GPU, in the order of streams. `columns` are the number of vectors and whether
+/// their rows come first, where there are several.
+#[pyfunction]
+#[allow(clippy::too_many_arguments, reason = "one call takes less time than several")]
+pub fn gpu_multiply(
+    py: Python<'_>,
+    plan: &Bound<'_, Plan>,
+    columns: Option<(usize, bool)>,
+    alpha: (f64, f64),
+    x: GpuArray,
+    beta: (f64, f64),
+    y: GpuArray,
+    streams: Streams,
+) -> Result<(), Failure> {
+    let (shared, form) = (plan.get(), Form::new(columns));
+    with_type!(shared.number_type(), T => released(py, || shared.with_plan::<T, _>(|plan| {
+        let factors = [alpha, beta].map(|(re, im)| T::from_parts(re, im));
+        // SAFETY: Python's objects, which the caller holds, keep arrays and streams during the call; what frees or changes
+        // the arrays later is queued on the streams.
+        unsafe { on_cuda::multiply(plan, form, factors, [x, y], &streams) }
+    })))
+}
+
+/// Gives the matrix of a plan new values that are on its GPU.
+#[pyfunction]
+pub fn gpu_update_values(
+    py: Python<'_>,
+    plan: &Bound<'_, Plan>,
+    values: GpuArray,
+    streams: Streams,
+) -> Result<(), Failure> {
+    let shared = plan.get();
+    with_type!(shared.number_type(), T => released(py, || shared.update::<T>(|plan| {
+        // SAFETY: as for a product.
+        unsafe { on_cuda::update(plan, values, &streams) }
+    })))
+}
+
+/// A plan of a matrix whose arrays are on a GPU; in CSR and COO it uses them where they lie, and whoever calls this keeps
+/// them.
+#[pyfunction]
+pub fn gpu_plan(
+    py: Python<'_>,
+    number: u32,
+    matrix: GpuMatrix,
+    dtype: &str,
+    wishes: Wishes,
+    streams: Streams,
+) -> Result<Plan, Failure> {
+    let number_type = dtype.parse::<NumberType>()?;
+    released(py, || {
+        wishes.format()?;
+        // SAFETY: Python's objects, which the caller keeps with the plan, keep the arrays, and streams during the call.
+        with_type!(number_type, T => unsafe { on_cuda::plan::<T>(number, &matrix, &wishes, &streams) })
+    })
+}

@@ -1,0 +1,226 @@
+"""Arrays on a GPU that belong to other libraries, used where they lie: CuPy, PyTorch, and whatever speaks DLPack or has
+`__cuda_array_interface__`."""
+
+from __future__ import annotations
+
+import math
+import sys
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ._native import dlpack_array
+
+_DLPACK_CUDA = (2, 13)
+"""Memory of a GPU, and memory that moves between it and the host."""
+_LEGACY_STREAM = 1
+_NO_ORDER = -1
+"""What DLPack is told so that it orders no streams: it is done here."""
+
+
+@dataclass(slots=True)
+class GpuArray:
+    """An array on a GPU, as its library describes it."""
+
+    owner: Any = field(repr=False)
+    kind: str
+    address: int
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    c_order: bool
+    f_order: bool
+    readonly: bool
+    device: int | None
+    """The number of the GPU, where the library says it."""
+    stream: int | None
+    """The stream that its library works on: None if that is not known."""
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """What the native part takes."""
+        return self.address, self.size
+
+    def overlaps(self, other: GpuArray) -> bool:
+        first, second = (array.size * array.dtype.itemsize for array in (self, other))
+        return self.address < other.address + second and other.address < self.address + first
+
+
+def _library(array: object) -> Any:
+    """The library that an array is of."""
+    return sys.modules.get(type(array).__module__.partition(".")[0])
+
+
+def kind_of(array: object) -> str:
+    """What an array is called in messages."""
+    return f"{type(array).__module__.partition('.')[0]}.{type(array).__name__}"
+
+
+def is_on_gpu(array: object) -> bool:
+    """Whether an array says that it is on a GPU of CUDA."""
+    if isinstance(array, np.ndarray):
+        return False
+    if hasattr(array, "__dlpack_device__"):
+        return array.__dlpack_device__()[0] in _DLPACK_CUDA
+    return hasattr(array, "__cuda_array_interface__")
+
+
+def _current_stream(array: Any, device: int | None) -> int | None:
+    """The stream that a library works on now, in this thread, where there is a known way to ask it."""
+    cuda = getattr(_library(array), "cuda", None)
+    if hasattr(cuda, "current_stream"):
+        # PyTorch.
+        stream = cuda.current_stream(device).cuda_stream
+    elif hasattr(cuda, "get_current_stream"):
+        # CuPy.
+        stream = cuda.get_current_stream().ptr
+    else:
+        return None
+    return int(stream) or _LEGACY_STREAM
+
+
+def gpu_array(what: str, array: Any) -> GpuArray:
+    """Describes an array; an error where the description makes no sense."""
+    if hasattr(array, "__dlpack__"):
+        return _by_dlpack(what, array)
+    if hasattr(array, "__cuda_array_interface__"):
+        return _by_interface(what, array)
+    raise TypeError(f"{what} is a {kind_of(array)} on a GPU, and has no __dlpack__ or __cuda_array_interface__")
+
+
+def _by_dlpack(what: str, array: Any) -> GpuArray:
+    number = int(array.__dlpack_device__()[1])
+    stream = _current_stream(array, number)
+    # Refuses what has no such description: tensors that wait to be conjugated, or whose gradients are wanted.
+    capsule = array.__dlpack__(stream=_LEGACY_STREAM if stream is None else _NO_ORDER)
+    address, shape, strides, name, (device_type, device) = dlpack_array(capsule)
+    if device_type not in _DLPACK_CUDA:
+        raise ValueError(f"{what} is on a GPU, and its capsule says device {device_type}")
+    dtype = np.dtype(name)
+    bytes_apart = None if strides is None else [stride * dtype.itemsize for stride in strides]
+    stream = _LEGACY_STREAM if stream is None else stream
+    # A capsule of this version does not say whether the array may be written: `check_writable` asks further.
+    return _described(what, array, address, tuple(shape), bytes_apart, dtype, False, device, stream)
+
+
+def _by_interface(what: str, array: Any) -> GpuArray:
+    interface = array.__cuda_array_interface__
+    if not isinstance(interface, dict):
+        raise TypeError(f"{what}: __cuda_array_interface__ is a {type(interface).__name__}, expected a dict")
+    missing = {"shape", "typestr", "data", "version"} - interface.keys()
+    if missing:
+        raise ValueError(f"{what}: __cuda_array_interface__ has no {sorted(missing)[0]!r}")
+    if interface.get("mask") is not None:
+        raise ValueError(f"{what} has a mask, which is not supported")
+    address, readonly = interface["data"]
+    stream = _current_stream(array, None)
+    if stream is None and interface.get("stream") is not None:
+        stream = int(interface["stream"])
+        if stream == 0:
+            raise ValueError(f"{what}: __cuda_array_interface__ has stream 0, which means no stream in particular")
+    shape = tuple(int(length) for length in interface["shape"])
+    dtype = np.dtype(interface["typestr"])
+    strides = interface.get("strides")
+    return _described(what, array, int(address or 0), shape, strides, dtype, bool(readonly), None, stream)
+
+
+def _described(
+    what: str,
+    array: Any,
+    address: int,
+    shape: tuple[int, ...],
+    strides: Any,
+    dtype: np.dtype[Any],
+    readonly: bool,
+    device: int | None,
+    stream: int | None,
+) -> GpuArray:
+    if any(length < 0 for length in shape):
+        raise ValueError(f"{what} has shape {shape}, which has a negative length")
+    if strides is not None and len(strides) != len(shape):
+        raise ValueError(f"{what} has {len(strides)} strides for {len(shape)} dimensions")
+    c_order, f_order = (
+        _is_contiguous(shape[::step], None if strides is None else tuple(strides)[::step], dtype.itemsize)
+        for step in (1, -1)
+    )
+    if strides is None:
+        f_order = sum(length > 1 for length in shape) <= 1
+    kind = kind_of(array)
+    return GpuArray(array, kind, address, shape, dtype, c_order, f_order, readonly, device, stream)
+
+
+def _is_contiguous(shape: tuple[int, ...], strides: tuple[int, ...] | None, itemsize: int) -> bool:
+    """Whether elements lie one after the other, the last dimension the fastest."""
+    if strides is None or 0 in shape:
+        return True
+    expected = itemsize
+    for length, stride in zip(reversed(shape), reversed(strides)):
+        if length > 1 and stride != expected:
+            return False
+        expected *= length
+    return True
+
+
+def check_type(array: GpuArray, what: str, dtype: np.dtype[Any]) -> None:
+    """An array on a GPU is never converted in secret."""
+    if array.dtype != dtype:
+        raise TypeError(f"{what} has elements of type {array.dtype}, expected {dtype}: arrays on a GPU are not converted")
+
+
+def check_contiguous(array: GpuArray, what: str) -> None:
+    if not (array.c_order or (array.f_order and len(array.shape) == 2)):
+        raise ValueError(f"{what} is not contiguous: arrays on a GPU are not copied, make it contiguous first")
+
+
+def check_writable(array: GpuArray, what: str) -> None:
+    interface = getattr(array.owner, "__cuda_array_interface__", None)
+    if array.readonly or (isinstance(interface, dict) and interface["data"][1]):
+        raise ValueError(f"{what} is read-only")
+
+
+def check_device(array: GpuArray, what: str, device: str) -> None:
+    """Whether an array is where a matrix is."""
+    if device == "cpu":
+        message = f"{what} is a {array.kind} on a GPU, and the matrix is on the CPU: copy one of them"
+        raise TypeError(message)
+    here = "cuda:0" if device == "cuda" else device
+    if array.device is not None and here != f"cuda:{array.device}":
+        raise ValueError(f"{what} is on cuda:{array.device}, and the matrix on {here}")
+
+
+def empty_like(array: GpuArray, shape: tuple[int, ...]) -> Any:
+    """A new array of the same library, type and device, whose rows come first."""
+    library = _library(array.owner)
+    if not hasattr(library, "empty"):
+        raise TypeError(f"the library of a {array.kind} makes no empty arrays: give one as out")
+    device = getattr(array.owner, "device", None)
+    if hasattr(device, "type"):
+        # PyTorch.
+        return library.empty(shape, dtype=array.owner.dtype, device=device)
+    if hasattr(device, "__enter__"):
+        # CuPy.
+        with device:
+            return library.empty(shape, dtype=array.owner.dtype)
+    return library.empty(shape, dtype=array.owner.dtype)
+
+
+def streams(*arrays: GpuArray) -> list[int]:
+    """The streams whose order a call keeps; none where one is not known, so that the call waits."""
+    known = [array.stream for array in arrays if array.stream is not None]
+    return list(dict.fromkeys(known)) if len(known) == len(arrays) else []
+
+
+def sparse_arrays(source: Any) -> tuple[Any, Any, Any] | None:
+    """Row offsets, columns and values in CSR of a sparse matrix on a GPU, if it is one."""
+    if getattr(source, "is_sparse_csr", False):
+        # PyTorch.
+        return (source.crow_indices(), source.col_indices(), source.values()) if is_on_gpu(source.values()) else None
+    if hasattr(source, "tocsr") and is_on_gpu(getattr(source, "data", None)):
+        # CuPy, whose matrices in CSR are themselves then.
+        csr = source.tocsr()
+        return csr.indptr, csr.indices, csr.data
+    return None

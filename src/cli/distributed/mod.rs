@@ -1,0 +1,21 @@
+//! `run` and `solve` on several ranks: threads of this process, or the processes that `mpirun` has started.
+
+mod loaded;
+mod parts;
+mod run;
+mod solve;
+mod world;
+
+pub use run::{Request as RunRequest, run};
+pub use solve::{Request as SolveRequest, solve};
+pub use world::{Place, World, is_silent, processes_here};
+
+use super::error::Error;
+
+/// Refuses options that only one rank takes: the first that is given.
+pub fn check_options(options: &[(&str, bool)]) -> Result<(), Error> {
+    match options.iter().find(|(_, given)| *given) {
+        Some((name, _)) => Err(Error::Usage(format!("{name} does not go with several ranks"))),
+        None => Ok(()),
+    }
+}

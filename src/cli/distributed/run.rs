@@ -1,0 +1,211 @@
+//! `warp-spmv run` on several ranks.
+
+use std::fmt::{self, Display};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use lab::subject::{Subject, SubjectVisitor};
+use lab::vectors::random_part;
+use serde::Serialize;
+use warp_spmv::distributed::{Communicator, DistributedMatrix, MatrixOptions, Rows};
+use warp_spmv::executor::Cpu;
+use warp_spmv::format::Format;
+use warp_spmv::io::{Number, write_vector};
+use warp_spmv::memory;
+use warp_spmv::verify::{Verification, exact, verify};
+
+use super::loaded::{Loaded, fetched, with_rows};
+use super::parts::{Part, Parts, verified};
+use super::world::{Place, World};
+use crate::cli::error::Error;
+use crate::cli::factor::Factor;
+use crate::cli::input::Source;
+use crate::cli::output::{self, printable};
+use crate::cli::record::{Checked, Environment, Shape, Spread, path_if_any, seconds};
+use crate::cli::run::{SEED_OF_X, SEED_OF_Y, WARM_UPS};
+use crate::cli::units::{self, duration, four_digits};
+
+/// What is to be done on each rank.
+pub struct Request<'a, T> {
+    pub source: &'a Source,
+    pub format: Format,
+    pub place: Place,
+    pub factors: (T, T),
+    pub told: (Factor, Factor),
+    pub repeats: Option<u32>,
+    pub output: Option<&'a PathBuf>,
+    pub json: bool,
+}
+
+/// The JSON record of `run --ranks N --json`. Times are in seconds.
+#[derive(Debug, Serialize)]
+struct Record {
+    version: &'static str,
+    matrix: Shape,
+    ranks: usize,
+    /// Whether ranks are processes of MPI.
+    processes: bool,
+    executor: &'static str,
+    /// What the executor of rank 0 runs on.
+    device: String,
+    precision: &'static str,
+    alpha: Factor,
+    beta: Factor,
+    parts: Parts,
+    /// Bytes of the arrays of all ranks.
+    bytes: u64,
+    /// The largest of all ranks.
+    times: Times,
+    gflops: Option<f64>,
+    verification: Checked,
+    #[serde(serialize_with = "path_if_any")]
+    output: Option<PathBuf>,
+    environment: Environment,
+}
+
+#[derive(Debug, Serialize)]
+struct Times {
+    /// What was done to get the rows: "read" or "generate".
+    source: &'static str,
+    #[serde(serialize_with = "seconds")]
+    load: Duration,
+    /// From the rows of each rank to what can be multiplied.
+    #[serde(serialize_with = "seconds")]
+    prepare: Duration,
+    /// A product, from when all ranks begin until the last one ends.
+    multiply: Spread,
+}
+
+/// What came of it, and y on rank 0 if it is to be written.
+struct Outcome<T> {
+    record: Record,
+    verification: Verification,
+    y: Option<Vec<T>>,
+}
+
+/// Multiplies, checks the answer against that of the rows of each rank, and times it.
+pub fn run<T: Number>(world: World, request: &Request<'_, T>) -> Result<(), Error> {
+    let outcome = with_rows(world, request.source, |communicator, loaded, load| {
+        request.place.visit(communicator, Job { world, request, communicator, loaded, load })?
+    })?;
+    let Some(Outcome { mut record, verification, y }) = outcome else { return Ok(()) };
+    let wrong_answer = Error::of_verification(&verification, "y", record.matrix.rows);
+    if let (Some(path), Some(y), None) = (request.output, y, &wrong_answer) {
+        write_vector(path, &y)?;
+        record.output = Some(path.clone());
+    }
+    output::print(&if request.json { output::json(&record) } else { record.to_string() })?;
+    wrong_answer.map_or(Ok(()), Err)
+}
+
+/// The work of one rank, once it has its rows.
+struct Job<'a, T: Number> {
+    world: World,
+    request: &'a Request<'a, T>,
+    communicator: &'a Communicator,
+    loaded: Loaded<T>,
+    load: Duration,
+}
+
+impl<T: Number> SubjectVisitor for Job<'_, T> {
+    type Output = Result<Outcome<T>, Error>;
+
+    fn visit<S: Subject>(self, executor: &S) -> Self::Output {
+        let Self { world, request, communicator, loaded, load } = self;
+        let (alpha, beta) = request.factors;
+        let (rank, preparing) = (communicator.rank(), Instant::now());
+        let options = MatrixOptions { local: request.format, ..MatrixOptions::default() };
+        let own = Rows::from_csr(loaded.rows.duplicate(&Cpu::new())?)?;
+        let mut matrix = DistributedMatrix::new(communicator, executor, loaded.distribution.clone(), own, &options)?;
+        executor.synchronize()?;
+        let prepare = preparing.elapsed();
+        let (rows, columns) = (loaded.distribution.rows.of(rank), loaded.distribution.columns.of(rank));
+        let x: Vec<T> = random_part(columns.start as usize..columns.end as usize, SEED_OF_X)?;
+        // With β = 0 nothing may be read from y, and NaN would show it.
+        let y = match beta == T::ZERO {
+            true => memory::filled((rows.end - rows.start) as usize, T::from_f64(f64::NAN))?,
+            false => random_part(rows.start as usize..rows.end as usize, SEED_OF_Y)?,
+        };
+
+        let (compressed, needed) = loaded.compressed()?;
+        let elements = fetched(communicator, &loaded.distribution.columns, &x, &needed)?;
+        let expected = exact(&compressed, alpha, &elements, beta, &y)?;
+        let x = executor.upload(x)?;
+        let mut result = executor.upload(memory::copy(&y)?)?;
+        matrix.apply(alpha, &x, beta, &mut result)?;
+        let computed = executor.download(&result)?;
+        // Whatever the formats, no element has more additions than one after the other.
+        let own = verify(&computed, &expected, Format::CSR_SCALAR)?;
+        let (verification, _) = verified::<T>(communicator, rows.start, &own, &expected)?;
+
+        let (warm_ups, default) = if executor.is_fast() { (WARM_UPS, 50) } else { (0, 1) };
+        let repeats = warm_ups + request.repeats.map_or(default, |repeats| repeats as usize);
+        let mut times = Vec::new();
+        for repeat in 0..repeats {
+            communicator.barrier()?;
+            let begin = Instant::now();
+            matrix.apply(alpha, &x, beta, &mut result)?;
+            executor.synchronize()?;
+            let mut time = [begin.elapsed().as_secs_f64()];
+            communicator.reduce(&mut time, f64::max)?;
+            if repeat >= warm_ups {
+                times.push(Duration::from_secs_f64(time[0]));
+            }
+            if beta != T::ZERO {
+                executor.copy(&executor.upload(memory::copy(&y)?)?, &mut result)?;
+            }
+        }
+        let mut steps = [load.as_secs_f64(), prepare.as_secs_f64()];
+        communicator.reduce(&mut steps, f64::max)?;
+        let [load, prepare] = steps.map(Duration::from_secs_f64);
+        let parts = Parts::gathered(communicator, &Part::new(&matrix))?;
+        let y = match request.output {
+            Some(_) => communicator.gather(0, &computed)?.map(|parts| parts.concat()),
+            None => None,
+        };
+        let multiply = Spread::of(times);
+        let median = multiply.median.as_secs_f64();
+        let record = Record {
+            version: env!("CARGO_PKG_VERSION"),
+            gflops: (median > 0.0).then(|| 2.0 * loaded.shape.nonzeros as f64 / median / 1e9),
+            matrix: loaded.shape,
+            ranks: communicator.ranks(),
+            processes: matches!(world, World::Processes(_)),
+            executor: executor.name().name(),
+            device: executor.device().name.clone(),
+            precision: T::NAME,
+            alpha: request.told.0,
+            beta: request.told.1,
+            bytes: parts.bytes(),
+            parts,
+            times: Times { source: request.source.verb(), load, prepare, multiply },
+            verification: verification.clone().into(),
+            output: None,
+            environment: Environment::here(request.place.grids.asked()),
+        };
+        Ok(Outcome { record, verification, y })
+    }
+}
+
+/// The report for people.
+impl Display for Record {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { matrix, executor, device, precision, parts, times, verification, .. } = self;
+        writeln!(f, "matrix        {}", printable(&matrix.name))?;
+        writeln!(f, "shape         {matrix}")?;
+        let kind = if self.processes { "processes" } else { "threads" };
+        writeln!(f, "ranks         {} {kind}, {precision}, {}", self.ranks, units::bytes(self.bytes.into()))?;
+        writeln!(f, "executor      {executor}, {device}")?;
+        writeln!(f, "{:13} {}", times.source, duration(times.load))?;
+        writeln!(f, "prepare       {}", duration(times.prepare))?;
+        writeln!(f, "multiply      {}", times.multiply)?;
+        if let Some(gflops) = self.gflops {
+            writeln!(f, "speed         {} GFLOP/s", four_digits(gflops))?;
+        }
+        writeln!(f, "verification  {verification}")?;
+        if let Some(output) = &self.output {
+            writeln!(f, "output        {}", printable(&output.to_string_lossy()))?;
+        }
+        write!(f, "\n{parts}")
+    }
+}

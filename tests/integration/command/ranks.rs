@@ -1,0 +1,175 @@
+//! `run` and `solve` on several ranks, which are threads; those that are processes are in `scripts/mpi-tests.sh`.
+
+use serde_json::Value;
+use warp_spmv::io::read_vector;
+
+use super::{Folder, Outcome, SMALL, spmv};
+
+fn number(value: &Value) -> f64 {
+    value.as_f64().unwrap_or_else(|| panic!("{value} is no number"))
+}
+
+/// The sum of a field over the parts of all ranks.
+fn sum(record: &Value, field: &str) -> u64 {
+    record["parts"].as_array().unwrap().iter().map(|part| part[field].as_u64().unwrap()).sum()
+}
+
+#[test]
+fn products_are_those_of_one_rank() {
+    let folder = Folder::new();
+    let [alone, together] = ["alone.mtx", "together.mtx"].map(|name| folder.name(name));
+    for (matrix, precision, tolerance) in [
+        ("stencil:5:13x9", "float64", 1e-14),
+        ("rectangle:rows=50,columns=90,per-row=4", "float64", 1e-14),
+        ("rectangle:rows=90,columns=3,per-row=2", "float32", 1e-5),
+        ("helmholtz:grid=7x6", "complex128", 1e-14),
+    ] {
+        let common = ["run", matrix, "--precision", precision, "--alpha", "-2", "--beta", "0.5", "--repeat", "2"];
+        let arguments = |more: &[&str]| -> Vec<String> { common.iter().chain(more).map(|&text| text.into()).collect() };
+        spmv(arguments(&["--executor", "reference", "--output", &alone])).succeeded();
+        for (ranks, executor) in [("1", "cpu"), ("2", "cpu"), ("3", "emulated"), ("7", "reference"), ("200", "cpu")] {
+            let more = ["--ranks", ranks, "--executor", executor, "--output", &together, "--json"];
+            let record = spmv(arguments(&more)).record();
+            assert_eq!(
+                (&record["ranks"], &record["processes"]),
+                (&ranks.parse::<u64>().unwrap().into(), &false.into())
+            );
+            assert_eq!(record["parts"].as_array().unwrap().len().to_string(), ranks);
+            assert_eq!(record["verification"]["passed"], true, "{record}");
+            assert!(number(&record["verification"]["relative_error"]) < tolerance, "{record}");
+            assert_eq!(
+                [sum(&record, "rows"), sum(&record, "nonzeros")],
+                ["rows", "nonzeros"].map(|of| record["matrix"][of].as_u64().unwrap())
+            );
+            assert_eq!(sum(&record, "halo") > 0, ranks != "1", "{record}");
+            assert_eq!((&record["executor"], &record["output"]), (&executor.into(), &(&*together).into()));
+            if precision == "complex128" {
+                continue;
+            }
+            let [alone, together] = [&alone, &together].map(|file| read_vector::<f64>(file, None).unwrap());
+            let off = alone.iter().zip(&together).map(|(alone, together)| (alone - together).abs()).fold(0.0, f64::max);
+            assert!(alone.len() == together.len() && off <= 100.0 * tolerance, "{matrix}, {ranks} ranks: {off}");
+        }
+    }
+}
+
+#[test]
+fn the_report_for_people_and_the_formats() {
+    let folder = Folder::new();
+    let file = folder.file("m.mtx", SMALL);
+    let report = spmv(["run", &file, "--ranks", "2", "--format", "sell-p", "--executor", "cpu"]).succeeded();
+    for line in ["ranks         2 threads, float64, ", "multiply ", "verification  passed", "\nrank              rows "]
+    {
+        assert!(report.contains(line), "{line:?} in {report}");
+    }
+    let tables: Vec<_> = report.lines().filter(|line| line.contains("  sell-p")).collect();
+    assert!(tables.len() == 2 && tables[0].starts_with("0 ") && tables[1].starts_with("1 "), "{report}");
+}
+
+#[test]
+fn solutions_are_those_of_one_rank() {
+    let folder = Folder::new();
+    let [alone, together] = ["alone.mtx", "together.mtx"].map(|name| folder.name(name));
+    for (method, more) in [
+        ("cg", &[][..]),
+        ("pipelined-cg", &["--precision", "float64"]),
+        ("cg", &["--preconditioner", "ic0"]),
+        ("gmres", &["--preconditioner", "block-jacobi-4"]),
+        ("chebyshev", &[]),
+    ] {
+        let common = ["solve", "stencil:7:6x5x7", "--seed", "3", "--tolerance", "1e-11", "--method", method];
+        let arguments =
+            |last: &[&str]| -> Vec<String> { common.iter().chain(more).chain(last).map(|&text| text.into()).collect() };
+        spmv(arguments(&["--executor", "reference", "--out", &alone])).succeeded();
+        for (ranks, executor) in [("1", "reference"), ("4", "cpu"), ("2", "emulated")] {
+            let last = ["--ranks", ranks, "--executor", executor, "--out", &together, "--json"];
+            let record = spmv(arguments(&last)).record();
+            assert_eq!((&record["converged"], &record["method"]), (&true.into(), &method.into()), "{record}");
+            assert_eq!(record["residual"]["verification"]["passed"], true, "{record}");
+            let tolerance = number(&record["tolerance"]["norm"]);
+            assert!(
+                number(&record["residual"]["exact"]) <= 1.1 * tolerance && number(&record["error"]) < 1e-9,
+                "{record}"
+            );
+            assert_eq!(record["history"].as_array().unwrap().len() as u64, record["iterations"].as_u64().unwrap() + 1);
+            let [alone, together] = [&alone, &together].map(|file| read_vector::<f64>(file, None).unwrap());
+            assert!(
+                alone.len() == 210
+                    && alone.iter().zip(&together).all(|(alone, together)| (alone - together).abs() < 1e-8)
+            );
+            let again = spmv(arguments(&last)).record();
+            assert_eq!(again["history"], record["history"]);
+        }
+    }
+}
+
+#[test]
+fn vectors_come_from_files() {
+    let folder = Folder::new();
+    let matrix = folder.file("m.mtx", "%%MatrixMarket matrix coordinate real general\n3 3 3\n1 1 2\n2 2 4\n3 3 5\n");
+    let b = folder.file("b.mtx", "%%MatrixMarket matrix array real general\n3 1\n2\n8\n15\n");
+    let (out, plot) = (folder.name("x.mtx"), folder.name("r.svg"));
+    let files = ["--rhs", &*b, "--start", &*b, "--out", &*out, "--plot", &*plot];
+    let arguments = ["solve", &*matrix, "--ranks", "2", "--executor", "cpu", "--tolerance", "1e-13"];
+    let text = spmv(arguments.iter().chain(&files)).succeeded();
+    assert!(text.contains("outcome       converged after ") && !text.contains("error of x"), "{text}");
+    let x = read_vector::<f64>(&out, None).unwrap();
+    assert!(x.iter().zip([1.0, 2.0, 3.0]).all(|(x, expected)| (x - expected).abs() < 1e-10), "{x:?}");
+    assert!(std::fs::read_to_string(&plot).unwrap().contains("<svg"));
+}
+
+#[test]
+fn what_is_refused() {
+    let folder = Folder::new();
+    let wide = folder.file("wide.mtx", SMALL);
+    let bad = folder.file("bad.mtx", "%%MatrixMarket matrix coordinate real general\n2 2 2\n1 1 4\n9 2 3\n");
+    for (arguments, says) in [
+        (&["run", "stencil:5:9", "--ranks", "0"][..], "'0' for '--ranks <N>'"),
+        (&["run", "stencil:5:9", "--ranks", "2", "--format", "all"], "--format all does not go with several ranks"),
+        (&["run", "stencil:5:9", "--ranks", "2", "--transposed"], "--transposed does not go with several ranks"),
+        (&["run", "stencil:5:9", "--ranks", "2", "--narrow"], "--narrow does not go with several ranks"),
+        (&["run", "stencil:5:9", "--ranks", "2", "--measure", "2"], "--measure does not go with several ranks"),
+        (&["solve", "stencil:5:9", "--ranks", "2", "--time"], "--time does not go with several ranks"),
+        (&["run", "missing.mtx", "--ranks", "2"], "missing.mtx: "),
+        (&["run", "stencil:4:9", "--ranks", "2"], "stencil: "),
+        (&["run", &bad, "--ranks", "2"], "bad.mtx:4: "),
+        (
+            &["solve", &wide, "--ranks", "2", "--executor", "cpu"],
+            "wide.mtx: 2 rows and 3 columns, expected a square matrix",
+        ),
+        (&["solve", "stencil:5:9", "--ranks", "2", "--executor", "cpu", "--rhs", &wide], "rank "),
+        (&["run", "uniform:rows=3000,per-row=2", "--ranks", "2", "--executor", "cpu", "--format", "dia"], "rank "),
+    ] {
+        let message = spmv(arguments).refused();
+        assert!(message.contains(says), "{arguments:?}: {message}");
+    }
+    assert_eq!(folder.names(), ["bad.mtx", "wide.mtx"]);
+}
+
+#[test]
+fn a_method_that_does_not_converge() {
+    let arguments = ["solve", "stencil:5:30", "--ranks", "3", "--iterations", "4", "--executor", "cpu", "--json"];
+    let Outcome { code, stdout, stderr, .. } = spmv(arguments);
+    assert_eq!((code, &*stderr), (Some(3), "warp-spmv: error: not converged: iteration limit, after 4 iterations\n"));
+    assert_eq!(serde_json::from_str::<Value>(&stdout).unwrap()["iterations"], 4);
+}
+
+/// One of the processes that `mpirun` starts, as far as a program can tell without MPI.
+#[cfg(not(feature = "mpi"))]
+#[test]
+fn processes_need_a_program_with_mpi() {
+    let as_rank = |rank: &str, arguments: &[&str]| -> Outcome {
+        let mut command = super::command(arguments);
+        command.env("OMPI_COMM_WORLD_SIZE", "2").env("OMPI_COMM_WORLD_RANK", rank);
+        command.output().unwrap().into()
+    };
+    for (arguments, says) in [
+        (&["run", "stencil:5:9"][..], "this program was built without the feature `mpi`"),
+        (&["pagerank", "rmat:scale=4"], "mpirun has started 2 processes, and only run and solve take several"),
+    ] {
+        assert!(as_rank("0", arguments).refused().contains(says));
+        // The first says it for all.
+        let Outcome { code, stdout, stderr, .. } = as_rank("1", arguments);
+        assert_eq!((code, &*stdout, &*stderr), (Some(2), "", ""));
+    }
+}
