@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use cargo_metadata::semver::Version;
+
 use crate::sources::TARGET;
 use crate::{Architecture, Error, environment};
 
@@ -49,11 +51,15 @@ pub struct DeviceCompiler {
 }
 
 impl DeviceCompiler {
-    /// The compiler of that choice that knows the architectures.
-    pub fn find(choice: &CompilerChoice, architectures: &[&Architecture]) -> Result<Self, Error> {
+    /// The compiler of that choice that knows the architectures and is at least as new as `oldest`.
+    pub fn find(
+        choice: &CompilerChoice,
+        architectures: &[&Architecture],
+        oldest: Option<&Version>,
+    ) -> Result<Self, Error> {
         let mut tried = Vec::new();
         for (place, candidate) in candidates(choice) {
-            match candidate.and_then(|candidate| candidate.examine(architectures)) {
+            match candidate.and_then(|candidate| candidate.examine(architectures, oldest)) {
                 Ok(found) => return Ok(found),
                 Err(reason) => tried.push(format!("  {place}: {reason}")),
             }
@@ -99,7 +105,7 @@ fn candidates(choice: &CompilerChoice) -> Vec<(String, Result<Candidate, String>
 
 impl Candidate {
     /// Looks whether the candidate can make PTX for the architectures, and says why not.
-    fn examine(self, architectures: &[&Architecture]) -> Result<DeviceCompiler, String> {
+    fn examine(self, architectures: &[&Architecture], oldest: Option<&Version>) -> Result<DeviceCompiler, String> {
         let Self { rustc, cargo } = self;
         let ask = |arguments: &[&str]| {
             let mut command = Command::new(&rustc);
@@ -107,6 +113,15 @@ impl Candidate {
             output(command.args(arguments))
         };
         let version = ask(&["--version", "--verbose"])?;
+        let line = |key: &str| version.lines().find_map(|line| line.strip_prefix(key)).unwrap_or("unknown").to_owned();
+        if let Some(oldest) = oldest {
+            // As cargo compares them: 1.97.0-nightly counts as 1.97.0.
+            let release = line("release: ");
+            let numbers = Version::parse(&release).map(|release| (release.major, release.minor, release.patch));
+            if numbers.is_ok_and(|numbers| numbers < (oldest.major, oldest.minor, oldest.patch)) {
+                return Err(format!("it is Rust {release}, and the kernel crate needs {oldest}"));
+            }
+        }
         let cargo = cargo.unwrap_or_else(|| rustc.with_file_name(format!("cargo{}", std::env::consts::EXE_SUFFIX)));
         if !cargo.is_file() {
             return Err(format!("there is no {}", cargo.display()));
@@ -122,7 +137,6 @@ impl Candidate {
         if let Some(unknown) = architectures.iter().find(|architecture| !knows(architecture.name())) {
             return Err(format!("it does not know {unknown}"));
         }
-        let line = |key: &str| version.lines().find_map(|line| line.strip_prefix(key)).unwrap_or("unknown").to_owned();
         // Distributions add a remark to the first line; the commit in it is the same everywhere.
         let rustc_version = line("rustc ");
         let rustc_version = rustc_version.split_inclusive(')').next().unwrap_or("unknown");

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};
 
+use cargo_metadata::semver::Version;
 use cargo_metadata::{Dependency, DependencyKind, MetadataCommand, Package, Target, TargetKind, cargo_platform};
 
 use crate::Error;
@@ -78,6 +79,11 @@ impl KernelCrate {
     /// The kernel crate, then what it depends on.
     pub fn members(&self) -> &[Member] {
         &self.members
+    }
+
+    /// The oldest Rust that all of them compile with, where their manifests name one.
+    pub fn oldest_rust(&self) -> Option<&Version> {
+        self.members.iter().filter_map(|member| member.package.rust_version.as_ref()).max()
     }
 
     /// What cargo must watch: the folders and files that the hash covers.

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use cuda_builder::{CompilerChoice, CudaBuilder, Error, Header, Origin, Policy};
 
-use crate::sample::{Sample, compile, compile_alone};
+use crate::sample::{Sample, any_compiler, compile, compile_alone};
 
 const COMMITTED: &str = "kernels/ptx/sample-kernels.sm_75.ptx";
 
@@ -73,6 +73,19 @@ fn a_compiler_that_does_not_fit_is_not_replaced_by_another() {
     let builder = sample.builder(Policy::Regenerate).compiler(CompilerChoice::Search).arch("sm_1");
     let error = builder.build().unwrap_err();
     assert!(matches!(error, Error::NoDeviceCompiler { .. }), "{error}");
+}
+
+#[test]
+fn a_compiler_too_old_for_the_kernel_crate_is_passed_over() {
+    let sample = Sample::new();
+    sample.replace("kernels/Cargo.toml", "edition", "rust-version = '1.9999'\nedition");
+    let error = sample.builder(Policy::Regenerate).compiler(any_compiler()).build().unwrap_err();
+    assert!(matches!(error, Error::NoDeviceCompiler { .. }), "{error}");
+    // Said of the compiler that would fit otherwise.
+    let without = Sample::new();
+    if compile(without.builder(Policy::Regenerate)).is_some() {
+        assert!(error.to_string().contains("the kernel crate needs 1.9999.0"), "{error}");
+    }
 }
 
 #[test]

@@ -85,10 +85,16 @@ pub fn compile_alone() -> MutexGuard<'static, ()> {
     COMPILING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// The compiler that the environment names, or else the first one found.
+pub fn any_compiler() -> CompilerChoice {
+    let named = std::env::var_os("CUDA_BUILDER_RUSTC").filter(|name| name != "none");
+    named.map_or(CompilerChoice::Search, |rustc| CompilerChoice::Exactly { rustc: rustc.into(), cargo: None })
+}
+
 /// Builds with one architecture, unless this machine cannot: then says so and returns `None`.
 pub fn compile(builder: CudaBuilder) -> Option<Result<PtxFile, Error>> {
     let _alone = compile_alone();
-    match builder.compiler(CompilerChoice::Search).build() {
+    match builder.compiler(any_compiler()).build() {
         Err(error @ (Error::NoDeviceCompiler { .. } | Error::Stale { .. })) => {
             eprintln!("skipped: {error}");
             None
