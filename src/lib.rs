@@ -68,8 +68,9 @@ pub use distributed;
 pub use files as io;
 #[doc(inline)]
 pub use host::{
-    Complex, Csr, Error, Format, HostMemory, Layout, Memory, Multivector, NarrowType, Plan, PlanOptions, Real, Scalar,
-    Transposed, ValueStorage, Vector, device, executor, format, interop, memory, select, verify,
+    Complex, Csr, Epilogue, Error, Format, HostMemory, Layout, Memory, Multivector, NarrowType, PartialSums, Plan,
+    PlanOptions, ProductSums, Real, Scalar, Transposed, ValueStorage, Vector, device, executor, format, interop,
+    memory, select, verify,
 };
 #[doc(inline)]
 pub use solvers as solver;

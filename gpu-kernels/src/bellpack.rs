@@ -41,27 +41,58 @@ pub unsafe fn bellpack<V: Stored<T> + Marked, T: GpuScalar, const SIZE: u32>(
     /// The result.
     y: GlobalMut<T>,
 ) {
-    let values = Values { stored: values, table };
-    let stored_rows = rows.div_ceil(Block::<SIZE>::ROWS);
-    let mut stored_row = index_1d();
-    while stored_row < stored_rows {
-        let sums = sums_of_block_row::<V, T, SIZE>(
-            stored_row,
-            stored_rows,
-            partition_rows,
-            partition_offsets,
-            last_column,
-            first_columns,
-            values,
-            |column| x.load(column),
-        );
-        let row = block_rows.load(stored_row) * Block::<SIZE>::ROWS;
-        unrolled(Block::<SIZE>::ROWS, |row_in_block| {
-            if row + row_in_block < rows {
-                update(y, row + row_in_block, alpha, sums[row_in_block as usize], beta);
-            }
-        });
-        stored_row += grid_threads();
+    let matrix = BlockRows::<V, T, SIZE> {
+        rows,
+        last_column,
+        partition_rows,
+        partition_offsets,
+        block_rows,
+        first_columns,
+        values: Values { stored: values, table },
+    };
+    matrix.multiply(x, |row, sum| update(y, row, alpha, sum, beta));
+}
+
+/// The matrix of [`bellpack`].
+pub(crate) struct BlockRows<V, T, const SIZE: u32> {
+    pub rows: u32,
+    pub last_column: u32,
+    pub partition_rows: u32,
+    pub partition_offsets: Global<u32>,
+    pub block_rows: Global<u32>,
+    pub first_columns: Global<u32>,
+    pub values: Values<V, T>,
+}
+
+impl<V: Stored<T> + Marked, T: GpuScalar, const SIZE: u32> BlockRows<V, T, SIZE> {
+    /// Gives the product of each row with x to `write`.
+    ///
+    /// # Safety
+    /// As for [`bellpack`].
+    #[inline(always)]
+    pub unsafe fn multiply(self, x: Global<T>, mut write: impl FnMut(u32, T)) {
+        let Self { rows, last_column, partition_rows, partition_offsets, block_rows, first_columns, values } = self;
+        let stored_rows = rows.div_ceil(Block::<SIZE>::ROWS);
+        let mut stored_row = index_1d();
+        while stored_row < stored_rows {
+            let sums = sums_of_block_row::<V, T, SIZE>(
+                stored_row,
+                stored_rows,
+                partition_rows,
+                partition_offsets,
+                last_column,
+                first_columns,
+                values,
+                |column| x.load(column),
+            );
+            let row = block_rows.load(stored_row) * Block::<SIZE>::ROWS;
+            unrolled(Block::<SIZE>::ROWS, |row_in_block| {
+                if row + row_in_block < rows {
+                    write(row + row_in_block, sums[row_in_block as usize]);
+                }
+            });
+            stored_row += grid_threads();
+        }
     }
 }
 

@@ -117,6 +117,24 @@ pub unsafe fn csr_vector<V: Stored<T>, T: GpuScalar, O: Offset, const LANES: u32
     y: GlobalMut<T>,
 ) {
     let values = Values { stored: values, table };
+    multiply_by_lanes::<V, T, O, LANES>(rows, row_offsets, column_indices, values, x, |row, sum| {
+        update(y, row, alpha, sum, beta);
+    });
+}
+
+/// Gives the product of each row with x to `write`, in one of the `LANES` lanes that share the row.
+///
+/// # Safety
+/// As for [`csr_vector`], and all lanes of the warp are here.
+#[inline(always)]
+pub(crate) unsafe fn multiply_by_lanes<V: Stored<T>, T: GpuScalar, O: Offset, const LANES: u32>(
+    rows: u32,
+    row_offsets: Global<O>,
+    column_indices: Global<u32>,
+    values: Values<V, T>,
+    x: Global<T>,
+    mut write: impl FnMut(u32, T),
+) {
     let lane = lane_id() % LANES;
     let row_in_warp = lane_id() / LANES;
     // The warp stays together, because its lanes meet in the sum: it goes on while its first row exists.
@@ -132,7 +150,7 @@ pub unsafe fn csr_vector<V: Stored<T>, T: GpuScalar, O: Offset, const LANES: u32
         }
         let sum = sum_over_lanes::<T, LANES>(sum);
         if lane == 0 && row < rows {
-            update(y, row, alpha, sum, beta);
+            write(row, sum);
         }
         first_row += grid_threads() / LANES;
     }

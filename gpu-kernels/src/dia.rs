@@ -46,43 +46,65 @@ pub unsafe fn dia<V: Stored<T> + Marked, T: GpuScalar>(
     /// The result.
     y: GlobalMut<T>,
 ) {
-    let values = Values { stored: values, table };
-    let held_offsets = shared::dynamic::<i32>(0);
-    // The diagonal of the first offset in shared memory: none yet.
-    let mut held = diagonals;
-    // The block stays together for its barriers: it goes on while its first row exists.
-    let mut first_row = block_idx_x() * block_dim_x() * ROWS as u32;
-    while first_row < rows {
-        let own_rows = rows_of(first_row + thread_idx_x(), block_dim_x());
-        let mut sums = [T::ZERO; ROWS];
-        let mut diagonal = 0;
-        while diagonal < diagonals {
-            let count = (diagonals - diagonal).min(OFFSETS_AT_ONCE);
-            if held != diagonal {
-                // All threads are done with what was there before, and see what is there now.
-                sync_threads();
-                let mut offset = thread_idx_x();
-                while offset < count {
-                    held_offsets.store(offset, offsets.load(diagonal + offset));
-                    offset += block_dim_x();
+    let matrix = Diagonals { rows, columns, stride, diagonals, offsets, values: Values { stored: values, table } };
+    matrix.multiply(x, |row, sum| update(y, row, alpha, sum, beta));
+}
+
+/// The matrix of [`dia`].
+pub(crate) struct Diagonals<V, T> {
+    pub rows: u32,
+    pub columns: u32,
+    pub stride: u32,
+    pub diagonals: u32,
+    pub offsets: Global<i32>,
+    pub values: Values<V, T>,
+}
+
+impl<V: Stored<T> + Marked, T: GpuScalar> Diagonals<V, T> {
+    /// Gives the product of each row with x to `write`.
+    ///
+    /// # Safety
+    /// As for [`dia`], and all threads of the block are here.
+    #[inline(always)]
+    pub unsafe fn multiply(self, x: Global<T>, mut write: impl FnMut(u32, T)) {
+        let Self { rows, columns, stride, diagonals, offsets, values } = self;
+        let held_offsets = shared::dynamic::<i32>(0);
+        // The diagonal of the first offset in shared memory: none yet.
+        let mut held = diagonals;
+        // The block stays together for its barriers: it goes on while its first row exists.
+        let mut first_row = block_idx_x() * block_dim_x() * ROWS as u32;
+        while first_row < rows {
+            let own_rows = rows_of(first_row + thread_idx_x(), block_dim_x());
+            let mut sums = [T::ZERO; ROWS];
+            let mut diagonal = 0;
+            while diagonal < diagonals {
+                let count = (diagonals - diagonal).min(OFFSETS_AT_ONCE);
+                if held != diagonal {
+                    // All threads are done with what was there before, and see what is there now.
+                    sync_threads();
+                    let mut offset = thread_idx_x();
+                    while offset < count {
+                        held_offsets.store(offset, offsets.load(diagonal + offset));
+                        offset += block_dim_x();
+                    }
+                    sync_threads();
+                    held = diagonal;
                 }
-                sync_threads();
-                held = diagonal;
+                // Behind the last row that one is read, so that no load waits for a comparison.
+                let rows = own_rows.map(|row| row.min(rows - 1));
+                let part = Part { rows, columns, stride, offsets: held_offsets, values, x };
+                sums = part.add(sums, diagonal, count);
+                diagonal += OFFSETS_AT_ONCE;
             }
-            // Behind the last row that one is read, so that no load waits for a comparison.
-            let rows = own_rows.map(|row| row.min(rows - 1));
-            let part = Part { rows, columns, stride, offsets: held_offsets, values, x };
-            sums = part.add(sums, diagonal, count);
-            diagonal += OFFSETS_AT_ONCE;
-        }
-        let mut number = 0;
-        while number < ROWS {
-            if own_rows[number] < rows {
-                update(y, own_rows[number], alpha, sums[number], beta);
+            let mut number = 0;
+            while number < ROWS {
+                if own_rows[number] < rows {
+                    write(own_rows[number], sums[number]);
+                }
+                number += 1;
             }
-            number += 1;
+            first_row += grid_threads() * ROWS as u32;
         }
-        first_row += grid_threads() * ROWS as u32;
     }
 }
 

@@ -13,6 +13,7 @@ pub mod absent;
 pub mod bcsr;
 pub mod bellpack;
 pub mod block;
+mod block_sums;
 pub mod ceiling;
 pub mod clustered;
 pub mod clustered_symmetric;
@@ -31,6 +32,7 @@ pub mod dense;
 pub mod dia;
 pub mod ell;
 mod entries;
+pub mod fused;
 pub mod multivector;
 #[cfg(feature = "ptx")]
 pub mod ptx;

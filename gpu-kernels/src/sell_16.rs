@@ -46,43 +46,51 @@ pub unsafe fn sell_16<V: Stored<T>, T: GpuScalar>(
     /// The result.
     y: GlobalMut<T>,
 ) {
-    let values = Values { stored: values, table };
-    let places = Places { bases, column_offsets, values, x };
-    let mut slice = index_1d() / WARP_LANES;
-    while slice < rows.div_ceil(SLICE_ROWS) {
-        let (mut place, end) = (slice_begins.load(slice), slice_begins.load(slice + 1));
-        let mut sums = [T::ZERO; 2];
-        while end - place >= 4 {
-            sums = places.add::<4>(place, sums);
-            place += 4;
-        }
-        while end - place >= 2 {
-            sums = places.add::<2>(place, sums);
-            place += 2;
-        }
-        if place < end {
-            sums = places.add::<1>(place, sums);
-        }
-        let row = slice * SLICE_ROWS + lane_id();
-        if row < rows {
-            update(y, row, alpha, sums[0], beta);
-        }
-        if row + WARP_LANES < rows {
-            update(y, row + WARP_LANES, alpha, sums[1], beta);
-        }
-        slice += grid_threads() / WARP_LANES;
-    }
+    let places = Places { bases, column_offsets, values: Values { stored: values, table }, x };
+    places.multiply(rows, slice_begins, |row, sum| update(y, row, alpha, sum, beta));
 }
 
 /// What all slices share.
-struct Places<V, T> {
-    bases: Global<u32>,
-    column_offsets: Global<u32>,
-    values: Values<V, T>,
-    x: Global<T>,
+pub(crate) struct Places<V, T> {
+    pub bases: Global<u32>,
+    pub column_offsets: Global<u32>,
+    pub values: Values<V, T>,
+    pub x: Global<T>,
 }
 
 impl<V: Stored<T>, T: GpuScalar> Places<V, T> {
+    /// Gives the product of each row with x to `write`.
+    ///
+    /// # Safety
+    /// As for [`sell_16`], and all lanes of the warp are here.
+    #[inline(always)]
+    pub unsafe fn multiply(&self, rows: u32, slice_begins: Global<u64>, mut write: impl FnMut(u32, T)) {
+        let mut slice = index_1d() / WARP_LANES;
+        while slice < rows.div_ceil(SLICE_ROWS) {
+            let (mut place, end) = (slice_begins.load(slice), slice_begins.load(slice + 1));
+            let mut sums = [T::ZERO; 2];
+            while end - place >= 4 {
+                sums = self.add::<4>(place, sums);
+                place += 4;
+            }
+            while end - place >= 2 {
+                sums = self.add::<2>(place, sums);
+                place += 2;
+            }
+            if place < end {
+                sums = self.add::<1>(place, sums);
+            }
+            let row = slice * SLICE_ROWS + lane_id();
+            if row < rows {
+                write(row, sums[0]);
+            }
+            if row + WARP_LANES < rows {
+                write(row + WARP_LANES, sums[1]);
+            }
+            slice += grid_threads() / WARP_LANES;
+        }
+    }
+
     /// The sums of this lane's rows with their products at `COUNT` columns of places. All of these are loaded before
     /// the first product, to keep the memory busy.
     ///

@@ -31,6 +31,7 @@ pub mod interop;
 pub mod memory;
 #[doc(hidden)]
 pub mod parallel;
+mod partial_sums;
 pub mod plan;
 pub mod real;
 #[doc(hidden)]
@@ -45,6 +46,7 @@ pub use complex::Complex;
 pub use error::Error;
 pub use format::{Csr, Format, NarrowType, ValueStorage};
 pub use memory::{HostMemory, Memory};
+pub use partial_sums::PartialSums;
 pub use plan::{Plan, PlanOptions, Transposed, Vector};
 pub use real::{Real, Scalar};
-pub use spmv::{Layout, Multivector};
+pub use spmv::{Epilogue, Layout, Multivector, ProductSums};

@@ -31,8 +31,12 @@ const SHARE_OF_MEMORY: u128 = 32;
 /// Random numbers that are drawn for an array; more of it repeats them.
 const DRAWN: usize = 1 << 17;
 
-/// Multiplications that are queued to find out what a call takes.
+/// Multiplications that are queued to find out what a call takes: fewer than a GPU's queue holds, so that the caller does
+/// not wait for room.
 const CALLS: u32 = 1000;
+
+/// Multiplications of a recording.
+const RECORDED: u32 = 16;
 
 /// How fast memory is read and written.
 pub struct MemoryRates {
@@ -51,8 +55,9 @@ pub struct MemoryRates {
 pub(crate) fn of<S: Subject>(subject: &S) -> Result<Option<Ceilings>, Error> {
     let Some(rates) = subject.memory_rates()? else { return Ok(None) };
     let MemoryRates { copy_gbps, read_gbps, gather_gbps, cached_gather_gbps } = rates;
-    let (launch, call) = of_calls(subject)?;
-    Ok(Some(Ceilings { copy_gbps, read_gbps, gather_gbps, cached_gather_gbps, launch, call }))
+    let Calls { launch, call, queue, recorded } = of_calls(subject)?;
+    let (queue, recorded) = (Some(queue), Some(recorded));
+    Ok(Some(Ceilings { copy_gbps, read_gbps, gather_gbps, cached_gather_gbps, launch, call, queue, recorded }))
 }
 
 /// Of all threads of the host together.
@@ -127,18 +132,37 @@ fn scatter(number: usize, places: usize) -> usize {
     ((u128::from(mixed) * places as u128) >> 64) as usize
 }
 
-/// How long a multiplication that has nothing to do takes on the device, and how long the caller of many waits for each.
-fn of_calls<E: Executor>(executor: &E) -> Result<(f64, f64), Error> {
+/// What a multiplication takes that has nothing to do, in seconds; see [`Ceilings`].
+struct Calls {
+    launch: f64,
+    call: f64,
+    queue: f64,
+    recorded: f64,
+}
+
+fn of_calls<E: Executor>(executor: &E) -> Result<Calls, Error> {
     let matrix = Csr::<f64>::try_new(1, 1, vec![0u32, 1], vec![0], vec![1.0])?;
     let mut plan = Plan::with_format(executor, matrix, Format::CSR_SCALAR)?;
     let (x, mut y) = (executor.upload(vec![1.0])?, executor.upload(vec![f64::NAN])?);
     let launch = measure(executor, EFFORT, &mut || Ok(()), &mut || plan.apply(1.0, &x, 0.0, &mut y))?.time;
+    let each = |start: Instant, calls| start.elapsed().as_secs_f64() / f64::from(calls);
     let start = Instant::now();
     for _ in 0..CALLS {
         plan.apply(1.0, &x, 0.0, &mut y)?;
     }
+    let queue = each(start, CALLS);
     executor.synchronize()?;
-    Ok((launch, start.elapsed().as_secs_f64() / f64::from(CALLS)))
+    let call = each(start, CALLS);
+    let mut recording = E::Recording::default();
+    let mut some = || (0..RECORDED).try_for_each(|_| plan.apply(1.0, &x, 0.0, &mut y));
+    // The first two times it is done and recorded.
+    executor.repeat(&mut recording, 3, &mut some)?;
+    executor.synchronize()?;
+    let start = Instant::now();
+    executor.repeat(&mut recording, (CALLS / RECORDED) as usize, &mut some)?;
+    executor.synchronize()?;
+    let recorded = each(start, CALLS / RECORDED * RECORDED);
+    Ok(Calls { launch, call, queue, recorded })
 }
 
 /// On NVIDIA GPUs, by kernels of our own and the driver's copy.

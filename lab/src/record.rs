@@ -219,8 +219,14 @@ pub struct Ceilings {
     pub cached_gather_gbps: Option<f64>,
     /// Time on the device of a multiplication that has nothing to do.
     pub launch: f64,
-    /// The same as the caller sees it, when many are queued.
+    /// The same as the caller sees it, when many are queued and waited for.
     pub call: f64,
+    /// How long the caller is busy with queueing each.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue: Option<f64>,
+    /// [`call`](Self::call), when they are repeated as recordings of 16.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recorded: Option<f64>,
 }
 
 /// Where and how something was measured.

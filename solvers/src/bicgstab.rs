@@ -8,8 +8,7 @@ use host::real::Scalar;
 use super::complex_bicgstab::ComplexIteration;
 use super::method::{FIRST_METHOD_SLOT, Iteration, Method, NOT_FINITE, Problem, Size, breakdown_code};
 use crate::dense::{
-    BicgstabDirection, BicgstabUpdate, CgUpdate, Dot, DotAndSquare, ONE, PreconditionedBicgstabUpdate, Program,
-    ScaledTwice, Step,
+    BicgstabDirection, BicgstabUpdate, CgUpdate, Dot, ONE, PreconditionedBicgstabUpdate, Program, ScaledTwice, Step,
 };
 
 /// BiCGSTAB (van der Vorst 1992, §3), for any regular matrix. The preconditioner is on the right, so that the residual is
@@ -152,23 +151,19 @@ impl<T: Scalar, E: Executor> RealIteration<T, E> {
         match (preconditioned, preconditioner) {
             (Some(z), Some(preconditioner)) => {
                 preconditioner.apply(T::ONE, p, T::ZERO, z)?;
-                operator.apply(T::ONE, z, T::ZERO, v)?;
-                space.pass(Dot, [], [v, shadow], [])?;
+                space.product(&mut **operator, z, v, shadow, false)?;
                 space.finish(SIGMA, &self.step_length)?;
                 space.pass(CgUpdate, [ALPHA], [z, v], [&mut **x, &mut *r])?;
                 preconditioner.apply(T::ONE, r, T::ZERO, z)?;
-                operator.apply(T::ONE, z, T::ZERO, t)?;
-                space.pass(DotAndSquare, [], [t, r], [])?;
+                space.product(&mut **operator, z, t, r, true)?;
                 space.finish(STEP, &self.second_step_length)?;
                 space.pass(PreconditionedBicgstabUpdate, [OMEGA], [z, t, shadow], [&mut **x, &mut *r])?;
             }
             _ => {
-                operator.apply(T::ONE, p, T::ZERO, v)?;
-                space.pass(Dot, [], [v, shadow], [])?;
+                space.product(&mut **operator, p, v, shadow, false)?;
                 space.finish(SIGMA, &self.step_length)?;
                 space.pass(CgUpdate, [ALPHA], [p, v], [&mut **x, &mut *r])?;
-                operator.apply(T::ONE, r, T::ZERO, t)?;
-                space.pass(DotAndSquare, [], [t, r], [])?;
+                space.product(&mut **operator, r, t, r, true)?;
                 space.finish(STEP, &self.second_step_length)?;
                 space.pass(BicgstabUpdate, [OMEGA], [t, shadow], [&mut **x, &mut *r])?;
             }

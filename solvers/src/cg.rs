@@ -83,8 +83,7 @@ impl<T: Scalar, E: Executor> Iteration<T, E> for CgIteration<T, E> {
     fn advance(&mut self, problem: &mut Problem<'_, T, E>) -> Result<(), Error> {
         let Problem { operator, preconditioner, residual: r, solution: x, space, .. } = problem;
         let Self { p, q, z, .. } = self;
-        operator.apply(T::ONE, p, T::ZERO, q)?;
-        space.pass(Dot, [], [p, q], [])?;
+        space.product(&mut **operator, p, q, p, false)?;
         space.finish(CURVATURE, &self.step_length)?;
         space.pass(CgUpdate, [ALPHA], [p, q], [x, r])?;
         space.finish(SQUARE, &self.checked)?;

@@ -131,7 +131,8 @@ impl<T: Scalar, E: Executor, M: Method<T, E>> Attempt<'_, T, E, M> {
         let too_many = |_| Error::TooLarge { what: "number of slots", value: slots.into(), limit: u32::MAX.into() };
         let slots = u32::try_from(slots).map_err(too_many)?;
         let ring = slots - ring_length;
-        let space = Space::new(executor, slots, size.sums)?.across(solver.operator.ranks())?;
+        let space =
+            Space::new(executor, slots, size.sums)?.across(solver.operator.ranks())?.fusing(solver.options.fused_sums);
         let norm = space.program(&[Step::square_root(SCRATCH, SCRATCH)])?;
         let [products, preconditionings] = &[Cell::new(0), Cell::new(0)];
         let mut operator = Counted { operator: &mut *solver.operator, applications: products };

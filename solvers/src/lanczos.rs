@@ -78,8 +78,7 @@ impl SpectralBounds {
             }
             space.pass(Dot, [], [&v, &z], [])?;
             space.finish(SQUARE, &length)?;
-            operator.apply(T::ONE, &z, T::ZERO, &mut q)?;
-            space.pass(Dot, [], [&q, &z], [])?;
+            space.product(&mut *operator, &z, &mut q, &z, false)?;
             space.finish(DELTA, &recurrence)?;
             let scalars = space.scalars()?;
             let (gamma, delta) = (scalars[GAMMA as usize], scalars[DELTA as usize]);

@@ -172,8 +172,7 @@ impl<T: Scalar, E: Executor> Iteration<T, E> for MinresIteration<T, E> {
         let Problem { operator, preconditioner, residual: r, solution: x, space, .. } = problem;
         let Self { old_v, v, q, old_w, w, preconditioned, .. } = self;
         let z = preconditioned.as_ref().map_or(&*v, |preconditioned| &preconditioned.z);
-        operator.apply(T::ONE, z, T::ZERO, q)?;
-        space.pass(Dot, [], [q, z], [])?;
+        space.product(&mut **operator, z, q, z, false)?;
         space.finish(DELTA, &self.recurrence)?;
         space.pass(LanczosUpdate, LANCZOS, [q], [&mut *old_v, &mut *v])?;
         match (preconditioned, preconditioner) {

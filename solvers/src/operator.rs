@@ -6,7 +6,7 @@ use host::error::{self, Error, check_length};
 use host::executor::Executor;
 use host::plan::{Plan, Vector};
 use host::real::Scalar;
-use host::{Layout, Multivector};
+use host::{Epilogue, Layout, Multivector, ProductSums};
 
 use crate::ranks::Ranks;
 
@@ -26,6 +26,22 @@ pub trait Operator<T: Scalar, E: Executor> {
     /// # Errors
     /// When a vector does not fit, or the device fails.
     fn apply(&mut self, alpha: T, x: &Vector<T, E>, beta: T, y: &mut Vector<T, E>) -> Result<(), Error>;
+
+    /// y ← α A x + β y as [`apply`](Self::apply) does it, and sums over the elements of the new y, where the operator can do
+    /// both in one go: whether it did. Where it cannot, it does nothing.
+    ///
+    /// # Errors
+    /// When a vector does not fit, or the device fails.
+    fn apply_with_sums(
+        &mut self,
+        _alpha: T,
+        _x: &Vector<T, E>,
+        _beta: T,
+        _y: &mut Vector<T, E>,
+        _sums: ProductSums<'_, T, E::Memory>,
+    ) -> Result<bool, Error> {
+        Ok(false)
+    }
 
     /// y ← α Aᵀ x + β y; with β = 0, y is overwritten and never read.
     ///
@@ -95,6 +111,17 @@ impl<T: Scalar, E: Executor, O: Operator<T, E> + ?Sized> Operator<T, E> for &mut
         (**self).apply(alpha, x, beta, y)
     }
 
+    fn apply_with_sums(
+        &mut self,
+        alpha: T,
+        x: &Vector<T, E>,
+        beta: T,
+        y: &mut Vector<T, E>,
+        sums: ProductSums<'_, T, E::Memory>,
+    ) -> Result<bool, Error> {
+        (**self).apply_with_sums(alpha, x, beta, y, sums)
+    }
+
     fn apply_transposed(&mut self, alpha: T, x: &Vector<T, E>, beta: T, y: &mut Vector<T, E>) -> Result<(), Error> {
         (**self).apply_transposed(alpha, x, beta, y)
     }
@@ -127,6 +154,22 @@ impl<T: Scalar, E: Executor> Operator<T, E> for Plan<T, E> {
 
     fn apply(&mut self, alpha: T, x: &Vector<T, E>, beta: T, y: &mut Vector<T, E>) -> Result<(), Error> {
         Plan::apply(self, alpha, x, beta, y)
+    }
+
+    fn apply_with_sums(
+        &mut self,
+        alpha: T,
+        x: &Vector<T, E>,
+        beta: T,
+        y: &mut Vector<T, E>,
+        sums: ProductSums<'_, T, E::Memory>,
+    ) -> Result<bool, Error> {
+        if !self.fuses() {
+            return Ok(false);
+        }
+        let epilogue = Epilogue { sums: Some(sums), ..Epilogue::default() };
+        self.apply_fused(alpha, x, beta, y, epilogue)?;
+        Ok(true)
     }
 
     fn apply_transposed(&mut self, alpha: T, x: &Vector<T, E>, beta: T, y: &mut Vector<T, E>) -> Result<(), Error> {
@@ -206,6 +249,17 @@ impl<T: Scalar, E: Executor, O: Operator<T, E>> Operator<T, E> for Multiple<T, O
 
     fn apply(&mut self, alpha: T, x: &Vector<T, E>, beta: T, y: &mut Vector<T, E>) -> Result<(), Error> {
         self.operator.apply(alpha * self.factor, x, beta, y)
+    }
+
+    fn apply_with_sums(
+        &mut self,
+        alpha: T,
+        x: &Vector<T, E>,
+        beta: T,
+        y: &mut Vector<T, E>,
+        sums: ProductSums<'_, T, E::Memory>,
+    ) -> Result<bool, Error> {
+        self.operator.apply_with_sums(alpha * self.factor, x, beta, y, sums)
     }
 
     fn apply_transposed(&mut self, alpha: T, x: &Vector<T, E>, beta: T, y: &mut Vector<T, E>) -> Result<(), Error> {

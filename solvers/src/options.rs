@@ -20,6 +20,9 @@ pub struct Options {
     pub check_interval: u32,
     /// Stagnated when for so many iterations no residual norm was smaller than 0.999 times the smallest one before.
     pub stagnation_window: Option<u32>,
+    /// Whether a product adds up the dot products that a method needs of it, where its format
+    /// [can](host::Plan::fuses); otherwise they are passes of their own. The last bits of these sums differ.
+    pub fused_sums: bool,
 }
 
 impl Default for Options {
@@ -31,6 +34,7 @@ impl Default for Options {
             time_limit: None,
             check_interval: 16,
             stagnation_window: Some(1_000),
+            fused_sums: true,
         }
     }
 }

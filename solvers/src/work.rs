@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::operator::Operator;
 use super::ranks::Ranks;
+use host::ProductSums;
 use host::error::Error;
 use host::executor::Executor;
 use host::plan::Vector;
@@ -77,6 +78,21 @@ impl<T: Scalar, E: Executor> Operator<T, E> for Counted<'_, T, E> {
     fn apply(&mut self, alpha: T, x: &Vector<T, E>, beta: T, y: &mut Vector<T, E>) -> Result<(), Error> {
         self.count(1);
         self.operator.apply(alpha, x, beta, y)
+    }
+
+    fn apply_with_sums(
+        &mut self,
+        alpha: T,
+        x: &Vector<T, E>,
+        beta: T,
+        y: &mut Vector<T, E>,
+        sums: ProductSums<'_, T, E::Memory>,
+    ) -> Result<bool, Error> {
+        let done = self.operator.apply_with_sums(alpha, x, beta, y, sums)?;
+        if done {
+            self.count(1);
+        }
+        Ok(done)
     }
 
     fn apply_transposed(&mut self, alpha: T, x: &Vector<T, E>, beta: T, y: &mut Vector<T, E>) -> Result<(), Error> {

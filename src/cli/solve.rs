@@ -81,6 +81,9 @@ pub struct Arguments {
     #[arg(long, value_name = "N", default_value_t = Options::default().check_interval,
           value_parser = clap::value_parser!(u32).range(1..))]
     check_interval: u32,
+    /// Compute dot products in passes of their own, where the product's kernel could add them up
+    #[arg(long)]
+    separate_sums: bool,
     /// Matrix Market array file with b [default: A x, for an x of ones or of the values of --seed]
     #[arg(long, value_name = "FILE")]
     rhs: Option<PathBuf>,
@@ -207,6 +210,7 @@ impl Arguments {
             iteration_limit: self.iterations,
             time_limit: self.seconds,
             check_interval: self.check_interval,
+            fused_sums: !self.separate_sums,
             ..Options::default()
         }
     }

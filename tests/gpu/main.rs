@@ -33,6 +33,7 @@ use failures::check_failures;
 use gpu_kernels::conformance::RESULTS;
 use gpu_kernels::{csr_tiled, csr_tiled_arriving};
 use scenarios::conformance::{GRID, conformance};
+use scenarios::fused::check_fused;
 use scenarios::multivector::{Cases, VECTORS, Vectors, check_multivector_special_values, multiply_vectors};
 use scenarios::narrow::{check_narrow, check_rounded};
 use scenarios::tiles::check_tiles;
@@ -147,6 +148,10 @@ const PARTS: &[Part] = &[
         check_updates::<f64, _>(gpu, 1);
         let kept = check_kept_places::<f32, _>(gpu, 1) + check_kept_places::<f64, _>(gpu, 1);
         println!("- new values in every format, float32 and float64: the bits of a new plan; {kept} by places");
+    }),
+    ("fused", |gpu, arguments| {
+        check_epilogues::<f32>(gpu, &arguments.formats);
+        check_epilogues::<f64>(gpu, &arguments.formats);
     }),
     ("multivectors", |gpu, arguments| {
         in_all_types!(check_multivectors(gpu, &arguments.formats));
@@ -286,6 +291,20 @@ fn check_narrow_values<T: Scalar>(gpu: &Cuda, formats: &[Format]) {
             check_rounded::<T, _>(gpu, format);
             println!("- {format}, {}: {right} products with narrow values have the bits of those without", T::NAME);
         }
+    }
+}
+
+/// Products with an epilogue, in a kernel of the format or in a pass after it.
+fn check_epilogues<T: Real>(gpu: &Cuda, formats: &[Format]) {
+    let mut matrices = matrices::<T>();
+    // More rows than there are threads at a time.
+    matrices.push(("stencil:7:90".into(), generated("stencil:7:90")));
+    for &format in formats {
+        let once = || matrices.iter().map(|(name, matrix)| check_fused(gpu, name, matrix, format, true));
+        let results: Vec<_> = once().collect();
+        assert!(!format.reproducible() || once().eq(results.iter().cloned()), "{format}: not the same bits twice");
+        let right = results.iter().flatten().count();
+        println!("- {format}, {}: {right} products with an addend and sums right, same bits twice", T::NAME);
     }
 }
 

@@ -5,12 +5,16 @@ use std::time::{Duration, Instant};
 
 use warp_spmv::executor::{Cuda, Executor, KernelExecutor};
 use warp_spmv::synthetic::Generator;
-use warp_spmv::{Csr, Error, Format, Layout, Multivector, Plan};
+use warp_spmv::{Csr, Error, Format, Layout, Multivector, Plan, PlanOptions};
 
 use crate::scenarios::Numbers;
 
 /// The formats that several vectors and the transposed matrix are timed in.
 const VECTOR_FORMATS: &[&str] = &["csr-vector", "coo", "sell-p", "bcsr-3x3"];
+
+/// The formats that get new values.
+const UPDATED_FORMATS: &[&str] =
+    &["csr-tiled", "coo", "ell", "sell-p", "sell-16", "dia", "bcsr-3x3", "bellpack-3x3", "cmrs-8", "hyb", "coo-16"];
 
 /// Bytes of the arrays that are copied: some that the driver copies, and some that go through page-locked memory.
 const COPIED: &[usize] = &[1 << 20, 16 << 20, 256 << 20, 2 << 30];
@@ -25,10 +29,43 @@ pub fn measure(gpu: &Cuda) -> Result<(), Error> {
             measure_vectors(gpu, text, &matrix, format.parse()?)?;
         }
     }
+    println!(
+        "\n| matrix | format | one product, ms | new values by conversion, times one | by places | bytes for them |"
+    );
+    println!("|---|---|---|---|---|---|");
+    for text in ["stencil:27:100", "elasticity:width=60"] {
+        let matrix = text.parse::<Generator>().unwrap().generate::<f64>().unwrap();
+        for format in UPDATED_FORMATS {
+            measure_updates(gpu, text, &matrix, format.parse()?)?;
+        }
+    }
     println!("\n| bytes | to the GPU, GB/s | and back, GB/s | making and freeing an array, ms |\n|---|---|---|---|");
     for &bytes in COPIED {
         measure_copies(gpu, bytes)?;
     }
+    Ok(())
+}
+
+/// New values for the same pattern, by converting again and by the kept places.
+fn measure_updates(gpu: &Cuda, name: &str, matrix: &Csr<f64>, format: Format) -> Result<(), Error> {
+    let values = gpu.upload(Numbers::new(3).vector::<f64>(matrix.nnz()))?;
+    let x = gpu.upload(Numbers::new(2).vector::<f64>(matrix.columns()))?;
+    let mut y = gpu.zeros(matrix.rows())?;
+    let (mut one, mut updates, mut bytes) = (Duration::ZERO, Vec::new(), 0);
+    for keep_places in [false, true] {
+        let options = PlanOptions { updates: true, keep_places, ..PlanOptions::default() };
+        let mut plan = match Plan::with_options(gpu, matrix.clone(), format, options) {
+            // Another matrix is one for it.
+            Err(Error::Fill { .. }) => return Ok(()),
+            plan => plan?,
+        };
+        [_, one, _] = quartiles(gpu, || plan.apply(1.0, &x, 0.0, &mut y))?;
+        updates.push(quartiles(gpu, || plan.update_values(&values))?[1]);
+        bytes = plan.update_bytes();
+    }
+    let times_one = |time: Duration| time.as_secs_f64() / one.as_secs_f64();
+    let [converted, places] = [updates[0], updates[1]].map(times_one);
+    println!("| {name} | {format} | {:.4} | {converted:.2} | {places:.2} | {bytes} |", milliseconds(one));
     Ok(())
 }
 

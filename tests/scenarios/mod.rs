@@ -1,6 +1,7 @@
 //! What every executor must get right: the same list for the CPU, the emulator and the GPU.
 
 pub mod conformance;
+pub mod fused;
 mod matrices;
 pub mod multivector;
 pub mod narrow;

@@ -4,8 +4,8 @@ use cuda_std::thread::{block_dim_x, block_idx_x, grid_dim_x, grid_threads, index
 use cuda_std::{Global, GlobalMut, GpuFloat, GpuScalar, kernel};
 
 use super::program::STATUS;
-use super::reduce::{put_sum_of_warp, store_sums_of_block};
 use crate::block::unrolled;
+use crate::block_sums::{put_sum_of_warp, store_sums_of_block};
 use crate::vector::update;
 
 /// Columns of X and of Y that a block of threads multiplies with each other, and columns of Y that a thread combines.

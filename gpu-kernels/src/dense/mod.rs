@@ -13,5 +13,4 @@ pub mod gather;
 pub mod mixed;
 pub mod passes;
 pub mod program;
-mod reduce;
 pub mod sums;

@@ -9,8 +9,8 @@ use cuda_std::thread::{block_idx_x, grid_dim_x, grid_threads, index_1d, sync_thr
 use cuda_std::{EntryName, Global, GlobalMut, GpuFloat, GpuScalar, Plain, kernel};
 
 use super::program::STATUS;
-use super::reduce::{put_sum_of_warp, store_sums_of_block};
 use crate::block::unrolled;
+use crate::block_sums::{put_sum_of_warp, store_sums_of_block};
 
 /// Coefficients of a pass at most.
 pub const MOST_COEFFICIENTS: usize = 6;

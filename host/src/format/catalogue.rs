@@ -23,7 +23,7 @@ use crate::select::costs::{Costs, Exclusion, Shape, Stored};
 use crate::select::machine::Machine;
 use crate::spmv::multivector::Tiles;
 use crate::spmv::transposed::Transposition;
-use crate::spmv::{HostOperands, Room, Vectors};
+use crate::spmv::{Fused, HostOperands, Room, Vectors};
 
 /// Makes a list of all formats of the strategies' lists of a name, storage after storage.
 macro_rules! list_formats {
@@ -274,6 +274,21 @@ impl Format {
             Matrix::Narrow(narrow) => self.narrow_launches(narrow, vectors, room, device),
             matrix => with_fitting!(self, matrix, strategy => strategy.launches(matrix, vectors, room, device)),
         }
+    }
+
+    /// Whether it has a kernel that does more with each element of y while it is at hand.
+    pub(crate) fn fuses<T: Scalar, M: Memory>(self, matrix: &Matrix<T, M>) -> bool {
+        with_strategy_and_matrix!(self, matrix, (strategy, matrix) => strategy.fuses(matrix), otherwise => false)
+    }
+
+    /// The launch of y ← α A x + β y + γ z with sums.
+    pub(crate) fn fused_launch<T: Scalar, M: Memory>(
+        self,
+        matrix: &Matrix<T, M>,
+        fused: &mut Fused<'_, T, M>,
+        device: &Device,
+    ) -> Result<Launch, Error> {
+        with_fitting!(self, matrix, strategy => strategy.fused_launch(matrix, fused, device))
     }
 
     /// The launches of y ← α A x + β y with narrow values, and the room that they need.

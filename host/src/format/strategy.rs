@@ -17,7 +17,7 @@ use crate::memory::{HostMemory, Memory};
 use crate::real::Scalar;
 use crate::spmv::multivector::Tiles;
 use crate::spmv::transposed::Transposition;
-use crate::spmv::{HostOperands, Room, Vectors};
+use crate::spmv::{Fused, HostOperands, Room, Vectors};
 
 /// What a format may have no kernel for.
 const NARROW_VALUES: &str = "values that are stored narrower than computed with";
@@ -146,6 +146,24 @@ pub(crate) trait Strategy: Copy + Eq + Hash + Debug + 'static {
         room: &mut Room<'_, T, M>,
         device: &Device,
     ) -> Result<Vec<Launch>, Error>;
+
+    /// Whether it has a kernel that does more with each element of y while it is at hand.
+    fn fuses<T: Scalar, M: Memory>(self, _matrix: &Self::Matrix<T, M>) -> bool {
+        false
+    }
+
+    /// The launch of y ← α A x + β y + γ z with sums, where it [has such a kernel](Self::fuses). The vectors fit the matrix.
+    ///
+    /// # Errors
+    /// When there is none, or no room for the sums.
+    fn fused_launch<T: Scalar, M: Memory>(
+        self,
+        _matrix: &Self::Matrix<T, M>,
+        _fused: &mut Fused<'_, T, M>,
+        _device: &Device,
+    ) -> Result<Launch, Error> {
+        Err(Error::Unsupported { format: self.name(), operation: "an epilogue" })
+    }
 
     /// Whether it multiplies with values that are stored narrower than they are computed with.
     fn multiplies_narrow(self) -> bool {

@@ -1,6 +1,7 @@
 //! Products with a matrix: what they have in common. How each format is multiplied is among its own files.
 
 pub(crate) mod block;
+pub(crate) mod fused;
 pub(crate) mod intervals;
 pub(crate) mod lanes;
 pub(crate) mod multivector;
@@ -11,6 +12,8 @@ mod reference;
 pub(crate) mod transposed;
 mod workspace;
 
+pub use fused::{Epilogue, ProductSums};
+pub(crate) use fused::{Fused, FusedArguments, FusedOperands, FusedProduct};
 pub(crate) use intervals::Intervals;
 pub(crate) use multivector::MultivectorOperands;
 pub use multivector::{Layout, Multivector};

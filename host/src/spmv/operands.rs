@@ -50,11 +50,17 @@ fn check_vectors<T: Scalar>(
 
 /// Checks that α and β are finite: kernels multiply sums of parts of a row with α, and an error bound holds for no others.
 pub(crate) fn check_factors<T: Scalar>(alpha: T, beta: T) -> Result<(), Error> {
+    check_factor("alpha", alpha)?;
+    check_factor("beta", beta)
+}
+
+/// Checks that a factor is finite.
+pub(super) fn check_factor<T: Scalar>(what: &'static str, factor: T) -> Result<(), Error> {
     // 0 times infinity or NaN is NaN.
-    match [("alpha", alpha), ("beta", beta)].into_iter().find(|&(_, factor)| factor * T::ZERO != T::ZERO) {
-        None => Ok(()),
-        Some((what, factor)) => Err(Error::Setting { what, value: factor.to_string(), expected: "a finite number" }),
+    if factor * T::ZERO == T::ZERO {
+        return Ok(());
     }
+    Err(Error::Setting { what, value: factor.to_string(), expected: "a finite number" })
 }
 
 impl<'a, T: Scalar> Operands<'a, T, HostMemory> {

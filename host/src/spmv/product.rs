@@ -74,7 +74,7 @@ impl<T: Scalar> Operation for SliceProduct<T> {
 /// # Safety
 /// The launches are those of a product of a matrix and vectors that fit it and are borrowed until the kernels are done or
 /// freed after them, y exclusively; and they were described with the room of `workspace`.
-unsafe fn launch<T: Scalar, K: KernelExecutor>(
+pub(super) unsafe fn launch<T: Scalar, K: KernelExecutor>(
     executor: &K,
     launches: &[Launch],
     workspace: &mut Workspace<T, K::Memory>,
@@ -89,7 +89,7 @@ unsafe fn launch<T: Scalar, K: KernelExecutor>(
 }
 
 /// y ← α A x + β y on the host.
-fn multiply<T: Scalar>(
+pub(super) fn multiply<T: Scalar>(
     arithmetic: Arithmetic,
     matrix: &Matrix<T>,
     format: Format,

@@ -6,6 +6,7 @@ use std::marker::PhantomData;
 use cuda_std::launch::{Grid, Launch};
 use gpu_kernels::dense::columns::{CombineColumns, Gram, TILE, TILE_PRODUCTS};
 use gpu_kernels::dense::program::STATUS;
+use host::PartialSums;
 use host::device::{Device, with_shared_for_each_warp};
 use host::error::{Error, check_length};
 use host::executor::operation::{Arithmetic, KernelExecutor, Operation};
@@ -14,7 +15,7 @@ use host::parallel;
 use host::real::{Real, Scalar};
 
 use super::parts::{Columns, ColumnsMut};
-use super::sums::{PartialSums, Summation, with_summation};
+use super::sums::{Summation, with_summation};
 
 /// Rows that a CPU thread takes at a time.
 const ROWS_AT_ONCE: usize = 1024;
@@ -124,7 +125,7 @@ fn gram_launch<T: Scalar, M: Memory>(
         x: x.part.global_parts(),
         y: y.part.global_parts(),
         scalars: scalars.global(),
-        partial_sums: partial_sums.values.global_mut(),
+        partial_sums: partial_sums.global_mut(),
     };
     let grid = with_shared_for_each_warp(Grid { blocks: parts * tiles, ..grid }, 8 * TILE_PRODUCTS);
     Ok(Some(Launch::new(grid, kernel)))
@@ -174,7 +175,7 @@ fn gram_on_host<T: Scalar, S: Summation>(mut operands: GramOperands<'_, T, HostM
             *product = sum.value();
         }
     });
-    for (number, total) in partial_sums.values[..products].iter_mut().enumerate() {
+    for (number, total) in partial_sums.as_mut_slice()[..products].iter_mut().enumerate() {
         // In the order of the chunks.
         *total = (0..chunks).map(|chunk| sums[chunk * products + number]).sum();
     }

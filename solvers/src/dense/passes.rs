@@ -8,6 +8,7 @@ use cuda_std::launch::Launch;
 use cuda_std::{Global, GlobalMut};
 use gpu_kernels::dense::passes::{MOST_COEFFICIENTS, MOST_READ, MOST_SUMS, MOST_WRITTEN, Pass, Slots, VectorPass};
 use gpu_kernels::dense::program::STATUS;
+use host::PartialSums;
 use host::device::{Device, with_shared_for_each_warp};
 use host::error::{Error, check_length};
 use host::executor::operation::{Arithmetic, KernelExecutor, Operation};
@@ -16,7 +17,7 @@ use host::parallel;
 use host::real::{Real, Scalar};
 
 use super::parts::{Part, PartMut};
-use super::sums::{PartialSums, Summation, with_summation};
+use super::sums::{Summation, with_summation};
 
 /// A pass over the elements of vectors.
 pub(super) struct PassOver<T, P>(PhantomData<(T, P)>);
@@ -86,7 +87,7 @@ fn launch<T: Scalar, P: Pass, M: Memory>(
         scalars: scalars.global(),
         read: [Global::from_slice(&[]); MOST_READ],
         written: [GlobalMut::from_slice(&mut []); MOST_WRITTEN],
-        partial_sums: partial_sums.values.global_mut(),
+        partial_sums: partial_sums.global_mut(),
     };
     kernel.read.iter_mut().zip(read).for_each(|(array, part)| *array = part.global_parts());
     kernel.written.iter_mut().zip(written).for_each(|(array, part)| *array = part.global_parts_mut());

@@ -4,18 +4,20 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use cuda_std::GpuScalar;
-use gpu_kernels::dense::passes::{MOST_COEFFICIENTS, Pass};
+use gpu_kernels::dense::passes::{Dot, DotAndSquare, MOST_COEFFICIENTS, Pass};
 use gpu_kernels::dense::program::{STATUS, Step, WORDS};
 use host::error::{Error, check_length};
 use host::executor::Executor;
 use host::memory::{Buffer, Memory, with_capacity, zeros};
 use host::plan::Vector;
 use host::real::Scalar;
+use host::{PartialSums, ProductSums};
 
 use super::columns::{Combination, CombineOperands, GramOperands, GramProduct};
 use super::parts::{Columns, ColumnsMut, Part, PartMut};
 use super::passes::{PassOperands, PassOver};
-use super::sums::{FinishPass, PartialSums, SumOperands};
+use super::sums::{FinishPass, SumOperands};
+use crate::operator::Operator;
 use crate::ranks::Ranks;
 
 /// The slot that holds 1.
@@ -41,6 +43,8 @@ pub struct Space<E: Executor> {
     /// See [`bytes_moved`](Self::bytes_moved).
     bytes_moved: u64,
     across: Option<Across<E::Memory>>,
+    /// See [`fusing`](Self::fusing).
+    fuses: bool,
 }
 
 /// What it takes to add up sums of several ranks.
@@ -58,11 +62,9 @@ impl<E: Executor> Space<E> {
     /// # Errors
     /// When memory runs out.
     pub fn new(executor: &E, slots: u32, sums: usize) -> Result<Self, Error> {
-        let blocks = executor.device().grid(u64::MAX).blocks.max(1) as usize;
-        let length = sums.max(gpu_kernels::dense::passes::MOST_SUMS).saturating_mul(blocks);
-        let partial_sums = PartialSums { values: executor.zeros(length)?, sums: 0, blocks: 0 };
+        let partial_sums = PartialSums::new(executor, sums)?;
         let scalars = executor.upload(constants(slots)?)?;
-        Ok(Self { executor: executor.clone(), scalars, partial_sums, bytes_moved: 0, across: None })
+        Ok(Self { executor: executor.clone(), scalars, partial_sums, bytes_moved: 0, across: None, fuses: true })
     }
 
     /// The same for vectors that are divided among ranks, if there are any: sums are then those over all of them. Each
@@ -76,6 +78,11 @@ impl<E: Executor> Space<E> {
             None => None,
         };
         Ok(self)
+    }
+
+    /// Whether [`product`](Self::product) lets operators add up the sums: by default it does.
+    pub(crate) fn fusing(self, fuses: bool) -> Self {
+        Self { fuses, ..self }
     }
 
     /// Elements that a vector has on all ranks, where it has `on_this` on this one.
@@ -219,6 +226,30 @@ impl<E: Executor> Space<E> {
         })
     }
 
+    /// Queues y ← A x, and w · y and, with `squares`, y · y as the sums of a [`pass`](Self::pass): in one go where the
+    /// operator can do that.
+    ///
+    /// # Errors
+    /// When a vector does not fit, or the device fails.
+    pub(crate) fn product<T: Scalar>(
+        &mut self,
+        operator: &mut dyn Operator<T, E>,
+        x: &Vector<T, E>,
+        y: &mut Vector<T, E>,
+        w: &Vector<T, E>,
+        squares: bool,
+    ) -> Result<(), Error> {
+        let sums = ProductSums { with: w, squares, into: &mut self.partial_sums };
+        if self.fuses && operator.apply_with_sums(T::ONE, x, T::ZERO, y, sums)? {
+            return Ok(());
+        }
+        operator.apply(T::ONE, x, T::ZERO, y)?;
+        match squares {
+            true => self.pass(DotAndSquare, [], [y, w], []),
+            false => self.pass(Dot, [], [y, w], []),
+        }
+    }
+
     /// Queues XᵀY for blocks of columns of the same length, by [`TILE`](gpu_kernels::dense::columns::TILE) columns of
     /// each at a time: O(rows · columns of X · columns of Y). The products are there after [`finish`](Self::finish):
     /// product i, j of column i of X and j of Y is sum i + j · (columns of X).
@@ -291,7 +322,7 @@ impl<E: Executor> Space<E> {
         if scalars[STATUS as usize] != 0.0 {
             return Ok(());
         }
-        ranks.sum(&mut scalars[target as usize..][..self.partial_sums.sums])?;
+        ranks.sum(&mut scalars[target as usize..][..self.partial_sums.sums()])?;
         self.executor.copy(&self.executor.upload(scalars)?, &mut self.scalars)
     }
 

@@ -4,47 +4,13 @@ use cuda_std::launch::{Grid, Launch};
 use cuda_std::warp::WARP_LANES;
 use gpu_kernels::dense::program::{STATUS, WORDS, run};
 use gpu_kernels::dense::sums::FinishSums;
+use host::PartialSums;
 use host::device::Device;
 use host::error::{Error, check_length};
 use host::executor::operation::{Arithmetic, KernelExecutor, Operation};
 use host::memory::{Buffer, HostMemory, Memory};
 use host::real::Real;
 use host::verify::Accumulator;
-
-/// What the blocks of a pass left of its sums.
-pub struct PartialSums<M: Memory> {
-    /// Those of the first sum first.
-    pub(super) values: M::Buffer<f64>,
-    /// Number of sums of the last pass.
-    pub(super) sums: usize,
-    /// Partial sums of each.
-    pub(super) blocks: usize,
-}
-
-impl<M: Memory> PartialSums<M> {
-    /// Makes the sums those of a pass of so many blocks.
-    ///
-    /// # Errors
-    /// When there is no room for them.
-    pub(super) fn begin(&mut self, sums: usize, blocks: usize) -> Result<(), Error> {
-        // Sums of no blocks are written to scalars all the same.
-        let (value, limit) = (sums as u128 * blocks.max(1) as u128, self.values.len() as u128);
-        if value > limit {
-            return Err(Error::TooLarge { what: "number of partial sums of a pass", value, limit });
-        }
-        (self.sums, self.blocks) = (sums, blocks);
-        Ok(())
-    }
-}
-
-impl PartialSums<HostMemory> {
-    /// Makes the sums these.
-    pub(super) fn set(&mut self, sums: &[f64]) -> Result<(), Error> {
-        self.begin(sums.len(), 1)?;
-        self.values[..sums.len()].copy_from_slice(sums);
-        Ok(())
-    }
-}
 
 /// Adds up what a pass left of its sums, and runs a program on the scalars.
 pub(super) struct FinishPass;
@@ -81,7 +47,7 @@ pub(super) struct SumOperands<'a, M: Memory> {
 
 impl<M: Memory> SumOperands<'_, M> {
     fn sums(&self) -> usize {
-        self.partial_sums.map_or(0, |sums| sums.sums)
+        self.partial_sums.map_or(0, PartialSums::sums)
     }
 
     fn check(&self) -> Result<(), Error> {
@@ -105,10 +71,10 @@ fn launch<M: Memory>(operands: SumOperands<'_, M>, device: &Device) -> Result<La
     let empty = cuda_std::Global::from_slice(&[]);
     let kernel = FinishSums {
         sums,
-        blocks: partial_sums.map_or(0, |sums| sums.blocks as u32),
+        blocks: partial_sums.map_or(0, |sums| sums.blocks() as u32),
         warps_per_sum,
         target,
-        partial_sums: partial_sums.map_or(empty, |sums| sums.values.global()),
+        partial_sums: partial_sums.map_or(empty, PartialSums::global),
         steps: program.len() as u32 / WORDS,
         program: program.global(),
         scalars: scalars.global_mut(),
@@ -124,9 +90,9 @@ fn finish_on_host(operands: SumOperands<'_, HostMemory>) -> Result<(), Error> {
     if scalars[STATUS as usize] != 0.0 {
         return Ok(());
     }
-    if let Some(PartialSums { values, sums, blocks }) = partial_sums {
-        for sum in 0..*sums {
-            scalars[target as usize + sum] = values[sum * blocks..][..*blocks].iter().sum();
+    if let Some(partial_sums) = partial_sums {
+        for sum in 0..partial_sums.sums() {
+            scalars[target as usize + sum] = partial_sums.total(sum);
         }
     }
     let slots = std::cell::RefCell::new(scalars);

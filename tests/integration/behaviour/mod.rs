@@ -6,6 +6,7 @@ mod conversions;
 mod executors;
 mod faults;
 mod formats;
+mod fused;
 mod multivectors;
 mod narrow;
 mod panels;

@@ -21,6 +21,7 @@ use warp_spmv::verify::{exact, verify};
 use warp_spmv::{Complex, Csr, Format, Layout, Multivector, Plan, PlanOptions, Real, Scalar, ValueStorage};
 
 use crate::scenarios::conformance::conformance;
+use crate::scenarios::fused::check_plan;
 use crate::scenarios::narrow::{held_by, types_of};
 use crate::scenarios::random::emulators;
 use crate::scenarios::transposed::Which;
@@ -126,6 +127,26 @@ fn multiply_all<T: Scalar>(executor: &Emulated, matrix: &Csr<T>) -> Results {
         }
         assert!(sorted == stored, "{format}: there and back");
         results.insert(format!("{format}, back"), bits(back.values()));
+    }
+    results
+}
+
+/// Products with an epilogue in every format that has a kernel for it, and in one that has none.
+fn multiply_fused<T: Real>(executor: &Emulated) -> Results {
+    let (mut results, mut numbers) = (Results::new(), Numbers::new(34));
+    let options = PlanOptions { fill_limit: UNLIMITED, ..PlanOptions::default() };
+    for rows in [20, 1100] {
+        let lengths: Vec<usize> = (0..rows).map(|row| [3, 0, 4, 5, 17, 1][row % 6]).collect();
+        let matrix = with_rows::<T>(40, &lengths, &mut numbers);
+        // Of many rows only those that go about them in another way.
+        let chosen = |format: &&Format| rows < 1100 || matches!(format, Format::Ell(_) | Format::SellP(_));
+        for &format in Format::ALL.iter().filter(chosen) {
+            let mut plan = Plan::with_options(executor, matrix.clone(), format, options).unwrap();
+            if plan.fuses() || format == Format::CSR_TILED {
+                let bits = check_plan(&mut plan, "schedules", format, true, &[(-1.5, Some(0.5), 2)]);
+                results.insert(format!("{format}, {rows} rows, fused"), bits);
+            }
+        }
     }
     results
 }
@@ -419,7 +440,9 @@ fn solve<T: Real>(emulator: &Emulated) -> Results {
     check_stop::<T, _>(emulator);
     check_programs(emulator);
     mix::<T>(emulator);
-    precondition::<T>(emulator)
+    let mut results = precondition::<T>(emulator);
+    results.extend(multiply_fused::<T>(emulator));
+    results
 }
 
 /// The kernels that real numbers have no twins of.

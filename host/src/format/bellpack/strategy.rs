@@ -2,7 +2,7 @@
 
 use cuda_std::launch::Launch;
 
-use super::{PartitionRows, bellpack_bytes, multivector, product, storage_name};
+use super::{PartitionRows, bellpack_bytes, fused, multivector, product, storage_name};
 use crate::device::Device;
 use crate::error::Error;
 use crate::executor::operation::KernelExecutor;
@@ -15,7 +15,7 @@ use crate::format::{Bellpack, BlockSize, Csr, FillLimit, Format};
 use crate::memory::{Buffer, Memory};
 use crate::real::Scalar;
 use crate::spmv::multivector::Tiles;
-use crate::spmv::{HostOperands, Room, Vectors};
+use crate::spmv::{Fused, HostOperands, Room, Vectors};
 
 /// What the model of Choi, Singh & Vuduc 2010, §6 tunes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -116,6 +116,19 @@ impl strategy::Strategy for Strategy {
         device: &Device,
     ) -> Result<Vec<Launch>, Error> {
         self.narrow_launches(matrix, Values::as_they_are(matrix.values().global()), vectors, room, device)
+    }
+
+    fn fuses<T: Scalar, M: Memory>(self, _: &Bellpack<T, M>) -> bool {
+        true
+    }
+
+    fn fused_launch<T: Scalar, M: Memory>(
+        self,
+        matrix: &Bellpack<T, M>,
+        fused: &mut Fused<'_, T, M>,
+        device: &Device,
+    ) -> Result<Launch, Error> {
+        fused::bellpack(matrix, fused, device)
     }
 
     fn multiplies_narrow(self) -> bool {

@@ -3,19 +3,19 @@
 use cuda_std::launch::Launch;
 
 use super::lanes::Lanes;
-use super::{balanced, cpu, multivector, product, transposed};
+use super::{balanced, cpu, fused, multivector, product, transposed};
 use crate::device::Device;
 use crate::error::Error;
 use crate::executor::operation::KernelExecutor;
 use crate::format::narrow::{HostValues, StoredAs, Values};
 use crate::format::storage::ArraySource;
 use crate::format::strategy::{self, HostStorage, Storage};
-use crate::format::{Csr, FillLimit, Format};
+use crate::format::{Csr, FillLimit, Format, Offsets};
 use crate::memory::{Buffer, Memory};
 use crate::real::Scalar;
 use crate::spmv::multivector::Tiles;
 use crate::spmv::transposed::Transposition;
-use crate::spmv::{HostOperands, Room, Vectors};
+use crate::spmv::{Fused, HostOperands, Room, Vectors};
 
 /// How the rows of CSR are shared out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -176,6 +176,24 @@ impl strategy::Strategy for Strategy {
             CsrStrategy::Scalar | CsrStrategy::Vector(_) | CsrStrategy::Tiled => {
                 self.narrow_launches(matrix, Values::as_they_are(matrix.values().global()), vectors, room, device)
             }
+        }
+    }
+
+    fn fuses<T: Scalar, M: Memory>(self, matrix: &Csr<T, M>) -> bool {
+        matches!(self.0, CsrStrategy::Vector(_)) && matches!(matrix.row_offsets(), Offsets::Narrow(_))
+    }
+
+    fn fused_launch<T: Scalar, M: Memory>(
+        self,
+        matrix: &Csr<T, M>,
+        fused: &mut Fused<'_, T, M>,
+        device: &Device,
+    ) -> Result<Launch, Error> {
+        match (self.0, matrix.row_offsets()) {
+            (CsrStrategy::Vector(lanes), Offsets::Narrow(offsets)) => {
+                fused::vector(matrix, offsets.global(), lanes, fused, device)
+            }
+            _ => Err(Error::Unsupported { format: self.name(), operation: "an epilogue" }),
         }
     }
 

@@ -5,6 +5,7 @@ pub(crate) mod by_kernels;
 mod costs;
 #[allow(unsafe_code, reason = "each use says why it holds")]
 mod cpu;
+mod fused;
 mod multivector;
 pub(crate) mod product;
 pub(crate) mod strategy;

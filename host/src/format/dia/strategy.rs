@@ -3,6 +3,7 @@
 use cuda_std::launch::Launch;
 
 use super::cpu;
+use super::fused;
 use super::multivector;
 use super::predicted_bytes;
 use super::product;
@@ -16,7 +17,7 @@ use crate::format::{Csr, Dia, FillLimit};
 use crate::memory::{Buffer, Memory};
 use crate::real::Scalar;
 use crate::spmv::multivector::Tiles;
-use crate::spmv::{HostOperands, Room, Vectors};
+use crate::spmv::{Fused, HostOperands, Room, Vectors};
 
 /// DIA: one thread a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -68,6 +69,19 @@ impl strategy::Strategy for Strategy {
         device: &Device,
     ) -> Result<Vec<Launch>, Error> {
         self.narrow_launches(matrix, Values::as_they_are(matrix.values().global()), vectors, room, device)
+    }
+
+    fn fuses<T: Scalar, M: Memory>(self, _: &Dia<T, M>) -> bool {
+        true
+    }
+
+    fn fused_launch<T: Scalar, M: Memory>(
+        self,
+        matrix: &Dia<T, M>,
+        fused: &mut Fused<'_, T, M>,
+        device: &Device,
+    ) -> Result<Launch, Error> {
+        fused::dia(matrix, fused, device)
     }
 
     fn multiplies_narrow(self) -> bool {

@@ -3,6 +3,7 @@
 #[allow(unsafe_code, reason = "it launches kernels")]
 pub(crate) mod by_kernels;
 pub(in crate::format) mod costs;
+mod fused;
 pub(crate) mod multivector;
 pub(crate) mod product;
 pub(crate) mod strategy;

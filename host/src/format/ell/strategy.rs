@@ -3,6 +3,7 @@
 use cuda_std::launch::Launch;
 
 use super::ell_bytes;
+use super::fused;
 use super::multivector;
 use super::product;
 use crate::device::Device;
@@ -15,7 +16,7 @@ use crate::format::{Csr, Ell, FillLimit, Format};
 use crate::memory::{Buffer, Memory};
 use crate::real::Scalar;
 use crate::spmv::multivector::Tiles;
-use crate::spmv::{HostOperands, Room, Vectors};
+use crate::spmv::{Fused, HostOperands, Room, Vectors};
 
 /// How many threads a row of ELL has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -84,6 +85,22 @@ impl strategy::Strategy for Strategy {
         device: &Device,
     ) -> Result<Vec<Launch>, Error> {
         self.narrow_launches(matrix, Values::as_they_are(matrix.values().global()), vectors, room, device)
+    }
+
+    fn fuses<T: Scalar, M: Memory>(self, _: &Ell<T, M>) -> bool {
+        self.0 == EllStrategy::Row
+    }
+
+    fn fused_launch<T: Scalar, M: Memory>(
+        self,
+        matrix: &Ell<T, M>,
+        fused: &mut Fused<'_, T, M>,
+        device: &Device,
+    ) -> Result<Launch, Error> {
+        match self.0 {
+            EllStrategy::Row => fused::ell(matrix, fused, device),
+            EllStrategy::Subwarp => Err(Error::Unsupported { format: self.name(), operation: "an epilogue" }),
+        }
     }
 
     fn multiplies_narrow(self) -> bool {

@@ -3,6 +3,7 @@
 #[allow(unsafe_code, reason = "it launches kernels")]
 pub(crate) mod by_kernels;
 mod costs;
+mod fused;
 mod multivector;
 pub(crate) mod product;
 pub(crate) mod strategy;

@@ -2,6 +2,7 @@
 
 use cuda_std::launch::Launch;
 
+use super::fused;
 use super::multivector;
 use super::predicted_bytes;
 use super::product;
@@ -15,7 +16,7 @@ use crate::format::{Csr, FillLimit, Sell16};
 use crate::memory::{Buffer, Memory};
 use crate::real::Scalar;
 use crate::spmv::multivector::Tiles;
-use crate::spmv::{HostOperands, Room, Vectors};
+use crate::spmv::{Fused, HostOperands, Room, Vectors};
 
 /// SELL-16: a warp a slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -63,6 +64,19 @@ impl strategy::Strategy for Strategy {
         device: &Device,
     ) -> Result<Vec<Launch>, Error> {
         self.narrow_launches(matrix, Values::as_they_are(matrix.values().global()), vectors, room, device)
+    }
+
+    fn fuses<T: Scalar, M: Memory>(self, _: &Sell16<T, M>) -> bool {
+        true
+    }
+
+    fn fused_launch<T: Scalar, M: Memory>(
+        self,
+        matrix: &Sell16<T, M>,
+        fused: &mut Fused<'_, T, M>,
+        device: &Device,
+    ) -> Result<Launch, Error> {
+        fused::sell_16(matrix, fused, device)
     }
 
     fn multiplies_narrow(self) -> bool {

@@ -2,7 +2,7 @@
 
 use cuda_std::launch::Launch;
 
-use super::{Slicing, multivector, predicted_bytes, product};
+use super::{Slicing, fused, multivector, predicted_bytes, product};
 use crate::device::Device;
 use crate::error::Error;
 use crate::executor::operation::KernelExecutor;
@@ -14,7 +14,7 @@ use crate::format::{Csr, FillLimit, Format, SellP};
 use crate::memory::{Buffer, Memory};
 use crate::real::Scalar;
 use crate::spmv::multivector::Tiles;
-use crate::spmv::{HostOperands, Room, Vectors};
+use crate::spmv::{Fused, HostOperands, Room, Vectors};
 
 impl Format {
     /// Sliced ELLPACK, [`Slicing::UNSORTED`], one thread a row.
@@ -113,6 +113,19 @@ impl strategy::Strategy for Strategy {
         device: &Device,
     ) -> Result<Vec<Launch>, Error> {
         self.narrow_launches(matrix, Values::as_they_are(matrix.values().global()), vectors, room, device)
+    }
+
+    fn fuses<T: Scalar, M: Memory>(self, _: &SellP<T, M>) -> bool {
+        true
+    }
+
+    fn fused_launch<T: Scalar, M: Memory>(
+        self,
+        matrix: &SellP<T, M>,
+        fused: &mut Fused<'_, T, M>,
+        device: &Device,
+    ) -> Result<Launch, Error> {
+        fused::sell_p(matrix, fused, device)
     }
 
     fn multiplies_narrow(self) -> bool {

@@ -11,7 +11,7 @@ use crate::reduction::sum_over_lanes;
 /// # Safety
 /// All lanes of the warp are here, and the block has 8 bytes of shared memory for each of its warps and sums.
 #[inline(always)]
-pub(super) unsafe fn put_sum_of_warp(number: u32, sum: f64) {
+pub(crate) unsafe fn put_sum_of_warp(number: u32, sum: f64) {
     let sum = sum_over_lanes::<f64, WARP_LANES>(sum);
     if lane_id() == 0 {
         let warps = block_dim_x() / WARP_LANES;
@@ -25,7 +25,7 @@ pub(super) unsafe fn put_sum_of_warp(number: u32, sum: f64) {
 /// All threads of the block put their parts of all these sums before a barrier, the block has a thread for each sum, and
 /// each place is inside `results` and no other thread's.
 #[inline(always)]
-pub(super) unsafe fn store_sums_of_block(sums: u32, results: GlobalMut<f64>, place: impl Fn(u32) -> Option<u64>) {
+pub(crate) unsafe fn store_sums_of_block(sums: u32, results: GlobalMut<f64>, place: impl Fn(u32) -> Option<u64>) {
     let (number, warps) = (thread_idx_x(), block_dim_x() / WARP_LANES);
     if number >= sums {
         return;

@@ -1,0 +1,57 @@
+//! ELL with an epilogue.
+
+use cuda_std::thread::{grid_threads, index_1d};
+use cuda_std::{Global, GlobalMut, GpuScalar, kernel};
+
+use super::Epilogue;
+use crate::ell::sum_of_places;
+use crate::values::Values;
+
+/// [`ell`](fn@crate::ell::ell), which goes on with each element of y.
+///
+/// # Safety
+/// As for [`ell`](fn@crate::ell::ell). `z` has an element for each row unless γ is 0, and `w` if there are sums. Blocks are
+/// made of whole warps, with 8 bytes of shared memory for each warp and sum; `partial_sums` has an element for each block
+/// and sum.
+#[kernel(T: reals, BATCHES: [1, 4])]
+pub unsafe fn ell_fused<T: GpuScalar, const BATCHES: usize>(
+    /// Number of rows.
+    rows: u32,
+    /// Places from one entry of a row to its next.
+    stride: u32,
+    /// Entries of the longest row.
+    width: u32,
+    /// The column of each entry, or [`PADDING`](crate::ell::PADDING).
+    column_indices: Global<u32>,
+    /// The value of each entry.
+    values: Global<T>,
+    /// The factor of A x.
+    alpha: T,
+    /// The vector that is multiplied.
+    x: Global<T>,
+    /// The factor of y.
+    beta: T,
+    /// The result.
+    y: GlobalMut<T>,
+    /// The factor of z.
+    gamma: T,
+    /// The vector that is added; not read where γ is 0.
+    z: Global<T>,
+    /// How many sums there are: none, w · y, or that and y · y.
+    sums: u32,
+    /// The vector w; not read where there are no sums.
+    w: Global<T>,
+    /// What each block leaves of each sum: those of the first sum first.
+    partial_sums: GlobalMut<f64>,
+) {
+    let mut epilogue = Epilogue::new(alpha, beta, y, gamma, z, sums, w, partial_sums);
+    let values = Values::as_they_are(values);
+    let mut row = index_1d();
+    while row < rows {
+        let element = |column| x.load(column);
+        let sum = sum_of_places::<T, T, BATCHES>(row.into(), stride.into(), width, column_indices, values, element);
+        epilogue.write(row, sum);
+        row += grid_threads();
+    }
+    epilogue.finish();
+}
