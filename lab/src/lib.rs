@@ -3,6 +3,7 @@
 pub mod calibrate;
 pub mod ceilings;
 pub mod cmrs_model;
+pub mod contests;
 mod error;
 pub mod figures;
 pub mod folder;

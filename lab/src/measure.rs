@@ -1,14 +1,16 @@
 //! One matrix in every format on one executor: converted, multiplied, timed and checked.
 
+mod columns;
+mod products;
 mod session;
 
 use std::collections::BTreeMap;
 use std::time::{Instant, SystemTime};
 
 use host::select::{Analysis, Machine};
-use host::verify::exact;
-use host::{Csr, Error, Format, Real, ValueStorage};
+use host::{Csr, Error, Format, Multivector, Real, ValueStorage};
 
+use columns::{Columns, ONE, SEED};
 use session::Session;
 
 use crate::ceilings;
@@ -17,13 +19,9 @@ use crate::row_lengths::RowLengths;
 use crate::subject::{Chill, Subject};
 use crate::timing::Effort;
 use crate::tuning::Asked;
-use crate::vectors::random_vector;
 
 /// The format that others are compared with; it is always measured.
 pub const UNIT: Format = Format::CSR_VECTOR;
-
-/// The seed of x.
-const SEED: u64 = 1;
 
 /// The formats that are measured unless others are asked for: [`UNIT`], and the others of [`Format::STANDARD`].
 pub fn standard() -> Vec<Format> {
@@ -38,6 +36,9 @@ pub struct Settings {
     pub formats: Vec<Format>,
     /// Multiplications that [`Format::Auto`] chooses for.
     pub multiplications: u64,
+    /// Numbers and layouts of vectors that are multiplied at once, besides one: each in every format and by every peer
+    /// that can.
+    pub shapes: Vec<Multivector>,
     /// How formats store the values.
     pub values: ValueStorage,
     /// The peers.
@@ -136,7 +137,8 @@ impl<'s, S: Subject> Bench<'s, S> {
         Environment { precision: T::NAME.into(), unix_time, ..self.environment.clone() }
     }
 
-    /// Measures a matrix. What goes wrong with one format is recorded there; `report` sees each run when it is done.
+    /// Measures a matrix. What goes wrong with one format is recorded there; `report` sees each run of one vector when
+    /// the format is done.
     ///
     /// # Errors
     /// When the vectors or the matrix itself find no room.
@@ -150,9 +152,8 @@ impl<'s, S: Subject> Bench<'s, S> {
         let start = Instant::now();
         let analysis = Analysis::new(matrix)?;
         let analysis_seconds = start.elapsed().as_secs_f64();
-        let x: Vec<T> = random_vector(matrix.columns(), SEED)?;
-        let exact = exact(matrix, T::ONE, &x, T::ZERO, &vec![T::ZERO; matrix.rows()])?;
-        let x = self.subject.upload(x)?;
+        let columns = Columns::new(matrix, &settings.shapes)?;
+        let x = columns.x(self.subject, ONE)?;
         let csr = matrix.try_clone()?.upload(self.subject)?;
         let mut session = Session {
             subject: self.subject,
@@ -160,27 +161,30 @@ impl<'s, S: Subject> Bench<'s, S> {
             ceilings: self.ceilings.as_ref(),
             settings,
             matrix,
+            columns: &columns,
             x: &x,
-            poison: self.subject.upload(vec![T::from_f64(f64::NAN); matrix.rows()])?,
-            exact: &exact,
         };
-        let mut runs = BTreeMap::new();
+        let (mut runs, mut products) = (BTreeMap::new(), BTreeMap::new());
         let mut unit = None;
         for formats in groups(&settings.formats) {
-            for (format, run) in session.storage(&csr, &formats) {
+            for (format, measured) in session.storage(&csr, &formats) {
                 if format == UNIT {
-                    unit = run.seconds();
+                    unit = measured.run.seconds();
                 }
-                report(&format.to_string(), &run);
-                runs.insert(format.to_string(), run);
+                report(&format.to_string(), &measured.run);
+                runs.insert(format.to_string(), measured.run);
+                if !measured.products.is_empty() {
+                    products.insert(format.to_string(), measured.products);
+                }
             }
         }
         let peers = self.subject.peers::<T>().present;
         for peer in peers.iter().filter(|peer| settings.peers.has(peer.name())) {
-            let run = session.peer(peer.as_ref(), &csr);
+            let run = session.peer(peer.as_ref(), &csr, &x, ONE);
             report(peer.name(), &run);
             runs.insert(peer.name().to_owned(), run);
         }
+        products.append(&mut session.products_of_peers(&csr));
         for run in runs.values_mut() {
             compare_with_unit(run, unit);
         }
@@ -199,6 +203,7 @@ impl<'s, S: Subject> Bench<'s, S> {
             }),
             error: None,
             spmv: runs,
+            products,
             optimal: None,
             ceilings: self.ceilings.clone(),
             env: self.environment_now::<T>(),
@@ -230,6 +235,7 @@ fn compare_with_unit(run: &mut Run, unit: Option<f64>) {
 
 #[cfg(test)]
 mod tests {
+    use host::Layout;
     use host::executor::{Cpu, Emulated, HostExecutor};
     use synthetic::Generator;
 
@@ -239,10 +245,20 @@ mod tests {
     const EFFORT: Effort = Effort { warm_ups: 1, repetitions: 3, seconds: 10.0 };
 
     fn entry<S: Subject>(subject: &S, text: &str, formats: &[Format], samples: bool) -> Entry {
+        entry_with(subject, text, formats, samples, &[])
+    }
+
+    fn entry_with<S: Subject>(
+        subject: &S,
+        text: &str,
+        formats: &[Format],
+        samples: bool,
+        shapes: &[Multivector],
+    ) -> Entry {
         let matrix = text.parse::<Generator>().unwrap().generate::<f64>().unwrap();
         let (formats, peers) = (formats.to_vec(), Chosen::All);
-        let settings =
-            Settings { formats, multiplications: 100, values: ValueStorage::Full, peers, effort: EFFORT, samples };
+        let (values, shapes) = (ValueStorage::Full, shapes.to_vec());
+        let settings = Settings { formats, multiplications: 100, shapes, values, peers, effort: EFFORT, samples };
         let case = Case { name: text, family: Some("family"), matrix: &matrix };
         let mut seen = Vec::new();
         let mut bench = Bench::new(subject).unwrap();
@@ -288,6 +304,31 @@ mod tests {
             assert!(run.completed && run.samples.is_empty() && run.repetitions == Some(1), "{name}: {run:?}");
         }
         assert_eq!(entry.ceilings, None);
+    }
+
+    #[test]
+    fn several_vectors_in_every_format_that_multiplies_them() {
+        let shapes = [(3, Layout::RowMajor), (3, Layout::ColumnMajor), (33, Layout::RowMajor)];
+        let shapes = shapes.map(|(vectors, layout)| Multivector { vectors, layout });
+        let formats = [Format::COO, Format::SELL_P, Format::Coo16, Format::Dia];
+        for executor in [HostExecutor::from(Cpu::new()), Emulated::new(0).into()] {
+            let entry = entry_with(&executor, "uniform:rows=300,per-row=5", &formats, false, &shapes);
+            // DIA refuses the matrix, and COO-16 has no such kernel.
+            assert_eq!(entry.products.keys().collect::<Vec<_>>(), ["coo", "csr-vector", "sell-p"]);
+            assert_eq!(entry.shapes(), [shapes[0], shapes[2], shapes[1]]);
+            for (name, product) in entry.products.iter().flat_map(|(name, all)| all.iter().map(move |one| (name, one)))
+            {
+                let (run, single, vectors) = (&product.run, &entry.spmv[name], product.vectors);
+                assert!(run.completed && !run.is_peer() && run.error_of_bound.unwrap() <= 1.0, "{name}: {run:?}");
+                assert_eq!(product.singles, single.singles(vectors as usize), "{name}");
+                assert_eq!(run.storage, single.storage, "{name}");
+                let more = 8 * (vectors - 1) * (entry.rows + entry.cols);
+                assert_eq!(run.bytes_needed.unwrap(), single.bytes_needed.unwrap() + more, "{name}");
+                assert_eq!(run.bytes_stored.unwrap(), single.bytes_stored.unwrap() + more, "{name}");
+                let gflops = 2.0 * (vectors * entry.nonzeros) as f64 / run.seconds().unwrap() / 1e9;
+                assert!((run.gflops.unwrap() / gflops - 1.0).abs() < 1e-12, "{name}");
+            }
+        }
     }
 
     #[test]

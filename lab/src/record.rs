@@ -5,11 +5,15 @@
 //! that Ginkgo does not write is optional when a file is read. Times are in seconds, sizes in bytes.
 //! `docs/results-schema.md` describes every field.
 
+mod product;
+
 use std::collections::BTreeMap;
 
 use host::Format;
 use host::select::Analysis;
 use serde::{Deserialize, Serialize};
+
+pub use product::{Product, layout_name};
 
 use crate::tuning::Asked;
 
@@ -49,6 +53,10 @@ pub struct Entry {
     /// What came of each format, by its text, and of each peer, by name.
     #[serde(default)]
     pub spmv: BTreeMap<String, Run>,
+    /// What came of multiplying several vectors at once, by the same names: a product for each number of vectors and
+    /// layout.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub products: BTreeMap<String, Vec<Product>>,
     /// The fastest of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub optimal: Option<Optimal>,

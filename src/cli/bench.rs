@@ -21,7 +21,7 @@ pub use arguments::{Arguments, TUNING_EFFORT};
 
 use arguments::NONE_NAME;
 use members::{Matrix, Wanted};
-use summary::{potential, summary};
+use summary::{compared, of_products, potential, shape, summary};
 
 use super::error::Error;
 use super::figures;
@@ -40,6 +40,7 @@ Examples:
   warp-spmv bench --figure bg-13 --figure cmrs-7 --out results.json --svg figures
   warp-spmv bench --matrix 1138_bus.mtx --matrix stencil:27:100 --format csr-vector --format sell-p:slice=32
   warp-spmv bench --matrix 1138_bus.mtx --sweep cmrs-heights --threads-per-block 128
+  warp-spmv bench --suite large --vectors 4,8,16,32 --layout row-major --peers cusparse --out results.json
   warp-spmv bench --executor cpu --precision float64 --format all --json > results.json";
 
 /// What is to be done, whatever the executor.
@@ -68,8 +69,9 @@ pub fn bench(arguments: &Arguments) -> Result<(), Error> {
         figures::check_folder(folder)?;
     }
     let Job { entries, tally, .. } = job(arguments)?;
-    let told = if arguments.json { output::json(&entries) } else { potential(&arguments.sweep, &entries) };
-    output::print(&told)?;
+    let compared = || if arguments.vectors.is_empty() { String::new() } else { compared(&entries) };
+    let told = || potential(&arguments.sweep, &entries) + &compared();
+    output::print(&if arguments.json { output::json(&entries) } else { told() })?;
     if !experiments.is_empty() {
         let drawn = experiments.iter().map(|experiment| experiment.draw(&entries));
         for path in figures::write(drawn.collect::<Result<_, _>>()?, folder)? {
@@ -131,12 +133,13 @@ impl<'a> Job<'a> {
         Ok(Self { arguments, members, effort, entries, tally: Tally::default() })
     }
 
-    /// What of a matrix is not measured yet, with those peers that are there. Where an entry lacks something, all that
-    /// it has is measured anew with what it lacks, so that nothing in it is from another time.
-    fn open(&self, matrix: &Matrix, executor: &str, peers: &[&str]) -> Vec<Wanted> {
+    /// What of a matrix is not measured yet, with those peers that are there, of one vector and of several. Where an
+    /// entry lacks something, all that it has is measured anew with what it lacks, so that nothing in it is from another
+    /// time.
+    fn open(&self, matrix: &Matrix, executor: &str, [peers, block_peers]: [&[&str]; 2]) -> Vec<Wanted> {
         let name = matrix.source.name();
         let open = matrix.wanted.iter().filter_map(|wanted| {
-            let (mut formats, mut chosen) = (wanted.formats.clone(), wanted.peers.clone());
+            let Wanted { mut formats, peers: mut chosen, mut shapes, .. } = wanted.clone();
             let is_same = |entry: &&Entry| is_of(entry, &name, executor, wanted.precision.name());
             if let Some(entry) = self.entries.iter().find(is_same) {
                 let own = wanted.formats.iter().chain([&UNIT]).map(Format::to_string);
@@ -146,10 +149,11 @@ impl<'a> Job<'a> {
                 let has = |name: String| {
                     entry.spmv.get(&name).is_some_and(|run| run.multiplications.is_none_or(|number| number == asked))
                 };
-                if own.chain(peers).all(has) {
+                if own.chain(peers).all(has) && wanted.are_products_in(entry, block_peers) {
                     return None;
                 }
-                for name in entry.spmv.keys() {
+                shapes.extend(entry.shapes().into_iter().filter(|shape| !wanted.shapes.contains(shape)));
+                for name in entry.spmv.keys().chain(entry.products.keys()) {
                     match (name.parse(), &mut chosen) {
                         (Ok(format), _) if formats.contains(&format) => {}
                         (Ok(format), _) => formats.push(format),
@@ -158,7 +162,7 @@ impl<'a> Job<'a> {
                     }
                 }
             }
-            Some(Wanted { formats, peers: chosen, ..*wanted })
+            Some(Wanted { formats, peers: chosen, shapes, ..*wanted })
         });
         open.collect()
     }
@@ -214,8 +218,14 @@ impl SubjectVisitor for &mut Job<'_> {
             )));
         }
         let mut bench = None;
-        let Peers { present, absent } = subject.peers::<f64>();
+        let Peers { present, mut absent } = subject.peers::<f64>();
         let peers: Vec<_> = present.iter().map(|peer| peer.name()).collect();
+        let mut block_peers = Vec::new();
+        if let Some(&shape) = self.arguments.shapes().first() {
+            let Peers { present, absent: more } = subject.multivector_peers::<f64>(shape);
+            block_peers.extend(present.iter().map(|peer| peer.name()));
+            absent.extend(more.into_iter().filter(|one| !absent.contains(one)).collect::<Vec<_>>());
+        }
         let asked = !self.arguments.peers.is_empty() && self.arguments.peers != [NONE_NAME];
         if asked || cfg!(feature = "peers") {
             absent.iter().for_each(|Absent { library, reason }| output::say(&format!("no {library}: {reason}")));
@@ -223,7 +233,8 @@ impl SubjectVisitor for &mut Job<'_> {
         let open = self
             .members
             .iter()
-            .map(|member| (member.source.clone(), member.family.clone(), self.open(member, executor, &peers)));
+            .map(|member| (member, self.open(member, executor, [&peers, &block_peers])))
+            .map(|(member, open)| (member.source.clone(), member.family.clone(), open));
         let open: Vec<_> = open.filter(|(_, _, wanted)| !wanted.is_empty()).collect();
         let weights = open.iter().flat_map(|(source, _, open)| open.iter().map(|wanted| wanted.weight(source)));
         let mut pace = Pace::new(weights.sum());
@@ -291,9 +302,9 @@ impl Job<'_> {
         }
         // What is right is the product of the values as they are stored.
         let case = Case { name, family, matrix: rounded.as_ref().unwrap_or(matrix) };
-        let Wanted { formats, peers, .. } = wanted.clone();
+        let Wanted { formats, peers, shapes, .. } = wanted.clone();
         let (multiplications, samples) = (self.arguments.multiplications(), self.arguments.samples);
-        let settings = Settings { formats, multiplications, values, peers, effort: self.effort, samples };
+        let settings = Settings { formats, multiplications, shapes, values, peers, effort: self.effort, samples };
         let entry = bench.measure(&case, &settings, &mut |_, _| {
             done += 1;
             progress.update(done, total.max(done));
@@ -308,9 +319,12 @@ impl Job<'_> {
             output::say(&format!("{of}: {error}"));
             self.tally.failed.insert(entry.filename.clone());
         }
-        for (format, run) in &entry.spmv {
+        let products = entry.products.iter().flat_map(|(name, all)| all.iter().map(move |product| (name, product)));
+        let products = products.map(|(name, product)| (name, format!(", {}", shape(product.shape())), &product.run));
+        let runs = entry.spmv.iter().map(|(format, run)| (format, String::new(), run));
+        for (format, shape, run) in runs.chain(products) {
             if run.is_wrong() || run.has_failed() {
-                output::say(&format!("{of}, {format}: {}", run.error.as_deref().unwrap_or_default()));
+                output::say(&format!("{of}, {format}{shape}: {}", run.error.as_deref().unwrap_or_default()));
             }
             if run.is_wrong() {
                 self.tally.wrong.insert(format.clone());
@@ -321,6 +335,7 @@ impl Job<'_> {
         if self.arguments.json {
             return Ok(());
         }
-        output::print(&format!("{} {of}: {}\n", pace.left(), summary(entry, &self.arguments.sweep)))
+        let summary = summary(entry, &self.arguments.sweep);
+        output::print(&format!("{} {of}: {summary}\n{}", pace.left(), of_products(entry)))
     }
 }

@@ -35,7 +35,8 @@ pub struct Arguments {
     #[arg(long, value_name = "NAME", value_parser = figures::parser(), requires = "svg", hide_possible_values = true)]
     figure: Vec<Asked>,
     /// Print a table in Markdown: our fastest format against the fastest peer, by family and precision; where `bench
-    /// --format auto` measured the choice, another one says how good it is
+    /// --format auto` measured the choice, another one says how good it is, and where `bench --vectors` multiplied several
+    /// vectors at once, two compare that with the fastest peer and with as many single products
     #[arg(long, group = "outputs")]
     table: bool,
     /// Put another library's results beside ours, where matrix, precision and executor are the same; Ginkgo's

@@ -196,6 +196,8 @@ const PARTS: &[Part] = &[
     ("peers", |gpu, _| {
         peers::check_peers::<f32>(gpu);
         peers::check_peers::<f64>(gpu);
+        peers::check_multivector_peers::<f32>(gpu);
+        peers::check_multivector_peers::<f64>(gpu);
         peers::check_peer_solvers::<f32>(gpu);
         peers::check_peer_solvers::<f64>(gpu);
     }),

@@ -1,20 +1,36 @@
 //! The rivals on the GPU give right results.
 
-use lab::peers::{BOUND, Peer, PeerError, Stop, WithPeers, conjugate_gradients};
+use lab::peers::{BOUND, Peer, PeerError, Peers, Stop, WithPeers, conjugate_gradients};
 use warp_spmv::executor::{Cuda, Executor};
 use warp_spmv::format::Offsets;
 use warp_spmv::synthetic::Generator;
 use warp_spmv::verify::{exact, verify};
-use warp_spmv::{Csr, Error, Real};
+use warp_spmv::{Csr, Error, Layout, Multivector, Real};
 
 use crate::scenarios::Numbers;
 
 /// α, and β: with β = 0, y is poisoned.
 const FACTORS: &[(f64, f64)] = &[(1.0, 0.0), (2.0, 0.0), (1.5, -0.5)];
 
-/// Multiplies matrices of several structures with every peer.
+const ONE: Multivector = Multivector { vectors: 1, layout: Layout::ColumnMajor };
+
+/// Multiplies matrices of several structures by one vector with every peer.
 pub fn check_peers<T: Real>(gpu: &Cuda) {
-    let peers = gpu.peers::<T>();
+    check_each(gpu, gpu.peers::<T>(), ONE);
+}
+
+/// Multiplies them by several vectors with every peer that does.
+pub fn check_multivector_peers<T: Real>(gpu: &Cuda) {
+    for vectors in [1, 4, 33] {
+        for layout in [Layout::RowMajor, Layout::ColumnMajor] {
+            let shape = Multivector { vectors, layout };
+            println!("- {shape:?}");
+            check_each(gpu, gpu.multivector_peers::<T>(shape), shape);
+        }
+    }
+}
+
+fn check_each<T: Real>(gpu: &Cuda, peers: Peers<'_, T, Cuda>, shape: Multivector) {
     for absent in &peers.absent {
         println!("- {}: {}", absent.library, absent.reason);
     }
@@ -24,7 +40,9 @@ pub fn check_peers<T: Real>(gpu: &Cuda) {
         let mut refused = Vec::new();
         for (name, matrix) in &matrices {
             let place = format!("{}, {}, {name}", peer.name(), T::NAME);
-            match check_peer(gpu, peer.as_ref(), &place, matrix).unwrap_or_else(|error| panic!("{place}: {error}")) {
+            match check_peer(gpu, peer.as_ref(), &place, matrix, shape)
+                .unwrap_or_else(|error| panic!("{place}: {error}"))
+            {
                 Ok((told, error)) => {
                     (right, worst) = (right + 1, f64::max(worst, error));
                     strategy.get_or_insert(told);
@@ -40,7 +58,8 @@ pub fn check_peers<T: Real>(gpu: &Cuda) {
             strategy.as_deref().unwrap_or("nothing")
         );
         refused.iter().for_each(|refused| println!("  - refused: {refused}"));
-        assert!(right > 0, "{} takes no matrix at all", peer.name());
+        // An algorithm for several vectors may not take the layout.
+        assert!(right > 0 || shape != ONE, "{} takes no matrix at all", peer.name());
     }
 }
 
@@ -89,13 +108,15 @@ fn check_peer<T: Real>(
     peer: &dyn Peer<T, Cuda>,
     place: &str,
     matrix: &Csr<T>,
+    shape: Multivector,
 ) -> Result<Result<(String, f64), PeerError>, Error> {
     let mut numbers = Numbers::new(17);
-    let x = numbers.vector::<T>(matrix.columns());
-    let y = numbers.vector::<T>(matrix.rows());
+    let (rows, columns) = (matrix.rows(), matrix.columns());
+    let x = numbers.vector::<T>(columns * shape.vectors);
+    let y = numbers.vector::<T>(rows * shape.vectors);
     let on_gpu = matrix.clone().upload(gpu)?;
     // Not those that are multiplied: a peer may not hold on to what it was shown.
-    let (shown_x, mut shown_y) = (gpu.zeros(matrix.columns())?, gpu.zeros(matrix.rows())?);
+    let (shown_x, mut shown_y) = (gpu.zeros(x.len())?, gpu.zeros(y.len())?);
     let mut prepared = match peer.prepare(&on_gpu, &shown_x, &mut shown_y) {
         Ok(prepared) => prepared,
         // A format that pads may refuse, and whether offsets may be wider than columns is for the library to say.
@@ -109,7 +130,12 @@ fn check_peer<T: Real>(
     for &(alpha, beta) in FACTORS {
         let (alpha, beta) = (T::from_f64(alpha), T::from_f64(beta));
         let start = if beta == T::ZERO { vec![T::from_f64(f64::NAN); y.len()] } else { y.clone() };
-        let exact = exact(matrix, alpha, &x, beta, &y)?;
+        let one = |values: &[T], length: usize, vector: usize| -> Vec<T> {
+            (0..length).map(|element| values[shape.place(length, element, vector)]).collect()
+        };
+        let exact = (0..shape.vectors)
+            .map(|vector| exact(matrix, alpha, &one(&x, columns, vector), beta, &one(&y, rows, vector)))
+            .collect::<Result<Vec<_>, _>>()?;
         let mut multiply = || {
             let mut device_y = gpu.upload(start.clone())?;
             prepared.multiply(alpha, &device_x, beta, &mut device_y)?;
@@ -118,15 +144,17 @@ fn check_peer<T: Real>(
         let (first, second) = (multiply()?, multiply()?);
         let place = format!("{place}, alpha {alpha}, beta {beta}");
         for computed in [&first, &second] {
-            let result = verify(computed, &exact, BOUND)?;
-            assert!(result.passed(), "{place}: {result:?}");
-            worst = f64::max(worst, result.worst);
+            for (vector, exact) in exact.iter().enumerate() {
+                let result = verify(&one(computed, rows, vector), exact, BOUND)?;
+                assert!(result.passed(), "{place}, vector {vector}: {result:?}");
+                worst = f64::max(worst, result.worst);
+            }
         }
         if prepared.reproducible() == Some(true) {
             assert_eq!(first, second, "{place}: not the same bits twice");
         }
     }
-    assert!(prepared.multiply(T::ONE, &gpu.zeros(matrix.columns() + 1)?, T::ZERO, &mut gpu.zeros(y.len())?).is_err());
+    assert!(prepared.multiply(T::ONE, &gpu.zeros(x.len() + 1)?, T::ZERO, &mut gpu.zeros(y.len())?).is_err());
     assert!(prepared.storage() as usize >= matrix.nnz() * size_of::<T>(), "{place}");
     Ok(Ok((prepared.strategy(), worst)))
 }

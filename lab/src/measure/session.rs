@@ -5,13 +5,13 @@ use std::time::Instant;
 use host::executor::Executor;
 use host::format::{FillLimit, Matrix};
 use host::select::{Analysis, Selection, choose};
-use host::verify::{Exact, verify};
-use host::{Csr, Error, Format, Plan, Real, ValueStorage, Vector};
+use host::{Csr, Error, Format, Multivector, Plan, Real, ValueStorage, Vector};
 
+use super::columns::{Columns, ONE};
 use super::{Settings, UNIT};
 use crate::ceilings::TIMES_CACHE;
 use crate::peers::{BOUND, Peer, PeerError};
-use crate::record::{Ceilings, Conversion, OWN, Run, Times};
+use crate::record::{Ceilings, Conversion, OWN, Product, Run, Times};
 use crate::subject::{Chill, Subject};
 use crate::timing;
 
@@ -31,15 +31,26 @@ pub(super) struct Session<'a, 's, T: Real, S: Subject> {
     pub ceilings: Option<&'a Ceilings>,
     pub settings: &'a Settings,
     pub matrix: &'a Csr<T>,
+    pub columns: &'a Columns<'a, T>,
+    /// The vector of single products.
     pub x: &'a Vector<T, S>,
-    /// What y is before: nothing that a result could be, so that an element that is not written shows.
-    pub poison: Vector<T, S>,
-    pub exact: &'a [Exact],
+}
+
+/// What came of a format: with one vector, and with several.
+pub(super) struct Measured {
+    pub run: Run,
+    pub products: Vec<Product>,
+}
+
+impl From<Run> for Measured {
+    fn from(run: Run) -> Self {
+        Self { run, products: Vec::new() }
+    }
 }
 
 impl<T: Real, S: Subject> Session<'_, '_, T, S> {
     /// Measures formats that are stored the same way.
-    pub fn storage(&mut self, csr: &Csr<T, S::Memory>, formats: &[Format]) -> Vec<(Format, Run)> {
+    pub fn storage(&mut self, csr: &Csr<T, S::Memory>, formats: &[Format]) -> Vec<(Format, Measured)> {
         let prepared = match formats[0] {
             Format::Auto => self.choose(csr),
             format => self.convert(csr, format).and_then(|(matrix, conversion)| {
@@ -50,23 +61,27 @@ impl<T: Real, S: Subject> Session<'_, '_, T, S> {
         let (mut plan, conversion) = match prepared {
             Ok(prepared) => prepared,
             Err(error) => {
-                return formats.iter().map(|&format| (format, own_failure(&error))).collect();
+                return formats.iter().map(|&format| (format, own_failure(&error).into())).collect();
             }
         };
-        let mut runs: Vec<_> = formats
+        let mut all: Vec<_> = formats
             .iter()
             .map(|&format| {
-                let run = self.format(&mut plan, format);
-                let run =
-                    run.map_or_else(|error| own_failure(&error), |run| Run { conversion: conversion.clone(), ..run });
-                (format, run)
+                let measured = match self.format(&mut plan, format) {
+                    Ok(run) => {
+                        let products = self.products(&mut plan, &run);
+                        Measured { run: Run { conversion: conversion.clone(), ..run }, products }
+                    }
+                    Err(error) => own_failure(&error).into(),
+                };
+                (format, measured)
             })
             .collect();
         let back = conversion.and_then(|_| self.back(plan.into_matrix()).ok());
-        for conversion in runs.iter_mut().filter_map(|(_, run)| run.conversion.as_mut()) {
+        for conversion in all.iter_mut().filter_map(|(_, measured)| measured.run.conversion.as_mut()) {
             conversion.back = back;
         }
-        runs
+        all
     }
 
     /// The matrix in another format, and what it took; nothing where it stays in CSR.
@@ -140,41 +155,58 @@ impl<T: Real, S: Subject> Session<'_, '_, T, S> {
         if format != Format::Auto {
             plan.set_format(format.resolve(self.matrix))?;
         }
-        let [needed, vectors] = [plan.matrix().bytes_needed(), vector_bytes(self.matrix)].map(saturate);
-        let storage = saturate(plan.matrix().bytes());
-        let run = Run {
-            storage: Some(storage),
+        let run = Run { reproducible: Some(format.reproducible()), ..self.described(plan, ONE) };
+        let x = self.x;
+        self.time_and_check(run, ONE, plan.format(), &mut |y| plan.apply(T::ONE, x, T::ZERO, y))
+    }
+
+    /// What can be said of a plan before it multiplies vectors of this shape.
+    pub(super) fn described(&self, plan: &Plan<T, S>, shape: Multivector) -> Run {
+        let matrix = plan.matrix();
+        let one = vector_bytes(self.matrix, ONE);
+        let (needed, vectors) = (matrix.bytes_needed(), vector_bytes(self.matrix, shape));
+        Run {
             library: Some(OWN.into()),
             strategy: Some(plan.format().to_string()),
             multiplications: plan.explain().and_then(|choice| choice.multiplications),
-            reproducible: Some(format.reproducible()),
-            bytes_needed: Some(needed),
-            bytes_stored: Some(storage + vectors),
-            values: match plan.matrix() {
+            storage: Some(saturate(matrix.bytes())),
+            bytes_needed: Some(saturate(needed - one + vectors)),
+            bytes_stored: Some(saturate(matrix.bytes() + vectors)),
+            values: match matrix {
                 Matrix::Narrow(narrow) => Some(narrow.narrow_type().name().into()),
                 _ => None,
             },
-            fill_ratio: Some(plan.matrix().fill()).filter(|fill| fill.is_finite()),
+            fill_ratio: Some(matrix.fill()).filter(|fill| fill.is_finite()),
             ..Run::default()
-        };
-        let x = self.x;
-        self.time_and_check(run, plan.format(), &mut |y| plan.apply(T::ONE, x, T::ZERO, y))
+        }
     }
 
-    /// Measures a peer; making the matrix ready is what stands for the conversion.
-    pub fn peer(&mut self, peer: &dyn Peer<T, S>, csr: &Csr<T, S::Memory>) -> Run {
-        let run = self.try_peer(peer, csr).unwrap_or_else(|error| match error {
+    /// Measures a peer with x, vectors of this shape; making the matrix ready is what stands for the conversion.
+    pub fn peer(
+        &mut self,
+        peer: &dyn Peer<T, S>,
+        csr: &Csr<T, S::Memory>,
+        x: &Vector<T, S>,
+        shape: Multivector,
+    ) -> Run {
+        let run = self.try_peer(peer, csr, x, shape).unwrap_or_else(|error| match error {
             PeerError::Unfit { .. } => Run { error: Some(error.to_string()), refused: true, ..Run::default() },
             PeerError::Failed(error) => Run::failed(&error),
         });
         Run { library: Some(peer.library()), ..run }
     }
 
-    fn try_peer(&mut self, peer: &dyn Peer<T, S>, csr: &Csr<T, S::Memory>) -> Result<Run, PeerError> {
-        let mut y = self.subject.zeros(self.matrix.rows())?;
+    fn try_peer(
+        &mut self,
+        peer: &dyn Peer<T, S>,
+        csr: &Csr<T, S::Memory>,
+        x: &Vector<T, S>,
+        shape: Multivector,
+    ) -> Result<Run, PeerError> {
+        let mut y = self.subject.zeros(shape.vectors.saturating_mul(self.matrix.rows()))?;
         let mut once = || {
             let start = Instant::now();
-            let prepared = peer.prepare(csr, self.x, &mut y)?;
+            let prepared = peer.prepare(csr, x, &mut y)?;
             self.subject.synchronize()?;
             Ok::<_, PeerError>((prepared, start.elapsed().as_secs_f64()))
         };
@@ -187,7 +219,7 @@ impl<T: Real, S: Subject> Session<'_, '_, T, S> {
         }
         drop(y);
         let storage = prepared.storage();
-        let bytes = storage + saturate(vector_bytes(self.matrix));
+        let bytes = storage + saturate(vector_bytes(self.matrix, shape));
         let run = Run {
             storage: Some(storage),
             strategy: Some(prepared.strategy()),
@@ -197,13 +229,19 @@ impl<T: Real, S: Subject> Session<'_, '_, T, S> {
             conversion: Some(Conversion { first, warm, back: None, peak_bytes: None, csr_calls: None }),
             ..Run::default()
         };
-        let x = self.x;
-        Ok(self.time_and_check(run, BOUND, &mut |y| prepared.multiply(T::ONE, x, T::ZERO, y))?)
+        Ok(self.time_and_check(run, shape, BOUND, &mut |y| prepared.multiply(T::ONE, x, T::ZERO, y))?)
     }
 
-    /// Times a multiplication, warm and, where it matters, cold, and checks what it leaves in y.
-    fn time_and_check(&mut self, run: Run, bound: Format, multiply: &mut Multiply<'_, T, S>) -> Result<Run, Error> {
-        let mut y = self.subject.duplicate(&self.poison)?;
+    /// Times a multiplication of vectors of this shape, warm and, where it matters, cold, and checks what it leaves in
+    /// y.
+    pub(super) fn time_and_check(
+        &mut self,
+        run: Run,
+        shape: Multivector,
+        bound: Format,
+        multiply: &mut Multiply<'_, T, S>,
+    ) -> Result<Run, Error> {
+        let mut y = self.columns.poison(self.subject, shape)?;
         let effort = self.subject.effort(self.settings.effort);
         let warm = timing::measure(self.subject, effort, &mut || Ok(()), &mut || multiply(&mut y))?;
         let cacheable = self.subject.device().cache_bytes.map(|bytes| TIMES_CACHE * bytes);
@@ -212,10 +250,10 @@ impl<T: Real, S: Subject> Session<'_, '_, T, S> {
             Some(chill) if fits => Some(timing::measure(self.subject, effort, *chill, &mut || multiply(&mut y))?),
             _ => None,
         };
-        let verification = verify(&self.subject.download(&y)?, self.exact, bound)?;
+        let verification = self.columns.verify(shape, &self.subject.download(&y)?, bound)?;
         let wrong = (!verification.passed()).then(|| {
-            let (wrong, rows) = (verification.wrong, self.matrix.rows());
-            format!("wrong answer: {wrong} of {rows} elements of y are farther off than rounding explains")
+            let (wrong, elements) = (verification.wrong, shape.vectors * self.matrix.rows());
+            format!("wrong answer: {wrong} of {elements} elements of y are farther off than rounding explains")
         });
         let shorten = |times: Times| Times { samples: Vec::new(), ..times };
         let [warm, cold] =
@@ -235,7 +273,7 @@ impl<T: Real, S: Subject> Session<'_, '_, T, S> {
         };
         let per_second =
             |amount: f64, run: &Run| run.seconds().filter(|&time| time > 0.0).map(|time| amount / time / 1e9);
-        run.gflops = per_second(2.0 * self.matrix.nnz() as f64, &run);
+        run.gflops = per_second(2.0 * self.matrix.nnz() as f64 * shape.vectors as f64, &run);
         run.gbps = run.bytes_needed.and_then(|bytes| per_second(bytes as f64, &run));
         let of = |ceiling: fn(&Ceilings) -> f64| Some(run.gbps? / ceiling(self.ceilings?));
         (run.eta, run.eta_read) = (of(|ceilings| ceilings.copy_gbps), of(|ceilings| ceilings.read_gbps));
@@ -244,13 +282,13 @@ impl<T: Real, S: Subject> Session<'_, '_, T, S> {
 }
 
 /// A run of one of our own formats without a result.
-fn own_failure(error: &Error) -> Run {
+pub(super) fn own_failure(error: &Error) -> Run {
     Run { library: Some(OWN.into()), ..Run::failed(error) }
 }
 
-/// Bytes of x and y.
-fn vector_bytes<T: Real>(matrix: &Csr<T>) -> u128 {
-    (matrix.rows() + matrix.columns()) as u128 * size_of::<T>() as u128
+/// Bytes of x and y, of this shape.
+fn vector_bytes<T: Real>(matrix: &Csr<T>, shape: Multivector) -> u128 {
+    shape.vectors as u128 * (matrix.rows() + matrix.columns()) as u128 * size_of::<T>() as u128
 }
 
 fn saturate(bytes: u128) -> u64 {

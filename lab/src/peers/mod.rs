@@ -1,11 +1,12 @@
 //! Other libraries' multiplications, timed in the same process on the same arrays, and
 //! [conjugate gradients](conjugate_gradients()) made of them.
 //!
-//! [`WithPeers::peers`] lists those of an executor, and [`WithPeers::blas`] is what works on vectors there. The feature `peers` brings sprs and faer for the CPU; with the
-//! feature `cuda` as well, cuSPARSE and cuBLAS for the GPU, which are loaded when they are asked for: the folders of
-//! `libcusparse.so.12`, of the `libnvJitLink` that it needs and of `libcublas.so` must be where the system's loader looks, for which
+//! [`WithPeers::peers`] lists those of an executor, [`WithPeers::multivector_peers`] those that multiply several vectors
+//! at once, and [`WithPeers::blas`] is what works on vectors there. The feature `peers` brings sprs and faer for the CPU;
+//! with the feature `cuda` as well, cuSPARSE and cuBLAS for the GPU, which are loaded when they are asked for: the folders
+//! of `libcusparse.so.12`, of the `libnvJitLink` that it needs and of `libcublas.so` must be where the system's loader looks, for which
 //! `LD_LIBRARY_PATH` is the usual way. What is not there is listed with the reason, and is no error. That
-//! holds for cuSPARSE's SpMVOp by itself, too, which is there from 12.8.1 on.
+//! holds for cuSPARSE's SpMVOp by itself, too, which is there from 12.8.1 on, and for its SpMM.
 
 #[cfg(all(feature = "peers", any(feature = "cuda", test)))]
 mod blocks;
@@ -22,8 +23,8 @@ mod slices;
 #[cfg(all(test, feature = "peers"))]
 mod tests;
 
-use host::Real;
 use host::executor::{Executor, HostExecutor};
+use host::{Multivector, Real};
 
 pub use conjugate_gradients::{Solved, Stop, conjugate_gradients};
 pub use peer::{BOUND, Blas, Peer, PeerError, Prepared};
@@ -53,6 +54,11 @@ impl<T: Real, E: Executor> Peers<'_, T, E> {
         Self { present: Vec::new(), absent: Vec::new() }
     }
 
+    #[cfg(all(feature = "peers", feature = "cuda"))]
+    fn without(library: &'static str, reason: String) -> Self {
+        Self { present: Vec::new(), absent: vec![Absent { library, reason }] }
+    }
+
     #[cfg(not(feature = "peers"))]
     fn not_built(libraries: &[&'static str]) -> Self {
         let absent = libraries.iter().map(|&library| Absent { library, reason: NOT_BUILT.into() });
@@ -64,6 +70,11 @@ impl<T: Real, E: Executor> Peers<'_, T, E> {
 pub trait WithPeers: Executor + Sized {
     /// The peers that work on arrays in its memory.
     fn peers<T: Real>(&self) -> Peers<'_, T, Self>;
+
+    /// Those that multiply by several vectors of this shape at once.
+    fn multivector_peers<T: Real>(&self, _shape: Multivector) -> Peers<'_, T, Self> {
+        Peers::none()
+    }
 
     /// The library that works on vectors in its memory.
     ///
@@ -101,6 +112,11 @@ impl WithPeers for host::executor::Cuda {
     #[cfg(not(feature = "peers"))]
     fn peers<T: Real>(&self) -> Peers<'_, T, Self> {
         Peers::not_built(&["cuSPARSE"])
+    }
+
+    #[cfg(feature = "peers")]
+    fn multivector_peers<T: Real>(&self, shape: Multivector) -> Peers<'_, T, Self> {
+        cusparse::multivector_peers(self, shape)
     }
 
     #[cfg(feature = "peers")]

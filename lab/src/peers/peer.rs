@@ -7,7 +7,7 @@ use host::{Csr, Error, Format, Real, Vector};
 /// additions, and no order has a longer chain than one sum over the row.
 pub const BOUND: Format = Format::CSR_SCALAR;
 
-/// A rival.
+/// A rival. One that multiplies [several vectors](super::WithPeers::multivector_peers) has all of them in x, and in y.
 pub trait Peer<T: Real, E: Executor> {
     /// What it is called in files and on the command line: the library, and where there are several ways, which.
     fn name(&self) -> &'static str;
@@ -94,8 +94,20 @@ pub(super) fn check_vectors<T: Real, M: host::Memory>(
     x: &M::Buffer<T>,
     y: &M::Buffer<T>,
 ) -> Result<(), Error> {
+    check_multivectors(matrix, 1, x, y)
+}
+
+/// Checks that so many vectors fit a matrix.
+#[cfg(feature = "peers")]
+pub(super) fn check_multivectors<T: Real, M: host::Memory>(
+    matrix: &Csr<T, M>,
+    vectors: usize,
+    x: &M::Buffer<T>,
+    y: &M::Buffer<T>,
+) -> Result<(), Error> {
     use host::memory::Buffer;
-    for (what, found, expected) in [("x", x.len(), matrix.columns()), ("y", y.len(), matrix.rows())] {
+    for (what, found, length) in [("x", x.len(), matrix.columns()), ("y", y.len(), matrix.rows())] {
+        let expected = length.saturating_mul(vectors);
         if found != expected {
             return Err(Error::Length { what, found, expected });
         }

@@ -4,6 +4,7 @@ mod contents;
 mod import;
 mod page;
 mod plots;
+mod products;
 mod provenance;
 mod series;
 mod table;
@@ -53,7 +54,9 @@ impl Report {
     }
 
     /// A table in Markdown: our fastest format against the fastest peer, by family and precision. A second one, where
-    /// [`Format::Auto`](host::Format::Auto) was measured, says how good what it chooses is.
+    /// [`Format::Auto`](host::Format::Auto) was measured, says how good what it chooses is. Where several vectors were
+    /// multiplied at once, two more compare those products with the peers' and with single ones: of all matrices
+    /// together, and of each.
     pub fn table(&self) -> String {
         table::table(&self.entries)
     }

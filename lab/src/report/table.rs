@@ -7,17 +7,18 @@ use host::Format;
 use crate::calibrate::FEWEST_FORMATS;
 use crate::cmrs_model::utilization;
 use crate::record::{Entry, Run, is_own_format};
+use crate::report::products::tables;
 use crate::report::provenance::{devices, provenance};
 use crate::statistics::{SpeedUps, geometric_mean, quartiles, speed_ups};
 
 /// What is put in a place without a number.
-const NONE: &str = "–";
+pub(super) const NONE: &str = "–";
 
 /// How many times the time of the fastest format still counts as near to it.
 const NEAR: f64 = 1.05;
 
 /// A table in Markdown with a line for each executor, family and precision, after a line that says what it is of; then
-/// the table of the choices.
+/// the table of the choices, and those of several vectors.
 pub fn table(entries: &[Entry]) -> String {
     let mut groups: BTreeMap<[&str; 3], Vec<Entry>> = BTreeMap::new();
     for entry in entries.iter().filter(|entry| !entry.spmv.is_empty()) {
@@ -48,7 +49,7 @@ pub fn table(entries: &[Entry]) -> String {
         ];
         text += &format!("| {} |\n", cells.join(" | "));
     }
-    text + &choices(entries)
+    text + &choices(entries) + &tables(entries)
 }
 
 /// A table of how good the formats are that [`Format::Auto`] chose, with a line for each executor and precision; empty
@@ -129,12 +130,12 @@ fn utilizations(entries: &[Entry]) -> Vec<(usize, (f64, f64))> {
     found.collect()
 }
 
-fn number(number: Option<f64>) -> String {
+pub(super) fn number(number: Option<f64>) -> String {
     number.map_or(NONE.into(), |number| format!("{number:.2}"))
 }
 
 /// The mean, and on how many matrices only a peer has a result.
-fn mean_speed_up(found: &SpeedUps) -> String {
+pub(super) fn mean_speed_up(found: &SpeedUps) -> String {
     match found.unanswered {
         0 => number(found.mean()),
         unanswered => format!("{} (none of ours on {unanswered})", number(found.mean())),
@@ -142,12 +143,12 @@ fn mean_speed_up(found: &SpeedUps) -> String {
 }
 
 /// A number and the matrix it is of.
-fn named(entries: &[Entry], found: Option<(usize, f64)>) -> String {
+pub(super) fn named(entries: &[Entry], found: Option<(usize, f64)>) -> String {
     found.map_or(NONE.into(), |(place, value)| format!("{value:.2}, {}", cell(&entries[place].filename)))
 }
 
 /// Text that is nothing but text in a table of Markdown.
-fn cell(text: &str) -> String {
+pub(super) fn cell(text: &str) -> String {
     let mut cell = String::with_capacity(text.len());
     for character in text.chars() {
         match character {

@@ -82,6 +82,10 @@ fn entry(element: &RawValue) -> Result<Entry, Fault> {
     for (name, run) in &entry.spmv {
         check(run).map_err(|reason| format!("spmv.{name}: {reason}"))?;
     }
+    for (name, product) in entry.products.iter().flat_map(|(name, all)| all.iter().map(move |product| (name, product)))
+    {
+        check(&product.run).map_err(|reason| format!("products.{name}: {reason}"))?;
+    }
     if entry.schema == 0 {
         disown(&mut entry);
     }

@@ -1,15 +1,17 @@
 //! What `warp-spmv bench` is asked for.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use clap::ValueEnum;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use lab::suite::Suite;
 use lab::sweeps::Sweep;
 use lab::timing::Effort;
-use warp_spmv::Format;
 use warp_spmv::executor::ExecutorName;
 use warp_spmv::select::Selection;
+use warp_spmv::{Format, Layout, Multivector};
 
 use crate::cli::figures::{self, Asked};
 use crate::cli::formats;
@@ -49,6 +51,21 @@ pub struct Arguments {
     /// several times
     #[arg(long, value_name = "NAME", value_parser = sweep_parser())]
     pub sweep: Vec<Sweep>,
+    /// Multiply this many vectors at once as well, in each format and by each peer that can (cuSPARSE's SpMM), and
+    /// compare that with the peers and with as many single products, whose time is reckoned from the one that is
+    /// measured in the same run; several numbers are separated by commas
+    #[arg(
+        long,
+        value_name = "K",
+        value_delimiter = ',',
+        value_parser = clap::value_parser!(u32).range(1..),
+        conflicts_with_all = ["values", "narrow"]
+    )]
+    pub vectors: Vec<u32>,
+    /// How several vectors lie in memory: the first elements of all, then the second ones, or one vector after the
+    /// other [default: both]
+    #[arg(long, value_enum, requires = "vectors")]
+    pub layout: Option<Layouts>,
     /// Another library to measure on the same arrays, all, or none; may be given several times. What is not there is
     /// left out with a message [default: all that this program was built with, and for a figure what it shows of them]
     #[arg(long, value_name = "PEER", value_parser = peers_parser())]
@@ -92,6 +109,14 @@ pub enum Suites {
     Generated(Suite),
     /// What a folder lists.
     Real,
+}
+
+/// What `--layout` can ask for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Layouts {
+    RowMajor,
+    ColumnMajor,
+    Both,
 }
 
 /// What `--format` can ask for.
@@ -162,6 +187,20 @@ impl Arguments {
         }
     }
 
+    /// The numbers of vectors that are multiplied at once, each in the layouts that are asked for.
+    pub fn shapes(&self) -> Vec<Multivector> {
+        let layouts = match self.layout.unwrap_or(Layouts::Both) {
+            Layouts::RowMajor => &[Layout::RowMajor] as &[_],
+            Layouts::ColumnMajor => &[Layout::ColumnMajor],
+            Layouts::Both => &[Layout::RowMajor, Layout::ColumnMajor],
+        };
+        let numbers = BTreeSet::from_iter(&self.vectors);
+        let shapes = numbers
+            .into_iter()
+            .flat_map(|&vectors| layouts.iter().map(move |&layout| Multivector { vectors: vectors as usize, layout }));
+        shapes.collect()
+    }
+
     /// How many multiplications a format is chosen for.
     pub fn multiplications(&self) -> u64 {
         self.multiplications.unwrap_or(Selection::MULTIPLICATIONS)
@@ -178,6 +217,8 @@ impl Arguments {
             format: vec![Formats::All],
             multiplications: None,
             sweep: Vec::new(),
+            vectors: Vec::new(),
+            layout: None,
             peers: vec![NONE_NAME.into()],
             executor: executor.into_iter().collect(),
             precision: Vec::new(),

@@ -3,10 +3,11 @@
 use std::ffi::OsString;
 
 use clap::ValueEnum;
-use lab::measure::{Chosen, standard};
+use lab::measure::{Chosen, UNIT, standard};
+use lab::record::Entry;
 use lab::suite::{self, Suite};
 use lab::{figures, folder};
-use warp_spmv::Format;
+use warp_spmv::{Format, Multivector};
 
 use super::arguments::{ALL_NAME, Arguments, Formats, Suites};
 use crate::cli::error::Error;
@@ -27,9 +28,21 @@ pub struct Wanted {
     pub precision: Precision,
     pub formats: Vec<Format>,
     pub peers: Chosen,
+    /// Vectors that are multiplied at once, besides one.
+    pub shapes: Vec<Multivector>,
 }
 
 impl Wanted {
+    /// Whether an entry has all products with several vectors: those of every format that it has multiplied in, and of
+    /// those of these peers that are wanted.
+    pub fn are_products_in(&self, entry: &Entry, peers: &[&str]) -> bool {
+        let formats = self.formats.iter().chain([&UNIT]).filter(|format| format.multiplies_multivectors());
+        let stored = |name: &String| entry.spmv.get(name).is_some_and(|run| run.storage.is_some());
+        let own = formats.map(Format::to_string).filter(stored);
+        let peers = peers.iter().filter(|name| self.peers.has(name)).map(|&name| name.to_owned());
+        own.chain(peers).all(|name| self.shapes.iter().all(|&shape| entry.product(&name, shape).is_some()))
+    }
+
     /// About how much work it is.
     pub fn weight(&self, source: &Source) -> f64 {
         source.weight() * self.formats.len() as f64
@@ -61,9 +74,8 @@ pub fn members(arguments: &Arguments) -> Result<Vec<Matrix>, Error> {
         precisions.extend([Precision::Float64, Precision::Float32]);
     }
     let peers = peers(arguments).unwrap_or(Chosen::All);
-    let wanted =
-        precisions.into_iter().map(|precision| Wanted { precision, formats: formats.clone(), peers: peers.clone() });
-    let wanted: Vec<_> = wanted.collect();
+    let all = Wanted { precision: Precision::Float64, formats, peers, shapes: arguments.shapes() };
+    let wanted: Vec<_> = precisions.into_iter().map(|precision| Wanted { precision, ..all.clone() }).collect();
     let matrix = |text: OsString, family: Option<String>| {
         let source = Source::new(text);
         source.check()?;
@@ -106,10 +118,9 @@ fn of_figures(arguments: &Arguments) -> Vec<Matrix> {
     let members = tasks.into_iter().map(|task| {
         let shown = || Chosen::Named(task.peers.iter().map(|&name| name.to_owned()).collect());
         let peers = peers(arguments).unwrap_or_else(shown);
-        let wanted = task
-            .formats
-            .into_iter()
-            .filter_map(|(name, formats)| Some(Wanted { precision: known(name)?, formats, peers: peers.clone() }));
+        let wanted = task.formats.into_iter().filter_map(|(name, formats)| {
+            Some(Wanted { precision: known(name)?, formats, peers: peers.clone(), shapes: arguments.shapes() })
+        });
         Matrix {
             family: suite::family_of(&task.text).map(str::to_owned),
             wanted: wanted.collect(),

@@ -3,11 +3,14 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use lab::contests::{Contest, contests, standings};
 use lab::measure::UNIT;
-use lab::record::{Entry, Run, is_own_format};
+use lab::record::{Entry, Run, is_own_format, layout_name};
+use lab::statistics::SpeedUps;
 use lab::sweeps::Sweep;
-use warp_spmv::Format;
+use warp_spmv::{Format, Multivector};
 
+use crate::cli::output::printable;
 use crate::cli::units::{duration, four_digits};
 
 /// What searches found for all matrices together, in a line for each executor and precision.
@@ -65,4 +68,47 @@ fn choice(run: &Run) -> Option<String> {
         Some(calls) => format!("{text}, ready in {} times the time of {UNIT}", four_digits(calls)),
         None => text,
     })
+}
+
+/// Our fastest format, the fastest peer and single products, in a line for each number and layout of vectors.
+pub fn of_products(entry: &Entry) -> String {
+    contests(entry).map(|contest| format!("  {}: {}\n", shape(contest.shape), told(&contest))).collect()
+}
+
+fn told(contest: &Contest<'_>) -> String {
+    let side = |side: Option<(&str, f64)>| {
+        side.map(|(name, seconds)| format!("{name} {}", duration(Duration::from_secs_f64(seconds))))
+    };
+    let times = |ratio: Option<f64>, what: &str| ratio.map(|ratio| format!("{ratio:.2} times as fast as {what}"));
+    let told = [
+        side(contest.own),
+        side(contest.peer),
+        times(contest.speed_up(), "the peer"),
+        times(contest.over_singles(), "single products"),
+    ];
+    let told: Vec<_> = told.into_iter().flatten().collect();
+    if told.is_empty() { "nothing measured".into() } else { told.join("; ") }
+}
+
+/// Number and layout of vectors.
+pub fn shape(shape: Multivector) -> String {
+    let (vectors, layout) = (shape.vectors, layout_name(shape.layout));
+    format!("{vectors} {}, {layout}", if vectors == 1 { "vector" } else { "vectors" })
+}
+
+/// How products with several vectors compare on all matrices together, in a line for each executor, precision, and
+/// number and layout of vectors.
+pub fn compared(entries: &[Entry]) -> String {
+    let ratios = |found: &SpeedUps, what: &str| {
+        let (mean, (place, worst)) = (found.mean()?, found.worst()?);
+        let of = printable(&entries[place].filename);
+        Some(format!("{mean:.2} times as fast as {what} in the geometric mean, {worst:.2} at worst ({of})"))
+    };
+    let lines = standings(entries).into_iter().filter_map(|standing| {
+        let told = [ratios(&standing.against_peers, "the peers"), ratios(&standing.against_singles, "single products")];
+        let told: Vec<_> = told.into_iter().flatten().collect();
+        let of = format!("{}, {}, {}", standing.executor, standing.precision, shape(standing.shape));
+        (!told.is_empty()).then(|| format!("{of}: {}\n", told.join("; ")))
+    });
+    lines.collect()
 }

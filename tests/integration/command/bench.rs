@@ -229,6 +229,62 @@ fn the_choice_is_measured_with_what_it_takes() {
     assert_eq!(folder.names(), ["results.json"]);
 }
 
+/// Several vectors at once are measured beside one, in formats that multiply them.
+#[test]
+fn products_with_several_vectors() {
+    let folder = Folder::new();
+    let out = results_in(&folder);
+    let matrix = ["--matrix", "stencil:5:20", "--format", "ell", "--format", "coo-16", "--precision", "float64"];
+    let run = |more: &[&str]| bench(&[&matrix[..], &["--out", &out], more].concat()).succeeded();
+    let told = run(&["--vectors", "4,2,4"]);
+    // A line for one vector, then for each number in each layout that of the matrix, and that of all matrices.
+    let lines: Vec<_> = told.lines().collect();
+    assert_eq!(lines.len(), 1 + 4 + 4, "{told}");
+    let shapes = ["2 vectors, row-major: ", "4 vectors, row-major: ", "2 vectors, column-major: "];
+    for (place, shape) in shapes.iter().enumerate() {
+        assert!(lines[1 + place].starts_with(&format!("  {shape}")), "{told}");
+        assert!(lines[1 + place].ends_with(" times as fast as single products"), "{told}");
+        assert!(lines[5 + place].starts_with(&format!("cpu, float64, {shape}")), "{told}");
+        assert!(lines[5 + place].ends_with(" at worst (stencil:5:20)"), "{told}");
+    }
+
+    let entries = read(&out);
+    let (runs, products) = (&entries[0]["spmv"], entries[0]["products"].as_object().unwrap());
+    assert_eq!(products.keys().collect::<Vec<_>>(), ["csr-vector", "ell"]);
+    for (name, products) in products {
+        let products = products.as_array().unwrap();
+        let found: Vec<_> = products.iter().map(|product| (&product["vectors"], &product["layout"])).collect();
+        let expected = [(2, "row-major"), (2, "column-major"), (4, "row-major"), (4, "column-major")];
+        assert_eq!(found.len(), expected.len(), "{found:?}");
+        for (product, (vectors, layout)) in products.iter().zip(expected) {
+            assert_eq!((&product["vectors"], &product["layout"]), (&vectors.into(), &layout.into()));
+            let run = &product["run"];
+            assert!(run["completed"] == true && run["repetitions"] == 2 && run["library"] == "warp-spmv", "{run}");
+            assert!(run["time"].as_f64().unwrap() > 0.0 && run["gbps"].as_f64().unwrap() > 0.0, "{run}");
+            assert!(run["error_of_bound"].as_f64().unwrap() <= 1.0 && run["storage"] == runs[name]["storage"], "{run}");
+            let stored = run["storage"].as_u64().unwrap() + vectors * 800 * 8;
+            assert_eq!(run["bytes_stored"], stored);
+            let single = &runs[name];
+            let warm = single["time"].as_f64().unwrap();
+            let first = single["cold"]["time"].as_f64().unwrap_or(warm);
+            let singles = first + (vectors - 1) as f64 * warm;
+            assert!((product["singles"].as_f64().unwrap() / singles - 1.0).abs() < 1e-9, "{product}");
+        }
+    }
+    let table = spmv(["report", &out, "--table"]).succeeded();
+    let line = |start: &str| table.lines().any(|line| line.starts_with(start));
+    assert!(
+        line("| cpu | float64 | column-major | 4 | 1 | ") && line("| cpu | stencil:5:20 | float64 | row-major | 2 | ")
+    );
+
+    // Only what is new is measured, and then with what was there.
+    assert_eq!(run(&["--vectors", "2", "--layout", "row-major", "--resume"]).lines().count(), 4);
+    assert_eq!(run(&["--resume"]), "");
+    assert_eq!(read(&out), entries);
+    assert_eq!(run(&["--vectors", "3", "--layout", "column-major", "--resume"]).lines().count(), 1 + 5 + 5);
+    assert_eq!(read(&out)[0]["products"]["ell"].as_array().unwrap().len(), 5);
+}
+
 /// Formats are told apart by all of their parameters.
 #[test]
 fn a_search_measures_all_parameters_and_says_what_the_best_is_worth() {
@@ -319,6 +375,13 @@ fn bad_arguments_are_refused_before_anything_is_measured() {
         (&["--format", "cmrs:height=17"], "format \"cmrs:height=17\": height is 17, expected a number from 1 to 16"),
         (&["--format", "coo", "--multiplications", "9"], "--multiplications goes with --format auto"),
         (&["--format", "auto", "--multiplications", "0"], "0 is not in 1.."),
+        (&["--vectors", "0"], "0 is not in 1.."),
+        (&["--vectors", "x"], "invalid value 'x' for '--vectors <K>'"),
+        (&["--vectors", "2,"], "invalid value '' for '--vectors <K>'"),
+        (&["--vectors", "2", "--layout", "diagonal"], "invalid value 'diagonal' for '--layout <LAYOUT>'"),
+        (&["--layout", "both"], "--vectors <K>"),
+        (&["--vectors", "2", "--narrow"], "cannot be used with"),
+        (&["--vectors", "2", "--values", "float16"], "cannot be used with"),
         (&["--sweep", "heights"], "invalid value 'heights' for '--sweep <NAME>' [possible values: cmrs-heights, "),
         (&["--figure", "bg-8", "--sweep", "sell-p"], "cannot be used with"),
         (&["--waves", "2"], "the executor is cpu with --waves 2, expected cuda or emulated: others have no grids"),

@@ -154,8 +154,8 @@ impl<S: Subject> Measurement<'_, '_, S> {
             let case = Case { name, family: Some(BENCHMARK_FAMILY), matrix: &matrix };
             let peers = Chosen::Named(Vec::new());
             let multiplications = Selection::MULTIPLICATIONS;
-            let values = ValueStorage::Full;
-            let settings = Settings { formats, multiplications, values, peers, effort: self.effort, samples: false };
+            let (values, shapes, effort) = (ValueStorage::Full, Vec::new(), self.effort);
+            let settings = Settings { formats, multiplications, shapes, values, peers, effort, samples: false };
             let entry = self.bench.measure(&case, &settings, &mut |_, _| {})?;
             self.entries.retain(|entry| !is_same(entry));
             self.entries.push(entry);

@@ -1,4 +1,4 @@
-//! Descriptors of matrices and vectors, which free themselves.
+//! Descriptors of matrices, vectors and several vectors, which free themselves.
 
 use std::ffi::c_void;
 use std::ptr::{null, null_mut};
@@ -6,7 +6,7 @@ use std::ptr::{null, null_mut};
 use cudarc::cusparse::sys;
 use host::executor::CudaBuffer;
 use host::memory::{Buffer, Element, ElementType};
-use host::{Error, Real};
+use host::{Error, Layout, Multivector, Real};
 
 use super::library::check;
 
@@ -61,11 +61,17 @@ impl Drop for MatrixDescriptor {
     }
 }
 
+/// A descriptor of x or y.
+pub trait Dense {
+    /// Means another array of the same length.
+    fn point_to<T: Real>(&mut self, array: &CudaBuffer<T>) -> Result<(), Error>;
+}
+
 /// The descriptor of a vector.
 pub struct VectorDescriptor(sys::cusparseDnVecDescr_t);
 
 impl VectorDescriptor {
-    /// For a vector and those of its length that [`point_to`](Self::point_to) names later.
+    /// For a vector and those of its length that [`point_to`](Dense::point_to) names later.
     pub fn new<T: Real>(vector: &CudaBuffer<T>) -> Result<Self, Error> {
         let mut descriptor = null_mut();
         let values = address(vector).cast_mut();
@@ -77,16 +83,17 @@ impl VectorDescriptor {
         Ok(Self(descriptor))
     }
 
-    /// Means another vector of the same length.
-    pub fn point_to<T: Real>(&mut self, vector: &CudaBuffer<T>) -> Result<(), Error> {
-        // SAFETY: the descriptor is cuSPARSE's, and the caller multiplies while the vector lives.
-        let status = unsafe { sys::cusparseDnVecSetValues(self.0, address(vector).cast_mut()) };
-        check("cusparseDnVecSetValues", status)
-    }
-
     /// The descriptor itself.
     pub fn get(&self) -> sys::cusparseDnVecDescr_t {
         self.0
+    }
+}
+
+impl Dense for VectorDescriptor {
+    fn point_to<T: Real>(&mut self, vector: &CudaBuffer<T>) -> Result<(), Error> {
+        // SAFETY: the descriptor is cuSPARSE's, and the caller multiplies while the vector lives.
+        let status = unsafe { sys::cusparseDnVecSetValues(self.0, address(vector).cast_mut()) };
+        check("cusparseDnVecSetValues", status)
     }
 }
 
@@ -94,5 +101,55 @@ impl Drop for VectorDescriptor {
     fn drop(&mut self) {
         // SAFETY: cuSPARSE made it, and it is not used any more.
         let _ = unsafe { sys::cusparseDestroyDnVec(self.0.cast_const()) };
+    }
+}
+
+/// The descriptor of several vectors, which cuSPARSE has as the columns of a dense matrix.
+pub struct BlockDescriptor(sys::cusparseDnMatDescr_t);
+
+impl BlockDescriptor {
+    /// For vectors of this shape in an array and those of its length that [`point_to`](Dense::point_to) names later.
+    pub fn new<T: Real>(array: &CudaBuffer<T>, shape: Multivector) -> Result<Self, Error> {
+        let (length, vectors) = (array.len() / shape.vectors.max(1), shape.vectors);
+        let (stride, order) = match shape.layout {
+            Layout::RowMajor => (vectors, sys::cusparseOrder_t::CUSPARSE_ORDER_ROW),
+            Layout::ColumnMajor => (length, sys::cusparseOrder_t::CUSPARSE_ORDER_COL),
+        };
+        let mut descriptor = null_mut();
+        // SAFETY: the descriptor is written to a valid place, and the array has so many vectors of this length. It is
+        // read and written by a multiplication alone, and that is shown its vectors before.
+        let status = unsafe {
+            sys::cusparseCreateDnMat(
+                &mut descriptor,
+                length as i64,
+                vectors as i64,
+                stride as i64,
+                address(array).cast_mut(),
+                data_type::<T>(),
+                order,
+            )
+        };
+        check("cusparseCreateDnMat", status)?;
+        Ok(Self(descriptor))
+    }
+
+    /// The descriptor itself.
+    pub fn get(&self) -> sys::cusparseDnMatDescr_t {
+        self.0
+    }
+}
+
+impl Dense for BlockDescriptor {
+    fn point_to<T: Real>(&mut self, array: &CudaBuffer<T>) -> Result<(), Error> {
+        // SAFETY: the descriptor is cuSPARSE's, and the caller multiplies while the array lives.
+        let status = unsafe { sys::cusparseDnMatSetValues(self.0, address(array).cast_mut()) };
+        check("cusparseDnMatSetValues", status)
+    }
+}
+
+impl Drop for BlockDescriptor {
+    fn drop(&mut self) {
+        // SAFETY: cuSPARSE made it, and it is not used any more.
+        let _ = unsafe { sys::cusparseDestroyDnMat(self.0.cast_const()) };
     }
 }

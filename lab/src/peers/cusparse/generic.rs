@@ -1,4 +1,5 @@
-//! Multiplication by `cusparseSpMV`, for matrices of every format.
+//! Multiplication by cuSPARSE's generic interface: the size of a buffer is asked for, the matrix preprocessed, and then
+//! multiplied. That is the same for [one vector](super::spmv) and for [several](super::spmm).
 
 use std::ffi::c_void;
 use std::rc::Rc;
@@ -7,11 +8,11 @@ use cudarc::cusparse::sys;
 use host::executor::{Cuda, CudaBuffer, CudaMemory, Executor};
 use host::{Csr, Error, Real};
 
-use super::descriptors::{MatrixDescriptor, VectorDescriptor, data_type};
-use super::library::{Library, check};
-use crate::peers::peer::{Prepared, check_vectors};
+use super::descriptors::{Dense, MatrixDescriptor, data_type};
+use super::library::Library;
+use crate::peers::peer::{Prepared, check_multivectors};
 
-/// The matrix as it is, not transposed.
+/// The matrix, or the vectors, as they are, not transposed.
 pub const PLAIN: sys::cusparseOperation_t = sys::cusparseOperation_t::CUSPARSE_OPERATION_NON_TRANSPOSE;
 
 /// A matrix as cuSPARSE sees it.
@@ -25,22 +26,70 @@ pub struct Stored {
     pub bytes: u128,
 }
 
+/// What the functions of a routine are called with.
+pub struct Operands<'o, D> {
+    pub handle: sys::cusparseHandle_t,
+    /// Where the scalars are on the host, of the type that is computed in.
+    pub alpha: *const c_void,
+    pub beta: *const c_void,
+    pub matrix: sys::cusparseConstSpMatDescr_t,
+    pub x: &'o D,
+    pub y: &'o D,
+    pub data_type: sys::cudaDataType,
+}
+
+/// The functions of one kind of product, with the algorithm that they are told.
+pub trait Routine {
+    /// What describes x and y.
+    type Dense: Dense;
+
+    /// How many vectors x and y are.
+    fn vectors(&self) -> usize;
+
+    /// The algorithm's name.
+    fn algorithm(&self) -> String;
+
+    /// Whether it gives the same bits every time, as its documentation says.
+    fn reproducible(&self) -> Option<bool>;
+
+    /// Describes x or y.
+    fn describe<T: Real>(&self, array: &CudaBuffer<T>) -> Result<Self::Dense, Error>;
+
+    /// The size of the buffer.
+    ///
+    /// # Safety
+    /// The handle and the descriptors are the library's own, of arrays that are there, and the scalars can be read.
+    unsafe fn buffer_size(&self, operands: &Operands<'_, Self::Dense>) -> Result<usize, Error>;
+
+    /// Preprocesses the matrix, and says whether there was such a step.
+    ///
+    /// # Safety
+    /// As for [`buffer_size`](Self::buffer_size), and the buffer has that size and lives as long as is multiplied.
+    unsafe fn preprocess(&self, operands: &Operands<'_, Self::Dense>, buffer: *mut c_void) -> Result<bool, Error>;
+
+    /// Queues the product.
+    ///
+    /// # Safety
+    /// As for [`preprocess`](Self::preprocess), of which the matrix and the buffer are, and x and y fit the matrix.
+    unsafe fn multiply(&self, operands: &Operands<'_, Self::Dense>, buffer: *mut c_void) -> Result<(), Error>;
+}
+
 /// A matrix that was preprocessed.
-pub struct Generic<'a, T: Real> {
+pub struct Generic<'a, T: Real, R: Routine> {
     // Fields are dropped in this order: the library last.
     stored: Stored,
-    x: VectorDescriptor,
-    y: VectorDescriptor,
+    x: R::Dense,
+    y: R::Dense,
     /// Preprocessing leaves its results there.
     buffer: CudaBuffer<u64>,
     buffer_bytes: usize,
-    algorithm: sys::cusparseSpMVAlg_t,
+    routine: R,
     strategy: String,
     matrix: &'a Csr<T, CudaMemory>,
     library: Rc<Library<'a>>,
 }
 
-impl<'a, T: Real> Generic<'a, T> {
+impl<'a, T: Real, R: Routine> Generic<'a, T, R> {
     /// Preprocesses a matrix. Queued on the stream.
     ///
     /// # Errors
@@ -49,58 +98,38 @@ impl<'a, T: Real> Generic<'a, T> {
         library: Rc<Library<'a>>,
         matrix: &'a Csr<T, CudaMemory>,
         stored: Stored,
-        algorithm: sys::cusparseSpMVAlg_t,
+        routine: R,
         format: &str,
         [x, y]: [&CudaBuffer<T>; 2],
     ) -> Result<Self, Error> {
-        check_vectors(matrix, x, y)?;
+        check_multivectors(matrix, routine.vectors(), x, y)?;
         let cuda = library.enter()?;
-        let (x, y) = (VectorDescriptor::new(x)?, VectorDescriptor::new(y)?);
+        let (x, y) = (routine.describe(x)?, routine.describe(y)?);
         let (one, zero) = (T::ONE, T::ZERO);
-        let (alpha, beta) = (scalar(&one), scalar(&zero));
-        let mut buffer_bytes = 0;
-        // SAFETY: the handle and the descriptors are the library's own; the scalars are on the host, as the handle
-        // expects, of the type that is computed in, and live as long as this function; the size is written to a valid place.
-        let status = unsafe {
-            sys::cusparseSpMV_bufferSize(
-                library.handle(),
-                PLAIN,
-                alpha,
-                stored.descriptor.get(),
-                x.get().cast_const(),
-                beta,
-                y.get(),
-                data_type::<T>(),
-                algorithm,
-                &mut buffer_bytes,
-            )
+        let operands = Operands {
+            handle: library.handle(),
+            alpha: scalar(&one),
+            beta: scalar(&zero),
+            matrix: stored.descriptor.get(),
+            x: &x,
+            y: &y,
+            data_type: data_type::<T>(),
         };
-        check("cusparseSpMV_bufferSize", status)?;
+        // SAFETY: the handle and the descriptors are the library's own; the scalars are of the type that is computed
+        // in, and live as long as this function.
+        let buffer_bytes = unsafe { routine.buffer_size(&operands) }?;
         // Never without an address, even where nothing is needed.
         let buffer = cuda.zeros::<u64>(buffer_bytes.div_ceil(8).max(2))?;
-        // SAFETY: the handle and the descriptors are the library's own; the scalars live as long as this function; the
-        // buffer has the size that was asked for, and lives as long as the matrix.
-        let status = unsafe {
-            sys::cusparseSpMV_preprocess(
-                library.handle(),
-                PLAIN,
-                alpha,
-                stored.descriptor.get(),
-                x.get().cast_const(),
-                beta,
-                y.get(),
-                data_type::<T>(),
-                algorithm,
-                buffer.address() as *mut c_void,
-            )
-        };
-        check("cusparseSpMV_preprocess", status)?;
-        let strategy = format!("{format}, {algorithm:?}, preprocessed, buffer of {buffer_bytes} bytes");
-        Ok(Self { stored, x, y, buffer, buffer_bytes, algorithm, strategy, matrix, library })
+        // SAFETY: as above; the buffer has the size that was asked for, and lives as long as the matrix.
+        let preprocessed = unsafe { routine.preprocess(&operands, buffer.address() as *mut c_void) }?;
+        let preprocessed = if preprocessed { "preprocessed, " } else { "" };
+        let algorithm = routine.algorithm();
+        let strategy = format!("{format}, {algorithm}, {preprocessed}buffer of {buffer_bytes} bytes");
+        Ok(Self { stored, x, y, buffer, buffer_bytes, routine, strategy, matrix, library })
     }
 }
 
-impl<T: Real> Prepared<T, Cuda> for Generic<'_, T> {
+impl<T: Real, R: Routine> Prepared<T, Cuda> for Generic<'_, T, R> {
     fn strategy(&self) -> String {
         self.strategy.clone()
     }
@@ -110,39 +139,28 @@ impl<T: Real> Prepared<T, Cuda> for Generic<'_, T> {
     }
 
     fn reproducible(&self) -> Option<bool> {
-        use sys::cusparseSpMVAlg_t::*;
-        // As its documentation says of each algorithm.
-        match self.algorithm {
-            CUSPARSE_SPMV_CSR_ALG2 | CUSPARSE_SPMV_COO_ALG2 | CUSPARSE_SPMV_SELL_ALG1 => Some(true),
-            CUSPARSE_SPMV_CSR_ALG1 | CUSPARSE_SPMV_COO_ALG1 => Some(false),
-            _ => None,
-        }
+        self.routine.reproducible()
     }
 
     fn multiply(&mut self, alpha: T, x: &CudaBuffer<T>, beta: T, y: &mut CudaBuffer<T>) -> Result<(), Error> {
-        check_vectors(self.matrix, x, y)?;
+        check_multivectors(self.matrix, self.routine.vectors(), x, y)?;
         self.library.check_own(&[x, y])?;
         self.library.enter()?;
         self.x.point_to(x)?;
         self.y.point_to(y)?;
+        let operands = Operands {
+            handle: self.library.handle(),
+            alpha: scalar(&alpha),
+            beta: scalar(&beta),
+            matrix: self.stored.descriptor.get(),
+            x: &self.x,
+            y: &self.y,
+            data_type: data_type::<T>(),
+        };
         // SAFETY: handle and descriptors are the library's own, and the scalars live on the host until the call
         // returns. Matrix, algorithm and buffer are those that were preprocessed, and the vectors have the matrix's
         // lengths. All arrays are this executor's, so freeing one comes after this on the same stream.
-        let status = unsafe {
-            sys::cusparseSpMV(
-                self.library.handle(),
-                PLAIN,
-                scalar(&alpha),
-                self.stored.descriptor.get(),
-                self.x.get().cast_const(),
-                scalar(&beta),
-                self.y.get(),
-                data_type::<T>(),
-                self.algorithm,
-                self.buffer.address() as *mut c_void,
-            )
-        };
-        check("cusparseSpMV", status)
+        unsafe { self.routine.multiply(&operands, self.buffer.address() as *mut c_void) }
     }
 }
 

@@ -143,6 +143,12 @@ pub fn check(call: &str, status: sys::cusparseStatus_t) -> Result<(), Error> {
     }
 }
 
+/// Whether an error is that the library does not do what was asked for, at all.
+pub fn is_unsupported(error: &Error) -> bool {
+    let unsupported = sys::cusparseStatus_t::CUSPARSE_STATUS_NOT_SUPPORTED;
+    matches!(error, Error::Cuda { reason, .. } if *reason == format!("{unsupported:?}"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -159,6 +165,9 @@ mod tests {
     fn a_failure_names_the_call_and_the_status() {
         let error = check("cusparseSpMV", sys::cusparseStatus_t::CUSPARSE_STATUS_NOT_SUPPORTED).unwrap_err();
         assert_eq!(error.to_string(), "CUDA: cusparseSpMV: CUSPARSE_STATUS_NOT_SUPPORTED");
+        assert!(is_unsupported(&error));
         assert!(check("cusparseSpMV", sys::cusparseStatus_t::CUSPARSE_STATUS_SUCCESS).is_ok());
+        let error = check("cusparseSpMV", sys::cusparseStatus_t::CUSPARSE_STATUS_INVALID_VALUE).unwrap_err();
+        assert!(!is_unsupported(&error));
     }
 }

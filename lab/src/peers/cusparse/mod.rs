@@ -5,22 +5,27 @@ mod descriptors;
 mod generic;
 mod library;
 mod operation;
+mod spmm;
+mod spmv;
 
 use std::rc::Rc;
 
 use cudarc::cusparse::sys;
+use cudarc::cusparse::sys::cusparseSpMMAlg_t as BlockAlgorithm;
 use cudarc::cusparse::sys::cusparseSpMVAlg_t as Algorithm;
 use host::executor::{Cuda, CudaBuffer, CudaMemory, Executor};
 use host::format::coo;
 use host::format::{Offsets, SellP};
 use host::memory::{Buffer, Element};
-use host::{Csr, Error, Real};
+use host::{Csr, Error, Multivector, Real};
 
 use self::bsrmv::LegacyBlocks;
 use self::descriptors::{MatrixDescriptor, address, data_type, index_type};
 use self::generic::{Generic, Stored};
-use self::library::{Library, has};
+use self::library::{Library, has, is_unsupported};
 use self::operation::{Functions, Operation};
+use self::spmm::SpMm;
+use self::spmv::SpMv;
 use super::blocks::Blocks;
 use super::peer::{Peer, PeerError, Prepared};
 use super::slices::{SLICE_SIZE, Slices};
@@ -32,7 +37,7 @@ const ZERO_BASED: sys::cusparseIndexBase_t = sys::cusparseIndexBase_t::CUSPARSE_
 pub fn peers<T: Real>(cuda: &Cuda) -> Peers<'_, T, Cuda> {
     let library = match Library::new(cuda) {
         Ok(library) => library,
-        Err(reason) => return Peers { absent: vec![Absent { library: "cuSPARSE", reason }], ..Peers::none() },
+        Err(reason) => return Peers::without("cuSPARSE", reason),
     };
     let of_spmv = [
         ("cusparse-csr-1", Storage::Csr, Algorithm::CUSPARSE_SPMV_CSR_ALG1),
@@ -42,18 +47,48 @@ pub fn peers<T: Real>(cuda: &Cuda) -> Peers<'_, T, Cuda> {
         ("cusparse-sell", Storage::Sell, Algorithm::CUSPARSE_SPMV_SELL_ALG1),
         ("cusparse-bsr", Storage::Bsr, Algorithm::CUSPARSE_SPMV_BSR_ALG1),
     ];
-    let of_spmv = of_spmv.map(|(name, storage, algorithm)| (name, storage, Interface::SpMv(algorithm)));
+    let of_spmv = of_spmv.map(|(name, storage, algorithm)| (name, storage, Interface::Vector(SpMv(algorithm))));
     let mut ways = of_spmv.to_vec();
     let mut absent = Vec::new();
     match Functions::find(&library) {
         Ok(functions) => ways.extend([
-            ("cusparse-csr-op-1", Storage::Csr, Interface::SpMvOp(functions, operation::Algorithm::Alg1)),
-            ("cusparse-csr-op-2", Storage::Csr, Interface::SpMvOp(functions, operation::Algorithm::Alg2)),
+            ("cusparse-csr-op-1", Storage::Csr, Interface::Operation(functions, operation::Algorithm::Alg1)),
+            ("cusparse-csr-op-2", Storage::Csr, Interface::Operation(functions, operation::Algorithm::Alg2)),
         ]),
         Err(reason) => absent.push(Absent { library: "SpMVOp of cuSPARSE", reason }),
     }
+    Peers { present: present(&library, ways), absent }
+}
+
+/// Every way in which cuSPARSE multiplies a matrix in CSR or COO by several vectors of this shape.
+pub fn multivector_peers<T: Real>(cuda: &Cuda, shape: Multivector) -> Peers<'_, T, Cuda> {
+    let library = match Library::new(cuda) {
+        Ok(library) => library,
+        Err(reason) => return Peers::without("cuSPARSE", reason),
+    };
+    if let Some(function) = spmm::NEEDED.iter().find(|function| !has(function)) {
+        return Peers::without("SpMM of cuSPARSE", format!("the libcusparse that is installed has no {function}"));
+    }
+    let ways = [
+        ("cusparse-spmm-csr-1", Storage::Csr, BlockAlgorithm::CUSPARSE_SPMM_CSR_ALG1),
+        ("cusparse-spmm-csr-2", Storage::Csr, BlockAlgorithm::CUSPARSE_SPMM_CSR_ALG2),
+        ("cusparse-spmm-csr-3", Storage::Csr, BlockAlgorithm::CUSPARSE_SPMM_CSR_ALG3),
+        ("cusparse-spmm-coo-1", Storage::Coo, BlockAlgorithm::CUSPARSE_SPMM_COO_ALG1),
+        ("cusparse-spmm-coo-2", Storage::Coo, BlockAlgorithm::CUSPARSE_SPMM_COO_ALG2),
+        ("cusparse-spmm-coo-3", Storage::Coo, BlockAlgorithm::CUSPARSE_SPMM_COO_ALG3),
+        ("cusparse-spmm-coo-4", Storage::Coo, BlockAlgorithm::CUSPARSE_SPMM_COO_ALG4),
+    ];
+    let ways = ways.map(|(name, storage, algorithm)| (name, storage, Interface::Vectors(SpMm { algorithm, shape })));
+    Peers { present: present(&library, ways), absent: Vec::new() }
+}
+
+/// A peer for each name, storage and interface.
+fn present<'e, T: Real>(
+    library: &Rc<Library<'e>>,
+    ways: impl IntoIterator<Item = (&'static str, Storage, Interface)>,
+) -> Vec<Box<dyn Peer<T, Cuda> + 'e>> {
     let peer = |(name, storage, interface)| CuSparse { library: library.clone(), name, storage, interface };
-    Peers { present: ways.into_iter().map(peer).map(|peer| Box::new(peer) as _).collect(), absent }
+    ways.into_iter().map(peer).map(|peer| Box::new(peer) as _).collect()
 }
 
 /// How the matrix is stored.
@@ -68,9 +103,11 @@ enum Storage {
 /// The functions that multiply it.
 #[derive(Clone, Copy)]
 enum Interface {
-    SpMv(Algorithm),
-    /// For CSR alone.
-    SpMvOp(Functions, operation::Algorithm),
+    Vector(SpMv),
+    /// For CSR and COO, and several vectors.
+    Vectors(SpMm),
+    /// `cusparseSpMVOp`, for CSR alone.
+    Operation(Functions, operation::Algorithm),
 }
 
 /// One way of cuSPARSE.
@@ -122,10 +159,15 @@ impl<T: Real> Peer<T, Cuda> for CuSparse<'_> {
         };
         let library = self.library.clone();
         match self.interface {
-            Interface::SpMv(algorithm) => {
-                Ok(Box::new(Generic::new(library, matrix, stored, algorithm, &format, [x, y])?))
+            Interface::Vector(routine) => {
+                Ok(Box::new(Generic::new(library, matrix, stored, routine, &format, [x, y])?))
             }
-            Interface::SpMvOp(functions, algorithm) => {
+            Interface::Vectors(routine) => match Generic::new(library, matrix, stored, routine, &format, [x, y]) {
+                // Not every algorithm takes every layout and type of indices.
+                Err(error) if is_unsupported(&error) => Err(unfit(error.to_string())),
+                prepared => Ok(Box::new(prepared?)),
+            },
+            Interface::Operation(functions, algorithm) => {
                 Ok(Box::new(Operation::new(library, functions, matrix, stored, algorithm, [x, y])?))
             }
         }

@@ -14,7 +14,7 @@ use cudarc::cusparse::sys::{
 use host::executor::{Cuda, CudaBuffer, CudaMemory, Executor};
 use host::{Csr, Error, Real};
 
-use super::descriptors::{VectorDescriptor, data_type};
+use super::descriptors::{Dense, VectorDescriptor, data_type};
 use super::generic::{PLAIN, Stored, scalar};
 use super::library::{Library, check, find};
 use crate::peers::peer::{Prepared, check_vectors};

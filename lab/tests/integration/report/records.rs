@@ -1,8 +1,12 @@
 //! Plausible results, and what no report must stumble over.
 
-use host::Csr;
+use std::collections::BTreeMap;
+
 use host::select::Analysis;
-use lab::record::{AnalysisTime, Ceilings, Conversion, Entry, Environment, Optimal, RowLengths, Run, SCHEMA, Times};
+use host::{Csr, Layout, Multivector};
+use lab::record::{
+    AnalysisTime, Ceilings, Conversion, Entry, Environment, Optimal, Product, RowLengths, Run, SCHEMA, Times,
+};
 use lab::tuning::Asked;
 
 /// Names of matrices, their family, rows, and entries in a row.
@@ -131,7 +135,12 @@ fn entry(matrix: usize, precision: &str, width: u64) -> Entry {
         }
     };
     let runs = RUNS.iter().enumerate();
-    let spmv = runs.map(|(place, &(name, library, near))| (name.to_owned(), run(place, library, near))).collect();
+    let spmv: BTreeMap<_, _> =
+        runs.map(|(place, &(name, library, near))| (name.to_owned(), run(place, library, near))).collect();
+    let products = spmv.iter().take(3).map(|(name, run)| {
+        let shape = Multivector { vectors: 4, layout: Layout::RowMajor };
+        (name.clone(), vec![Product::new(shape, Some(run), run.clone())])
+    });
     Entry {
         schema: SCHEMA,
         filename: filename.into(),
@@ -149,6 +158,7 @@ fn entry(matrix: usize, precision: &str, width: u64) -> Entry {
             deviation: (matrix * matrix) as f64,
             histogram: vec![0, 3, rows / 1_000, rows / 20, rows / 2, rows / 3, rows / 200, 1],
         }),
+        products: products.collect(),
         spmv,
         optimal: Some(Optimal { spmv: "dia".into() }),
         ceilings: Some(ceilings),

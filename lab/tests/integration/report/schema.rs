@@ -13,10 +13,11 @@ fn fields(value: &Value, path: &str, found: &mut BTreeSet<String>) {
     match value {
         Value::Object(map) => {
             for (key, value) in map {
-                let key = if path == "spmv" { "*" } else { key };
+                let key = if ["spmv", "products"].contains(&path) { "*" } else { key };
                 let path = if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };
                 found.insert(path.clone());
-                fields(value, &path, found);
+                // A run is one wherever it is.
+                fields(value, if path == "products.*.run" { "spmv.*" } else { &path }, found);
             }
         }
         Value::Array(values) => values.iter().for_each(|value| fields(value, path, found)),
