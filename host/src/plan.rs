@@ -37,10 +37,11 @@ pub struct PlanOptions {
     /// Whether [`Plan::update_values`] will be called: in formats other than CSR and COO, the plan then keeps the pattern of
     /// the matrix, and of a stored transpose its order, of [`update_bytes`](Plan::update_bytes) together.
     pub updates: bool,
-    /// Whether a plan for [`updates`](Self::updates) keeps which entry is at each place of the format, in place of the
-    /// pattern: 8 bytes for each place. New values are then moved to where the old ones are, in one pass and without a
-    /// conversion. To find the places takes one or two conversions more when the plan is made. Formats that add up entries
-    /// ([`Format::sums_duplicates`]) and HYB keep the pattern all the same.
+    /// Whether a plan for [`updates`](Self::updates) keeps the place of each entry in the format, in place of the pattern: 4
+    /// bytes for each entry, or on the host for each place. New values are then written over the old ones, in one pass and
+    /// without a conversion, and recordings stay good. To find the places takes one or two conversions more when the plan is
+    /// made. Where entries do not have a place of their own in one array, the pattern is kept all the same: in HYB, for pairs
+    /// of a symmetric format, and where a format [adds up](Format::sums_duplicates) entries that are stored twice.
     pub keep_places: bool,
     /// How the values are stored. [`ValueStorage::Lossless`] leaves them as they are in a format that does not
     /// [multiply narrow values](Format::multiplies_narrow). Where they are narrow, only [`Plan::apply`] multiplies, and a
@@ -431,17 +432,19 @@ impl<T: Scalar, E: Executor> Plan<T, E> {
     }
 
     /// Whether [`apply_fused`](Self::apply_fused) is one launch: on executors with kernels, for real values that are stored
-    /// as wide as they are computed with, in formats that write each row once: CSR with several lanes a row and fewer than
-    /// 2^32 entries, ELL with one thread a row, SELL-P, SELL-16, DIA and BELLPACK.
+    /// as wide as they are computed with, in DIA and, where rows are so few that a launch counts, in other formats that write
+    /// each row once: ELL with one thread a row, SELL-P, SELL-16, BELLPACK, and CSR with several lanes a row.
     pub fn fuses(&self) -> bool {
-        !T::COMPLEX && self.executor.device().has_kernels() && self.format.fuses(&self.matrix)
+        let device = self.executor.device();
+        !T::COMPLEX && device.has_kernels() && self.format.fuses(&self.matrix, device)
     }
 
     /// Y ← α A X + β Y for several vectors at once; with β = 0, Y is overwritten and never read. X has `shape.vectors`
     /// vectors of an element for each column, Y as many of an element for each row, both in the layout of `shape`. The
     /// matrix is read once for each 32 vectors (by the CPU in column-major layout once for each vector); O(nnz) work
     /// for each vector. The same bits every time. The first call makes room for what a format needs besides, and so
-    /// may allocate.
+    /// may allocate: kernels that get 8 vectors and more one after the other move up to 32 of them at a time side by side,
+    /// with room for those of X and of Y.
     ///
     /// # Errors
     /// When α or β is not finite, X or Y does not fit the matrix and `shape`, the executor cannot do it in this format (see

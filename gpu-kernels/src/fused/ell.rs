@@ -1,4 +1,4 @@
-//! ELL with an epilogue.
+//! ELL with an epilogue, for matrices of few rows: with many the registers that it takes cost more than a pass.
 
 use cuda_std::thread::{grid_threads, index_1d};
 use cuda_std::{Global, GlobalMut, GpuScalar, kernel};
@@ -13,8 +13,8 @@ use crate::values::Values;
 /// As for [`ell`](fn@crate::ell::ell). `z` has an element for each row unless γ is 0, and `w` if there are sums. Blocks are
 /// made of whole warps, with 8 bytes of shared memory for each warp and sum; `partial_sums` has an element for each block
 /// and sum.
-#[kernel(T: reals, BATCHES: [1, 4])]
-pub unsafe fn ell_fused<T: GpuScalar, const BATCHES: usize>(
+#[kernel(T: reals)]
+pub unsafe fn ell_fused<T: GpuScalar>(
     /// Number of rows.
     rows: u32,
     /// Places from one entry of a row to its next.
@@ -49,7 +49,7 @@ pub unsafe fn ell_fused<T: GpuScalar, const BATCHES: usize>(
     let mut row = index_1d();
     while row < rows {
         let element = |column| x.load(column);
-        let sum = sum_of_places::<T, T, BATCHES>(row.into(), stride.into(), width, column_indices, values, element);
+        let sum = sum_of_places::<T, T, 4>(row.into(), stride.into(), width, column_indices, values, element);
         epilogue.write(row, sum);
         row += grid_threads();
     }

@@ -1,4 +1,4 @@
-//! SELL-P with an epilogue.
+//! SELL-P with an epilogue, for matrices of few rows: with many the registers that it takes cost more than a pass.
 
 use cuda_std::thread::{grid_threads, index_1d};
 use cuda_std::{Global, GlobalMut, GpuScalar, kernel};
@@ -13,8 +13,8 @@ use crate::values::Values;
 /// As for [`sell_p`](fn@crate::sell_p::sell_p). `z` has an element for each row unless γ is 0, and `w` if there are sums. Blocks are
 /// made of whole warps, with 8 bytes of shared memory for each warp and sum; `partial_sums` has an element for each block
 /// and sum.
-#[kernel(T: reals, BATCHES: [1, 4])]
-pub unsafe fn sell_p_fused<T: GpuScalar, const BATCHES: usize>(
+#[kernel(T: reals)]
+pub unsafe fn sell_p_fused<T: GpuScalar>(
     /// Number of rows.
     rows: u32,
     /// Rows of a slice.
@@ -49,7 +49,7 @@ pub unsafe fn sell_p_fused<T: GpuScalar, const BATCHES: usize>(
     let mut row = index_1d();
     while row < rows {
         let element = |column| x.load(column);
-        let sum = sum_of_row::<T, T, BATCHES>(row, slice_size, slice_begins, column_indices, values, element);
+        let sum = sum_of_row::<T, T, 4>(row, slice_size, slice_begins, column_indices, values, element);
         epilogue.write(row, sum);
         row += grid_threads();
     }
@@ -62,8 +62,8 @@ pub unsafe fn sell_p_fused<T: GpuScalar, const BATCHES: usize>(
 /// As for [`sell_p_sorted`](crate::sell_p::sell_p_sorted). `z` has an element for each row unless γ is 0, and `w` if there are sums. Blocks are
 /// made of whole warps, with 8 bytes of shared memory for each warp and sum; `partial_sums` has an element for each block
 /// and sum.
-#[kernel(T: reals, BATCHES: [1, 4])]
-pub unsafe fn sell_p_sorted_fused<T: GpuScalar, const BATCHES: usize>(
+#[kernel(T: reals)]
+pub unsafe fn sell_p_sorted_fused<T: GpuScalar>(
     /// Number of rows.
     rows: u32,
     /// Rows of a slice.
@@ -101,7 +101,7 @@ pub unsafe fn sell_p_sorted_fused<T: GpuScalar, const BATCHES: usize>(
     while position < rows {
         let row = row_indices.load_streaming(position);
         let element = |column| x.load(column);
-        let sum = sum_of_row::<T, T, BATCHES>(position, slice_size, slice_begins, column_indices, values, element);
+        let sum = sum_of_row::<T, T, 4>(position, slice_size, slice_begins, column_indices, values, element);
         epilogue.write(row, sum);
         position += grid_threads();
     }

@@ -12,6 +12,7 @@ pub mod coo;
 pub mod csr;
 pub mod dia;
 pub mod ell;
+pub mod interleave;
 pub mod sell_16;
 pub mod sell_p;
 

@@ -106,6 +106,11 @@ impl Format {
         with_strategy!(self, strategy => strategy.sums_duplicates(), auto => false)
     }
 
+    /// Whether where entries are depends on their values, as where pairs of equal ones are stored once.
+    pub(crate) fn looks_at_values(self) -> bool {
+        with_strategy!(self, strategy => strategy.looks_at_values(), auto => false)
+    }
+
     /// Whether the entries of a row come back to CSR sorted by column, and those of one column in the order that they
     /// had. With any other format they keep the order of CSR.
     pub fn sorts_rows(self) -> bool {
@@ -276,9 +281,9 @@ impl Format {
         }
     }
 
-    /// Whether it has a kernel that does more with each element of y while it is at hand.
-    pub(crate) fn fuses<T: Scalar, M: Memory>(self, matrix: &Matrix<T, M>) -> bool {
-        with_strategy_and_matrix!(self, matrix, (strategy, matrix) => strategy.fuses(matrix), otherwise => false)
+    /// Whether it has a kernel that does more with each element of y while it is at hand, and that pays on the device.
+    pub(crate) fn fuses<T: Scalar, M: Memory>(self, matrix: &Matrix<T, M>, device: &Device) -> bool {
+        with_strategy_and_matrix!(self, matrix, (strategy, matrix) => strategy.fuses(matrix, device), otherwise => false)
     }
 
     /// The launch of y ← α A x + β y + γ z with sums.

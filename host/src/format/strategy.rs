@@ -65,6 +65,11 @@ pub(crate) trait Strategy: Copy + Eq + Hash + Debug + 'static {
         false
     }
 
+    /// Whether where entries are depends on their values.
+    fn looks_at_values(self) -> bool {
+        false
+    }
+
     /// Whether the entries of a row come back to CSR sorted by column.
     fn sorts_rows(self) -> bool {
         self.sums_duplicates()
@@ -147,8 +152,8 @@ pub(crate) trait Strategy: Copy + Eq + Hash + Debug + 'static {
         device: &Device,
     ) -> Result<Vec<Launch>, Error>;
 
-    /// Whether it has a kernel that does more with each element of y while it is at hand.
-    fn fuses<T: Scalar, M: Memory>(self, _matrix: &Self::Matrix<T, M>) -> bool {
+    /// Whether it has a kernel that does more with each element of y while it is at hand, and that pays on the device.
+    fn fuses<T: Scalar, M: Memory>(self, _matrix: &Self::Matrix<T, M>, _device: &Device) -> bool {
         false
     }
 

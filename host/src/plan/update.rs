@@ -2,7 +2,8 @@
 
 use super::transpose::{NewTranspose, Transpose};
 use super::{Plan, Vector, workspace};
-use crate::convert::gather::{Gather, MOST_PLACES, Order};
+use crate::convert::gather::MOST_PLACES;
+use crate::convert::scatter::{NO_ENTRY, Placement, Places, Scatter, ScatterOperands};
 use crate::error::{Error, check_length};
 use crate::executor::Executor;
 use crate::executor::transfer::overwrite;
@@ -17,7 +18,7 @@ pub(super) enum Kept<M: Memory> {
     /// The matrix but for its values, which is converted again.
     Pattern(Pattern<M>),
     /// Where the entries are in the format.
-    Places(Order<M>),
+    Places(Places<M>),
 }
 
 impl<M: Memory> Kept<M> {
@@ -58,15 +59,15 @@ impl<M: Memory> Kept<M> {
 const DIGIT_BITS: u32 = 20;
 
 /// Where the entries of a matrix are in a format: what comes of converting their numbers, which begin with 1, because
-/// padding is 0. `None` if an entry is not at one place of one array.
+/// padding is 0. `None` if an entry is not at one place of one array, as where a format adds up two of them.
 fn places<T: Scalar, E: Executor>(
     executor: &E,
     matrix: &Csr<T, E::Memory>,
     format: Format,
     limit: FillLimit,
-) -> Result<Option<Order<E::Memory>>, Error> {
+) -> Result<Option<Places<E::Memory>>, Error> {
     let nnz = matrix.nnz();
-    if format.sums_duplicates() || nnz > MOST_PLACES {
+    if format.looks_at_values() || nnz > MOST_PLACES {
         return Ok(None);
     }
     let digit_of = |entry: usize, digit: u32| entry >> (digit * DIGIT_BITS) & ((1 << DIGIT_BITS) - 1);
@@ -88,15 +89,13 @@ fn places<T: Scalar, E: Executor>(
     if low.len() > MOST_PLACES {
         return Ok(None);
     }
-    // Places without an entry get the numbers that are left.
-    let mut left = nnz..;
     let mut found = zeros::<u8>(nnz)?;
-    let mut elements = with_capacity(low.len())?;
+    let mut entry_at = with_capacity(low.len())?;
     for (place, digit) in low.iter().enumerate() {
         let number = |digit: Option<&T>| digit.map_or(1, |digit| digit.parts()[0] as usize);
         let (low, high) = (number(Some(digit)), number(high.as_ref().and_then(|high| high.get(place))));
         if low == 0 {
-            elements.extend(left.next().map(|number| number as u32));
+            entry_at.push(NO_ENTRY);
             continue;
         }
         let entry = high.saturating_sub(1) << DIGIT_BITS | (low - 1);
@@ -104,12 +103,12 @@ fn places<T: Scalar, E: Executor>(
             Some(found @ 0) => *found = 1,
             _ => return Ok(None),
         }
-        elements.push(entry as u32);
+        entry_at.push(entry as u32);
     }
     if found.contains(&0) {
         return Ok(None);
     }
-    Order::new(executor, nnz, elements).map(Some)
+    executor.run::<Placement>((nnz, entry_at)).map(Some)
 }
 
 /// What a plan keeps of the matrix that it was made of: all but the values.
@@ -151,8 +150,8 @@ pub struct NewValues<T: Scalar, E: Executor> {
 enum NewMatrix<T: Scalar, E: Executor> {
     /// They are copied to where the old ones are.
     Given,
-    /// They are copied there in the order of the format.
-    Gathered(Vector<T, E>),
+    /// Each is written to its place.
+    Placed,
     /// Another matrix, with its workspace.
     Converted(Matrix<T, E::Memory>, Workspace<T, E::Memory>),
 }
@@ -169,7 +168,7 @@ impl<T: Scalar, E: Executor> Plan<T, E> {
     /// [`Selection::updates`](crate::select::Selection::updates) keeps the pattern, and the matrix is converted again, where
     /// it is and without a new choice. That takes as long as the conversion did, and memory for another matrix in both
     /// formats while it lasts; what was recorded is recorded anew. A plan that
-    /// [keeps places](super::PlanOptions::keep_places) moves the values to where the old ones are instead. A transpose that
+    /// [keeps places](super::PlanOptions::keep_places) writes each value over the old one instead. A transpose that
     /// is [stored](super::Transposed) gets the new values as well, in whatever format, if the plan was made for updates.
     ///
     /// ```
@@ -210,7 +209,10 @@ impl<T: Scalar, E: Executor> Plan<T, E> {
                 NewMatrix::Given
             }
             None => return Err(self.not_updatable()),
-            Some(Kept::Places(places)) => NewMatrix::Gathered(self.executor.run::<Gather<T>>((places, values))?),
+            Some(Kept::Places(_)) => {
+                check_length("values", values.len(), self.matrix.nnz())?;
+                NewMatrix::Placed
+            }
             Some(Kept::Pattern(pattern)) => {
                 let matrix = pattern.with_values(&self.executor, values)?;
                 let matrix = matrix.convert(&self.executor, self.format, pattern.limit)?;
@@ -230,18 +232,18 @@ impl<T: Scalar, E: Executor> Plan<T, E> {
     /// When the values are another executor's, or the device fails.
     #[doc(hidden)]
     pub fn take_values(&mut self, values: &Vector<T, E>, new: NewValues<T, E>) -> Result<(), Error> {
-        let values = match new.matrix {
-            NewMatrix::Converted(matrix, workspace) => {
-                (self.matrix, self.workspace) = (matrix, workspace);
-                None
+        let not_updatable = self.not_updatable();
+        match (new.matrix, &self.kept) {
+            (NewMatrix::Converted(matrix, workspace), _) => (self.matrix, self.workspace) = (matrix, workspace),
+            (NewMatrix::Placed, Some(Kept::Places(places))) => {
+                let marks_absence = self.matrix.marks_absence();
+                let at_places = self.matrix.values_of_places().ok_or(not_updatable)?;
+                self.executor.run::<Scatter<T>>(ScatterOperands { places, values, marks_absence, at_places })?;
             }
-            NewMatrix::Given => Some(values),
-            NewMatrix::Gathered(ref gathered) => Some(gathered),
-        };
-        if let Some(values) = values {
-            let not_updatable = self.not_updatable();
-            let old = self.matrix.values_of_places().ok_or(not_updatable)?;
-            overwrite(&self.executor, values, old)?;
+            (NewMatrix::Given | NewMatrix::Placed, _) => {
+                let old = self.matrix.values_of_places().ok_or(not_updatable)?;
+                overwrite(&self.executor, values, old)?;
+            }
         }
         match (&mut self.transpose, new.transpose) {
             (Some(transpose), Some(new)) => transpose.take_values(*new),
@@ -254,8 +256,8 @@ impl<T: Scalar, E: Executor> Plan<T, E> {
     }
 
     /// Bytes that the plan keeps for [`update_values`](Self::update_values) besides the matrix and its stored transpose:
-    /// of a pattern, 4 for each entry, and 4 or 8 for each row; where it [keeps places](super::PlanOptions::keep_places), 8
-    /// for each place. With a stored transpose, the same of that, and 8 for each entry.
+    /// of a pattern, 4 for each entry, and 4 or 8 for each row; where it [keeps places](super::PlanOptions::keep_places), 4
+    /// for each entry, or on the host for each place. With a stored transpose, the same of that, and 8 for each entry.
     pub fn update_bytes(&self) -> u128 {
         let of_transpose = self.transpose.as_ref().map_or(0, Transpose::update_bytes);
         self.kept.as_ref().map_or(0, Kept::bytes) + of_transpose

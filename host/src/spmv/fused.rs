@@ -79,7 +79,7 @@ impl<T: Scalar> Operation for FusedProduct<T> {
         operands.check(matrix.rows(), matrix.columns())?;
         let device = executor.device();
         let mut fused = Fused::new(operands);
-        let launches = if format.fuses(matrix) {
+        let launches = if format.fuses(matrix, device) {
             vec![format.fused_launch(matrix, &mut fused, device)?]
         } else {
             let mut room = Room::new(workspace, executor);

@@ -2,6 +2,7 @@
 
 pub(crate) mod block;
 pub(crate) mod fused;
+mod interleaved;
 pub(crate) mod intervals;
 pub(crate) mod lanes;
 pub(crate) mod multivector;

@@ -120,7 +120,20 @@ impl<T: Scalar> Tiles<T> {
     pub fn new<M: Memory>(operands: MultivectorOperands<'_, T, M>, rows: usize, columns: usize) -> Result<Self, Error> {
         operands.check(rows, columns)?;
         let MultivectorOperands { shape, alpha, x, beta, y } = operands;
-        let (elements, vectors) = (y.len(), Vectors { alpha, x: x.global(), beta, y: y.global_mut() });
+        Self::of_vectors(shape, Vectors { alpha, x: x.global(), beta, y: y.global_mut() }, rows, columns)
+    }
+
+    /// The tiles of X and Y that fit.
+    ///
+    /// # Errors
+    /// When memory runs out.
+    pub(super) fn of_vectors(
+        shape: Multivector,
+        vectors: Vectors<T>,
+        rows: usize,
+        columns: usize,
+    ) -> Result<Self, Error> {
+        let elements = shape.elements("size of Y", rows)?;
         Ok(Self { rows: rows as u32, tiles: collect(shape.tiles(rows, columns))?, vectors, elements })
     }
 

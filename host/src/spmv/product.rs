@@ -4,6 +4,7 @@ use std::marker::PhantomData;
 
 use cuda_std::launch::Launch;
 
+use super::interleaved;
 use super::multivector::{Layout, MultivectorOperands, Tiles};
 use super::transposed::Transposition;
 use super::{HostOperands, Operands, Room, Vectors, Workspace, reference};
@@ -133,11 +134,15 @@ impl<T: Scalar> Operation for MultivectorProduct<T> {
 
     fn by_kernels<K: KernelExecutor>(executor: &K, operands: Self::Operands<'_, K::Memory>) -> Result<(), Error> {
         let ProductOperands { matrix, format, operands, workspace } = operands;
-        let tiles = Tiles::new(operands, matrix.rows(), matrix.columns())?;
-        let mut room = Room::new(workspace, executor);
-        let launches = format.multivector_launches(matrix, &tiles, &mut room, executor.device())?;
-        // SAFETY: the matrix keeps its invariants, `Tiles::new` checked X and Y, there is room for the largest tile, tiles
-        // come one after the other, and Y and the workspace are borrowed exclusively.
+        let (mut room, device) = (Room::new(workspace, executor), executor.device());
+        let launches = if interleaved::pays(operands.shape) && format.multiplies_multivectors() {
+            interleaved::launches(format, matrix, operands, &mut room, device)?
+        } else {
+            let tiles = Tiles::new(operands, matrix.rows(), matrix.columns())?;
+            format.multivector_launches(matrix, &tiles, &mut room, device)?
+        };
+        // SAFETY: the matrix keeps its invariants, X and Y were checked, there is room for the largest tile, tiles come one
+        // after the other, and Y and the workspace are borrowed exclusively.
         unsafe { executor.launch_all(&launches) }
     }
 

@@ -15,6 +15,9 @@ pub(crate) struct Workspace<T: Scalar, M: Memory> {
     carry_rows: M::Buffer<u32>,
     carry_values: M::Buffer<T>,
     products: M::Buffer<T>,
+    /// Vectors of X and of Y, side by side.
+    interleaved_x: M::Buffer<T>,
+    interleaved_y: M::Buffer<T>,
     tile_begins: M::Buffer<u32>,
     tile_pieces: M::Buffer<T>,
     tile_arrivals: M::Buffer<u32>,
@@ -30,6 +33,8 @@ impl<T: Scalar, M: Memory> Workspace<T, M> {
             carry_rows: executor.zeros(0)?,
             carry_values: executor.zeros(0)?,
             products: executor.zeros(0)?,
+            interleaved_x: executor.zeros(0)?,
+            interleaved_y: executor.zeros(0)?,
             tile_begins: executor.zeros(0)?,
             tile_pieces: executor.zeros(0)?,
             tile_arrivals: executor.zeros(0)?,
@@ -144,6 +149,21 @@ impl<'a, T: Scalar, M: Memory> Room<'a, T, M> {
         let begins_mut = workspace.tile_begins.global_mut();
         let (pieces, arrivals) = (workspace.tile_pieces.global_mut(), workspace.tile_arrivals.global_mut());
         Ok(TileRoom { begins: begins_mut.read_only(), begins_mut, pieces, arrivals, known: workspace.used })
+    }
+
+    /// Room for this number of elements of X and of Y.
+    ///
+    /// # Errors
+    /// When memory runs out.
+    pub fn interleaved(&mut self, of_x: usize, of_y: usize) -> Result<(GlobalMut<T>, GlobalMut<T>), Error> {
+        let workspace = &mut *self.workspace;
+        if workspace.interleaved_x.len() < of_x {
+            workspace.interleaved_x = self.source.unwritten_values(of_x)?;
+        }
+        if workspace.interleaved_y.len() < of_y {
+            workspace.interleaved_y = self.source.unwritten_values(of_y)?;
+        }
+        Ok((workspace.interleaved_x.global_mut(), workspace.interleaved_y.global_mut()))
     }
 
     /// Room for this number of products, to write and to read.

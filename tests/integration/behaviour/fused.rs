@@ -69,6 +69,9 @@ fn formats_that_write_each_row_once_fuse() {
     for format in [Format::CSR_TILED, Format::COO, Format::CSR_LOAD_BALANCED] {
         assert!(!fuses(format), "{format}");
     }
+    // Of many rows, a launch does not count.
+    let many = Plan::with_format(&Emulated::new(0), generated::<f64>("stencil:5:30x20"), Format::SELL_P).unwrap();
+    assert!(!many.fuses());
     let on_cpu = Plan::with_format(&Cpu::new(), generated::<f64>("stencil:5:9x7"), Format::ELL).unwrap();
     assert!(!on_cpu.fuses());
 }

@@ -128,19 +128,37 @@ fn multiply_all<T: Scalar>(executor: &Emulated, matrix: &Csr<T>) -> Results {
         assert!(sorted == stored, "{format}: there and back");
         results.insert(format!("{format}, back"), bits(back.values()));
     }
+    multiply_many(executor, matrix, &expected, (alpha, beta), &x[..matrix.columns()], &y[..matrix.rows()]);
     results
+}
+
+/// So many vectors, one after the other, that they are moved before: all of them are x, and of Y y.
+fn multiply_many<T: Scalar>(
+    executor: &Emulated,
+    matrix: &Csr<T>,
+    expected: &[T::Exact],
+    (alpha, beta): (T, T),
+    x: &[T],
+    y: &[T],
+) {
+    let mut plan = Plan::with_format(executor, matrix.clone(), Format::CSR_SCALAR).unwrap();
+    let shape = Multivector { vectors: 9, layout: Layout::ColumnMajor };
+    let mut results = y.repeat(9);
+    plan.apply_multivector(shape, alpha, &x.repeat(9), beta, &mut results).unwrap();
+    for result in results.chunks(y.len()) {
+        assert!(verify(result, expected, Format::CSR_SCALAR).unwrap().passed(), "moved vectors");
+    }
 }
 
 /// Products with an epilogue in every format that has a kernel for it, and in one that has none.
 fn multiply_fused<T: Real>(executor: &Emulated) -> Results {
     let (mut results, mut numbers) = (Results::new(), Numbers::new(34));
     let options = PlanOptions { fill_limit: UNLIMITED, ..PlanOptions::default() };
-    for rows in [20, 1100] {
+    // So few that all such formats do, few, and more than there are threads.
+    for rows in [2, 20, 300] {
         let lengths: Vec<usize> = (0..rows).map(|row| [3, 0, 4, 5, 17, 1][row % 6]).collect();
         let matrix = with_rows::<T>(40, &lengths, &mut numbers);
-        // Of many rows only those that go about them in another way.
-        let chosen = |format: &&Format| rows < 1100 || matches!(format, Format::Ell(_) | Format::SellP(_));
-        for &format in Format::ALL.iter().filter(chosen) {
+        for &format in Format::ALL {
             let mut plan = Plan::with_options(executor, matrix.clone(), format, options).unwrap();
             if plan.fuses() || format == Format::CSR_TILED {
                 let bits = check_plan(&mut plan, "schedules", format, true, &[(-1.5, Some(0.5), 2)]);
@@ -370,6 +388,15 @@ fn look_at_numbers<T: Scalar>(executor: &Emulated) {
     let to = &mut std::iter::once(copied.as_mut_slice());
     executor.run::<CopyElements<T>>(CopyOperands { elements: &elements, x: &numbers, to }).unwrap();
     assert!(copied.iter().eq(numbers.iter().rev().step_by(3)));
+    // New values at their places.
+    let lengths: Vec<usize> = (0..40).map(|row| row * 7 % 5).collect();
+    let mut matrix = with_rows::<T>(30, &lengths, &mut Numbers::new(35));
+    let options = PlanOptions { updates: true, keep_places: true, ..PlanOptions::default() };
+    let mut plan = Plan::with_options(executor, matrix.clone(), Format::SELL_P, options).unwrap();
+    let new = &numbers[..matrix.nnz()];
+    matrix.values_mut().copy_from_slice(new);
+    plan.update_values(&new.to_vec()).unwrap();
+    assert!(plan.into_matrix() == Matrix::try_from_csr(matrix, Format::SELL_P, FillLimit::default()).unwrap());
 }
 
 /// The kernels that multiply nothing.

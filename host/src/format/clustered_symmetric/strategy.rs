@@ -65,6 +65,10 @@ impl strategy::Strategy for Strategy {
     }
 
     /// Two entries of one place would look like a pair's.
+    fn looks_at_values(self) -> bool {
+        true
+    }
+
     fn sums_duplicates(self) -> bool {
         true
     }

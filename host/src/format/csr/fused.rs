@@ -12,6 +12,12 @@ use crate::memory::{Buffer, Memory};
 use crate::real::Scalar;
 use crate::spmv::{Fused, FusedArguments, Vectors};
 
+/// Whether rows are so few that the launch saved is worth more than what the lane takes that writes the row: the rest wait.
+pub(crate) fn pays<T: Scalar, M: Memory>(matrix: &Csr<T, M>, lanes: Lanes, device: &Device) -> bool {
+    let lanes = lanes.count().unwrap_or_else(|| lanes_for(matrix.rows(), matrix.nnz()));
+    device.has_few_rows(matrix.rows().saturating_mul(lanes as usize))
+}
+
 /// With the row offsets of the matrix.
 pub(crate) fn vector<T: Scalar, M: Memory>(
     matrix: &Csr<T, M>,

@@ -179,8 +179,11 @@ impl strategy::Strategy for Strategy {
         }
     }
 
-    fn fuses<T: Scalar, M: Memory>(self, matrix: &Csr<T, M>) -> bool {
-        matches!(self.0, CsrStrategy::Vector(_)) && matches!(matrix.row_offsets(), Offsets::Narrow(_))
+    fn fuses<T: Scalar, M: Memory>(self, matrix: &Csr<T, M>, device: &Device) -> bool {
+        match (self.0, matrix.row_offsets()) {
+            (CsrStrategy::Vector(lanes), Offsets::Narrow(_)) => fused::pays(matrix, lanes, device),
+            _ => false,
+        }
     }
 
     fn fused_launch<T: Scalar, M: Memory>(

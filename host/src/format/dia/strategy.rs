@@ -71,7 +71,7 @@ impl strategy::Strategy for Strategy {
         self.narrow_launches(matrix, Values::as_they_are(matrix.values().global()), vectors, room, device)
     }
 
-    fn fuses<T: Scalar, M: Memory>(self, _: &Dia<T, M>) -> bool {
+    fn fuses<T: Scalar, M: Memory>(self, _: &Dia<T, M>, _: &Device) -> bool {
         true
     }
 

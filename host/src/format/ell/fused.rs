@@ -3,7 +3,6 @@
 use cuda_std::launch::{Call, Launch};
 use gpu_kernels::fused::ell::EllFused;
 
-use super::product::with_batches;
 use crate::device::Device;
 use crate::error::Error;
 use crate::format::Ell;
@@ -20,8 +19,21 @@ pub(crate) fn ell<T: Scalar, M: Memory>(
     let (column_indices, values) = (matrix.column_indices().global(), matrix.values().global());
     fused.launch(device.grid(matrix.rows() as u64), |arguments: FusedArguments<T>| {
         let FusedArguments { vectors: Vectors { alpha, x, beta, y }, gamma, z, sums, w, partial_sums } = arguments;
-        with_batches!(matrix.rows(), device, BATCHES => Call::new(EllFused::<T, BATCHES> {
-            rows, stride, width, column_indices, values, alpha, x, beta, y, gamma, z, sums, w, partial_sums
-        }))
+        Call::new(EllFused {
+            rows,
+            stride,
+            width,
+            column_indices,
+            values,
+            alpha,
+            x,
+            beta,
+            y,
+            gamma,
+            z,
+            sums,
+            w,
+            partial_sums,
+        })
     })
 }

@@ -37,16 +37,10 @@ pub(crate) fn ell<V: StoredAs<T>, T: Scalar, M: Memory>(
     Launch { grid: device.grid(matrix.rows() as u64), call }
 }
 
-/// Whether a matrix has so few rows that a thread a row keeps the memory busy only with many places on their way. On an
-/// H200, 16 places instead of 4 take 0.5 to 0.97 of the time up to there, and 1.0 to 1.2 with twice the rows and more.
-pub(crate) fn few_rows(rows: usize, device: &Device) -> bool {
-    rows as u64 <= device.resident_threads().saturating_mul(2)
-}
-
 /// Makes the same kernel for the number of batches of places that suits the number of rows.
 macro_rules! with_batches {
     ($rows:expr, $device:expr, $batches:ident => $call:expr) => {
-        if $crate::format::ell::product::few_rows($rows, $device) {
+        if $device.has_few_rows($rows) {
             const $batches: usize = 4;
             $call
         } else {

@@ -87,8 +87,8 @@ impl strategy::Strategy for Strategy {
         self.narrow_launches(matrix, Values::as_they_are(matrix.values().global()), vectors, room, device)
     }
 
-    fn fuses<T: Scalar, M: Memory>(self, _: &Ell<T, M>) -> bool {
-        self.0 == EllStrategy::Row
+    fn fuses<T: Scalar, M: Memory>(self, matrix: &Ell<T, M>, device: &Device) -> bool {
+        self.0 == EllStrategy::Row && device.has_few_rows(matrix.rows())
     }
 
     fn fused_launch<T: Scalar, M: Memory>(

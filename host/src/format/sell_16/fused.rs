@@ -17,7 +17,7 @@ pub(crate) fn sell_16<T: Scalar, M: Memory>(
     device: &Device,
 ) -> Result<Launch, Error> {
     let lanes = matrix.rows().div_ceil(SLICE_ROWS) * SLICE_ROWS / 2;
-    // Not a warp for each slice, as without an epilogue: there is room for the sums of so many blocks only.
+    // A warp for each slice would be too many blocks for the room that their sums have.
     fused.launch(device.uneven_grid(lanes as u64), |arguments: FusedArguments<T>| {
         let FusedArguments { vectors: Vectors { alpha, x, beta, y }, gamma, z, sums, w, partial_sums } = arguments;
         Call::new(Sell16Fused {

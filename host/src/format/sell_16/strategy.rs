@@ -66,8 +66,8 @@ impl strategy::Strategy for Strategy {
         self.narrow_launches(matrix, Values::as_they_are(matrix.values().global()), vectors, room, device)
     }
 
-    fn fuses<T: Scalar, M: Memory>(self, _: &Sell16<T, M>) -> bool {
-        true
+    fn fuses<T: Scalar, M: Memory>(self, matrix: &Sell16<T, M>, device: &Device) -> bool {
+        device.has_few_rows(matrix.rows())
     }
 
     fn fused_launch<T: Scalar, M: Memory>(

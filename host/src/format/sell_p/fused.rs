@@ -6,7 +6,6 @@ use gpu_kernels::fused::sell_p::{SellPFused, SellPSortedFused};
 use crate::device::Device;
 use crate::error::Error;
 use crate::format::SellP;
-use crate::format::ell::product::with_batches;
 use crate::memory::{Buffer, Memory};
 use crate::real::Scalar;
 use crate::spmv::{Fused, FusedArguments, Vectors};
@@ -25,13 +24,40 @@ pub(crate) fn sell_p<T: Scalar, M: Memory>(
         let FusedArguments { vectors: Vectors { alpha, x, beta, y }, gamma, z, sums, w, partial_sums } = arguments;
         if sorted {
             let row_indices = matrix.row_indices().global();
-            with_batches!(matrix.rows(), device, BATCHES => Call::new(SellPSortedFused::<T, BATCHES> {
-                rows, slice_size, slice_begins, row_indices, column_indices, values, alpha, x, beta, y, gamma, z, sums, w, partial_sums
-            }))
+            Call::new(SellPSortedFused {
+                rows,
+                slice_size,
+                slice_begins,
+                row_indices,
+                column_indices,
+                values,
+                alpha,
+                x,
+                beta,
+                y,
+                gamma,
+                z,
+                sums,
+                w,
+                partial_sums,
+            })
         } else {
-            with_batches!(matrix.rows(), device, BATCHES => Call::new(SellPFused::<T, BATCHES> {
-                rows, slice_size, slice_begins, column_indices, values, alpha, x, beta, y, gamma, z, sums, w, partial_sums
-            }))
+            Call::new(SellPFused {
+                rows,
+                slice_size,
+                slice_begins,
+                column_indices,
+                values,
+                alpha,
+                x,
+                beta,
+                y,
+                gamma,
+                z,
+                sums,
+                w,
+                partial_sums,
+            })
         }
     })
 }

@@ -1,0 +1,142 @@
+//! Vectors that lie one after the other, moved so that their first elements lie side by side, then the second ones, and so
+//! on; and back. The kernels of the formats read and write whole sectors of several vectors only where these are neighbours.
+
+use core::hint::assert_unchecked;
+
+use cuda_std::shared::{Shared, dynamic};
+use cuda_std::thread::{block_dim_x, block_idx_x, grid_dim_x, sync_threads, thread_idx_x};
+use cuda_std::warp::WARP_LANES;
+use cuda_std::{Global, GlobalMut, GpuScalar, kernel};
+
+use crate::vector::update;
+
+/// Elements of each vector that a block moves at a time.
+const ELEMENTS_AT_ONCE: u32 = WARP_LANES;
+
+/// From one vector to the next in shared memory: lanes that read an element of each do not meet in a bank.
+const PITCH: u32 = ELEMENTS_AT_ONCE + 1;
+
+/// Bytes of shared memory that a block needs for this number of vectors.
+pub const fn shared_bytes<T>(vectors: u32) -> u32 {
+    vectors * PITCH * size_of::<T>() as u32
+}
+
+/// Some elements of some vectors, by their number.
+#[inline(always)]
+fn each(count: u32, mut work: impl FnMut(u32)) {
+    let mut number = thread_idx_x();
+    while number < count {
+        work(number);
+        number += block_dim_x();
+    }
+}
+
+/// to\[e `vectors` + v\] ← from\[e + (`first` + v) `stride`\] for each element e and vector v.
+///
+/// # Safety
+/// There is a vector. `from` has the elements of vectors up to `first` + `vectors`, and `to` one for each that is moved;
+/// blocks have [`shared_bytes`].
+#[kernel(T: scalars)]
+pub unsafe fn interleave<T: GpuScalar>(
+    /// Elements of a vector.
+    elements: u32,
+    /// Number of vectors.
+    vectors: u32,
+    /// The first of them.
+    first: u32,
+    /// From one vector to the next.
+    stride: u32,
+    /// The vectors, one after the other.
+    from: Global<T>,
+    /// The vectors, side by side.
+    to: GlobalMut<T>,
+) {
+    let tile = dynamic::<T>(0);
+    in_chunks(elements, |begin, count| {
+        each(vectors * ELEMENTS_AT_ONCE, |number| {
+            let (vector, element) = (number / ELEMENTS_AT_ONCE, number % ELEMENTS_AT_ONCE);
+            if element < count {
+                let place = apart(begin + element, first + vector, stride);
+                tile.store(vector * PITCH + element, from.load_streaming(place));
+            }
+        });
+        sync_threads();
+        side_by_side(tile, vectors, count, |number, value| {
+            to.store(u64::from(begin) * u64::from(vectors) + u64::from(number), value);
+        });
+    });
+}
+
+/// to\[e + (`first` + v) `stride`\] ← from\[e `vectors` + v\] + β to\[e + (`first` + v) `stride`\] for each element e and
+/// vector v; with β = 0, `to` is overwritten and never read.
+///
+/// # Safety
+/// As for [`interleave`], with the arrays the other way round.
+#[kernel(T: scalars)]
+pub unsafe fn separate<T: GpuScalar>(
+    /// Elements of a vector.
+    elements: u32,
+    /// Number of vectors.
+    vectors: u32,
+    /// The first of them.
+    first: u32,
+    /// From one vector to the next.
+    stride: u32,
+    /// The vectors, side by side.
+    from: Global<T>,
+    /// The factor of what is there.
+    beta: T,
+    /// The vectors, one after the other.
+    to: GlobalMut<T>,
+) {
+    assert_unchecked(vectors > 0);
+    let tile = dynamic::<T>(0);
+    in_chunks(elements, |begin, count| {
+        each(vectors * count, |number| {
+            let place = u64::from(begin) * u64::from(vectors) + u64::from(number);
+            tile.store(number % vectors * PITCH + number / vectors, from.load_streaming(place));
+        });
+        sync_threads();
+        each(vectors * ELEMENTS_AT_ONCE, |number| {
+            let (vector, element) = (number / ELEMENTS_AT_ONCE, number % ELEMENTS_AT_ONCE);
+            if element < count {
+                let value = tile.load(vector * PITCH + element);
+                update(to, apart(begin + element, first + vector, stride), T::ONE, value, beta);
+            }
+        });
+    });
+}
+
+/// Gives each part of the elements that is this block's to `work`: the first of them, and how many they are. Parts do not
+/// meet in shared memory.
+///
+/// # Safety
+/// All threads of the block are here.
+#[inline(always)]
+unsafe fn in_chunks(elements: u32, mut work: impl FnMut(u32, u32)) {
+    let mut chunk = block_idx_x();
+    while chunk < elements.div_ceil(ELEMENTS_AT_ONCE) {
+        let begin = chunk * ELEMENTS_AT_ONCE;
+        work(begin, (elements - begin).min(ELEMENTS_AT_ONCE));
+        sync_threads();
+        chunk += grid_dim_x();
+    }
+}
+
+/// Gives the elements of a part to `write` in the order in which they lie side by side.
+///
+/// # Safety
+/// The part is in shared memory.
+#[inline(always)]
+unsafe fn side_by_side<T: GpuScalar>(tile: Shared<T>, vectors: u32, count: u32, mut write: impl FnMut(u32, T)) {
+    assert_unchecked(vectors > 0);
+    each(vectors * count, |number| {
+        write(number, tile.load(number % vectors * PITCH + number / vectors));
+    });
+}
+
+/// The place of an element where vectors lie one after the other.
+#[inline(always)]
+fn apart(element: u32, vector: u32, stride: u32) -> u64 {
+    u64::from(element) + u64::from(vector) * u64::from(stride)
+}

@@ -1,0 +1,73 @@
+//! Several vectors that lie one after the other, multiplied side by side.
+
+use cuda_std::launch::{Grid, Launch};
+use gpu_kernels::multivector::interleave::{Interleave, Separate, shared_bytes};
+
+use super::multivector::{LARGEST_TILE, Layout, Multivector, MultivectorOperands, Tiles};
+use super::{Room, Vectors};
+use crate::device::Device;
+use crate::error::Error;
+use crate::format::{Format, Matrix};
+use crate::memory::{Buffer, Memory};
+use crate::real::Scalar;
+
+/// Vectors from which on moving them pays: below, neighbouring rows read the same sectors soon enough.
+const PAYS_FROM: usize = 8;
+
+/// Whether vectors of this shape are better moved.
+pub(crate) fn pays(shape: Multivector) -> bool {
+    shape.layout == Layout::ColumnMajor && shape.vectors >= PAYS_FROM
+}
+
+/// The launches of Y ← α A X + β Y for vectors that lie one after the other, as many as a launch multiplies at a time. X and
+/// Y fit the matrix. Takes room for that many vectors of X and of Y, and reads and writes both twice.
+///
+/// # Errors
+/// When memory runs out, or the device cannot run them.
+pub(crate) fn launches<T: Scalar, M: Memory>(
+    format: Format,
+    matrix: &Matrix<T, M>,
+    operands: MultivectorOperands<'_, T, M>,
+    room: &mut Room<'_, T, M>,
+    device: &Device,
+) -> Result<Vec<Launch>, Error> {
+    let (rows, columns) = (matrix.rows(), matrix.columns());
+    operands.check(rows, columns)?;
+    let MultivectorOperands { shape, alpha, x, beta, y } = operands;
+    let (x, y) = (x.global(), y.global_mut());
+    let at_once = shape.vectors.min(LARGEST_TILE);
+    let (side_by_side, products) = room.interleaved(at_once.saturating_mul(columns), at_once.saturating_mul(rows))?;
+    let mut launches = Vec::new();
+    for first in (0..shape.vectors).step_by(LARGEST_TILE) {
+        let vectors = (shape.vectors - first).min(LARGEST_TILE);
+        let grid = |elements: usize| {
+            let shared_bytes = shared_bytes::<T>(vectors as u32);
+            Grid { shared_bytes, ..device.uneven_grid(elements as u64 * vectors as u64 / 4) }
+        };
+        let (first, count) = (first as u32, vectors as u32);
+        let of_x = Interleave {
+            elements: columns as u32,
+            vectors: count,
+            first,
+            stride: columns as u32,
+            from: x,
+            to: side_by_side,
+        };
+        launches.push(Launch::new(grid(columns), of_x));
+        let shape = Multivector { vectors, layout: Layout::RowMajor };
+        let moved = Vectors { alpha, x: side_by_side.read_only(), beta: T::ZERO, y: products };
+        let tiles = Tiles::of_vectors(shape, moved, rows, columns)?;
+        launches.extend(format.multivector_launches(matrix, &tiles, room, device)?);
+        let of_y = Separate {
+            elements: rows as u32,
+            vectors: count,
+            first,
+            stride: rows as u32,
+            from: products.read_only(),
+            beta,
+            to: y,
+        };
+        launches.push(Launch::new(grid(rows), of_y));
+    }
+    Ok(launches)
+}
