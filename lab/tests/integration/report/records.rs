@@ -79,6 +79,8 @@ fn entry(matrix: usize, precision: &str, width: u64) -> Entry {
         cached_gather_gbps: Some(5_000.0),
         launch: 2e-6,
         call: 2.5e-6,
+        queue: Some(2.25e-6),
+        recorded: Some(1e-6),
     };
     let csr_bytes = nonzeros * (width + 4) + rows * (4 + 2 * width);
     let csr_time = csr_bytes as f64 / (0.85 * noise(matrix, 0, width) * ceilings.copy_gbps * 1e9);
