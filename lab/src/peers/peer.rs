@@ -97,7 +97,7 @@ pub(super) fn check_vectors<T: Real, M: host::Memory>(
     check_multivectors(matrix, 1, x, y)
 }
 
-/// Checks that so many vectors fit a matrix.
+/// Checks that this number of vectors fits a matrix.
 #[cfg(feature = "peers")]
 pub(super) fn check_multivectors<T: Real, M: host::Memory>(
     matrix: &Csr<T, M>,

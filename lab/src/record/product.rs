@@ -55,7 +55,7 @@ impl Product {
 }
 
 impl Run {
-    /// Seconds of so many of these products, one after the other: where it was timed with cold caches, the first one is
+    /// Seconds of this number of products, one after the other: where it was timed with cold caches, the first one is
     /// cold and the others find what it left there.
     pub fn singles(&self, count: usize) -> Option<f64> {
         let first = self.seconds()?;

@@ -116,7 +116,7 @@ impl BlockDescriptor {
             Layout::ColumnMajor => (length, sys::cusparseOrder_t::CUSPARSE_ORDER_COL),
         };
         let mut descriptor = null_mut();
-        // SAFETY: the descriptor is written to a valid place, and the array has so many vectors of this length. It is
+        // SAFETY: the descriptor is written to a valid place, and the array has this number of vectors of this length. It is
         // read and written by a multiplication alone, and that is shown its vectors before.
         let status = unsafe {
             sys::cusparseCreateDnMat(
