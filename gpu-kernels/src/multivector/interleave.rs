@@ -8,8 +8,6 @@ use cuda_std::thread::{block_dim_x, block_idx_x, grid_dim_x, sync_threads, threa
 use cuda_std::warp::WARP_LANES;
 use cuda_std::{Global, GlobalMut, GpuScalar, kernel};
 
-use crate::vector::update;
-
 /// Elements of each vector that a block moves at a time.
 const ELEMENTS_AT_ONCE: u32 = WARP_LANES;
 
@@ -101,7 +99,9 @@ pub unsafe fn separate<T: GpuScalar>(
             let (vector, element) = (number / ELEMENTS_AT_ONCE, number % ELEMENTS_AT_ONCE);
             if element < count {
                 let value = tile.load(vector * PITCH + element);
-                update(to, apart(begin + element, first + vector, stride), T::ONE, value, beta);
+                let place = apart(begin + element, first + vector, stride);
+                // Not times 1, which makes NaN of the parts of an infinite complex number.
+                to.store(place, if beta == T::ZERO { value } else { beta.mul_add(to.load(place), value) });
             }
         });
     });

@@ -42,7 +42,7 @@ pub(crate) fn launches<T: Scalar, M: Memory>(
         let vectors = (shape.vectors - first).min(LARGEST_TILE);
         let grid = |elements: usize| {
             let shared_bytes = shared_bytes::<T>(vectors as u32);
-            Grid { shared_bytes, ..device.uneven_grid(elements as u64 * vectors as u64 / 4) }
+            Grid { shared_bytes, ..device.uneven_grid((elements as u64 * vectors as u64).div_ceil(4)) }
         };
         let (first, count) = (first as u32, vectors as u32);
         let of_x = Interleave {
