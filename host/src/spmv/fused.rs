@@ -14,7 +14,7 @@ use crate::accumulator::Accumulator;
 use crate::device::Device;
 use crate::error::{Error, check_length};
 use crate::executor::operation::{Arithmetic, KernelExecutor, Operation};
-use crate::memory::{Buffer, HostMemory, Memory};
+use crate::memory::{Buffer, HostMemory, Memory, reserve};
 use crate::parallel;
 use crate::partial_sums::PartialSums;
 use crate::real::Scalar;
@@ -84,6 +84,7 @@ impl<T: Scalar> Operation for FusedProduct<T> {
         } else {
             let mut room = Room::new(workspace, executor);
             let mut launches = format.launches(matrix, fused.vectors, &mut room, device)?;
+            reserve(&mut launches, 1)?;
             launches.push(fused.elements(matrix.rows(), device)?);
             launches
         };

@@ -8,7 +8,7 @@ use super::{Room, Vectors};
 use crate::device::Device;
 use crate::error::Error;
 use crate::format::{Format, Matrix};
-use crate::memory::{Buffer, Memory};
+use crate::memory::{Buffer, Memory, reserve};
 use crate::real::Scalar;
 
 /// Vectors from which on moving them pays: below, neighbouring rows read the same sectors soon enough.
@@ -33,6 +33,10 @@ pub(crate) fn launches<T: Scalar, M: Memory>(
 ) -> Result<Vec<Launch>, Error> {
     let (rows, columns) = (matrix.rows(), matrix.columns());
     operands.check(rows, columns)?;
+    if rows == 0 {
+        // However many vectors without elements.
+        return Ok(Vec::new());
+    }
     let MultivectorOperands { shape, alpha, x, beta, y } = operands;
     let (x, y) = (x.global(), y.global_mut());
     let at_once = shape.vectors.min(LARGEST_TILE);
@@ -53,11 +57,10 @@ pub(crate) fn launches<T: Scalar, M: Memory>(
             from: x,
             to: side_by_side,
         };
-        launches.push(Launch::new(grid(columns), of_x));
         let shape = Multivector { vectors, layout: Layout::RowMajor };
         let moved = Vectors { alpha, x: side_by_side.read_only(), beta: T::ZERO, y: products };
         let tiles = Tiles::of_vectors(shape, moved, rows, columns)?;
-        launches.extend(format.multivector_launches(matrix, &tiles, room, device)?);
+        let products_of_tile = format.multivector_launches(matrix, &tiles, room, device)?;
         let of_y = Separate {
             elements: rows as u32,
             vectors: count,
@@ -67,6 +70,9 @@ pub(crate) fn launches<T: Scalar, M: Memory>(
             beta,
             to: y,
         };
+        reserve(&mut launches, products_of_tile.len() + 2)?;
+        launches.push(Launch::new(grid(columns), of_x));
+        launches.extend(products_of_tile);
         launches.push(Launch::new(grid(rows), of_y));
     }
     Ok(launches)
