@@ -9,7 +9,7 @@ use crate::spmv::{Epilogue, FusedOperands, FusedProduct, Operands, ProductOperan
 impl<T: Scalar, E: Executor> Plan<T, E> {
     /// y ← α A x + β y + γ z, and sums over the elements of the new y, as the epilogue says. What iterative methods do next
     /// with a product so costs no pass over the vectors of its own, where the plan [fuses](Self::fuses) it; elsewhere it is
-    /// the product and then a pass. The same bits every time in a [reproducible](Format::reproducible) format: those of
+    /// the product and then a pass. The same bits every time in a [reproducible](crate::Format::reproducible) format: those of
     /// [`apply`](Self::apply), where there is no z.
     ///
     /// ```
