@@ -167,7 +167,7 @@ pub(crate) trait Strategy: Copy + Eq + Hash + Debug + 'static {
         _fused: &mut Fused<'_, T, M>,
         _device: &Device,
     ) -> Result<Launch, Error> {
-        Err(Error::Unsupported { format: self.name(), operation: "an epilogue" })
+        Err(self.fuses_nothing())
     }
 
     /// Whether it multiplies with values that are stored narrower than they are computed with.
@@ -270,6 +270,11 @@ pub(crate) trait Strategy: Copy + Eq + Hash + Debug + 'static {
         _operands: HostOperands<'_, T>,
     ) -> Result<(), Error> {
         Err(self.multiplies_no_transpose())
+    }
+
+    /// The error of a format without a kernel for an epilogue.
+    fn fuses_nothing(self) -> Error {
+        Error::Unsupported { format: self.name(), operation: "an epilogue" }
     }
 
     /// The error of a format without kernels for several vectors.

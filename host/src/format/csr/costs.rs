@@ -1,6 +1,5 @@
 //! What CSR costs, which is the base of comparison.
 
-use super::lanes::lanes_for;
 use super::strategy::{CsrStrategy, Strategy};
 use crate::format::Lanes;
 use crate::format::coo::coo_bytes;
@@ -70,7 +69,7 @@ impl Strategy {
     /// The place of a row's lanes in what an analysis has for each number of lanes.
     fn lane_place(self, analysis: &Analysis) -> usize {
         let lanes = match self.0 {
-            CsrStrategy::Vector(lanes) => lanes.count().unwrap_or_else(|| lanes_for(analysis.rows, analysis.nnz)),
+            CsrStrategy::Vector(lanes) => lanes.for_matrix(analysis.rows, analysis.nnz),
             _ => 1,
         };
         lanes.ilog2() as usize

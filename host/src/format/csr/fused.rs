@@ -4,7 +4,7 @@ use cuda_std::Global;
 use cuda_std::launch::{Call, Launch};
 use gpu_kernels::fused::csr::CsrFused;
 
-use super::lanes::{Lanes, lanes_for};
+use super::lanes::Lanes;
 use crate::device::Device;
 use crate::error::Error;
 use crate::format::Csr;
@@ -14,7 +14,7 @@ use crate::spmv::{Fused, FusedArguments, Vectors};
 
 /// Whether rows are so few that the launch saved is worth more than what the lane takes that writes the row: the rest wait.
 pub(crate) fn pays<T: Scalar, M: Memory>(matrix: &Csr<T, M>, lanes: Lanes, device: &Device) -> bool {
-    let lanes = lanes.count().unwrap_or_else(|| lanes_for(matrix.rows(), matrix.nnz()));
+    let lanes = lanes.for_matrix(matrix.rows(), matrix.nnz());
     device.has_few_rows(matrix.rows().saturating_mul(lanes as usize))
 }
 
@@ -26,7 +26,7 @@ pub(crate) fn vector<T: Scalar, M: Memory>(
     fused: &mut Fused<'_, T, M>,
     device: &Device,
 ) -> Result<Launch, Error> {
-    let lanes = lanes.count().unwrap_or_else(|| lanes_for(matrix.rows(), matrix.nnz()));
+    let lanes = lanes.for_matrix(matrix.rows(), matrix.nnz());
     let grid = device.uneven_grid(matrix.rows() as u64 * u64::from(lanes));
     fused.launch(grid, |arguments| match lanes {
         2 => call::<T, M, 2>(matrix, row_offsets, arguments),

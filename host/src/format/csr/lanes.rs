@@ -18,6 +18,11 @@ pub enum Lanes {
 }
 
 impl Lanes {
+    /// The number of lanes for a matrix with this many rows and entries.
+    pub(crate) fn for_matrix(self, rows: usize, nnz: usize) -> u32 {
+        self.count().unwrap_or_else(|| lanes_for(rows, nnz))
+    }
+
     /// The number of lanes, unless it is to be chosen.
     pub(crate) fn count(self) -> Option<u32> {
         match self {

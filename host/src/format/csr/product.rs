@@ -6,7 +6,7 @@ use gpu_kernels::Offset;
 use gpu_kernels::csr::{CsrScalar, CsrVector};
 
 use super::cpu;
-use super::lanes::{Lanes, lanes_for};
+use super::lanes::Lanes;
 use crate::device::Device;
 use crate::format::narrow::{StoredAs, Values};
 use crate::format::{Csr, Offsets};
@@ -60,7 +60,7 @@ pub(crate) fn vector<V: StoredAs<T>, T: Scalar, M: Memory>(
             _ => kernel::<V, T, O, 32>(offsets, arguments),
         }
     }
-    let lanes = lanes.count().unwrap_or_else(|| lanes_for(matrix.rows(), matrix.nnz()));
+    let lanes = lanes.for_matrix(matrix.rows(), matrix.nnz());
     let grid = device.uneven_grid(matrix.rows() as u64 * u64::from(lanes));
     let arguments = Arguments::new(matrix, values, vectors);
     let call = match matrix.row_offsets() {

@@ -196,7 +196,7 @@ impl strategy::Strategy for Strategy {
             (CsrStrategy::Vector(lanes), Offsets::Narrow(offsets)) => {
                 fused::vector(matrix, offsets.global(), lanes, fused, device)
             }
-            _ => Err(Error::Unsupported { format: self.name(), operation: "an epilogue" }),
+            _ => Err(self.fuses_nothing()),
         }
     }
 

@@ -99,7 +99,7 @@ impl strategy::Strategy for Strategy {
     ) -> Result<Launch, Error> {
         match self.0 {
             EllStrategy::Row => fused::ell(matrix, fused, device),
-            EllStrategy::Subwarp => Err(Error::Unsupported { format: self.name(), operation: "an epilogue" }),
+            EllStrategy::Subwarp => Err(self.fuses_nothing()),
         }
     }
 
