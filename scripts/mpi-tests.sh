@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Runs the tests of the crate `distributed`, and the command, as processes of MPI: scripts/mpi-tests.sh
 # Every scenario on 2 and on 4 processes; then each planted fault, which must end all processes with an error that names the
-# rank that has it, and not wait; then what the command does and refuses on several processes. Needs Open MPI, its headers and libclang. Several processes may share a core.
+# rank that has it, and not wait; then what the command does and refuses on several processes. Needs Open MPI, its headers
+# and libclang. Several processes may share a core.
 set -euo pipefail
 
 cd "$(dirname "$0")/.."
@@ -18,7 +19,7 @@ start=(mpirun --oversubscribe --allow-run-as-root)
 export RAYON_NUM_THREADS=1
 
 for ranks in 2 4; do
-    timeout 120 "${start[@]}" -n "$ranks" "$program"
+    timeout 300 "${start[@]}" -n "$ranks" "$program"
 done
 
 # A fault of rank 3, and what some process must say then.
@@ -34,7 +35,7 @@ faults=(
 for fault in "${faults[@]}"; do
     name=${fault%%=*} expected=${fault#*=}
     status=0 started=$SECONDS
-    output=$(timeout 20 "${start[@]}" -n 4 "$program" "$name" 2>&1) || status=$?
+    output=$(timeout 120 "${start[@]}" -n 4 "$program" "$name" 2>&1) || status=$?
     if [[ $status -eq 0 || $status -eq 124 ]] || ! grep -q "$expected" <<<"$output"; then
         printf '%s\n' "$output"
         echo "$0: fault '$name' ended with code $status, without '$expected'" >&2
@@ -58,7 +59,7 @@ trap 'rm -rf "$folder"' EXIT
 record() {
     local ranks=$1 expression=$2
     shift 2
-    timeout 120 "${start[@]}" -n "$ranks" "${command[@]}" "$@" --json >"$folder/record"
+    timeout 300 "${start[@]}" -n "$ranks" "${command[@]}" "$@" --json >"$folder/record"
     python3 -c 'import json, sys
 (line,) = open(sys.argv[1])
 record = json.loads(line)
@@ -77,7 +78,7 @@ record 2 'record["converged"] and record["error"] < 1e-8' \
 refused() {
     local ranks=$1 expected=$2 status=0 output
     shift 2
-    output=$(timeout 60 "${start[@]}" -n "$ranks" "${command[@]}" "$@" 2>&1) || status=$?
+    output=$(timeout 120 "${start[@]}" -n "$ranks" "${command[@]}" "$@" 2>&1) || status=$?
     if [[ $status -ne 2 || $(grep -c '^warp-spmv: ' <<<"$output") -ne 1 ]] || ! grep -q "$expected" <<<"$output"; then
         printf '%s\n' "$output"
         echo "$0: '$*' ended with code $status, without '$expected' once" >&2
@@ -94,7 +95,7 @@ refused 2 "unexpected argument" run stencil:5:9 --rank 3
 [[ ! -e $folder/never.mtx ]]
 # Processes that were told different things.
 status=0
-output=$(timeout 60 "${start[@]}" -n 1 "${command[@]}" run stencil:5:9 --executor cpu : \
+output=$(timeout 120 "${start[@]}" -n 1 "${command[@]}" run stencil:5:9 --executor cpu : \
     -n 1 "${command[@]}" run stencil:5:10 --executor cpu 2>&1) || status=$?
 if [[ $status -ne 2 ]] || ! grep -q 'rank 1: disagrees with rank 0 about the command line' <<<"$output"; then
     printf '%s\n' "$output"

@@ -185,7 +185,7 @@ mod processes {
         };
         while !open() {
             assert!(process.try_wait().unwrap().is_none(), "it is done already");
-            assert!(start.elapsed() < Duration::from_secs(60));
+            assert!(start.elapsed() < Duration::from_secs(300));
             std::thread::sleep(Duration::from_millis(1));
         }
     }
@@ -196,7 +196,7 @@ mod processes {
         let folder = Folder::new();
         for signal in ["INT", "KILL"] {
             // Long enough to be met while it writes.
-            let arguments = ["convert", "uniform:rows=100000,per-row=30", &folder.name("m.mtx.gz")];
+            let arguments = ["convert", "uniform:rows=300000,per-row=50", &folder.name("m.mtx.gz")];
             // A test that runs in the background hands on that the signal is to be ignored.
             let mut process = std::process::Command::new("env")
                 .arg("--default-signal=INT")
