@@ -2,7 +2,7 @@
 
 use cuda_std::thread::{grid_threads, index_1d};
 use cuda_std::warp::{WARP_LANES, lane_id};
-use cuda_std::{Global, GlobalMut, GpuScalar, Stored, kernel};
+use cuda_std::{Elements, Global, GlobalMut, GpuScalar, Stored, kernel};
 
 use crate::Offset;
 use crate::reduction::sum_over_lanes;
@@ -17,24 +17,24 @@ use crate::vector::update;
 /// Entries up to `end` exist, the table has what their codes stand for, `element` may be called for each of their columns, and `end` + 4 `STEP` does not
 /// overflow.
 #[inline(always)]
-pub(crate) unsafe fn sum_of_entries<V: Stored<T>, T: GpuScalar, O: Offset, const STEP: u32>(
+pub(crate) unsafe fn sum_of_entries<V: Stored<T::Number>, T: Elements, O: Offset, const STEP: u32>(
     mut entry: O,
     end: O,
     column_indices: Global<u32>,
-    values: Values<V, T>,
+    values: Values<V, T::Number>,
     element: impl Fn(u32) -> T,
 ) -> T {
-    let mut sum = T::ZERO;
+    let mut sum = T::ZEROS;
     while entry + O::from(3 * STEP) < end {
         let entries = [entry, entry + O::from(STEP), entry + O::from(2 * STEP), entry + O::from(3 * STEP)];
         let columns = entries.map(|entry| column_indices.load(entry));
         let stored = entries.map(|entry| values.stored.load(entry));
         let elements = columns.map(&element);
         let values = stored.map(|stored| values.widen(stored));
-        sum = values[0].mul_add(elements[0], sum);
-        sum = values[1].mul_add(elements[1], sum);
-        sum = values[2].mul_add(elements[2], sum);
-        sum = values[3].mul_add(elements[3], sum);
+        sum = elements[0].times_plus(values[0], sum);
+        sum = elements[1].times_plus(values[1], sum);
+        sum = elements[2].times_plus(values[2], sum);
+        sum = elements[3].times_plus(values[3], sum);
         entry = entry + O::from(4 * STEP);
     }
     if entry < end {
@@ -47,9 +47,9 @@ pub(crate) unsafe fn sum_of_entries<V: Stored<T>, T: GpuScalar, O: Offset, const
         let stored = entries.map(|entry| values.stored.load(entry));
         let elements = columns.map(&element);
         let values = stored.map(|stored| values.widen(stored));
-        sum = values[0].mul_add(elements[0], sum);
-        sum = if second < end { values[1].mul_add(elements[1], sum) } else { sum };
-        sum = if third < end { values[2].mul_add(elements[2], sum) } else { sum };
+        sum = elements[0].times_plus(values[0], sum);
+        sum = if second < end { elements[1].times_plus(values[1], sum) } else { sum };
+        sum = if third < end { elements[2].times_plus(values[2], sum) } else { sum };
     }
     sum
 }

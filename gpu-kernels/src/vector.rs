@@ -1,7 +1,7 @@
 //! What SpMV needs of dense vectors.
 
 use cuda_std::thread::{grid_threads, index_1d};
-use cuda_std::{GlobalMut, GpuScalar, Index, kernel};
+use cuda_std::{Elements, GlobalMut, GpuScalar, Index, kernel};
 
 /// y ← β y; with β = 0, y is overwritten and never read.
 ///
@@ -28,9 +28,15 @@ pub unsafe fn scale<T: GpuScalar>(
 /// # Safety
 /// `place` is inside `y`, and no other thread touches that element.
 #[inline(always)]
-pub(crate) unsafe fn update<T: GpuScalar>(y: GlobalMut<T>, place: impl Index, alpha: T, sum: T, beta: T) {
-    let new = alpha * sum;
-    y.store(place, if beta == T::ZERO { new } else { beta.mul_add(y.load(place), new) });
+pub(crate) unsafe fn update<T: Elements>(
+    y: GlobalMut<T>,
+    place: impl Index,
+    alpha: T::Number,
+    sum: T,
+    beta: T::Number,
+) {
+    let new = sum.times(alpha);
+    y.store(place, if beta == T::Number::ZERO { new } else { y.load(place).times_plus(beta, new) });
 }
 
 /// y\[place\] ← y\[place\] + α sum.
@@ -38,6 +44,6 @@ pub(crate) unsafe fn update<T: GpuScalar>(y: GlobalMut<T>, place: impl Index, al
 /// # Safety
 /// `place` is inside `y`, and no other thread touches that element.
 #[inline(always)]
-pub(crate) unsafe fn add<T: GpuScalar>(y: GlobalMut<T>, place: impl Index, alpha: T, sum: T) {
-    y.store(place, alpha.mul_add(sum, y.load(place)));
+pub(crate) unsafe fn add<T: Elements>(y: GlobalMut<T>, place: impl Index, alpha: T::Number, sum: T) {
+    y.store(place, sum.times_plus(alpha, y.load(place)));
 }

@@ -38,11 +38,12 @@ pub struct PlanOptions {
     /// Whether [`Plan::update_values`] will be called: in formats other than CSR and COO, the plan then keeps the pattern of
     /// the matrix, and of a stored transpose its order, of [`update_bytes`](Plan::update_bytes) together.
     pub updates: bool,
-    /// Whether a plan for [`updates`](Self::updates) keeps the place of each entry in the format, in place of the pattern: 4
-    /// bytes for each entry, or on the host for each place. New values are then written over the old ones, in one pass and
-    /// without a conversion, and recordings stay good. To find the places takes one or two conversions more when the plan is
-    /// made. Where entries do not have a place of their own in one array, the pattern is kept all the same: in HYB, for pairs
-    /// of a symmetric format, and where a format [adds up](Format::sums_duplicates) entries that are stored twice.
+    /// Whether a plan for [`updates`](Self::updates) keeps the place of each entry in the format, in place of the pattern: 2.5
+    /// to 10 bytes for each entry, fewer where neighbours in a row or in a column of places are neighbours in the matrix; on
+    /// the host, 4 bytes for each place. New values are then written over the old ones, in one pass and without a conversion,
+    /// and recordings stay good. To find the places takes one or two conversions more when the plan is made. Where entries do
+    /// not have a place of their own, the pattern is kept all the same: for pairs of a symmetric format, and where a format
+    /// [adds up](Format::sums_duplicates) entries that are stored twice.
     pub keep_places: bool,
     /// How the values are stored. [`ValueStorage::Lossless`] leaves them as they are in a format that does not
     /// [multiply narrow values](Format::multiplies_narrow). Where they are narrow, only [`Plan::apply`] multiplies, and a
@@ -395,9 +396,10 @@ impl<T: Scalar, E: Executor> Plan<T, E> {
 
     /// Y ← α A X + β Y for several vectors at once; with β = 0, Y is overwritten and never read. X has `shape.vectors`
     /// vectors of an element for each column, Y as many of an element for each row, both in the layout of `shape`. The
-    /// matrix is read once for each 32 vectors (by the CPU in column-major layout once for each vector); O(nnz) work
-    /// for each vector. The same bits every time. The first call makes room for what a format needs besides, and so
-    /// may allocate: kernels that get 8 vectors and more one after the other move up to 32 of them at a time side by side,
+    /// matrix is read once for each 32 vectors, in CSR on a GPU once for each 64 side by side (by the CPU in column-major
+    /// layout once for each vector); O(nnz) work for each vector. The same bits every time, on a GPU for X and Y that begin
+    /// at multiples of 16 bytes, as an executor's arrays do. The first call makes room for what a format needs besides, and
+    /// so may allocate: kernels that get 8 vectors and more one after the other move up to 32 of them at a time side by side,
     /// with room for those of X and of Y.
     ///
     /// # Errors

@@ -29,7 +29,7 @@ unsafe impl EntryName for Complex<f64> {
 
 macro_rules! complex {
     (
-        $part:ident, $bits:ident, $read:ident, $streaming:ident, $two:ident, $four:ident, $apart:ident, $load:ident, $store:ident,
+        $part:ident, $pair:literal, $bits:ident, $read:ident, $streaming:ident, $two:ident, $four:ident, $apart:ident, $load:ident, $store:ident,
         $shared_read:ident, $shared_write:ident, $shuffle:ident
     ) => {
         // SAFETY: two numbers of 32 or 64 bits, with repr(C).
@@ -121,6 +121,7 @@ macro_rules! complex {
         impl GpuScalar for Complex<$part> {
             const ZERO: Self = Self { re: 0.0, im: 0.0 };
             const ONE: Self = Self { re: 1.0, im: 0.0 };
+            const PAIR_NAME: &'static str = $pair;
 
             #[inline(always)]
             fn mul_add(self, factor: Self, addend: Self) -> Self {
@@ -157,6 +158,7 @@ macro_rules! complex {
 
 complex!(
     f32,
+    "c32x2",
     u32,
     read_pair_32,
     read_streaming_pair_32,
@@ -171,6 +173,7 @@ complex!(
 );
 complex!(
     f64,
+    "c64x2",
     u64,
     read_pair_64,
     read_streaming_pair_64,

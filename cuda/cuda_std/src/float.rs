@@ -25,6 +25,10 @@ pub trait GpuScalar:
     /// The number 1.
     const ONE: Self;
 
+    /// The [`EntryName`] of two of them, which no other type has.
+    #[doc(hidden)]
+    const PAIR_NAME: &'static str;
+
     /// `self * factor + addend`; of real numbers rounded once.
     fn mul_add(self, factor: Self, addend: Self) -> Self;
 
@@ -56,10 +60,11 @@ pub trait GpuFloat: GpuScalar + PartialOrd {
 }
 
 macro_rules! gpu_float {
-    ($type:ident, $fused:ident, $atomic:ident) => {
+    ($type:ident, $pair:literal, $fused:ident, $atomic:ident) => {
         impl GpuScalar for $type {
             const ZERO: Self = 0.0;
             const ONE: Self = 1.0;
+            const PAIR_NAME: &'static str = $pair;
 
             #[inline(always)]
             fn mul_add(self, factor: Self, addend: Self) -> Self {
@@ -102,8 +107,8 @@ macro_rules! gpu_float {
     };
 }
 
-gpu_float!(f32, fused_f32, atomic_add_f32);
-gpu_float!(f64, fused_f64, atomic_add_f64);
+gpu_float!(f32, "f32x2", fused_f32, atomic_add_f32);
+gpu_float!(f64, "f64x2", fused_f64, atomic_add_f64);
 
 /// The square root, rounded once; NaN of a negative number.
 #[inline(always)]

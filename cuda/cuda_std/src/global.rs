@@ -9,6 +9,8 @@ use core::num::NonZeroU64;
 use crate::backend::{self, Access};
 use crate::float::GpuScalar;
 #[cfg(not(target_arch = "nvptx64"))]
+use crate::pair::Pair;
+#[cfg(not(target_arch = "nvptx64"))]
 use crate::place::Place;
 use crate::plain::Plain;
 #[cfg(not(target_arch = "nvptx64"))]
@@ -29,6 +31,17 @@ pub trait Scalar: Plain {
     /// As for [`read`](Self::read).
     #[doc(hidden)]
     unsafe fn read_streaming(address: *const Self) -> Self;
+
+    /// Two neighbours, at once where there is an access of that size.
+    ///
+    /// # Safety
+    /// As for [`read`](Self::read), for both; `address` is a multiple of twice the number's size.
+    #[doc(hidden)]
+    #[inline(always)]
+    unsafe fn read_2(address: *const Self) -> [Self; 2] {
+        // SAFETY: the caller's promise.
+        unsafe { [Self::read(address), Self::read(address.add(1))] }
+    }
 
     /// Two neighbours at once.
     ///
@@ -62,6 +75,31 @@ pub trait Scalar: Plain {
     unsafe fn load(address: *const Self) -> Self {
         // SAFETY: the caller's promise.
         unsafe { *address }
+    }
+
+    /// Reads two neighbours.
+    ///
+    /// # Safety
+    /// As for [`load`](Self::load), for both; `address` is a multiple of twice the number's size.
+    #[doc(hidden)]
+    #[inline(always)]
+    unsafe fn load_2(address: *const Self) -> [Self; 2] {
+        // SAFETY: the caller's promise.
+        unsafe { [Self::load(address), Self::load(address.add(1))] }
+    }
+
+    /// Writes two neighbours.
+    ///
+    /// # Safety
+    /// As for [`store`](Self::store), for both; `address` is a multiple of twice the number's size.
+    #[doc(hidden)]
+    #[inline(always)]
+    unsafe fn store_2(address: *mut Self, [first, second]: [Self; 2]) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            Self::store(address, first);
+            Self::store(address.add(1), second);
+        }
     }
 
     /// Writes.
@@ -165,6 +203,12 @@ impl<T> Global<T> {
         Global { address: self.address.cast(), length: self.length, owner: self.owner }
     }
 
+    /// The same array, two numbers at a time; `None` where their number is odd or a pair would not be aligned.
+    pub fn as_pairs(self) -> Option<Global<Pair<T>>> {
+        let length = pairs(self.address, self.length)?;
+        Some(Global { address: self.address.cast(), length, owner: self.owner })
+    }
+
     /// What is left of the array without its first `elements`.
     pub fn after(self, elements: usize) -> Self {
         let length = self.length.saturating_sub(elements as u64);
@@ -177,8 +221,21 @@ impl<T> Global<T> {
     }
 }
 
+/// How many aligned pairs an array is made of, if it is.
+#[cfg(not(target_arch = "nvptx64"))]
+fn pairs<T>(address: *const T, length: u64) -> Option<u64> {
+    let is_aligned = address.addr().is_multiple_of(size_of::<Pair<T>>().max(1));
+    (length.is_multiple_of(2) && is_aligned).then_some(length / 2)
+}
+
 #[cfg(not(target_arch = "nvptx64"))]
 impl<T> GlobalMut<T> {
+    /// The same array, two numbers at a time; `None` where their number is odd or a pair would not be aligned.
+    pub fn as_pairs(self) -> Option<GlobalMut<Pair<T>>> {
+        let length = pairs(self.address, self.length)?;
+        Some(GlobalMut { address: self.address.cast(), length, owner: self.owner })
+    }
+
     /// The same array, as numbers of these bits.
     pub fn as_numbers<N: OfBits<Bits = T>>(self) -> GlobalMut<N> {
         GlobalMut { address: self.address.cast(), length: self.length, owner: self.owner }
@@ -387,7 +444,10 @@ impl<T: GpuScalar> GlobalMut<T> {
 }
 
 macro_rules! scalar {
-    ($type:ident, $bits:ident, $one:ident, $one_streaming:ident, $two:ident, $four:ident, $apart:ident) => {
+    (
+        $type:ident, $bits:ident, $one:ident, $one_streaming:ident, $two:ident, $four:ident, $apart:ident, $pair:ident,
+        $load_pair:ident, $store_pair:ident
+    ) => {
         // SAFETY: a number of 32 or 64 bits.
         unsafe impl Plain for $type {}
 
@@ -402,6 +462,25 @@ macro_rules! scalar {
             unsafe fn read_streaming(address: *const Self) -> Self {
                 // SAFETY: the caller's promise.
                 unsafe { $type::from_ne_bytes(backend::$one_streaming(address.cast()).to_ne_bytes()) }
+            }
+
+            #[inline(always)]
+            unsafe fn read_2(address: *const Self) -> [Self; 2] {
+                // SAFETY: the caller's promise.
+                unsafe { backend::$pair(address.cast()) }.map(|bits| $type::from_ne_bytes(bits.to_ne_bytes()))
+            }
+
+            #[inline(always)]
+            unsafe fn load_2(address: *const Self) -> [Self; 2] {
+                // SAFETY: the caller's promise.
+                unsafe { backend::$load_pair(address.cast()) }.map(|bits| $type::from_ne_bytes(bits.to_ne_bytes()))
+            }
+
+            #[inline(always)]
+            unsafe fn store_2(address: *mut Self, numbers: [Self; 2]) {
+                let bits = numbers.map(|number| $bits::from_ne_bytes(number.to_ne_bytes()));
+                // SAFETY: the caller's promise.
+                unsafe { backend::$store_pair(address.cast(), bits) }
             }
 
             #[inline(always)]
@@ -434,8 +513,63 @@ macro_rules! scalar {
     };
 }
 
-scalar!(i32, u32, read_32, read_streaming_32, read_streaming_2x32, read_streaming_4x32, read_streaming_apart_32);
-scalar!(u32, u32, read_32, read_streaming_32, read_streaming_2x32, read_streaming_4x32, read_streaming_apart_32);
-scalar!(f32, u32, read_32, read_streaming_32, read_streaming_2x32, read_streaming_4x32, read_streaming_apart_32);
-scalar!(u64, u64, read_64, read_streaming_64, read_streaming_2x64, read_streaming_4x64, read_streaming_apart_64);
-scalar!(f64, u64, read_64, read_streaming_64, read_streaming_2x64, read_streaming_4x64, read_streaming_apart_64);
+scalar!(
+    i32,
+    u32,
+    read_32,
+    read_streaming_32,
+    read_streaming_2x32,
+    read_streaming_4x32,
+    read_streaming_apart_32,
+    read_pair_32,
+    load_pair_32,
+    store_pair_32
+);
+scalar!(
+    u32,
+    u32,
+    read_32,
+    read_streaming_32,
+    read_streaming_2x32,
+    read_streaming_4x32,
+    read_streaming_apart_32,
+    read_pair_32,
+    load_pair_32,
+    store_pair_32
+);
+scalar!(
+    f32,
+    u32,
+    read_32,
+    read_streaming_32,
+    read_streaming_2x32,
+    read_streaming_4x32,
+    read_streaming_apart_32,
+    read_pair_32,
+    load_pair_32,
+    store_pair_32
+);
+scalar!(
+    u64,
+    u64,
+    read_64,
+    read_streaming_64,
+    read_streaming_2x64,
+    read_streaming_4x64,
+    read_streaming_apart_64,
+    read_pair_64,
+    load_pair_64,
+    store_pair_64
+);
+scalar!(
+    f64,
+    u64,
+    read_64,
+    read_streaming_64,
+    read_streaming_2x64,
+    read_streaming_4x64,
+    read_streaming_apart_64,
+    read_pair_64,
+    load_pair_64,
+    store_pair_64
+);

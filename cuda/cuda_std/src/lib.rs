@@ -21,6 +21,7 @@ mod float;
 mod global;
 #[cfg(not(target_arch = "nvptx64"))]
 pub mod launch;
+mod pair;
 #[cfg(not(target_arch = "nvptx64"))]
 mod place;
 mod plain;
@@ -37,6 +38,7 @@ pub use complex::Complex;
 pub use cuda_std_macros::kernel;
 pub use float::{GpuFloat, GpuScalar, square_root};
 pub use global::{Global, GlobalMut, Index, Scalar};
+pub use pair::{Elements, Pair};
 pub use plain::Plain;
 pub use stored::{BFloat16, Code, Float16, OfBits, Same, Stored};
 

@@ -13,7 +13,7 @@ use syn::{Attribute, Error, Expr, ExprLit, FnArg, GenericParam, Ident, ItemFn, L
 /// caller must provide. Its parameters are numbers or structs of them (`Plain`), `Global<T>`, `GlobalMut<T>`, and
 /// arrays of these with a literal length, such as `[Global<T>; 4]`. It may have type and `u32` const parameters; the
 /// attribute then lists what to compile, for example `#[kernel(T: scalars, LANES: [2, 4])]`, where `reals`,
-/// `complexes` and `scalars` stand for the number types of that kind. `(V, T): stored` is a type of numbers in memory and
+/// `complexes` and `scalars` stand for the number types of that kind, and `elements` for those and pairs of up to 16 bytes. `(V, T): stored` is a type of numbers in memory and
 /// the type that they are computed with (`Stored`): `narrower` without those that are both, `stored_each` and `narrower_each`
 /// without those of which one number stands for all places, `rounded` without those that need a table. What comes of it:
 ///
@@ -34,10 +34,23 @@ pub fn kernel(attribute: TokenStream, item: TokenStream) -> TokenStream {
 
 /// The number types that kernels are compiled for, by kind: the name in entry points, which is the type's `ENTRY_NAME`, and
 /// the type's path. This is the one list of them.
-const NUMBERS: &[(&str, &[(&str, &str)])] =
-    &[("reals", &[("f32", "f32"), ("f64", "f64")]), ("complexes", &[COMPLEX_64, COMPLEX_128]), ("scalars", SCALARS)];
-
-const SCALARS: &[(&str, &str)] = &[("f32", "f32"), ("f64", "f64"), COMPLEX_64, COMPLEX_128];
+const NUMBERS: &[(&str, &[(&str, &str)])] = &[
+    ("reals", &[("f32", "f32"), ("f64", "f64")]),
+    ("complexes", &[COMPLEX_64, COMPLEX_128]),
+    ("scalars", &[("f32", "f32"), ("f64", "f64"), COMPLEX_64, COMPLEX_128]),
+    (
+        "elements",
+        &[
+            ("f32", "f32"),
+            ("f64", "f64"),
+            COMPLEX_64,
+            COMPLEX_128,
+            ("f32x2", "::cuda_std::Pair<f32>"),
+            ("f64x2", "::cuda_std::Pair<f64>"),
+            ("c32x2", "::cuda_std::Pair<::cuda_std::Complex<f32>>"),
+        ],
+    ),
+];
 
 /// A number as it is stored: the name of both types in entry points, which is `Stored`'s `ENTRY_NAME`, the type in memory and
 /// the type that is computed with.
@@ -123,7 +136,7 @@ impl Parse for Choice {
         if input.peek(syn::Ident) {
             let kind: Ident = input.parse()?;
             let named = NUMBERS.iter().find(|(name, _)| kind == name);
-            let expected = "expected `reals`, `complexes`, `scalars` or a list";
+            let expected = "expected `reals`, `complexes`, `scalars`, `elements` or a list";
             let (_, types) = named.ok_or_else(|| Error::new_spanned(&kind, expected))?;
             let value = |&(name, path): &(&str, &str)| Value::of_types(name, &[path]);
             return Ok(Self { parameters, values: types.iter().map(value).collect::<syn::Result<_>>()? });

@@ -13,4 +13,5 @@ pub mod gather;
 pub mod mixed;
 pub mod passes;
 pub mod program;
+pub mod scatter;
 pub mod sums;

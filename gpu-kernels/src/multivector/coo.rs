@@ -1,6 +1,6 @@
 //! COO times several vectors.
 
-use cuda_std::{Global, GlobalMut, GpuScalar, kernel};
+use cuda_std::{Elements, Global, GlobalMut, GpuScalar, kernel};
 
 use super::Tile;
 use crate::block::unrolled;
@@ -76,8 +76,8 @@ pub unsafe fn coo_multivector_intervals<T: GpuScalar>(
 /// # Safety
 /// The carries are those that [`coo_multivector_intervals`] wrote for as many intervals and the same tile, `y` is its
 /// `y`, and there is a group for each interval.
-#[kernel(T: scalars)]
-pub unsafe fn coo_multivector_carries<T: GpuScalar>(
+#[kernel(T: elements)]
+pub unsafe fn coo_multivector_carries<T: Elements>(
     /// Number of carries.
     intervals: u32,
     /// The vectors of this launch.
@@ -87,7 +87,7 @@ pub unsafe fn coo_multivector_carries<T: GpuScalar>(
     /// What to add to that row.
     carry_values: Global<T>,
     /// The factor of A X.
-    alpha: T,
+    alpha: <T as Elements>::Number,
     /// The results.
     y: GlobalMut<T>,
 ) {
@@ -100,10 +100,10 @@ pub unsafe fn coo_multivector_carries<T: GpuScalar>(
         return;
     }
     let end = end_of_run(carry_rows, first, intervals, row);
-    let mut sum = T::ZERO;
+    let mut sum = T::ZEROS;
     let mut carry = first;
     while carry < end {
-        sum = sum + carry_values.load(carry * tile.lanes + tile.lane());
+        sum = sum.plus(carry_values.load(carry * tile.lanes + tile.lane()));
         carry += 1;
     }
     add(y, tile.y_place(row), alpha, sum);

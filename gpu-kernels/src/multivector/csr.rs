@@ -1,6 +1,6 @@
-//! CSR times several vectors.
+//! CSR times several vectors: a row for each group of lanes.
 
-use cuda_std::{Global, GlobalMut, GpuScalar, kernel};
+use cuda_std::{Elements, Global, GlobalMut, kernel};
 
 use super::Tile;
 use crate::Offset;
@@ -13,8 +13,8 @@ use crate::vector::update;
 /// # Safety
 /// The arrays are those of a valid CSR matrix with `rows` rows; `x` and `y` hold the vectors that `tile` tells of, of
 /// as many elements as the matrix has columns and rows.
-#[kernel(T: scalars, O: [u32, u64])]
-pub unsafe fn csr_multivector<T: GpuScalar, O: Offset>(
+#[kernel(T: elements, O: [u32, u64])]
+pub unsafe fn csr_multivector<T: Elements, O: Offset>(
     /// Number of rows.
     rows: u32,
     /// The vectors of this launch.
@@ -24,24 +24,25 @@ pub unsafe fn csr_multivector<T: GpuScalar, O: Offset>(
     /// The column of each entry.
     column_indices: Global<u32>,
     /// The value of each entry.
-    values: Global<T>,
+    values: Global<<T as Elements>::Number>,
     /// The factor of A X.
-    alpha: T,
+    alpha: <T as Elements>::Number,
     /// The vectors that are multiplied.
     x: Global<T>,
     /// The factor of Y.
-    beta: T,
+    beta: <T as Elements>::Number,
     /// The results.
     y: GlobalMut<T>,
 ) {
     if !tile.has_vector() {
         return;
     }
+    let values = Values::as_they_are(values);
     let mut row = tile.group();
     while row < rows {
         let (begin, end) = (row_offsets.load(row), row_offsets.load(row + 1));
         let element = |column| x.load(tile.x_place(column));
-        let sum = sum_of_entries::<T, T, O, 1>(begin, end, column_indices, Values::as_they_are(values), element);
+        let sum = sum_of_entries::<_, T, O, 1>(begin, end, column_indices, values, element);
         update(y, tile.y_place(row), alpha, sum, beta);
         row += tile.groups();
     }

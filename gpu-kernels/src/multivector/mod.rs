@@ -10,6 +10,7 @@ pub mod bellpack;
 pub mod cmrs;
 pub mod coo;
 pub mod csr;
+pub mod csr_tiled;
 pub mod dia;
 pub mod ell;
 pub mod interleave;

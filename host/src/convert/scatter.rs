@@ -2,59 +2,152 @@
 
 use std::marker::PhantomData;
 
-use gpu_kernels::dense::gather::Scatter as Kernel;
+use cuda_std::launch::Grid;
+use gpu_kernels::dense::scatter::{self as kernel, GROUP, SHARED_BYTES, ScatterChunks, chunk};
 
 use super::gather::MOST_PLACES;
 use super::primitives::launch;
 use crate::error::{Error, check_length};
 use crate::executor::operation::{Arithmetic, KernelExecutor, Operation};
-use crate::memory::{Buffer, HostMemory, Memory, zeros};
+use crate::memory::{Buffer, HostMemory, Memory, with_capacity, zeros};
 use crate::parallel::{self, ROWS_AT_ONCE};
 use crate::real::Scalar;
 
 /// In place of an entry, where a place has none.
 pub(crate) const NO_ENTRY: u32 = u32::MAX;
 
-/// Where the entries of a matrix are: each at a place of its own.
+/// Where the entries of a matrix are: each at a place of its own, in one array or in two.
 pub(crate) struct Places<M: Memory> {
     entries: usize,
-    places: usize,
-    /// Kernels take the entries in their order: the place of each. The host takes the places in theirs, which it writes in
-    /// parallel: the entry of each, or [`NO_ENTRY`].
-    numbers: M::Buffer<u32>,
+    /// Places of each array.
+    places: [usize; 2],
+    order: Order<M>,
+}
+
+/// How the places are kept.
+enum Order<M: Memory> {
+    /// For the host: the entry of each place, or [`NO_ENTRY`]. It writes the places in parallel.
+    EntryOfPlace(M::Buffer<u32>),
+    /// For kernels: the place of each entry.
+    PlaceOfEntry(M::Buffer<u32>),
+    /// For kernels, where entries that follow each other have places that lie together: [`GROUP`] places at a time.
+    Groups(Groups<M>),
+}
+
+/// The groups of places that each chunk of entries has.
+struct Groups<M: Memory> {
+    /// Where the groups of each chunk begin.
+    offsets: M::Buffer<u32>,
+    /// The first place of each, over [`GROUP`].
+    groups: M::Buffer<u32>,
+    /// The entry within the chunk of each of its places, two in an element.
+    entries: M::Buffer<u32>,
 }
 
 impl<M: Memory> Places<M> {
-    /// Bytes of the array.
+    /// Bytes of the arrays.
     pub fn bytes(&self) -> u128 {
-        4 * self.numbers.len() as u128
+        4 * match &self.order {
+            Order::EntryOfPlace(numbers) | Order::PlaceOfEntry(numbers) => numbers.len() as u128,
+            Order::Groups(Groups { offsets, groups, entries }) => {
+                offsets.len() as u128 + groups.len() as u128 + entries.len() as u128
+            }
+        }
     }
 }
 
-/// Makes [`Places`] from the number of entries and the entry of each place, or [`NO_ENTRY`]. Each entry is at one place;
-/// there are [`MOST_PLACES`] at most.
-pub(crate) struct Placement;
+/// Makes [`Places`] from the number of entries, the number of places in each array, and the entry of each place, or
+/// [`NO_ENTRY`]. Each entry is at one place; there are [`MOST_PLACES`] at most.
+pub(crate) struct Placement<T>(PhantomData<T>);
 
-impl Operation for Placement {
-    type Operands<'a, M: Memory> = (usize, Vec<u32>);
+impl<T: Scalar> Operation for Placement<T> {
+    type Operands<'a, M: Memory> = (usize, [usize; 2], Vec<u32>);
     type Output<M: Memory> = Places<M>;
 
     fn by_kernels<K: KernelExecutor>(
         executor: &K,
-        (entries, entry_at): (usize, Vec<u32>),
+        (entries, places, entry_at): (usize, [usize; 2], Vec<u32>),
     ) -> Result<Places<K::Memory>, Error> {
-        let mut places = zeros::<u32>(entries)?;
+        let mut place_of = zeros::<u32>(entries)?;
         for (place, &entry) in entry_at.iter().enumerate() {
-            if let Some(of_entry) = places.get_mut(entry as usize) {
-                *of_entry = place as u32;
+            if let Some(place_of) = place_of.get_mut(entry as usize) {
+                *place_of = place as u32;
             }
         }
-        Ok(Places { entries, places: entry_at.len(), numbers: executor.upload(places)? })
+        drop(entry_at);
+        let order = match grouped(&place_of, chunk::<T>() as usize)? {
+            Some(Groups { offsets, groups, entries }) => Order::Groups(Groups {
+                offsets: executor.upload(offsets)?,
+                groups: executor.upload(groups)?,
+                entries: executor.upload(entries)?,
+            }),
+            None => Order::PlaceOfEntry(executor.upload(place_of)?),
+        };
+        Ok(Places { entries, places, order })
     }
 
-    fn on_host(_: Arithmetic, (entries, entry_at): (usize, Vec<u32>)) -> Result<Places<HostMemory>, Error> {
-        Ok(Places { entries, places: entry_at.len(), numbers: entry_at })
+    fn on_host(
+        _: Arithmetic,
+        (entries, places, entry_at): (usize, [usize; 2], Vec<u32>),
+    ) -> Result<Places<HostMemory>, Error> {
+        Ok(Places { entries, places, order: Order::EntryOfPlace(entry_at) })
     }
+}
+
+/// Groups for so few entries cost more than they save.
+const FEWEST_OF_GROUP: usize = 2;
+
+/// The groups of places that the entries have, in chunks of `in_chunk`; `None` where they would have few of them each.
+fn grouped(place_of: &[u32], in_chunk: usize) -> Result<Option<Groups<HostMemory>>, Error> {
+    // The places of a chunk in their order, each with its entry.
+    let mut sorted =
+        parallel::map(place_of.len(), ROWS_AT_ONCE, &|entry| (place_of[entry], (entry % in_chunk) as u16))?;
+    parallel::chunks_mut(&mut sorted, in_chunk, 1, &|(_, places)| places.sort_unstable());
+    let chunks = place_of.len().div_ceil(in_chunk);
+    let of_chunk = |chunk: usize| {
+        let places = &sorted[chunk * in_chunk..place_of.len().min((chunk + 1) * in_chunk)];
+        places.chunk_by(|(one, _), (other, _)| one / GROUP == other / GROUP)
+    };
+    let counts = parallel::map(chunks, 1, &|chunk| of_chunk(chunk).count())?;
+    let mut ends = with_capacity(chunks)?;
+    let mut count = 0;
+    for of_chunk in counts {
+        count += of_chunk;
+        ends.push(count);
+    }
+    if count.saturating_mul(FEWEST_OF_GROUP) > place_of.len() {
+        return Ok(None);
+    }
+    let mut groups = zeros::<u32>(count)?;
+    parallel::parts_mut(&mut groups, &ends, &|(chunk, groups)| {
+        for (group, places) in groups.iter_mut().zip(of_chunk(chunk)) {
+            *group = places[0].0 / GROUP;
+        }
+    });
+    // Two entries in an element.
+    let elements = GROUP as usize / 2;
+    let mut entries = zeros::<u32>(count * elements)?;
+    let entry_ends = parallel::map(chunks, ROWS_AT_ONCE, &|chunk| ends[chunk] * elements)?;
+    parallel::parts_mut(&mut entries, &entry_ends, &|(chunk, entries)| {
+        for (group, places) in entries.chunks_exact_mut(elements).zip(of_chunk(chunk)) {
+            let mut entry_at = [kernel::NO_ENTRY; GROUP as usize];
+            for &(place, entry) in places {
+                entry_at[(place % GROUP) as usize] = entry.into();
+            }
+            for (element, pair) in group.iter_mut().zip(entry_at.chunks_exact(2)) {
+                *element = pair[0] | pair[1] << 16;
+            }
+        }
+    });
+    let mut offsets = with_capacity(chunks + 1)?;
+    offsets.push(0);
+    offsets.extend(ends.iter().map(|&end| end as u32));
+    Ok(Some(Groups { offsets, groups, entries }))
+}
+
+/// An order that another executor made.
+fn foreign() -> Error {
+    Error::Foreign { what: "the places of entries".into() }
 }
 
 /// Writes new values to the places of their entries, and leaves other places as they are.
@@ -67,8 +160,18 @@ pub(crate) struct ScatterOperands<'a, T: Scalar, M: Memory> {
     pub values: &'a M::Buffer<T>,
     /// Whether the format marks places without an entry, so that no value may be the mark.
     pub marks_absence: bool,
-    /// The values of the matrix.
-    pub at_places: &'a mut M::Buffer<T>,
+    /// The values of the matrix, in one array or in two.
+    pub at_places: (&'a mut M::Buffer<T>, Option<&'a mut M::Buffer<T>>),
+}
+
+impl<T: Scalar, M: Memory> ScatterOperands<'_, T, M> {
+    fn check(&self) -> Result<(), Error> {
+        let (first, second) = &self.at_places;
+        let second = second.as_ref().map_or(0, |second| second.len());
+        check_length("values", self.values.len(), self.places.entries)?;
+        check_length("the values of the matrix", first.len(), self.places.places[0])?;
+        check_length("the other values of the matrix", second, self.places.places[1])
+    }
 }
 
 impl<T: Scalar> Operation for Scatter<T> {
@@ -76,35 +179,48 @@ impl<T: Scalar> Operation for Scatter<T> {
     type Output<M: Memory> = ();
 
     fn by_kernels<K: KernelExecutor>(executor: &K, operands: Self::Operands<'_, K::Memory>) -> Result<(), Error> {
-        let ScatterOperands { places, values, marks_absence, at_places } = operands;
-        check_length("values", values.len(), places.entries)?;
-        check_length("the places of entries", places.numbers.len(), places.entries)?;
-        check_length("the values of the matrix", at_places.len(), places.places)?;
-        let kernel = Kernel {
-            count: places.entries as u64,
-            places: places.numbers.global(),
-            from: values.global(),
-            marks_absence: marks_absence.into(),
-            to: at_places.global_mut(),
-        };
-        let grid = executor.device().uneven_grid(places.entries as u64);
-        // SAFETY: there are as many places as values, all of them inside the other array and no two the same.
-        unsafe { launch(executor, grid, kernel) }
+        operands.check()?;
+        let ScatterOperands { places, values, marks_absence, at_places: (to, rest) } = operands;
+        let (count, marks_absence, split) = (places.entries as u64, marks_absence.into(), places.places[0] as u32);
+        let (from, to) = (values.global(), to.global_mut());
+        // Nothing is behind one array.
+        let rest = rest.map_or(to, |rest| rest.global_mut());
+        // SAFETY: `Placement` gave each entry a place of its own, of as many as the arrays have.
+        unsafe {
+            match &places.order {
+                Order::Groups(Groups { offsets, groups, entries }) => {
+                    let (group_offsets, groups, entries) = (offsets.global(), groups.global(), entries.global());
+                    let kernel =
+                        ScatterChunks { count, group_offsets, groups, entries, from, marks_absence, split, to, rest };
+                    let blocks = places.entries.div_ceil(chunk::<T>() as usize) as u32;
+                    let threads_per_block = executor.device().tuning.threads_per_block();
+                    launch(executor, Grid { blocks, threads_per_block, shared_bytes: SHARED_BYTES }, kernel)
+                }
+                Order::PlaceOfEntry(of_entries) => {
+                    let places = of_entries.global();
+                    let kernel = kernel::Scatter { count, places, from, marks_absence, split, to, rest };
+                    launch(executor, executor.device().uneven_grid(count), kernel)
+                }
+                Order::EntryOfPlace(_) => Err(foreign()),
+            }
+        }
     }
 
     fn on_host(_: Arithmetic, operands: Self::Operands<'_, HostMemory>) -> Result<(), Error> {
-        let ScatterOperands { places, values, marks_absence, at_places } = operands;
-        check_length("values", values.len(), places.entries)?;
-        check_length("the entries of places", places.numbers.len(), places.places)?;
-        check_length("the values of the matrix", at_places.len(), places.places)?;
-        parallel::chunks_mut(at_places, ROWS_AT_ONCE, 1, &|(chunk, at_places)| {
-            let entries = &places.numbers[chunk * ROWS_AT_ONCE..];
-            for (at_place, &entry) in at_places.iter_mut().zip(entries) {
-                if let Some(&value) = values.get(entry as usize) {
-                    *at_place = if marks_absence { value.present() } else { value };
+        operands.check()?;
+        let ScatterOperands { places, values, marks_absence, at_places: (first, second) } = operands;
+        let Order::EntryOfPlace(entry_at) = &places.order else { return Err(foreign()) };
+        let (of_first, of_second) = entry_at.split_at(first.len());
+        let parts = [Some((first, of_first)), second.map(|second| (second, of_second))];
+        for (at_places, entry_at) in parts.into_iter().flatten() {
+            parallel::chunks_mut(at_places, ROWS_AT_ONCE, 1, &|(chunk, at_places)| {
+                for (at_place, &entry) in at_places.iter_mut().zip(&entry_at[chunk * ROWS_AT_ONCE..]) {
+                    if let Some(&value) = values.get(entry as usize) {
+                        *at_place = if marks_absence { value.present() } else { value };
+                    }
                 }
-            }
-        });
+            });
+        }
         Ok(())
     }
 }
@@ -116,45 +232,87 @@ mod tests {
     use super::*;
     use crate::executor::{Cpu, Emulated, Executor, Reference};
 
-    fn check<E: Executor<Memory = HostMemory>>(executor: &E, places: u32, entries: u32) {
-        // 7 has no factor in common with any number of places.
-        let entry_at = |place: u32| Some(place * 7 % places).filter(|&entry| entry < entries);
-        let numbers = (0..places).map(|place| entry_at(place).unwrap_or(NO_ENTRY)).collect();
-        let placed = executor.run::<Placement>((entries as usize, numbers)).unwrap();
+    /// A value for each of some entries, in two arrays of places: `entry_at` gives the entry of a place. One of the values is
+    /// the mark.
+    fn check<E: Executor<Memory = HostMemory>>(
+        executor: &E,
+        places: [u32; 2],
+        entries: u32,
+        entry_at: impl Fn(u32) -> Option<u32>,
+    ) {
+        let all = places[0] + places[1];
+        let numbers = (0..all).map(|place| entry_at(place).unwrap_or(NO_ENTRY)).collect();
+        let sizes = places.map(|places| places as usize);
+        let placed = executor.run::<Placement<f64>>((entries as usize, sizes, numbers)).unwrap();
         let mark = f64::from_bits(u64::MAX);
         for marks_absence in [false, true] {
-            let values: Vec<f64> = (0..entries).map(|entry| if entry == 1 { mark } else { f64::from(entry) }).collect();
-            let mut at_places = vec![-1.0; places as usize];
-            let operands =
-                ScatterOperands { places: &placed, values: &values, marks_absence, at_places: &mut at_places };
-            executor.run::<Scatter<f64>>(operands).unwrap();
-            for (place, value) in at_places.iter().enumerate() {
+            let mut values: Vec<f64> =
+                (0..entries).map(|entry| if entry == 1 { mark } else { f64::from(entry) }).collect();
+            let [mut first, mut second] = sizes.map(|places| vec![-1.0; places]);
+            let mut scatter = |values: &Vec<f64>| {
+                let second = (places[1] > 0).then_some(&mut second);
+                let at_places = (&mut first, second);
+                executor.run::<Scatter<f64>>(ScatterOperands { places: &placed, values, marks_absence, at_places })
+            };
+            scatter(&values).unwrap();
+            values.push(0.0);
+            let error = scatter(&values).unwrap_err();
+            assert_eq!(error.to_string(), format!("values has length {}, expected {entries}", entries + 1));
+            for (place, value) in first.iter().chain(&second).enumerate() {
                 match entry_at(place as u32) {
                     None => assert_eq!(*value, -1.0),
                     Some(1) => assert!(value.is_nan() && (value.to_bits() == u64::MAX) != marks_absence),
                     Some(entry) => assert_eq!(*value, f64::from(entry)),
                 }
             }
-            let values = vec![0.0; entries as usize + 1];
-            let operands =
-                ScatterOperands { places: &placed, values: &values, marks_absence, at_places: &mut at_places };
-            let error = executor.run::<Scatter<f64>>(operands).unwrap_err();
-            assert_eq!(error.to_string(), format!("values has length {}, expected {entries}", entries + 1));
+        }
+    }
+
+    fn check_on_all(places: [u32; 2], entries: u32, entry_at: impl Fn(u32) -> Option<u32>) {
+        check(&Reference::new(), places, entries, &entry_at);
+        check(&Cpu::new(), places, entries, &entry_at);
+        // Miri has no lanes.
+        if !cfg!(miri) {
+            (0..5).for_each(|seed| check(&Emulated::new(seed), places, entries, &entry_at));
         }
     }
 
     #[test]
     fn each_value_goes_to_its_place() {
-        for places in [1, 2, 33, 1000] {
-            let places = if cfg!(miri) { places.min(40) } else { places };
-            for entries in [places, places - places / 3, 0] {
-                check(&Reference::new(), places, entries);
-                check(&Cpu::new(), places, entries);
-                // Miri has no lanes.
-                if !cfg!(miri) {
-                    (0..5).for_each(|seed| check(&Emulated::new(seed), places, entries));
+        for all in [1, 2, 33, 1000] {
+            let all = if cfg!(miri) { all.min(40) } else { all };
+            for entries in [all, all - all / 3, 0] {
+                for second in [0, all / 5] {
+                    // 7 has no factor in common with any number of places.
+                    let entry_at = |place: u32| Some(place * 7 % all).filter(|&entry| entry < entries);
+                    check_on_all([all - second, second], entries, entry_at);
                 }
             }
         }
+    }
+
+    /// Rows of 27 entries one after the other, at places as in ELL, with one place of padding for each; the last ones in another
+    /// array.
+    #[test]
+    fn entries_of_neighbouring_rows_go_together() {
+        let (rows, width) = if cfg!(miri) { (9, 5) } else { (170, 27) };
+        let entries = rows * width;
+        let entry_at =
+            |place: u32| Some(place % rows * width + place / rows).filter(|&entry| place < entries && entry < entries);
+        let of_entries: Vec<u32> = (0..entries).map(|entry| entry % width * rows + entry / width).collect();
+        let Groups { offsets, groups, entries: in_groups } = grouped(&of_entries, 2048).unwrap().unwrap();
+        assert_eq!(offsets.len(), entries.div_ceil(2048) as usize + 1);
+        assert_eq!((offsets[0], *offsets.last().unwrap() as usize), (0, groups.len()));
+        // 20 bytes for each group, and about 75 rows of a chunk in 10 groups.
+        assert!(cfg!(miri) || 4 * (groups.len() + in_groups.len()) < 3 * entries as usize);
+        check_on_all([entries, rows], entries, entry_at);
+        check_on_all([entries - 100.min(entries / 2), rows + 100.min(entries / 2)], entries, entry_at);
+    }
+
+    #[test]
+    fn entries_far_apart_are_not_grouped() {
+        let places: Vec<u32> = (0..5000).map(|entry| entry * 8).collect();
+        assert!(grouped(&places, 2048).unwrap().is_none());
+        assert!(grouped(&[], 2048).unwrap().is_some_and(|groups| groups.groups.is_empty()));
     }
 }

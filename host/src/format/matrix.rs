@@ -87,6 +87,14 @@ impl<T: Scalar, M: Memory> Matrix<T, M> {
         with_storage!(self, matrix => matrix.values_of_places())
     }
 
+    /// The values of all places, where they are one array or two.
+    pub(crate) fn value_arrays(&mut self) -> Option<(&mut M::Buffer<T>, Option<&mut M::Buffer<T>>)> {
+        match self {
+            Self::Hyb(matrix) => Some(matrix.value_arrays()),
+            _ => self.values_of_places().map(|values| (values, None)),
+        }
+    }
+
     /// Whether places without an entry hold the [mark](gpu_kernels::absent).
     pub(crate) fn marks_absence(&self) -> bool {
         fn marks<T: Scalar, M: Memory, S: Storage<T, M>>(_: &S) -> bool {

@@ -8,7 +8,7 @@ use crate::error::{Error, check_length};
 use crate::executor::Executor;
 use crate::executor::transfer::overwrite;
 use crate::format::{Csr, FillLimit, Format, Matrix, Offsets};
-use crate::memory::{Buffer, Memory, with_capacity, zeros};
+use crate::memory::{Buffer, Memory, reserve, with_capacity, zeros};
 use crate::parallel::{self, ROWS_AT_ONCE};
 use crate::real::Scalar;
 use crate::spmv::Workspace;
@@ -59,7 +59,7 @@ impl<M: Memory> Kept<M> {
 const DIGIT_BITS: u32 = 20;
 
 /// Where the entries of a matrix are in a format: what comes of converting their numbers, which begin with 1, because
-/// padding is 0. `None` if an entry is not at one place of one array, as where a format adds up two of them.
+/// padding is 0. `None` if an entry is not at one place, as where a format adds up two of them.
 fn places<T: Scalar, E: Executor>(
     executor: &E,
     matrix: &Csr<T, E::Memory>,
@@ -71,7 +71,7 @@ fn places<T: Scalar, E: Executor>(
         return Ok(None);
     }
     let digit_of = |entry: usize, digit: u32| entry >> (digit * DIGIT_BITS) & ((1 << DIGIT_BITS) - 1);
-    let digits = |digit: u32| -> Result<Option<Vec<T>>, Error> {
+    let digits = |digit: u32| -> Result<Option<(Vec<T>, [usize; 2])>, Error> {
         let number = |entry| T::from_f64((digit_of(entry, digit) + 1) as f64);
         let numbers = Csr {
             rows: matrix.rows,
@@ -82,10 +82,16 @@ fn places<T: Scalar, E: Executor>(
             values: executor.upload(parallel::map(nnz, ROWS_AT_ONCE, &number)?)?,
         };
         let mut converted = numbers.convert(executor, format, limit)?;
-        converted.values_of_places().map(|values| executor.download(values)).transpose()
+        let Some((first, second)) = converted.value_arrays() else { return Ok(None) };
+        let mut of_places = executor.download(first)?;
+        let second = second.map_or(Ok(Vec::new()), |second| executor.download(second))?;
+        reserve(&mut of_places, second.len())?;
+        let places = [of_places.len(), second.len()];
+        of_places.extend(second);
+        Ok(Some((of_places, places)))
     };
-    let Some(low) = digits(0)? else { return Ok(None) };
-    let high = if nnz > 1 << DIGIT_BITS { digits(1)? } else { None };
+    let Some((low, arrays)) = digits(0)? else { return Ok(None) };
+    let high = if nnz > 1 << DIGIT_BITS { digits(1)?.map(|(high, _)| high) } else { None };
     if low.len() > MOST_PLACES {
         return Ok(None);
     }
@@ -108,7 +114,7 @@ fn places<T: Scalar, E: Executor>(
     if found.contains(&0) {
         return Ok(None);
     }
-    executor.run::<Placement>((nnz, entry_at)).map(Some)
+    executor.run::<Placement<T>>((nnz, arrays, entry_at)).map(Some)
 }
 
 /// What a plan keeps of the matrix that it was made of: all but the values.
@@ -237,7 +243,7 @@ impl<T: Scalar, E: Executor> Plan<T, E> {
             (NewMatrix::Converted(matrix, workspace), _) => (self.matrix, self.workspace) = (matrix, workspace),
             (NewMatrix::Placed, Some(Kept::Places(places))) => {
                 let marks_absence = self.matrix.marks_absence();
-                let at_places = self.matrix.values_of_places().ok_or(not_updatable)?;
+                let at_places = self.matrix.value_arrays().ok_or(not_updatable)?;
                 self.executor.run::<Scatter<T>>(ScatterOperands { places, values, marks_absence, at_places })?;
             }
             (NewMatrix::Given | NewMatrix::Placed, _) => {
@@ -256,8 +262,8 @@ impl<T: Scalar, E: Executor> Plan<T, E> {
     }
 
     /// Bytes that the plan keeps for [`update_values`](Self::update_values) besides the matrix and its stored transpose:
-    /// of a pattern, 4 for each entry, and 4 or 8 for each row; where it [keeps places](super::PlanOptions::keep_places), 4
-    /// for each entry, or on the host for each place. With a stored transpose, the same of that, and 8 for each entry.
+    /// of a pattern, 4 for each entry, and 4 or 8 for each row; where it [keeps places](super::PlanOptions::keep_places), 2.5
+    /// to 10 for each entry, or on the host 4 for each place. With a stored transpose, the same of that, and 8 for each entry.
     pub fn update_bytes(&self) -> u128 {
         let of_transpose = self.transpose.as_ref().map_or(0, Transpose::update_bytes);
         self.kept.as_ref().map_or(0, Kept::bytes) + of_transpose

@@ -1,19 +1,25 @@
 //! Several right-hand sides at once: Y ← α A X + β Y.
 
 use cuda_std::launch::Launch;
-use cuda_std::{Global, GlobalMut};
+use cuda_std::{Elements, Global, GlobalMut, Pair};
 use gpu_kernels::multivector::Tile;
 
 use super::operands::check_factors;
 use super::{HostOperands, Vectors, update};
 use crate::device::Device;
 use crate::error::{Error, check_length};
-use crate::memory::{Buffer, Memory, collect};
+use crate::memory::{Buffer, Memory};
 use crate::parallel;
 use crate::real::Scalar;
 
 /// The most vectors that one launch multiplies; more take several, each of which reads the matrix.
 pub(crate) const LARGEST_TILE: usize = 32;
+
+/// Bytes that a lane can load at a time.
+const LARGEST_ACCESS: usize = 16;
+
+/// Vectors from which on a lane had better have two.
+const PAIRS_PAY_FROM: usize = 16;
 
 /// Rows that a CPU thread takes at a time, at least.
 pub(crate) const ROWS_AT_ONCE: usize = 256;
@@ -63,7 +69,7 @@ impl Multivector {
     }
 
     /// The vectors of each launch, with as few lanes as they need; none where they have no elements.
-    fn tiles(self, rows: usize, columns: usize) -> impl ExactSizeIterator<Item = Tile> {
+    fn tiles(self, rows: usize, columns: usize) -> impl ExactSizeIterator<Item = Tile> + Clone {
         (0..if rows == 0 { 0 } else { self.vectors }).step_by(LARGEST_TILE).map(move |first_vector| Tile {
             lanes: (self.vectors - first_vector).min(LARGEST_TILE).next_power_of_two() as u32,
             first_vector: first_vector as u32,
@@ -105,8 +111,9 @@ impl<T: Scalar, M: Memory> MultivectorOperands<'_, T, M> {
 
 /// Several vectors, cut into what one launch multiplies.
 pub(crate) struct Tiles<T> {
-    rows: u32,
-    tiles: Vec<Tile>,
+    shape: Multivector,
+    rows: usize,
+    columns: usize,
     vectors: Vectors<T>,
     /// Elements of Y.
     elements: usize,
@@ -116,7 +123,7 @@ impl<T: Scalar> Tiles<T> {
     /// The tiles of X and Y for a matrix of this shape.
     ///
     /// # Errors
-    /// When X or Y does not fit, or memory runs out.
+    /// When X or Y does not fit.
     pub fn new<M: Memory>(operands: MultivectorOperands<'_, T, M>, rows: usize, columns: usize) -> Result<Self, Error> {
         operands.check(rows, columns)?;
         let MultivectorOperands { shape, alpha, x, beta, y } = operands;
@@ -126,7 +133,7 @@ impl<T: Scalar> Tiles<T> {
     /// The tiles of X and Y that fit.
     ///
     /// # Errors
-    /// When memory runs out.
+    /// When Y has more elements than numbers count.
     pub(super) fn of_vectors(
         shape: Multivector,
         vectors: Vectors<T>,
@@ -134,13 +141,27 @@ impl<T: Scalar> Tiles<T> {
         columns: usize,
     ) -> Result<Self, Error> {
         let elements = shape.elements("size of Y", rows)?;
-        Ok(Self { rows: rows as u32, tiles: collect(shape.tiles(rows, columns))?, vectors, elements })
+        Ok(Self { shape, rows, columns, vectors, elements })
     }
 
     /// What the kernel takes for each tile besides the matrix.
-    pub fn arguments(&self) -> impl Iterator<Item = Arguments<T>> {
-        let &Self { rows, vectors: Vectors { alpha, x, beta, y }, .. } = self;
-        self.tiles.iter().map(move |&tile| Arguments { rows, tile, alpha, x, beta, y })
+    pub fn arguments(&self) -> impl ExactSizeIterator<Item = Arguments<T>> + Clone {
+        let Vectors { alpha, x, beta, y } = self.vectors;
+        let rows = self.rows as u32;
+        self.shape.tiles(self.rows, self.columns).map(move |tile| Arguments { rows, tile, alpha, x, beta, y })
+    }
+
+    /// The same with two vectors for each lane, where they lie side by side and that pays.
+    pub fn arguments_of_pairs(&self) -> Option<impl ExactSizeIterator<Item = Arguments<Pair<T>>> + Clone> {
+        let Multivector { vectors, layout } = self.shape;
+        let fits = layout == Layout::RowMajor && vectors.is_multiple_of(2) && size_of::<Pair<T>>() <= LARGEST_ACCESS;
+        if !fits || vectors < PAIRS_PAY_FROM {
+            return None;
+        }
+        let Vectors { alpha, x, beta, y } = self.vectors;
+        let (rows, x, y) = (self.rows as u32, x.as_pairs()?, y.as_pairs()?);
+        let pairs = Multivector { vectors: vectors / 2, layout };
+        Some(pairs.tiles(self.rows, self.columns).map(move |tile| Arguments { rows, tile, alpha, x, beta, y }))
     }
 
     /// The launch of Y ← β Y.
@@ -150,12 +171,12 @@ impl<T: Scalar> Tiles<T> {
 }
 
 /// What kernels take besides the matrix.
-pub(crate) struct Arguments<T> {
+pub(crate) struct Arguments<T: Elements> {
     pub rows: u32,
     pub tile: Tile,
-    pub alpha: T,
+    pub alpha: T::Number,
     pub x: Global<T>,
-    pub beta: T,
+    pub beta: T::Number,
     pub y: GlobalMut<T>,
 }
 

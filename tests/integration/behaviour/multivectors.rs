@@ -9,14 +9,15 @@ use crate::behaviour::executors::any_matrix;
 use crate::scenarios::multivector::{Cases, VECTORS, Vectors, check_multivector_special_values, multiply_vectors};
 use crate::scenarios::{Numbers, generated, matrices, multiply};
 
-/// One format for each storage format that has a kernel: strategies share it, and so do HYB's splits and CMRS's heights.
+/// One format for each kernel: most strategies of a storage format share it, and so do HYB's splits and CMRS's heights.
 fn storages() -> impl Iterator<Item = Format> {
     let first = |format: &Format| {
         let same = Format::ALL.iter().find(|other| other.storage() == format.storage());
         let shared = matches!(format, Format::Hyb(_) | Format::Cmrs(_)) && !in_standard(format);
         same == Some(format) && !shared
     };
-    Format::ALL.iter().copied().filter(first).filter(|format| format.multiplies_multivectors())
+    let first = Format::ALL.iter().copied().filter(first).filter(|format| format.multiplies_multivectors());
+    first.chain([Format::CSR_TILED])
 }
 
 fn in_standard(format: &Format) -> bool {
@@ -151,7 +152,7 @@ fn a_plan_takes_one_vector_and_several_by_turns() {
     let matrix = pareto.generate::<f64>().unwrap();
     let executor = Emulated::new(0);
     let x: Vec<f64> = Numbers::new(5).vector(matrix.columns() * 40);
-    for format in [Format::CSR_LOAD_BALANCED, Format::COO] {
+    for format in [Format::CSR_TILED, Format::COO] {
         let zeros = vec![0.0; matrix.rows()];
         let one = multiply(&executor, &matrix, format, (1.0, 0.0), &x[..matrix.columns()], &zeros).unwrap().unwrap();
         let mut plan = Plan::with_format(&executor, matrix.clone(), format).unwrap();

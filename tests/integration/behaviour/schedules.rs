@@ -132,7 +132,8 @@ fn multiply_all<T: Scalar>(executor: &Emulated, matrix: &Csr<T>) -> Results {
     results
 }
 
-/// So many vectors, one after the other, that they are moved before: all of them are x, and of Y y.
+/// So many vectors, one after the other, that they are moved before, and so many side by side that a lane has two of them:
+/// all of them are x, and of Y y.
 fn multiply_many<T: Scalar>(
     executor: &Emulated,
     matrix: &Csr<T>,
@@ -141,12 +142,22 @@ fn multiply_many<T: Scalar>(
     x: &[T],
     y: &[T],
 ) {
-    let mut plan = Plan::with_format(executor, matrix.clone(), Format::CSR_SCALAR).unwrap();
-    let shape = Multivector { vectors: 9, layout: Layout::ColumnMajor };
-    let mut results = y.repeat(9);
-    plan.apply_multivector(shape, alpha, &x.repeat(9), beta, &mut results).unwrap();
-    for result in results.chunks(y.len()) {
-        assert!(verify(result, expected, Format::CSR_SCALAR).unwrap().passed(), "moved vectors");
+    for format in [Format::CSR_SCALAR, Format::CSR_TILED] {
+        let mut plan = Plan::with_format(executor, matrix.clone(), format).unwrap();
+        for (vectors, layout) in [(9, Layout::ColumnMajor), (16, Layout::RowMajor)] {
+            let shape = Multivector { vectors, layout };
+            let all = |one: &[T]| match layout {
+                Layout::ColumnMajor => one.repeat(vectors),
+                Layout::RowMajor => one.iter().flat_map(|&element| vec![element; vectors]).collect(),
+            };
+            let mut results = all(y);
+            plan.apply_multivector(shape, alpha, &all(x), beta, &mut results).unwrap();
+            for vector in 0..vectors {
+                let element = |row| results[shape.place(y.len(), row, vector)];
+                let result: Vec<T> = (0..y.len()).map(element).collect();
+                assert!(verify(&result, expected, Format::CSR_SCALAR).unwrap().passed(), "{format}, {shape:?}");
+            }
+        }
     }
 }
 
@@ -388,15 +399,19 @@ fn look_at_numbers<T: Scalar>(executor: &Emulated) {
     let to = &mut std::iter::once(copied.as_mut_slice());
     executor.run::<CopyElements<T>>(CopyOperands { elements: &elements, x: &numbers, to }).unwrap();
     assert!(copied.iter().eq(numbers.iter().rev().step_by(3)));
-    // New values at their places.
+    // New values at their places: of neighbours that lie together, and of entries with a block each.
     let lengths: Vec<usize> = (0..40).map(|row| row * 7 % 5).collect();
-    let mut matrix = with_rows::<T>(30, &lengths, &mut Numbers::new(35));
-    let options = PlanOptions { updates: true, keep_places: true, ..PlanOptions::default() };
-    let mut plan = Plan::with_options(executor, matrix.clone(), Format::SELL_P, options).unwrap();
-    let new = &numbers[..matrix.nnz()];
-    matrix.values_mut().copy_from_slice(new);
-    plan.update_values(&new.to_vec()).unwrap();
-    assert!(plan.into_matrix() == Matrix::try_from_csr(matrix, Format::SELL_P, FillLimit::default()).unwrap());
+    let neighbours = with_rows::<T>(30, &lengths, &mut Numbers::new(35));
+    let diagonal: Vec<u32> = (0..40).map(|block| 8 * block).collect();
+    let apart = Csr::try_from_triplets(320, 320, &diagonal, &diagonal, &numbers[..40]).unwrap();
+    for (mut matrix, format) in [(neighbours, Format::SELL_P), (apart, "bcsr-8x8".parse().unwrap())] {
+        let options = PlanOptions { updates: true, keep_places: true, fill_limit: UNLIMITED, ..PlanOptions::default() };
+        let mut plan = Plan::with_options(executor, matrix.clone(), format, options).unwrap();
+        let new = &numbers[..matrix.nnz()];
+        matrix.values_mut().copy_from_slice(new);
+        plan.update_values(&new.to_vec()).unwrap();
+        assert!(plan.into_matrix() == Matrix::try_from_csr(matrix, format, UNLIMITED).unwrap());
+    }
 }
 
 /// The kernels that multiply nothing.

@@ -239,10 +239,17 @@ impl strategy::Strategy for Strategy {
         self,
         matrix: &Csr<T, M>,
         tiles: &Tiles<T>,
-        _: &mut Room<'_, T, M>,
+        room: &mut Room<'_, T, M>,
         device: &Device,
     ) -> Result<Vec<Launch>, Error> {
-        Ok(tiles.arguments().map(|arguments| multivector::launch(matrix, arguments, device)).collect())
+        match self.0 {
+            CsrStrategy::Scalar | CsrStrategy::Vector(_) => multivector::by_rows(matrix, tiles, device),
+            CsrStrategy::LoadBalanced
+            | CsrStrategy::LoadBalancedAtomic
+            | CsrStrategy::MergePath
+            | CsrStrategy::Tiled => multivector::in_shares(matrix, tiles, room, device),
+            CsrStrategy::Automatic => Err(Format::CSR_AUTOMATIC.stands_for_others()),
+        }
     }
 
     fn multiply_rows_on_cpu<T: Scalar>(

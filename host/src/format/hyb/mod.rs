@@ -213,6 +213,11 @@ impl<T: Scalar, M: Memory> Hyb<T, M> {
         None
     }
 
+    /// The values of all places, in both parts.
+    pub(crate) fn value_arrays(&mut self) -> (&mut M::Buffer<T>, Option<&mut M::Buffer<T>>) {
+        (&mut self.ell.values, Some(&mut self.coo.values))
+    }
+
     /// Bytes of the arrays.
     pub fn bytes(&self) -> u128 {
         self.ell.bytes() + self.coo.bytes()
