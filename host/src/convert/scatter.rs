@@ -9,6 +9,7 @@ use super::gather::MOST_PLACES;
 use super::primitives::launch;
 use crate::error::{Error, check_length};
 use crate::executor::operation::{Arithmetic, KernelExecutor, Operation};
+use crate::format::ValueArrays;
 use crate::memory::{Buffer, HostMemory, Memory, with_capacity, zeros};
 use crate::parallel::{self, ROWS_AT_ONCE};
 use crate::real::Scalar;
@@ -161,12 +162,12 @@ pub(crate) struct ScatterOperands<'a, T: Scalar, M: Memory> {
     /// Whether the format marks places without an entry, so that no value may be the mark.
     pub marks_absence: bool,
     /// The values of the matrix, in one array or in two.
-    pub at_places: (&'a mut M::Buffer<T>, Option<&'a mut M::Buffer<T>>),
+    pub at_places: ValueArrays<'a, T, M>,
 }
 
 impl<T: Scalar, M: Memory> ScatterOperands<'_, T, M> {
     fn check(&self) -> Result<(), Error> {
-        let (first, second) = &self.at_places;
+        let ValueArrays { first, second } = &self.at_places;
         let second = second.as_ref().map_or(0, |second| second.len());
         check_length("values", self.values.len(), self.places.entries)?;
         check_length("the values of the matrix", first.len(), self.places.places[0])?;
@@ -180,7 +181,8 @@ impl<T: Scalar> Operation for Scatter<T> {
 
     fn by_kernels<K: KernelExecutor>(executor: &K, operands: Self::Operands<'_, K::Memory>) -> Result<(), Error> {
         operands.check()?;
-        let ScatterOperands { places, values, marks_absence, at_places: (to, rest) } = operands;
+        let ScatterOperands { places, values, marks_absence, at_places: ValueArrays { first: to, second: rest } } =
+            operands;
         let (count, marks_absence, split) = (places.entries as u64, marks_absence.into(), places.places[0] as u32);
         let (from, to) = (values.global(), to.global_mut());
         // Nothing is behind one array.
@@ -208,7 +210,7 @@ impl<T: Scalar> Operation for Scatter<T> {
 
     fn on_host(_: Arithmetic, operands: Self::Operands<'_, HostMemory>) -> Result<(), Error> {
         operands.check()?;
-        let ScatterOperands { places, values, marks_absence, at_places: (first, second) } = operands;
+        let ScatterOperands { places, values, marks_absence, at_places: ValueArrays { first, second } } = operands;
         let Order::EntryOfPlace(entry_at) = &places.order else { return Err(foreign()) };
         let (of_first, of_second) = entry_at.split_at(first.len());
         let parts = [Some((first, of_first)), second.map(|second| (second, of_second))];
@@ -250,8 +252,7 @@ mod tests {
                 (0..entries).map(|entry| if entry == 1 { mark } else { f64::from(entry) }).collect();
             let [mut first, mut second] = sizes.map(|places| vec![-1.0; places]);
             let mut scatter = |values: &Vec<f64>| {
-                let second = (places[1] > 0).then_some(&mut second);
-                let at_places = (&mut first, second);
+                let at_places = ValueArrays { first: &mut first, second: (places[1] > 0).then_some(&mut second) };
                 executor.run::<Scatter<f64>>(ScatterOperands { places: &placed, values, marks_absence, at_places })
             };
             scatter(&values).unwrap();

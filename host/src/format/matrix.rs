@@ -66,6 +66,14 @@ macro_rules! define_matrix {
 }
 formats!([define_matrix] {});
 
+/// The values of all places of a matrix.
+pub(crate) struct ValueArrays<'a, T: Scalar, M: Memory> {
+    /// Those of the first places.
+    pub first: &'a mut M::Buffer<T>,
+    /// Those of the places behind, if they are another array.
+    pub second: Option<&'a mut M::Buffer<T>>,
+}
+
 impl<T: Scalar, M: Memory> Matrix<T, M> {
     /// Number of rows.
     pub fn rows(&self) -> usize {
@@ -88,10 +96,10 @@ impl<T: Scalar, M: Memory> Matrix<T, M> {
     }
 
     /// The values of all places, where they are one array or two.
-    pub(crate) fn value_arrays(&mut self) -> Option<(&mut M::Buffer<T>, Option<&mut M::Buffer<T>>)> {
+    pub(crate) fn value_arrays(&mut self) -> Option<ValueArrays<'_, T, M>> {
         match self {
             Self::Hyb(matrix) => Some(matrix.value_arrays()),
-            _ => self.values_of_places().map(|values| (values, None)),
+            _ => self.values_of_places().map(|first| ValueArrays { first, second: None }),
         }
     }
 

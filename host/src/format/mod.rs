@@ -74,6 +74,7 @@ pub use fill::FillLimit;
 pub(crate) use hyb::RowLengths;
 pub use hyb::{Fraction, Hyb, HybSplit, HybStrategy};
 pub use matrix::Matrix;
+pub(crate) use matrix::ValueArrays;
 pub use narrow::{Narrow, NarrowType, ValueStorage};
 pub use offsets::Offsets;
 #[doc(hidden)]

@@ -7,7 +7,7 @@ use crate::convert::scatter::{NO_ENTRY, Placement, Places, Scatter, ScatterOpera
 use crate::error::{Error, check_length};
 use crate::executor::Executor;
 use crate::executor::transfer::overwrite;
-use crate::format::{Csr, FillLimit, Format, Matrix, Offsets};
+use crate::format::{Csr, FillLimit, Format, Matrix, Offsets, ValueArrays};
 use crate::memory::{Buffer, Memory, reserve, with_capacity, zeros};
 use crate::parallel::{self, ROWS_AT_ONCE};
 use crate::real::Scalar;
@@ -58,6 +58,9 @@ impl<M: Memory> Kept<M> {
 /// Bits of a digit. Entries are numbered in digits that every number type holds exactly.
 const DIGIT_BITS: u32 = 20;
 
+/// A number for each place, and how many places each array has.
+type OfPlaces<T> = (Vec<T>, [usize; 2]);
+
 /// Where the entries of a matrix are in a format: what comes of converting their numbers, which begin with 1, because
 /// padding is 0. `None` if an entry is not at one place, as where a format adds up two of them.
 fn places<T: Scalar, E: Executor>(
@@ -71,7 +74,7 @@ fn places<T: Scalar, E: Executor>(
         return Ok(None);
     }
     let digit_of = |entry: usize, digit: u32| entry >> (digit * DIGIT_BITS) & ((1 << DIGIT_BITS) - 1);
-    let digits = |digit: u32| -> Result<Option<(Vec<T>, [usize; 2])>, Error> {
+    let digits = |digit: u32| -> Result<Option<OfPlaces<T>>, Error> {
         let number = |entry| T::from_f64((digit_of(entry, digit) + 1) as f64);
         let numbers = Csr {
             rows: matrix.rows,
@@ -82,7 +85,7 @@ fn places<T: Scalar, E: Executor>(
             values: executor.upload(parallel::map(nnz, ROWS_AT_ONCE, &number)?)?,
         };
         let mut converted = numbers.convert(executor, format, limit)?;
-        let Some((first, second)) = converted.value_arrays() else { return Ok(None) };
+        let Some(ValueArrays { first, second }) = converted.value_arrays() else { return Ok(None) };
         let mut of_places = executor.download(first)?;
         let second = second.map_or(Ok(Vec::new()), |second| executor.download(second))?;
         reserve(&mut of_places, second.len())?;

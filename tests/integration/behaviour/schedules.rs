@@ -132,8 +132,8 @@ fn multiply_all<T: Scalar>(executor: &Emulated, matrix: &Csr<T>) -> Results {
     results
 }
 
-/// So many vectors, one after the other, that they are moved before, and so many side by side that a lane has two of them:
-/// all of them are x, and of Y y.
+/// Enough vectors one after the other to be moved first, and enough side by side for a lane to have two: each of X is x, and
+/// each of Y is y.
 fn multiply_many<T: Scalar>(
     executor: &Emulated,
     matrix: &Csr<T>,

@@ -19,7 +19,7 @@ use crate::format::coo::coo_bytes;
 use crate::format::ell::ell_bytes;
 use crate::format::rows::{collect_rows, row_offsets};
 use crate::format::storage::ArrayVisitor;
-use crate::format::{Coo, Csr, Ell, FillLimit};
+use crate::format::{Coo, Csr, Ell, FillLimit, ValueArrays};
 use crate::memory::{HostMemory, Memory, Transfer, collect, copy, zeros};
 use crate::parallel;
 use crate::real::Scalar;
@@ -214,8 +214,8 @@ impl<T: Scalar, M: Memory> Hyb<T, M> {
     }
 
     /// The values of all places, in both parts.
-    pub(crate) fn value_arrays(&mut self) -> (&mut M::Buffer<T>, Option<&mut M::Buffer<T>>) {
-        (&mut self.ell.values, Some(&mut self.coo.values))
+    pub(crate) fn value_arrays(&mut self) -> ValueArrays<'_, T, M> {
+        ValueArrays { first: &mut self.ell.values, second: Some(&mut self.coo.values) }
     }
 
     /// Bytes of the arrays.
