@@ -69,6 +69,7 @@ impl<T: Scalar> Operation for Placement<T> {
         executor: &K,
         (entries, places, entry_at): (usize, [usize; 2], Vec<u32>),
     ) -> Result<Places<K::Memory>, Error> {
+        check_places(places, &entry_at)?;
         let mut place_of = zeros::<u32>(entries)?;
         for (place, &entry) in entry_at.iter().enumerate() {
             if let Some(place_of) = place_of.get_mut(entry as usize) {
@@ -91,11 +92,17 @@ impl<T: Scalar> Operation for Placement<T> {
         _: Arithmetic,
         (entries, places, entry_at): (usize, [usize; 2], Vec<u32>),
     ) -> Result<Places<HostMemory>, Error> {
+        check_places(places, &entry_at)?;
         Ok(Places { entries, places, order: Order::EntryOfPlace(entry_at) })
     }
 }
 
-/// Groups for so few entries cost more than they save.
+/// Checks that there is an entry, or [`NO_ENTRY`], for each place of the arrays, and none behind.
+fn check_places(places: [usize; 2], entry_at: &[u32]) -> Result<(), Error> {
+    check_length("the entries of places", entry_at.len(), places[0].saturating_add(places[1]))
+}
+
+/// With fewer entries in a group on average, groups cost more than they save.
 const FEWEST_OF_GROUP: usize = 2;
 
 /// The groups of places that the entries have, in chunks of `in_chunk`; `None` where they would have few of them each.
@@ -187,7 +194,7 @@ impl<T: Scalar> Operation for Scatter<T> {
         let (from, to) = (values.global(), to.global_mut());
         // Nothing is behind one array.
         let rest = rest.map_or(to, |rest| rest.global_mut());
-        // SAFETY: `Placement` gave each entry a place of its own, of as many as the arrays have.
+        // SAFETY: `Placement` gave each entry a place of its own, and saw that they are as many as the arrays have.
         unsafe {
             match &places.order {
                 Order::Groups(Groups { offsets, groups, entries }) => {
@@ -308,6 +315,16 @@ mod tests {
         assert!(cfg!(miri) || 4 * (groups.len() + in_groups.len()) < 3 * entries as usize);
         check_on_all([entries, rows], entries, entry_at);
         check_on_all([entries - 100.min(entries / 2), rows + 100.min(entries / 2)], entries, entry_at);
+    }
+
+    #[test]
+    fn entries_of_other_places_are_refused() {
+        let refused = Cpu::new().run::<Placement<f64>>((1, [1, 1], vec![0, NO_ENTRY, NO_ENTRY])).err();
+        assert_eq!(refused.unwrap().to_string(), "the entries of places has length 3, expected 2");
+        if !cfg!(miri) {
+            let refused = Emulated::new(0).run::<Placement<f64>>((1, [1, 1], vec![0])).err();
+            assert_eq!(refused.unwrap().to_string(), "the entries of places has length 1, expected 2");
+        }
     }
 
     #[test]

@@ -69,7 +69,7 @@ impl Multivector {
     }
 
     /// The vectors of each launch, with as few lanes as they need; none where they have no elements.
-    fn tiles(self, rows: usize, columns: usize) -> impl ExactSizeIterator<Item = Tile> + Clone {
+    fn tiles(self, rows: usize, columns: usize) -> impl ExactSizeIterator<Item = Tile> {
         (0..if rows == 0 { 0 } else { self.vectors }).step_by(LARGEST_TILE).map(move |first_vector| Tile {
             lanes: (self.vectors - first_vector).min(LARGEST_TILE).next_power_of_two() as u32,
             first_vector: first_vector as u32,
@@ -145,14 +145,14 @@ impl<T: Scalar> Tiles<T> {
     }
 
     /// What the kernel takes for each tile besides the matrix.
-    pub fn arguments(&self) -> impl ExactSizeIterator<Item = Arguments<T>> + Clone {
+    pub fn arguments(&self) -> impl ExactSizeIterator<Item = Arguments<T>> {
         let Vectors { alpha, x, beta, y } = self.vectors;
         let rows = self.rows as u32;
         self.shape.tiles(self.rows, self.columns).map(move |tile| Arguments { rows, tile, alpha, x, beta, y })
     }
 
     /// The same with two vectors for each lane, where they lie side by side and that pays.
-    pub fn arguments_of_pairs(&self) -> Option<impl ExactSizeIterator<Item = Arguments<Pair<T>>> + Clone> {
+    pub fn arguments_of_pairs(&self) -> Option<impl ExactSizeIterator<Item = Arguments<Pair<T>>>> {
         let Multivector { vectors, layout } = self.shape;
         let fits = layout == Layout::RowMajor && vectors.is_multiple_of(2) && size_of::<Pair<T>>() <= LARGEST_ACCESS;
         if !fits || vectors < PAIRS_PAY_FROM {

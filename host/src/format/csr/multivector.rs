@@ -1,7 +1,7 @@
 //! CSR times several vectors at once.
 
 use cuda_std::launch::{Grid, Launch};
-use cuda_std::{Elements, GlobalMut};
+use cuda_std::{Elements, GlobalMut, Pair};
 use gpu_kernels::multivector::Tile;
 use gpu_kernels::multivector::coo::CooMultivectorCarries;
 use gpu_kernels::multivector::csr::CsrMultivector;
@@ -73,7 +73,7 @@ pub(super) fn in_shares<T: Scalar, M: Memory>(
     let items = matrix.rows() as u64 + matrix.nnz() as u64;
     let shares = items.div_ceil(csr_tiled::share_items(share_threads(device)).into()) as u32;
     // For tiles of every size at once: asking for more later would give back what a launch or a recording before needs.
-    let values = (shares as usize).saturating_mul(TILES_AT_ONCE * LARGEST_TILE * 2);
+    let values = (shares as usize).saturating_mul(TILES_AT_ONCE * LARGEST_TILE * Pair::<T>::COUNT as usize);
     let carries = room.wide_carries(shares as usize, values)?;
     match tiles.arguments_of_pairs().zip(carries.values_mut.as_pairs()) {
         Some((pairs, carry_values)) => share_launches(matrix, pairs, (carries.rows_mut, carry_values), shares, device),
