@@ -1,19 +1,24 @@
 #!/usr/bin/env bash
-# Runs the tests of the crate `distributed`, and the command, as processes of MPI: scripts/mpi-tests.sh
+# Runs the tests of the crate `distributed`, and the command, as processes of MPI: scripts/mpi-tests.sh [CARGO_OPTION ...]
 # Every scenario on 2 and on 4 processes; then each planted fault, which must end all processes with an error that names the
 # rank that has it, and not wait; then what the command does and refuses on several processes. Needs Open MPI, its headers
-# and libclang. Several processes may share a core.
+# and libclang. Several processes may share a core. With options, cargo builds with these: the packages warp-spmv and
+# warp-spmv-distributed must be among what they select, and the feature mpi.
 set -euo pipefail
 
 cd "$(dirname "$0")/.."
-cargo test --quiet --locked -p warp-spmv-distributed --features mpi --lib mpi
-cargo test --quiet --locked -p warp-spmv-distributed --features mpi --test mpi --no-run
-program=$(cargo test --locked -p warp-spmv-distributed --features mpi --test mpi --no-run --message-format=json 2>/dev/null |
+[[ $# -gt 0 ]] || set -- --locked -p warp-spmv -p warp-spmv-distributed --features mpi
+cargo test --quiet "$@" --lib mpi
+# With a test beside it the command is built of the same libraries.
+built=$(cargo build --quiet "$@" --bin warp-spmv --test mpi --message-format=json-render-diagnostics |
     python3 -c 'import json, sys
+programs = {}
 for line in sys.stdin:
     message = json.loads(line)
-    if message.get("executable") and message["target"]["name"] == "mpi":
-        print(message["executable"])')
+    if message.get("executable"):
+        programs[message["target"]["name"]] = message["executable"]
+print(programs["mpi"], programs["warp-spmv"], sep="\n")')
+{ read -r program && read -r command; } <<<"$built"
 start=(mpirun --oversubscribe --allow-run-as-root)
 # Each process has a pool of threads.
 export RAYON_NUM_THREADS=1
@@ -50,8 +55,6 @@ for fault in "${faults[@]}"; do
     echo "fault '$name': code $status after $((SECONDS - started)) s"
 done
 
-cargo build --quiet --locked --features mpi --bin warp-spmv
-command=(target/debug/warp-spmv)
 folder=$(mktemp --directory)
 trap 'rm -rf "$folder"' EXIT
 
@@ -59,7 +62,7 @@ trap 'rm -rf "$folder"' EXIT
 record() {
     local ranks=$1 expression=$2
     shift 2
-    timeout 300 "${start[@]}" -n "$ranks" "${command[@]}" "$@" --json >"$folder/record"
+    timeout 300 "${start[@]}" -n "$ranks" "$command" "$@" --json >"$folder/record"
     python3 -c 'import json, sys
 (line,) = open(sys.argv[1])
 record = json.loads(line)
@@ -78,7 +81,7 @@ record 2 'record["converged"] and record["error"] < 1e-8' \
 refused() {
     local ranks=$1 expected=$2 status=0 output
     shift 2
-    output=$(timeout 120 "${start[@]}" -n "$ranks" "${command[@]}" "$@" 2>&1) || status=$?
+    output=$(timeout 120 "${start[@]}" -n "$ranks" "$command" "$@" 2>&1) || status=$?
     if [[ $status -ne 2 || $(grep -c '^warp-spmv: ' <<<"$output") -ne 1 ]] || ! grep -q "$expected" <<<"$output"; then
         printf '%s\n' "$output"
         echo "$0: '$*' ended with code $status, without '$expected' once" >&2
@@ -95,8 +98,8 @@ refused 2 "unexpected argument" run stencil:5:9 --rank 3
 [[ ! -e $folder/never.mtx ]]
 # Processes that were told different things.
 status=0
-output=$(timeout 120 "${start[@]}" -n 1 "${command[@]}" run stencil:5:9 --executor cpu : \
-    -n 1 "${command[@]}" run stencil:5:10 --executor cpu 2>&1) || status=$?
+output=$(timeout 120 "${start[@]}" -n 1 "$command" run stencil:5:9 --executor cpu : \
+    -n 1 "$command" run stencil:5:10 --executor cpu 2>&1) || status=$?
 if [[ $status -ne 2 ]] || ! grep -q 'rank 1: disagrees with rank 0 about the command line' <<<"$output"; then
     printf '%s\n' "$output"
     echo "$0: different command lines ended with code $status" >&2

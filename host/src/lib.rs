@@ -27,6 +27,9 @@ pub mod elements;
 pub mod error;
 pub mod executor;
 pub mod format;
+#[cfg(all(feature = "instances", not(test)))]
+#[doc(hidden)]
+pub mod instances;
 pub mod interop;
 pub mod memory;
 #[doc(hidden)]

@@ -58,6 +58,9 @@ mod complex_steps;
 pub mod dense;
 mod drive;
 mod gmres;
+#[cfg(all(feature = "instances", not(test)))]
+#[doc(hidden)]
+pub mod instances;
 mod lanczos;
 mod lobpcg;
 mod method;
