@@ -2,9 +2,10 @@
 #![no_main]
 
 use files::{ReadOptions, parse};
+use host::Complex;
 use libfuzzer_sys::fuzz_target;
 
-const TYPES: [&str; 8] = ["rua", "rsa", "rza", "pua", "psa", "iua", "isa", "rra"];
+const TYPES: [&str; 12] = ["rua", "rsa", "rza", "pua", "psa", "iua", "isa", "rra", "cua", "csa", "cza", "cha"];
 const FORMATS: [(&str, &str, &str); 4] = [
     ("(4I3)", "(4I3)", "(3E9.2)"),
     ("(26I3)", "(10I8)", "(1P,4D10.3)"),
@@ -27,5 +28,6 @@ fuzz_target!(|bytes: &[u8]| {
     for text in [&[first.as_bytes(), body].concat(), bytes] {
         let _ = parse::<f64>(text, "t.rb", &ReadOptions::default());
         let _ = parse::<f32>(text, "t.rb", &ReadOptions::default());
+        let _ = parse::<Complex<f64>>(text, "t.rb", &ReadOptions::default());
     }
 });

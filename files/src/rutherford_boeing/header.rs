@@ -4,6 +4,7 @@ use super::fields::Lines;
 use super::format::{FortranFormat, parse_integer};
 use crate::header::{Field, Header, Symmetry};
 use crate::limits::check_dimension;
+use crate::number::COMPLEX_VALUES;
 use crate::quote::quote;
 
 /// Width of a number in the header.
@@ -30,8 +31,8 @@ pub(crate) fn has_header(text: &[u8]) -> bool {
     has_type && lines.next().is_some_and(|line| line.trim_ascii_start().starts_with(b"("))
 }
 
-/// Reads the first lines.
-pub(super) fn read(lines: &mut Lines<'_>) -> Result<Head, String> {
+/// Reads the first lines, and refuses complex values unless they are taken.
+pub(super) fn read(lines: &mut Lines<'_>, takes_complex: bool) -> Result<Head, String> {
     next(lines, "the title")?;
     let counts = next(lines, "the numbers of lines")?;
     // Only Harwell-Boeing files have a fifth.
@@ -42,6 +43,9 @@ pub(super) fn read(lines: &mut Lines<'_>) -> Result<Head, String> {
 
     let line = next(lines, "the type of the matrix")?;
     let (field, symmetry) = matrix_type(column(line, 0, 3))?;
+    if field == Field::Complex && !takes_complex {
+        return Err(COMPLEX_VALUES.into());
+    }
     let rows = number(line, 1, "the number of rows")?;
     let columns = number(line, 2, "the number of columns")?;
     let entries = number(line, 3, "the number of entries")?;
@@ -49,7 +53,7 @@ pub(super) fn read(lines: &mut Lines<'_>) -> Result<Head, String> {
         check_dimension(what, dimension, lines.length())?;
     }
     if symmetry != Symmetry::General && rows != columns {
-        return Err(format!("a symmetric or skew-symmetric matrix is square, and this one is {rows} x {columns}"));
+        return Err(format!("a {} matrix is square, and this one is {rows} x {columns}", symmetry.name()));
     }
 
     let line = next(lines, "the formats")?;
@@ -90,7 +94,7 @@ fn matrix_type(text: &[u8]) -> Result<(Field, Symmetry), String> {
         b'r' => Field::Real,
         b'i' => Field::Integer,
         b'p' => Field::Pattern,
-        b'c' => return Err("complex values are not supported in files of this kind".into()),
+        b'c' => Field::Complex,
         b'q' => return Err("values in a file of their own are not supported".into()),
         _ => return Err(unknown()),
     };
@@ -99,7 +103,8 @@ fn matrix_type(text: &[u8]) -> Result<(Field, Symmetry), String> {
         b's' => Symmetry::Symmetric,
         b'z' if field == Field::Pattern => return Err("a pattern has no signs and cannot be skew-symmetric".into()),
         b'z' => Symmetry::SkewSymmetric,
-        b'h' => return Err("only a complex matrix can be hermitian".into()),
+        b'h' if field != Field::Complex => return Err("only a complex matrix can be hermitian".into()),
+        b'h' => Symmetry::Hermitian,
         _ => return Err(unknown()),
     };
     match storage {

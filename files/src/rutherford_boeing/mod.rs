@@ -3,12 +3,14 @@
 //!
 //! `header` is the first lines, `format` a Fortran format and a field in it, `fields` the fields of an array.
 //! Where the files leave a choice, this reader
-//! - takes real, integer and pattern matrices, assembled, of any symmetry but hermitian;
+//! - takes real, integer, complex and pattern matrices, assembled, of any symmetry; a complex value is two fields, which
+//!   may be in two lines;
 //! - takes `E`, `D`, `F`, `G` and `I` formats with a repeat count and a scale factor, exponents without a
 //!   letter (`1.5-100`), and numbers without a point, in which the format says where it is;
 //! - takes lines that lack the blanks at their ends, LF and CRLF, and passes over what is behind the last field
 //!   of a line, as Fortran does, and over the right-hand sides of a Harwell-Boeing file;
-//! - refuses entries above the diagonal of a symmetric matrix, or on it in a skew-symmetric one;
+//! - refuses entries above the diagonal of a symmetric or hermitian matrix, or on it in a skew-symmetric one, and complex
+//!   ones on it in a hermitian one;
 //! - adds up entries that are given more than once.
 #![forbid(unsafe_code)]
 
@@ -33,7 +35,8 @@ use host::{Real, memory};
 pub(super) use header::has_header;
 
 /// Reads a sparse matrix from a Rutherford-Boeing or Harwell-Boeing file, compressed with gzip or not. The values
-/// of a pattern are 1, and the other half of a symmetric or skew-symmetric matrix is filled in.
+/// of a pattern are 1, and the other half of a symmetric, skew-symmetric or hermitian matrix is filled in. A complex type
+/// takes files of real numbers too.
 ///
 /// O(bytes + rows + nnz log(longest row)); next to the matrix it takes the memory of all
 /// entries as row, column and value, and where half of them is left out up to twice that. The file is mapped where that
@@ -41,7 +44,8 @@ pub(super) use header::has_header;
 ///
 /// # Errors
 /// When the file cannot be read, with what the system said; when it is not what its header says, with the first
-/// line that is wrong; when it holds complex values or elements that are not assembled; when memory runs out.
+/// line that is wrong; when it holds complex values and `T` is real, or elements that are not assembled; when memory runs
+/// out.
 pub fn read_rutherford_boeing<T: Number>(path: impl AsRef<Path>, options: &ReadOptions<'_>) -> Result<Csr<T>, Error> {
     let path = path.as_ref();
     let contents = Contents::of(path, options)?;
@@ -61,7 +65,7 @@ pub(super) fn parse<T: Number>(text: &[u8], name: &Path, options: &ReadOptions<'
 
 /// Reads a matrix; an error is in the line that was last read.
 fn read<T: Number>(lines: &mut Lines<'_>, options: &ReadOptions<'_>) -> Result<(Csr<T>, Header), String> {
-    let head = header::read(lines)?;
+    let head = header::read(lines, T::COMPLEX)?;
     let (Header { field, rows, columns, entries, .. }, values_format) = (head.header, head.values);
     let mut previous = 1;
     let offsets: Vec<u64> =
@@ -87,22 +91,36 @@ fn read<T: Number>(lines: &mut Lines<'_>, options: &ReadOptions<'_>) -> Result<(
         row.map(|row| (row - 1) as u32)
             .ok_or_else(|| format!("expected a row index from 1 to {rows}, found {}", quote(text)))
     })?;
-    let real = |number: T::Real| T::from_f64(number.to_f64());
+    let real = |text: &[u8]| {
+        let number = values_format.parse_real::<T::Real>(text).map(Real::to_f64);
+        number.ok_or_else(|| format!("expected a real number in the range of {}, found {}", T::NAME, quote(text)))
+    };
     let values: Vec<T> = match field {
         Field::Pattern => memory::filled(row_indices.len(), T::from_f64(1.0)).map_err(|error| error.to_string())?,
-        Field::Integer => read_array(lines, &values_format, entries, "values", options, |_, text| {
-            parse_integer(text)
-                .and_then(|_| values_format.parse_real(text))
-                .map(real)
-                .ok_or_else(|| format!("expected an integer of 64 bits, found {}", quote(text)))
-        })?,
-        // The header has refused complex values.
-        Field::Real | Field::Complex => read_array(lines, &values_format, entries, "values", options, |_, text| {
-            values_format
-                .parse_real(text)
-                .map(real)
-                .ok_or_else(|| format!("expected a real number in the range of {}, found {}", T::NAME, quote(text)))
-        })?,
+        Field::Integer => {
+            read_array(lines, &values_format, entries, "values", options, |_, text| match parse_integer(text) {
+                Some(_) => real(text).map(T::from_f64),
+                None => Err(format!("expected an integer of 64 bits, found {}", quote(text))),
+            })?
+        }
+        Field::Real => {
+            read_array(lines, &values_format, entries, "values", options, |_, text| real(text).map(T::from_f64))?
+        }
+        Field::Complex => {
+            // There are as many row indices.
+            let mut values = memory::with_capacity(row_indices.len()).map_err(|error| error.to_string())?;
+            let mut re = 0.0;
+            read_array(lines, &values_format, 2 * entries, "parts of values", options, |index, text| {
+                let part = real(text)?;
+                if index.is_multiple_of(2) {
+                    re = part;
+                } else {
+                    values.push(T::from_parts(re, part));
+                }
+                Ok(())
+            })?;
+            values
+        }
     };
     let matrix = assemble(&head.header, &offsets, row_indices, values)?;
     Ok((matrix, head.header))
@@ -140,7 +158,9 @@ fn assemble<T: Number>(
             if row != column {
                 row_indices.push(column);
                 column_indices.push(row);
-                values.push(if skew { -value } else { value });
+                values.push(value.twin(symmetry));
+            } else if symmetry == Symmetry::Hermitian && !value.is_real() {
+                return Err(format!("value {} of the diagonal is not real, in a hermitian matrix", row + 1));
             }
         }
     }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use files::{Field, FileKind, Header, ReadOptions, Symmetry, parse, read_rutherford_boeing};
-use host::{Csr, Error};
+use host::{Complex, Csr, Error};
 
 use crate::common::{self, Folder, assert_same};
 
@@ -91,6 +91,49 @@ fn the_types() {
 }
 
 #[test]
+fn complex_values() {
+    let parsed = |text: &str| parse::<Complex<f64>>(text.as_bytes(), "t.rb", &ReadOptions::default());
+    let columns = "  1  2  3  3\n  2  3\n";
+    let (first, second) = (Complex::new(2.5, -1.0), Complex::new(-3.0, 4.0));
+    // Three fields in a line: the second value begins in one and ends in the next.
+    let body = " 2.5-1.0-3.0\n 4.0\n";
+    for (kind, symmetry, across) in [
+        ("cua", Symmetry::General, None),
+        ("CRA", Symmetry::General, None),
+        ("csa", Symmetry::Symmetric, Some([first, second])),
+        ("cza", Symmetry::SkewSymmetric, Some([-first, -second])),
+        ("cha", Symmetry::Hermitian, Some([first.conj(), second.conj()])),
+    ] {
+        let loaded =
+            parsed(&file(kind, [3, 3, 2], ["(4I3)", "(4I3)", "(3F4.1)"], &format!("{columns}{body}"))).unwrap();
+        let (mut rows, mut columns, mut values) = (vec![1, 2], vec![0, 1], vec![first, second]);
+        if let Some(across) = across {
+            rows.extend([0, 1]);
+            columns.extend([1, 2]);
+            values.extend(across);
+        }
+        assert!(loaded.matrix == Csr::try_from_triplets(3, 3, &rows, &columns, &values).unwrap(), "{kind}");
+        assert_eq!((loaded.header.field, loaded.header.symmetry), (Field::Complex, symmetry), "{kind}");
+    }
+    // A complex type takes real files.
+    let real = parsed(&file("rsa", [1, 1, 1], ["(4I3)", "(4I3)", "(3F4.1)"], "  1  2\n  1\n 2.5\n")).unwrap();
+    assert_eq!(*real.matrix.values(), [Complex::new(2.5, 0.0)]);
+    assert_eq!(real.header.field, Field::Real);
+    let refused = |text: &str, expected: &str| assert_eq!(parsed(text).unwrap_err().to_string(), expected);
+    let sizes = [2, 2, 1];
+    let formats = ["(4I3)", "(4I3)", "(2F4.1)"];
+    let diagonal = |im: &str| file("cha", sizes, formats, &format!("  1  2  2\n  1\n 2.5{im:>4}\n"));
+    assert_eq!(parsed(&diagonal("-0.0")).unwrap().matrix.values().len(), 1);
+    refused(&diagonal("1.0"), "t.rb:7: value 1 of the diagonal is not real, in a hermitian matrix");
+    let body = |values: &str| file("cua", sizes, formats, &format!("  1  2  2\n  1\n{values}"));
+    refused(&body(" 2.5\n"), "t.rb:7: the line has 1 of 2 parts of values: columns 5 to 8 are blank");
+    refused(&body("2\n"), "t.rb:7: the line has 1 of 2 parts of values: columns 5 to 8 are blank");
+    refused(&body(" 2.5 1.x\n"), "t.rb:7: expected a real number in the range of complex128, found '1.x'");
+    refused(&body(""), "t.rb:6: 2 parts of values announced, more than the 0 bytes left can hold");
+    refused(&file("cha", [2, 3, 1], formats, ""), "t.rb:3: a hermitian matrix is square, and this one is 2 x 3");
+}
+
+#[test]
 fn small_and_empty_matrices() {
     let empty = file("rua", [0, 0, 0], FORMATS, "  1\n");
     assert_same(&parsed(&empty).unwrap().0, &matrix(0, 0, &[]));
@@ -112,7 +155,8 @@ fn refused(text: &str, line: u64, phrase: &str) {
 fn headers_that_are_wrong() {
     let sizes = [3, 3, 4];
     for (kind, says) in [
-        ("cua", "complex values are not supported in files of this kind"),
+        ("cua", "the values are complex, expected real ones"),
+        ("cha", "the values are complex, expected real ones"),
         ("rha", "only a complex matrix can be hermitian"),
         ("rue", "elements that are not assembled"),
         ("qua", "values in a file of their own"),
