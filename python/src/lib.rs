@@ -40,6 +40,7 @@ mod _native {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        scope::remember_process();
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }

@@ -10,16 +10,17 @@ use host::executor::{Cpu, Executor};
 use host::format::Matrix;
 use host::{Error, Layout, Multivector, Vector};
 use pyo3::prelude::*;
+use solvers::MethodName;
 
 use crate::arrays::{Input, Output};
 use crate::csr::Csr;
 use crate::eigen::{self, EigenReport};
 use crate::failure::Failure;
-use crate::numbers::{Family, Number, NumberType, Typed, with_type, with_typed};
+use crate::numbers::{Family, Number, NumberType, Typed, with_real_type, with_type, with_typed};
 use crate::options::Stopping;
 use crate::progress::Listener;
 use crate::scope::released;
-use crate::solve::{self, Report, Request};
+use crate::solve::{self, BLOCK_CG, Report, Request};
 
 /// A plan on any executor.
 pub enum AnyPlan<T: Number> {
@@ -355,7 +356,7 @@ impl Plan {
         })
     }
 
-    /// Solves A x = b from x on, which gets the last iterate.
+    /// Solves A x = b from x on, which gets the last iterate, for each column of b, or for all of them together.
     #[pyo3(signature = (b, x, method, preconditioner, stopping, callback))]
     #[allow(clippy::too_many_arguments, reason = "Python's are named")]
     fn solve(
@@ -367,15 +368,28 @@ impl Plan {
         preconditioner: Option<&str>,
         stopping: Stopping,
         callback: Option<Py<PyAny>>,
-    ) -> Result<Report, Failure> {
-        let request = Request::new(method, preconditioner, stopping, self.on_gpu)?;
+    ) -> Result<Vec<Report>, Failure> {
+        let request = Request::new(preconditioner, stopping, self.on_gpu)?;
         let mut listener = Listener::new(callback);
+        if method == BLOCK_CG {
+            return with_real_type!(self.number_type, "block-cg", T => {
+                let (b, mut x) = (Input::<T>::new(b)?, Output::<T>::new(x)?);
+                let columns = x.shape().get(1).copied().unwrap_or(1);
+                let (b, x) = (b.elements()?, x.elements()?);
+                released(py, || self.solving(|plan| {
+                    let plan = T::of(plan).ok_or_else(wrong_type::<T>)?;
+                    on_any!(plan, plan => solve::solve_together(plan, &request, columns, b, x, &mut listener))
+                }))
+            });
+        }
+        let method: MethodName = method.parse()?;
         with_type!(self.number_type, T => {
             let (b, mut x) = (Input::<T>::new(b)?, Output::<T>::new(x)?);
+            let columns = x.shape().get(1).copied().unwrap_or(1);
             let (b, x) = (b.elements()?, x.elements()?);
             released(py, || self.solving(|plan| {
                 let plan = T::of(plan).ok_or_else(wrong_type::<T>)?;
-                on_any!(plan, plan => solve::solve(plan, &request, b, x, &mut listener))
+                on_any!(plan, plan => solve::solve(plan, (method, &request), columns, b, x, &mut listener))
             }))
         })
     }

@@ -1,10 +1,10 @@
 //! Systems of equations.
 
-use host::Plan;
 use host::executor::Executor;
+use host::{Plan, Real};
 use pyo3::prelude::*;
 use solvers::preconditioner::{Preconditioner, PreconditionerName};
-use solvers::{MethodName, Outcome, Solver};
+use solvers::{BlockCg, Columnwise, MethodName, Outcome, Solver};
 
 use crate::failure::Failure;
 use crate::numbers::Number;
@@ -12,17 +12,19 @@ use crate::options::Stopping;
 use crate::plan::csr_of;
 use crate::progress::Listener;
 
+/// The method that solves for all right-hand sides together.
+pub const BLOCK_CG: &str = "block-cg";
+
 /// How a system is to be solved.
 pub struct Request {
-    method: MethodName,
     preconditioner: Option<PreconditionerName>,
     options: solvers::Options,
 }
 
 impl Request {
-    pub fn new(method: &str, preconditioner: Option<&str>, stopping: Stopping, on_gpu: bool) -> Result<Self, Failure> {
+    pub fn new(preconditioner: Option<&str>, stopping: Stopping, on_gpu: bool) -> Result<Self, Failure> {
         let preconditioner = preconditioner.map(str::parse).transpose()?;
-        Ok(Self { method: method.parse()?, preconditioner, options: stopping.options(on_gpu)? })
+        Ok(Self { preconditioner, options: stopping.options(on_gpu)? })
     }
 }
 
@@ -49,36 +51,80 @@ pub fn preconditioner<T: Number, E: Executor>(
     name.map(make).transpose()
 }
 
-/// Solves A x = b from x on.
+impl Report {
+    fn new(report: solvers::Report, interrupted: bool) -> Self {
+        Self {
+            outcome: report.outcome.to_string(),
+            converged: report.outcome == Outcome::Converged,
+            interrupted,
+            iterations: report.iterations,
+            residual_norm: report.residual_norm,
+            right_hand_side_norm: report.right_hand_side_norm,
+            history: report.history,
+            restarts: report.restarts,
+            seconds: report.elapsed.as_secs_f64(),
+        }
+    }
+}
+
+/// Solves A x = b from x on for each column of b, one after the other, until the caller stops it.
 pub fn solve<T: Number, E: Executor>(
     plan: &mut Plan<T, E>,
-    request: &Request,
+    (method, request): (MethodName, &Request),
+    columns: usize,
     b: &[T],
     x: &mut [T],
     listener: &mut Listener,
-) -> Result<Report, Failure> {
+) -> Result<Vec<Report>, Failure> {
     let executor = plan.executor().clone();
     let mut preconditioner = preconditioner(plan, request.preconditioner)?;
+    let mut reports = Vec::new();
+    for column in 0..columns {
+        let part = |length: usize| column * (length / columns)..(column + 1) * (length / columns);
+        let x_part = part(x.len());
+        let (b, x) = (&b[part(b.len())], &mut x[x_part]);
+        let b = executor.upload(host::memory::copy(b)?)?;
+        let mut iterate = executor.upload(host::memory::copy(x)?)?;
+        let mut hear = |progress: &solvers::Progress| listener.hear(progress);
+        let solver = Solver::new(&executor, plan).options(request.options).callback(&mut hear);
+        let mut solver = match &mut preconditioner {
+            Some(preconditioner) => solver.preconditioner(preconditioner),
+            None => solver,
+        };
+        let report = method.solve(&mut solver, &b, &mut iterate)?;
+        let interrupted = listener.finish()?;
+        x.copy_from_slice(&executor.download(&iterate)?);
+        let stopped = report.outcome == Outcome::Stopped;
+        reports.push(Report::new(report, interrupted));
+        if stopped {
+            break;
+        }
+    }
+    Ok(reports)
+}
+
+/// Solves A X = B from X on by block conjugate gradients.
+pub fn solve_together<T: Number + Real, E: Executor>(
+    plan: &mut Plan<T, E>,
+    request: &Request,
+    columns: usize,
+    b: &[T],
+    x: &mut [T],
+    listener: &mut Listener,
+) -> Result<Vec<Report>, Failure> {
+    let executor = plan.executor().clone();
+    // Preconditioners are for one vector.
+    if request.preconditioner.is_some() {
+        return Err(Failure::value(format!("{BLOCK_CG} takes no preconditioner")));
+    }
+    let method = BlockCg { columns: u32::try_from(columns).unwrap_or(u32::MAX) };
     let b = executor.upload(host::memory::copy(b)?)?;
     let mut iterate = executor.upload(host::memory::copy(x)?)?;
     let mut hear = |progress: &solvers::Progress| listener.hear(progress);
-    let solver = Solver::new(&executor, plan).options(request.options).callback(&mut hear);
-    let mut solver = match &mut preconditioner {
-        Some(preconditioner) => solver.preconditioner(preconditioner),
-        None => solver,
-    };
-    let report = request.method.solve(&mut solver, &b, &mut iterate)?;
+    let mut operator = Columnwise::new(plan, columns);
+    let mut solver = Solver::new(&executor, &mut operator).options(request.options).callback(&mut hear);
+    let report = solver.solve(&method, &b, &mut iterate)?;
     let interrupted = listener.finish()?;
     x.copy_from_slice(&executor.download(&iterate)?);
-    Ok(Report {
-        outcome: report.outcome.to_string(),
-        converged: report.outcome == Outcome::Converged,
-        interrupted,
-        iterations: report.iterations,
-        residual_norm: report.residual_norm,
-        right_hand_side_norm: report.right_hand_side_norm,
-        history: report.history,
-        restarts: report.restarts,
-        seconds: report.elapsed.as_secs_f64(),
-    })
+    Ok(vec![Report::new(report, interrupted)])
 }

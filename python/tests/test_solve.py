@@ -107,6 +107,58 @@ def test_a_callback_cannot_wait_for_its_own_solve():
     assert (A @ np.ones(1600)).sum() > 0
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex128])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_several_right_hand_sides(dtype, order):
+    A = warp_spmv.matrix(laplacian(dtype=dtype), device="cpu")
+    B = np.asarray(RNG.random((144, 5)).astype(dtype), order=order)
+    X, reports = warp_spmv.solve(A, B, preconditioner="jacobi", tol=1e-5)
+    assert X.shape == (144, 5) and X.dtype == dtype and len(reports) == 5
+    for column in range(5):
+        x, report = warp_spmv.solve(A, B[:, column], preconditioner="jacobi", tol=1e-5)
+        assert (x == X[:, column]).all() and report.iterations == reports[column].iterations
+    again, reports = warp_spmv.solve(A, B, X, tol=1e-4)
+    assert (again == X).all() and [report.iterations for report in reports] == [0] * 5
+    _, reports = warp_spmv.solve(A, B, callback=lambda progress: progress.iteration == 3)
+    assert [(report.outcome, report.iterations) for report in reports] == [("stopped by the caller", 3)]
+
+
+@pytest.mark.parametrize("format", ["csr-vector", "csr-tiled", "sell-p"])
+def test_right_hand_sides_together(format):
+    S = laplacian(24)
+    A = warp_spmv.matrix(S, format, "cpu")
+    B = RNG.random((576, 4))
+    X, [report] = warp_spmv.solve(A, B, method="block-cg", tol=1e-9)
+    assert report.converged and np.linalg.norm(B - S @ X) <= 1.01e-9 * np.linalg.norm(B)
+    assert report.right_hand_side_norm == pytest.approx(np.linalg.norm(B))
+    _, reports = warp_spmv.solve(A, B, tol=1e-9)
+    assert report.iterations < max(report.iterations for report in reports)
+    x, report = warp_spmv.solve(A, B[:, 0], method="block-cg", tol=1e-9)
+    assert x.shape == (576,) and report.converged
+
+
+def test_right_hand_sides_that_are_refused():
+    A = warp_spmv.matrix(laplacian(), device="cpu")
+    for b, message in [
+        (np.ones((143, 2)), r"b has shape \(143, 2\), expected \(144, 2\)"),
+        (np.ones((144, 2, 1)), r"b has shape \(144, 2, 1\), expected \(144,\)"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            warp_spmv.solve(A, b)
+    with pytest.raises(ValueError, match=r"x0 has shape \(144,\), expected \(144, 2\)"):
+        warp_spmv.solve(A, np.ones((144, 2)), np.ones(144))
+    with pytest.raises(ValueError, match="33"):
+        warp_spmv.solve(A, np.ones((144, 33)), method="block-cg")
+    with pytest.raises(ValueError, match="block-cg takes no preconditioner"):
+        warp_spmv.solve(A, np.ones((144, 2)), method="block-cg", preconditioner="jacobi")
+    with pytest.raises(ValueError, match="coo-16 has no kernel for several right-hand sides"):
+        warp_spmv.solve(warp_spmv.matrix(laplacian(), "coo-16", "cpu"), np.ones((144, 2)), method="block-cg")
+    with pytest.raises(TypeError, match="block-cg takes a matrix of float32 or float64, found complex128"):
+        warp_spmv.solve(warp_spmv.matrix(hermitian_laplacian(), device="cpu"), np.ones(144), method="block-cg")
+    X, reports = warp_spmv.solve(A, np.ones((144, 0)))
+    assert X.shape == (144, 0) and reports == []
+
+
 def test_empty_systems():
     x, report = warp_spmv.solve(warp_spmv.matrix(scipy.sparse.csr_array((0, 0)), device="cpu"), np.ones(0))
     assert x.shape == (0,) and report.converged

@@ -60,6 +60,41 @@ def test_other_threads_go_on_while_it_solves():
     assert counted > 5
 
 
+FORKS = """
+import multiprocessing, os, threading
+import numpy as np, warp_spmv
+A = warp_spmv.matrix(warp_spmv.generate("stencil:5:300"), device="cpu")
+x = np.random.default_rng(0).random(90000)
+expected = A @ x, warp_spmv.solve(A, x, maxiter=5)[0]
+
+def work(number):
+    return all((found == right).all() for found, right in zip((A @ x, warp_spmv.solve(A, x, maxiter=5)[0]), expected))
+
+def in_a_thread(number):
+    results = []
+    thread = threading.Thread(target=lambda: results.append(work(number)))
+    thread.start()
+    thread.join()
+    return results[0] and work(number)
+
+def in_a_fork(number):
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if in_a_thread(number) else 1)
+    return os.waitpid(child, 0)[1] == 0 and work(number)
+
+with multiprocessing.get_context("fork").Pool(2) as pool:
+    for task in (work, in_a_thread, in_a_fork):
+        print(pool.map(task, range(3), 1))
+print(work(0))
+"""
+
+
+def test_a_process_that_has_multiplied_can_be_forked():
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", FORKS], capture_output=True, text=True, timeout=300)
+    assert done.stdout.splitlines() == ["[True, True, True]"] * 3 + ["True"], done.stderr
+
+
 # A shell's job in the background ignores the signal, and so do its children unless they say otherwise.
 PROGRAM = """
 import numpy as np, os, signal, threading, warp_spmv

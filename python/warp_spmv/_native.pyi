@@ -78,7 +78,7 @@ class Plan:
         preconditioner: str | None,
         stopping: dict[str, Any],
         callback: _Callback | None,
-    ) -> dict[str, Any]: ...
+    ) -> list[dict[str, Any]]: ...
     def eigenpairs(
         self,
         x: _Array,
