@@ -1,10 +1,10 @@
 //! Systems of equations.
 
 use host::executor::Executor;
-use host::{Plan, Real};
+use host::{Error, Plan, Real, Vector};
 use pyo3::prelude::*;
 use solvers::preconditioner::{Preconditioner, PreconditionerName};
-use solvers::{BlockCg, Columnwise, MethodName, Outcome, Solver};
+use solvers::{BlockCg, Columnwise, MethodName, Operator, Outcome, Solver};
 
 use crate::failure::Failure;
 use crate::numbers::Number;
@@ -67,6 +67,30 @@ impl Report {
     }
 }
 
+/// Solves A x = b from x on. Also says whether Ctrl-C ended it.
+fn attempt<T: Number, E: Executor>(
+    executor: &E,
+    operator: &mut dyn Operator<T, E>,
+    preconditioner: Option<&mut Preconditioner<T, E>>,
+    options: solvers::Options,
+    (b, x): (&[T], &mut [T]),
+    listener: &mut Listener,
+    solve: impl FnOnce(&mut Solver<'_, T, E>, &Vector<T, E>, &mut Vector<T, E>) -> Result<solvers::Report, Error>,
+) -> Result<(solvers::Report, bool), Failure> {
+    let b = executor.upload(host::memory::copy(b)?)?;
+    let mut iterate = executor.upload(host::memory::copy(x)?)?;
+    let mut hear = |progress: &solvers::Progress| listener.hear(progress);
+    let solver = Solver::new(executor, operator).options(options).callback(&mut hear);
+    let mut solver = match preconditioner {
+        Some(preconditioner) => solver.preconditioner(preconditioner),
+        None => solver,
+    };
+    let report = solve(&mut solver, &b, &mut iterate)?;
+    let interrupted = listener.finish()?;
+    x.copy_from_slice(&executor.download(&iterate)?);
+    Ok((report, interrupted))
+}
+
 /// Solves A x = b from x on for each column of b, one after the other, until the caller stops it.
 pub fn solve<T: Number, E: Executor>(
     plan: &mut Plan<T, E>,
@@ -82,18 +106,10 @@ pub fn solve<T: Number, E: Executor>(
     for column in 0..columns {
         let part = |length: usize| column * (length / columns)..(column + 1) * (length / columns);
         let x_part = part(x.len());
-        let (b, x) = (&b[part(b.len())], &mut x[x_part]);
-        let b = executor.upload(host::memory::copy(b)?)?;
-        let mut iterate = executor.upload(host::memory::copy(x)?)?;
-        let mut hear = |progress: &solvers::Progress| listener.hear(progress);
-        let solver = Solver::new(&executor, plan).options(request.options).callback(&mut hear);
-        let mut solver = match &mut preconditioner {
-            Some(preconditioner) => solver.preconditioner(preconditioner),
-            None => solver,
-        };
-        let report = method.solve(&mut solver, &b, &mut iterate)?;
-        let interrupted = listener.finish()?;
-        x.copy_from_slice(&executor.download(&iterate)?);
+        let system = (&b[part(b.len())], &mut x[x_part]);
+        let by_method = |solver: &mut Solver<'_, T, E>, b: &_, x: &mut _| method.solve(solver, b, x);
+        let (report, interrupted) =
+            attempt(&executor, plan, preconditioner.as_mut(), request.options, system, listener, by_method)?;
         let stopped = report.outcome == Outcome::Stopped;
         reports.push(Report::new(report, interrupted));
         if stopped {
@@ -112,19 +128,14 @@ pub fn solve_together<T: Number + Real, E: Executor>(
     x: &mut [T],
     listener: &mut Listener,
 ) -> Result<Vec<Report>, Failure> {
-    let executor = plan.executor().clone();
     // Preconditioners are for one vector.
     if request.preconditioner.is_some() {
         return Err(Failure::value(format!("{BLOCK_CG} takes no preconditioner")));
     }
     let method = BlockCg { columns: u32::try_from(columns).unwrap_or(u32::MAX) };
-    let b = executor.upload(host::memory::copy(b)?)?;
-    let mut iterate = executor.upload(host::memory::copy(x)?)?;
-    let mut hear = |progress: &solvers::Progress| listener.hear(progress);
+    let executor = plan.executor().clone();
     let mut operator = Columnwise::new(plan, columns);
-    let mut solver = Solver::new(&executor, &mut operator).options(request.options).callback(&mut hear);
-    let report = solver.solve(&method, &b, &mut iterate)?;
-    let interrupted = listener.finish()?;
-    x.copy_from_slice(&executor.download(&iterate)?);
+    let together = |solver: &mut Solver<'_, T, E>, b: &_, x: &mut _| solver.solve(&method, b, x);
+    let (report, interrupted) = attempt(&executor, &mut operator, None, request.options, (b, x), listener, together)?;
     Ok(vec![Report::new(report, interrupted)])
 }

@@ -1,0 +1,209 @@
+//! Every kernel under many schedules of warps and blocks, on grids of several sizes: no fault, no race, right results,
+//! and the same bits under every schedule where the format promises it.
+
+mod others;
+mod products;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::thread;
+
+use warp_spmv::executor::Emulated;
+use warp_spmv::format::FillLimit;
+use warp_spmv::{Complex, Format, Plan, Real, Scalar};
+
+use self::others::{look_at_numbers, mix, precondition, refine_once, run_others};
+use self::products::{
+    convert_long_row, convert_otherwise, matrices, multiply_all, multiply_blocks, multiply_few_and_many_rows,
+    multiply_few_and_many_tiles, multiply_fused, multiply_narrow, multiply_transposes, multiply_wide,
+};
+use crate::scenarios::Numbers;
+use crate::scenarios::random::emulators;
+use crate::solvers::dense::{check_columns, check_passes, check_programs, check_stop};
+
+/// Under so many schedules each kernel runs, a quarter of them on each size of grid.
+const SCHEDULES: u64 = 200;
+
+/// Schedules of the complex kernels whose code is that of the real ones.
+const SCHEDULES_OF_TWINS: u64 = 24;
+
+/// Schedules of the kernels with narrow values, which differ from those without in a conversion after each load.
+const SCHEDULES_OF_NARROW: u64 = 8;
+
+const UNLIMITED: FillLimit = FillLimit { times_csr: f64::INFINITY };
+
+/// The entry points of all kernels that a GPU gets.
+fn entry_points() -> BTreeSet<String> {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/gpu-kernels/ptx/warp-spmv-kernels.sm_75.zip");
+    let mut archive = zip::ZipArchive::new(std::fs::File::open(path).unwrap()).unwrap();
+    let index = std::io::read_to_string(archive.by_name("index").unwrap()).unwrap();
+    let families = index.lines().filter(|line| !line.starts_with("//")).filter_map(|line| line.split_once(':'));
+    families.flat_map(|(_, entries)| entries.split_whitespace()).map(str::to_owned).collect()
+}
+
+/// Whether this is the instance of a conversion, or of a solve with factors, that makes 64-bit offsets where no array had
+/// them: it takes 2^32 entries. The instance with 32-bit ones is the same code.
+fn is_of_huge_matrices(entry: &str) -> bool {
+    const MAKE_OFFSETS: &[&str] = &[
+        "add_offsets_",
+        "csr_from_bcsr_",
+        "csr_from_bellpack_",
+        "csr_from_dia_",
+        "csr_from_later_",
+        "csr_from_padded_",
+        "csr_from_sell_",
+        "csr_from_sliced_",
+        "padded_from_csr_",
+        "strip_offsets_",
+        "triangular_levels_",
+    ];
+    entry.contains("u64") && MAKE_OFFSETS.iter().any(|kernel| entry.starts_with(kernel))
+}
+
+/// The bits of results by what gave them.
+type Results = BTreeMap<String, Vec<u64>>;
+
+fn bits<T: Scalar>(numbers: &[T]) -> Vec<u64> {
+    numbers.iter().flat_map(|number| number.parts()).map(f64::to_bits).collect()
+}
+
+/// Under how many schedules each kernel ran, and how often in all.
+type Runs = BTreeMap<String, (u64, u64)>;
+
+/// Runs products and conversions under this many schedules, and after those of each what else is to be run under it, whose
+/// results must be the same on the same size of grid.
+fn run_schedules<T: Scalar>(schedules: u64, others: impl Fn(&Emulated) -> Results) -> Runs {
+    let matrices = matrices::<T>();
+    let mut emulators = emulators();
+    let mut first: BTreeMap<(usize, usize), Results> = BTreeMap::new();
+    let mut runs = Runs::new();
+    for schedule in 0..schedules {
+        let size = (schedule % emulators.len() as u64) as usize;
+        let emulator = &mut emulators[size];
+        emulator.set_seed(schedule);
+        // One matrix with offsets of 32 bits and one with those of 64.
+        let pair = (schedule / 4) as usize % (matrices.len() / 2);
+        for place in [2 * pair, 2 * pair + 1] {
+            let results = multiply_all(emulator, &matrices[place], schedule);
+            convert_otherwise(emulator, &matrices[place]);
+            multiply_wide(emulator, &matrices[place]);
+            let first = first.entry((size, place)).or_default();
+            for (what, bits) in results {
+                let same = first.entry(what.clone()).or_insert_with(|| bits.clone()) == &bits;
+                assert!(same, "{what}: other bits under schedule {schedule} than before");
+            }
+        }
+        convert_long_row::<T>(emulator);
+        multiply_blocks::<T>(emulator);
+        multiply_few_and_many_rows::<T>(emulator);
+        multiply_few_and_many_tiles::<T>(emulator);
+        if schedule < SCHEDULES_OF_NARROW {
+            multiply_narrow(emulator, &matrices[2 * pair..2 * pair + 2]);
+        }
+        look_at_numbers::<T>(emulator);
+        let results = others(emulator);
+        assert_eq!(first.entry((size, usize::MAX)).or_insert_with(|| results.clone()), &results);
+        for (entry, launches) in emulator.take_launched() {
+            let (schedules, all) = runs.entry(entry).or_default();
+            (*schedules, *all) = (*schedules + 1, *all + launches);
+        }
+    }
+    runs
+}
+
+/// What solvers take of real numbers.
+fn solve<T: Real>(emulator: &Emulated) -> Results {
+    check_passes::<T, _>(emulator);
+    check_columns::<T, _>(emulator);
+    check_stop::<T, _>(emulator);
+    check_programs(emulator);
+    mix::<T>(emulator);
+    let mut results = precondition::<T>(emulator);
+    results.extend(multiply_fused::<T>(emulator));
+    results
+}
+
+/// The kernels that real numbers have no twins of.
+fn run_conjugates<T: Scalar>() -> Runs {
+    let matrices = matrices::<T>();
+    let mut emulators = emulators();
+    let mut runs = Runs::new();
+    for schedule in 0..SCHEDULES {
+        let emulator = &mut emulators[schedule as usize % 4];
+        emulator.set_seed(schedule);
+        let pair = (schedule / 4) as usize % (matrices.len() / 2);
+        for matrix in &matrices[2 * pair..2 * pair + 2] {
+            let mut numbers = Numbers::new(31);
+            let (x, y) = (numbers.vector::<T>(matrix.rows()), numbers.vector::<T>(matrix.columns()));
+            for format in [Format::CSR_SCALAR, Format::COO] {
+                let plan = Plan::with_format(&*emulator, matrix.clone(), format).unwrap();
+                multiply_transposes(&plan, matrix, &x, &y);
+            }
+        }
+        for (entry, launches) in emulator.take_launched() {
+            let (schedules, all) = runs.entry(entry).or_default();
+            (*schedules, *all) = (*schedules + 1, *all + launches);
+        }
+    }
+    runs
+}
+
+/// Whether a kernel takes values that are stored narrower than computed with: a part of its name is such as `f64of32`.
+fn is_narrow(entry: &str) -> bool {
+    entry.split('_').any(|part| part.starts_with(['f', 'c']) && part[1..].contains("of"))
+}
+
+/// Whether a kernel is the same code as one of real numbers.
+fn is_twin(entry: &str) -> bool {
+    let alone = ["conjugate", "conformance"].iter().any(|name| entry.contains(name));
+    (entry.contains("_c32") || entry.contains("_c64")) && !alone
+}
+
+#[test]
+fn every_kernel_is_right_under_many_schedules() {
+    let others = |emulator: &Emulated| {
+        refine_once(emulator);
+        let mut results = run_others(emulator);
+        results.extend(solve::<f32>(emulator));
+        results
+    };
+    let mut runs = Runs::new();
+    let all = thread::scope(|scope| {
+        let single = scope.spawn(|| run_schedules::<f32>(SCHEDULES, others));
+        let double = scope.spawn(|| run_schedules::<f64>(SCHEDULES, solve::<f64>));
+        let complex = scope.spawn(|| {
+            let nothing = |_: &Emulated| Results::new();
+            let single = run_schedules::<Complex<f32>>(SCHEDULES_OF_TWINS, nothing);
+            let double = run_schedules::<Complex<f64>>(SCHEDULES_OF_TWINS, nothing);
+            [single, double, run_conjugates::<Complex<f32>>(), run_conjugates::<Complex<f64>>()]
+        });
+        let join = |runs: thread::Result<_>| runs.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        let complex = complex.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        [join(single.join()), join(double.join())].into_iter().chain(complex).collect::<Vec<_>>()
+    });
+    for (entry, (schedules, launches)) in all.into_iter().flatten() {
+        // Kernels without values run for each type, under the same schedules.
+        let (known, all) = runs.entry(entry).or_default();
+        (*known, *all) = (schedules.max(*known), launches + *all);
+    }
+    let needed = |entry: &str| match entry {
+        entry if is_narrow(entry) => SCHEDULES_OF_NARROW,
+        entry if is_twin(entry) => SCHEDULES_OF_TWINS,
+        _ => SCHEDULES,
+    };
+    let schedules = |entry: &str| runs.get(entry).map_or(0, |&(schedules, _)| schedules);
+    let (huge, missed): (Vec<_>, Vec<_>) = entry_points()
+        .into_iter()
+        .filter(|entry| schedules(entry) < needed(entry))
+        .partition(|entry| is_of_huge_matrices(entry) && schedules(&entry.replace("u64", "u32")) >= needed(entry));
+    let launches: u64 = runs.values().map(|&(_, launches)| launches).sum();
+    let narrow = runs.keys().filter(|entry| is_narrow(entry)).count();
+    let twins = runs.keys().filter(|entry| is_twin(entry) && !is_narrow(entry)).count();
+    println!(
+        "{} kernels under {SCHEDULES} schedules each, {launches} launches with those of their twins",
+        runs.len() - twins - narrow
+    );
+    println!("{twins} more under {SCHEDULES_OF_TWINS}: the same code with complex numbers");
+    println!("{narrow} more under {SCHEDULES_OF_NARROW}: the same code with narrow values");
+    println!("{} more are the same with 64-bit offsets, for matrices of 2^32 entries", huge.len());
+    assert!(missed.is_empty(), "kernels that no case here runs under enough schedules: {missed:?}");
+}

@@ -1,0 +1,107 @@
+//! Kernels that multiply nothing, and what solvers take.
+
+use cuda_std::launch::{Call, Grid, Launch};
+use gpu_kernels::ceiling::{Gather, ReadOnly};
+use gpu_kernels::convert::narrow::{LOSES_BFLOAT16, LOSES_FLOAT16, LOSES_FLOAT32, Losses};
+use host::elements::{CopyElements, CopyOperands, Elements};
+use warp_spmv::executor::{Emulated, Executor, KernelExecutor};
+use warp_spmv::format::Matrix;
+use warp_spmv::memory::Buffer;
+use warp_spmv::solver::dense::{MixedOperands, MixedUpdate};
+use warp_spmv::solver::preconditioner::Preconditioner;
+use warp_spmv::solver::{Cg, Operator, Outcome};
+use warp_spmv::{Csr, Format, Plan, PlanOptions, Real, Scalar, ValueStorage};
+
+use super::{Results, UNLIMITED, bits};
+use crate::scenarios::conformance::conformance;
+use crate::scenarios::{Numbers, with_rows};
+use crate::solvers::preconditioner::{dominant, names, refine, refinement_options};
+
+/// Preconditioners, with triangular factors of short, longer and long rows.
+pub fn precondition<T: Real>(executor: &Emulated) -> Results {
+    let mut results = Results::new();
+    for each in [1, 6, 60] {
+        let matrix = dominant::<T>(70, each, true);
+        let r = Numbers::new(25).vector::<T>(70);
+        for name in names() {
+            let mut preconditioner = Preconditioner::new(executor, &matrix, name).unwrap();
+            let mut z = r.clone();
+            preconditioner.apply(T::ONE, &r, T::ONE, &mut z).unwrap_or_else(|e| panic!("{name}: {e}"));
+            results.insert(format!("{name}, {each}"), bits(&z));
+        }
+    }
+    results
+}
+
+/// What passes from one precision to the other.
+pub fn refine_once(executor: &Emulated) {
+    let matrix = dominant::<f64>(20, 2, true);
+    let b = Numbers::new(26).vector(20);
+    let (report, _) = refine(executor, &Cg, (&matrix, None), &b, refinement_options());
+    assert_eq!(report.outcome, Outcome::Converged, "{report:?}");
+}
+
+/// What passes from one precision to the other, to the same: 3 x − y / 2.
+pub fn mix<T: Real>(executor: &Emulated) {
+    let numbers: Vec<T> = (0..300).map(|number| T::from_f64(f64::from(number))).collect();
+    let x = executor.upload(numbers.clone()).unwrap();
+    let mut y = executor.upload(numbers).unwrap();
+    executor.run::<MixedUpdate<_, _>>(MixedOperands { alpha: 3.0, x: &x, beta: -0.5, y: &mut y }).unwrap();
+    let y = executor.download(&y).unwrap();
+    assert!(y.iter().zip(0..).all(|(&y, number)| y.to_f64() == 2.5 * f64::from(number)), "{y:?}");
+}
+
+/// What looks for a type that keeps values, and copies elements of a vector.
+pub fn look_at_numbers<T: Scalar>(executor: &Emulated) {
+    let numbers = Numbers::new(33).vector::<T>(700);
+    let columns: Vec<u32> = (0..700).collect();
+    let matrix = Csr::try_new(1, 700, vec![0_u32, 700], columns.clone(), numbers.clone()).unwrap();
+    let options = PlanOptions { values: ValueStorage::Lossless, ..PlanOptions::default() };
+    let plan = Plan::with_options(executor, matrix, Format::CSR_SCALAR, options).unwrap();
+    assert!(matches!(plan.matrix(), Matrix::Csr(_)), "no narrow type keeps them");
+    // On a grid of few warps the host finds that out.
+    let mut losses = executor.unwritten::<u32>(4).unwrap();
+    let parts = numbers.global_parts();
+    let kernel = Losses { count: parts.length() as u64, values: parts, losses: losses.global_mut() };
+    let grid = Grid { blocks: 2, threads_per_block: 64, shared_bytes: 0 };
+    // SAFETY: the arrays are as long as the kernel asks for, and outlive the launch.
+    unsafe { executor.launch(&Launch { grid, call: Call::new(kernel) }) }.unwrap();
+    let loses_float32 = if size_of::<T::Real>() == 8 { LOSES_FLOAT32 } else { 0 };
+    assert_eq!(losses, [LOSES_FLOAT16 + LOSES_BFLOAT16 + loses_float32; 4]);
+    let elements = Elements::new(executor, 700, columns.into_iter().rev().step_by(3).collect()).unwrap();
+    let mut copied = vec![T::ZERO; elements.len()];
+    let to = &mut std::iter::once(copied.as_mut_slice());
+    executor.run::<CopyElements<T>>(CopyOperands { elements: &elements, x: &numbers, to }).unwrap();
+    assert!(copied.iter().eq(numbers.iter().rev().step_by(3)));
+    // New values at their places: of neighbours that lie together, and of entries with a block each.
+    let lengths: Vec<usize> = (0..40).map(|row| row * 7 % 5).collect();
+    let neighbours = with_rows::<T>(30, &lengths, &mut Numbers::new(35));
+    let diagonal: Vec<u32> = (0..40).map(|block| 8 * block).collect();
+    let apart = Csr::try_from_triplets(320, 320, &diagonal, &diagonal, &numbers[..40]).unwrap();
+    for (mut matrix, format) in [(neighbours, Format::SELL_P), (apart, "bcsr-8x8".parse().unwrap())] {
+        let options = PlanOptions { updates: true, keep_places: true, fill_limit: UNLIMITED, ..PlanOptions::default() };
+        let mut plan = Plan::with_options(executor, matrix.clone(), format, options).unwrap();
+        let new = &numbers[..matrix.nnz()];
+        matrix.values_mut().copy_from_slice(new);
+        plan.update_values(&new.to_vec()).unwrap();
+        assert!(plan.into_matrix() == Matrix::try_from_csr(matrix, format, UNLIMITED).unwrap());
+    }
+}
+
+/// The kernels that multiply nothing.
+pub fn run_others(executor: &Emulated) -> Results {
+    let grid = Grid { blocks: 2, threads_per_block: 64, shared_bytes: 0 };
+    let from = vec![1.0; 1024];
+    let mut results = Results::new();
+    let mut sums = executor.unwritten::<f64>(128).unwrap();
+    let read: Call = Call::new(ReadOnly { count: 1024, from: from.global(), sums: sums.global_mut() });
+    // SAFETY: the arrays are as long as the kernel asks for, and outlive the launch.
+    unsafe { executor.launch(&Launch { grid, call: read }) }.unwrap();
+    assert_eq!(sums.iter().sum::<f64>(), 1024.0);
+    let gather = Gather { count: 300, sectors: 256, from: from.global(), sums: sums.global_mut() };
+    // SAFETY: `from` has more elements than the kernel gathers from, and both arrays outlive the launch.
+    unsafe { executor.launch(&Launch::new(grid, gather)) }.unwrap();
+    assert_eq!(sums.iter().sum::<f64>(), 300.0);
+    results.insert("conformance".into(), conformance(executor).unwrap());
+    results
+}
