@@ -60,7 +60,17 @@ pub fn check_conversion<T: Scalar, E: Executor>(executor: &E, name: &str, matrix
 /// A plan for a matrix that was converted on the host; that the executor converts it to the same arrays is checked by
 /// [`check_conversion`].
 pub fn plan<T: Scalar, E: Executor>(executor: &E, matrix: &Csr<T>, format: Format) -> Result<Plan<T, E>, Error> {
-    let converted = Matrix::try_from_csr(matrix.clone(), format, FillLimit::default())?;
+    plan_within(FillLimit::default(), executor, matrix, format)
+}
+
+/// [`plan`] with another limit of padding.
+pub fn plan_within<T: Scalar, E: Executor>(
+    limit: FillLimit,
+    executor: &E,
+    matrix: &Csr<T>,
+    format: Format,
+) -> Result<Plan<T, E>, Error> {
+    let converted = Matrix::try_from_csr(matrix.clone(), format, limit)?;
     Plan::from_matrix(executor, converted, format)
 }
 

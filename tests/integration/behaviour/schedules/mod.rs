@@ -20,7 +20,7 @@ use crate::scenarios::Numbers;
 use crate::scenarios::random::emulators;
 use crate::solvers::dense::{check_columns, check_passes, check_programs, check_stop};
 
-/// Under so many schedules each kernel runs, a quarter of them on each size of grid.
+/// How many schedules each kernel runs under, a quarter of them on each size of grid.
 const SCHEDULES: u64 = 200;
 
 /// Schedules of the complex kernels whose code is that of the real ones.

@@ -12,7 +12,7 @@ use super::{Results, UNLIMITED, bits};
 use crate::scenarios::fused::check_plan;
 use crate::scenarios::narrow::{held_by, types_of};
 use crate::scenarios::transposed::Which;
-use crate::scenarios::{Numbers, as_stored, factor, with_rows, with_wide_offsets};
+use crate::scenarios::{Numbers, as_stored, factor, plan_within, with_rows, with_wide_offsets};
 
 /// Rows that several warps share, empty ones, columns in no order and some of them twice; more rows than a block has
 /// threads, or so few that most threads have none.
@@ -251,8 +251,7 @@ pub fn multiply_narrow<T: Scalar>(executor: &Emulated, patterns: &[Csr<T>]) {
 
 /// A plan for a matrix that was converted on the host, where only the product counts.
 fn plan<T: Scalar>(executor: &Emulated, matrix: &Csr<T>, format: Format) -> Plan<T, Emulated> {
-    let converted = Matrix::try_from_csr(matrix.clone(), format, UNLIMITED).unwrap();
-    Plan::from_matrix(executor, converted, format).unwrap_or_else(|e| panic!("{format}: {e}"))
+    plan_within(UNLIMITED, executor, matrix, format).unwrap_or_else(|e| panic!("{format}: {e}"))
 }
 
 /// Multiplies in those formats of the catalogue that are `chosen`.
