@@ -126,7 +126,11 @@ impl<T: Scalar, E: Executor, M: Method<T, E>> Attempt<'_, T, E, M> {
         let (executor, rows) = (solver.executor, self.b.len());
         let (_, all_rows) = place_of_part(&*solver.operator);
         let size = self.method.size(all_rows);
-        let ring_length = Watch::ring_length(&solver.options, size.iterations_at_once);
+        let mut options = solver.options;
+        if let Some(most) = solver.preconditioner.as_ref().and_then(|operator| operator.iterations_between_looks()) {
+            options.check_interval = options.check_interval.min(most.max(1));
+        }
+        let ring_length = Watch::ring_length(&options, size.iterations_at_once);
         let slots = [FIRST_METHOD_SLOT, size.slots, ring_length].into_iter().map(u64::from).sum::<u64>();
         let too_many = |_| Error::TooLarge { what: "number of slots", value: slots.into(), limit: u32::MAX.into() };
         let slots = u32::try_from(slots).map_err(too_many)?;
@@ -151,7 +155,7 @@ impl<T: Scalar, E: Executor, M: Method<T, E>> Attempt<'_, T, E, M> {
             ring: (ring, ring_length),
             norm,
         };
-        let mut watch = Watch::new(solver.options, callback, (ring, ring_length), size.iterations_at_once);
+        let mut watch = Watch::new(options, callback, (ring, ring_length), size.iterations_at_once);
         watch.begin = self.begin;
         let counter = Counter::new([products, preconditionings], size.iterations_at_once);
         Run { problem, watch, counter, exponents: self.exponents }.solve(self.method)

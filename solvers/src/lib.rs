@@ -65,6 +65,7 @@ mod lanczos;
 mod lobpcg;
 mod method;
 mod minres;
+pub mod multigrid;
 pub mod operator;
 mod options;
 mod pagerank;

@@ -154,7 +154,7 @@ impl Lobpcg {
                 search.multiply()?;
                 norm = largest(&search.residuals(&values)?);
             }
-            let stops = watch.iterations > 0 && watch.take(watch.iterations, norm, false)?;
+            let stops = watch.iterations > 0 && watch.take(watch.iterations, norm, watch.begin.elapsed(), false)?;
             let stops = search.space.any(stops)?;
             let outcome = if !norm.is_finite() {
                 Some(Outcome::Breakdown(NO_NUMBER))

@@ -71,6 +71,12 @@ pub trait Operator<T: Scalar, E: Executor> {
     fn ranks(&self) -> Option<Arc<dyn Ranks>> {
         None
     }
+
+    /// Iterations between two looks of the host at most, at least 1, where the operator is a preconditioner that takes long:
+    /// those that are queued after the last one are in vain.
+    fn iterations_between_looks(&self) -> Option<u32> {
+        None
+    }
 }
 
 /// The number of rows of an operator that has as many columns, and of its preconditioner.
@@ -139,6 +145,10 @@ impl<T: Scalar, E: Executor, O: Operator<T, E> + ?Sized> Operator<T, E> for &mut
 
     fn ranks(&self) -> Option<Arc<dyn Ranks>> {
         (**self).ranks()
+    }
+
+    fn iterations_between_looks(&self) -> Option<u32> {
+        (**self).iterations_between_looks()
     }
 }
 
@@ -279,6 +289,10 @@ impl<T: Scalar, E: Executor, O: Operator<T, E>> Operator<T, E> for Multiple<T, O
 
     fn ranks(&self) -> Option<Arc<dyn Ranks>> {
         self.operator.ranks()
+    }
+
+    fn iterations_between_looks(&self) -> Option<u32> {
+        self.operator.iterations_between_looks()
     }
 }
 

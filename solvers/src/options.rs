@@ -15,8 +15,9 @@ pub struct Options {
     pub iteration_limit: u32,
     /// Time at most; looked at when the host checks.
     pub time_limit: Option<Duration>,
-    /// Iterations between two looks of the host, at least 1; more than 4096 are taken as 4096. A GPU works best when it
-    /// does not wait for the host; what is computed does not depend on it.
+    /// Iterations between two looks of the host at most, at least 1; more than 4096 are taken as 4096. A GPU works best when
+    /// it does not wait for the host; what is computed does not depend on it. A preconditioner whose application takes long
+    /// may [ask for more looks](super::Operator::iterations_between_looks).
     pub check_interval: u32,
     /// Stagnated when for so many iterations no residual norm was smaller than 0.999 times the smallest one before.
     pub stagnation_window: Option<u32>,

@@ -1,7 +1,7 @@
 //! What everything that iterates shares: limits, history, callback.
 
 use std::ops::ControlFlow;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use host::error::Error;
 use host::executor::Executor;
@@ -129,22 +129,30 @@ impl<'a> Watch<'a> {
     fn take_history(&mut self, scalars: &[f64]) -> Result<bool, Error> {
         let (ring, length) = self.ring;
         let done = scalars[ITERATION as usize] as usize;
+        // The same for all iterations since the last look.
+        let elapsed = self.begin.elapsed();
         let mut stops = false;
         for iteration in self.iterations..done {
             let norm = scalars[ring as usize + iteration % length as usize];
-            stops = self.take(iteration + 1, norm, stops)?;
+            stops = self.take(iteration + 1, norm, elapsed, stops)?;
         }
         self.iterations = done;
         Ok(stops)
     }
 
     /// Takes one norm, tells the callback unless it wants to stop already, and says whether it wants to stop.
-    pub(super) fn take(&mut self, iteration: usize, residual_norm: f64, stops: bool) -> Result<bool, Error> {
+    pub(super) fn take(
+        &mut self,
+        iteration: usize,
+        residual_norm: f64,
+        elapsed: Duration,
+        stops: bool,
+    ) -> Result<bool, Error> {
         self.keep(residual_norm)?;
         if residual_norm < PROGRESS * self.best.0 {
             self.best = (residual_norm, iteration);
         }
-        let progress = Progress { iteration, residual_norm, elapsed: self.begin.elapsed() };
+        let progress = Progress { iteration, residual_norm, elapsed };
         Ok(stops || self.callback.as_mut().is_some_and(|callback| callback(&progress).is_break()))
     }
 

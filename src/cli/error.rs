@@ -45,6 +45,16 @@ pub enum Error {
         /// The number of columns.
         expected: usize,
     },
+    /// What a file has of each unknown does not fit the matrix.
+    #[error("{}: {found} unknowns, expected {expected} for the rows of the matrix", path.display())]
+    UnknownsLength {
+        /// The file.
+        path: PathBuf,
+        /// Unknowns that it has something of.
+        found: usize,
+        /// The number of rows.
+        expected: usize,
+    },
     /// With `--format all`, a format is wrong or failed.
     #[error("{}", of_formats(wrong, failed))]
     Formats {

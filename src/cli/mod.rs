@@ -13,6 +13,7 @@ mod info;
 mod input;
 mod interrupt;
 mod looks;
+mod multigrid;
 mod output;
 mod pace;
 mod pagerank;

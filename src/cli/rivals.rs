@@ -89,7 +89,7 @@ fn solve<T: Real + Number, S: Subject>(executor: &S, system: &System<T>, stop: S
     let mut rivals = Vec::new();
     for peer in &present {
         let solve = || solve_by(executor, system, (&matrix, &b), peer.as_ref(), blas.as_ref(), stop);
-        match timed(executor, format!("solving by {}", peer.name()), || Ok(solve()))?.0 {
+        match timed(executor, format!("solving by {}", peer.name()), || Ok::<_, warp_spmv::Error>(solve()))?.0 {
             Ok(rival) => rivals.push(rival),
             Err(error) => output::say(&format!("{}: {error}", peer.name())),
         }

@@ -445,11 +445,11 @@ fn bytes_needed<T: Number, E: Executor>(plan: &Plan<T, E>) -> u128 {
 }
 
 /// Does a step, with its progress shown, and says how long it took.
-pub fn timed<R>(
+pub fn timed<R, F: From<warp_spmv::Error>>(
     executor: &impl Executor,
     what: impl Into<Cow<'static, str>>,
-    work: impl FnOnce() -> Result<R, warp_spmv::Error>,
-) -> Result<(R, Duration), warp_spmv::Error> {
+    work: impl FnOnce() -> Result<R, F>,
+) -> Result<(R, Duration), F> {
     let _progress = Progress::spinner(what);
     let start = Instant::now();
     let result = work()?;

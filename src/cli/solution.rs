@@ -8,6 +8,7 @@ use serde::{Serialize, Serializer};
 use warp_spmv::select::Choice;
 use warp_spmv::verify::Norm;
 
+use super::multigrid::Levels;
 use super::output::printable;
 use super::record::{Checked, Environment, Shape, path_if_any, seconds, write_choice};
 use super::rivals::Rival;
@@ -25,6 +26,8 @@ pub struct Solution {
     pub method: &'static str,
     /// The preconditioner, as `--preconditioner` takes it; null where there is none.
     pub preconditioner: Option<String>,
+    /// The levels of multigrid; null with another preconditioner.
+    pub multigrid: Option<Levels>,
     /// The format of the matrix, as `--format` takes it.
     pub format: String,
     /// What values are stored in, where that is narrower; null otherwise.
@@ -69,6 +72,9 @@ pub struct Solution {
     pub plot: Option<PathBuf>,
     /// What else may matter for the times.
     pub environment: Environment,
+    /// Whether the report for people has a table of the levels.
+    #[serde(skip)]
+    pub explain: bool,
 }
 
 /// When a solver has converged.
@@ -160,6 +166,12 @@ impl Display for Solution {
         if let Some(preconditioner) = &self.preconditioner {
             let time = times.preconditioner.map_or(String::new(), |time| format!(", made in {}", duration(time)));
             writeln!(f, "with          {preconditioner}{time}")?;
+        }
+        if let Some(levels) = &self.multigrid {
+            writeln!(f, "levels        {}", levels.summary())?;
+            if self.explain {
+                write!(f, "{levels}")?;
+            }
         }
         writeln!(f, "executor      {executor}, {device}")?;
         writeln!(f, "{:13} {}", times.source, duration(times.load))?;

@@ -27,6 +27,7 @@ use super::grids::Grids;
 use super::input::{self, Source};
 use super::interrupt::Interrupt;
 use super::looks::Looks;
+use super::multigrid::{Levels, Vectors};
 use super::output;
 use super::precision::{AnyPrecision, in_precision};
 use super::prepared::Prepared;
@@ -45,6 +46,8 @@ Examples:
   warp-spmv solve 1138_bus.mtx --tolerance 1e-8 --rhs b.mtx --out x.mtx
   warp-spmv solve stencil:5:500 --method pipelined-cg --preconditioner jacobi --plot residual.svg
   warp-spmv solve stencil:7:300 --format sell-p --tolerance 0 --iterations 500 --time --json
+  warp-spmv solve stencil:7:200 --preconditioner amg --explain
+  warp-spmv solve elasticity:width=60 --preconditioner amg --coordinates
   warp-spmv solve elasticity:width=40 --seed 1 --values float32
   mpirun -n 4 warp-spmv solve stencil:7:100 --preconditioner ic0
 
@@ -113,6 +116,11 @@ pub struct Arguments {
     choosing: Choosing,
     #[command(flatten)]
     values: Values,
+    #[command(flatten)]
+    vectors: Vectors,
+    /// Print a table of the levels of amg: unknowns, entries, formats, and what their setup took
+    #[arg(long, help_heading = "Multigrid", requires = "preconditioner")]
+    explain: bool,
     /// Where it is solved [default: cuda where there is a GPU that this program can use, otherwise cpu]
     #[arg(long, value_parser = executor_parser())]
     executor: Option<ExecutorName>,
@@ -141,7 +149,11 @@ fn preconditioner(name: &str) -> Result<PreconditionerName, warp_spmv::Error> {
 
 fn preconditioner_help() -> String {
     let names: Vec<_> = PreconditionerName::ALL.iter().map(PreconditionerName::to_string).collect();
-    format!("What approximates the inverse of the matrix: {}; with any number in place of these", names.join(", "))
+    format!(
+        "What approximates the inverse of the matrix: {}; with any number in place of these. Options of amg come after a \
+         colon, such as amg:cycle=w,smoother=jacobi-2,aggregation=plain,strength=0.25,node=3",
+        names.join(", ")
+    )
 }
 
 pub fn format_parser() -> impl TypedValueParser<Value = Format> {
@@ -163,14 +175,20 @@ fn seconds(text: &str) -> Result<Duration, String> {
 
 pub fn solve(arguments: &Arguments) -> Result<(), Error> {
     arguments.choosing.check(arguments.format == Format::Auto, "--format auto")?;
-    let vectors = [arguments.rhs.as_deref(), arguments.start.as_deref()];
-    let inputs = arguments.source.file().into_iter().chain(vectors.into_iter().flatten());
+    let is_amg = matches!(arguments.preconditioner, Some(PreconditionerName::Amg(_)));
+    if let Some(option) = arguments.vectors.given().or(arguments.explain.then_some("--explain")).filter(|_| !is_amg) {
+        return Err(Error::Usage(format!("{option} goes with --preconditioner amg")));
+    }
+    let vectors = [arguments.rhs.as_deref(), arguments.start.as_deref()].into_iter().flatten();
+    let inputs = arguments.source.file().into_iter().chain(vectors).chain(arguments.vectors.files());
     output::check_files(arguments.out.iter().chain(&arguments.plot), inputs)?;
     match World::new(arguments.ranks.map(|ranks| ranks as usize))? {
         Some(world) => {
             distributed::check_options(&[
                 ("--time", arguments.time),
                 ("--peers", arguments.peers),
+                ("--explain", arguments.explain),
+                (arguments.vectors.given().unwrap_or(""), arguments.vectors.given().is_some()),
                 (arguments.values.given().unwrap_or(""), arguments.values.given().is_some()),
                 (arguments.choosing.given().unwrap_or(""), arguments.choosing.given().is_some()),
             ])?;
@@ -273,7 +291,7 @@ impl<T: WithRivals + Refinable> subject::SubjectVisitor for Job<'_, T> {
         let (b, mut x) = (executor.upload(memory::copy(&system.b)?)?, executor.upload(memory::copy(&system.start)?)?);
         let tolerance = self.tolerance(&system.b);
         let make = |name| {
-            let make = || Preconditioner::new(executor, &system.matrix, name);
+            let make = || arguments.vectors.preconditioner(executor, &arguments.source, &system.matrix, name);
             timed(executor, format!("making the preconditioner {name}"), make)
         };
         let (mut preconditioner, preparation) = arguments.preconditioner.map(make).transpose()?.unzip();
@@ -305,6 +323,9 @@ impl<T: WithRivals + Refinable> subject::SubjectVisitor for Job<'_, T> {
             matrix: Shape::new(system.name, &system.matrix),
             method: arguments.method.name(),
             preconditioner: arguments.preconditioner.map(|name| name.to_string()),
+            multigrid: preconditioner
+                .as_ref()
+                .and_then(|preconditioner| preconditioner.multigrid_report().map(Levels::of)),
             format: plan.format().to_string(),
             values: Stored::of(plan.matrix(), plan.matrix().largest_change()),
             corrections: exact.map(|_| if report.iterations > 0 { report.restarts + 1 } else { 0 }),
@@ -339,6 +360,7 @@ impl<T: WithRivals + Refinable> subject::SubjectVisitor for Job<'_, T> {
             out,
             plot,
             environment: Environment::here(arguments.grids.asked()),
+            explain: arguments.explain,
         };
         output::print(&if arguments.json { output::json(&solution) } else { solution.to_string() })?;
         wrong_answer.or(not_converged).map_or(Ok(()), Err)

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use host::format::{Csr, LARGEST_DIMENSION};
+use host::memory::with_capacity;
 use host::real::Scalar;
 use rand_chacha::ChaCha8Rng;
 
@@ -77,6 +78,18 @@ impl Elasticity {
     pub fn new(nodes: usize) -> Self {
         let (width, height, depth) = (nodes, nodes, nodes);
         Self { width, height, depth, cells: Cells::Tetrahedra, voids: 0.0, numbering: Numbering::Shuffled, seed: 0 }
+    }
+
+    /// The coordinates of the nodes, three of each, in the order in which the nodes are numbered: in steps of the grid.
+    ///
+    /// # Errors
+    /// When [`check`](Generate::check) fails, or memory runs out.
+    pub fn positions(&self) -> Result<Vec<f64>, Error> {
+        self.check()?;
+        let order = self.numbering.of(self.nodes(), self.seed);
+        let mut positions = with_capacity(self.rows())?;
+        positions.extend((0..self.nodes()).flat_map(|node| self.position(self.coordinates(order.vertex(node)))));
+        Ok(positions)
     }
 
     fn edges(&self) -> [usize; 3] {

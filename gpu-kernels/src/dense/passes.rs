@@ -168,6 +168,30 @@ passes! {
         *z = *z + *d;
     }, sums [];
 
+    /// The first step of a smoother from z = 0, with one over the diagonal s and the residual r, which is copied to w as
+    /// well: d, z ← a s ∘ r.
+    SmoothFirst: coefficients [a], reads [r s], overwrites [d z w], updates [],
+    {
+        *d = a * (s * r);
+        *z = *d;
+        *w = r;
+    }, sums [];
+
+    /// A further step of a smoother: d ← a s ∘ r + b d, z ← z + d.
+    SmoothNext: coefficients [a b], reads [r s], overwrites [], updates [d z],
+    {
+        *d = a * (s * r) + b * *d;
+        *z = *z + *d;
+    }, sums [];
+
+    /// The correction d of a coarser level and the first step of a smoother after it: z ← z + d, d ← a s ∘ r, z ← z + d.
+    SmoothAfterCoarse: coefficients [a], reads [r s], overwrites [], updates [d z],
+    {
+        *z = *z + *d;
+        *d = a * (s * r);
+        *z = *z + *d;
+    }, sums [];
+
     /// x · y
     Dot: coefficients [], reads [x y], overwrites [], updates [], {}, sums [(x, y)];
 

@@ -48,6 +48,7 @@ pub use gpu_kernels::dense::passes::{Axpby, Combined, Dot, DotAndSquare, Fill, M
 pub use gpu_kernels::dense::passes::{
     BicgstabDirection, BicgstabUpdate, CgUpdate, Correction, EigenResidual, LanczosUpdate, MinresUpdate,
     PagerankUpdate, PipelinedCgUpdate, PreconditionedBicgstabUpdate, PreconditionedPipelinedCgUpdate,
+    SmoothAfterCoarse, SmoothFirst, SmoothNext,
 };
 pub use gpu_kernels::dense::program::{ITERATION, STATUS, Step};
 #[doc(hidden)]

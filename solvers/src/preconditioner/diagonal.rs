@@ -10,7 +10,7 @@ use host::real::Scalar;
 use crate::dense::{Multiplied, ONE, Space};
 
 /// A diagonal matrix in the memory of an executor.
-pub(super) enum Diagonal<T: Scalar, E: Executor> {
+pub(crate) enum Diagonal<T: Scalar, E: Executor> {
     /// Of real numbers.
     Vector(Vector<T, E>),
     /// Of complex numbers, which passes over parts do not multiply.
@@ -18,7 +18,7 @@ pub(super) enum Diagonal<T: Scalar, E: Executor> {
 }
 
 impl<T: Scalar, E: Executor> Diagonal<T, E> {
-    pub(super) fn new(executor: &E, elements: Vec<T>, updates: bool) -> Result<Self, Error> {
+    pub(crate) fn new(executor: &E, elements: Vec<T>, updates: bool) -> Result<Self, Error> {
         Ok(match T::COMPLEX {
             true => Self::Matrix(Box::new(plan(executor, elements, updates)?)),
             false => Self::Vector(executor.upload(elements)?),
@@ -26,7 +26,7 @@ impl<T: Scalar, E: Executor> Diagonal<T, E> {
     }
 
     /// z ← D r
-    pub(super) fn apply(&mut self, space: &mut Space<E>, r: &Vector<T, E>, z: &mut Vector<T, E>) -> Result<(), Error> {
+    pub(crate) fn apply(&mut self, space: &mut Space<E>, r: &Vector<T, E>, z: &mut Vector<T, E>) -> Result<(), Error> {
         match self {
             Self::Vector(elements) => space.pass(Multiplied, [ONE], [&*elements, r], [z]),
             Self::Matrix(plan) => plan.apply(T::ONE, r, T::ZERO, z),

@@ -41,10 +41,15 @@ use host::format::Csr;
 use host::memory::{Buffer, filled};
 use host::plan::{Plan, Vector};
 use host::real::Scalar;
-use recipe::{Inverse, Recipe, not_updatable};
+use recipe::not_updatable;
+
+pub(crate) use diagonal::Diagonal;
+pub(crate) use polynomial::scale_rows;
+pub(crate) use recipe::{Inverse, Recipe, inverse_of, plan_of, shown};
 
 use super::operator::Operator;
 use crate::dense::{Columns, ColumnsMut, FIRST_SLOT, ONE, Space};
+use crate::multigrid::{self, Multigrid, MultigridReport, NearNullSpace};
 
 /// An approximation of the inverse of a matrix, as an [`Operator`]: the same bits every time on the same device.
 pub struct Preconditioner<T: Scalar, E: Executor> {
@@ -80,26 +85,78 @@ impl<T: Scalar, E: Executor> Preconditioner<T, E> {
         name: PreconditionerName,
         options: PreconditionerOptions,
     ) -> Result<Self, Error> {
-        let rows = matrix.rows();
-        check_square("the matrix", rows, matrix.columns())?;
+        check_square("the matrix", matrix.rows(), matrix.columns())?;
         name.check()?;
         // Written so that a NaN is refused.
         if !(options.diagonal_shift >= 0.0 && options.diagonal_shift.is_finite()) {
             let value = options.diagonal_shift.to_string();
             return Err(Error::Setting { what: "the diagonal shift", value, expected: "0 or more" });
         }
-        let Recipe { inverse, symmetric, scalars } = match name {
+        let recipe = match name {
             PreconditionerName::Jacobi => jacobi::recipe(executor, matrix, options),
             PreconditionerName::BlockJacobi { size } => block_jacobi::recipe(executor, matrix, size as usize, options),
             PreconditionerName::Neumann { degree } => polynomial::neumann(executor, matrix, degree, options),
             PreconditionerName::Chebyshev { degree } => polynomial::chebyshev(executor, matrix, degree, options),
             PreconditionerName::Ilu0(solver) => ilu0::recipe(executor, matrix, solver, options),
             PreconditionerName::Ic0(solver) => ic0::recipe(executor, matrix, solver, options),
+            PreconditionerName::Amg(options_of_amg) => {
+                multigrid::recipe(executor, matrix, options_of_amg, None, options)
+            }
         }?;
+        Self::from_recipe(executor, matrix, recipe, options)
+    }
+
+    /// Multigrid with vectors that coarse levels must represent.
+    ///
+    /// ```
+    /// use host::Csr;
+    /// use host::executor::Cpu;
+    /// use solvers::multigrid::{Multigrid, NearNullSpace};
+    /// use solvers::preconditioner::{Preconditioner, PreconditionerOptions};
+    ///
+    /// # fn main() -> Result<(), host::Error> {
+    /// // Two nodes in the plane and a spring between them, each held by weak springs.
+    /// let (rows, columns) = ([0, 0, 1, 2, 2, 3], [0, 2, 1, 0, 2, 3]);
+    /// let matrix = Csr::try_from_triplets(4, 4, &rows, &columns, &[1.1, -1.0, 0.1, -1.0, 1.1, 0.1])?;
+    /// let modes = NearNullSpace::rigid_body_modes(2, &[0.0, 0.0, 1.0, 0.0])?;
+    /// let amg = Multigrid { node: 2, ..Multigrid::default() };
+    /// let options = PreconditionerOptions::default();
+    /// let preconditioner = Preconditioner::multigrid(&Cpu::new(), &matrix, amg, modes, options)?;
+    /// assert_eq!(preconditioner.multigrid_report().map(|report| report.levels.len()), Some(1));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`with_options`](Self::with_options), and when the vectors have other rows than the matrix.
+    pub fn multigrid(
+        executor: &E,
+        matrix: &Csr<T>,
+        multigrid: Multigrid,
+        near_null_space: NearNullSpace<T>,
+        options: PreconditionerOptions,
+    ) -> Result<Self, Error> {
+        check_square("the matrix", matrix.rows(), matrix.columns())?;
+        let recipe = multigrid::recipe(executor, matrix, multigrid, Some(near_null_space), options)?;
+        Self::from_recipe(executor, matrix, recipe, options)
+    }
+
+    fn from_recipe(
+        executor: &E,
+        matrix: &Csr<T>,
+        Recipe { inverse, symmetric, scalars }: Recipe<T, E>,
+        options: PreconditionerOptions,
+    ) -> Result<Self, Error> {
+        let rows = matrix.rows();
         let mut space = Space::new(executor, FIRST_SLOT + scalars.len() as u32, 1)?;
         space.set(&(FIRST_SLOT..).zip(scalars).collect::<Vec<_>>())?;
         let matrix = if options.updates { Some(matrix.try_clone()?) } else { None };
         Ok(Self { rows, symmetric, space, product: executor.zeros(rows)?, identity: None, inverse, matrix })
+    }
+
+    /// The levels of multigrid; none of another preconditioner.
+    pub fn multigrid_report(&self) -> Option<&MultigridReport> {
+        self.inverse.report()
     }
 
     /// Makes the preconditioner that of a matrix with other values: one for each entry, in the order of the [`Csr`] that it
@@ -165,6 +222,10 @@ impl<T: Scalar, E: Executor> Operator<T, E> for Preconditioner<T, E> {
             none => none.insert(diagonal::plan(space.executor(), filled(self.rows, T::ONE)?, false)?),
         };
         identity.apply(alpha, product, beta, y)
+    }
+
+    fn iterations_between_looks(&self) -> Option<u32> {
+        self.inverse.iterations_between_looks()
     }
 
     /// For those that are symmetric whatever A is: Jacobi, and IC(0) of real numbers.

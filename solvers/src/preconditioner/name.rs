@@ -6,13 +6,14 @@ use std::str::FromStr;
 use host::error::Error;
 
 use crate::dense::LARGEST_BLOCK;
+use crate::multigrid::Multigrid;
 
 /// The degree of a polynomial, and the number of sweeps, at most.
 const MOST_STEPS: u32 = 100;
 
 /// A preconditioner with its parameters. As text, "jacobi", "block-jacobi-8", "neumann-3", "chebyshev-6", "ilu0",
-/// "ilu0-sweeps-5", "ic0", "ic0-sweeps-5", with any number in place of these.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+/// "ilu0-sweeps-5", "ic0", "ic0-sweeps-5", with any number in place of these, and "amg" or "amg:" with [options](Multigrid).
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum PreconditionerName {
     /// The inverse of the diagonal.
     Jacobi,
@@ -36,6 +37,8 @@ pub enum PreconditionerName {
     /// Incomplete Cholesky factors with the entries of the matrix (Meijerink & van der Vorst 1977), for symmetric or
     /// Hermitian positive definite matrices, of which only the entries below and on the diagonal are read.
     Ic0(TriangularSolver),
+    /// Algebraic multigrid.
+    Amg(Multigrid),
 }
 
 /// How triangular factors are solved with.
@@ -59,6 +62,7 @@ impl PreconditionerName {
         Self::Ilu0(TriangularSolver::Sweeps(5)),
         Self::Ic0(TriangularSolver::Levels),
         Self::Ic0(TriangularSolver::Sweeps(5)),
+        Self::Amg(Multigrid::DEFAULT),
     ];
 
     /// The name without the number, and the number.
@@ -72,6 +76,7 @@ impl PreconditionerName {
             Self::Ilu0(TriangularSolver::Sweeps(sweeps)) => ("ilu0-sweeps", Some(sweeps)),
             Self::Ic0(TriangularSolver::Levels) => ("ic0", None),
             Self::Ic0(TriangularSolver::Sweeps(sweeps)) => ("ic0-sweeps", Some(sweeps)),
+            Self::Amg(_) => ("amg", None),
         }
     }
 
@@ -83,7 +88,10 @@ impl PreconditionerName {
             Self::Chebyshev { .. } => Some(Self::Chebyshev { degree: number }),
             Self::Ilu0(TriangularSolver::Sweeps(_)) => Some(Self::Ilu0(TriangularSolver::Sweeps(number))),
             Self::Ic0(TriangularSolver::Sweeps(_)) => Some(Self::Ic0(TriangularSolver::Sweeps(number))),
-            Self::Jacobi | Self::Ilu0(TriangularSolver::Levels) | Self::Ic0(TriangularSolver::Levels) => None,
+            Self::Jacobi
+            | Self::Ilu0(TriangularSolver::Levels)
+            | Self::Ic0(TriangularSolver::Levels)
+            | Self::Amg(_) => None,
         }
     }
 
@@ -97,6 +105,7 @@ impl PreconditionerName {
             Self::Ilu0(TriangularSolver::Sweeps(sweeps)) | Self::Ic0(TriangularSolver::Sweeps(sweeps)) => {
                 ("the number of sweeps", sweeps, 1, MOST_STEPS, "1 to 100")
             }
+            Self::Amg(options) => return options.check(),
             Self::Jacobi | Self::Ilu0(TriangularSolver::Levels) | Self::Ic0(TriangularSolver::Levels) => return Ok(()),
         };
         if (least..=most).contains(&number) {
@@ -108,6 +117,9 @@ impl PreconditionerName {
 
 impl fmt::Display for PreconditionerName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Self::Amg(options) = self {
+            return options.fmt(f);
+        }
         match self.parts() {
             (name, None) => f.pad(name),
             (name, Some(number)) => f.pad(&format!("{name}-{number}")),
@@ -120,6 +132,9 @@ impl FromStr for PreconditionerName {
 
     /// Without a number, the one in [`ALL`](Self::ALL).
     fn from_str(name: &str) -> Result<Self, Error> {
+        if let Some(options) = name.strip_prefix("amg:") {
+            return Multigrid::parse(options).map(Self::Amg);
+        }
         let named = |text| Self::ALL.iter().copied().find(|preconditioner| preconditioner.parts().0 == text);
         let with_number = || {
             let (text, number) = name.rsplit_once('-')?;

@@ -122,7 +122,7 @@ fn recipe<T: Scalar, E: Executor>(
 }
 
 /// Multiplies each row with a number of its own.
-pub(super) fn scale_rows<T: Scalar>(matrix: &mut Csr<T>, factors: &[T]) {
+pub(crate) fn scale_rows<T: Scalar>(matrix: &mut Csr<T>, factors: &[T]) {
     for (row, &factor) in factors.iter().enumerate() {
         let range = matrix.range(row);
         matrix.values_mut()[range].iter_mut().for_each(|value| *value = factor * *value);

@@ -11,6 +11,7 @@ use host::select::{Measure, Selection};
 
 use super::spectrum::SpectralBound;
 use crate::dense::Space;
+use crate::multigrid::MultigridReport;
 
 /// What a preconditioner takes besides its name.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -46,17 +47,27 @@ impl Default for PreconditionerOptions {
 }
 
 /// What a preconditioner does.
-pub(super) trait Inverse<T: Scalar, E: Executor> {
+pub(crate) trait Inverse<T: Scalar, E: Executor> {
     /// z ← M r. The space has the scalars of the [`Recipe`].
     fn apply(&mut self, space: &mut Space<E>, r: &Vector<T, E>, z: &mut Vector<T, E>) -> Result<(), Error>;
 
     /// Takes the numbers of a matrix of the same pattern, whose values may be changed meanwhile: what follows from the pattern
     /// alone stays. On an error nothing is changed, unless the device fails.
     fn update(&mut self, space: &mut Space<E>, matrix: &mut Csr<T>) -> Result<(), Error>;
+
+    /// [`Operator::iterations_between_looks`](crate::Operator::iterations_between_looks).
+    fn iterations_between_looks(&self) -> Option<u32> {
+        None
+    }
+
+    /// The levels, if it has some.
+    fn report(&self) -> Option<&MultigridReport> {
+        None
+    }
 }
 
 /// What a file of this folder makes of a matrix.
-pub(super) struct Recipe<T: Scalar, E: Executor> {
+pub(crate) struct Recipe<T: Scalar, E: Executor> {
     pub inverse: Box<dyn Inverse<T, E> + Send>,
     /// Whether M is symmetric whatever A is.
     pub symmetric: bool,
@@ -68,7 +79,7 @@ pub(super) struct Recipe<T: Scalar, E: Executor> {
 ///
 /// # Errors
 /// When it does not fit the format, no format can be chosen, memory runs out, or the device fails.
-pub(super) fn plan_of<T: Scalar, E: Executor>(
+pub(crate) fn plan_of<T: Scalar, E: Executor>(
     executor: &E,
     matrix: Csr<T>,
     options: PreconditionerOptions,
@@ -112,7 +123,7 @@ pub(super) fn reciprocal<T: Scalar>(operation: &'static str, row: usize, pivot: 
 }
 
 /// One over a number; of 0, not a finite number.
-pub(super) fn inverse_of<W: Scalar<Real = f64>>(number: W) -> W {
+pub(crate) fn inverse_of<W: Scalar<Real = f64>>(number: W) -> W {
     let [re, im] = number.parts();
     if !W::COMPLEX {
         return W::from_f64(1.0 / re);
@@ -125,7 +136,7 @@ pub(super) fn inverse_of<W: Scalar<Real = f64>>(number: W) -> W {
 }
 
 /// A pivot as an error tells it: of a complex one the magnitude.
-pub(super) fn shown<W: Scalar>(pivot: W) -> f64 {
+pub(crate) fn shown<W: Scalar>(pivot: W) -> f64 {
     if W::COMPLEX { pivot.magnitude() } else { pivot.parts()[0] }
 }
 

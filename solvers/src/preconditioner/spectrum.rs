@@ -32,7 +32,7 @@ impl SpectralBound {
     ///
     /// # Errors
     /// When it is not finite and greater than 0, or memory runs out.
-    pub(super) fn largest_eigenvalue<T: Scalar>(self, matrix: &Csr<T>) -> Result<f64, Error> {
+    pub(crate) fn largest_eigenvalue<T: Scalar>(self, matrix: &Csr<T>) -> Result<f64, Error> {
         if matrix.rows() == 0 {
             return Ok(1.0);
         }

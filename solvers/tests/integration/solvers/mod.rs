@@ -4,6 +4,7 @@ mod complex;
 mod dense;
 mod eigen;
 mod methods;
+mod multigrid;
 mod preconditioners;
 mod ranges;
 mod refinement;

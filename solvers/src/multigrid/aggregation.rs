@@ -1,0 +1,196 @@
+//! Aggregates of nodes by independent sets of distance 2, the same for any number of threads.
+
+use host::error::Error;
+use host::memory::{copy, filled, zeros};
+use host::parallel;
+
+use super::AT_ONCE;
+use super::strength::Graph;
+
+/// The aggregate of a node without neighbours: none.
+pub(super) const NONE: u32 = u32::MAX;
+
+/// A partition of the nodes that have neighbours.
+pub(super) struct Aggregates {
+    pub(super) count: usize,
+    /// The aggregate of each node, or [`NONE`].
+    pub(super) of_node: Vec<u32>,
+}
+
+/// Aggregates in two phases (Kelley & Rajamanickam 2022, algorithm 3): a root and all its neighbours, for the roots of an
+/// independent set of distance 2; the same once more among the nodes that are left, for roots with at least two
+/// neighbours there; what is then left joins the aggregate that most of its neighbours are in. O(connections) for each of
+/// about ten rounds.
+///
+/// # Errors
+/// When memory runs out.
+pub(super) fn aggregate(graph: &Graph) -> Result<Aggregates, Error> {
+    let nodes = graph.nodes();
+    let has_neighbours = parallel::map(nodes, AT_ONCE, &|node| !graph.of(node).is_empty())?;
+    let mut of_node = filled(nodes, NONE)?;
+    let mut count = 0;
+    let roots = independent_set(graph, &has_neighbours)?;
+    found(graph, &roots, 0, &mut count, &mut of_node);
+    let left = parallel::map(nodes, AT_ONCE, &|node| has_neighbours[node] && of_node[node] == NONE)?;
+    let roots = independent_set(graph, &left)?;
+    found(graph, &roots, 2, &mut count, &mut of_node);
+    let before = copy(&of_node)?;
+    let mut sizes = zeros::<u32>(count)?;
+    before.iter().filter(|&&aggregate| aggregate != NONE).for_each(|&aggregate| sizes[aggregate as usize] += 1);
+    parallel::fill(&mut of_node, AT_ONCE, &|node| match before[node] {
+        NONE if has_neighbours[node] => closest(graph.of(node), &before, &sizes),
+        aggregate => aggregate,
+    });
+    Ok(Aggregates { count, of_node })
+}
+
+/// Makes an aggregate of each root and its neighbours that are in none, if there are at least so many.
+fn found(graph: &Graph, roots: &[bool], least: usize, count: &mut usize, of_node: &mut [u32]) {
+    for root in (0..roots.len()).filter(|&node| roots[node]) {
+        let free = |&&node: &&u32| of_node[node as usize] == NONE;
+        if graph.of(root).iter().filter(free).count() < least {
+            continue;
+        }
+        of_node[root] = *count as u32;
+        for &node in graph.of(root) {
+            if of_node[node as usize] == NONE {
+                of_node[node as usize] = *count as u32;
+            }
+        }
+        *count += 1;
+    }
+}
+
+/// The aggregate that most neighbours are in; of several the smallest, and of those the first.
+fn closest(neighbours: &[u32], of_node: &[u32], sizes: &[u32]) -> u32 {
+    let mut best = (0, 0, NONE);
+    for &neighbour in neighbours {
+        let aggregate = of_node[neighbour as usize];
+        if aggregate == NONE {
+            continue;
+        }
+        let shared = neighbours.iter().filter(|&&other| of_node[other as usize] == aggregate).count();
+        let size = sizes[aggregate as usize];
+        let better = shared > best.0 || shared == best.0 && (size, aggregate) < (best.1, best.2);
+        if better {
+            best = (shared, size, aggregate);
+        }
+    }
+    best.2
+}
+
+/// A node that is in the set, and one that cannot be in it any more; all other states lie between them.
+const INSIDE: u64 = u64::MAX;
+const OUTSIDE: u64 = 0;
+
+/// A maximal set of candidates of which no two are within two steps over candidates (Bell, Dalton & Olson 2012,
+/// algorithm 5, with new priorities in each round as Kelley & Rajamanickam take them).
+fn independent_set(graph: &Graph, candidates: &[bool]) -> Result<Vec<bool>, Error> {
+    let nodes = graph.nodes();
+    let mut states = parallel::map(nodes, AT_ONCE, &|node| if candidates[node] { INSIDE - 1 } else { OUTSIDE })?;
+    let mut nearest = zeros::<u64>(nodes)?;
+    let mut round = 0;
+    while !parallel::all(nodes, AT_ONCE, &|node| matches!(states[node], INSIDE | OUTSIDE)) {
+        parallel::chunks_mut(&mut states, AT_ONCE, 1, &|(chunk, states)| {
+            for (node, state) in (chunk * AT_ONCE..).zip(states) {
+                if !matches!(*state, INSIDE | OUTSIDE) {
+                    *state = priority(round, node);
+                }
+            }
+        });
+        // What is next to a node of the set stays next to it.
+        let largest = |values: &[u64], node: usize| {
+            let neighbours = graph.of(node).iter().filter(|&&other| candidates[other as usize]);
+            neighbours.fold(values[node], |largest, &other| largest.max(values[other as usize]))
+        };
+        parallel::chunks_mut(&mut nearest, AT_ONCE, 1, &|(chunk, nearest)| {
+            for (node, nearest) in (chunk * AT_ONCE..).zip(nearest) {
+                if candidates[node] && *nearest != INSIDE {
+                    *nearest = largest(&states, node);
+                }
+            }
+        });
+        parallel::chunks_mut(&mut states, AT_ONCE, 1, &|(chunk, states)| {
+            for (node, state) in (chunk * AT_ONCE..).zip(states) {
+                if !matches!(*state, INSIDE | OUTSIDE) {
+                    *state = match largest(&nearest, node) {
+                        INSIDE => OUTSIDE,
+                        largest if largest == *state => INSIDE,
+                        _ => *state,
+                    };
+                }
+            }
+        });
+        round += 1;
+    }
+    parallel::map(nodes, AT_ONCE, &|node| states[node] == INSIDE)
+}
+
+/// A number that no other node has in this round, between [`OUTSIDE`] and [`INSIDE`].
+fn priority(round: u64, node: usize) -> u64 {
+    let mut bits = (node as u64 + 1) ^ (round + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    bits = (bits ^ bits >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    bits = (bits ^ bits >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    bits ^= bits >> 31;
+    // The node itself, so that no two are the same, and neither end.
+    (bits >> 33).wrapping_add(1) << 32 | node as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use host::format::Csr;
+
+    use super::super::strength::{Nodes, strong_connections};
+    use super::*;
+
+    /// A grid with connections to the four nearest nodes, and a node beside it.
+    fn grid(width: usize) -> Graph {
+        let nodes = width * width + 1;
+        let (mut rows, mut columns) = (vec![], vec![]);
+        for node in 0..nodes - 1 {
+            let neighbours = [(node % width + 1 < width, node + 1), (node + width < nodes - 1, node + width)];
+            for (_, other) in neighbours.into_iter().filter(|(is, _)| *is) {
+                rows.extend([node as u32, other as u32]);
+                columns.extend([other as u32, node as u32]);
+            }
+        }
+        let matrix = Csr::try_from_triplets(nodes, nodes, &rows, &columns, &vec![-1.0; rows.len()]).unwrap();
+        strong_connections(&matrix, &Nodes::of_size(1, nodes).unwrap(), 0.0).unwrap()
+    }
+
+    #[test]
+    fn no_two_of_the_set_share_a_neighbour_and_none_can_be_added() {
+        for width in [1, 2, 3, 7, 40] {
+            let graph = grid(width);
+            let candidates: Vec<_> = (0..graph.nodes()).map(|node| !graph.of(node).is_empty()).collect();
+            let set = independent_set(&graph, &candidates).unwrap();
+            for node in 0..graph.nodes() {
+                let steps = graph.of(node).iter().flat_map(|other| graph.of(*other as usize).iter().chain([other]));
+                let near: std::collections::BTreeSet<_> = steps.collect();
+                let inside = near.iter().filter(|&&&other| other as usize != node && set[other as usize]).count();
+                assert!(if set[node] { inside == 0 } else { !candidates[node] || inside > 0 }, "{width}, {node}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_node_with_neighbours_is_in_one_aggregate_for_any_number_of_threads() {
+        for width in [1, 2, 3, 50] {
+            let graph = grid(width);
+            let Aggregates { count, of_node } = aggregate(&graph).unwrap();
+            let mut sizes = vec![0; count];
+            for (node, &aggregate) in of_node.iter().enumerate() {
+                assert_eq!(aggregate == NONE, graph.of(node).is_empty(), "{width}, {node}");
+                if aggregate != NONE {
+                    sizes[aggregate as usize] += 1;
+                }
+            }
+            assert!(sizes.iter().all(|&size| size > 1), "{width}: {sizes:?}");
+            if width == 50 {
+                assert!((350..800).contains(&count), "{count} aggregates of 2500 nodes");
+            }
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build().unwrap();
+            assert_eq!(pool.install(|| aggregate(&graph).unwrap()).of_node, of_node);
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! Vectors that a matrix hardly changes, which coarse levels must represent.
+
+use host::error::{Error, check_length};
+use host::memory::{filled, with_capacity, zeros};
+use host::real::Scalar;
+
+/// Vectors that the matrix makes small, such as constants for a diffusion, or rigid body modes for elasticity: coarse levels
+/// represent them exactly.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NearNullSpace<T> {
+    pub(super) vectors: usize,
+    /// Row by row.
+    pub(super) elements: Vec<T>,
+}
+
+/// Vectors at most.
+const MOST_VECTORS: usize = 32;
+
+impl<T: Scalar> NearNullSpace<T> {
+    /// Vectors that are stored one after the other, each with an element for each of `rows` rows.
+    ///
+    /// # Errors
+    /// When there are no or more than 32 vectors, one has another length, an element is not finite, or memory runs out.
+    pub fn new(rows: usize, vectors: usize, columns: &[T]) -> Result<Self, Error> {
+        if !(1..=MOST_VECTORS).contains(&vectors) {
+            let (what, value) = ("the number of near-null-space vectors", vectors.to_string());
+            return Err(Error::Setting { what, value, expected: "1 to 32" });
+        }
+        check_length("the array of near-null-space vectors", columns.len(), rows.saturating_mul(vectors))?;
+        if let Some(place) = columns.iter().position(|element| !element.is_finite()) {
+            let what = "an element of a near-null-space vector";
+            return Err(Error::Setting { what, value: columns[place].to_string(), expected: "a finite number" });
+        }
+        let mut elements = with_capacity(columns.len())?;
+        for row in 0..rows {
+            elements.extend((0..vectors).map(|vector| columns[vector * rows + row]));
+        }
+        Ok(Self { vectors, elements })
+    }
+
+    /// For nodes of `node` unknowns each, the vectors that are 1 in one unknown of every node and 0 in the others: for one
+    /// unknown a node, the constant vector.
+    ///
+    /// # Errors
+    /// When `rows` is no multiple of `node`, which is from 1 to 32, or memory runs out.
+    pub fn constants(rows: usize, node: usize) -> Result<Self, Error> {
+        if !(1..=MOST_VECTORS).contains(&node) || !rows.is_multiple_of(node) {
+            let expected = "a divisor of the number of rows, 1 to 32";
+            return Err(Error::Setting { what: "the number of unknowns of a node", value: node.to_string(), expected });
+        }
+        if node == 1 {
+            return Ok(Self { vectors: 1, elements: filled(rows, T::ONE)? });
+        }
+        let mut elements = zeros::<T>(rows.saturating_mul(node))?;
+        (0..rows).for_each(|row| elements[row * node + row % node] = T::ONE);
+        Ok(Self { vectors: node, elements })
+    }
+
+    /// The rigid body modes of nodes in space, whose unknowns are displacements along the coordinates, one after the other:
+    /// in 3 dimensions 3 translations and 3 rotations, in 2 dimensions 2 translations and a rotation. `coordinates` has
+    /// those of a node one after the other, too.
+    ///
+    /// # Errors
+    /// When there are not 2 or 3 dimensions, the coordinates are no whole nodes or not finite, or memory runs out.
+    pub fn rigid_body_modes(dimensions: usize, coordinates: &[f64]) -> Result<Self, Error> {
+        let vectors = match dimensions {
+            2 => 3,
+            3 => 6,
+            _ => {
+                let (what, value) = ("the number of dimensions", dimensions.to_string());
+                return Err(Error::Setting { what, value, expected: "2 or 3" });
+            }
+        };
+        let nodes = coordinates.len() / dimensions;
+        check_length("the array of coordinates", coordinates.len(), nodes * dimensions)?;
+        if let Some(&number) = coordinates.iter().find(|number| !number.is_finite()) {
+            return Err(Error::Setting {
+                what: "a coordinate",
+                value: number.to_string(),
+                expected: "a finite number",
+            });
+        }
+        // About the middle, so that rotations are no sums of large translations and small rotations.
+        let middle = |axis: usize| coordinates.iter().skip(axis).step_by(dimensions).sum::<f64>() / nodes.max(1) as f64;
+        let middle = [middle(0), middle(1), if dimensions == 3 { middle(2) } else { 0.0 }];
+        let mut elements = with_capacity(coordinates.len().saturating_mul(vectors))?;
+        for node in coordinates.chunks_exact(dimensions) {
+            let at = |axis: usize| node[axis] - middle[axis];
+            let mut put = |row: &[f64]| elements.extend(row.iter().map(|&element| T::from_f64(element)));
+            if dimensions == 2 {
+                put(&[1.0, 0.0, -at(1)]);
+                put(&[0.0, 1.0, at(0)]);
+            } else {
+                put(&[1.0, 0.0, 0.0, 0.0, at(2), -at(1)]);
+                put(&[0.0, 1.0, 0.0, -at(2), 0.0, at(0)]);
+                put(&[0.0, 0.0, 1.0, at(1), -at(0), 0.0]);
+            }
+        }
+        Ok(Self { vectors, elements })
+    }
+
+    /// Number of rows of each vector.
+    pub fn rows(&self) -> usize {
+        self.elements.len() / self.vectors
+    }
+
+    /// Number of vectors.
+    pub fn vectors(&self) -> usize {
+        self.vectors
+    }
+
+    /// A copy.
+    pub(super) fn try_clone(&self) -> Result<Self, Error> {
+        Ok(Self { vectors: self.vectors, elements: host::memory::copy(&self.elements)? })
+    }
+
+    /// The same in 64 bits.
+    pub(super) fn widened(&self) -> Result<NearNullSpace<T::Wide>, Error> {
+        let elements = host::memory::collect(self.elements.iter().map(|element| element.to_wide()))?;
+        Ok(NearNullSpace { vectors: self.vectors, elements })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rigid_motions_strain_nothing() {
+        // A spring between two nodes has no force where their displacements differ across it only.
+        for (dimensions, coordinates) in [(2, vec![0.0, 0.0, 3.0, 4.0]), (3, vec![1.0, 2.0, 3.0, 4.0, 8.0, -1.0])] {
+            let modes = NearNullSpace::<f64>::rigid_body_modes(dimensions, &coordinates).unwrap();
+            assert_eq!(modes.rows(), 2 * dimensions);
+            for mode in 0..modes.vectors() {
+                let stretch = (0..dimensions).map(|axis| {
+                    let displacement =
+                        |node: usize| modes.elements[(node * dimensions + axis) * modes.vectors() + mode];
+                    (displacement(1) - displacement(0)) * (coordinates[dimensions + axis] - coordinates[axis])
+                });
+                assert!(stretch.sum::<f64>().abs() < 1e-12, "{dimensions} dimensions, mode {mode}");
+            }
+        }
+    }
+
+    #[test]
+    fn vectors_without_a_meaning_are_refused() {
+        let error = |result: Result<NearNullSpace<f64>, Error>| result.unwrap_err().to_string();
+        assert_eq!(
+            error(NearNullSpace::new(2, 0, &[])),
+            "the number of near-null-space vectors is 0, expected 1 to 32"
+        );
+        let short = NearNullSpace::new(2, 2, &[1.0; 3]);
+        assert_eq!(error(short), "the array of near-null-space vectors has length 3, expected 4");
+        let infinite = NearNullSpace::new(2, 1, &[1.0, f64::INFINITY]);
+        assert_eq!(error(infinite), "an element of a near-null-space vector is inf, expected a finite number");
+        let uneven = "the number of unknowns of a node is 2, expected a divisor of the number of rows, 1 to 32";
+        assert_eq!(error(NearNullSpace::constants(3, 2)), uneven);
+        assert_eq!(error(NearNullSpace::rigid_body_modes(1, &[])), "the number of dimensions is 1, expected 2 or 3");
+        let uneven = NearNullSpace::rigid_body_modes(2, &[1.0]);
+        assert_eq!(error(uneven), "the array of coordinates has length 1, expected 0");
+        let vectors = NearNullSpace::new(2, 2, &[1.0, 2.0, 3.0, 4.0]).unwrap();
+        assert_eq!(vectors.elements, [1.0, 3.0, 2.0, 4.0]);
+        assert_eq!(NearNullSpace::<f32>::constants(4, 2).unwrap().elements, [1.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 1.0]);
+    }
+}

@@ -1,0 +1,242 @@
+//! Which nodes are strongly connected.
+
+use cuda_std::GpuScalar;
+use host::error::Error;
+use host::format::{Csr, Offsets};
+use host::memory::{reserve, with_capacity};
+use host::parallel;
+use host::real::Scalar;
+
+use super::AT_ONCE;
+
+/// The unknowns of each node, which are numbered one after the other: where each node begins, and where the last one ends.
+pub(super) struct Nodes {
+    pub(super) first: Vec<u32>,
+    /// The node of each unknown.
+    pub(super) of_unknown: Vec<u32>,
+}
+
+impl Nodes {
+    /// Nodes that begin at these unknowns; the last element is the number of unknowns.
+    ///
+    /// # Errors
+    /// When memory runs out.
+    pub(super) fn new(first: Vec<u32>) -> Result<Self, Error> {
+        let mut of_unknown = with_capacity(first.last().map_or(0, |&end| end as usize))?;
+        for (node, unknowns) in first.windows(2).enumerate() {
+            of_unknown.resize(unknowns[1] as usize, node as u32);
+        }
+        Ok(Self { first, of_unknown })
+    }
+
+    /// Nodes of `size` unknowns each.
+    ///
+    /// # Errors
+    /// When the unknowns are no whole nodes, or memory runs out.
+    pub(super) fn of_size(size: usize, unknowns: usize) -> Result<Self, Error> {
+        if !unknowns.is_multiple_of(size) {
+            let expected = "a divisor of the number of rows";
+            return Err(Error::Setting { what: "the number of unknowns of a node", value: size.to_string(), expected });
+        }
+        Self::new(parallel::map(unknowns / size + 1, AT_ONCE, &|node| (node * size) as u32)?)
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.first.len() - 1
+    }
+
+    /// The unknowns of a node.
+    pub(super) fn unknowns(&self, node: usize) -> std::ops::Range<usize> {
+        self.first[node] as usize..self.first[node + 1] as usize
+    }
+}
+
+/// Neighbours of nodes, in ascending order: the same both ways, and no node its own.
+pub(super) struct Graph {
+    offsets: Offsets,
+    neighbours: Vec<u32>,
+}
+
+impl Graph {
+    pub(super) fn nodes(&self) -> usize {
+        self.offsets.len() - 1
+    }
+
+    /// The neighbours of a node.
+    pub(super) fn of(&self, node: usize) -> &[u32] {
+        &self.neighbours[self.offsets.get(node)..self.offsets.get(node + 1)]
+    }
+
+    fn from_rows(rows: Rows<()>) -> Result<Self, Error> {
+        Ok(Self {
+            offsets: Offsets::from_lengths(rows.lengths.iter().map(|&length| length as usize))?,
+            neighbours: rows.columns,
+        })
+    }
+}
+
+/// Rows that chunks of nodes have put together.
+struct Rows<V> {
+    lengths: Vec<u32>,
+    columns: Vec<u32>,
+    values: Vec<V>,
+}
+
+impl<V: Copy + Send + Sync> Rows<V> {
+    /// The rows of all nodes. `put` appends the columns and values of a node.
+    ///
+    /// # Errors
+    /// When memory runs out.
+    fn collect(
+        nodes: usize,
+        put: &(dyn Fn(usize, &mut Vec<(u32, V)>) -> Result<(), Error> + Sync),
+    ) -> Result<Self, Error> {
+        let chunk = |chunk: usize| {
+            let nodes = chunk * AT_ONCE..nodes.min((chunk + 1) * AT_ONCE);
+            let mut rows = Self { lengths: with_capacity(nodes.len())?, columns: vec![], values: vec![] };
+            let mut row = vec![];
+            for node in nodes {
+                row.clear();
+                put(node, &mut row)?;
+                rows.lengths.push(row.len() as u32);
+                reserve(&mut rows.columns, row.len())?;
+                reserve(&mut rows.values, row.len())?;
+                rows.columns.extend(row.iter().map(|&(column, _)| column));
+                rows.values.extend(row.iter().map(|&(_, value)| value));
+            }
+            Ok::<_, Error>(rows)
+        };
+        let chunks = parallel::map(nodes.div_ceil(AT_ONCE), 1, &chunk)?;
+        let mut all = Self { lengths: with_capacity(nodes)?, columns: vec![], values: vec![] };
+        for rows in chunks {
+            let rows = rows?;
+            reserve(&mut all.columns, rows.columns.len())?;
+            reserve(&mut all.values, rows.values.len())?;
+            all.lengths.extend(rows.lengths);
+            all.columns.extend(rows.columns);
+            all.values.extend(rows.values);
+        }
+        Ok(all)
+    }
+}
+
+/// The graph of strong connections: [`Multigrid::strength`](super::Multigrid::strength) says what they are. A connection
+/// that is strong one way is one both ways. O(nnz) in parallel.
+///
+/// # Errors
+/// When memory runs out.
+pub(super) fn strong_connections<W: Scalar<Real = f64>>(
+    matrix: &Csr<W>,
+    nodes: &Nodes,
+    threshold: f64,
+) -> Result<Graph, Error> {
+    let blocks = blocks(matrix, nodes)?;
+    let kept = match threshold > 0.0 {
+        true => {
+            let largest = |node| blocks.row(node).fold(0.0, |largest: f64, (_, square)| largest.max(square));
+            let largest = parallel::map(nodes.len(), AT_ONCE, &largest)?;
+            Rows::collect(nodes.len(), &|node, row| {
+                let strong = |&(other, square): &(u32, f64)| {
+                    square >= threshold * threshold * (largest[node] * largest[other as usize]).sqrt()
+                };
+                put(row, blocks.row(node).len(), blocks.row(node).filter(strong).map(|(other, _)| (other, ())))
+            })?
+        }
+        false => Rows::collect(nodes.len(), &|node, row| {
+            put(row, blocks.row(node).len(), blocks.row(node).map(|(other, _)| (other, ())))
+        })?,
+    };
+    let pattern = Graph::from_rows(kept)?;
+    let back = transposed(&pattern)?;
+    if back.neighbours == pattern.neighbours
+        && (0..pattern.nodes()).all(|node| back.of(node).len() == pattern.of(node).len())
+    {
+        return Ok(pattern);
+    }
+    Graph::from_rows(Rows::collect(pattern.nodes(), &|node, row| {
+        let both = pattern.of(node).iter().chain(back.of(node));
+        put(row, pattern.of(node).len() + back.of(node).len(), both.map(|&other| (other, ())))?;
+        row.sort_unstable();
+        row.dedup();
+        Ok(())
+    })?)
+}
+
+/// The square of the Frobenius norm of each block beside the diagonal that is not 0.
+fn blocks<W: Scalar<Real = f64>>(matrix: &Csr<W>, nodes: &Nodes) -> Result<Csr<f64>, Error> {
+    let rows = Rows::collect(nodes.len(), &|node, row| {
+        for unknown in nodes.unknowns(node) {
+            let square = |value: W| value.parts().into_iter().map(|part| part * part).sum::<f64>();
+            let entries = matrix.row(unknown).map(|(column, value)| (nodes.of_unknown[column as usize], square(value)));
+            put(
+                row,
+                matrix.range(unknown).len(),
+                entries.filter(|&(other, square)| other as usize != node && square > 0.0),
+            )?;
+        }
+        row.sort_by_key(|&(other, _)| other);
+        row.dedup_by(|next, kept| {
+            let same = next.0 == kept.0;
+            if same {
+                kept.1 += next.1;
+            }
+            same
+        });
+        Ok(())
+    })?;
+    let offsets = Offsets::from_lengths(rows.lengths.iter().map(|&length| length as usize))?;
+    Csr::try_new(nodes.len(), nodes.len(), offsets, rows.columns, rows.values)
+}
+
+/// Appends at most this many entries.
+fn put<V>(row: &mut Vec<(u32, V)>, most: usize, entries: impl Iterator<Item = (u32, V)>) -> Result<(), Error> {
+    reserve(row, most)?;
+    row.extend(entries);
+    Ok(())
+}
+
+/// The graph with all connections the other way.
+fn transposed(graph: &Graph) -> Result<Graph, Error> {
+    let ones = host::memory::filled(graph.neighbours.len(), f32::ONE)?;
+    let columns = host::memory::copy(&graph.neighbours)?;
+    let matrix = Csr::try_new(graph.nodes(), graph.nodes(), graph.offsets.try_clone()?, columns, ones)?;
+    let (offsets, neighbours, _) = matrix.transposed()?.into_parts();
+    Ok(Graph { offsets, neighbours })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn matrix(rows: usize, entries: &[(u32, u32, f64)]) -> Csr<f64> {
+        let [rows_of, columns] = [0, 1].map(|part| {
+            entries.iter().map(|&(row, column, _)| if part == 0 { row } else { column }).collect::<Vec<_>>()
+        });
+        let values: Vec<_> = entries.iter().map(|entry| entry.2).collect();
+        Csr::try_from_triplets(rows, rows, &rows_of, &columns, &values).unwrap()
+    }
+
+    #[test]
+    fn connections_are_the_same_both_ways_and_zeros_are_none() {
+        let entries = [(0, 0, 4.0), (0, 1, -1.0), (1, 1, 4.0), (1, 2, 0.0), (2, 1, 0.0), (2, 2, 1.0), (2, 3, 0.5)];
+        let graph = strong_connections(&matrix(4, &entries), &Nodes::of_size(1, 4).unwrap(), 0.0).unwrap();
+        assert_eq!((0..4).map(|node| graph.of(node)).collect::<Vec<_>>(), [&[1][..], &[0], &[3], &[2]]);
+    }
+
+    #[test]
+    fn weak_connections_are_left_out() {
+        let mut entries: Vec<_> = (0..4).map(|row| (row, row, 4.0)).collect();
+        for (left, right, value) in [(0, 1, -1.0), (1, 2, -0.1), (2, 3, -1.0)] {
+            entries.extend([(left, right, value), (right, left, value)]);
+        }
+        let matrix = matrix(4, &entries);
+        let graph = |threshold| strong_connections(&matrix, &Nodes::of_size(1, 4).unwrap(), threshold).unwrap();
+        assert_eq!(graph(0.09).of(1), [0, 2]);
+        assert_eq!(graph(0.11).of(1), [0]);
+        // Nodes of two unknowns: one connection, of norm 0.1.
+        let graph = strong_connections(&matrix, &Nodes::of_size(2, 4).unwrap(), 0.5).unwrap();
+        assert_eq!((graph.of(0), graph.of(1)), (&[1][..], &[0][..]));
+        let error = Nodes::of_size(3, 4).err().unwrap().to_string();
+        assert_eq!(error, "the number of unknowns of a node is 3, expected a divisor of the number of rows");
+    }
+}
