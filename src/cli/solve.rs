@@ -150,8 +150,8 @@ fn preconditioner(name: &str) -> Result<PreconditionerName, warp_spmv::Error> {
 fn preconditioner_help() -> String {
     let names: Vec<_> = PreconditionerName::ALL.iter().map(PreconditionerName::to_string).collect();
     format!(
-        "What approximates the inverse of the matrix: {}; with any number in place of these. Options of amg come after a \
-         colon, such as amg:cycle=w,smoother=jacobi-2,aggregation=plain,strength=0.25,node=3",
+        "What approximates the inverse of the matrix: {}; with any number in place of these. Options of amg and saddle come after \
+         a colon, such as amg:cycle=w,smoother=jacobi-2,aggregation=plain,strength=0.25,node=3",
         names.join(", ")
     )
 }
@@ -175,9 +175,15 @@ fn seconds(text: &str) -> Result<Duration, String> {
 
 pub fn solve(arguments: &Arguments) -> Result<(), Error> {
     arguments.choosing.check(arguments.format == Format::Auto, "--format auto")?;
-    let is_amg = matches!(arguments.preconditioner, Some(PreconditionerName::Amg(_)));
-    if let Some(option) = arguments.vectors.given().or(arguments.explain.then_some("--explain")).filter(|_| !is_amg) {
+    let [is_amg, is_saddle] = [
+        arguments.preconditioner.is_some_and(|name| matches!(name, PreconditionerName::Amg(_))),
+        arguments.preconditioner.is_some_and(|name| matches!(name, PreconditionerName::Saddle(_))),
+    ];
+    if let Some(option) = arguments.vectors.given().filter(|_| !is_amg) {
         return Err(Error::Usage(format!("{option} goes with --preconditioner amg")));
+    }
+    if arguments.explain && !is_amg && !is_saddle {
+        return Err(Error::Usage("--explain goes with --preconditioner amg or saddle".into()));
     }
     let vectors = [arguments.rhs.as_deref(), arguments.start.as_deref()].into_iter().flatten();
     let inputs = arguments.source.file().into_iter().chain(vectors).chain(arguments.vectors.files());

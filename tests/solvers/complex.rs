@@ -153,7 +153,7 @@ pub fn check_turned_preconditioners<T: Scalar, E: Executor>(executor: &E) {
         let [re, im] = [0, 1].map(|_| Numbers::new(9).vector::<f64>(rows));
         let r: Vec<_> = re.iter().zip(im.iter().rev()).map(|(&re, &im)| T::from_parts(re, im)).collect();
         for name in names() {
-            let cholesky = matches!(name, PreconditionerName::Ic0(_));
+            let cholesky = matches!(name, PreconditionerName::Ic0(_) | PreconditionerName::Saddle(_));
             if cholesky && !symmetric {
                 continue;
             }
@@ -224,7 +224,7 @@ pub fn check_new_complex_values<T: Scalar, E: Executor>(executor: &E) {
         let diagonal = real.range(last).find(|&place| real.column_indices()[place] as usize == last).unwrap();
         let r = executor.upload(Numbers::new(8).vector::<T>(real.rows())).unwrap();
         for (name, format) in names().into_iter().flat_map(|name| [(name, Format::CSR_TILED), (name, Format::SELL_P)]) {
-            let cholesky = matches!(name, PreconditionerName::Ic0(_));
+            let cholesky = matches!(name, PreconditionerName::Ic0(_) | PreconditionerName::Saddle(_));
             if cholesky && !symmetric {
                 continue;
             }

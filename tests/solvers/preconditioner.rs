@@ -238,11 +238,15 @@ fn expected(name: PreconditionerName, rows: &Rows, r: &[f64]) -> (Vec<f64>, Opti
             let between = solve_triangular(&factors, true, solver, &|row| factors[row][&row], r);
             solve_triangular(&factors, false, solver, &|row| factors[row][&row], &between)
         }
-        // One level, which is solved directly.
-        PreconditionerName::Amg(Multigrid { coarsest, .. }) if rows.len() <= coarsest as usize => {
+        // One level, which is solved directly. Without a row whose diagonal element is not positive, a saddle point is all first
+        // block.
+        PreconditionerName::Amg(Multigrid { coarsest, .. })
+        | PreconditionerName::Saddle(Multigrid { coarsest, .. })
+            if rows.len() <= coarsest as usize =>
+        {
             solve_block(rows, 0..rows.len(), r)
         }
-        PreconditionerName::Amg(_) => {
+        PreconditionerName::Amg(_) | PreconditionerName::Saddle(_) => {
             let entries = rows
                 .iter()
                 .enumerate()
@@ -427,7 +431,7 @@ pub fn check_preconditioned<T: Real, E: Executor>(executor: &E) -> Vec<(Precondi
                 PreconditionerName::Neumann { .. } => 0.7,
                 PreconditionerName::Chebyshev { .. } => 0.4,
                 PreconditionerName::Ilu0(_) | PreconditionerName::Ic0(_) => 0.6,
-                PreconditionerName::Amg(_) => 0.3,
+                PreconditionerName::Amg(_) | PreconditionerName::Saddle(_) => 0.3,
             };
             let now = report.iterations;
             assert!(now as f64 <= most * plain as f64, "{name}, {}: {now} of {plain} iterations", T::NAME);

@@ -43,21 +43,10 @@ pub(crate) fn recipe<T: Scalar, E: Executor>(
     near_null_space: Option<NearNullSpace<T>>,
     options: PreconditionerOptions,
 ) -> Result<Recipe<T, E>, Error> {
-    multigrid.check()?;
-    if multigrid.cycle == Cycle::K && T::COMPLEX {
-        let (what, value) = ("the cycle of a complex matrix", "k".to_string());
-        return Err(Error::Setting { what, value, expected: "v or w" });
-    }
-    let near_null_space = match near_null_space {
-        Some(vectors) => vectors,
-        None => {
-            // That the unknowns are no whole nodes is for the levels to say.
-            let whole = matrix.rows().is_multiple_of(multigrid.node as usize);
-            NearNullSpace::constants(matrix.rows(), if whole { multigrid.node as usize } else { 1 })?
-        }
+    let inverse = match near_null_space {
+        Some(near_null_space) => Amg::new(executor, matrix, Settings { multigrid, options, near_null_space })?,
+        None => Amg::with_constants(executor, matrix, multigrid, options)?,
     };
-    let settings = Settings { multigrid, options, near_null_space };
-    let inverse = Amg::new(executor, matrix, settings)?;
     Ok(Recipe { inverse: Box::new(inverse), symmetric: false, scalars: vec![] })
 }
 
@@ -117,8 +106,28 @@ struct Smoothing<T: Scalar, E: Executor> {
 }
 
 impl<T: Scalar, E: Executor> Amg<T, E> {
+    /// Multigrid whose coarse levels represent constants, of each unknown of a node.
+    ///
+    /// # Errors
+    /// As for [`recipe`].
+    pub(crate) fn with_constants(
+        executor: &E,
+        matrix: &Csr<T>,
+        multigrid: Multigrid,
+        options: PreconditionerOptions,
+    ) -> Result<Self, Error> {
+        multigrid.check()?;
+        let near_null_space = NearNullSpace::constants(matrix.rows(), multigrid.node as usize)?;
+        Self::new(executor, matrix, Settings { multigrid, options, near_null_space })
+    }
+
     fn new(executor: &E, matrix: &Csr<T>, settings: Settings<T>) -> Result<Self, Error> {
         let Settings { multigrid, options, near_null_space } = &settings;
+        multigrid.check()?;
+        if multigrid.cycle == Cycle::K && T::COMPLEX {
+            let (what, value) = ("the cycle of a complex matrix", "k".to_string());
+            return Err(Error::Setting { what, value, expected: "v or w" });
+        }
         let hierarchy = Hierarchy::new(matrix.cast::<T::Wide>()?, near_null_space.widened()?, *multigrid)?;
         let mut scalars = vec![];
         for level in &hierarchy.levels {

@@ -20,7 +20,7 @@ pub use near_null_space::NearNullSpace;
 pub use options::{Aggregation, Cycle, Multigrid, Smoother};
 pub use report::{LevelReport, MultigridReport};
 
-pub(crate) use cycle::recipe;
+pub(crate) use cycle::{Amg, recipe};
 
 /// Rows, entries or nodes that a thread takes at a time.
 const AT_ONCE: usize = 4096;

@@ -204,7 +204,7 @@ impl Multigrid {
                 }
                 _ => {
                     let expected = "cycle=, smoother=, aggregation=, strength=, node=, coarsest= or levels=".into();
-                    return Err(Error::Name { what: "option of amg", name: option.into(), expected });
+                    return Err(Error::Name { what: "option of multigrid", name: option.into(), expected });
                 }
             }
         }
@@ -214,8 +214,14 @@ impl Multigrid {
 }
 
 impl fmt::Display for Multigrid {
-    /// The options that are not the default ones.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.named("amg"))
+    }
+}
+
+impl Multigrid {
+    /// A name, and after a colon the options that are not the default ones.
+    pub(crate) fn named(&self, name: &str) -> String {
         let default = Self::default();
         let options = [
             (self.cycle != default.cycle).then(|| format!("cycle={}", self.cycle)),
@@ -228,8 +234,8 @@ impl fmt::Display for Multigrid {
         ];
         let options: Vec<_> = options.into_iter().flatten().collect();
         match options.is_empty() {
-            true => f.pad("amg"),
-            false => f.pad(&format!("amg:{}", options.join(","))),
+            true => name.to_owned(),
+            false => format!("{name}:{}", options.join(",")),
         }
     }
 }
@@ -262,7 +268,7 @@ mod tests {
         let error = |text: &str| Multigrid::parse(text).unwrap_err().to_string();
         let known = "cycle=, smoother=, aggregation=, strength=, node=, coarsest= or levels=";
         for text in ["", "v", "cycles=v"] {
-            assert_eq!(error(text), format!("unknown option of amg '{text}': expected {known}"));
+            assert_eq!(error(text), format!("unknown option of multigrid '{text}': expected {known}"));
         }
         assert_eq!(error("cycle=x"), "unknown cycle 'x': expected v, w or k");
         assert_eq!(error("aggregation="), "unknown aggregation '': expected smoothed or plain");

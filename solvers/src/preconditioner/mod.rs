@@ -29,6 +29,7 @@ mod jacobi;
 mod name;
 mod polynomial;
 mod recipe;
+mod saddle;
 mod spectrum;
 
 pub use name::{PreconditionerName, TriangularSolver};
@@ -102,6 +103,7 @@ impl<T: Scalar, E: Executor> Preconditioner<T, E> {
             PreconditionerName::Amg(options_of_amg) => {
                 multigrid::recipe(executor, matrix, options_of_amg, None, options)
             }
+            PreconditionerName::Saddle(options_of_amg) => saddle::recipe(executor, matrix, options_of_amg, options),
         }?;
         Self::from_recipe(executor, matrix, recipe, options)
     }

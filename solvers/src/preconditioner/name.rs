@@ -12,7 +12,8 @@ use crate::multigrid::Multigrid;
 const MOST_STEPS: u32 = 100;
 
 /// A preconditioner with its parameters. As text, "jacobi", "block-jacobi-8", "neumann-3", "chebyshev-6", "ilu0",
-/// "ilu0-sweeps-5", "ic0", "ic0-sweeps-5", with any number in place of these, and "amg" or "amg:" with [options](Multigrid).
+/// "ilu0-sweeps-5", "ic0", "ic0-sweeps-5", with any number in place of these, and "amg" and "saddle", or these
+/// with [options](Multigrid) after a colon.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum PreconditionerName {
     /// The inverse of the diagonal.
@@ -39,6 +40,9 @@ pub enum PreconditionerName {
     Ic0(TriangularSolver),
     /// Algebraic multigrid.
     Amg(Multigrid),
+    /// For saddle points: algebraic multigrid for the rows with a positive diagonal element, and a diagonal approximation of the
+    /// Schur complement for the others (Benzi, Golub & Liesen 2005, §10.1.1). For MINRES and GMRES.
+    Saddle(Multigrid),
 }
 
 /// How triangular factors are solved with.
@@ -63,6 +67,7 @@ impl PreconditionerName {
         Self::Ic0(TriangularSolver::Levels),
         Self::Ic0(TriangularSolver::Sweeps(5)),
         Self::Amg(Multigrid::DEFAULT),
+        Self::Saddle(Multigrid::DEFAULT),
     ];
 
     /// The name without the number, and the number.
@@ -77,6 +82,7 @@ impl PreconditionerName {
             Self::Ic0(TriangularSolver::Levels) => ("ic0", None),
             Self::Ic0(TriangularSolver::Sweeps(sweeps)) => ("ic0-sweeps", Some(sweeps)),
             Self::Amg(_) => ("amg", None),
+            Self::Saddle(_) => ("saddle", None),
         }
     }
 
@@ -91,7 +97,8 @@ impl PreconditionerName {
             Self::Jacobi
             | Self::Ilu0(TriangularSolver::Levels)
             | Self::Ic0(TriangularSolver::Levels)
-            | Self::Amg(_) => None,
+            | Self::Amg(_)
+            | Self::Saddle(_) => None,
         }
     }
 
@@ -105,7 +112,7 @@ impl PreconditionerName {
             Self::Ilu0(TriangularSolver::Sweeps(sweeps)) | Self::Ic0(TriangularSolver::Sweeps(sweeps)) => {
                 ("the number of sweeps", sweeps, 1, MOST_STEPS, "1 to 100")
             }
-            Self::Amg(options) => return options.check(),
+            Self::Amg(options) | Self::Saddle(options) => return options.check(),
             Self::Jacobi | Self::Ilu0(TriangularSolver::Levels) | Self::Ic0(TriangularSolver::Levels) => return Ok(()),
         };
         if (least..=most).contains(&number) {
@@ -117,8 +124,8 @@ impl PreconditionerName {
 
 impl fmt::Display for PreconditionerName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Self::Amg(options) = self {
-            return options.fmt(f);
+        if let Self::Amg(options) | Self::Saddle(options) = self {
+            return f.pad(&options.named(self.parts().0));
         }
         match self.parts() {
             (name, None) => f.pad(name),
@@ -132,8 +139,10 @@ impl FromStr for PreconditionerName {
 
     /// Without a number, the one in [`ALL`](Self::ALL).
     fn from_str(name: &str) -> Result<Self, Error> {
-        if let Some(options) = name.strip_prefix("amg:") {
-            return Multigrid::parse(options).map(Self::Amg);
+        match name.split_once(':') {
+            Some(("amg", options)) => return Multigrid::parse(options).map(Self::Amg),
+            Some(("saddle", options)) => return Multigrid::parse(options).map(Self::Saddle),
+            _ => {}
         }
         let named = |text| Self::ALL.iter().copied().find(|preconditioner| preconditioner.parts().0 == text);
         let with_number = || {

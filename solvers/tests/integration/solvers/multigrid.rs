@@ -330,7 +330,7 @@ fn what_does_not_fit_is_refused() {
     let cpu = Cpu::new();
     let matrix = laplacian::<f64>(&[7]);
     let error = Preconditioner::new(&cpu, &matrix, amg("amg:node=2")).err().unwrap().to_string();
-    assert_eq!(error, "the number of unknowns of a node is 2, expected a divisor of the number of rows");
+    assert_eq!(error, "the number of unknowns of a node is 2, expected a divisor of the number of rows, 1 to 32");
     let vectors = NearNullSpace::constants(6, 1).unwrap();
     let options = PreconditionerOptions::default();
     let error = Preconditioner::multigrid(&cpu, &matrix, Multigrid::default(), vectors, options).err().unwrap();
@@ -338,6 +338,52 @@ fn what_does_not_fit_is_refused() {
     let wide = Csr::<f64>::try_from_triplets(2, 3, &[], &[], &[]).unwrap();
     let error = Preconditioner::new(&cpu, &wide, amg("amg")).err().unwrap().to_string();
     assert_eq!(error, "the matrix has 2 rows and 3 columns, expected a square matrix");
+}
+
+/// A grid of velocities with two components and a grid of pressures, which the divergence of velocities connects.
+fn stokes(width: usize, stabilization: f64) -> Csr<f64> {
+    let cells = width * width;
+    let (mut rows, mut columns, mut values) = (vec![], vec![], vec![]);
+    let mut entry = |row: usize, column: usize, value: f64| {
+        rows.push(row as u32);
+        columns.push(column as u32);
+        values.push(value);
+    };
+    let laplacian = laplacian::<f64>(&[width, width]);
+    for cell in 0..cells {
+        for (column, value) in laplacian.row(cell) {
+            for component in 0..2 {
+                // Numbered so that the blocks are mixed.
+                entry(3 * cell + component, 3 * column as usize + component, value);
+            }
+        }
+        let (x, y) = (cell % width, cell / width);
+        for (component, inside, next) in [(0, x + 1 < width, cell + 1), (1, y + 1 < width, cell + width)] {
+            for (velocity, value) in [(Some(cell), -1.0), (inside.then_some(next), 1.0)] {
+                if let Some(velocity) = velocity {
+                    entry(3 * velocity + component, 3 * cell + 2, value);
+                    entry(3 * cell + 2, 3 * velocity + component, value);
+                }
+            }
+        }
+        entry(3 * cell + 2, 3 * cell + 2, -stabilization);
+    }
+    Csr::try_from_triplets(3 * cells, 3 * cells, &rows, &columns, &values).unwrap()
+}
+
+#[test]
+fn saddle_points() {
+    for stabilization in [0.0, 0.1] {
+        let count = |width| iterations(MethodName::Minres, &stokes(width, stabilization), "saddle");
+        let (small, large) = (count(16), count(40));
+        assert!(large <= 90 && 2 * large <= 3 * small, "{stabilization}: {small}, then {large}");
+    }
+    let count = iterations(MethodName::Gmres, &stokes(16, 0.1), "saddle:cycle=w,strength=0.25");
+    assert!(count <= 90, "{count}");
+    let matrix = Csr::try_from_triplets(2, 2, &[0], &[0], &[1.0]).unwrap();
+    let error = Preconditioner::new(&Cpu::new(), &matrix, amg("saddle")).err().unwrap().to_string();
+    let expected = "a finite number other than 0: every row of the second block has entries in the first";
+    assert_eq!(error, format!("saddle point: the pivot of row 1 is 0, expected {expected}"));
 }
 
 /// M r on an executor.
