@@ -21,6 +21,8 @@
 //! ```
 
 mod block_jacobi;
+mod coloured;
+mod colouring;
 mod diagonal;
 mod factors;
 mod ic0;
@@ -30,7 +32,10 @@ mod name;
 mod polynomial;
 mod recipe;
 mod spectrum;
+mod sweeps;
 
+#[doc(hidden)]
+pub use colouring::{Read, order_of_colours};
 pub use name::{PreconditionerName, TriangularSolver};
 pub use recipe::PreconditionerOptions;
 pub use spectrum::SpectralBound;
