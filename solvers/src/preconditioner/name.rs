@@ -48,7 +48,8 @@ pub enum TriangularSolver {
     /// iterations than with factors in the order of the rows.
     Colours,
     /// By so many sweeps of Jacobi's method, from 1 to 100 (Anzt, Chow & Dongarra 2015): a product with the factor each, and
-    /// so with no rows that wait for others. Exact with as many sweeps as there are levels but one.
+    /// so with no rows that wait for others. Exact with as many sweeps as there are levels but one. An error where sweeps make
+    /// the error of a solve larger, which is estimated on the host.
     Sweeps(u32),
 }
 
