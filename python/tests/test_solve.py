@@ -49,7 +49,9 @@ def test_a_matrix_that_is_not_hermitian():
     assert report.converged and np.linalg.norm(b - S @ x) <= 1.1e-9 * np.linalg.norm(b)
 
 
-@pytest.mark.parametrize("preconditioner", ["block-jacobi-4", "neumann-2", "chebyshev", "ilu0", "ic0", "ic0-sweeps-3"])
+@pytest.mark.parametrize(
+    "preconditioner", ["block-jacobi-4", "neumann-2", "chebyshev", "ilu0", "ic0", "ic0-coloured", "ic0-sweeps-3"]
+)
 def test_preconditioners_save_iterations(preconditioner):
     A = warp_spmv.matrix(laplacian(24), "sell-p", "cpu")
     b = RNG.random(576)

@@ -69,8 +69,9 @@ def solve(
         real numbers, takes up to 32 together, in fewer iterations, without a preconditioner, and with one report: the norms
         are then Frobenius norms of all columns, and it breaks down where some columns of the residual make up others.
     preconditioner
-        An approximation of the inverse of A: "jacobi", "block-jacobi", "neumann", "chebyshev", "ilu0", "ilu0-sweeps",
-        "ic0", "ic0-sweeps"; all but "jacobi", "ilu0" and "ic0" may end in a number, as in "block-jacobi-8".
+        An approximation of the inverse of A: "jacobi", "block-jacobi", "neumann", "chebyshev", "ilu0", "ilu0-coloured",
+        "ilu0-sweeps", "ic0", "ic0-coloured", "ic0-sweeps"; "block-jacobi", "neumann", "chebyshev" and the sweeps may end
+        in a number, as in "block-jacobi-8".
     tol, atol
         Converged when the norm of b - A x is at most tol times that of b, or at most atol.
     maxiter, timeout

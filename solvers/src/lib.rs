@@ -62,6 +62,7 @@ mod gmres;
 #[doc(hidden)]
 pub mod instances;
 mod lanczos;
+mod levels;
 mod lobpcg;
 mod method;
 mod minres;

@@ -11,11 +11,12 @@ use host::device::Device;
 use host::error::{Error, check_length, check_square};
 use host::executor::operation::{Arithmetic, Executor, KernelExecutor, Operation};
 use host::format::{Csr, LARGEST_DIMENSION, Offsets};
-use host::memory::{Buffer, HostMemory, Memory, collect, copy, reserve, with_capacity, zeros};
+use host::memory::{Buffer, HostMemory, Memory, collect, copy, reserve, with_capacity};
 use host::parallel;
 use host::real::{Real, Scalar, parts_of, parts_of_mut};
 
 use crate::dense::{Summation, with_summation};
+use crate::levels::{Side, levels};
 
 /// Lanes that work on a level at most for it to be small: several small levels are one launch of one block, because a
 /// launch takes longer than such a level. Not more: neighbouring rows of a level read x far apart, about one sector a cycle
@@ -28,42 +29,15 @@ const MOST_THREADS: u32 = 768;
 /// Rows of a level at least for the CPU to solve them in parallel, and rows that a thread takes at a time.
 const ROWS_AT_ONCE: usize = 1024;
 
-/// On which side of the diagonal a triangular matrix has its entries.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
-    /// Below.
-    Lower,
-    /// Above.
-    Upper,
-}
-
-impl Side {
-    /// Whether an entry is strictly on this side.
-    pub fn contains(self, row: usize, column: usize) -> bool {
-        match self {
-            Self::Lower => column < row,
-            Self::Upper => column > row,
-        }
-    }
-
-    /// Solves a triangular system: calls `solve` for all rows, each after those that it can wait for.
-    #[doc(hidden)]
-    pub fn in_order(self, rows: usize, mut solve: impl FnMut(usize)) {
-        match self {
-            Self::Lower => (0..rows).for_each(&mut solve),
-            Self::Upper => (0..rows).rev().for_each(&mut solve),
-        }
-    }
-}
-
 /// A triangular matrix in the memory of an executor, its rows in the order of levels: rows of one level take no element
-/// of the solution from each other, only from levels before.
+/// of the solution from each other, only from levels before. It may be triangular in another order than that of the
+/// vectors, which takes nothing: rows and columns are then stored by the elements that they belong to.
 pub struct Triangular<T: Real, M: Memory> {
     /// The entries beside the diagonal, rows in the order of levels.
     entries: Csr<T, M>,
-    /// The row of each place in that order.
+    /// The element of b and x of each place in that order.
     order: M::Buffer<u32>,
-    /// The same of the matrix that it was made of, on the host.
+    /// The row of each place in the matrix that it was made of, on the host.
     order_on_host: Vec<u32>,
     /// One over the diagonal, in that order.
     inverse_diagonal: M::Buffer<T>,
@@ -86,8 +60,9 @@ struct Batch {
 
 impl<R: Real, M: Memory> Triangular<R, M> {
     /// Finds the levels of a matrix, given by its entries beside the diagonal and one over its diagonal, and moves it to an
-    /// executor; of a complex matrix with a real diagonal, the real one with a row and a column for each part. O(rows + nnz)
-    /// on the host, and the memory of the matrix once more, or of that one.
+    /// executor; of a complex matrix with a real diagonal, the real one with a row and a column for each part. `elements`
+    /// has the element of b and x of each row, a permutation; without it the matrix is in the order of the vectors.
+    /// O(rows + nnz) on the host, and the memory of the matrix once more, or of that one.
     ///
     /// # Errors
     /// When an entry is not on this side of the diagonal, the operands do not fit each other, or memory runs out.
@@ -96,10 +71,15 @@ impl<R: Real, M: Memory> Triangular<R, M> {
         side: Side,
         beside_diagonal: &Csr<T>,
         inverse_diagonal: &[R],
+        elements: Option<&[u32]>,
     ) -> Result<Self, Error> {
         let rows = beside_diagonal.rows();
         check_square("the triangular matrix", rows, beside_diagonal.columns())?;
         check_length("the inverse of the diagonal", inverse_diagonal.len(), rows)?;
+        // The kernel does not look.
+        if elements.is_some_and(|all| all.len() != rows || all.iter().any(|&element| element as usize >= rows)) {
+            return Err(Error::structure("triangular", "its rows do not have the elements of a vector"));
+        }
         let parts = rows.saturating_mul(T::PARTS);
         if parts > LARGEST_DIMENSION {
             let (value, limit) = (parts as u128, LARGEST_DIMENSION as u128);
@@ -107,15 +87,14 @@ impl<R: Real, M: Memory> Triangular<R, M> {
         }
         let (mut levels, order_on_host) = levels(side, beside_diagonal)?;
         levels.iter_mut().for_each(|place| *place *= T::PARTS as u32);
-        let order = collect((0..parts).map(|place| {
-            let row = order_on_host[place / T::PARTS] as usize;
-            (row * T::PARTS + place % T::PARTS) as u32
-        }))?;
-        let entries_of = |&row: &u32| beside_diagonal.row(row as usize / T::PARTS);
-        let offsets = Offsets::from_lengths(order.iter().map(|row| entries_of(row).len() * T::PARTS))?;
+        let first_part = |row: u32| elements.map_or(row, |elements| elements[row as usize]) * T::PARTS as u32;
+        let order =
+            collect((0..parts).map(|place| first_part(order_on_host[place / T::PARTS]) + (place % T::PARTS) as u32))?;
+        let entries_of = |place: usize| beside_diagonal.row(order_on_host[place / T::PARTS] as usize);
+        let offsets = Offsets::from_lengths((0..parts).map(|place| entries_of(place).len() * T::PARTS))?;
         let mut column_indices = with_capacity(offsets.get(parts))?;
-        for (column, _) in order.iter().flat_map(entries_of) {
-            column_indices.extend((0..T::PARTS as u32).map(|part| column * T::PARTS as u32 + part));
+        for (column, _) in (0..parts).flat_map(entries_of) {
+            column_indices.extend((0..T::PARTS as u32).map(|part| first_part(column) + part));
         }
         let values = values_in_order(&order_on_host, beside_diagonal)?;
         let inverse_diagonal = in_order(&order_on_host, inverse_diagonal, T::PARTS)?;
@@ -196,39 +175,6 @@ fn values_in_order<S: Scalar, R: Real>(order: &[u32], matrix: &Csr<S>) -> Result
 /// The elements of the rows in this order, each once for each of its parts.
 fn in_order<T: Copy>(order: &[u32], elements: &[T], parts: usize) -> Result<Vec<T>, Error> {
     collect((0..order.len() * parts).map(|place| elements[order[place / parts] as usize]))
-}
-
-/// Where each level begins among the rows in the order of levels, and that order; rows of a level stay in theirs.
-fn levels<T: Scalar>(side: Side, matrix: &Csr<T>) -> Result<(Vec<u32>, Vec<u32>), Error> {
-    let rows = matrix.rows();
-    let mut level_of_row = zeros::<u32>(rows)?;
-    let (mut count, mut misplaced) = (0, None);
-    side.in_order(rows, |row| {
-        let mut level = 0;
-        for (column, _) in matrix.row(row) {
-            if side.contains(row, column as usize) {
-                level = level.max(level_of_row[column as usize] + 1);
-            } else {
-                misplaced.get_or_insert((row, column));
-            }
-        }
-        level_of_row[row] = level;
-        count = count.max(level as usize + 1);
-    });
-    if let Some((row, column)) = misplaced {
-        let place = format!("the entry of row {row} in column {column} is not beside the diagonal on its side");
-        return Err(Error::structure("triangular", place));
-    }
-    let mut offsets = zeros::<u32>(count + 1)?;
-    level_of_row.iter().for_each(|&level| offsets[level as usize + 1] += 1);
-    (0..count).for_each(|level| offsets[level + 1] += offsets[level]);
-    let mut next = copy(&offsets)?;
-    let mut order = zeros(rows)?;
-    for (row, &level) in level_of_row.iter().enumerate() {
-        order[next[level as usize] as usize] = row as u32;
-        next[level as usize] += 1;
-    }
-    Ok((offsets, order))
 }
 
 /// Lanes that share a row: about four entries each, which are loaded at the same time.
@@ -392,22 +338,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_row_is_one_level_above_what_it_waits_for() {
-        // Row 2 takes row 0, row 3 takes 0 and 2, row 4 takes 1.
-        let lower = Csr::try_from_triplets(5, 5, &[2, 3, 3, 4], &[0, 0, 2, 1], &[1.0; 4]).unwrap();
-        assert_eq!(levels(Side::Lower, &lower).unwrap(), (vec![0, 2, 4, 5], vec![0, 1, 2, 4, 3]));
-        assert_eq!(levels(Side::Upper, &lower.transposed().unwrap()).unwrap(), (vec![0, 2, 4, 5], vec![3, 4, 1, 2, 0]));
-        let error = levels(Side::Upper, &lower).unwrap_err().to_string();
-        assert_eq!(error, "triangular matrix: the entry of row 4 in column 1 is not beside the diagonal on its side");
-        let nothing = Csr::<f64>::try_new(0, 0, vec![0u32], vec![], vec![]).unwrap();
-        assert_eq!(levels(Side::Lower, &nothing).unwrap(), (vec![0], vec![]));
-    }
-
-    #[test]
     fn new_values_take_the_place_of_the_old_ones() {
         let cpu = host::executor::Cpu::new();
         let mut lower = Csr::try_from_triplets(5, 5, &[2, 3, 3, 4], &[0, 0, 2, 1], &[1.0; 4]).unwrap();
-        let mut triangular = Triangular::<f64, _>::new(&cpu, Side::Lower, &lower, &[1.0; 5]).unwrap();
+        let mut triangular = Triangular::<f64, _>::new(&cpu, Side::Lower, &lower, &[1.0; 5], None).unwrap();
         let places = |triangular: &Triangular<f64, HostMemory>| {
             let Triangular { entries, order, inverse_diagonal, level_offsets, levels, .. } = triangular;
             let numbers = [entries.values(), inverse_diagonal].map(|array| array.as_ptr());
@@ -419,7 +353,7 @@ mod tests {
         let new = triangular.new_values(&cpu, &lower, &inverse_diagonal).unwrap();
         triangular.take_values(&cpu, new).unwrap();
         assert_eq!(places(&triangular), before, "an array is another one");
-        let fresh = Triangular::<f64, _>::new(&cpu, Side::Lower, &lower, &inverse_diagonal).unwrap();
+        let fresh = Triangular::<f64, _>::new(&cpu, Side::Lower, &lower, &inverse_diagonal, None).unwrap();
         assert_eq!(triangular.entries, fresh.entries);
         assert_eq!(triangular.inverse_diagonal, fresh.inverse_diagonal);
         let error = triangular.new_values(&cpu, &lower, &[1.0; 4]).map(drop).unwrap_err();

@@ -6,15 +6,17 @@ use host::executor::Executor;
 use host::format::{Csr, Offsets};
 use host::memory::{collect, filled, with_capacity, zeros};
 use host::parallel;
-use host::plan::{NewValues, Plan, Vector};
+use host::plan::Vector;
 use host::real::Scalar;
 
 use super::diagonal::{Diagonal, NewDiagonal};
 use super::name::TriangularSolver;
 use super::polynomial::scale_rows;
-use super::recipe::{Inverse, PreconditionerOptions, not_updatable, plan_of};
-use crate::dense::{Combined, ONE, Scaled, Space};
-use crate::triangular::{Side, Triangular, TriangularOperands, TriangularSolve, TriangularValues};
+use super::recipe::{Inverse, PreconditionerOptions, not_updatable};
+use super::sweeps::Sweeps;
+use crate::dense::Space;
+use crate::levels::Side;
+use crate::triangular::{Triangular, TriangularOperands, TriangularSolve, TriangularValues};
 
 /// A triangular factor on the host.
 pub(super) struct Factor<'a, T: Scalar> {
@@ -23,6 +25,8 @@ pub(super) struct Factor<'a, T: Scalar> {
     pub(super) beside_diagonal: &'a Csr<T::Wide>,
     /// One over the diagonal.
     pub(super) inverse_diagonal: Vec<T>,
+    /// The element of the vectors of each row, if that is another one; not with sweeps.
+    pub(super) elements: Option<&'a [u32]>,
 }
 
 /// A factorisation of matrices of one pattern: what follows from it is there once.
@@ -43,7 +47,7 @@ pub(super) fn inverse<T: Scalar, E: Executor>(
     let [lower, upper] = factorization.factorize(matrix)?;
     let between = executor.zeros(matrix.rows())?;
     match solver {
-        TriangularSolver::Levels => {
+        TriangularSolver::Levels | TriangularSolver::Colours => {
             let place = |factor: Factor<'_, T>| Levels::new(executor, factor, options.updates);
             let (lower, upper) = (place(lower)?, place(upper)?);
             Ok(Box::new(Factors { lower, upper, between, factorization: kept(factorization, options) }))
@@ -74,7 +78,7 @@ struct Factors<T, F, V> {
 }
 
 /// What solves with a factor.
-trait FactorSolver<T: Scalar, E: Executor> {
+pub(super) trait FactorSolver<T: Scalar, E: Executor> {
     /// What the numbers of another factor of the same pattern make of it.
     type New;
 
@@ -114,13 +118,13 @@ struct Levels<T: Scalar, E: Executor> {
 
 impl<T: Scalar, E: Executor> Levels<T, E> {
     fn new(executor: &E, factor: Factor<'_, T>, updates: bool) -> Result<Self, Error> {
-        let (side, rows) = (factor.side, factor.inverse_diagonal.len());
+        let (side, rows, elements) = (factor.side, factor.inverse_diagonal.len(), factor.elements);
         if let Some(real) = real(&factor.inverse_diagonal)? {
-            let triangular = Triangular::new(executor, side, &factor.beside_diagonal.cast::<T>()?, &real)?;
+            let triangular = Triangular::new(executor, side, &factor.beside_diagonal.cast::<T>()?, &real, elements)?;
             return Ok(Self { scaling: None, triangular });
         }
-        let triangular = Triangular::new(executor, side, &scaled(&factor)?, &filled(rows, T::Real::ONE)?)?;
-        let diagonal = Diagonal::new(executor, factor.inverse_diagonal, updates)?;
+        let triangular = Triangular::new(executor, side, &scaled(&factor)?, &filled(rows, T::Real::ONE)?, elements)?;
+        let diagonal = Diagonal::new(executor, in_order_of_vectors(factor)?, updates)?;
         Ok(Self { scaling: Some((diagonal, executor.zeros(rows)?)), triangular })
     }
 }
@@ -133,8 +137,16 @@ fn real<T: Scalar>(numbers: &[T]) -> Result<Option<Vec<T::Real>>, Error> {
     collect(numbers.iter().map(|number| T::Real::from_f64(number.parts()[0]))).map(Some)
 }
 
+/// One over the diagonal, in the order of the vectors.
+fn in_order_of_vectors<T: Scalar>(factor: Factor<'_, T>) -> Result<Vec<T>, Error> {
+    let Some(elements) = factor.elements else { return Ok(factor.inverse_diagonal) };
+    let mut ordered = zeros(elements.len())?;
+    elements.iter().zip(factor.inverse_diagonal).for_each(|(&element, inverse)| ordered[element as usize] = inverse);
+    Ok(ordered)
+}
+
 /// The entries beside the diagonal of a factor over the diagonal element of their row.
-fn scaled<T: Scalar>(factor: &Factor<'_, T>) -> Result<Csr<T>, Error> {
+pub(super) fn scaled<T: Scalar>(factor: &Factor<'_, T>) -> Result<Csr<T>, Error> {
     let mut scaled = factor.beside_diagonal.cast()?;
     scale_rows(&mut scaled, &factor.inverse_diagonal);
     Ok(scaled)
@@ -174,7 +186,7 @@ impl<T: Scalar, E: Executor> FactorSolver<T, E> for Levels<T, E> {
             (Some((diagonal, _)), None) => {
                 let ones = filled(factor.inverse_diagonal.len(), T::Real::ONE)?;
                 let triangular = self.triangular.new_values(executor, &scaled(&factor)?, &ones)?;
-                let diagonal = Some(diagonal.new_values(executor, factor.inverse_diagonal)?);
+                let diagonal = Some(diagonal.new_values(executor, in_order_of_vectors(factor)?)?);
                 Ok(NewLevels::Values { diagonal, triangular })
             }
             _ => Ok(NewLevels::Whole(Box::new(Self::new(executor, factor, true)?))),
@@ -192,68 +204,6 @@ impl<T: Scalar, E: Executor> FactorSolver<T, E> for Levels<T, E> {
             }
         }
         Ok(())
-    }
-}
-
-/// A factor D + N that is solved with by Jacobi's method: x ← D⁻¹ b − D⁻¹ N x, from x = D⁻¹ b on.
-struct Sweeps<T: Scalar, E: Executor> {
-    sweeps: u32,
-    inverse_diagonal: Diagonal<T, E>,
-    /// D⁻¹ N.
-    scaled: Plan<T, E>,
-    /// D⁻¹ b.
-    begin: Vector<T, E>,
-    /// −D⁻¹ N x.
-    product: Vector<T, E>,
-}
-
-impl<T: Scalar, E: Executor> Sweeps<T, E> {
-    fn new(executor: &E, factor: Factor<'_, T>, sweeps: u32, options: PreconditionerOptions) -> Result<Self, Error> {
-        let scaled = scaled(&factor)?;
-        Ok(Self {
-            sweeps,
-            begin: executor.zeros(scaled.rows())?,
-            product: executor.zeros(scaled.rows())?,
-            inverse_diagonal: Diagonal::new(executor, factor.inverse_diagonal, options.updates)?,
-            scaled: plan_of(executor, scaled, options)?,
-        })
-    }
-}
-
-/// D⁻¹ and the values of D⁻¹ N, and what they make of its plan.
-struct NewSweeps<T: Scalar, E: Executor> {
-    inverse_diagonal: NewDiagonal<T, E>,
-    values: Vector<T, E>,
-    scaled: NewValues<T, E>,
-}
-
-impl<T: Scalar, E: Executor> FactorSolver<T, E> for Sweeps<T, E> {
-    type New = NewSweeps<T, E>;
-
-    fn solve(&mut self, space: &mut Space<E>, r: &Vector<T, E>, z: &mut Vector<T, E>) -> Result<(), Error> {
-        let Self { sweeps, inverse_diagonal, scaled, begin, product } = self;
-        inverse_diagonal.apply(space, r, begin)?;
-        space.pass(Scaled, [ONE], [begin], [z])?;
-        for _ in 0..*sweeps {
-            scaled.apply(-T::ONE, z, T::ZERO, product)?;
-            space.pass(Combined, [ONE, ONE], [begin, product], [z])?;
-        }
-        Ok(())
-    }
-
-    fn new_values(&self, executor: &E, factor: Factor<'_, T>) -> Result<Self::New, Error> {
-        let mut values = with_capacity(factor.beside_diagonal.nnz())?;
-        for (row, &inverse) in factor.inverse_diagonal.iter().enumerate() {
-            values.extend(factor.beside_diagonal.row(row).map(|(_, value)| inverse * T::from_wide(value)));
-        }
-        let values = executor.upload(values)?;
-        let inverse_diagonal = self.inverse_diagonal.new_values(executor, factor.inverse_diagonal)?;
-        Ok(NewSweeps { inverse_diagonal, scaled: self.scaled.new_values(&values)?, values })
-    }
-
-    fn take_values(&mut self, executor: &E, new: Self::New) -> Result<(), Error> {
-        self.inverse_diagonal.take_values(executor, new.inverse_diagonal)?;
-        self.scaled.take_values(&new.values, new.scaled)
     }
 }
 

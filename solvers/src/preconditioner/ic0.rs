@@ -7,13 +7,15 @@ use host::format::Csr;
 use host::memory::zeros;
 use host::real::Scalar;
 
+use super::coloured::Coloured;
+use super::colouring::Read;
 use super::factors::{
     Factor, Factorization, NOWHERE, Sorted, beside_diagonal, inverse, nowhere, rounded, shifted_diagonal,
     take_beside_diagonal,
 };
 use super::name::TriangularSolver;
 use super::recipe::{PreconditionerOptions, Recipe};
-use crate::triangular::Side;
+use crate::levels::Side;
 
 /// Factorises on the host and moves the factors, L and Lᴴ, to the executor.
 pub(super) fn recipe<T: Scalar, E: Executor>(
@@ -22,12 +24,18 @@ pub(super) fn recipe<T: Scalar, E: Executor>(
     solver: TriangularSolver,
     options: PreconditionerOptions,
 ) -> Result<Recipe<T, E>, Error> {
-    let inverse = inverse(executor, matrix, Ic0::new(matrix, options)?, solver, options)?;
+    let inverse = match solver {
+        TriangularSolver::Colours => {
+            let coloured = Coloured::new(matrix, Read::Lower, |permuted| Ic0::new(permuted, options))?;
+            inverse(executor, matrix, coloured, solver, options)
+        }
+        _ => inverse(executor, matrix, Ic0::new(matrix, options)?, solver, options),
+    }?;
     Ok(Recipe { inverse, symmetric: !T::COMPLEX, scalars: vec![] })
 }
 
 /// IC(0) of matrices of one pattern, in 64 bits. Takes the memory of the matrix one and a half times, besides the factors.
-struct Ic0<T: Scalar> {
+pub(super) struct Ic0<T: Scalar> {
     options: PreconditionerOptions,
     /// The matrix, unless its rows are sorted.
     sorted: Option<Sorted<T>>,
@@ -40,7 +48,7 @@ struct Ic0<T: Scalar> {
 }
 
 impl<T: Scalar> Ic0<T> {
-    fn new(matrix: &Csr<T>, options: PreconditionerOptions) -> Result<Self, Error> {
+    pub(super) fn new(matrix: &Csr<T>, options: PreconditionerOptions) -> Result<Self, Error> {
         let sorted = Sorted::of(matrix)?;
         let lower = beside_diagonal(sorted.as_ref().map_or(matrix, Sorted::pattern), Side::Lower)?;
         let (inverse_diagonal, places) = (zeros(matrix.rows())?, nowhere(matrix.rows())?);
@@ -91,8 +99,8 @@ impl<T: Scalar> Factorization<T> for Ic0<T> {
         take_conjugate_transpose(lower, upper, places);
         let (of_lower, of_upper) = (rounded(inverse_diagonal)?, rounded(inverse_diagonal)?);
         Ok([
-            Factor { side: Side::Lower, beside_diagonal: lower, inverse_diagonal: of_lower },
-            Factor { side: Side::Upper, beside_diagonal: upper, inverse_diagonal: of_upper },
+            Factor { side: Side::Lower, beside_diagonal: lower, inverse_diagonal: of_lower, elements: None },
+            Factor { side: Side::Upper, beside_diagonal: upper, inverse_diagonal: of_upper, elements: None },
         ])
     }
 }

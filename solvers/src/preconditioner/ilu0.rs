@@ -6,13 +6,15 @@ use host::format::Csr;
 use host::memory::{filled, zeros};
 use host::real::Scalar;
 
+use super::coloured::Coloured;
+use super::colouring::Read;
 use super::factors::{
     Factor, Factorization, NOWHERE, Sorted, beside_diagonal, inverse, nowhere, rounded, shifted_diagonal,
     take_beside_diagonal,
 };
 use super::name::TriangularSolver;
 use super::recipe::{PreconditionerOptions, Recipe, inverse_of, reciprocal};
-use crate::triangular::Side;
+use crate::levels::Side;
 
 /// Factorises on the host and moves the factors to the executor.
 pub(super) fn recipe<T: Scalar, E: Executor>(
@@ -21,12 +23,18 @@ pub(super) fn recipe<T: Scalar, E: Executor>(
     solver: TriangularSolver,
     options: PreconditionerOptions,
 ) -> Result<Recipe<T, E>, Error> {
-    let inverse = inverse(executor, matrix, Ilu0::new(matrix, options)?, solver, options)?;
+    let inverse = match solver {
+        TriangularSolver::Colours => {
+            let coloured = Coloured::new(matrix, Read::All, |permuted| Ilu0::new(permuted, options))?;
+            inverse(executor, matrix, coloured, solver, options)
+        }
+        _ => inverse(executor, matrix, Ilu0::new(matrix, options)?, solver, options),
+    }?;
     Ok(Recipe { inverse, symmetric: false, scalars: vec![] })
 }
 
 /// ILU(0) of matrices of one pattern, in 64 bits. Takes the memory of the matrix twice, besides the factors.
-struct Ilu0<T: Scalar> {
+pub(super) struct Ilu0<T: Scalar> {
     options: PreconditionerOptions,
     /// The matrix, unless its rows are sorted.
     sorted: Option<Sorted<T>>,
@@ -39,7 +47,7 @@ struct Ilu0<T: Scalar> {
 }
 
 impl<T: Scalar> Ilu0<T> {
-    fn new(matrix: &Csr<T>, options: PreconditionerOptions) -> Result<Self, Error> {
+    pub(super) fn new(matrix: &Csr<T>, options: PreconditionerOptions) -> Result<Self, Error> {
         let sorted = Sorted::of(matrix)?;
         let pattern = sorted.as_ref().map_or(matrix, Sorted::pattern);
         let (lower, upper) = (beside_diagonal(pattern, Side::Lower)?, beside_diagonal(pattern, Side::Upper)?);
@@ -87,8 +95,13 @@ impl<T: Scalar> Factorization<T> for Ilu0<T> {
         }
         let ones = filled(rows, T::ONE)?;
         Ok([
-            Factor { side: Side::Lower, beside_diagonal: lower, inverse_diagonal: ones },
-            Factor { side: Side::Upper, beside_diagonal: upper, inverse_diagonal: rounded(inverse_diagonal)? },
+            Factor { side: Side::Lower, beside_diagonal: lower, inverse_diagonal: ones, elements: None },
+            Factor {
+                side: Side::Upper,
+                beside_diagonal: upper,
+                inverse_diagonal: rounded(inverse_diagonal)?,
+                elements: None,
+            },
         ])
     }
 }

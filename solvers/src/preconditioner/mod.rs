@@ -21,6 +21,8 @@
 //! ```
 
 mod block_jacobi;
+mod coloured;
+mod colouring;
 mod diagonal;
 mod factors;
 mod ic0;
@@ -31,7 +33,10 @@ mod polynomial;
 mod recipe;
 mod saddle;
 mod spectrum;
+mod sweeps;
 
+#[doc(hidden)]
+pub use colouring::{Read, order_of_colours};
 pub use name::{PreconditionerName, TriangularSolver};
 pub use recipe::PreconditionerOptions;
 pub use spectrum::SpectralBound;
@@ -70,8 +75,8 @@ impl<T: Scalar, E: Executor> Preconditioner<T, E> {
     /// The preconditioner of this name for a square matrix, with the default options.
     ///
     /// # Errors
-    /// When the matrix is not square, has a pivot that nothing can be divided by, a number in the name means nothing, or
-    /// memory runs out.
+    /// When the matrix is not square, has a pivot that nothing can be divided by, sweeps would make the error of a triangular
+    /// solve larger, a number in the name means nothing, or memory runs out.
     pub fn new(executor: &E, matrix: &Csr<T>, name: PreconditionerName) -> Result<Self, Error> {
         Self::with_options(executor, matrix, name, PreconditionerOptions::default())
     }
@@ -188,7 +193,8 @@ impl<T: Scalar, E: Executor> Preconditioner<T, E> {
     ///
     /// # Errors
     /// When there are more or fewer values than entries, the preconditioner was not made for updates, a pivot is one that
-    /// nothing can be divided by, memory runs out, or the device fails; but for the latter, it is then what it was.
+    /// nothing can be divided by, sweeps would make the error of a triangular solve larger, memory runs out, or the device
+    /// fails; but for the latter, it is then what it was.
     pub fn update_values(&mut self, values: &[T]) -> Result<(), Error> {
         let Some(matrix) = &mut self.matrix else { return Err(not_updatable()) };
         check_length("values", values.len(), matrix.nnz())?;

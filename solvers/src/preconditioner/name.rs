@@ -12,8 +12,8 @@ use crate::multigrid::Multigrid;
 const MOST_STEPS: u32 = 100;
 
 /// A preconditioner with its parameters. As text, "jacobi", "block-jacobi-8", "neumann-3", "chebyshev-6", "ilu0",
-/// "ilu0-sweeps-5", "ic0", "ic0-sweeps-5", with any number in place of these, and "amg" and "saddle", or these
-/// with [options](Multigrid) after a colon.
+/// "ilu0-coloured", "ilu0-sweeps-5", "ic0", "ic0-coloured", "ic0-sweeps-5", with any number in place of these, and "amg" and
+/// "saddle", or these with [options](Multigrid) after a colon.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum PreconditionerName {
     /// The inverse of the diagonal.
@@ -50,8 +50,13 @@ pub enum PreconditionerName {
 pub enum TriangularSolver {
     /// Exactly, level by level.
     Levels,
+    /// Exactly, level by level, of factors of the matrix with its rows in the order of colours: rows of a colour have no
+    /// entries in each other's columns, so that there are as many levels as colours, a few to a few dozen. Solvers take more
+    /// iterations than with factors in the order of the rows.
+    Colours,
     /// By so many sweeps of Jacobi's method, from 1 to 100 (Anzt, Chow & Dongarra 2015): a product with the factor each, and
-    /// so with no rows that wait for others. Exact with as many sweeps as there are levels but one.
+    /// so with no rows that wait for others. Exact with as many sweeps as there are levels but one. An error where sweeps make
+    /// the error of a solve larger, which is estimated on the host.
     Sweeps(u32),
 }
 
@@ -63,8 +68,10 @@ impl PreconditionerName {
         Self::Neumann { degree: 3 },
         Self::Chebyshev { degree: 6 },
         Self::Ilu0(TriangularSolver::Levels),
+        Self::Ilu0(TriangularSolver::Colours),
         Self::Ilu0(TriangularSolver::Sweeps(5)),
         Self::Ic0(TriangularSolver::Levels),
+        Self::Ic0(TriangularSolver::Colours),
         Self::Ic0(TriangularSolver::Sweeps(5)),
         Self::Amg(Multigrid::DEFAULT),
         Self::Saddle(Multigrid::DEFAULT),
@@ -78,8 +85,10 @@ impl PreconditionerName {
             Self::Neumann { degree } => ("neumann", Some(degree)),
             Self::Chebyshev { degree } => ("chebyshev", Some(degree)),
             Self::Ilu0(TriangularSolver::Levels) => ("ilu0", None),
+            Self::Ilu0(TriangularSolver::Colours) => ("ilu0-coloured", None),
             Self::Ilu0(TriangularSolver::Sweeps(sweeps)) => ("ilu0-sweeps", Some(sweeps)),
             Self::Ic0(TriangularSolver::Levels) => ("ic0", None),
+            Self::Ic0(TriangularSolver::Colours) => ("ic0-coloured", None),
             Self::Ic0(TriangularSolver::Sweeps(sweeps)) => ("ic0-sweeps", Some(sweeps)),
             Self::Amg(_) => ("amg", None),
             Self::Saddle(_) => ("saddle", None),
@@ -94,11 +103,7 @@ impl PreconditionerName {
             Self::Chebyshev { .. } => Some(Self::Chebyshev { degree: number }),
             Self::Ilu0(TriangularSolver::Sweeps(_)) => Some(Self::Ilu0(TriangularSolver::Sweeps(number))),
             Self::Ic0(TriangularSolver::Sweeps(_)) => Some(Self::Ic0(TriangularSolver::Sweeps(number))),
-            Self::Jacobi
-            | Self::Ilu0(TriangularSolver::Levels)
-            | Self::Ic0(TriangularSolver::Levels)
-            | Self::Amg(_)
-            | Self::Saddle(_) => None,
+            Self::Jacobi | Self::Ilu0(_) | Self::Ic0(_) | Self::Amg(_) | Self::Saddle(_) => None,
         }
     }
 
@@ -113,7 +118,7 @@ impl PreconditionerName {
                 ("the number of sweeps", sweeps, 1, MOST_STEPS, "1 to 100")
             }
             Self::Amg(options) | Self::Saddle(options) => return options.check(),
-            Self::Jacobi | Self::Ilu0(TriangularSolver::Levels) | Self::Ic0(TriangularSolver::Levels) => return Ok(()),
+            Self::Jacobi | Self::Ilu0(_) | Self::Ic0(_) => return Ok(()),
         };
         if (least..=most).contains(&number) {
             return Ok(());
@@ -172,7 +177,7 @@ mod tests {
         assert_eq!("ic0-sweeps-12".parse::<PreconditionerName>().unwrap().to_string(), "ic0-sweeps-12");
         assert_eq!(format!("{:>12}", PreconditionerName::Jacobi), "      jacobi");
         let error = |name: &str| name.parse::<PreconditionerName>().unwrap_err().to_string();
-        for name in ["jacobi-3", "block-jacobi-", "neumann-x", "ilu", "", "ic0-5", "chebyshev--1"] {
+        for name in ["jacobi-3", "block-jacobi-", "neumann-x", "ilu", "", "ic0-5", "ic0-coloured-5", "chebyshev--1"] {
             assert!(
                 error(name).starts_with(&format!("unknown preconditioner '{name}': expected jacobi, block-jacobi-8"))
             );

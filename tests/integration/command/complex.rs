@@ -120,7 +120,7 @@ fn complex_systems_are_solved() {
             assert_eq!(record["residual"]["verification"]["passed"], true);
         }
     }
-    for preconditioner in ["jacobi", "block-jacobi-4", "chebyshev-2", "ilu0", "ic0", "ic0-sweeps-5"] {
+    for preconditioner in ["jacobi", "block-jacobi-4", "chebyshev-2", "ilu0", "ic0", "ic0-coloured", "ic0-sweeps-5"] {
         let options = ["--precision", "complex64", "--preconditioner", preconditioner, "--tolerance", "1e-4", "--json"];
         let record = spmv(["solve", &matrix, "--executor", "cpu"].into_iter().chain(options)).record();
         assert_eq!((&record["converged"], &record["precision"]), (&true.into(), &"complex64".into()), "{record}");

@@ -106,6 +106,57 @@ fn incomplete_factors_of_a_tridiagonal_matrix_are_complete() {
     assert!(levels.iter().zip(sweeps).all(|(a, b)| (a - b).abs() < 1e-9 * a.abs().max(1.0)));
 }
 
+/// L Lᵀ, where L has 1 on its diagonal and a number below it: the powers of D⁻¹ N are those of the number.
+fn bidiagonal_squared(rows: u32, below: f64) -> Csr<f64> {
+    let mut entries = vec![];
+    for row in 0..rows {
+        entries.push((row, row, if row == 0 { 1.0 } else { 1.0 + below * below }));
+        if row > 0 {
+            entries.extend([(row, row - 1, below), (row - 1, row, below)]);
+        }
+    }
+    let [row_indices, columns] = [0, 1].map(|side| -> Vec<u32> {
+        entries.iter().map(|&(row, column, _)| if side == 0 { row } else { column }).collect()
+    });
+    let values: Vec<f64> = entries.iter().map(|entry| entry.2).collect();
+    Csr::try_from_triplets(rows as usize, rows as usize, &row_indices, &columns, &values).unwrap()
+}
+
+#[test]
+fn sweeps_that_make_the_error_larger_are_refused_before_a_method_stagnates() {
+    let cpu = Cpu::new();
+    let [contracts, grows] = [0.8, 1.3].map(|below| bidiagonal_squared(20, below));
+    let b = Numbers::new(3).vector(20);
+    for name in ["ic0-coloured", "ilu0-coloured", "ic0", "ilu0"] {
+        let preconditioner = Some((name.parse().unwrap(), PreconditionerOptions::default()));
+        assert_eq!(solve_with(&cpu, &Cg, &grows, preconditioner, &b).0.outcome, Outcome::Converged, "{name}");
+    }
+    for name in ["ic0-sweeps-1", "ic0-sweeps-5", "ic0-sweeps-16", "ilu0-sweeps-1", "ilu0-sweeps-16"] {
+        let name: PreconditionerName = name.parse().unwrap();
+        let check = |error: warp_spmv::Error| {
+            let error = error.to_string();
+            let start = "the factor by which sweeps multiply the error of a triangular solve is ";
+            assert!(
+                error.starts_with(start) && error.contains("expected less than 1: ic0-coloured"),
+                "{name}: {error}"
+            );
+        };
+        check(Preconditioner::new(&cpu, &grows, name).map(drop).unwrap_err());
+        let options = PreconditionerOptions { updates: true, ..PreconditionerOptions::default() };
+        let mut preconditioner = Preconditioner::with_options(&cpu, &contracts, name, options).unwrap();
+        let apply = |preconditioner: &mut Preconditioner<f64, Cpu>| {
+            let mut z = vec![0.0; 20];
+            preconditioner.apply(1.0, &b, 0.0, &mut z).unwrap();
+            z
+        };
+        let before = apply(&mut preconditioner);
+        check(preconditioner.update_values(grows.values()).unwrap_err());
+        assert!(apply(&mut preconditioner) == before, "{name}: changed by values that it did not take");
+    }
+    // As many as levels but one.
+    assert!(Preconditioner::new(&cpu, &grows, "ic0-sweeps-19".parse().unwrap()).is_ok());
+}
+
 #[test]
 fn pivots_that_nothing_can_be_divided_by_are_errors() {
     let cpu = Cpu::new();
