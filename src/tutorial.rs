@@ -364,6 +364,38 @@
 //! }
 //! ```
 //!
+//! Multigrid keeps the number of iterations from growing with the system. The preconditioner `amg` makes coarser and coarser
+//! levels of the matrix by [smoothed aggregation](crate::solver::multigrid): for elasticity it also wants the coordinates of
+//! the nodes.
+//!
+//! ```
+//! use warp_spmv::executor::Cpu;
+//! use warp_spmv::solver::multigrid::{Multigrid, NearNullSpace};
+//! use warp_spmv::solver::preconditioner::{Preconditioner, PreconditionerOptions};
+//! use warp_spmv::solver::{Cg, Outcome, Solver};
+//! use warp_spmv::synthetic::{Elasticity, Generate};
+//! use warp_spmv::{Csr, Plan};
+//!
+//! fn main() -> Result<(), Box<dyn std::error::Error>> {
+//!     let mesh = Elasticity::new(10);
+//!     let matrix: Csr<f64> = mesh.generate()?;
+//!     let cpu = Cpu::new();
+//!     // Three displacements a node, and the motions that strain nothing.
+//!     let amg = Multigrid { node: 3, ..Multigrid::default() };
+//!     let modes = NearNullSpace::rigid_body_modes(3, &mesh.positions()?)?;
+//!     let mut amg = Preconditioner::multigrid(&cpu, &matrix, amg, modes, PreconditionerOptions::default())?;
+//!     let levels = &amg.multigrid_report().expect("it is multigrid").levels;
+//!     assert!(levels.len() > 1 && levels[1].rows < matrix.rows() / 4);
+//!
+//!     let (b, mut x) = (vec![1.0; matrix.rows()], vec![0.0; matrix.rows()]);
+//!     let mut plan = Plan::new(&cpu, matrix)?;
+//!     let report = Solver::new(&cpu, &mut plan).preconditioner(&mut amg).solve(&Cg, &b, &mut x)?;
+//!     assert_eq!(report.outcome, Outcome::Converged);
+//!     assert!(report.iterations < 20);
+//!     Ok(())
+//! }
+//! ```
+//!
 //! # 9. Run on a GPU
 //!
 //! The feature `cuda` adds the executor `Cuda`. Nothing else changes: write functions that are generic over

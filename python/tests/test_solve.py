@@ -50,7 +50,8 @@ def test_a_matrix_that_is_not_hermitian():
 
 
 @pytest.mark.parametrize(
-    "preconditioner", ["block-jacobi-4", "neumann-2", "chebyshev", "ilu0", "ic0", "ic0-coloured", "ic0-sweeps-3"]
+    "preconditioner",
+    ["block-jacobi-4", "neumann-2", "chebyshev", "ilu0", "ic0", "ic0-coloured", "ic0-sweeps-3", "amg:cycle=w", "saddle"],
 )
 def test_preconditioners_save_iterations(preconditioner):
     A = warp_spmv.matrix(laplacian(24), "sell-p", "cpu")

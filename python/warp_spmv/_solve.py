@@ -71,7 +71,8 @@ def solve(
     preconditioner
         An approximation of the inverse of A: "jacobi", "block-jacobi", "neumann", "chebyshev", "ilu0", "ilu0-coloured",
         "ilu0-sweeps", "ic0", "ic0-coloured", "ic0-sweeps"; "block-jacobi", "neumann", "chebyshev" and the sweeps may end
-        in a number, as in "block-jacobi-8".
+        in a number, as in "block-jacobi-8". "amg" is multigrid, "saddle" multigrid for saddle points; their options come
+        after a colon, as in "amg:cycle=w,node=3".
     tol, atol
         Converged when the norm of b - A x is at most tol times that of b, or at most atol.
     maxiter, timeout

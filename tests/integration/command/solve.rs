@@ -140,6 +140,87 @@ fn every_preconditioner() {
 }
 
 #[test]
+fn levels_of_multigrid() {
+    let system = ["stencil:5:40", "--executor", "cpu"];
+    let record = solve(&[&system[..], &["--preconditioner", "amg", "--json"]].concat()).record();
+    let levels = record["multigrid"]["levels"].as_array().unwrap();
+    assert_eq!(
+        [&levels[0]["rows"], &levels[0]["nnz"], &levels[0]["format"]],
+        [&1600.into(), &7840.into(), &"csr-tiled".into()]
+    );
+    let number = |value: &Value| value.as_f64().unwrap();
+    assert!((1.9..2.1).contains(&number(&levels[0]["largest_eigenvalue"])), "{record}");
+    assert!(levels.len() > 1 && levels[0]["solved"].is_null(), "{record}");
+    assert_eq!(levels.last().unwrap()["solved"], "directly, by its inverse");
+    assert!(levels.windows(2).all(|pair| number(&pair[1]["rows"]) < 0.4 * number(&pair[0]["rows"])), "{record}");
+    let entries: f64 = levels.iter().map(|level| number(&level["nnz"])).sum();
+    assert!((number(&record["multigrid"]["operator_complexity"]) - entries / 7840.0).abs() < 1e-12, "{record}");
+    assert!(record["multigrid"]["setup"].as_array().unwrap().iter().all(|step| number(&step["seconds"]) >= 0.0));
+    assert!(solve(&[&system[..], &["--json"]].concat()).record()["multigrid"].is_null());
+
+    let options = ["--preconditioner", "amg:cycle=w,smoother=jacobi-1", "--explain"];
+    let report = solve(&[&system[..], &options].concat()).succeeded();
+    for line in [
+        "with          amg:cycle=w,smoother=jacobi-1, made in ",
+        " levels, operator complexity 1.",
+        "  level      unknowns        entries  a row    prolongation  λ of D⁻¹A  format\n",
+        "      0         1,600          7,840    4.9 ",
+        ", solved directly, by its inverse\n",
+        "  setup: eigenvalues ",
+    ] {
+        assert!(report.contains(line), "{line:?} in {report}");
+    }
+    let brief = solve(&[&system[..], &options[..2]].concat()).succeeded();
+    assert!(brief.contains(" levels, operator complexity 1.") && !brief.contains("unknowns"), "{brief}");
+}
+
+#[test]
+fn rigid_body_modes_from_coordinates() {
+    let folder = Folder::new();
+    let iterations = |arguments: &[&str]| {
+        let system = ["elasticity:width=9", "--seed", "1", "--tolerance", "1e-8", "--executor", "cpu", "--json"];
+        solve(&[&system[..], arguments].concat()).record()["iterations"].as_u64().unwrap()
+    };
+    let amg = ["--preconditioner", "amg"];
+    let with_modes = iterations(&[&amg[..], &["--coordinates"]].concat());
+    assert!(with_modes <= 20, "{with_modes}");
+    // The coordinates of the mesh from a file, a row for each node.
+    let mesh = warp_spmv::synthetic::Elasticity::new(9);
+    let positions = mesh.positions().unwrap();
+    let by_columns = (0..3).flat_map(|axis| positions.iter().skip(axis).step_by(3)).copied().collect::<Vec<f64>>();
+    let write = |name: &str, columns: usize, values: &[f64]| {
+        let lines: Vec<_> = values.iter().map(f64::to_string).collect();
+        let head = format!("%%MatrixMarket matrix array real general\n{} {columns}\n", values.len() / columns);
+        folder.file(name, &(head + &lines.join("\n") + "\n"))
+    };
+    let file = write("nodes.mtx", 3, &by_columns);
+    assert_eq!(iterations(&[&amg[..], &["--coordinates", &file]].concat()), with_modes);
+    // As vectors: the translations alone.
+    let mut translations = vec![0.0; 3 * positions.len()];
+    (0..positions.len()).for_each(|row| translations[row % 3 * positions.len() + row] = 1.0);
+    let vectors = write("vectors.mtx", 3, &translations);
+    let three = iterations(&["--preconditioner", "amg:node=3", "--near-null-space", &vectors]);
+    assert_eq!(three, iterations(&["--preconditioner", "amg:node=3"]));
+
+    let error = |arguments: &[&str]| solve(arguments).refused();
+    let short = write("short.mtx", 3, &by_columns[..6]);
+    let mut arguments =
+        vec!["elasticity:width=9", "--executor", "cpu", "--preconditioner", "amg", "--coordinates", &short];
+    assert_eq!(error(&arguments), format!("{short}: 6 unknowns, expected 2187 for the rows of the matrix"));
+    arguments[5] = "--near-null-space";
+    assert_eq!(error(&arguments), format!("{short}: 2 unknowns, expected 2187 for the rows of the matrix"));
+    let grid = ["stencil:5:9", "--executor", "cpu"];
+    let only = "--coordinates needs a file: only elasticity:… generates coordinates";
+    assert_eq!(error(&[&grid[..], &amg, &["--coordinates"]].concat()), only);
+    let goes_with = error(&[&grid[..], &["--preconditioner", "ic0", "--coordinates"]].concat());
+    assert_eq!(goes_with, "--coordinates goes with --preconditioner amg");
+    let explain = error(&[&grid[..], &["--preconditioner", "ic0", "--explain"]].concat());
+    assert_eq!(explain, "--explain goes with --preconditioner amg or saddle");
+    let unknown = error(&[&grid[..], &["--preconditioner", "amg:speed=9"]].concat());
+    assert!(unknown.contains("unknown option of multigrid 'speed=9': expected cycle=, smoother="), "{unknown}");
+}
+
+#[test]
 fn the_report_for_people() {
     let folder = Folder::new();
     let (out, plot) = (folder.path("x.mtx"), folder.path("history.svg"));
