@@ -42,6 +42,7 @@ pub mod replace;
 pub mod select;
 #[doc(hidden)]
 pub mod small_file;
+pub mod sparse_product;
 mod spmv;
 pub mod verify;
 

@@ -1,0 +1,54 @@
+//! Products of two sparse matrices, C = A B.
+//!
+//! Row i of C is the sum of the rows of B that row i of A names, each times the entry that names it. Its pattern depends on
+//! the patterns of A and B alone: an entry whose products cancel is stored, as 0. The entries of each row of C are sorted
+//! by column, and each is the sum of its products in the order of A's entries and, among those of one of them, of B's: the
+//! same bits on every executor, for any number of threads and under every schedule, but for those of a NaN. Products and
+//! sums are rounded one by one.
+//!
+//! ```
+//! use host::{Csr, sparse_product};
+//!
+//! # fn main() -> Result<(), host::Error> {
+//! let left = Csr::try_from_triplets(2, 3, &[0, 0, 1], &[0, 2, 1], &[1.0, 2.0, 3.0])?;
+//! let right = Csr::try_from_triplets(3, 2, &[0, 1, 2], &[1, 0, 1], &[10.0, 20.0, 30.0])?;
+//! let product = sparse_product::multiply(&left, &right)?;
+//! assert!(product == Csr::try_from_triplets(2, 2, &[0, 1], &[1, 0], &[70.0, 60.0])?);
+//! # Ok(())
+//! # }
+//! ```
+#![deny(unsafe_code)]
+
+mod column_set;
+mod on_host;
+mod pool;
+mod product;
+#[cfg(test)]
+mod tests;
+
+pub use product::SparseProduct;
+
+use crate::error::{Error, check_length};
+use crate::format::Csr;
+use crate::memory::Memory;
+use crate::real::Scalar;
+
+/// C = A B on the CPU, in parallel. Rows of A and B may be unsorted, and have entries that are stored more than once.
+/// O(rows + nnz + products + nnz of C), in memory for C and, for each thread, for a number for each column of B.
+///
+/// # Errors
+/// When A has not as many columns as B has rows, or memory runs out.
+pub fn multiply<T: Scalar>(left: &Csr<T>, right: &Csr<T>) -> Result<Csr<T>, Error> {
+    check_inner(left, right)?;
+    on_host::multiply(left, right)
+}
+
+/// Checks that two matrices can be multiplied.
+fn check_inner<T: Scalar, M: Memory>(left: &Csr<T, M>, right: &Csr<T, M>) -> Result<(), Error> {
+    check_length("each column of the right matrix", right.rows(), left.columns())
+}
+
+/// There is a product where the kept pattern has no entry.
+fn not_in_pattern() -> Error {
+    Error::structure("CSR", "the product has an entry that its kept pattern has not: it is of other matrices")
+}
