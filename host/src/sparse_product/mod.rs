@@ -19,7 +19,12 @@
 //! ```
 #![deny(unsafe_code)]
 
+#[allow(unsafe_code, reason = "each launch says why it holds")]
+mod by_kernels;
+mod classes;
 mod column_set;
+#[allow(unsafe_code, reason = "the launch says why it holds")]
+mod offsets;
 mod on_host;
 mod pool;
 mod product;

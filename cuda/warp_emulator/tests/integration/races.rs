@@ -316,7 +316,7 @@ fn blocks_in_global_memory() {
 
 #[test]
 fn atomic_operations_and_flags() {
-    for access in [Access::AtomicAdd, Access::SetFlag, Access::Arrive] {
+    for access in [Access::AtomicAdd, Access::AtomicOr, Access::SetFlag, Access::Arrive] {
         is_free_of_races(|array| (0..4).for_each(|index| array.access(access, index)));
         // With what is not atomic, of a lane, a warp or a block elsewhere.
         for (block, thread) in [(0, 1), (0, 33), (1, 0)] {
