@@ -23,7 +23,7 @@ use crate::device::with_shared_for_each_warp;
 use crate::error::Error;
 use crate::executor::KernelExecutor;
 use crate::format::{Csr, Offsets};
-use crate::memory::{Buffer, Element};
+use crate::memory::{Buffer, Element, Memory};
 use crate::real::Scalar;
 
 /// Bytes of the bits of all blocks at most: as many as one block needs for the columns of the largest matrix.
@@ -113,17 +113,20 @@ impl<T: Scalar, K: KernelExecutor> ValuesOf<'_, T, K> {
 }
 
 /// Lanes that share a row of the matrix: about as many as it has entries on average, at least 4.
-fn lanes_of_rows<T: Scalar, M: crate::memory::Memory>(matrix: &Csr<T, M>) -> u32 {
+fn lanes_of_rows<T: Scalar, M: Memory>(matrix: &Csr<T, M>) -> u32 {
     let mean = matrix.nnz().div_ceil(matrix.rows().max(1));
     mean.next_power_of_two().clamp(4, 32) as u32
 }
 
-/// Where each row of the product begins, and its columns in ascending order.
+/// Where each row of a product begins, and its columns.
+type Pattern<M> = (Offsets<M>, <M as Memory>::Buffer<u32>);
+
+/// The pattern of the product, the columns of each row in ascending order.
 fn pattern<T: Scalar, K: KernelExecutor>(
     executor: &K,
     left: &Csr<T, K::Memory>,
     right: &Csr<T, K::Memory>,
-) -> Result<(Offsets<K::Memory>, Array<K, u32>), Error> {
+) -> Result<Pattern<K::Memory>, Error> {
     let lengths = match (left.row_offsets(), right.row_offsets()) {
         (Offsets::Narrow(of_left), Offsets::Narrow(of_right)) => {
             Sides::new(executor, left, right, of_left.global(), of_right.global()).lengths()
