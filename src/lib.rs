@@ -70,7 +70,7 @@ pub use files as io;
 pub use host::{
     Complex, Csr, Epilogue, Error, Format, HostMemory, Layout, Memory, Multivector, NarrowType, PartialSums, Plan,
     PlanOptions, ProductSums, Real, Scalar, Transposed, ValueStorage, Vector, device, executor, format, interop,
-    memory, select, verify,
+    memory, select, sparse_product, verify,
 };
 #[doc(inline)]
 pub use solvers as solver;

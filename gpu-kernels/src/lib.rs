@@ -41,6 +41,7 @@ pub mod scan;
 mod search;
 pub mod sell_16;
 pub mod sell_p;
+pub mod sparse_product;
 pub mod transposed;
 pub mod triangular;
 mod values;

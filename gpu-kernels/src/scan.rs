@@ -151,7 +151,7 @@ fn interval_of_block(count: u32, interval: u32) -> (u32, u32) {
 /// # Safety
 /// All threads of the block are here; it has 8 bytes of shared memory for each warp.
 #[inline(always)]
-unsafe fn scan_block(value: u64) -> (u64, u64) {
+pub(crate) unsafe fn scan_block(value: u64) -> (u64, u64) {
     let sum = sum_up_to_lane(value);
     let sums = shared::dynamic::<u64>(0);
     let own_warp = thread_idx_x() / WARP_LANES;

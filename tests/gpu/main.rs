@@ -36,6 +36,7 @@ use scenarios::conformance::{GRID, conformance};
 use scenarios::fused::check_fused;
 use scenarios::multivector::{Cases, VECTORS, Vectors, check_multivector_special_values, multiply_vectors};
 use scenarios::narrow::{check_narrow, check_rounded};
+use scenarios::sparse_product::{check_sparse_product, check_sparse_products, larger_pairs};
 use scenarios::tiles::check_tiles;
 use scenarios::transposed::{check_stored, check_transposed, check_transposed_special_values};
 use scenarios::updates::{check_kept_places, check_updates};
@@ -159,6 +160,9 @@ const PARTS: &[Part] = &[
     ("transposes", |gpu, arguments| {
         in_all_types!(check_transposes(gpu, &arguments.formats));
         in_all_types!(check_stored_transposes(gpu));
+    }),
+    ("sparse-products", |gpu, _| {
+        in_all_types!(check_sparse(gpu));
     }),
     ("dense", |gpu, _| {
         check_dense::<f32>(gpu);
@@ -359,6 +363,21 @@ fn check_stored_transposes<T: Scalar>(gpu: &Cuda) {
         formats.iter().for_each(|&format| check_stored(&name, &matrix, format, &[gpu.clone(), gpu.clone()]));
     }
     println!("- stored transposes, {}: right, the same bits twice, also with new values", T::NAME);
+}
+
+/// Products of two sparse matrices.
+fn check_sparse<T: Scalar>(gpu: &Cuda) {
+    let small = check_sparse_products::<T, _>(gpu);
+    let larger = larger_pairs::<T>();
+    for (name, left, right) in &larger {
+        check_sparse_product(gpu, name, left, right);
+    }
+    println!(
+        "- products of sparse matrices, {}: {small} small ones and {} larger ones have the bits of the CPU's, with new \
+         values too",
+        T::NAME,
+        larger.len()
+    );
 }
 
 /// What solvers need of dense vectors.

@@ -13,6 +13,7 @@ use warp_spmv::solver::preconditioner::{Preconditioner, PreconditionerName, Prec
 use warp_spmv::solver::{
     Lobpcg, MethodName, Operator, Options, Pagerank, Solver, SpectralBounds, SpectrumEnd, power_iteration,
 };
+use warp_spmv::sparse_product::{self, SparseProduct};
 use warp_spmv::synthetic::{Generator, reorder};
 use warp_spmv::verify::{exact, verify};
 use warp_spmv::{Complex, Csr, Format, Layout, Multivector, Plan, PlanOptions, Transposed};
@@ -145,6 +146,13 @@ fn csr_and_the_choice() {
         each_refused("a copy on an executor", || (), |()| matrix.duplicate(&cpu));
         each_refused("another type", || (), |()| matrix.cast::<f32>());
         each_refused("the transpose", || (), |()| matrix.transposed());
+        if rows == columns {
+            each_refused("a sparse product", || (), |()| sparse_product::multiply(&matrix, &matrix));
+            let prepare = || SparseProduct::new(&cpu, &matrix, &matrix).unwrap();
+            each_refused("its new values", prepare, |mut product| {
+                product.compute(&cpu, &matrix, &matrix).map(Csr::nnz)
+            });
+        }
         each_refused("sorting", || matrix.clone(), |mut matrix| matrix.sort_rows());
         each_refused(
             "summing duplicates",

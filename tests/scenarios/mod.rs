@@ -7,6 +7,7 @@ pub mod multivector;
 pub mod narrow;
 mod numbers;
 pub mod random;
+pub mod sparse_product;
 pub mod threads;
 pub mod tiles;
 pub mod transposed;

@@ -403,6 +403,18 @@ impl GlobalMut<u32> {
         }
     }
 
+    /// Sets those bits of the element at `index` that `bits` has, in one step that no other thread can come between.
+    ///
+    /// # Safety
+    /// `index` is below the array's length.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub unsafe fn atomic_or(self, index: impl Index, bits: u32) {
+        self.check(Access::AtomicOr, index.widen());
+        // SAFETY: the index is inside the array, by the caller's promise.
+        unsafe { backend::atomic_or(self.address.add(index.widen() as usize), bits) }
+    }
+
     /// Counts this thread's arrival at the element at `index`, and tells whether it is the last of `count` threads to
     /// arrive; the last one sets the count back to 0. The last thread sees what each of the others did before it arrived,
     /// and what a barrier had made visible to them; so do the threads that it meets at a warp barrier afterwards.

@@ -72,6 +72,21 @@ pub fn dynamic<T: SharedValue>(offset: u32) -> Shared<T> {
     Shared { offset, element: PhantomData }
 }
 
+impl Shared<u32> {
+    /// Writes `new` to the element at `index` if `expected` is there, in one step that no other thread can come between,
+    /// and gives what was there.
+    ///
+    /// # Safety
+    /// The element lies inside the memory asked for at launch, was written before, and between two barriers around this
+    /// call no thread accesses it in another way.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub unsafe fn compare_and_swap(self, index: u32, expected: u32, new: u32) -> u32 {
+        // SAFETY: the caller's promise.
+        unsafe { backend::shared_compare_and_swap(self.offset + index * size_of::<u32>() as u32, expected, new) }
+    }
+}
+
 impl<T: SharedValue> Shared<T> {
     /// The element at `index`.
     ///

@@ -275,6 +275,28 @@ pub fn shared_write(offset: u32, bytes: &[u8]) {
     });
 }
 
+/// Writes `new` to the block's shared memory if `expected` is there, in one step, and gives what was there. Other lanes may
+/// do so at the same time; a barrier must lie between this and their other accesses.
+///
+/// # Panics
+/// Outside of a lane.
+#[track_caller]
+pub fn shared_compare_and_swap(offset: u32, expected: u32, new: u32) -> u32 {
+    let location = Location::caller();
+    interleave();
+    current(|context| {
+        let mut before = [0; 4];
+        let result = context.surroundings.shared.borrow().read(offset, &mut before);
+        context.note_shared(result, Access::CompareAndSwap, offset, before.len(), location);
+        let before = u32::from_ne_bytes(before);
+        if before == expected {
+            let result = context.surroundings.shared.borrow_mut().write(offset, &new.to_ne_bytes());
+            result.expect("it was read");
+        }
+        before
+    })
+}
+
 /// Says that the lane reads `elements`, from index `index` on, of an array in global memory that nobody writes while
 /// the kernel runs. To be called before it does.
 ///

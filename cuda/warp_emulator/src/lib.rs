@@ -53,7 +53,7 @@
 //! # Races
 //! Two accesses to the same memory, one of which writes, need a barrier between them, or to be atomic both:
 //! [`FaultKind::Race`] otherwise. A warp barrier orders the lanes of its mask and a block barrier the threads of the
-//! block; shuffles and votes order nothing, nor do atomic additions, and blocks are ordered only by the end of the
+//! block; shuffles and votes order nothing, nor do atomic operations, and blocks are ordered only by the end of the
 //! launch and by arrivals at a counter ([`Access::Arrive`]), as in PTX. Lanes that set a flag
 //! ([`Access::SetFlag`]) at the same time do not race, for all write the same.
 //! An array that is read as what nobody writes must not be written by the same launch at all, and memory that was
@@ -87,7 +87,7 @@ pub use fault::{Fault, FaultKind, Space};
 pub use global::Contents;
 pub use lane::{
     block_barrier, global_access, global_read_only, interleave, match_any, misaligned, out_of_bounds, position,
-    shared_read, shared_size, shared_write, shuffle, vote, warp_barrier,
+    shared_compare_and_swap, shared_read, shared_size, shared_write, shuffle, vote, warp_barrier,
 };
 pub use machine::{Grid, MAXIMUM_THREADS_PER_BLOCK, Statistics};
 pub use position::Position;

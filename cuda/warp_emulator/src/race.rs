@@ -31,6 +31,10 @@ pub enum Access {
     Store,
     /// Adds in one step. Lanes may do so at the same time.
     AtomicAdd,
+    /// Sets bits in one step. Lanes may do so at the same time.
+    AtomicOr,
+    /// Writes in one step if it finds what it expects. Lanes may do so at the same time.
+    CompareAndSwap,
     /// Sets a flag, as every lane does that touches it. Lanes may do so at the same time, since all write the same.
     SetFlag,
     /// Counts the lane's arrival in one step. Whoever arrives later sees what was done before it.
@@ -44,6 +48,8 @@ impl Access {
             Self::Load => "load",
             Self::Store => "store",
             Self::AtomicAdd => "atomic add",
+            Self::AtomicOr => "atomic or",
+            Self::CompareAndSwap => "compare-and-swap",
             Self::SetFlag => "setting of a flag",
             Self::Arrive => "arrival",
         }
@@ -289,7 +295,13 @@ impl From<Option<Stamp>> for Many {
         Self {
             write: alone.filter(|alone| alone.access == Access::Store),
             reads: group(&[Access::Load]),
-            together: group(&[Access::AtomicAdd, Access::SetFlag, Access::Arrive]),
+            together: group(&[
+                Access::AtomicAdd,
+                Access::AtomicOr,
+                Access::CompareAndSwap,
+                Access::SetFlag,
+                Access::Arrive,
+            ]),
         }
     }
 }
@@ -306,7 +318,7 @@ impl Many {
             Access::Load => self.reads.add(now, clocks),
             // The word forgets all others.
             Access::Store => {}
-            Access::AtomicAdd | Access::SetFlag | Access::Arrive => {
+            Access::AtomicAdd | Access::AtomicOr | Access::CompareAndSwap | Access::SetFlag | Access::Arrive => {
                 if !same_kind {
                     self.together.clear();
                 }

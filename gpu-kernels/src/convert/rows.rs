@@ -30,7 +30,7 @@ pub unsafe fn row_lengths<O: Offset>(
     }
 }
 
-/// Whether each block found an entry in a column before that of the entry before it in its row.
+/// Whether each block found an entry in a column before that of the entry before it in its row, or before the next one.
 ///
 /// # Safety
 /// The arrays are those of a valid CSR matrix with `rows` rows and `nnz` entries, `interval` is a multiple of 32;
@@ -43,6 +43,8 @@ pub unsafe fn unsorted_rows<O: Offset>(
     nnz: u64,
     /// Entries of one warp; a multiple of 32.
     interval: u64,
+    /// How much larger than the column before it a column must be: 0 or 1.
+    step: u32,
     /// Where each row begins; rows + 1 offsets.
     row_offsets: Global<O>,
     /// The column of each entry.
@@ -52,7 +54,7 @@ pub unsafe fn unsorted_rows<O: Offset>(
 ) {
     let found = core::cell::Cell::new(0);
     for_each_entry(rows, nnz, interval, row_offsets, |entry, row| {
-        if entry > row_offsets.load(row).widen() && column_indices.load(entry - 1) > column_indices.load(entry) {
+        if entry > row_offsets.load(row).widen() && column_indices.load(entry - 1) + step > column_indices.load(entry) {
             found.set(1);
         }
     });

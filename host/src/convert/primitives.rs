@@ -193,6 +193,16 @@ pub(crate) fn rows_sorted<T: Scalar, K: KernelExecutor>(
     executor: &K,
     matrix: &Csr<T, K::Memory>,
 ) -> Result<bool, Error> {
+    columns_ascend(executor, matrix, 0)
+}
+
+/// Whether each entry's column is at least by `step`, 0 or 1, above that of the entry before it in its row. Takes 4 bytes for
+/// each block.
+pub(crate) fn columns_ascend<T: Scalar, K: KernelExecutor>(
+    executor: &K,
+    matrix: &Csr<T, K::Memory>,
+    step: u32,
+) -> Result<bool, Error> {
     let nnz = matrix.nnz() as u64;
     let intervals = Intervals::new(nnz, executor.device());
     let grid = with_shared_for_each_warp(intervals.grid(executor.device()), 8);
@@ -202,6 +212,7 @@ pub(crate) fn rows_sorted<T: Scalar, K: KernelExecutor>(
             rows: matrix.rows() as u32,
             nnz,
             interval: intervals.length,
+            step,
             row_offsets: offsets.global(),
             column_indices: matrix.column_indices().global(),
             results: results.global_mut(),

@@ -60,6 +60,18 @@ impl ColumnSet {
         *word |= 1 << (place % WORD);
     }
 
+    /// Takes out the columns in `gone`, which are all that it has, and puts in those in `new`, of which no other function
+    /// than [`contains`](Self::contains) takes note.
+    pub fn replace(&mut self, gone: &[u32], new: &[u32]) {
+        for &column in gone {
+            self.columns[column as usize / WORD] = 0;
+        }
+        for &column in new {
+            self.columns[column as usize / WORD] |= 1 << (column as usize % WORD);
+        }
+    }
+
+    /// Whether a column is in it.
     #[inline]
     pub fn contains(&self, column: u32) -> bool {
         self.columns[column as usize / WORD] >> (column as usize % WORD) & 1 == 1

@@ -19,7 +19,12 @@
 //! ```
 #![deny(unsafe_code)]
 
+#[allow(unsafe_code, reason = "each launch says why it holds")]
+mod by_kernels;
+mod classes;
 mod column_set;
+#[allow(unsafe_code, reason = "the launch says why it holds")]
+mod offsets;
 mod on_host;
 mod pool;
 mod product;
@@ -34,7 +39,8 @@ use crate::memory::Memory;
 use crate::real::Scalar;
 
 /// C = A B on the CPU, in parallel. Rows of A and B may be unsorted, and have entries that are stored more than once.
-/// O(rows + nnz + products + nnz of C), in memory for C and, for each thread, for a number for each column of B.
+/// O(rows + nnz + products + nnz of C); takes the columns of C once more and, for each thread, a number and a little more than a
+/// bit for each column of B.
 ///
 /// # Errors
 /// When A has not as many columns as B has rows, or memory runs out.

@@ -1,64 +1,101 @@
-//! Products on the CPU, row by row (Gustavson 1978): the rows of the right matrix that a row of the left one names, each
-//! times its factor, are added up in an array with a place for each column.
+//! Products on the CPU, row by row (Gustavson 1978): first the columns of each row, then the sums, in an array with a place
+//! for each column.
 
 use super::column_set::{ColumnSet, bits};
 use super::not_in_pattern;
 use super::pool::Pool;
 use crate::error::Error;
 use crate::format::{Csr, Offsets, parallel_rows};
-use crate::memory::zeros;
+use crate::memory::{reserve, with_capacity, zeros};
 use crate::parallel;
 use crate::real::Scalar;
 
 /// Rows that a thread takes at a time.
 const ROWS_AT_ONCE: usize = 256;
 
-/// C = A B. Each thread takes memory for a number and a little more than a bit for each column.
+/// C = A B. Each thread takes memory for a number and a little more than a bit for each column; the columns of C are there
+/// twice for a while.
 pub(super) fn multiply<T: Scalar>(left: &Csr<T>, right: &Csr<T>) -> Result<Csr<T>, Error> {
-    let lengths = row_lengths(left, right)?;
-    let offsets = Offsets::from_lengths(lengths.iter().map(|&length| length as usize))?;
-    drop(lengths);
+    let patterns = patterns(left, right)?;
+    let length = |row: usize| patterns[row / ROWS_AT_ONCE].lengths[row % ROWS_AT_ONCE] as usize;
+    let offsets = Offsets::from_lengths((0..left.rows()).map(length))?;
     let stored = offsets.get(left.rows());
     let (mut column_indices, mut values) = (zeros(stored)?, zeros(stored)?);
     let pool = Pool::new()?;
     parallel_rows(&offsets, ROWS_AT_ONCE, &mut column_indices, &mut values, &|rows, columns, values| {
-        let make = || Sums::new(right.columns());
-        pool.with(make, |sums| {
-            let mut place = 0;
-            for row in rows {
-                for (inner, factor) in left.row(row) {
-                    for (column, value) in right.row(inner as usize) {
-                        sums.add(column, factor * value);
-                    }
+        columns.copy_from_slice(&patterns[rows.start / ROWS_AT_ONCE].columns);
+        pool.with(
+            || zeros(right.columns()),
+            |sums| {
+                let base = offsets.get(rows.start);
+                for row in rows {
+                    let range = offsets.get(row) - base..offsets.get(row + 1) - base;
+                    add_up(left, right, row, sums, &columns[range.clone()], &mut values[range]);
                 }
-                place += sums.drain(&mut columns[place..], &mut values[place..]);
-            }
-            Ok(())
-        })
+                Ok(())
+            },
+        )
     })?;
     Ok(Csr::from_valid(left.rows(), right.columns(), offsets, column_indices, values))
 }
 
-/// The number of different columns in each row of the product.
-fn row_lengths<T: Scalar>(left: &Csr<T>, right: &Csr<T>) -> Result<Vec<u32>, Error> {
-    let mut lengths = zeros(left.rows())?;
+/// The columns of some rows of a product.
+#[derive(Default)]
+struct Pattern {
+    lengths: Vec<u32>,
+    /// Those of each row in ascending order.
+    columns: Vec<u32>,
+}
+
+/// The columns of each [`ROWS_AT_ONCE`] rows of the product.
+fn patterns<T: Scalar>(left: &Csr<T>, right: &Csr<T>) -> Result<Vec<Pattern>, Error> {
+    let count = left.rows().div_ceil(ROWS_AT_ONCE);
+    let mut patterns = with_capacity(count)?;
+    patterns.resize_with(count, Pattern::default);
     let pool = Pool::new()?;
-    parallel::try_chunks_mut(&mut lengths, ROWS_AT_ONCE, &|(chunk, lengths)| {
-        let make = || ColumnSet::new(right.columns());
-        pool.with(make, |set| {
-            for (length, row) in lengths.iter_mut().zip(chunk * ROWS_AT_ONCE..) {
-                for &inner in &left.column_indices()[left.range(row)] {
-                    for &column in &right.column_indices()[right.range(inner as usize)] {
-                        set.insert(column);
+    parallel::try_chunks_mut(&mut patterns, 1, &|(chunk, pattern)| {
+        let Pattern { lengths, columns } = &mut pattern[0];
+        let rows = chunk * ROWS_AT_ONCE..left.rows().min((chunk + 1) * ROWS_AT_ONCE);
+        *lengths = with_capacity(rows.len())?;
+        pool.with(
+            || ColumnSet::new(right.columns()),
+            |set| {
+                for row in rows {
+                    let mut length = 0;
+                    for &inner in &left.column_indices()[left.range(row)] {
+                        for &column in &right.column_indices()[right.range(inner as usize)] {
+                            length += usize::from(set.insert(column));
+                        }
                     }
+                    reserve(columns, length)?;
+                    set.drain(|first, word| columns.extend(bits(word).map(|bit| first + bit as u32)));
+                    // There are less than 2^31 columns.
+                    lengths.push(length as u32);
                 }
-                // There are less than 2^31 columns.
-                set.drain(|_, word| *length += word.count_ones());
-            }
-            Ok(())
-        })
+                Ok(())
+            },
+        )
     })?;
-    Ok(lengths)
+    Ok(patterns)
+}
+
+/// Adds up the products of a row. All columns of them are among `columns`; `sums` has a place for each column of the right
+/// matrix, and may hold anything.
+#[inline]
+fn add_up<T: Scalar>(left: &Csr<T>, right: &Csr<T>, row: usize, sums: &mut [T], columns: &[u32], values: &mut [T]) {
+    for &column in columns {
+        // Of all numbers, this one added to any other leaves it as it is.
+        sums[column as usize] = T::from_parts(-0.0, -0.0);
+    }
+    for (inner, factor) in left.row(row) {
+        for (column, value) in right.row(inner as usize) {
+            let sum = &mut sums[column as usize];
+            *sum = *sum + factor * value;
+        }
+    }
+    for (value, &column) in values.iter_mut().zip(columns) {
+        *value = sums[column as usize];
+    }
 }
 
 /// Calculates the values of a product whose pattern is known.
@@ -69,82 +106,31 @@ pub(super) fn compute<T: Scalar>(left: &Csr<T>, right: &Csr<T>, product: &mut Cs
     let Csr { row_offsets, column_indices, values, .. } = product;
     let pool = Pool::new()?;
     let stored = values.len();
+    let make = || Ok((ColumnSet::new(right.columns())?, zeros(right.columns())?));
     parallel_rows(row_offsets, ROWS_AT_ONCE, values, &mut vec![(); stored], &|rows, values, _| {
         let base = row_offsets.get(rows.start);
-        let make = || Sums::new(right.columns());
-        pool.with(make, |sums| {
+        pool.with(make, |(set, sums)| {
             for row in rows {
                 let range = row_offsets.get(row)..row_offsets.get(row + 1);
                 let columns = &column_indices[range.clone()];
-                sums.begin(columns);
-                for (inner, factor) in left.row(row) {
-                    for (column, value) in right.row(inner as usize) {
-                        sums.add(column, factor * value);
-                    }
-                }
-                let values = &mut values[range.start - base..range.end - base];
-                if !sums.end(columns, values) {
+                if !has_all(left, right, row, set, columns) {
                     return Err(not_in_pattern());
                 }
+                add_up(left, right, row, sums, columns, &mut values[range.start - base..range.end - base]);
             }
             Ok(())
         })
     })
 }
 
-/// The sums of one row, with a place for each column. Only those mean something whose column is in the set.
-struct Sums<T> {
-    columns: ColumnSet,
-    sums: Vec<T>,
-    /// Columns that were added to the set since it was begun.
-    new: usize,
-}
-
-impl<T: Scalar> Sums<T> {
-    fn new(columns: usize) -> Result<Self, Error> {
-        Ok(Self { columns: ColumnSet::new(columns)?, sums: zeros(columns)?, new: 0 })
-    }
-
-    /// Adds a product to the sum of a column, which begins with the first one.
-    #[inline]
-    fn add(&mut self, column: u32, product: T) {
-        let is_new = self.columns.insert(column);
-        self.new += usize::from(is_new);
-        let sum = &mut self.sums[column as usize];
-        *sum = if is_new { product } else { *sum + product };
-    }
-
-    /// Hands out columns and sums in ascending order, and forgets them. Gives their number.
-    fn drain(&mut self, columns: &mut [u32], values: &mut [T]) -> usize {
-        let Self { columns: set, sums, new } = self;
-        let mut place = 0;
-        set.drain(|first, word| {
-            for bit in bits(word) {
-                let column = first + bit as u32;
-                (columns[place], values[place]) = (column, sums[column as usize]);
-                place += 1;
-            }
-        });
-        *new = 0;
-        place
-    }
-
-    /// Begins the sums of some columns, so that only products of others add any.
-    fn begin(&mut self, columns: &[u32]) {
-        for &column in columns {
-            self.columns.insert(column);
-            // Of all numbers, this one added to any other leaves it as it is.
-            self.sums[column as usize] = T::from_parts(-0.0, -0.0);
-        }
-        self.new = 0;
-    }
-
-    /// Hands out the sums of those columns, and forgets them. Whether there were no others.
-    fn end(&mut self, columns: &[u32], values: &mut [T]) -> bool {
-        for (value, &column) in values.iter_mut().zip(columns) {
-            *value = self.sums[column as usize];
-        }
-        self.columns.drain(|_, _| ());
-        std::mem::take(&mut self.new) == 0
-    }
+/// Whether the columns of all products of a row are among `columns`. The set is empty before and after.
+fn has_all<T: Scalar>(left: &Csr<T>, right: &Csr<T>, row: usize, set: &mut ColumnSet, columns: &[u32]) -> bool {
+    set.replace(&[], columns);
+    let inner = &left.column_indices()[left.range(row)];
+    let has_all = inner.iter().all(|&inner| {
+        let of_right = &right.column_indices()[right.range(inner as usize)];
+        of_right.iter().fold(true, |all, &column| all & set.contains(column))
+    });
+    set.replace(columns, &[]);
+    has_all
 }

@@ -1,13 +1,33 @@
 //! A product whose pattern is kept for new values.
 
-use super::{check_inner, on_host};
+use std::marker::PhantomData;
+
+use super::{by_kernels, check_inner, on_host};
 use crate::error::{Error, check_length};
+use crate::executor::operation::{Arithmetic, Executor, KernelExecutor, Operation};
 use crate::format::Csr;
 use crate::memory::{HostMemory, Memory};
 use crate::real::Scalar;
 
-/// A product C = A B whose values can be calculated again, from matrices of the same patterns, in less time and without
-/// new memory for C.
+/// A product C = A B in an executor's memory, whose values can be calculated again, from matrices of the same patterns, in
+/// less time and without new memory for C.
+///
+/// ```
+/// use host::Csr;
+/// use host::executor::Cpu;
+/// use host::sparse_product::SparseProduct;
+///
+/// # fn main() -> Result<(), host::Error> {
+/// let cpu = Cpu::new();
+/// let left = Csr::try_from_triplets(1, 2, &[0, 0], &[0, 1], &[1.0, 2.0])?;
+/// let mut right = Csr::try_from_triplets(2, 1, &[0, 1], &[0, 0], &[10.0, 20.0])?;
+/// let mut product = SparseProduct::new(&cpu, &left, &right)?;
+/// assert_eq!(product.matrix().values(), &[50.0]);
+/// right.values_mut()[1] = 0.5;
+/// assert_eq!(product.compute(&cpu, &left, &right)?.values(), &[11.0]);
+/// # Ok(())
+/// # }
+/// ```
 pub struct SparseProduct<T: Scalar, M: Memory = HostMemory> {
     product: Csr<T, M>,
     /// The inner dimension.
@@ -17,6 +37,40 @@ pub struct SparseProduct<T: Scalar, M: Memory = HostMemory> {
 }
 
 impl<T: Scalar, M: Memory> SparseProduct<T, M> {
+    /// Multiplies two matrices in the executor's memory: on the CPU as [`multiply`](super::multiply) does, by kernels as
+    /// the [module](super) says.
+    ///
+    /// # Errors
+    /// When A has not as many columns as B has rows, a matrix is in another executor's memory, memory runs out, or the device
+    /// fails.
+    pub fn new<E: Executor<Memory = M>>(executor: &E, left: &Csr<T, M>, right: &Csr<T, M>) -> Result<Self, Error> {
+        check_inner(left, right)?;
+        let product = executor.run::<Multiply<T>>((left, right))?;
+        Ok(Self { product, inner: right.rows(), stored: [left.nnz(), right.nnz()] })
+    }
+
+    /// Calculates the values of C again, from matrices of the same patterns: the same bits as a new product has. Patterns are
+    /// not compared; what is seen of other ones is an error.
+    ///
+    /// # Errors
+    /// When the matrices have other shapes or other numbers of entries, or a product has no entry in C, memory runs out, or
+    /// the device fails. But for the first two, the values of C mean nothing until the next success.
+    pub fn compute<E: Executor<Memory = M>>(
+        &mut self,
+        executor: &E,
+        left: &Csr<T, M>,
+        right: &Csr<T, M>,
+    ) -> Result<&Csr<T, M>, Error> {
+        check_inner(left, right)?;
+        check_length("each row of the left matrix", left.columns(), self.inner)?;
+        check_length("each column of the left matrix", left.rows(), self.product.rows())?;
+        check_length("each row of the right matrix", right.columns(), self.product.columns())?;
+        check_length("the values of the left matrix", left.nnz(), self.stored[0])?;
+        check_length("the values of the right matrix", right.nnz(), self.stored[1])?;
+        executor.run::<Compute<T>>((left, right, &mut self.product))?;
+        Ok(&self.product)
+    }
+
     /// C.
     pub fn matrix(&self) -> &Csr<T, M> {
         &self.product
@@ -26,36 +80,42 @@ impl<T: Scalar, M: Memory> SparseProduct<T, M> {
     pub fn into_matrix(self) -> Csr<T, M> {
         self.product
     }
+}
 
-    /// Checks what can be seen without looking at the patterns.
-    fn check(&self, left: &Csr<T, M>, right: &Csr<T, M>) -> Result<(), Error> {
-        check_inner(left, right)?;
-        check_length("each row of the left matrix", left.columns(), self.inner)?;
-        check_length("each column of the left matrix", left.rows(), self.product.rows())?;
-        check_length("each row of the right matrix", right.columns(), self.product.columns())?;
-        check_length("the values of the left matrix", left.nnz(), self.stored[0])?;
-        check_length("the values of the right matrix", right.nnz(), self.stored[1])
+/// A new product.
+struct Multiply<T>(PhantomData<T>);
+
+impl<T: Scalar> Operation for Multiply<T> {
+    type Operands<'a, M: Memory> = (&'a Csr<T, M>, &'a Csr<T, M>);
+    type Output<M: Memory> = Csr<T, M>;
+
+    fn by_kernels<K: KernelExecutor>(
+        executor: &K,
+        (left, right): Self::Operands<'_, K::Memory>,
+    ) -> Result<Csr<T, K::Memory>, Error> {
+        by_kernels::multiply(executor, left, right)
+    }
+
+    fn on_host(_: Arithmetic, (left, right): Self::Operands<'_, HostMemory>) -> Result<Csr<T>, Error> {
+        on_host::multiply(left, right)
     }
 }
 
-impl<T: Scalar> SparseProduct<T> {
-    /// Multiplies on the CPU, as [`multiply`](super::multiply) does.
-    ///
-    /// # Errors
-    /// When A has not as many columns as B has rows, or memory runs out.
-    pub fn new(left: &Csr<T>, right: &Csr<T>) -> Result<Self, Error> {
-        let product = super::multiply(left, right)?;
-        Ok(Self { product, inner: right.rows(), stored: [left.nnz(), right.nnz()] })
+/// New values of a product.
+struct Compute<T>(PhantomData<T>);
+
+impl<T: Scalar> Operation for Compute<T> {
+    type Operands<'a, M: Memory> = (&'a Csr<T, M>, &'a Csr<T, M>, &'a mut Csr<T, M>);
+    type Output<M: Memory> = ();
+
+    fn by_kernels<K: KernelExecutor>(
+        executor: &K,
+        (left, right, product): Self::Operands<'_, K::Memory>,
+    ) -> Result<(), Error> {
+        by_kernels::compute(executor, left, right, product)
     }
 
-    /// Calculates the values of C again, from matrices of the same patterns: the same bits as a new product has.
-    ///
-    /// # Errors
-    /// When the matrices have other shapes or other numbers of entries, or a product has no entry in C, or memory runs out.
-    /// In the latter two cases the values of C mean nothing until the next success.
-    pub fn compute(&mut self, left: &Csr<T>, right: &Csr<T>) -> Result<&Csr<T>, Error> {
-        self.check(left, right)?;
-        on_host::compute(left, right, &mut self.product)?;
-        Ok(&self.product)
+    fn on_host(_: Arithmetic, (left, right, product): Self::Operands<'_, HostMemory>) -> Result<(), Error> {
+        on_host::compute(left, right, product)
     }
 }

@@ -2,8 +2,11 @@ use proptest::prelude::*;
 
 use super::{SparseProduct, multiply};
 use crate::Complex;
+use crate::device::Tuning;
 use crate::error::Error;
+use crate::executor::{Cpu, Emulated, Executor, HostExecutor};
 use crate::format::{Csr, Offsets};
+use crate::memory::HostMemory;
 use crate::real::Scalar;
 
 /// The product by definition: entries in the order of their products, columns sorted.
@@ -75,29 +78,49 @@ pub(super) fn hard_pairs<T: Scalar>() -> Vec<(Csr<T>, Csr<T>)> {
     pairs
 }
 
-fn check<T: Scalar>(left: &Csr<T>, right: &Csr<T>) {
+fn check_on_cpu<T: Scalar>(left: &Csr<T>, right: &Csr<T>) {
     let expected = naive(left, right);
     let product = multiply(left, right).unwrap();
     assert!(product == expected, "{left:?}\n{right:?}\n{product:?}\n{expected:?}");
     assert_eq!(product.row_offsets().width(), 4);
     assert!(multiply(&wide(left), &wide(right)).unwrap() == expected);
-    let mut kept = SparseProduct::new(left, right).unwrap();
+    check_kept(&Cpu::new(), left, right);
+}
+
+/// A new product, and new values for it.
+fn check_kept<T: Scalar, E: Executor<Memory = HostMemory>>(executor: &E, left: &Csr<T>, right: &Csr<T>) {
+    let expected = naive(left, right);
+    let mut kept = SparseProduct::new(executor, left, right).unwrap();
+    assert!(*kept.matrix() == expected, "{left:?}\n{right:?}\n{:?}\n{expected:?}", kept.matrix());
     let (mut new_left, mut new_right) = (left.clone(), right.clone());
     for values in [new_left.values_mut(), new_right.values_mut()] {
-        values
-            .iter_mut()
-            .zip(1..)
-            .for_each(|(value, number)| *value = *value * T::from_f64(f64::from(number)) - T::ONE);
+        let new = |value: T, number: i32| value * T::from_f64(f64::from(number)) - T::ONE;
+        values.iter_mut().zip(1..).for_each(|(value, number)| *value = new(*value, number));
     }
-    assert!(*kept.compute(&new_left, &new_right).unwrap() == naive(&new_left, &new_right));
-    assert!(*kept.compute(left, right).unwrap() == expected);
-    assert!(kept.into_matrix() == expected);
+    assert!(*kept.compute(executor, &new_left, &new_right).unwrap() == naive(&new_left, &new_right));
+    assert!(kept.compute(executor, left, right).is_ok() && kept.into_matrix() == expected);
+}
+
+/// Emulated GPUs of several sizes, some with so little shared memory that few rows have a hash table there, or none.
+fn emulators(seed: u64) -> Vec<Emulated> {
+    let of = |multiprocessors, threads, threads_per_block, waves| {
+        let tuning = Tuning::new(threads_per_block, waves).unwrap();
+        Emulated::with_size(seed, multiprocessors, threads, tuning).unwrap()
+    };
+    vec![
+        of(1, 32, 32, 1),
+        of(2, 128, 64, 1),
+        of(3, 64, 96, 2),
+        of(1, 32, 32, 1).with_shared_bytes(1500),
+        of(2, 256, 128, 3).with_shared_bytes(9000),
+        of(2, 128, 64, 1).with_shared_bytes(500),
+    ]
 }
 
 #[test]
 fn hard_shapes_have_the_bits_of_the_definition() {
     fn check_all<T: Scalar>() {
-        hard_pairs::<T>().iter().for_each(|(left, right)| check(left, right));
+        hard_pairs::<T>().iter().for_each(|(left, right)| check_on_cpu(left, right));
     }
     check_all::<f32>();
     check_all::<f64>();
@@ -116,8 +139,11 @@ fn entries_that_cancel_stay() {
     let right = Csr::try_new(2, 2, vec![0_u32, 1, 1], vec![0], vec![-0.0]).unwrap();
     let product = multiply(&left, &right).unwrap();
     assert_eq!(product.values()[0].to_bits(), (-0.0_f64).to_bits());
-    let mut kept = SparseProduct::new(&left, &right).unwrap();
-    assert_eq!(kept.compute(&left, &right).unwrap().values()[0].to_bits(), (-0.0_f64).to_bits());
+    for_all_executors(|executor| {
+        let mut kept = SparseProduct::new(executor, &left, &right).unwrap();
+        assert_eq!(kept.matrix().values()[0].to_bits(), (-0.0_f64).to_bits());
+        assert_eq!(kept.compute(executor, &left, &right).unwrap().values()[0].to_bits(), (-0.0_f64).to_bits());
+    });
 }
 
 #[test]
@@ -138,7 +164,7 @@ fn what_does_not_fit_is_refused() {
     let right = mixed::<f64>(&[1, 1, 1], 4, 2);
     let error = multiply(&right, &right).unwrap_err().to_string();
     assert_eq!(error, "each column of the right matrix has length 3, expected 4");
-    let mut kept = SparseProduct::new(&left, &right).unwrap();
+    let mut kept = SparseProduct::new(&Cpu::new(), &left, &right).unwrap();
     let refused = [
         (mixed(&[2, 2], 4, 1), mixed(&[1, 1, 1, 1], 4, 2)),
         (mixed(&[2, 2, 0], 3, 1), right.clone()),
@@ -147,15 +173,61 @@ fn what_does_not_fit_is_refused() {
         (left.clone(), mixed(&[1, 1, 2], 4, 2)),
     ];
     for (left, right) in refused {
-        assert!(matches!(kept.compute(&left, &right), Err(Error::Length { .. })));
+        assert!(matches!(kept.compute(&Cpu::new(), &left, &right), Err(Error::Length { .. })));
     }
     // As many entries, elsewhere.
     let [mut left, mut right] = [left, right];
     left.column_indices.fill(0);
-    let mut kept = SparseProduct::new(&left, &right).unwrap();
+    let before = right.clone();
     right.column_indices.iter_mut().for_each(|column| *column = (*column + 1) % 4);
-    let error = kept.compute(&left, &right).unwrap_err().to_string();
-    assert!(error.contains("kept pattern"), "{error}");
+    for_all_executors(|executor| {
+        let mut kept = SparseProduct::new(executor, &left, &before).unwrap();
+        let error = kept.compute(executor, &left, &right).unwrap_err().to_string();
+        assert!(error.contains("kept pattern"), "{error}");
+        assert!(*kept.compute(executor, &left, &before).unwrap() == naive(&left, &before));
+    });
+}
+
+fn for_all_executors(check: impl Fn(&HostExecutor)) {
+    check(&Cpu::new().into());
+    // Miri has no lanes.
+    if !cfg!(miri) {
+        check(&Emulated::new(1).into());
+    }
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "Miri has no lanes")]
+fn kernels_give_the_bits_of_the_definition() {
+    fn check_all<T: Scalar>(seed: u64) {
+        for (left, right) in hard_pairs::<T>() {
+            for emulator in emulators(seed) {
+                check_kept(&emulator, &left, &right);
+            }
+            check_kept(&emulators(seed)[1], &wide(&left), &right);
+            check_kept(&emulators(seed)[3], &left, &wide(&right));
+        }
+    }
+    (0..3).for_each(check_all::<f32>);
+    (3..6).for_each(check_all::<f64>);
+    check_all::<Complex<f32>>(6);
+    check_all::<Complex<f64>>(7);
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "Miri has no lanes")]
+fn rows_of_every_class_have_the_bits_of_the_definition() {
+    // Around what fills three quarters of 32, 64 and more slots, and what a block shares.
+    let lengths = [1, 23, 24, 25, 47, 48, 49, 96, 97, 192, 193, 384, 385, 768, 769, 1600];
+    let mut right = mixed::<f32>(&lengths, 1_000_000, 21);
+    right.sort_and_sum().unwrap();
+    let left = mixed(&[1, 1, 2, 0, 3, 1, 1, 2, 1, 1, 1, 4, 1, 1, 1, 1, 2, 1], lengths.len(), 22);
+    let everywhere: Vec<u32> = (0..lengths.len() as u32).collect();
+    let diagonal = Csr::try_from_triplets(lengths.len(), lengths.len(), &everywhere, &everywhere, &[1.0; 16]).unwrap();
+    for emulator in emulators(8) {
+        check_kept(&emulator, &left, &right);
+        check_kept(&emulator, &diagonal, &right);
+    }
 }
 
 fn any_pair() -> impl Strategy<Value = (Csr<f64>, Csr<f64>)> {
@@ -170,7 +242,11 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: if cfg!(miri) { 5 } else { 256 }, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_product_has_the_bits_of_the_definition((left, right) in any_pair()) {
-        check(&left, &right);
+    fn any_product_has_the_bits_of_the_definition((left, right) in any_pair(), seed in 0..1000_u64) {
+        check_on_cpu(&left, &right);
+        // Miri has no lanes.
+        if !cfg!(miri) {
+            check_kept(&emulators(seed)[seed as usize % 6], &left, &right);
+        }
     }
 }

@@ -14,6 +14,7 @@ mod parameters;
 mod random;
 mod schedules;
 mod select;
+mod sparse_products;
 mod stored;
 mod threads;
 mod transposed;

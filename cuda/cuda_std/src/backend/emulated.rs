@@ -219,6 +219,12 @@ macro_rules! atomics {
 atomics!(f32, atomic_add_f32, |number: f32| if number.is_subnormal() { 0f32.copysign(number) } else { number });
 atomics!(f64, atomic_add_f64, std::convert::identity);
 
+pub(crate) unsafe fn atomic_or(place: *mut u32, bits: u32) {
+    warp_emulator::interleave();
+    // SAFETY: the address was checked, and lanes run one at a time.
+    unsafe { *place |= bits }
+}
+
 /// Lets other lanes go first. None may run between the check of an arrival and its counting: they are one step.
 pub(crate) fn before_arrival() {
     warp_emulator::interleave();
@@ -250,6 +256,11 @@ macro_rules! shared {
             warp_emulator::shared_write(offset, &value.to_ne_bytes());
         }
     };
+}
+
+#[track_caller]
+pub(crate) unsafe fn shared_compare_and_swap(offset: u32, expected: u32, new: u32) -> u32 {
+    warp_emulator::shared_compare_and_swap(offset, expected, new)
 }
 
 shared!(u32, shared_read_32, shared_write_32);

@@ -11,6 +11,7 @@ pub(crate) enum Access {
     Load,
     Store,
     AtomicAdd,
+    AtomicOr,
     SetFlag,
     Arrive,
 }
@@ -625,6 +626,14 @@ pub(crate) unsafe fn atomic_add_f64(place: *mut f64, value: f64) -> f64 {
     before
 }
 
+#[inline(always)]
+pub(crate) unsafe fn atomic_or(place: *mut u32, bits: u32) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        asm!("red.global.or.b32 [{}], {};", in(reg64) place, in(reg32) bits, options(nostack));
+    }
+}
+
 /// Adds 1, wrapping from `limit` to 0, and returns the old value. Releases what this thread did before.
 #[inline(always)]
 pub(crate) unsafe fn count_up(place: *mut u32, limit: u32) -> u32 {
@@ -677,6 +686,20 @@ macro_rules! shared {
             }
         }
     };
+}
+
+#[inline(always)]
+pub(crate) unsafe fn shared_compare_and_swap(offset: u32, expected: u32, new: u32) -> u32 {
+    let before;
+    // SAFETY: the caller's promise.
+    unsafe {
+        asm!(
+            "atom.shared.cas.b32 {}, [{}], {}, {};",
+            out(reg32) before, in(reg32) shared_base() + offset, in(reg32) expected, in(reg32) new,
+            options(nostack)
+        );
+    }
+    before
 }
 
 shared!(u32, reg32, "32", shared_read_32, shared_write_32);

@@ -5,7 +5,7 @@ use std::cell::UnsafeCell;
 use crate::common;
 use warp_emulator::{
     Access, Contents, Emulator, Fault, FaultKind, Grid, Shuffle, Space, block_barrier, global_access, global_read_only,
-    position, shared_read, shared_write, shuffle, warp_barrier,
+    position, shared_compare_and_swap, shared_read, shared_write, shuffle, warp_barrier,
 };
 
 const FULL: u32 = u32::MAX;
@@ -316,7 +316,7 @@ fn blocks_in_global_memory() {
 
 #[test]
 fn atomic_operations_and_flags() {
-    for access in [Access::AtomicAdd, Access::SetFlag, Access::Arrive] {
+    for access in [Access::AtomicAdd, Access::AtomicOr, Access::SetFlag, Access::Arrive] {
         is_free_of_races(|array| (0..4).for_each(|index| array.access(access, index)));
         // With what is not atomic, of a lane, a warp or a block elsewhere.
         for (block, thread) in [(0, 1), (0, 33), (1, 0)] {
@@ -342,6 +342,35 @@ fn atomic_operations_and_flags() {
         if position().thread == 0 {
             array.load(0);
         }
+    });
+    // In shared memory.
+    let swap = |index: u32| shared_compare_and_swap(index * 4, 0, 1 + position().thread);
+    let with_zeros = |work: &dyn Fn()| {
+        if position().thread < 8 {
+            shared_store(position().thread);
+        }
+        block_barrier();
+        work();
+    };
+    is_free_of_races(|_| {
+        with_zeros(&|| {
+            let before = swap(3);
+            block_barrier();
+            let mut now = [0; 4];
+            shared_read(12, &mut now);
+            let now = u32::from_ne_bytes(now);
+            // One of them was first, and stays.
+            assert!(if now == 1 + position().thread { before == 0 } else { before == now });
+        });
+    });
+    races(Space::Shared, 12, |_| {
+        with_zeros(&|| {
+            if position().thread == 33 {
+                shared_load(3);
+            } else {
+                swap(3);
+            }
+        });
     });
     is_free_of_races(|array| {
         array.access(Access::AtomicAdd, position().block.into());

@@ -14,7 +14,7 @@ use warp_spmv::{Complex, Format, Plan, Real, Scalar};
 use self::others::{look_at_numbers, mix, precondition, refine_once, run_others};
 use self::products::{
     convert_long_row, convert_otherwise, matrices, multiply_all, multiply_blocks, multiply_few_and_many_rows,
-    multiply_few_and_many_tiles, multiply_fused, multiply_narrow, multiply_transposes, multiply_wide,
+    multiply_few_and_many_tiles, multiply_fused, multiply_narrow, multiply_sparse, multiply_transposes, multiply_wide,
 };
 use crate::scenarios::Numbers;
 use crate::scenarios::random::emulators;
@@ -99,6 +99,7 @@ fn run_schedules<T: Scalar>(schedules: u64, others: impl Fn(&Emulated) -> Result
         if schedule < SCHEDULES_OF_NARROW {
             multiply_narrow(emulator, &matrices[2 * pair..2 * pair + 2]);
         }
+        multiply_sparse::<T>(emulator);
         look_at_numbers::<T>(emulator);
         let results = others(emulator);
         assert_eq!(first.entry((size, usize::MAX)).or_insert_with(|| results.clone()), &results);

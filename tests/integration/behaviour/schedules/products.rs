@@ -11,6 +11,7 @@ use warp_spmv::{Csr, Format, Layout, Multivector, Plan, PlanOptions, Real, Scala
 use super::{Results, UNLIMITED, bits};
 use crate::scenarios::fused::check_plan;
 use crate::scenarios::narrow::{held_by, types_of};
+use crate::scenarios::sparse_product::check_sparse_product;
 use crate::scenarios::transposed::Which;
 use crate::scenarios::{Numbers, as_stored, factor, plan_within, with_rows, with_wide_offsets};
 
@@ -203,6 +204,24 @@ pub fn multiply_few_and_many_tiles<T: Scalar>(executor: &Emulated) {
         for matrix in [with_wide_offsets(&matrix), matrix] {
             multiply_in(executor, &matrix, |format| *format == Format::CSR_TILED);
         }
+    }
+}
+
+/// Products of sparse matrices: with tables for lanes of a warp and for a block, and, where there is little shared memory,
+/// with bits for each column; where columns repeat in rows of the right matrix, and where they do not.
+pub fn multiply_sparse<T: Scalar>(executor: &Emulated) {
+    let mut numbers = Numbers::new(36);
+    let left = with_rows::<T>(9, &[2, 0, 9, 1, 40, 3], &mut numbers);
+    let right = with_rows::<T>(900, &[5, 0, 12, 1, 7, 3, 33, 2, 20], &mut numbers);
+    let mut sorted = right.clone();
+    sorted.sort_rows().unwrap();
+    sorted.sum_duplicates().unwrap();
+    check_sparse_product(executor, "a block's tables", &left, &sorted);
+    let little = executor.clone().with_shared_bytes(500);
+    for executor in [executor, &little] {
+        let left = with_rows::<T>(9, &[2, 0, 3, 1], &mut numbers);
+        check_sparse_product(executor, "repeated columns", &left, &right);
+        check_sparse_product(executor, "wide", &with_wide_offsets(&left), &with_wide_offsets(&sorted));
     }
 }
 

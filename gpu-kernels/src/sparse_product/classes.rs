@@ -1,0 +1,120 @@
+//! Rows of a product in classes by a bound of their lengths.
+
+use cuda_std::thread::{grid_threads, index_1d};
+use cuda_std::warp::{ALL_LANES, WARP_LANES, warp_shuffle_xor};
+use cuda_std::{Global, GlobalMut, kernel};
+
+use super::team::Team;
+use crate::Offset;
+use crate::search::first_in_range;
+
+/// The class of the shortest rows that have an entry.
+pub const FIRST_CLASS: u32 = 5;
+
+/// The class of rows of which none has more than `bound` entries: the logarithm of the slots of their hash tables, of which
+/// they fill three quarters at the most; 0 of empty rows, and one more than `last_class` of all that are longer than that
+/// one's.
+#[inline(always)]
+fn class_of(bound: u64, last_class: u32) -> u32 {
+    if bound == 0 {
+        return 0;
+    }
+    let slots = bound + bound.div_ceil(3);
+    // The first power of two that is not below it.
+    let class = u64::BITS - (slots - 1).leading_zeros();
+    class.max(FIRST_CLASS).min(last_class + 1)
+}
+
+/// The class of each row of a product, by its number of products.
+///
+/// # Safety
+/// The arrays are those of valid matrices, of which the left one has `rows` rows and no column beyond the rows of the right
+/// one; `classes` has an element for each row. `lanes` is a power of two up to 32; blocks are made of whole warps.
+#[kernel(O: [u32, u64])]
+pub unsafe fn product_classes<O: Offset>(
+    /// Rows of the left matrix.
+    rows: u32,
+    /// Columns of the right matrix.
+    columns: u32,
+    /// Lanes that share a row.
+    lanes: u32,
+    /// The largest class that rows have tables in shared memory in.
+    last_class: u32,
+    /// Where each row of the left matrix begins.
+    left_offsets: Global<O>,
+    /// The columns of the left matrix.
+    left_columns: Global<u32>,
+    /// Where each row of the right matrix begins.
+    right_offsets: Global<O>,
+    /// The class of each row.
+    classes: GlobalMut<u32>,
+) {
+    let team = Team::new(lanes);
+    // The warp stays together, because its lanes meet in the sum.
+    let mut first_row = index_1d() / WARP_LANES * (WARP_LANES / lanes);
+    while first_row < rows {
+        let row = first_row + team.in_block() % (WARP_LANES / lanes);
+        let mut products = 0;
+        if row < rows {
+            let end = left_offsets.load(row + 1);
+            let mut entry = left_offsets.load(row) + O::from(team.lane);
+            while entry < end {
+                let inner = left_columns.load(entry);
+                products += (right_offsets.load(inner + 1) - right_offsets.load(inner)).widen();
+                entry = entry + O::from(lanes);
+            }
+        }
+        let mut distance = lanes / 2;
+        while distance > 0 {
+            products += warp_shuffle_xor(ALL_LANES, products, distance, WARP_LANES).0;
+            distance /= 2;
+        }
+        if team.lane == 0 && row < rows {
+            classes.store(row, class_of(products.min(columns.into()), last_class));
+        }
+        first_row += grid_threads() / lanes;
+    }
+}
+
+/// The class of each row of a product, by its length.
+///
+/// # Safety
+/// Both arrays have an element for each row.
+#[kernel]
+pub unsafe fn product_classes_by_length(
+    /// Number of rows.
+    rows: u32,
+    /// The largest class that rows have tables in shared memory in.
+    last_class: u32,
+    /// The length of each row.
+    lengths: Global<u32>,
+    /// The class of each row.
+    classes: GlobalMut<u32>,
+) {
+    let mut row = index_1d();
+    while row < rows {
+        classes.store(row, class_of(lengths.load_streaming(row).into(), last_class));
+        row += grid_threads();
+    }
+}
+
+/// Where each class ends: how many rows have its number or a larger one.
+///
+/// # Safety
+/// `classes` has `rows` elements, which never grow; `ends` has an element for each of `count` classes.
+#[kernel]
+pub unsafe fn product_class_ends(
+    /// Number of rows.
+    rows: u32,
+    /// Number of classes.
+    count: u32,
+    /// The class of each row, in their new order.
+    classes: Global<u32>,
+    /// How many rows have the class or a larger one.
+    ends: GlobalMut<u32>,
+) {
+    let class = index_1d();
+    if class < count {
+        ends.store(class, first_in_range(0, rows.into(), |place| classes.load(place) < class) as u32);
+    }
+}

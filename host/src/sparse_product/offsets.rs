@@ -1,0 +1,48 @@
+//! Offsets of 64 bits where a kernel takes several and some have them.
+
+use cuda_std::Global;
+use gpu_kernels::convert::rows::RowLengths;
+
+use crate::convert::primitives::{Array, Scan, launch};
+use crate::error::Error;
+use crate::executor::KernelExecutor;
+use crate::format::Offsets;
+use crate::memory::Buffer;
+
+/// Offsets of 64 bits: a matrix's own, or a copy of those of 32.
+pub(super) enum WideOffsets<'a, K: KernelExecutor> {
+    Own(&'a Array<K, u64>),
+    Copy(Array<K, u64>),
+}
+
+impl<K: KernelExecutor> WideOffsets<'_, K> {
+    pub fn global(&self) -> Global<u64> {
+        match self {
+            Self::Own(offsets) => offsets.global(),
+            Self::Copy(offsets) => offsets.global(),
+        }
+    }
+}
+
+/// Offsets of a valid matrix in 64 bits. A copy takes 8 bytes a row.
+pub(super) fn wide<'a, K: KernelExecutor>(
+    executor: &K,
+    offsets: &'a Offsets<K::Memory>,
+) -> Result<WideOffsets<'a, K>, Error> {
+    match offsets {
+        Offsets::Wide(offsets) => Ok(WideOffsets::Own(offsets)),
+        Offsets::Narrow(offsets) => {
+            let rows = offsets.len() - 1;
+            let mut lengths = executor.unwritten(rows)?;
+            let kernel = RowLengths {
+                rows: rows as u32,
+                skipped: 0,
+                row_offsets: offsets.global(),
+                lengths: lengths.global_mut(),
+            };
+            // SAFETY: the offsets are those of a valid matrix, by the caller, and there is a length for each row.
+            unsafe { launch(executor, executor.device().grid(rows as u64), kernel) }?;
+            Ok(WideOffsets::Copy(Scan::new(executor, &lengths)?.offsets_of(1)?))
+        }
+    }
+}
