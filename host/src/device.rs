@@ -129,7 +129,7 @@ const UNEVEN_WAVES: u32 = 16;
 
 impl Device {
     /// Whether it runs kernels, or their emulation: a multiprocessor holds many threads, a core of a CPU one.
-    pub(crate) fn has_kernels(&self) -> bool {
+    pub fn has_kernels(&self) -> bool {
         self.threads_per_multiprocessor > 1
     }
 

@@ -233,7 +233,8 @@ pub fn check_new_complex_values<T: Scalar, E: Executor>(executor: &E) {
             // The last has real factors.
             let matrices = [turned(0.3, of_rows), turned(1.1, 2.0 * of_rows), turned(0.0, 0.0)];
             let make = |matrix: &Csr<T>, updates| {
-                let options = PreconditionerOptions { format, updates, ..PreconditionerOptions::default() };
+                let options =
+                    PreconditionerOptions { format: Some(format), updates, ..PreconditionerOptions::default() };
                 Preconditioner::with_options(executor, matrix, name, options).unwrap()
             };
             let product = |preconditioner: &mut Preconditioner<T, E>| {

@@ -388,7 +388,8 @@ pub fn check_new_values<T: Real, E: Executor>(executor: &E) {
             }
             let what = format!("{name}, {format}, {} rows, {}", matrix.rows(), T::NAME);
             let make = |matrix: &Csr<T>, updates| {
-                let options = PreconditionerOptions { format, updates, ..PreconditionerOptions::default() };
+                let options =
+                    PreconditionerOptions { format: Some(format), updates, ..PreconditionerOptions::default() };
                 Preconditioner::with_options(executor, matrix, name, options).unwrap()
             };
             let product = |preconditioner: &mut Preconditioner<T, E>| {

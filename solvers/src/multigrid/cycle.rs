@@ -2,7 +2,7 @@
 
 use host::error::Error;
 use host::executor::Executor;
-use host::format::Csr;
+use host::format::{Csr, Format, ValueStorage};
 use host::plan::{Plan, Vector};
 use host::real::Scalar;
 
@@ -137,6 +137,12 @@ impl<T: Scalar, E: Executor> Amg<T, E> {
         let inner = |level: usize| FIRST_SLOT + of_smoothers + INNER_SLOTS * level as u32;
         let mut space = Space::new(executor, inner(hierarchy.levels.len()), 1)?;
         space.set(&(FIRST_SLOT..).zip(scalars).collect::<Vec<_>>())?;
+        let format = options.format.or(executor.device().has_kernels().then_some(Format::Auto));
+        // An update makes everything anew.
+        let mut options = PreconditionerOptions { format, updates: false, ..*options };
+        if multigrid.values != ValueStorage::Full {
+            options.values = multigrid.values;
+        }
         let mut report = MultigridReport { levels: vec![], times: times(hierarchy.times) };
         let mut levels = host::memory::with_capacity(hierarchy.levels.len())?;
         let rows: Vec<_> = hierarchy.levels.iter().map(|level| level.matrix.rows()).collect();
@@ -153,7 +159,7 @@ impl<T: Scalar, E: Executor> Amg<T, E> {
                 Coarser::Nothing => (0, Some("by smoothing, as it cannot be made coarser")),
             };
             let smoother = multigrid.smoother;
-            let placed = Placed::new(&space, level, (smoother, slots), (below, inner), *options)?;
+            let placed = Placed::new(&space, level, (smoother, slots), (below, inner), options)?;
             report.levels.push(LevelReport {
                 rows: rows[number],
                 nnz,

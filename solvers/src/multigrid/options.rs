@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use host::error::Error;
+use host::format::ValueStorage;
 
 /// Steps of a smoother at most.
 const MOST_STEPS: u32 = 100;
@@ -34,6 +35,10 @@ pub struct Multigrid {
     pub coarsest: u32,
     /// Levels at most: `levels=`.
     pub levels: u32,
+    /// How the levels' matrices and the ways between them store their values: `values=`, such as `values=float32` for half the
+    /// bytes. The preconditioner is an approximation, which rounding hardly makes a worse one. Unless it is full, it takes the
+    /// place of [`PreconditionerOptions::values`](crate::preconditioner::PreconditionerOptions::values).
+    pub values: ValueStorage,
 }
 
 /// The order in which levels are visited.
@@ -148,12 +153,13 @@ impl Multigrid {
     /// same, and above most of the small entries that Galerkin products leave.
     pub(crate) const DEFAULT: Self = Self {
         cycle: Cycle::V,
-        smoother: Smoother::Chebyshev(2),
+        smoother: Smoother::Chebyshev(1),
         aggregation: Aggregation::Smoothed,
         strength: 0.1,
         node: 1,
         coarsest: 200,
         levels: 20,
+        values: ValueStorage::Full,
     };
 
     /// Checks the numbers.
@@ -194,6 +200,7 @@ impl Multigrid {
                 "aggregation" => options.aggregation = value.parse()?,
                 "node" => options.node = number("the number of unknowns of a node")?,
                 "coarsest" => options.coarsest = number("the number of rows of the coarsest level")?,
+                "values" => options.values = value.parse()?,
                 "levels" => options.levels = number("the number of levels")?,
                 "strength" => {
                     options.strength = value.parse().map_err(|_| Error::Setting {
@@ -203,7 +210,8 @@ impl Multigrid {
                     })?;
                 }
                 _ => {
-                    let expected = "cycle=, smoother=, aggregation=, strength=, node=, coarsest= or levels=".into();
+                    let expected =
+                        "cycle=, smoother=, aggregation=, strength=, node=, coarsest=, levels= or values=".into();
                     return Err(Error::Name { what: "option of multigrid", name: option.into(), expected });
                 }
             }
@@ -231,6 +239,7 @@ impl Multigrid {
             (self.node != default.node).then(|| format!("node={}", self.node)),
             (self.coarsest != default.coarsest).then(|| format!("coarsest={}", self.coarsest)),
             (self.levels != default.levels).then(|| format!("levels={}", self.levels)),
+            (self.values != default.values).then(|| format!("values={}", self.values.name())),
         ];
         let options: Vec<_> = options.into_iter().flatten().collect();
         match options.is_empty() {
@@ -242,11 +251,14 @@ impl Multigrid {
 
 #[cfg(test)]
 mod tests {
+    use host::format::NarrowType;
+
     use super::*;
 
     #[test]
     fn options_are_read_back() {
-        let text = "cycle=k,smoother=l1-jacobi-3,aggregation=plain,strength=0.25,node=3,coarsest=50,levels=4";
+        let text =
+            "cycle=k,smoother=l1-jacobi-3,aggregation=plain,strength=0.25,node=3,coarsest=50,levels=4,values=float32";
         let options = Multigrid::parse(text).unwrap();
         let expected = Multigrid {
             cycle: Cycle::K,
@@ -256,6 +268,7 @@ mod tests {
             node: 3,
             coarsest: 50,
             levels: 4,
+            values: ValueStorage::Rounded(NarrowType::Float32),
         };
         assert_eq!(options, expected);
         assert_eq!(options.to_string(), format!("amg:{text}"));
@@ -266,7 +279,7 @@ mod tests {
     #[test]
     fn options_without_a_meaning_are_refused() {
         let error = |text: &str| Multigrid::parse(text).unwrap_err().to_string();
-        let known = "cycle=, smoother=, aggregation=, strength=, node=, coarsest= or levels=";
+        let known = "cycle=, smoother=, aggregation=, strength=, node=, coarsest=, levels= or values=";
         for text in ["", "v", "cycles=v"] {
             assert_eq!(error(text), format!("unknown option of multigrid '{text}': expected {known}"));
         }

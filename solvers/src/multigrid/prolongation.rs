@@ -217,16 +217,26 @@ fn keep<W: Scalar<Real = f64>>(matrix: &Csr<W>, kept: &(dyn Fn(usize, u32) -> bo
     let offsets = Offsets::from_lengths(lengths.iter().copied())?;
     let (mut columns, mut values) = (zeros(offsets.get(rows))?, zeros(offsets.get(rows))?);
     parallel_rows(&offsets, AT_ONCE, &mut columns, &mut values, &|rows, columns, values| {
-        let mut places = columns.iter_mut().zip(values);
+        let mut next = 0;
         for row in rows {
-            let stays = |&(column, _): &(u32, W)| column as usize == row || !kept(row, column);
-            let diagonal = matrix.row(row).filter(stays).fold(W::ZERO, |sum, (_, value)| sum + value);
-            let before = beside(row).take_while(|&(column, _)| (column as usize) < row);
-            let after = beside(row).skip_while(|&(column, _)| (column as usize) < row);
-            // The entries first: the places that are taken end with them.
-            for (entry, (column, value)) in before.chain([(row as u32, diagonal)]).chain(after).zip(&mut places) {
-                (*column, *value) = entry;
+            let (mut sum, mut on_diagonal) = (W::ZERO, None);
+            for (column, value) in matrix.row(row) {
+                if column as usize == row || !kept(row, column) {
+                    sum = sum + value;
+                    continue;
+                }
+                if column as usize > row && on_diagonal.is_none() {
+                    on_diagonal = Some(next);
+                    next += 1;
+                }
+                (columns[next], values[next]) = (column, value);
+                next += 1;
             }
+            let place = on_diagonal.unwrap_or_else(|| {
+                next += 1;
+                next - 1
+            });
+            (columns[place], values[place]) = (row as u32, sum);
         }
         Ok(())
     })?;

@@ -147,12 +147,13 @@ pub(super) fn strong_connections<W: Scalar<Real = f64>>(
         })?,
     };
     let pattern = Graph::from_rows(kept)?;
-    let back = transposed(&pattern)?;
-    if back.neighbours == pattern.neighbours
-        && (0..pattern.nodes()).all(|node| back.of(node).len() == pattern.of(node).len())
-    {
+    let mutual = |node: usize| {
+        pattern.of(node).iter().all(|&other| pattern.of(other as usize).binary_search(&(node as u32)).is_ok())
+    };
+    if parallel::all(pattern.nodes(), AT_ONCE, &mutual) {
         return Ok(pattern);
     }
+    let back = transposed(&pattern)?;
     Graph::from_rows(Rows::collect(pattern.nodes(), &|node, row| {
         let both = pattern.of(node).iter().chain(back.of(node));
         put(row, pattern.of(node).len() + back.of(node).len(), both.map(|&other| (other, ())))?;

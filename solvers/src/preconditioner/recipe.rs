@@ -16,10 +16,11 @@ use crate::multigrid::MultigridReport;
 /// What a preconditioner takes besides its name.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PreconditionerOptions {
-    /// The format of the matrices that polynomials and sweeps multiply with. The default is CSR, because a preconditioner is
-    /// the same for any number of threads. [`Format::Auto`] is the one that is predicted to be the fastest on the device, and
-    /// so on these threads: none is tried, and no file of the user's is read.
-    pub format: Format,
+    /// The format of the matrices that polynomials, sweeps and multigrid multiply with. Unless it is given, CSR, because a
+    /// preconditioner is then the same for any number of threads; multigrid takes [`Format::Auto`] on a GPU. That is the
+    /// format that is predicted to be the fastest on the device, and so on these threads: none is tried, and no file of the
+    /// user's is read.
+    pub format: Option<Format>,
     /// How these matrices store their values. M is an approximation, so that values of half the bytes hardly make it a worse
     /// one; they make it faster in formats whose time is the memory's, which that of CSR on a GPU is not.
     pub values: ValueStorage,
@@ -37,7 +38,7 @@ pub struct PreconditionerOptions {
 impl Default for PreconditionerOptions {
     fn default() -> Self {
         Self {
-            format: Format::CSR_TILED,
+            format: None,
             values: ValueStorage::Full,
             bound: SpectralBound::default(),
             diagonal_shift: 0.0,
@@ -85,7 +86,7 @@ pub(crate) fn plan_of<T: Scalar, E: Executor>(
     options: PreconditionerOptions,
 ) -> Result<Plan<T, E>, Error> {
     let PreconditionerOptions { updates, values, .. } = options;
-    match options.format {
+    match options.format.unwrap_or(Format::CSR_TILED) {
         Format::Auto => {
             let selection = Selection { measure: Measure::Never, store: None, updates, values, ..Selection::default() };
             Plan::automatic(executor, matrix, &selection)

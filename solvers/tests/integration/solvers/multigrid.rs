@@ -71,8 +71,10 @@ fn iterations_hardly_depend_on_the_size() {
 fn every_option_converges() {
     let matrix = generated("stencil:7:18");
     for (options, most) in [
-        ("amg:smoother=chebyshev-1", 16),
+        ("amg:smoother=chebyshev-2", 12),
+        ("amg:values=float32", 14),
         ("amg:smoother=chebyshev-4", 9),
+        ("amg:values=bfloat16", 20),
         ("amg:smoother=jacobi-1", 16),
         ("amg:smoother=jacobi-3", 11),
         ("amg:smoother=l1-jacobi-2", 20),
