@@ -11,7 +11,7 @@ use host::device::Device;
 use host::error::{Error, check_length, check_square};
 use host::executor::operation::{Arithmetic, Executor, KernelExecutor, Operation};
 use host::format::{Csr, LARGEST_DIMENSION, Offsets};
-use host::memory::{Buffer, HostMemory, Memory, collect, copy, reserve, with_capacity};
+use host::memory::{Buffer, HostMemory, Memory, collect, copy, reserve, with_capacity, zeros};
 use host::parallel;
 use host::real::{Real, Scalar, parts_of, parts_of_mut};
 
@@ -76,9 +76,8 @@ impl<R: Real, M: Memory> Triangular<R, M> {
         let rows = beside_diagonal.rows();
         check_square("the triangular matrix", rows, beside_diagonal.columns())?;
         check_length("the inverse of the diagonal", inverse_diagonal.len(), rows)?;
-        // The kernel does not look.
-        if elements.is_some_and(|all| all.len() != rows || all.iter().any(|&element| element as usize >= rows)) {
-            return Err(Error::structure("triangular", "its rows do not have the elements of a vector"));
+        if let Some(elements) = elements {
+            check_permutation(elements, rows)?;
         }
         let parts = rows.saturating_mul(T::PARTS);
         if parts > LARGEST_DIMENSION {
@@ -148,6 +147,18 @@ impl<R: Real, M: Memory> Triangular<R, M> {
         self.entries.update_values(executor, &new.values)?;
         executor.copy(&new.inverse_diagonal, &mut self.inverse_diagonal)
     }
+}
+
+/// Checks that each row has an element of its own: who solves does not look.
+fn check_permutation(elements: &[u32], rows: usize) -> Result<(), Error> {
+    check_length("the elements of the rows", elements.len(), rows)?;
+    let mut taken = zeros::<u8>(rows)?;
+    let mut takes =
+        |element: u32| taken.get_mut(element as usize).is_some_and(|taken| std::mem::replace(taken, 1) == 0);
+    if elements.iter().all(|&element| takes(element)) {
+        return Ok(());
+    }
+    Err(Error::structure("triangular", "two rows have the same element of the vectors, or one has none"))
 }
 
 /// Numbers of a triangular matrix in the order of its levels.
@@ -312,25 +323,46 @@ fn kernel<T: Real, O: Offset, M: Memory>(
 fn solve_on_host<T: Scalar, S: Summation>(operands: TriangularOperands<'_, T, HostMemory>) -> Result<(), Error> {
     operands.check()?;
     let TriangularOperands { matrix, b, x } = operands;
-    let (b, x) = (parts_of(b), parts_of_mut(x));
-    let element = |place: usize, x: &[T::Real]| {
+    let (b, x) = (parts_of(b), Shared(parts_of_mut(x).as_mut_ptr()));
+    let solve = |place: usize| {
         let mut sum = S::default();
         for (number, (column, value)) in matrix.entries.row(place).enumerate() {
-            sum.add(number, value.to_f64(), x[column as usize].to_f64());
+            // SAFETY: columns are elements of x, whose length was checked, and of levels before, which are done.
+            let element = unsafe { x.element(column).read() };
+            sum.add(number, value.to_f64(), element.to_f64());
         }
-        let difference = sum.combine(-1.0, 1.0, b[matrix.order[place] as usize].to_f64());
-        T::Real::from_f64(difference * matrix.inverse_diagonal[place].to_f64())
+        let row = matrix.order[place];
+        let difference = sum.combine(-1.0, 1.0, b[row as usize].to_f64());
+        let element = T::Real::from_f64(difference * matrix.inverse_diagonal[place].to_f64());
+        // SAFETY: the order is a permutation of the elements of x, so that nobody else has this one in this level.
+        unsafe { x.element(row).write(element) }
     };
     for level in matrix.levels.windows(2) {
         let places = level[0] as usize..level[1] as usize;
         if places.len() < ROWS_AT_ONCE {
-            places.for_each(|place| x[matrix.order[place] as usize] = element(place, x));
+            places.for_each(solve);
         } else {
-            let elements = parallel::map(places.len(), ROWS_AT_ONCE, &|place| element(places.start + place, x))?;
-            places.zip(elements).for_each(|(place, element)| x[matrix.order[place] as usize] = element);
+            parallel::for_each(places.len(), ROWS_AT_ONCE, &|place| solve(places.start + place));
         }
     }
     Ok(())
+}
+
+/// The start of x, of which the rows of a level write different elements, while they read those of levels before.
+struct Shared<T>(*mut T);
+
+// SAFETY: who reads and writes through the pointer says which elements are whose.
+unsafe impl<T: Send + Sync> Sync for Shared<T> {}
+
+impl<T> Shared<T> {
+    /// A place in x.
+    ///
+    /// # Safety
+    /// It is in x.
+    unsafe fn element(&self, element: u32) -> *mut T {
+        // SAFETY: as the caller says.
+        unsafe { self.0.add(element as usize) }
+    }
 }
 
 #[cfg(test)]
@@ -358,6 +390,14 @@ mod tests {
         assert_eq!(triangular.inverse_diagonal, fresh.inverse_diagonal);
         let error = triangular.new_values(&cpu, &lower, &[1.0; 4]).map(drop).unwrap_err();
         assert_eq!(error.to_string(), "the inverse of the diagonal has length 4, expected 5");
+    }
+
+    #[test]
+    fn rows_have_elements_of_their_own() {
+        assert!(check_permutation(&[2, 0, 1], 3).is_ok());
+        for elements in [&[2, 0, 2][..], &[0, 1, 3], &[0, 1]] {
+            assert!(check_permutation(elements, 3).is_err(), "{elements:?}");
+        }
     }
 
     #[test]
