@@ -5,7 +5,7 @@ use warp_spmv::solver::dense::{
     Axpby, BicgstabDirection, BicgstabUpdate, CgUpdate, Columns, ColumnsMut, Combined, Dot, DotAndSquare,
     EigenResidual, FIRST_SLOT, Fill, ITERATION, LanczosUpdate, MINUS_ONE, MinresUpdate, Multicolumn, Multiplied, ONE,
     PagerankUpdate, Pass, PipelinedCgUpdate, PreconditionedBicgstabUpdate, PreconditionedPipelinedCgUpdate, STATUS,
-    Scaled, ScaledTwice, Space, Step, ZERO,
+    Scaled, ScaledTwice, SmoothAfterCoarse, SmoothFirst, SmoothNext, Space, Step, ZERO,
 };
 use warp_spmv::verify::Accumulator;
 use warp_spmv::{Error, Real};
@@ -103,6 +103,21 @@ pub fn check_passes<T: Real, E: Executor>(executor: &E) {
     });
     check_pass::<T, E, _, 1, 2, 1, 0>(executor, Multiplied, |[a], [x, y], [z]| {
         *z = a * x * y;
+        []
+    });
+    check_pass::<T, E, _, 1, 2, 3, 0>(executor, SmoothFirst, |[a], [r, s], [d, z, w]| {
+        (*d, *z, *w) = (a * (s * r), a * (s * r), r);
+        []
+    });
+    check_pass::<T, E, _, 2, 2, 2, 0>(executor, SmoothNext, |[a, b], [r, s], [d, z]| {
+        *d = a * (s * r) + b * *d;
+        *z = *z + *d;
+        []
+    });
+    check_pass::<T, E, _, 1, 2, 2, 0>(executor, SmoothAfterCoarse, |[a], [r, s], [d, z]| {
+        *z = *z + *d;
+        *d = a * (s * r);
+        *z = *z + *d;
         []
     });
     check_pass::<T, E, _, 0, 2, 0, 1>(executor, Dot, |[], [x, y], []| [(x, y)]);

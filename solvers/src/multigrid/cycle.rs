@@ -64,7 +64,7 @@ struct Placed<T: Scalar, E: Executor> {
 /// What a level has below it.
 enum PlacedCoarser<T: Scalar, E: Executor> {
     Level(Box<Below<T, E>>),
-    Inverse(Plan<T, E>),
+    Inverse(Box<Plan<T, E>>),
     Nothing,
 }
 
@@ -207,7 +207,7 @@ impl<T: Scalar, E: Executor> Placed<T, E> {
                 x: executor.zeros(below)?,
                 inner: inner.map(|slots| Inner::new(space, below, slots)).transpose()?,
             })),
-            Coarser::Inverse(inverse) => PlacedCoarser::Inverse(plan(inverse)?),
+            Coarser::Inverse(inverse) => PlacedCoarser::Inverse(Box::new(plan(inverse)?)),
             Coarser::Nothing => PlacedCoarser::Nothing,
         };
         Ok(Self {

@@ -75,6 +75,9 @@ impl Graph {
     }
 }
 
+/// Appends the columns and values of a node to a row.
+type PutRow<'a, V> = dyn Fn(usize, &mut Vec<(u32, V)>) -> Result<(), Error> + Sync + 'a;
+
 /// Rows that chunks of nodes have put together.
 struct Rows<V> {
     lengths: Vec<u32>,
@@ -83,14 +86,11 @@ struct Rows<V> {
 }
 
 impl<V: Copy + Send + Sync> Rows<V> {
-    /// The rows of all nodes. `put` appends the columns and values of a node.
+    /// The rows of all nodes.
     ///
     /// # Errors
     /// When memory runs out.
-    fn collect(
-        nodes: usize,
-        put: &(dyn Fn(usize, &mut Vec<(u32, V)>) -> Result<(), Error> + Sync),
-    ) -> Result<Self, Error> {
+    fn collect(nodes: usize, put: &PutRow<'_, V>) -> Result<Self, Error> {
         let chunk = |chunk: usize| {
             let nodes = chunk * AT_ONCE..nodes.min((chunk + 1) * AT_ONCE);
             let mut rows = Self { lengths: with_capacity(nodes.len())?, columns: vec![], values: vec![] };
