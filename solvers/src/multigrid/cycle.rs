@@ -7,13 +7,12 @@ use host::plan::{Plan, Vector};
 use host::real::Scalar;
 
 use super::hierarchy::{Coarser, Hierarchy, Level, SetupTimes};
+use super::k_cycle::{INNER_SLOTS, Inner};
 use super::near_null_space::NearNullSpace;
 use super::options::{Cycle, Multigrid, Smoother};
 use super::report::{LevelReport, MultigridReport};
-use crate::dense::{
-    Axpby, Combined, Correction, Dot, FIRST_SLOT, ONE, Program, Scaled, ScaledTwice, SmoothAfterCoarse, SmoothFirst,
-    SmoothNext, Space, Step, ZERO,
-};
+use super::smoother::{Smoothing, Start};
+use crate::dense::{FIRST_SLOT, ONE, Scaled, Space};
 use crate::preconditioner::{Diagonal, Inverse, PreconditionerOptions, Recipe, plan_of};
 
 /// Multigrid on an executor.
@@ -51,8 +50,8 @@ pub(crate) fn recipe<T: Scalar, E: Executor>(
 }
 
 /// A level in the memory of an executor.
-struct Placed<T: Scalar, E: Executor> {
-    matrix: Plan<T, E>,
+pub(super) struct Placed<T: Scalar, E: Executor> {
+    pub(super) matrix: Plan<T, E>,
     smoother: Smoothing<T, E>,
     coarser: PlacedCoarser<T, E>,
     /// The residual.
@@ -76,33 +75,6 @@ struct Below<T: Scalar, E: Executor> {
     x: Vector<T, E>,
     /// For K-cycles.
     inner: Option<Inner<T, E>>,
-}
-
-/// What two steps of conjugate gradients on a coarse level take.
-struct Inner<T: Scalar, E: Executor> {
-    directions: [Vector<T, E>; 2],
-    products: [Vector<T, E>; 2],
-    residual: Vector<T, E>,
-    programs: InnerPrograms<E>,
-    /// The first of [`INNER_SLOTS`] slots.
-    slots: u32,
-}
-
-/// Arithmetic between the sums of [`Inner`].
-struct InnerPrograms<E: Executor> {
-    nothing: Program<E::Memory>,
-    first: Program<E::Memory>,
-    second: Program<E::Memory>,
-}
-
-/// A smoother, and its slots.
-struct Smoothing<T: Scalar, E: Executor> {
-    inverse_diagonal: Diagonal<T, E>,
-    /// D⁻¹ r, of complex matrices.
-    scaled: Option<Vector<T, E>>,
-    /// The slot of the first step's a; b is in the next one, and then come the other steps.
-    slots: u32,
-    steps: u32,
 }
 
 impl<T: Scalar, E: Executor> Amg<T, E> {
@@ -225,69 +197,6 @@ impl<T: Scalar, E: Executor> Placed<T, E> {
     }
 }
 
-/// What follows the first step of a smoother.
-enum Start {
-    /// x is 0.
-    Zero,
-    /// x is a guess, and the residual is there.
-    Guess,
-    /// The step is the correction of a coarser level, which x has not got yet.
-    Correction,
-}
-
-impl<T: Scalar, E: Executor> Smoothing<T, E> {
-    /// The first step. From x = 0, the residual is that of b, which is copied to where it belongs.
-    fn first(
-        &mut self,
-        space: &mut Space<E>,
-        start: Start,
-        b: &Vector<T, E>,
-        [residual, step, x]: [&mut Vector<T, E>; 3],
-    ) -> Result<(), Error> {
-        let a = self.slots;
-        let Self { inverse_diagonal, scaled, .. } = self;
-        match (inverse_diagonal, scaled, start) {
-            (Diagonal::Vector(s), _, Start::Zero) => space.pass(SmoothFirst, [a], [b, &*s], [step, x, residual]),
-            (Diagonal::Vector(s), _, Start::Guess) => space.pass(SmoothNext, [a, ZERO], [&*residual, &*s], [step, x]),
-            (Diagonal::Vector(s), _, Start::Correction) => {
-                space.pass(SmoothAfterCoarse, [a], [&*residual, &*s], [step, x])
-            }
-            (diagonal, Some(scaled), Start::Zero) => {
-                diagonal.apply(space, b, scaled)?;
-                space.pass(ScaledTwice, [a], [&*scaled], [step, x])?;
-                space.pass(Scaled, [ONE], [b], [residual])
-            }
-            (diagonal, Some(scaled), start) => {
-                if matches!(start, Start::Correction) {
-                    space.pass(Axpby, [ONE, ONE], [&*step], [x])?;
-                }
-                diagonal.apply(space, residual, scaled)?;
-                space.pass(Correction, [a, ZERO], [&*scaled], [step, x])
-            }
-            (Diagonal::Matrix(_), None, _) => Err(Error::Operator { operation: "room for a scaled residual" }),
-        }
-    }
-
-    /// A further step, with this number from 1 on.
-    fn next(
-        &mut self,
-        space: &mut Space<E>,
-        number: u32,
-        residual: &Vector<T, E>,
-        [step, x]: [&mut Vector<T, E>; 2],
-    ) -> Result<(), Error> {
-        let a = self.slots + 2 * number;
-        match (&mut self.inverse_diagonal, &mut self.scaled) {
-            (Diagonal::Vector(s), _) => space.pass(SmoothNext, [a, a + 1], [residual, &*s], [step, x]),
-            (diagonal, Some(scaled)) => {
-                diagonal.apply(space, residual, scaled)?;
-                space.pass(Correction, [a, a + 1], [&*scaled], [step, x])
-            }
-            (Diagonal::Matrix(_), None) => Err(Error::Operator { operation: "room for a scaled residual" }),
-        }
-    }
-}
-
 impl<T: Scalar, E: Executor> Placed<T, E> {
     /// All steps of the smoother: afterwards x lacks nothing, and the residual the last step.
     fn smooth(
@@ -313,7 +222,7 @@ impl<T: Scalar, E: Executor> Placed<T, E> {
 }
 
 /// x ← x + M (b − A x) for the first of the levels, from x = 0 if there is no guess.
-fn visit<T: Scalar, E: Executor>(
+pub(super) fn visit<T: Scalar, E: Executor>(
     levels: &mut [Placed<T, E>],
     space: &mut Space<E>,
     cycle: Cycle,
@@ -351,86 +260,6 @@ fn visit<T: Scalar, E: Executor>(
     prolongation.apply(T::ONE, coarse_x, T::ZERO, &mut level.step)?;
     level.update_residual()?;
     level.smooth(space, Start::Correction, b, x)
-}
-
-/// Slots of [`Inner`]: the sums c₁ᵀ A c₁, c₁ᵀ b, c₁ᵀ A c₂, c₂ᵀ A c₂, c₂ᵀ r, a scratch one, and what follows from them.
-const INNER_SLOTS: u32 = 10;
-const SQUARE: u32 = 0;
-const WITH_B: u32 = 1;
-const MIXED: u32 = 2;
-const SECOND_SQUARE: u32 = 3;
-const WITH_RESIDUAL: u32 = 4;
-const SCRATCH: u32 = 5;
-/// The length of the first step.
-const FIRST_LENGTH: u32 = 6;
-const MINUS_FIRST_LENGTH: u32 = 7;
-/// The factors of the two directions in x.
-const FIRST_FACTOR: u32 = 8;
-const SECOND_FACTOR: u32 = 9;
-
-impl<T: Scalar, E: Executor> Inner<T, E> {
-    fn new(space: &Space<E>, rows: usize, slots: u32) -> Result<Self, Error> {
-        let at = |slot: u32| slots + slot;
-        let first = [
-            Step::divide_or_zero(at(FIRST_LENGTH), at(WITH_B), at(SQUARE)),
-            Step::subtract(at(MINUS_FIRST_LENGTH), ZERO, at(FIRST_LENGTH)),
-        ];
-        // The second direction without its part along the first: its square is c₂ᵀ A c₂ − (c₁ᵀ A c₂)² / c₁ᵀ A c₁.
-        let second = [
-            Step::divide_or_zero(at(SCRATCH), at(MIXED), at(SQUARE)),
-            Step::subtract_product(at(SECOND_SQUARE), at(MIXED), at(SCRATCH)),
-            Step::divide_or_zero(at(SECOND_FACTOR), at(WITH_RESIDUAL), at(SECOND_SQUARE)),
-            Step::copy(at(FIRST_FACTOR), at(FIRST_LENGTH)),
-            Step::subtract_product(at(FIRST_FACTOR), at(SECOND_FACTOR), at(SCRATCH)),
-        ];
-        let executor = space.executor();
-        Ok(Self {
-            directions: [executor.zeros(rows)?, executor.zeros(rows)?],
-            products: [executor.zeros(rows)?, executor.zeros(rows)?],
-            residual: executor.zeros(rows)?,
-            programs: InnerPrograms {
-                nothing: space.program(&[])?,
-                first: space.program(&first)?,
-                second: space.program(&second)?,
-            },
-            slots,
-        })
-    }
-
-    /// x ← two steps of flexible conjugate gradients for A x = b (Notay & Vassilevski 2008, algorithm 3.1, of which the
-    /// second step is never left out).
-    fn solve(
-        &mut self,
-        levels: &mut [Placed<T, E>],
-        space: &mut Space<E>,
-        cycle: Cycle,
-        b: &Vector<T, E>,
-        x: &mut Vector<T, E>,
-    ) -> Result<(), Error> {
-        let at = |slot: u32| self.slots + slot;
-        let InnerPrograms { nothing, first, second } = &self.programs;
-        let ([direction, other], [product, other_product]) = (&mut self.directions, &mut self.products);
-        let multiply = |levels: &mut [Placed<T, E>], direction: &_, product: &mut _| match levels.first_mut() {
-            Some(level) => level.matrix.apply(T::ONE, direction, T::ZERO, product),
-            None => Ok(()),
-        };
-        visit(levels, space, cycle, false, b, direction)?;
-        multiply(levels, direction, product)?;
-        space.pass(Dot, [], [&*direction, &*product], [])?;
-        space.finish(at(SQUARE), nothing)?;
-        space.pass(Dot, [], [&*direction, b], [])?;
-        space.finish(at(WITH_B), first)?;
-        space.pass(Combined, [ONE, at(MINUS_FIRST_LENGTH)], [b, &*product], [&mut self.residual])?;
-        visit(levels, space, cycle, false, &self.residual, other)?;
-        multiply(levels, other, other_product)?;
-        space.pass(Dot, [], [&*other, &*product], [])?;
-        space.finish(at(MIXED), nothing)?;
-        space.pass(Dot, [], [&*other, &*other_product], [])?;
-        space.finish(at(SECOND_SQUARE), nothing)?;
-        space.pass(Dot, [], [&*other, &self.residual], [])?;
-        space.finish(at(WITH_RESIDUAL), second)?;
-        space.pass(Combined, [at(FIRST_FACTOR), at(SECOND_FACTOR)], [&*direction, &*other], [x])
-    }
 }
 
 impl<T: Scalar, E: Executor> Inverse<T, E> for Amg<T, E> {

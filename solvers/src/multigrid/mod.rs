@@ -8,6 +8,7 @@ mod aggregation;
 mod coarsest;
 mod cycle;
 mod hierarchy;
+mod k_cycle;
 mod near_null_space;
 mod options;
 mod prolongation;

@@ -1,6 +1,15 @@
-//! The factors of the smoothers' steps.
+//! Smoothers: their factors, and their steps on an executor.
+
+use host::error::Error;
+use host::executor::Executor;
+use host::plan::Vector;
+use host::real::Scalar;
 
 use super::options::Smoother;
+use crate::dense::{
+    Axpby, Correction, ONE, Scaled, ScaledTwice, SmoothAfterCoarse, SmoothFirst, SmoothNext, Space, ZERO,
+};
+use crate::preconditioner::Diagonal;
 
 impl Smoother {
     /// a and b of each step: d ← a D⁻¹ r + b d, and then x ← x + d, for the residual r and the largest eigenvalue of D⁻¹ A.
@@ -15,6 +24,79 @@ impl Smoother {
             Self::L1Jacobi(_) => [1.0, 0.0],
         };
         (1..=self.steps()).map(factors).collect()
+    }
+}
+
+/// A smoother, and its slots.
+pub(super) struct Smoothing<T: Scalar, E: Executor> {
+    pub(super) inverse_diagonal: Diagonal<T, E>,
+    /// D⁻¹ r, of complex matrices.
+    pub(super) scaled: Option<Vector<T, E>>,
+    /// The slot of the first step's a; b is in the next one, and then come the other steps.
+    pub(super) slots: u32,
+    pub(super) steps: u32,
+}
+
+/// What follows the first step of a smoother.
+pub(super) enum Start {
+    /// x is 0.
+    Zero,
+    /// x is a guess, and the residual is there.
+    Guess,
+    /// The step is the correction of a coarser level, which x has not got yet.
+    Correction,
+}
+
+impl<T: Scalar, E: Executor> Smoothing<T, E> {
+    /// The first step. From x = 0, the residual is that of b, which is copied to where it belongs.
+    pub(super) fn first(
+        &mut self,
+        space: &mut Space<E>,
+        start: Start,
+        b: &Vector<T, E>,
+        [residual, step, x]: [&mut Vector<T, E>; 3],
+    ) -> Result<(), Error> {
+        let a = self.slots;
+        let Self { inverse_diagonal, scaled, .. } = self;
+        match (inverse_diagonal, scaled, start) {
+            (Diagonal::Vector(s), _, Start::Zero) => space.pass(SmoothFirst, [a], [b, &*s], [step, x, residual]),
+            (Diagonal::Vector(s), _, Start::Guess) => space.pass(SmoothNext, [a, ZERO], [&*residual, &*s], [step, x]),
+            (Diagonal::Vector(s), _, Start::Correction) => {
+                space.pass(SmoothAfterCoarse, [a], [&*residual, &*s], [step, x])
+            }
+            (diagonal, Some(scaled), Start::Zero) => {
+                diagonal.apply(space, b, scaled)?;
+                space.pass(ScaledTwice, [a], [&*scaled], [step, x])?;
+                space.pass(Scaled, [ONE], [b], [residual])
+            }
+            (diagonal, Some(scaled), start) => {
+                if matches!(start, Start::Correction) {
+                    space.pass(Axpby, [ONE, ONE], [&*step], [x])?;
+                }
+                diagonal.apply(space, residual, scaled)?;
+                space.pass(Correction, [a, ZERO], [&*scaled], [step, x])
+            }
+            (Diagonal::Matrix(_), None, _) => Err(Error::Operator { operation: "room for a scaled residual" }),
+        }
+    }
+
+    /// A further step, with this number from 1 on.
+    pub(super) fn next(
+        &mut self,
+        space: &mut Space<E>,
+        number: u32,
+        residual: &Vector<T, E>,
+        [step, x]: [&mut Vector<T, E>; 2],
+    ) -> Result<(), Error> {
+        let a = self.slots + 2 * number;
+        match (&mut self.inverse_diagonal, &mut self.scaled) {
+            (Diagonal::Vector(s), _) => space.pass(SmoothNext, [a, a + 1], [residual, &*s], [step, x]),
+            (diagonal, Some(scaled)) => {
+                diagonal.apply(space, residual, scaled)?;
+                space.pass(Correction, [a, a + 1], [&*scaled], [step, x])
+            }
+            (Diagonal::Matrix(_), None) => Err(Error::Operator { operation: "room for a scaled residual" }),
+        }
     }
 }
 

@@ -144,10 +144,7 @@ fn levels_of_multigrid() {
     let system = ["stencil:5:40", "--executor", "cpu"];
     let record = solve(&[&system[..], &["--preconditioner", "amg", "--json"]].concat()).record();
     let levels = record["multigrid"]["levels"].as_array().unwrap();
-    assert_eq!(
-        [&levels[0]["rows"], &levels[0]["nnz"], &levels[0]["format"]],
-        [&1600.into(), &7840.into(), &"csr-tiled".into()]
-    );
+    assert!(levels[0]["rows"] == 1600 && levels[0]["nnz"] == 7840 && levels[0]["format"] == "csr-tiled", "{record}");
     let number = |value: &Value| value.as_f64().unwrap();
     assert!((1.9..2.1).contains(&number(&levels[0]["largest_eigenvalue"])), "{record}");
     assert!(levels.len() > 1 && levels[0]["solved"].is_null(), "{record}");

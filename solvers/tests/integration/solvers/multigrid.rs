@@ -266,7 +266,7 @@ fn complex_matrices() {
                 let angle = 0.02 * (row as f64 - f64::from(matrix.column_indices()[place]));
                 let turn = Complex::from_parts(angle.cos(), angle.sin());
                 let value = &mut matrix.values_mut()[place];
-                *value = *value * turn;
+                *value *= turn;
             }
         }
         matrix
