@@ -1,8 +1,39 @@
-//! Algebraic multigrid by smoothed aggregation (Vaněk, Mandel & Brezina 1996).
+//! Algebraic multigrid by smoothed aggregation (Vaněk, Mandel & Brezina 1996): the preconditioners `amg` and, for saddle
+//! points, `saddle`.
 //!
-//! [`hierarchy`] makes the levels of a matrix on the host, in 64 bits: [`strength`] finds which unknowns are strongly
-//! connected, [`aggregation`] puts neighbours together, and [`prolongation`] makes of the aggregates the way from a coarse
-//! level to a fine one, whose Galerkin product is the matrix of the next level. [`cycle`] runs on an executor.
+//! The levels of a matrix are made on the host, in 64 bits. Unknowns that are [strongly](Multigrid::strength) connected are
+//! put together by independent sets of distance 2, the same for any number of threads (Kelley & Rajamanickam 2022). The
+//! [near-null-space vectors](NearNullSpace), cut into these aggregates and smoothed, are the way from a coarse level to a
+//! fine one, and its Galerkin product is the matrix of the coarse level. The [cycle](Cycle) over the levels runs on the
+//! executor: products, passes over vectors and, on the coarsest level, a product with a dense inverse.
+//!
+//! ```
+//! use host::executor::Cpu;
+//! use host::{Csr, Plan};
+//! use solvers::preconditioner::{Preconditioner, PreconditionerName};
+//! use solvers::{Cg, Outcome, Solver};
+//!
+//! # fn main() -> Result<(), host::Error> {
+//! // A chain of 1000 springs, held at both ends.
+//! let (mut rows, mut columns, mut values) = (vec![], vec![], vec![]);
+//! for row in 0..1000_u32 {
+//!     for column in row.saturating_sub(1)..1000.min(row + 2) {
+//!         rows.push(row);
+//!         columns.push(column);
+//!         values.push(if row == column { 2.0 } else { -1.0 });
+//!     }
+//! }
+//! let matrix = Csr::try_from_triplets(1000, 1000, &rows, &columns, &values)?;
+//! let cpu = Cpu::new();
+//! let mut amg = Preconditioner::new(&cpu, &matrix, "amg".parse::<PreconditionerName>()?)?;
+//! let mut plan = Plan::new(&cpu, matrix)?;
+//! let (b, mut x) = (vec![1.0; 1000], vec![0.0; 1000]);
+//! let report = Solver::new(&cpu, &mut plan).preconditioner(&mut amg).solve(&Cg, &b, &mut x)?;
+//! assert_eq!(report.outcome, Outcome::Converged);
+//! assert!(report.iterations < 25); // and 500 without it
+//! # Ok(())
+//! # }
+//! ```
 
 mod aggregation;
 mod coarsest;
