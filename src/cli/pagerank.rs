@@ -70,10 +70,6 @@ pub struct Arguments {
     /// How the transition matrix is stored and multiplied; auto chooses
     #[arg(long, default_value = Format::Auto.name(), value_parser = format_parser())]
     format: Format,
-    #[command(flatten)]
-    choosing: Choosing,
-    #[command(flatten)]
-    narrow: Narrow,
     /// Where it is done [default: cuda where there is a GPU that this program can use, otherwise cpu]
     #[arg(long, value_parser = executor_parser())]
     executor: Option<ExecutorName>,
@@ -83,6 +79,10 @@ pub struct Arguments {
     /// Print one JSON record instead of text
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    choosing: Choosing,
+    #[command(flatten)]
+    narrow: Narrow,
 }
 
 fn damping(text: &str) -> Result<f64, String> {

@@ -112,15 +112,6 @@ pub struct Arguments {
     /// How the matrix is stored and multiplied: a name, some with parameters (see below); auto chooses
     #[arg(long, default_value = Format::Auto.name(), value_parser = format_parser())]
     format: Format,
-    #[command(flatten)]
-    choosing: Choosing,
-    #[command(flatten)]
-    values: Values,
-    #[command(flatten)]
-    vectors: Vectors,
-    /// Print a table of the levels of amg: unknowns, entries, formats, and what their setup took
-    #[arg(long, help_heading = "Multigrid", requires = "preconditioner")]
-    explain: bool,
     /// Where it is solved [default: cuda where there is a GPU that this program can use, otherwise cpu]
     #[arg(long, value_parser = executor_parser())]
     executor: Option<ExecutorName>,
@@ -134,6 +125,15 @@ pub struct Arguments {
     /// Print one JSON record instead of text
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    choosing: Choosing,
+    #[command(flatten)]
+    values: Values,
+    #[command(flatten)]
+    vectors: Vectors,
+    /// Print a table of the levels of amg: unknowns, entries, formats, and what their setup took
+    #[arg(long, help_heading = "Multigrid", requires = "preconditioner")]
+    explain: bool,
     #[command(flatten)]
     grids: Grids,
 }

@@ -3,7 +3,7 @@
 use cuda_std::GpuScalar;
 use host::error::Error;
 use host::format::{Csr, Offsets};
-use host::memory::{reserve, with_capacity};
+use host::memory::{filled, reserve, with_capacity, zeros};
 use host::parallel;
 use host::real::Scalar;
 
@@ -85,7 +85,7 @@ struct Rows<V> {
     values: Vec<V>,
 }
 
-impl<V: Copy + Send + Sync> Rows<V> {
+impl<V: Copy + Default + Send + Sync> Rows<V> {
     /// The rows of all nodes.
     ///
     /// # Errors
@@ -106,16 +106,21 @@ impl<V: Copy + Send + Sync> Rows<V> {
             }
             Ok::<_, Error>(rows)
         };
-        let chunks = parallel::map(nodes.div_ceil(AT_ONCE), 1, &chunk)?;
-        let mut all = Self { lengths: with_capacity(nodes)?, columns: vec![], values: vec![] };
-        for rows in chunks {
-            let rows = rows?;
-            reserve(&mut all.columns, rows.columns.len())?;
-            reserve(&mut all.values, rows.values.len())?;
-            all.lengths.extend(rows.lengths);
-            all.columns.extend(rows.columns);
-            all.values.extend(rows.values);
+        let mut chunks = with_capacity(nodes.div_ceil(AT_ONCE))?;
+        for rows in parallel::map(nodes.div_ceil(AT_ONCE), 1, &chunk)? {
+            chunks.push(rows?);
         }
+        let mut ends = with_capacity(chunks.len())?;
+        let mut all = Self { lengths: with_capacity(nodes)?, columns: vec![], values: vec![] };
+        let mut total = 0;
+        for rows in &chunks {
+            all.lengths.extend_from_slice(&rows.lengths);
+            total += rows.columns.len();
+            ends.push(total);
+        }
+        (all.columns, all.values) = (zeros(total)?, filled(total, V::default())?);
+        parallel::parts_mut(&mut all.columns, &ends, &|(chunk, part)| part.copy_from_slice(&chunks[chunk].columns));
+        parallel::parts_mut(&mut all.values, &ends, &|(chunk, part)| part.copy_from_slice(&chunks[chunk].values));
         Ok(all)
     }
 }
@@ -198,7 +203,7 @@ fn put<V>(row: &mut Vec<(u32, V)>, most: usize, entries: impl Iterator<Item = (u
 
 /// The graph with all connections the other way.
 fn transposed(graph: &Graph) -> Result<Graph, Error> {
-    let ones = host::memory::filled(graph.neighbours.len(), f32::ONE)?;
+    let ones = filled(graph.neighbours.len(), f32::ONE)?;
     let columns = host::memory::copy(&graph.neighbours)?;
     let matrix = Csr::try_new(graph.nodes(), graph.nodes(), graph.offsets.try_clone()?, columns, ones)?;
     let (offsets, neighbours, _) = matrix.transposed()?.into_parts();
