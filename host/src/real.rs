@@ -151,6 +151,10 @@ impl Scalar for f32 {
     fn parts(self) -> [f64; 2] {
         [self.to_f64(), 0.0]
     }
+
+    fn magnitude(self) -> f64 {
+        self.to_f64().abs()
+    }
 }
 
 impl Real for f32 {
@@ -178,6 +182,10 @@ impl Scalar for f64 {
 
     fn parts(self) -> [f64; 2] {
         [self.to_f64(), 0.0]
+    }
+
+    fn magnitude(self) -> f64 {
+        self.to_f64().abs()
     }
 }
 

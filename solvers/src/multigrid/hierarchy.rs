@@ -144,14 +144,8 @@ fn coarsen<W: Scalar<Real = f64, Wide = W>>(
         Aggregation::Plain => tentative.prolongation,
         Aggregation::Smoothed => timed(&mut times.prolongation, || {
             let filtered = filtered(matrix, nodes, &graph)?;
-            let smoothing = match options.strength > 0.0 {
-                true => {
-                    let inverse_diagonal = self::inverse_diagonal(&filtered, Smoother::Jacobi(1))?;
-                    let largest = largest_eigenvalue(&filtered, &inverse_diagonal)?;
-                    smoothing(filtered, &inverse_diagonal, largest)?
-                }
-                false => smoothing(filtered, inverse_diagonal, largest)?,
-            };
+            // Filtering hardly changes the largest eigenvalue.
+            let smoothing = smoothing(filtered, inverse_diagonal, largest)?;
             multiply(&smoothing, &tentative.prolongation)
         })?,
     };

@@ -10,6 +10,7 @@ use super::AT_ONCE;
 use super::aggregation::{Aggregates, NONE};
 use super::near_null_space::NearNullSpace;
 use super::strength::{Graph, Nodes};
+use crate::preconditioner::inverse_of;
 
 /// A vector of which less than this is left once those before it are taken out of it, within an aggregate, is one of them.
 const DEPENDENT: f64 = 1e-8;
@@ -184,8 +185,9 @@ pub(super) fn filtered<W: Scalar<Real = f64>>(matrix: &Csr<W>, nodes: &Nodes, gr
     keep(matrix, &|row, column| strong(row, column))
 }
 
-/// I − ω / λ D⁻¹ A, which smooths the tentative prolongation, where λ is the largest eigenvalue of D⁻¹ A: each row of A has
-/// an entry on its diagonal.
+/// I − ω / λ D⁻¹ A, which smooths the tentative prolongation, for a [filtered] matrix A, the inverse of the diagonal before it
+/// was filtered, and the largest eigenvalue λ before that. Where filtering made a diagonal element larger, D has the larger
+/// one: what it made smaller, perhaps 0, would smooth too much.
 pub(super) fn smoothing<W: Scalar<Real = f64>>(
     matrix: Csr<W>,
     inverse_diagonal: &[W],
@@ -197,11 +199,15 @@ pub(super) fn smoothing<W: Scalar<Real = f64>>(
         let base = offsets.get(rows.start);
         for row in rows {
             let range = offsets.get(row) - base..offsets.get(row + 1) - base;
-            for (&mut column, value) in columns[range.clone()].iter_mut().zip(&mut values[range]) {
-                *value = weight * (inverse_diagonal[row] * *value);
-                if column as usize == row {
-                    *value = W::ONE + *value;
-                }
+            let (columns, values) = (&columns[range.clone()], &mut values[range]);
+            let on_diagonal = columns.iter().position(|&column| column as usize == row);
+            let filtered = on_diagonal.map_or(W::ZERO, |place| inverse_of(values[place]));
+            let before = inverse_diagonal[row];
+            // Written so that what is no number is not taken.
+            let inverse = if filtered.magnitude() <= before.magnitude() { filtered } else { before };
+            values.iter_mut().for_each(|value| *value = weight * (inverse * *value));
+            if let Some(place) = on_diagonal {
+                values[place] = W::ONE + values[place];
             }
         }
         Ok(())
@@ -299,10 +305,11 @@ mod tests {
         let kept = keep(&matrix, &|row, column| (row, column) != (0, 2) && row != 2).unwrap();
         let expected = Csr::try_from_triplets(3, 3, &[0, 0, 1, 1, 2], &[0, 1, 1, 2, 2], &[7.0, 1.0, 0.0, 3.0, 10.0]);
         assert_eq!(kept, expected.unwrap());
-        let smoothing = smoothing(kept, &[0.5, 0.0, 0.1], 2.0).unwrap();
+        let smoothing = smoothing(kept, &[0.2, 0.5, 0.05], 2.0).unwrap();
         let dense: Vec<Vec<_>> = (0..3).map(|row| smoothing.row(row).collect()).collect();
         let w = 2.0 / 3.0;
-        let expected = [vec![(0, 1.0 - w * 3.5), (1, -w * 0.5)], vec![(1, 1.0), (2, 0.0)], vec![(2, 1.0 - w)]];
+        // Where the diagonal has become larger, that is taken: in row 0.
+        let expected = [vec![(0, 1.0 - w), (1, -w / 7.0)], vec![(1, 1.0), (2, -w * 1.5)], vec![(2, 1.0 - w * 0.5)]];
         for ((column, value), (expected_column, expected)) in dense.iter().flatten().zip(expected.iter().flatten()) {
             assert!(column == expected_column && f64::abs(value - expected) < 1e-15);
         }

@@ -74,7 +74,7 @@ fn lanczos<W: Scalar<Real = f64>>(matrix: &Csr<W>, inverse_diagonal: &[W]) -> Re
     // Of no regularity that an eigenvector could be orthogonal to: by Weyl's sequence, in [-0.5, 0.5).
     let element = |row: usize| W::from_f64((row as f64 * 0.618_033_988_749_895).fract() - 0.5);
     let mut vector = parallel::map(rows, AT_ONCE, &element)?;
-    let mut before = zeros::<W>(rows)?;
+    let (mut before, mut weighted) = (zeros::<W>(rows)?, zeros::<W>(rows)?);
     let mut projected = DMatrix::<f64>::zeros(STEPS, STEPS);
     let mut norm = square(&vector)?.sqrt();
     let (mut steps, mut beta) = (0, 0.0);
@@ -83,10 +83,9 @@ fn lanczos<W: Scalar<Real = f64>>(matrix: &Csr<W>, inverse_diagonal: &[W]) -> Re
         parallel::chunks_mut(&mut vector, AT_ONCE, 1, &|(_, chunk)| {
             chunk.iter_mut().for_each(|element| *element = scale * *element);
         });
+        parallel::fill(&mut weighted, AT_ONCE, &|row| W::from_f64(roots[row]) * vector[row]);
         let product = |row: usize| {
-            let term = |sum, (column, value): (u32, W)| {
-                sum + W::from_f64(roots[column as usize]) * (value * vector[column as usize])
-            };
+            let term = |sum, (column, value): (u32, W)| sum + value * weighted[column as usize];
             W::from_f64(roots[row]) * matrix.row(row).fold(W::ZERO, term)
         };
         let mut next = parallel::map(rows, AT_ONCE, &product)?;
