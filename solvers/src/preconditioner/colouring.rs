@@ -272,6 +272,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "safe code, and thousands of rows")]
     fn grids_take_few_colours() {
         for (sides, across, along_lines, in_any_order) in [
             ([40, 1, 1], false, 2, 2),

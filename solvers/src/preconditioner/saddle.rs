@@ -101,7 +101,10 @@ fn second_diagonal<T: Scalar>(matrix: &Csr<T>, numbers: &[u32], diagonal: &[T::W
     let mut inverses = zeros::<T>(matrix.rows())?;
     for row in (0..matrix.rows()).filter(|&row| numbers[row] == SECOND) {
         let to_first = matrix.row(row).filter(|&(column, _)| numbers[column as usize] != SECOND);
-        let square = |(column, value): (u32, T)| value.magnitude().powi(2) / diagonal[column as usize].parts()[0];
+        let square = |(column, value): (u32, T)| {
+            let magnitude = value.magnitude();
+            magnitude * magnitude / diagonal[column as usize].parts()[0]
+        };
         let pivot = diagonal[row].magnitude() + to_first.map(square).sum::<f64>();
         let inverse = T::from_wide(inverse_of(T::Wide::from_f64(pivot)));
         if !(pivot.is_finite() && inverse.is_finite()) {

@@ -160,7 +160,7 @@ mod tests {
 
     #[test]
     fn nothing_depends_on_the_number_of_threads() {
-        let matrix = beside(5000, 1.1);
+        let matrix = beside(if cfg!(miri) { 500 } else { 5000 }, 1.1);
         let with_threads = |threads| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
             pool.install(|| check(&matrix, 3).unwrap_err().to_string())
