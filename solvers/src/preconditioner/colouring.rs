@@ -258,7 +258,8 @@ mod tests {
     #[test]
     fn rows_of_a_colour_have_no_entries_in_each_others_columns() {
         let mut random = ChaCha8Rng::seed_from_u64(5);
-        for (rows, count) in [(0, 0), (1, 1), (2, 1), (30, 20), (50, 400), (20, 2000), (300, 1500)] {
+        let sizes = [(0, 0), (1, 1), (2, 1), (30, 20), (50, 400), (20, 2000), (300, 1500)];
+        for (rows, count) in sizes.into_iter().filter(|&(_, count)| !cfg!(miri) || count < 100) {
             let mut number = || (random.next_u64() % rows as u64) as u32;
             // Not symmetric.
             let entries: Vec<_> = (0..count).map(|_| (number(), number())).collect();
