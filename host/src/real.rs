@@ -59,7 +59,7 @@ pub trait Scalar: Element + Absent + Debug + Display + Narrowed {
     /// |z|.
     fn magnitude(self) -> f64 {
         let [re, im] = self.parts();
-        re.hypot(im)
+        if Self::COMPLEX { re.hypot(im) } else { re.abs() }
     }
 
     /// Whether all parts are finite.
@@ -151,10 +151,6 @@ impl Scalar for f32 {
     fn parts(self) -> [f64; 2] {
         [self.to_f64(), 0.0]
     }
-
-    fn magnitude(self) -> f64 {
-        self.to_f64().abs()
-    }
 }
 
 impl Real for f32 {
@@ -182,10 +178,6 @@ impl Scalar for f64 {
 
     fn parts(self) -> [f64; 2] {
         [self.to_f64(), 0.0]
-    }
-
-    fn magnitude(self) -> f64 {
-        self.to_f64().abs()
     }
 }
 

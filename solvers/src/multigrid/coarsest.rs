@@ -2,7 +2,7 @@
 
 use host::error::Error;
 use host::format::{Csr, Offsets};
-use host::memory::{collect, filled, zeros};
+use host::memory::{collect, zeros};
 use host::real::Scalar;
 
 use crate::preconditioner::inverse_of;
@@ -193,7 +193,7 @@ fn inverse_of_dense<W: Scalar<Real = f64>>(dense: Dense<W>) -> Result<Dense<W>, 
     let hermitian = adjoint.elements == dense.elements;
     let factors = Factors::new(dense)?;
     let mut inverse = match factors.pivots.len() {
-        0 => Dense { rows: size, columns: size, elements: filled(size * size, W::ZERO)? },
+        0 => Dense::zeros(size, size)?,
         rank if rank == size => factors.inverse()?,
         _ => factors.pseudo_inverse()?,
     };

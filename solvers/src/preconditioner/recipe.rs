@@ -104,11 +104,15 @@ pub(crate) fn plan_of<T: Scalar, E: Executor>(
 pub(super) fn inverse_diagonal<T: Scalar>(operation: &'static str, matrix: &Csr<T>) -> Result<Vec<T>, Error> {
     let mut inverse = with_capacity(matrix.rows())?;
     for row in 0..matrix.rows() {
-        let on_diagonal = matrix.row(row).filter(|&(column, _)| column as usize == row);
-        let pivot = on_diagonal.fold(T::Wide::ZERO, |sum, (_, value)| sum + value.to_wide());
-        inverse.push(reciprocal(operation, row, pivot)?);
+        inverse.push(reciprocal(operation, row, diagonal_element(matrix, row))?);
     }
     Ok(inverse)
+}
+
+/// The diagonal element of a row; entries that are stored more than once add up.
+pub(super) fn diagonal_element<T: Scalar>(matrix: &Csr<T>, row: usize) -> T::Wide {
+    let on_diagonal = matrix.row(row).filter(|&(column, _)| column as usize == row);
+    on_diagonal.fold(T::Wide::ZERO, |sum, (_, value)| sum + value.to_wide())
 }
 
 /// One over a pivot.

@@ -5,7 +5,6 @@
 //! eigenvalues in three small intervals. Here multigrid stands for the first, and the diagonal of C + B D⁻¹ Bᵀ for the
 //! second, where D is the diagonal of A: for the Stokes equations that diagonal is the mass of the pressure, up to a factor.
 
-use cuda_std::GpuScalar;
 use host::error::Error;
 use host::executor::Executor;
 use host::format::{Csr, Offsets};
@@ -14,7 +13,7 @@ use host::plan::{Plan, Vector};
 use host::real::Scalar;
 
 use super::diagonal::Diagonal;
-use super::recipe::{Inverse, PreconditionerOptions, Recipe, inverse_of, plan_of, shown};
+use super::recipe::{Inverse, PreconditionerOptions, Recipe, diagonal_element, inverse_of, plan_of, shown};
 use crate::dense::Space;
 use crate::multigrid::{Amg, Multigrid, MultigridReport};
 
@@ -48,10 +47,7 @@ pub(super) fn recipe<T: Scalar, E: Executor>(
 impl<T: Scalar, E: Executor> Saddle<T, E> {
     fn new(executor: &E, matrix: &Csr<T>, multigrid: Multigrid, options: PreconditionerOptions) -> Result<Self, Error> {
         let rows = matrix.rows();
-        let diagonal = collect((0..rows).map(|row| {
-            let on_diagonal = matrix.row(row).filter(|&(column, _)| column as usize == row);
-            on_diagonal.fold(T::Wide::ZERO, |sum, (_, value)| sum + value.to_wide())
-        }))?;
+        let diagonal = collect((0..rows).map(|row| diagonal_element(matrix, row)))?;
         // Of the rows of the first block their number there.
         let mut numbers = filled(rows, SECOND)?;
         let mut count = 0;
