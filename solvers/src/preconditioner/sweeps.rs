@@ -152,7 +152,7 @@ mod tests {
         assert!(check(&beside(41, -2.0), 40).is_ok());
         assert!(check(&beside(41, -2.0), 30).is_err());
         assert!(check(&beside(0, 1.0), 1).is_ok());
-        let error = check(&beside(rows, 2.0), 5).unwrap_err().to_string();
+        let error = check(&beside(300, 2.0), 5).unwrap_err().to_string();
         let start = "the factor by which sweeps multiply the error of a triangular solve is 6.";
         assert!(error.starts_with(start), "{error}");
         let end = "e4, expected less than 1: ic0-coloured and ilu0-coloured solve exactly, and in parallel, too";
