@@ -33,6 +33,7 @@ pub mod dia;
 pub mod ell;
 mod entries;
 pub mod fused;
+pub mod multigrid;
 pub mod multivector;
 #[cfg(feature = "ptx")]
 pub mod ptx;

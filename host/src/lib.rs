@@ -31,6 +31,9 @@ pub mod format;
 #[doc(hidden)]
 pub mod instances;
 pub mod interop;
+#[doc(hidden)]
+#[allow(unsafe_code, reason = "what it makes is vouched for by who calls it")]
+pub mod kernels;
 pub mod memory;
 #[doc(hidden)]
 pub mod parallel;

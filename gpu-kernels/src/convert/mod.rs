@@ -21,4 +21,5 @@ pub mod select;
 pub mod sell_16;
 pub mod sliced;
 pub mod sort;
+pub mod transpose;
 pub mod windows;

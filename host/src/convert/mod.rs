@@ -16,6 +16,8 @@ pub(crate) mod scatter;
 pub(crate) mod select;
 pub(crate) mod sliced;
 pub(crate) mod sort;
+mod transpose;
+pub(crate) mod wide;
 pub(crate) mod width;
 
 use std::marker::PhantomData;

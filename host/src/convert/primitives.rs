@@ -16,29 +16,25 @@ use crate::real::Scalar;
 use crate::spmv::Intervals;
 
 /// An array in the memory of executor `K`.
-pub(crate) type Array<K, T> = <<K as crate::executor::Executor>::Memory as Memory>::Buffer<T>;
+pub type Array<K, T> = <<K as crate::executor::Executor>::Memory as Memory>::Buffer<T>;
 
 /// Runs a kernel.
 ///
 /// # Safety
 /// As for [`KernelExecutor::launch`].
-pub(crate) unsafe fn launch<K: KernelExecutor>(
-    executor: &K,
-    grid: Grid,
-    kernel: impl Kernel + 'static,
-) -> Result<(), Error> {
+pub unsafe fn launch<K: KernelExecutor>(executor: &K, grid: Grid, kernel: impl Kernel + 'static) -> Result<(), Error> {
     // SAFETY: the caller's promise.
     unsafe { executor.launch(&Launch::new(grid, kernel)) }
 }
 
 /// The only element of an array.
-pub(crate) fn one_number<K: KernelExecutor, T: Element>(executor: &K, array: &Array<K, T>) -> Result<T, Error> {
+pub fn one_number<K: KernelExecutor, T: Element>(executor: &K, array: &Array<K, T>) -> Result<T, Error> {
     Ok(executor.download(array)?.first().copied().unwrap_or_default())
 }
 
 /// A scan that has come as far as the sum of all counts: memory for its result can be allocated now. Takes 8 bytes
 /// for each block.
-pub(crate) struct Scan<'a, K: KernelExecutor> {
+pub struct Scan<'a, K: KernelExecutor> {
     executor: &'a K,
     counts: &'a Array<K, u32>,
     grid: Grid,
@@ -126,7 +122,7 @@ impl<'a, K: KernelExecutor> Scan<'a, K> {
 }
 
 /// The largest of some values; 0 if there is none. Takes 4 bytes for each block.
-pub(crate) fn largest<K: KernelExecutor>(executor: &K, values: &Array<K, u32>) -> Result<u32, Error> {
+pub fn largest<K: KernelExecutor>(executor: &K, values: &Array<K, u32>) -> Result<u32, Error> {
     let count = values.len() as u32;
     let grid = with_shared_for_each_warp(executor.device().grid(count.into()), 8);
     let mut of_blocks = executor.unwritten(grid.blocks as usize)?;

@@ -9,7 +9,7 @@ use crate::memory::Buffer;
 use crate::spmv::Intervals;
 
 /// Rows with their numbers.
-pub(crate) struct Sorted<K: KernelExecutor> {
+pub struct Sorted<K: KernelExecutor> {
     /// Which row each one is.
     pub rows: Array<K, u32>,
     /// The number of each.
@@ -18,7 +18,7 @@ pub(crate) struct Sorted<K: KernelExecutor> {
 
 /// Sorts the rows, each of which has its number in `keys`. Rows of the same number keep their order. Takes twice the two
 /// arrays, and a pass for each 5 bits of the largest number.
-pub(crate) fn sorted_by<K: KernelExecutor>(executor: &K, keys: Array<K, u32>) -> Result<Sorted<K>, Error> {
+pub fn sorted_by<K: KernelExecutor>(executor: &K, keys: Array<K, u32>) -> Result<Sorted<K>, Error> {
     let count = keys.len() as u32;
     let mut rows = executor.unwritten(keys.len())?;
     let kernel = CountUp { count, numbers: rows.global_mut() };

@@ -140,7 +140,10 @@ macro_rules! storage {
             }
 
             /// A copy of the arrays in the host's memory.
-            pub(crate) fn to_host<E: crate::executor::Executor<Memory = M>>(
+            ///
+            /// # Errors
+            /// When the arrays are another executor's, memory runs out, or the device fails.
+            pub fn to_host<E: crate::executor::Executor<Memory = M>>(
                 &self,
                 executor: &E,
             ) -> Result<$Format<T>, crate::error::Error> {

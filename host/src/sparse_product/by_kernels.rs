@@ -16,9 +16,9 @@ use gpu_kernels::sparse_product::values::ProductValues;
 
 use super::classes::{CLASSES, Class, Classes};
 use super::not_in_pattern;
-use super::offsets::wide;
 use crate::convert::primitives::{Array, Scan, columns_ascend, launch, one_number};
 use crate::convert::radix::{Sorted, sorted_by};
+use crate::convert::wide::wide;
 use crate::device::with_shared_for_each_warp;
 use crate::error::Error;
 use crate::executor::KernelExecutor;

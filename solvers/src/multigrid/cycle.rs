@@ -11,9 +11,10 @@ use super::k_cycle::{INNER_SLOTS, Inner};
 use super::near_null_space::NearNullSpace;
 use super::options::{Cycle, Multigrid, Smoother};
 use super::report::{LevelReport, MultigridReport};
+use super::rounding::{rounded_matrix, rounded_vector};
 use super::smoother::{Smoothing, Start};
 use crate::dense::{FIRST_SLOT, ONE, Scaled, Space};
-use crate::preconditioner::{Diagonal, Inverse, PreconditionerOptions, Recipe, plan_of};
+use crate::preconditioner::{Diagonal, Inverse, PreconditionerOptions, Recipe, plan_in_memory};
 
 /// Multigrid on an executor.
 pub(crate) struct Amg<T: Scalar, E: Executor> {
@@ -30,8 +31,8 @@ struct Settings<T> {
     near_null_space: NearNullSpace<T>,
 }
 
-/// Makes the levels on the host and moves them to the executor. Takes the matrix in 64 bits and all levels while it does so;
-/// on the executor the levels' matrices, and 5 vectors for each level, of K-cycles 10.
+/// Makes the levels on the executor. Takes the matrix in 64 bits on the host; on the executor the levels' matrices, and 5
+/// vectors for each level, of K-cycles 10; while it makes them, in 64 bits, and three times the largest product.
 ///
 /// # Errors
 /// Those of [`Hierarchy::new`]; when an option means nothing, memory runs out, or the device fails.
@@ -100,7 +101,10 @@ impl<T: Scalar, E: Executor> Amg<T, E> {
             let (what, value) = ("the cycle of a complex matrix", "k".to_string());
             return Err(Error::Setting { what, value, expected: "v or w" });
         }
-        let hierarchy = Hierarchy::new(matrix.cast::<T::Wide>()?, near_null_space.widened()?, *multigrid)?;
+        let mut matrix = matrix.cast::<T::Wide>()?;
+        matrix.sort_and_sum()?;
+        let near_null_space = near_null_space.widened(executor)?;
+        let hierarchy = Hierarchy::new(executor, matrix.upload(executor)?, near_null_space, *multigrid)?;
         let mut scalars = vec![];
         for level in &hierarchy.levels {
             scalars.extend(multigrid.smoother.factors(level.largest).into_iter().flatten());
@@ -161,7 +165,7 @@ fn times(times: SetupTimes) -> Vec<(&'static str, std::time::Duration)> {
 impl<T: Scalar, E: Executor> Placed<T, E> {
     fn new(
         space: &Space<E>,
-        level: Level<T::Wide>,
+        level: Level<T::Wide, E::Memory>,
         (smoother, slots): (Smoother, u32),
         (below, inner): (usize, Option<u32>),
         options: PreconditionerOptions,
@@ -169,8 +173,8 @@ impl<T: Scalar, E: Executor> Placed<T, E> {
         let executor = space.executor();
         let Level { matrix, inverse_diagonal, coarser, .. } = level;
         let rows = matrix.rows();
-        let plan = |matrix: Csr<T::Wide>| plan_of(executor, matrix.cast::<T>()?, options);
-        let inverse_diagonal = host::memory::collect(inverse_diagonal.into_iter().map(T::from_wide))?;
+        let plan = |matrix| plan_in_memory(executor, rounded_matrix::<T, E>(executor, matrix)?, options);
+        let inverse_diagonal = rounded_vector::<T, E>(executor, inverse_diagonal)?;
         let coarser = match coarser {
             Coarser::Level { prolongation, restriction } => PlacedCoarser::Level(Box::new(Below {
                 prolongation: plan(prolongation)?,
@@ -185,7 +189,7 @@ impl<T: Scalar, E: Executor> Placed<T, E> {
         Ok(Self {
             matrix: plan(matrix)?,
             smoother: Smoothing {
-                inverse_diagonal: Diagonal::new(executor, inverse_diagonal, false)?,
+                inverse_diagonal: Diagonal::in_memory(executor, inverse_diagonal)?,
                 scaled: if T::COMPLEX { Some(executor.zeros(rows)?) } else { None },
                 slots,
                 steps: smoother.steps(),

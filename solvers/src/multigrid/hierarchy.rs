@@ -3,46 +3,50 @@
 use std::time::{Duration, Instant};
 
 use host::error::{Error, check_length};
-use host::format::Csr;
-use host::parallel;
+use host::executor::Executor;
+use host::format::{Csr, Format, Matrix};
+use host::memory::{Buffer, Memory};
+use host::plan::{Plan, PlanOptions};
 use host::real::Scalar;
-use host::sparse_product::multiply;
+use host::sparse_product::SparseProduct;
 
-use super::aggregation::aggregate;
-use super::near_null_space::NearNullSpace;
+use super::aggregation::Aggregate;
+use super::coarsest;
+use super::diagonal::{Divisor, InverseDiagonal, InvertDiagonal};
+use super::graph::Nodes;
+use super::near_null_space::Vectors;
 use super::options::{Aggregation, Multigrid, Smoother};
-use super::prolongation::{filtered, smoothing, tentative};
+use super::prolongation::{SmoothingMatrix, SmoothingOperands, TentativeProlongation};
 use super::spectrum::largest_eigenvalue;
-use super::strength::{Nodes, strong_connections};
-use super::{AT_ONCE, coarsest};
-use crate::preconditioner::{inverse_of, shown};
+use super::strength::StrongConnections;
+use crate::preconditioner::Diagonal;
 
 /// A coarse level that has more than this share of the rows of the finer one is not worth its time.
 const LEAST_REDUCTION: f64 = 0.8;
 
-/// A level, on the host and in 64 bits.
-pub(super) struct Level<W: Scalar> {
-    pub(super) matrix: Csr<W>,
+/// A level, in 64 bits and in the memory of an executor.
+pub(super) struct Level<W: Scalar, M: Memory> {
+    pub(super) matrix: Csr<W, M>,
     /// One over the diagonal, or over what the smoother has in its place; 0 for a row of zeros.
-    pub(super) inverse_diagonal: Vec<W>,
+    pub(super) inverse_diagonal: M::Buffer<W>,
     /// The largest eigenvalue of the matrix scaled by it; 1 where the smoother needs none.
     pub(super) largest: f64,
-    pub(super) coarser: Coarser<W>,
+    pub(super) coarser: Coarser<W, M>,
 }
 
 /// What a level has below it.
-pub(super) enum Coarser<W: Scalar> {
+pub(super) enum Coarser<W: Scalar, M: Memory> {
     /// A level: the way from it, and the way to it.
-    Level { prolongation: Csr<W>, restriction: Csr<W> },
+    Level { prolongation: Csr<W, M>, restriction: Csr<W, M> },
     /// Nothing: the level itself is solved directly, by its inverse, a dense matrix.
-    Inverse(Csr<W>),
+    Inverse(Csr<W, M>),
     /// Nothing: the level cannot be made coarser, and is only smoothed.
     Nothing,
 }
 
 /// The levels of a matrix, the finest first.
-pub(super) struct Hierarchy<W: Scalar> {
-    pub(super) levels: Vec<Level<W>>,
+pub(super) struct Hierarchy<W: Scalar, M: Memory> {
+    pub(super) levels: Vec<Level<W, M>>,
     /// What each step of the setup took.
     pub(super) times: SetupTimes,
 }
@@ -66,76 +70,115 @@ fn timed<R>(total: &mut Duration, work: impl FnOnce() -> R) -> R {
     result
 }
 
-impl<W: Scalar<Real = f64, Wide = W>> Hierarchy<W> {
-    /// The levels of a square matrix. O(nnz) for each of the steps, in parallel but for the assembly of some arrays.
+impl<W: Scalar<Real = f64, Wide = W>, M: Memory> Hierarchy<W, M> {
+    /// The levels of a square matrix with sorted rows in which no column comes twice. O(nnz) for each of the steps. The host
+    /// gets the coarsest level, to invert it, and single numbers.
     ///
     /// # Errors
     /// When the near-null-space vectors have other rows than the matrix, the unknowns are no whole nodes, a diagonal element
-    /// is 0 in a row that is not, a level's values are not finite, or memory runs out.
-    pub(super) fn new(
-        mut matrix: Csr<W>,
-        mut near_null_space: NearNullSpace<W>,
+    /// is 0 in a row that is not, a level's values are not finite, memory runs out, or the device fails.
+    pub(super) fn new<E: Executor<Memory = M>>(
+        executor: &E,
+        mut matrix: Csr<W, M>,
+        mut near_null_space: Vectors<W, M>,
         options: Multigrid,
     ) -> Result<Self, Error> {
-        check_length("a near-null-space vector", near_null_space.rows(), matrix.rows())?;
-        matrix.sort_and_sum()?;
-        let mut nodes = Nodes::of_size(options.node as usize, matrix.rows())?;
+        let rows = near_null_space.elements.len() / near_null_space.count;
+        check_length("a near-null-space vector", rows, matrix.rows())?;
+        let mut nodes = Nodes::of_size(options.node as usize, matrix.rows())?.upload(executor)?;
         let mut hierarchy = Self { levels: vec![], times: SetupTimes::default() };
+        let of_row_sums = matches!(options.smoother, Smoother::L1Jacobi(_));
+        let divisor = if of_row_sums { Divisor::RowSum } else { Divisor::Diagonal };
         loop {
             let times = &mut hierarchy.times;
-            let inverse_diagonal = inverse_diagonal(&matrix, options.smoother)?;
+            let inverse = executor.run::<InvertDiagonal<W>>((&matrix, divisor))?;
             if matrix.rows() <= options.coarsest as usize {
-                let inverse = timed(&mut times.coarsest, || coarsest::inverse(&matrix))?;
-                hierarchy.put(matrix, inverse_diagonal, 1.0, Coarser::Inverse(inverse));
+                let inverse_of_matrix =
+                    timed(&mut times.coarsest, || coarsest::inverse(&matrix.to_host(executor)?)?.upload(executor))?;
+                hierarchy.put(matrix, inverse.elements, 1.0, Coarser::Inverse(inverse_of_matrix));
                 return Ok(hierarchy);
             }
-            let of_jacobi = match options.smoother {
-                Smoother::L1Jacobi(_) => self::inverse_diagonal(&matrix, Smoother::Jacobi(1))?,
-                _ => host::memory::copy(&inverse_diagonal)?,
+            let of_jacobi = match of_row_sums {
+                true => executor.run::<InvertDiagonal<W>>((&matrix, Divisor::Diagonal))?,
+                false => InverseDiagonal { elements: executor.duplicate(&inverse.elements)?, ..inverse },
             };
-            let largest = timed(&mut times.eigenvalues, || largest_eigenvalue(&matrix, &of_jacobi))?;
+            let (same, largest);
+            (same, largest) = timed(&mut times.eigenvalues, || with_largest(executor, matrix, &of_jacobi))?;
+            matrix = same;
             let coarse = match hierarchy.levels.len() + 1 < options.levels as usize {
-                true => coarsen(&matrix, &nodes, &near_null_space, (&of_jacobi, largest), options, times)?,
+                true => {
+                    let level = Fine { matrix: &matrix, nodes: &nodes, inverse_diagonal: &of_jacobi.elements, largest };
+                    coarsen(executor, level, &near_null_space, options, times)?
+                }
                 false => None,
             };
-            let largest = if matches!(options.smoother, Smoother::L1Jacobi(_)) { 1.0 } else { largest };
+            let largest = if of_row_sums { 1.0 } else { largest };
             let Some(coarse) = coarse else {
-                hierarchy.put(matrix, inverse_diagonal, largest, Coarser::Nothing);
+                hierarchy.put(matrix, inverse.elements, largest, Coarser::Nothing);
                 return Ok(hierarchy);
             };
             let Coarse { prolongation, restriction, matrix: next, nodes: next_nodes, near_null_space: next_space } =
                 coarse;
-            hierarchy.put(matrix, inverse_diagonal, largest, Coarser::Level { prolongation, restriction });
+            hierarchy.put(matrix, inverse.elements, largest, Coarser::Level { prolongation, restriction });
             (matrix, nodes, near_null_space) = (next, next_nodes, next_space);
         }
     }
 
-    fn put(&mut self, matrix: Csr<W>, inverse_diagonal: Vec<W>, largest: f64, coarser: Coarser<W>) {
+    fn put(&mut self, matrix: Csr<W, M>, inverse_diagonal: M::Buffer<W>, largest: f64, coarser: Coarser<W, M>) {
         self.levels.push(Level { matrix, inverse_diagonal, largest, coarser });
     }
 }
 
+/// The matrix, and the largest eigenvalue of it scaled by its diagonal.
+fn with_largest<W: Scalar<Real = f64, Wide = W>, E: Executor>(
+    executor: &E,
+    matrix: Csr<W, E::Memory>,
+    inverse_diagonal: &InverseDiagonal<W, E::Memory>,
+) -> Result<(Csr<W, E::Memory>, f64), Error> {
+    let mut diagonal = Diagonal::in_memory(executor, executor.duplicate(&inverse_diagonal.elements)?)?;
+    let mut plan = Plan::in_memory(executor, matrix, Format::CSR_TILED, PlanOptions::default())?;
+    let (bound, positive) = (inverse_diagonal.bound, inverse_diagonal.positive);
+    let largest = largest_eigenvalue(&mut plan, &mut diagonal, bound, positive)?;
+    match plan.into_matrix() {
+        Matrix::Csr(matrix) => Ok((matrix, largest)),
+        _ => Err(Error::Operator { operation: "a plan in CSR" }),
+    }
+}
+
+/// What a coarse level is made of.
+struct Fine<'a, W: Scalar, M: Memory> {
+    matrix: &'a Csr<W, M>,
+    nodes: &'a Nodes<M>,
+    inverse_diagonal: &'a M::Buffer<W>,
+    largest: f64,
+}
+
 /// A coarse level, and the way between it and the finer one.
-struct Coarse<W: Scalar> {
-    prolongation: Csr<W>,
-    restriction: Csr<W>,
-    matrix: Csr<W>,
-    nodes: Nodes,
-    near_null_space: NearNullSpace<W>,
+struct Coarse<W: Scalar, M: Memory> {
+    prolongation: Csr<W, M>,
+    restriction: Csr<W, M>,
+    matrix: Csr<W, M>,
+    nodes: Nodes<M>,
+    near_null_space: Vectors<W, M>,
 }
 
 /// The next coarser level; none if it would not be much smaller.
-fn coarsen<W: Scalar<Real = f64, Wide = W>>(
-    matrix: &Csr<W>,
-    nodes: &Nodes,
-    near_null_space: &NearNullSpace<W>,
-    (inverse_diagonal, largest): (&[W], f64),
+fn coarsen<W: Scalar<Real = f64, Wide = W>, E: Executor>(
+    executor: &E,
+    Fine { matrix, nodes, inverse_diagonal, largest }: Fine<'_, W, E::Memory>,
+    near_null_space: &Vectors<W, E::Memory>,
     options: Multigrid,
     times: &mut SetupTimes,
-) -> Result<Option<Coarse<W>>, Error> {
-    let graph = timed(&mut times.connections, || strong_connections(matrix, nodes, options.strength))?;
-    let aggregates = timed(&mut times.aggregates, || aggregate(&graph))?;
-    let tentative = timed(&mut times.prolongation, || tentative(nodes, &aggregates, near_null_space))?;
+) -> Result<Option<Coarse<W, E::Memory>>, Error> {
+    let multiply = |left: &Csr<W, E::Memory>, right: &Csr<W, E::Memory>| {
+        Ok::<_, Error>(SparseProduct::new(executor, left, right)?.into_matrix())
+    };
+    let graph =
+        timed(&mut times.connections, || executor.run::<StrongConnections<W>>((matrix, nodes, options.strength)))?;
+    let aggregates = timed(&mut times.aggregates, || executor.run::<Aggregate>(&graph))?;
+    let tentative = timed(&mut times.prolongation, || {
+        executor.run::<TentativeProlongation<W>>((nodes, &aggregates, near_null_space))
+    })?;
     let coarse = tentative.prolongation.columns();
     if coarse == 0 || coarse as f64 > LEAST_REDUCTION * matrix.rows() as f64 {
         return Ok(None);
@@ -143,55 +186,16 @@ fn coarsen<W: Scalar<Real = f64, Wide = W>>(
     let prolongation = match options.aggregation {
         Aggregation::Plain => tentative.prolongation,
         Aggregation::Smoothed => timed(&mut times.prolongation, || {
-            let filtered = filtered(matrix, nodes, &graph)?;
             // Filtering hardly changes the largest eigenvalue.
-            let smoothing = smoothing(filtered, inverse_diagonal, largest)?;
-            multiply(&smoothing, &tentative.prolongation)
+            let operands = SmoothingOperands { matrix, nodes, graph: &graph, inverse_diagonal, largest };
+            multiply(&executor.run::<SmoothingMatrix<W>>(operands)?, &tentative.prolongation)
         })?,
     };
     let (restriction, matrix) = timed(&mut times.products, || {
-        let mut restriction = prolongation.transposed()?;
-        if W::COMPLEX {
-            restriction.values_mut().iter_mut().for_each(|value| *value = value.conjugate());
-        }
+        let restriction = prolongation.conjugate_transposed_on(executor)?;
         let matrix = multiply(&restriction, &multiply(matrix, &prolongation)?)?;
         Ok::<_, Error>((restriction, matrix))
     })?;
     let (nodes, near_null_space) = (tentative.nodes, tentative.near_null_space);
     Ok(Some(Coarse { prolongation, restriction, matrix, nodes, near_null_space }))
-}
-
-/// One over the diagonal, or over what the smoother has in its place; 0 for a row of zeros, which no step changes.
-fn inverse_diagonal<W: Scalar<Real = f64, Wide = W>>(matrix: &Csr<W>, smoother: Smoother) -> Result<Vec<W>, Error> {
-    let inverse = |row: usize| {
-        let (mut diagonal, mut sum) = (W::ZERO, 0.0);
-        for (column, value) in matrix.row(row) {
-            sum += value.magnitude();
-            if column as usize == row {
-                diagonal = diagonal + value;
-            }
-        }
-        if sum == 0.0 {
-            return Ok(W::ZERO);
-        }
-        let magnitude = diagonal.magnitude();
-        let divisor = match smoother {
-            // In the direction of the diagonal element.
-            Smoother::L1Jacobi(_) => W::from_f64(sum / magnitude) * diagonal,
-            _ => diagonal,
-        };
-        let inverse = inverse_of(divisor);
-        if magnitude > 0.0 && inverse.is_finite() && inverse.magnitude() > 0.0 {
-            Ok(inverse)
-        } else {
-            Err(shown(diagonal))
-        }
-    };
-    let inverses = parallel::map(matrix.rows(), AT_ONCE, &inverse)?;
-    if let Some(row) = inverses.iter().position(Result::is_err) {
-        let pivot = inverses[row].err().unwrap_or_default();
-        let expected = "a finite number other than 0 on each level's diagonal, unless its row is 0";
-        return Err(Error::Pivot { operation: "multigrid", row, pivot, expected });
-    }
-    host::memory::collect(inverses.iter().map(|inverse| inverse.unwrap_or_default()))
 }

@@ -38,12 +38,15 @@
 mod aggregation;
 mod coarsest;
 mod cycle;
+mod diagonal;
+mod graph;
 mod hierarchy;
 mod k_cycle;
 mod near_null_space;
 mod options;
 mod prolongation;
 mod report;
+mod rounding;
 mod smoother;
 mod spectrum;
 mod strength;

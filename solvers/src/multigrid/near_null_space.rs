@@ -1,16 +1,17 @@
 //! Vectors that a matrix hardly changes, which coarse levels must represent.
 
 use host::error::{Error, check_length};
-use host::memory::{filled, with_capacity, zeros};
+use host::executor::Executor;
+use host::memory::{HostMemory, Memory, filled, with_capacity, zeros};
 use host::real::Scalar;
 
 /// Vectors that the matrix makes small, such as constants for a diffusion, or rigid body modes for elasticity: coarse levels
 /// represent them exactly.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NearNullSpace<T> {
-    pub(super) vectors: usize,
+    vectors: usize,
     /// Row by row.
-    pub(super) elements: Vec<T>,
+    elements: Vec<T>,
 }
 
 /// Vectors at most.
@@ -114,11 +115,19 @@ impl<T: Scalar> NearNullSpace<T> {
         Ok(Self { vectors: self.vectors, elements: host::memory::copy(&self.elements)? })
     }
 
-    /// The same in 64 bits.
-    pub(super) fn widened(&self) -> Result<NearNullSpace<T::Wide>, Error> {
+    /// The same in 64 bits and in an executor's memory.
+    pub(super) fn widened<E: Executor>(&self, executor: &E) -> Result<Vectors<T::Wide, E::Memory>, Error> {
         let elements = host::memory::collect(self.elements.iter().map(|element| element.to_wide()))?;
-        Ok(NearNullSpace { vectors: self.vectors, elements })
+        Ok(Vectors { count: self.vectors, elements: executor.upload(elements)? })
     }
+}
+
+/// Near-null-space vectors of a level.
+pub(super) struct Vectors<W: Scalar, M: Memory = HostMemory> {
+    /// How many.
+    pub(super) count: usize,
+    /// Row by row.
+    pub(super) elements: M::Buffer<W>,
 }
 
 #[cfg(test)]

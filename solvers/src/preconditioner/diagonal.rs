@@ -3,7 +3,7 @@
 use host::error::Error;
 use host::executor::Executor;
 use host::format::{Csr, Format, Offsets};
-use host::memory::collect;
+use host::memory::{Buffer, collect, filled};
 use host::plan::{NewValues, Plan, PlanOptions, Vector};
 use host::real::Scalar;
 
@@ -23,6 +23,18 @@ impl<T: Scalar, E: Executor> Diagonal<T, E> {
             true => Self::Matrix(Box::new(plan(executor, elements, updates)?)),
             false => Self::Vector(executor.upload(elements)?),
         })
+    }
+
+    /// Takes elements that are in the executor's memory.
+    ///
+    /// # Errors
+    /// When memory runs out, or the device fails.
+    pub(crate) fn in_memory(executor: &E, elements: Vector<T, E>) -> Result<Self, Error> {
+        if !T::COMPLEX {
+            return Ok(Self::Vector(elements));
+        }
+        let matrix = identity::<T>(elements.len())?.upload(executor)?.with_values(|_| Ok(elements))?;
+        Ok(Self::Matrix(Box::new(Plan::in_memory(executor, matrix, Format::Dia, PlanOptions::default())?)))
     }
 
     /// z ← D r
@@ -64,9 +76,13 @@ pub(super) struct NewDiagonal<T: Scalar, E: Executor> {
 
 /// A plan of the diagonal matrix with these elements.
 pub(super) fn plan<T: Scalar, E: Executor>(executor: &E, elements: Vec<T>, updates: bool) -> Result<Plan<T, E>, Error> {
-    let rows = elements.len();
+    let matrix = identity::<T>(elements.len())?.with_values(|_| Ok(elements))?;
+    Plan::with_options(executor, matrix, Format::Dia, PlanOptions { updates, ..PlanOptions::default() })
+}
+
+/// The identity matrix.
+fn identity<T: Scalar>(rows: usize) -> Result<Csr<T>, Error> {
     let columns = collect((0..rows).map(|row| row as u32))?;
     let offsets = Offsets::from_lengths((0..rows).map(|_| 1))?;
-    let matrix = Csr::try_new(rows, rows, offsets, columns, elements)?;
-    Plan::with_options(executor, matrix, Format::Dia, PlanOptions { updates, ..PlanOptions::default() })
+    Csr::try_new(rows, rows, offsets, columns, filled(rows, T::ONE)?)
 }

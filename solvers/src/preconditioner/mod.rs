@@ -50,8 +50,7 @@ use host::real::Scalar;
 use recipe::not_updatable;
 
 pub(crate) use diagonal::Diagonal;
-pub(crate) use polynomial::scale_rows;
-pub(crate) use recipe::{Inverse, Recipe, inverse_of, plan_of, shown};
+pub(crate) use recipe::{Inverse, Recipe, inverse_of, plan_in_memory, shown};
 
 use super::operator::Operator;
 use crate::dense::{Columns, ColumnsMut, FIRST_SLOT, ONE, Space};

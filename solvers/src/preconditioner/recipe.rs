@@ -87,14 +87,32 @@ pub(crate) fn plan_of<T: Scalar, E: Executor>(
 ) -> Result<Plan<T, E>, Error> {
     let PreconditionerOptions { updates, values, .. } = options;
     match options.format.unwrap_or(Format::CSR_TILED) {
-        Format::Auto => {
-            let selection = Selection { measure: Measure::Never, store: None, updates, values, ..Selection::default() };
-            Plan::automatic(executor, matrix, &selection)
-        }
+        Format::Auto => Plan::automatic(executor, matrix, &selection(options)),
         format => {
             Plan::with_options(executor, matrix, format, PlanOptions { updates, values, ..PlanOptions::default() })
         }
     }
+}
+
+/// [`plan_of`] a matrix that is in the executor's memory. Where a format is to be chosen, the host gets a copy to look at.
+///
+/// # Errors
+/// As for [`plan_of`].
+pub(crate) fn plan_in_memory<T: Scalar, E: Executor>(
+    executor: &E,
+    matrix: Csr<T, E::Memory>,
+    options: PreconditionerOptions,
+) -> Result<Plan<T, E>, Error> {
+    let PreconditionerOptions { updates, values, .. } = options;
+    match options.format.unwrap_or(Format::CSR_TILED) {
+        Format::Auto => Plan::automatic_in_memory(executor, matrix, &selection(options)),
+        format => Plan::in_memory(executor, matrix, format, PlanOptions { updates, values, ..PlanOptions::default() }),
+    }
+}
+
+/// How a format is chosen: none is tried, and no file is read.
+fn selection(PreconditionerOptions { updates, values, .. }: PreconditionerOptions) -> Selection {
+    Selection { measure: Measure::Never, store: None, updates, values, ..Selection::default() }
 }
 
 /// One over each diagonal element; entries that are stored more than once add up.

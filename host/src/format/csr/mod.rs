@@ -86,6 +86,20 @@ impl<T: Scalar, M: Memory> Csr<T, M> {
         overwrite(executor, values, &mut self.values)
     }
 
+    /// The same pattern with other values, in the order of the entries.
+    ///
+    /// # Errors
+    /// Those of `change`, and when it gives more or fewer values.
+    pub fn with_values<U: Scalar>(
+        self,
+        change: impl FnOnce(M::Buffer<T>) -> Result<M::Buffer<U>, Error>,
+    ) -> Result<Csr<U, M>, Error> {
+        let Self { rows, columns, stored, row_offsets, column_indices, values } = self;
+        let values = change(values)?;
+        check_length("values", values.len(), stored)?;
+        Ok(Csr { rows, columns, stored, row_offsets, column_indices, values })
+    }
+
     /// A matrix from arrays that somebody else vouches for.
     pub(crate) fn from_valid(
         rows: usize,

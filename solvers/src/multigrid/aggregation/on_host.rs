@@ -1,21 +1,12 @@
-//! Aggregates of nodes by independent sets of distance 2, the same for any number of threads.
+//! Aggregates on the host, the same for any number of threads.
 
 use host::error::Error;
 use host::memory::{copy, filled, zeros};
 use host::parallel;
 
-use super::AT_ONCE;
-use super::strength::Graph;
-
-/// The aggregate of a node without neighbours: none.
-pub(super) const NONE: u32 = u32::MAX;
-
-/// A partition of the nodes that have neighbours.
-pub(super) struct Aggregates {
-    pub(super) count: usize,
-    /// The aggregate of each node, or [`NONE`].
-    pub(super) of_node: Vec<u32>,
-}
+use super::super::AT_ONCE;
+use super::super::graph::Graph;
+use super::{Aggregates, NONE};
 
 /// Aggregates in two phases (Kelley & Rajamanickam 2022, algorithm 3): a root and all its neighbours, for the roots of an
 /// independent set of distance 2; the same once more among the nodes that are left, for roots with at least two
@@ -138,9 +129,11 @@ fn priority(round: u64, node: usize) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use host::executor::{Cpu, Executor};
     use host::format::Csr;
 
-    use super::super::strength::{Nodes, strong_connections};
+    use super::super::super::graph::Nodes;
+    use super::super::super::strength::StrongConnections;
     use super::*;
 
     /// A grid with connections to the four nearest nodes, and a node beside it.
@@ -155,7 +148,7 @@ mod tests {
             }
         }
         let matrix = Csr::try_from_triplets(nodes, nodes, &rows, &columns, &vec![-1.0; rows.len()]).unwrap();
-        strong_connections(&matrix, &Nodes::of_size(1, nodes).unwrap(), 0.0).unwrap()
+        Cpu::new().run::<StrongConnections<f64>>((&matrix, &Nodes::of_size(1, nodes).unwrap(), 0.0)).unwrap()
     }
 
     #[test]

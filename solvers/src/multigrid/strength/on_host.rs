@@ -1,79 +1,14 @@
-//! Which nodes are strongly connected.
+//! Connections on the host.
 
 use cuda_std::GpuScalar;
 use host::error::Error;
 use host::format::{Csr, Offsets};
-use host::memory::{filled, reserve, with_capacity, zeros};
+use host::memory::{copy, filled, reserve, with_capacity, zeros};
 use host::parallel;
 use host::real::Scalar;
 
-use super::AT_ONCE;
-
-/// The unknowns of each node, which are numbered one after the other: where each node begins, and where the last one ends.
-pub(super) struct Nodes {
-    pub(super) first: Vec<u32>,
-    /// The node of each unknown.
-    pub(super) of_unknown: Vec<u32>,
-}
-
-impl Nodes {
-    /// Nodes that begin at these unknowns; the last element is the number of unknowns.
-    ///
-    /// # Errors
-    /// When memory runs out.
-    pub(super) fn new(first: Vec<u32>) -> Result<Self, Error> {
-        let mut of_unknown = with_capacity(first.last().map_or(0, |&end| end as usize))?;
-        for (node, unknowns) in first.windows(2).enumerate() {
-            of_unknown.resize(unknowns[1] as usize, node as u32);
-        }
-        Ok(Self { first, of_unknown })
-    }
-
-    /// Nodes of `size` unknowns each.
-    ///
-    /// # Errors
-    /// When the unknowns are no whole nodes, or memory runs out.
-    pub(super) fn of_size(size: usize, unknowns: usize) -> Result<Self, Error> {
-        if !unknowns.is_multiple_of(size) {
-            let expected = "a divisor of the number of rows";
-            return Err(Error::Setting { what: "the number of unknowns of a node", value: size.to_string(), expected });
-        }
-        Self::new(parallel::map(unknowns / size + 1, AT_ONCE, &|node| (node * size) as u32)?)
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.first.len() - 1
-    }
-
-    /// The unknowns of a node.
-    pub(super) fn unknowns(&self, node: usize) -> std::ops::Range<usize> {
-        self.first[node] as usize..self.first[node + 1] as usize
-    }
-}
-
-/// Neighbours of nodes, in ascending order: the same both ways, and no node its own.
-pub(super) struct Graph {
-    offsets: Offsets,
-    neighbours: Vec<u32>,
-}
-
-impl Graph {
-    pub(super) fn nodes(&self) -> usize {
-        self.offsets.len() - 1
-    }
-
-    /// The neighbours of a node.
-    pub(super) fn of(&self, node: usize) -> &[u32] {
-        &self.neighbours[self.offsets.get(node)..self.offsets.get(node + 1)]
-    }
-
-    fn from_rows(rows: Rows<()>) -> Result<Self, Error> {
-        Ok(Self {
-            offsets: Offsets::from_lengths(rows.lengths.iter().map(|&length| length as usize))?,
-            neighbours: rows.columns,
-        })
-    }
-}
+use super::super::AT_ONCE;
+use super::super::graph::{Graph, Nodes};
 
 /// Appends the columns and values of a node to a row.
 type PutRow<'a, V> = dyn Fn(usize, &mut Vec<(u32, V)>) -> Result<(), Error> + Sync + 'a;
@@ -151,7 +86,7 @@ pub(super) fn strong_connections<W: Scalar<Real = f64>>(
             put(row, blocks.row(node).len(), blocks.row(node).map(|(other, _)| (other, ())))
         })?,
     };
-    let pattern = Graph::from_rows(kept)?;
+    let pattern = graph_of(kept)?;
     let mutual = |node: usize| {
         pattern.of(node).iter().all(|&other| pattern.of(other as usize).binary_search(&(node as u32)).is_ok())
     };
@@ -159,7 +94,7 @@ pub(super) fn strong_connections<W: Scalar<Real = f64>>(
         return Ok(pattern);
     }
     let back = transposed(&pattern)?;
-    Graph::from_rows(Rows::collect(pattern.nodes(), &|node, row| {
+    graph_of(Rows::collect(pattern.nodes(), &|node, row| {
         let both = pattern.of(node).iter().chain(back.of(node));
         put(row, pattern.of(node).len() + back.of(node).len(), both.map(|&other| (other, ())))?;
         row.sort_unstable();
@@ -204,10 +139,28 @@ fn put<V>(row: &mut Vec<(u32, V)>, most: usize, entries: impl Iterator<Item = (u
 /// The graph with all connections the other way.
 fn transposed(graph: &Graph) -> Result<Graph, Error> {
     let ones = filled(graph.neighbours.len(), f32::ONE)?;
-    let columns = host::memory::copy(&graph.neighbours)?;
-    let matrix = Csr::try_new(graph.nodes(), graph.nodes(), graph.offsets.try_clone()?, columns, ones)?;
-    let (offsets, neighbours, _) = matrix.transposed()?.into_parts();
-    Ok(Graph { offsets, neighbours })
+    let (offsets, columns) = (copy(&graph.offsets)?, copy(&graph.neighbours)?);
+    let matrix = Csr::try_new(graph.nodes(), graph.nodes(), offsets, columns, ones)?.transposed()?;
+    let lengths = parallel::map(matrix.rows(), AT_ONCE, &|node| matrix.range(node).len() as u32)?;
+    let (_, neighbours, _) = matrix.into_parts();
+    Ok(Graph { offsets: offsets_of(&lengths)?, neighbours })
+}
+
+/// Where rows of these lengths begin, and where the last one ends.
+fn offsets_of(lengths: &[u32]) -> Result<Vec<u64>, Error> {
+    let mut offsets = with_capacity(lengths.len() + 1)?;
+    let mut end = 0;
+    offsets.push(end);
+    offsets.extend(lengths.iter().map(|&length| {
+        end += u64::from(length);
+        end
+    }));
+    Ok(offsets)
+}
+
+/// The graph of some rows.
+fn graph_of(rows: Rows<()>) -> Result<Graph, Error> {
+    Ok(Graph { offsets: offsets_of(&rows.lengths)?, neighbours: rows.columns })
 }
 
 #[cfg(test)]

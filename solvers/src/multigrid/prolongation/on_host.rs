@@ -1,4 +1,4 @@
-//! From a coarse level to a fine one.
+//! Prolongations on the host.
 
 use host::error::Error;
 use host::format::{Csr, Offsets, parallel_rows};
@@ -6,26 +6,12 @@ use host::memory::{with_capacity, zeros};
 use host::parallel;
 use host::real::Scalar;
 
-use super::AT_ONCE;
-use super::aggregation::{Aggregates, NONE};
-use super::near_null_space::NearNullSpace;
-use super::strength::{Graph, Nodes};
+use super::super::AT_ONCE;
+use super::super::aggregation::{Aggregates, NONE};
+use super::super::graph::{Graph, Nodes};
+use super::super::near_null_space::Vectors;
+use super::{DEPENDENT, Tentative, WEIGHT};
 use crate::preconditioner::inverse_of;
-
-/// A vector of which less than this is left once those before it are taken out of it, within an aggregate, is one of them.
-const DEPENDENT: f64 = 1e-8;
-
-/// The weight of the smoothing step over one over the largest eigenvalue (Vaněk, Mandel & Brezina 1996, §4).
-const WEIGHT: f64 = 4.0 / 3.0;
-
-/// What aggregates make of a level.
-pub(super) struct Tentative<W: Scalar> {
-    /// Constant on the aggregates: its columns are orthonormal.
-    pub(super) prolongation: Csr<W>,
-    /// The nodes of the coarse level: one for each aggregate.
-    pub(super) nodes: Nodes,
-    pub(super) near_null_space: NearNullSpace<W>,
-}
 
 /// The tentative prolongation (Vaněk, Mandel & Brezina 1996, §3): the near-null-space vectors, cut into aggregates and
 /// made orthonormal in each of them, where those that depend on others are left out. O(rows · vectors²) in parallel.
@@ -35,9 +21,9 @@ pub(super) struct Tentative<W: Scalar> {
 pub(super) fn tentative<W: Scalar<Real = f64>>(
     nodes: &Nodes,
     aggregates: &Aggregates,
-    near_null_space: &NearNullSpace<W>,
+    near_null_space: &Vectors<W>,
 ) -> Result<Tentative<W>, Error> {
-    let vectors = near_null_space.vectors;
+    let vectors = near_null_space.count;
     let members = Members::new(nodes, aggregates)?;
     // Of each aggregate the rows of the vectors, and after them what makes the vectors orthonormal.
     let begin = |aggregate: usize| members.begin(aggregate) + aggregate * vectors;
@@ -97,7 +83,7 @@ pub(super) fn tentative<W: Scalar<Real = f64>>(
     Ok(Tentative {
         prolongation: Csr::try_new(rows, unknowns, offsets, columns, values)?,
         nodes: Nodes::new(first)?,
-        near_null_space: NearNullSpace { vectors, elements: coarse },
+        near_null_space: Vectors { count: vectors, elements: coarse },
     })
 }
 
@@ -284,7 +270,7 @@ mod tests {
         // The third node is in no aggregate.
         let aggregates = Aggregates { count: 2, of_node: vec![0, 1, NONE, 1, 0] };
         let vectors: Vec<f64> = (0..30).map(|element| f64::from(element * 7 % 11) - 4.0).collect();
-        let near_null_space = NearNullSpace::new(10, 3, &vectors).unwrap();
+        let near_null_space = Vectors { count: 3, elements: vectors };
         let tentative = tentative(&nodes, &aggregates, &near_null_space).unwrap();
         assert_eq!((tentative.prolongation.columns(), tentative.nodes.len()), (6, 2));
         for row in 0..10 {

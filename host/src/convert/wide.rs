@@ -3,19 +3,22 @@
 use cuda_std::Global;
 use gpu_kernels::convert::rows::RowLengths;
 
-use crate::convert::primitives::{Array, Scan, launch};
+use super::primitives::{Array, Scan, launch};
 use crate::error::Error;
 use crate::executor::KernelExecutor;
 use crate::format::Offsets;
 use crate::memory::Buffer;
 
 /// Offsets of 64 bits: a matrix's own, or a copy of those of 32.
-pub(super) enum WideOffsets<'a, K: KernelExecutor> {
+pub enum WideOffsets<'a, K: KernelExecutor> {
+    /// The matrix's own.
     Own(&'a Array<K, u64>),
+    /// A copy.
     Copy(Array<K, u64>),
 }
 
 impl<K: KernelExecutor> WideOffsets<'_, K> {
+    /// What a kernel gets to read.
     pub fn global(&self) -> Global<u64> {
         match self {
             Self::Own(offsets) => offsets.global(),
@@ -25,10 +28,7 @@ impl<K: KernelExecutor> WideOffsets<'_, K> {
 }
 
 /// Offsets of a valid matrix in 64 bits. A copy takes 8 bytes a row.
-pub(super) fn wide<'a, K: KernelExecutor>(
-    executor: &K,
-    offsets: &'a Offsets<K::Memory>,
-) -> Result<WideOffsets<'a, K>, Error> {
+pub fn wide<'a, K: KernelExecutor>(executor: &K, offsets: &'a Offsets<K::Memory>) -> Result<WideOffsets<'a, K>, Error> {
     match offsets {
         Offsets::Wide(offsets) => Ok(WideOffsets::Own(offsets)),
         Offsets::Narrow(offsets) => {

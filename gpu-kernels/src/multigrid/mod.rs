@@ -1,0 +1,10 @@
+//! The levels of multigrid by smoothed aggregation (Vaněk, Mandel & Brezina 1996): connections, aggregates, prolongations.
+//! All row offsets have 64 bits: those that have 32 are widened first, for their bytes are few beside those of the entries.
+
+pub mod aggregates;
+pub mod connections;
+pub mod diagonal;
+pub mod independent_set;
+pub mod rounding;
+pub mod smoothing;
+pub mod tentative;

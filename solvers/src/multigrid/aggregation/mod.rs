@@ -1,0 +1,40 @@
+//! Aggregates of nodes by independent sets of distance 2.
+
+#[allow(unsafe_code, reason = "it launches kernels")]
+mod by_kernels;
+mod on_host;
+
+use host::error::Error;
+use host::executor::operation::{Arithmetic, KernelExecutor, Operation};
+use host::memory::{HostMemory, Memory};
+
+use super::graph::Graph;
+
+/// The aggregate of a node without neighbours: none.
+pub(super) const NONE: u32 = u32::MAX;
+
+/// A partition of the nodes that have neighbours.
+pub(super) struct Aggregates<M: Memory = HostMemory> {
+    pub(super) count: usize,
+    /// The aggregate of each node, or [`NONE`].
+    pub(super) of_node: M::Buffer<u32>,
+}
+
+/// Aggregates in two phases (Kelley & Rajamanickam 2022, algorithm 3): a root and all its neighbours, for the roots of an
+/// independent set of distance 2; the same once more among the nodes that are left, for roots with at least two
+/// neighbours there; what is then left joins the aggregate that most of its neighbours are in. The same on every executor.
+/// O(connections) for each of about ten rounds.
+pub(super) struct Aggregate;
+
+impl Operation for Aggregate {
+    type Operands<'a, M: Memory> = &'a Graph<M>;
+    type Output<M: Memory> = Aggregates<M>;
+
+    fn by_kernels<K: KernelExecutor>(executor: &K, graph: &Graph<K::Memory>) -> Result<Aggregates<K::Memory>, Error> {
+        by_kernels::aggregate(executor, graph)
+    }
+
+    fn on_host(_: Arithmetic, graph: &Graph) -> Result<Aggregates, Error> {
+        on_host::aggregate(graph)
+    }
+}

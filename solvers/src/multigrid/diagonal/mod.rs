@@ -1,0 +1,58 @@
+//! What the diagonal of a level's matrix is like.
+
+#[allow(unsafe_code, reason = "it launches kernels")]
+mod by_kernels;
+mod on_host;
+
+use std::marker::PhantomData;
+
+use host::error::Error;
+use host::executor::operation::{Arithmetic, KernelExecutor, Operation};
+use host::format::Csr;
+use host::memory::{HostMemory, Memory};
+use host::real::Scalar;
+
+/// What the smoother divides the rows by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Divisor {
+    /// The diagonal element.
+    Diagonal,
+    /// The sum of the row's magnitudes, in the direction of the diagonal element.
+    RowSum,
+}
+
+/// The inverse of a level's diagonal.
+pub(super) struct InverseDiagonal<W: Scalar, M: Memory = HostMemory> {
+    /// One over the divisor; 0 for a row of zeros, which no step changes.
+    pub(super) elements: M::Buffer<W>,
+    /// The largest sum of magnitudes of a row that is multiplied with its element: no eigenvalue is larger (Gershgorin). A
+    /// NaN where one is.
+    pub(super) bound: f64,
+    /// Whether no element has a sign or an imaginary part.
+    pub(super) positive: bool,
+}
+
+/// Calculates the inverse of a level's diagonal. O(nnz).
+pub(super) struct InvertDiagonal<W>(PhantomData<W>);
+
+impl<W: Scalar<Real = f64, Wide = W>> Operation for InvertDiagonal<W> {
+    type Operands<'a, M: Memory> = (&'a Csr<W, M>, Divisor);
+    type Output<M: Memory> = InverseDiagonal<W, M>;
+
+    fn by_kernels<K: KernelExecutor>(
+        executor: &K,
+        (matrix, divisor): Self::Operands<'_, K::Memory>,
+    ) -> Result<InverseDiagonal<W, K::Memory>, Error> {
+        by_kernels::inverse_diagonal(executor, matrix, divisor)
+    }
+
+    fn on_host(_: Arithmetic, (matrix, divisor): Self::Operands<'_, HostMemory>) -> Result<InverseDiagonal<W>, Error> {
+        on_host::inverse_diagonal(matrix, divisor)
+    }
+}
+
+/// There is no inverse of a diagonal element.
+fn no_inverse(row: usize, pivot: f64) -> Error {
+    let expected = "a finite number other than 0 on each level's diagonal, unless its row is 0";
+    Error::Pivot { operation: "multigrid", row, pivot, expected }
+}

@@ -1,0 +1,86 @@
+//! Nodes, and the graph of their connections.
+
+use host::error::Error;
+use host::executor::Executor;
+use host::memory::{Buffer, HostMemory, Memory, with_capacity};
+use host::parallel;
+
+use super::AT_ONCE;
+
+/// The unknowns of each node, which are numbered one after the other.
+pub(super) struct Nodes<M: Memory = HostMemory> {
+    /// Where each node begins, and where the last one ends.
+    pub(super) first: M::Buffer<u32>,
+    /// The node of each unknown.
+    pub(super) of_unknown: M::Buffer<u32>,
+}
+
+impl<M: Memory> Nodes<M> {
+    pub(super) fn len(&self) -> usize {
+        self.first.len() - 1
+    }
+
+    /// Whether each node has one unknown.
+    pub(super) fn are_unknowns(&self) -> bool {
+        self.len() == self.of_unknown.len()
+    }
+}
+
+impl Nodes {
+    /// Nodes that begin at these unknowns; the last element is the number of unknowns.
+    ///
+    /// # Errors
+    /// When memory runs out.
+    pub(super) fn new(first: Vec<u32>) -> Result<Self, Error> {
+        let mut of_unknown = with_capacity(first.last().map_or(0, |&end| end as usize))?;
+        for (node, unknowns) in first.windows(2).enumerate() {
+            of_unknown.resize(unknowns[1] as usize, node as u32);
+        }
+        Ok(Self { first, of_unknown })
+    }
+
+    /// Nodes of `size` unknowns each.
+    ///
+    /// # Errors
+    /// When the unknowns are no whole nodes, or memory runs out.
+    pub(super) fn of_size(size: usize, unknowns: usize) -> Result<Self, Error> {
+        if !unknowns.is_multiple_of(size) {
+            let expected = "a divisor of the number of rows";
+            return Err(Error::Setting { what: "the number of unknowns of a node", value: size.to_string(), expected });
+        }
+        Self::new(parallel::map(unknowns / size + 1, AT_ONCE, &|node| (node * size) as u32)?)
+    }
+
+    /// Moves the nodes into an executor's memory.
+    ///
+    /// # Errors
+    /// When memory runs out.
+    pub(super) fn upload<E: Executor>(self, executor: &E) -> Result<Nodes<E::Memory>, Error> {
+        Ok(Nodes { first: executor.upload(self.first)?, of_unknown: executor.upload(self.of_unknown)? })
+    }
+
+    /// The unknowns of a node.
+    pub(super) fn unknowns(&self, node: usize) -> std::ops::Range<usize> {
+        self.first[node] as usize..self.first[node + 1] as usize
+    }
+}
+
+/// Neighbours of nodes, in ascending order: the same both ways, and no node its own.
+pub(super) struct Graph<M: Memory = HostMemory> {
+    /// Where the neighbours of each node begin, and where those of the last one end.
+    pub(super) offsets: M::Buffer<u64>,
+    pub(super) neighbours: M::Buffer<u32>,
+}
+
+impl<M: Memory> Graph<M> {
+    pub(super) fn nodes(&self) -> usize {
+        self.offsets.len() - 1
+    }
+}
+
+impl Graph {
+    /// The neighbours of a node.
+    pub(super) fn of(&self, node: usize) -> &[u32] {
+        &self.neighbours[self.offsets[node] as usize..self.offsets[node + 1] as usize]
+    }
+}

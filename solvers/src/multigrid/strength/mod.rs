@@ -1,0 +1,35 @@
+//! Which nodes are strongly connected.
+
+#[allow(unsafe_code, reason = "it launches kernels")]
+mod by_kernels;
+mod on_host;
+
+use std::marker::PhantomData;
+
+use host::error::Error;
+use host::executor::operation::{Arithmetic, KernelExecutor, Operation};
+use host::format::Csr;
+use host::memory::{HostMemory, Memory};
+use host::real::Scalar;
+
+use super::graph::{Graph, Nodes};
+
+/// The graph of strong connections of a matrix with sorted rows: [`Multigrid::strength`](super::Multigrid::strength), the last
+/// operand, says what they are. A connection that is strong one way is one both ways. O(nnz).
+pub(super) struct StrongConnections<W>(PhantomData<W>);
+
+impl<W: Scalar<Real = f64>> Operation for StrongConnections<W> {
+    type Operands<'a, M: Memory> = (&'a Csr<W, M>, &'a Nodes<M>, f64);
+    type Output<M: Memory> = Graph<M>;
+
+    fn by_kernels<K: KernelExecutor>(
+        executor: &K,
+        (matrix, nodes, threshold): Self::Operands<'_, K::Memory>,
+    ) -> Result<Graph<K::Memory>, Error> {
+        by_kernels::strong_connections(executor, matrix, nodes, threshold)
+    }
+
+    fn on_host(_: Arithmetic, (matrix, nodes, threshold): Self::Operands<'_, HostMemory>) -> Result<Graph, Error> {
+        on_host::strong_connections(matrix, nodes, threshold)
+    }
+}
