@@ -9,7 +9,7 @@ use cuda_std::warp::{
 use cuda_std::{Global, GlobalMut, GpuFloat, GpuScalar, kernel, shared, square_root};
 
 /// Results that [`conformance`] writes for each thread.
-pub const RESULTS: u32 = 53;
+pub const RESULTS: u32 = 56;
 
 /// Writes [`RESULTS`] numbers for each thread: the result of each operation of `cuda_std` on `input`.
 ///
@@ -112,5 +112,15 @@ pub unsafe fn conformance(
         other += 1;
     }
     put(last.into());
+    put(counts.load(block_idx_x()).into());
+    words.store(thread_idx_x(), u32::MAX);
+    sync_threads();
+    // One lane of each warp finds what was there, and the others what that one wrote.
+    let of_warp = thread_idx_x() - lane;
+    let first = words.compare_and_swap(of_warp, u32::MAX, 7) == u32::MAX;
+    put(warp_vote_ballot(ALL_LANES, first).count_ones().into());
+    put(words.compare_and_swap(of_warp, 6, 9).into());
+    counts.atomic_or(block_idx_x(), 1 << lane);
+    sync_threads();
     put(counts.load(block_idx_x()).into());
 }

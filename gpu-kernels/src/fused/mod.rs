@@ -40,7 +40,7 @@ struct Epilogue<T> {
 impl<T: GpuScalar> Epilogue<T> {
     /// The vectors and factors, as kernels take them.
     #[inline(always)]
-    #[allow(clippy::too_many_arguments)]
+    #[allow(clippy::too_many_arguments, reason = "they are the parameters that every fused kernel has")]
     fn new(
         alpha: T,
         beta: T,

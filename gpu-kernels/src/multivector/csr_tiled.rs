@@ -19,12 +19,12 @@ use crate::vector::{add, update};
 /// Items for each thread of a block.
 const THREAD_ITEMS: u32 = 4;
 
-/// Items of the share of a block of so many threads.
+/// Items in the share of a block of `threads` threads.
 pub const fn share_items(threads: u32) -> u32 {
     THREAD_ITEMS * threads
 }
 
-/// Bytes of shared memory that a block of so many threads needs for vectors of `T` and a matrix of `N`: a carry for each
+/// Bytes of shared memory that a block of `threads` threads needs for vectors of `T` and a matrix of `N`: a carry for each
 /// thread; a value and a column or a row's end for each item; a row for each group, or for both ends of the share.
 pub const fn shared_bytes<T, N>(threads: u32) -> u32 {
     values_begin::<T>(threads) + share_items(threads) * (size_of::<N>() as u32 + 4) + 4 * threads

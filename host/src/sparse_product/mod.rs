@@ -23,7 +23,6 @@
 mod by_kernels;
 mod classes;
 mod column_set;
-#[allow(unsafe_code, reason = "the launch says why it holds")]
 mod on_host;
 mod pool;
 mod product;

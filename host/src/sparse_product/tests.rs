@@ -118,6 +118,7 @@ fn emulators(seed: u64) -> Vec<Emulated> {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "takes it half an hour, and does what small products do")]
 fn hard_shapes_have_the_bits_of_the_definition() {
     fn check_all<T: Scalar>() {
         hard_pairs::<T>().iter().for_each(|(left, right)| check_on_cpu(left, right));

@@ -1,0 +1,61 @@
+//! Levels of multigrid, and transposes, by kernels.
+
+use warp_spmv::executor::{Cpu, Emulated};
+use warp_spmv::solver::Operator;
+use warp_spmv::solver::multigrid::{Multigrid, Smoother};
+use warp_spmv::solver::preconditioner::{Preconditioner, PreconditionerName, PreconditionerOptions};
+use warp_spmv::{Csr, Format, Real, Scalar};
+
+use super::{Results, bits};
+use crate::scenarios::{Numbers, with_rows};
+
+/// Multigrid for a matrix whose pattern is not symmetric, and that has a row of zeros: with nodes of one unknown and of two. It
+/// is as good as the CPU's, but for rounding.
+pub fn make_levels<T: Scalar>(emulator: &Emulated) -> Results {
+    const ROWS: u32 = 40;
+    let (mut rows, mut columns, mut values) = (vec![], vec![], vec![]);
+    for row in (0..ROWS).filter(|&row| row != 17) {
+        // Some connections are weak.
+        let weak = if row % 5 == 0 { -0.05 } else { -1.0 };
+        for (column, value) in [(row, 4.0), ((row + 1) % ROWS, -1.0), ((row + 7) % ROWS, weak)] {
+            rows.push(row);
+            columns.push(column);
+            values.push(T::from_parts(value, 0.0));
+        }
+    }
+    let matrix = Csr::try_from_triplets(ROWS as usize, ROWS as usize, &rows, &columns, &values).unwrap();
+    let r = Numbers::new(37).vector::<T>(ROWS as usize);
+    let options = PreconditionerOptions { format: Some(Format::CSR_VECTOR), ..PreconditionerOptions::default() };
+    let mut results = Results::new();
+    for (node, smoother) in [(1, Smoother::Chebyshev(1)), (2, Smoother::L1Jacobi(1))] {
+        let name = PreconditionerName::Amg(Multigrid { node, smoother, coarsest: 4, ..Multigrid::default() });
+        let mut by_kernels = Preconditioner::with_options(emulator, &matrix, name, options).unwrap();
+        let mut on_host = Preconditioner::with_options(&Cpu::new(), &matrix, name, options).unwrap();
+        let rows = |report: Option<&warp_spmv::solver::multigrid::MultigridReport>| {
+            report.map(|report| report.levels.iter().map(|level| (level.rows, level.nnz)).collect::<Vec<_>>())
+        };
+        assert_eq!(rows(by_kernels.multigrid_report()), rows(on_host.multigrid_report()), "{name}");
+        assert!(rows(by_kernels.multigrid_report()).is_some_and(|levels| levels.len() > 1), "{name}");
+        let (mut z, mut expected) = (vec![T::ZERO; r.len()], vec![T::ZERO; r.len()]);
+        by_kernels.apply(T::ONE, &r, T::ZERO, &mut z).unwrap();
+        on_host.apply(T::ONE, &r, T::ZERO, &mut expected).unwrap();
+        let tolerance = 1000.0 * T::Real::UNIT_ROUNDOFF;
+        for (row, (z, expected)) in z.iter().zip(&expected).enumerate() {
+            assert!((*z - *expected).magnitude() <= tolerance, "{name}, row {row}: {z} and not {expected}");
+        }
+        results.insert(name.to_string(), bits(&z));
+    }
+    results
+}
+
+/// Transposes of matrices with sorted rows and with others, and columns that come twice in a row.
+pub fn transpose<T: Scalar>(emulator: &Emulated) {
+    let mut numbers = Numbers::new(38);
+    for (columns, lengths) in [(7, vec![3, 0, 9, 1, 40, 3]), (300, vec![5; 40]), (1, vec![2, 2]), (5, vec![])] {
+        let matrix = with_rows::<T>(columns, &lengths, &mut numbers);
+        let mut expected = matrix.transposed().unwrap();
+        assert!(matrix.transposed_on(emulator).unwrap() == expected, "{columns} columns");
+        expected.values_mut().iter_mut().for_each(|value| *value = value.conjugate());
+        assert!(matrix.conjugate_transposed_on(emulator).unwrap() == expected, "{columns} columns");
+    }
+}
