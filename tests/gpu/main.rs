@@ -13,6 +13,8 @@ mod measure;
 mod peers;
 #[path = "../scenarios/mod.rs"]
 mod scenarios;
+#[cfg(feature = "peers")]
+mod sparse_product_times;
 #[path = "../solvers"]
 mod solvers {
     pub mod complex;
@@ -214,6 +216,14 @@ const PARTS: &[Part] = &[
     ("times", |gpu, arguments| {
         if !arguments.quick {
             measure::measure(gpu).unwrap_or_else(|error| panic!("{error}"));
+        }
+    }),
+    #[cfg(feature = "peers")]
+    ("sparse-product-times", |gpu, arguments| {
+        // Only where it is asked for.
+        if !arguments.only.is_empty() {
+            sparse_product_times::time_sparse_products::<f32>(gpu);
+            sparse_product_times::time_sparse_products::<f64>(gpu);
         }
     }),
 ];

@@ -6,7 +6,8 @@
 //! with the feature `cuda` as well, cuSPARSE and cuBLAS for the GPU, which are loaded when they are asked for: the folders
 //! of `libcusparse.so.12`, of the `libnvJitLink` that it needs and of `libcublas.so` must be where the system's loader looks, for which
 //! `LD_LIBRARY_PATH` is the usual way. What is not there is listed with the reason, and is no error. That
-//! holds for cuSPARSE's SpMVOp by itself, too, which is there from 12.8.1 on, and for its SpMM.
+//! holds for cuSPARSE's SpMVOp by itself, too, which is there from 12.8.1 on, for its SpMM, and for its
+//! SpGEMM, which multiplies two sparse matrices in the ways that `sparse_product_peers` lists.
 
 #[cfg(all(feature = "peers", any(feature = "cuda", test)))]
 mod blocks;
@@ -27,6 +28,8 @@ use host::executor::{Executor, HostExecutor};
 use host::{Multivector, Real};
 
 pub use conjugate_gradients::{Solved, Stop, conjugate_gradients};
+#[cfg(all(feature = "peers", feature = "cuda"))]
+pub use cusparse::{SpGemm, SpGemmProduct, SpGemms, sparse_product_peers};
 pub use peer::{BOUND, Blas, Peer, PeerError, Prepared};
 
 /// The libraries that there are peers of, as the peers' names begin.

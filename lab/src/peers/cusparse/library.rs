@@ -120,6 +120,17 @@ pub fn has(function: &str) -> bool {
     unsafe { find::<unsafe extern "C" fn()>(function) }.is_ok()
 }
 
+/// Looks for functions of a loaded library.
+///
+/// # Errors
+/// Which one it does not have, in one line.
+pub fn has_all(functions: &[&str]) -> Result<(), String> {
+    match functions.iter().find(|function| !has(function)) {
+        Some(function) => Err(format!("the libcusparse that is installed has no {function}")),
+        None => Ok(()),
+    }
+}
+
 /// A function of a loaded library.
 ///
 /// # Errors
@@ -145,8 +156,18 @@ pub fn check(call: &str, status: sys::cusparseStatus_t) -> Result<(), Error> {
 
 /// Whether an error is that the library does not do what was asked for, at all.
 pub fn is_unsupported(error: &Error) -> bool {
-    let unsupported = sys::cusparseStatus_t::CUSPARSE_STATUS_NOT_SUPPORTED;
-    matches!(error, Error::Cuda { reason, .. } if *reason == format!("{unsupported:?}"))
+    is_of(error, sys::cusparseStatus_t::CUSPARSE_STATUS_NOT_SUPPORTED)
+}
+
+/// Whether an error is that the library has not the memory, or not the numbers, for something so large.
+pub fn is_out_of_memory(error: &Error) -> bool {
+    use sys::cusparseStatus_t::{CUSPARSE_STATUS_ALLOC_FAILED, CUSPARSE_STATUS_INSUFFICIENT_RESOURCES};
+    is_of(error, CUSPARSE_STATUS_ALLOC_FAILED) || is_of(error, CUSPARSE_STATUS_INSUFFICIENT_RESOURCES)
+}
+
+/// Whether an error is that of a status.
+fn is_of(error: &Error, status: sys::cusparseStatus_t) -> bool {
+    matches!(error, Error::Cuda { reason, .. } if *reason == format!("{status:?}"))
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ mod descriptors;
 mod generic;
 mod library;
 mod operation;
+mod spgemm;
 mod spmm;
 mod spmv;
 
@@ -22,8 +23,9 @@ use host::{Csr, Error, Multivector, Real};
 use self::bsrmv::LegacyBlocks;
 use self::descriptors::{MatrixDescriptor, address, data_type, index_type};
 use self::generic::{Generic, Stored};
-use self::library::{Library, has, is_unsupported};
+use self::library::{Library, has_all, is_unsupported};
 use self::operation::{Functions, Operation};
+pub use self::spgemm::{SpGemm, SpGemmProduct, SpGemms, sparse_product_peers};
 use self::spmm::SpMm;
 use self::spmv::SpMv;
 use super::blocks::Blocks;
@@ -66,8 +68,8 @@ pub fn multivector_peers<T: Real>(cuda: &Cuda, shape: Multivector) -> Peers<'_, 
         Ok(library) => library,
         Err(reason) => return Peers::without("cuSPARSE", reason),
     };
-    if let Some(function) = spmm::NEEDED.iter().find(|function| !has(function)) {
-        return Peers::without("SpMM of cuSPARSE", format!("the libcusparse that is installed has no {function}"));
+    if let Err(reason) = has_all(spmm::NEEDED) {
+        return Peers::without("SpMM of cuSPARSE", reason);
     }
     let ways = [
         ("cusparse-spmm-csr-1", Storage::Csr, BlockAlgorithm::CUSPARSE_SPMM_CSR_ALG1),
@@ -147,7 +149,7 @@ impl<T: Real> Peer<T, Cuda> for CuSparse<'_> {
             Storage::Bsr => {
                 let blocks = Blocks::new(&download(cuda, matrix)?).map_err(unfit)?;
                 if !self.library.multiplies_blocks() {
-                    if !bsrmv::NEEDED.iter().all(|function| has(function)) {
+                    if has_all(bsrmv::NEEDED).is_err() {
                         return Err(unfit("this version has no function for BSR".into()));
                     }
                     let library = self.library.clone();
