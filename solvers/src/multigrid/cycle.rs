@@ -6,7 +6,7 @@ use host::format::{Csr, Format, ValueStorage};
 use host::plan::{Plan, Vector};
 use host::real::Scalar;
 
-use super::hierarchy::{Coarser, Hierarchy, Level, SetupTimes};
+use super::hierarchy::{Hierarchy, Level, SetupTimes, Smoothed, Solved, Transfers};
 use super::k_cycle::{INNER_SLOTS, Inner};
 use super::near_null_space::NearNullSpace;
 use super::options::{Cycle, Multigrid, Smoother};
@@ -19,9 +19,7 @@ use crate::preconditioner::{Diagonal, Inverse, PreconditionerOptions, Recipe, pl
 /// Multigrid on an executor.
 pub(crate) struct Amg<T: Scalar, E: Executor> {
     settings: Settings<T>,
-    levels: Vec<Placed<T, E>>,
-    space: Space<E>,
-    report: MultigridReport,
+    made: Made<T, E>,
 }
 
 /// What it is made with.
@@ -29,6 +27,13 @@ struct Settings<T> {
     multigrid: Multigrid,
     options: PreconditionerOptions,
     near_null_space: NearNullSpace<T>,
+}
+
+/// What is made of a matrix.
+struct Made<T: Scalar, E: Executor> {
+    levels: Vec<Placed<T, E>>,
+    space: Space<E>,
+    report: MultigridReport,
 }
 
 /// Makes the levels on the executor. Takes the matrix in 64 bits on the host; on the executor the levels' matrices, and 5
@@ -50,22 +55,22 @@ pub(crate) fn recipe<T: Scalar, E: Executor>(
     Ok(Recipe { inverse: Box::new(inverse), symmetric: false, scalars: vec![] })
 }
 
-/// A level in the memory of an executor.
-pub(super) struct Placed<T: Scalar, E: Executor> {
+/// A level, as a cycle uses it.
+pub(super) enum Placed<T: Scalar, E: Executor> {
+    Smoothed(Box<PlacedSmoothed<T, E>>),
+    /// The inverse of the last one.
+    Inverse(Box<Plan<T, E>>),
+}
+
+/// A level that is smoothed.
+pub(super) struct PlacedSmoothed<T: Scalar, E: Executor> {
     pub(super) matrix: Plan<T, E>,
     smoother: Smoothing<T, E>,
-    coarser: PlacedCoarser<T, E>,
+    below: Option<Below<T, E>>,
     /// The residual.
     residual: Vector<T, E>,
     /// The last step of x.
     step: Vector<T, E>,
-}
-
-/// What a level has below it.
-enum PlacedCoarser<T: Scalar, E: Executor> {
-    Level(Box<Below<T, E>>),
-    Inverse(Box<Plan<T, E>>),
-    Nothing,
 }
 
 /// The way to a coarser level, and its right-hand side and solution.
@@ -95,7 +100,13 @@ impl<T: Scalar, E: Executor> Amg<T, E> {
     }
 
     fn new(executor: &E, matrix: &Csr<T>, settings: Settings<T>) -> Result<Self, Error> {
-        let Settings { multigrid, options, near_null_space } = &settings;
+        Ok(Self { made: Made::new(executor, matrix, &settings)?, settings })
+    }
+}
+
+impl<T: Scalar, E: Executor> Made<T, E> {
+    fn new(executor: &E, matrix: &Csr<T>, settings: &Settings<T>) -> Result<Self, Error> {
+        let Settings { multigrid, options, near_null_space } = settings;
         multigrid.check()?;
         if multigrid.cycle == Cycle::K && T::COMPLEX {
             let (what, value) = ("the cycle of a complex matrix", "k".to_string());
@@ -104,53 +115,69 @@ impl<T: Scalar, E: Executor> Amg<T, E> {
         let mut matrix = matrix.cast::<T::Wide>()?;
         matrix.sort_and_sum()?;
         let near_null_space = near_null_space.widened(executor)?;
-        let hierarchy = Hierarchy::new(executor, matrix.upload(executor)?, near_null_space, *multigrid)?;
-        let mut scalars = vec![];
-        for level in &hierarchy.levels {
-            scalars.extend(multigrid.smoother.factors(level.largest).into_iter().flatten());
-        }
-        let of_smoothers = scalars.len() as u32;
+        let Hierarchy { levels, times } =
+            Hierarchy::new(executor, matrix.upload(executor)?, near_null_space, *multigrid)?;
+        let rows: Vec<_> = levels.iter().map(|level| level.matrix.rows()).collect();
+        let of_smoothers = 2 * multigrid.smoother.steps() * rows.len() as u32;
         let inner = |level: usize| FIRST_SLOT + of_smoothers + INNER_SLOTS * level as u32;
-        let mut space = Space::new(executor, inner(hierarchy.levels.len()), 1)?;
-        space.set(&(FIRST_SLOT..).zip(scalars).collect::<Vec<_>>())?;
+        let mut space = Space::new(executor, inner(rows.len()), 1)?;
         let format = options.format.or(executor.device().has_kernels().then_some(Format::Auto));
         // An update makes everything anew.
         let mut options = PreconditionerOptions { format, updates: false, ..*options };
         if multigrid.values != ValueStorage::Full {
             options.values = multigrid.values;
         }
-        let mut report = MultigridReport { levels: vec![], times: times(hierarchy.times) };
-        let mut levels = host::memory::with_capacity(hierarchy.levels.len())?;
-        let rows: Vec<_> = hierarchy.levels.iter().map(|level| level.matrix.rows()).collect();
-        for (number, level) in hierarchy.levels.into_iter().enumerate() {
-            // Two steps on a level that is solved directly are one too many.
-            let below_is_level = number + 2 < rows.len();
-            let inner = (multigrid.cycle == Cycle::K && below_is_level).then(|| inner(number));
-            let slots = FIRST_SLOT + 2 * multigrid.smoother.steps() * number as u32;
-            let below = rows.get(number + 1).copied().unwrap_or(0);
-            let (nnz, largest) = (level.matrix.nnz(), level.largest);
-            let (prolongation_nnz, coarsest) = match &level.coarser {
-                Coarser::Level { prolongation, .. } => (prolongation.nnz(), None),
-                Coarser::Inverse(_) => (0, Some("directly, by its inverse")),
-                Coarser::Nothing => (0, Some("by smoothing, as it cannot be made coarser")),
-            };
-            let smoother = multigrid.smoother;
-            let placed = Placed::new(&space, level, (smoother, slots), (below, inner), options)?;
-            report.levels.push(LevelReport {
+        let mut report = MultigridReport { levels: vec![], times: times_of(times) };
+        let (mut placed, mut scalars) = (host::memory::with_capacity(rows.len())?, vec![]);
+        for (number, Level { matrix, solved }) in levels.into_iter().enumerate() {
+            let mut of_level = LevelReport {
                 rows: rows[number],
-                nnz,
-                format: placed.matrix.format(),
-                prolongation_nnz,
-                largest_eigenvalue: (!matches!(smoother, Smoother::L1Jacobi(_))).then_some(largest),
-                coarsest,
-            });
-            levels.push(placed);
+                nnz: matrix.nnz(),
+                format: Format::Auto,
+                prolongation_nnz: 0,
+                largest_eigenvalue: None,
+                coarsest: None,
+            };
+            let level = match solved {
+                Solved::Inverse(inverse) => {
+                    of_level.coarsest = Some("directly, by its inverse");
+                    let inverse = plan_in_memory(executor, rounded_matrix::<T, E>(executor, inverse)?, options)?;
+                    of_level.format = inverse.format();
+                    Placed::Inverse(Box::new(inverse))
+                }
+                Solved::Smoothed(smoothed) => {
+                    match &smoothed.transfers {
+                        Some(transfers) => of_level.prolongation_nnz = transfers.prolongation.nnz(),
+                        None => of_level.coarsest = Some("by smoothing, as it cannot be made coarser"),
+                    }
+                    if !matches!(multigrid.smoother, Smoother::L1Jacobi(_)) {
+                        of_level.largest_eigenvalue = Some(smoothed.largest);
+                    }
+                    let slots = FIRST_SLOT + 2 * multigrid.smoother.steps() * number as u32;
+                    let factors = multigrid.smoother.factors(smoothed.largest);
+                    scalars.extend((slots..).zip(factors.into_iter().flatten()));
+                    // Two steps on a level that is solved directly are one too many.
+                    let below_is_level = number + 2 < rows.len();
+                    let place = Place {
+                        slots,
+                        steps: multigrid.smoother.steps(),
+                        below: rows.get(number + 1).copied().unwrap_or(0),
+                        inner: (multigrid.cycle == Cycle::K && below_is_level).then(|| inner(number)),
+                    };
+                    let level = PlacedSmoothed::new(&space, matrix, smoothed, place, options)?;
+                    of_level.format = level.matrix.format();
+                    Placed::Smoothed(Box::new(level))
+                }
+            };
+            placed.push(level);
+            report.levels.push(of_level);
         }
-        Ok(Self { settings, levels, space, report })
+        space.set(&scalars)?;
+        Ok(Self { levels: placed, space, report })
     }
 }
 
-fn times(times: SetupTimes) -> Vec<(&'static str, std::time::Duration)> {
+fn times_of(times: SetupTimes) -> Vec<(&'static str, std::time::Duration)> {
     let SetupTimes { connections, aggregates, prolongation, products, eigenvalues, coarsest } = times;
     vec![
         ("eigenvalues", eigenvalues),
@@ -162,46 +189,52 @@ fn times(times: SetupTimes) -> Vec<(&'static str, std::time::Duration)> {
     ]
 }
 
-impl<T: Scalar, E: Executor> Placed<T, E> {
+/// What a smoothed level is told of the others.
+struct Place {
+    /// Its first slot for the smoother's factors.
+    slots: u32,
+    /// Steps of the smoother.
+    steps: u32,
+    /// Rows of the next coarser level.
+    below: usize,
+    /// The first slot of a K-cycle's inner iteration.
+    inner: Option<u32>,
+}
+
+impl<T: Scalar, E: Executor> PlacedSmoothed<T, E> {
     fn new(
         space: &Space<E>,
-        level: Level<T::Wide, E::Memory>,
-        (smoother, slots): (Smoother, u32),
-        (below, inner): (usize, Option<u32>),
+        matrix: Csr<T::Wide, E::Memory>,
+        smoothed: Smoothed<T::Wide, E::Memory>,
+        Place { slots, steps, below, inner }: Place,
         options: PreconditionerOptions,
     ) -> Result<Self, Error> {
-        let executor = space.executor();
-        let Level { matrix, inverse_diagonal, coarser, .. } = level;
-        let rows = matrix.rows();
+        let (executor, rows) = (space.executor(), matrix.rows());
         let plan = |matrix| plan_in_memory(executor, rounded_matrix::<T, E>(executor, matrix)?, options);
-        let inverse_diagonal = rounded_vector::<T, E>(executor, inverse_diagonal)?;
-        let coarser = match coarser {
-            Coarser::Level { prolongation, restriction } => PlacedCoarser::Level(Box::new(Below {
+        let below = |Transfers { prolongation, restriction }| {
+            Ok::<_, Error>(Below {
                 prolongation: plan(prolongation)?,
                 restriction: plan(restriction)?,
                 b: executor.zeros(below)?,
                 x: executor.zeros(below)?,
                 inner: inner.map(|slots| Inner::new(space, below, slots)).transpose()?,
-            })),
-            Coarser::Inverse(inverse) => PlacedCoarser::Inverse(Box::new(plan(inverse)?)),
-            Coarser::Nothing => PlacedCoarser::Nothing,
+            })
         };
+        let inverse_diagonal = rounded_vector::<T, E>(executor, smoothed.inverse_diagonal)?;
         Ok(Self {
             matrix: plan(matrix)?,
             smoother: Smoothing {
                 inverse_diagonal: Diagonal::in_memory(executor, inverse_diagonal)?,
                 scaled: if T::COMPLEX { Some(executor.zeros(rows)?) } else { None },
                 slots,
-                steps: smoother.steps(),
+                steps,
             },
-            coarser,
+            below: smoothed.transfers.map(below).transpose()?,
             residual: executor.zeros(rows)?,
             step: executor.zeros(rows)?,
         })
     }
-}
 
-impl<T: Scalar, E: Executor> Placed<T, E> {
     /// All steps of the smoother: afterwards x lacks nothing, and the residual the last step.
     fn smooth(
         &mut self,
@@ -234,10 +267,11 @@ pub(super) fn visit<T: Scalar, E: Executor>(
     b: &Vector<T, E>,
     x: &mut Vector<T, E>,
 ) -> Result<(), Error> {
-    let Some((level, below)) = levels.split_first_mut() else { return Ok(()) };
-    if let PlacedCoarser::Inverse(inverse) = &mut level.coarser {
-        return inverse.apply(T::ONE, b, T::ZERO, x);
-    }
+    let Some((level, coarser)) = levels.split_first_mut() else { return Ok(()) };
+    let level = match level {
+        Placed::Smoothed(level) => level,
+        Placed::Inverse(inverse) => return inverse.apply(T::ONE, b, T::ZERO, x),
+    };
     if guess {
         space.pass(Scaled, [ONE], [b], [&mut level.residual])?;
         level.matrix.apply(-T::ONE, x, T::ONE, &mut level.residual)?;
@@ -246,18 +280,17 @@ pub(super) fn visit<T: Scalar, E: Executor>(
         level.smooth(space, Start::Zero, b, x)?;
     }
     level.update_residual()?;
-    let PlacedCoarser::Level(coarser) = &mut level.coarser else {
+    let Some(below) = &mut level.below else {
         return level.smooth(space, Start::Guess, b, x);
     };
-    let Below { prolongation, restriction, b: coarse_b, x: coarse_x, inner } = &mut **coarser;
+    let Below { prolongation, restriction, b: coarse_b, x: coarse_x, inner } = below;
     restriction.apply(T::ONE, &level.residual, T::ZERO, coarse_b)?;
-    let is_direct = matches!(below.first(), Some(Placed { coarser: PlacedCoarser::Inverse(_), .. }));
     match inner {
-        Some(inner) => inner.solve(below, space, cycle, coarse_b, coarse_x)?,
+        Some(inner) => inner.solve(coarser, space, cycle, coarse_b, coarse_x)?,
         None => {
-            visit(below, space, cycle, false, coarse_b, coarse_x)?;
-            if cycle == Cycle::W && !is_direct {
-                visit(below, space, cycle, true, coarse_b, coarse_x)?;
+            visit(coarser, space, cycle, false, coarse_b, coarse_x)?;
+            if cycle == Cycle::W && !matches!(coarser, [Placed::Inverse(_)]) {
+                visit(coarser, space, cycle, true, coarse_b, coarse_x)?;
             }
         }
     }
@@ -268,14 +301,12 @@ pub(super) fn visit<T: Scalar, E: Executor>(
 
 impl<T: Scalar, E: Executor> Inverse<T, E> for Amg<T, E> {
     fn apply(&mut self, _: &mut Space<E>, r: &Vector<T, E>, z: &mut Vector<T, E>) -> Result<(), Error> {
-        visit(&mut self.levels, &mut self.space, self.settings.multigrid.cycle, false, r, z)
+        let Made { levels, space, .. } = &mut self.made;
+        visit(levels, space, self.settings.multigrid.cycle, false, r, z)
     }
 
     fn update(&mut self, space: &mut Space<E>, matrix: &mut Csr<T>) -> Result<(), Error> {
-        let Settings { multigrid, options, near_null_space } = &self.settings;
-        let near_null_space = near_null_space.try_clone()?;
-        let settings = Settings { multigrid: *multigrid, options: *options, near_null_space };
-        *self = Self::new(space.executor(), matrix, settings)?;
+        self.made = Made::new(space.executor(), matrix, &self.settings)?;
         Ok(())
     }
 
@@ -285,6 +316,6 @@ impl<T: Scalar, E: Executor> Inverse<T, E> for Amg<T, E> {
     }
 
     fn report(&self) -> Option<&MultigridReport> {
-        Some(&self.report)
+        Some(&self.made.report)
     }
 }

@@ -27,21 +27,31 @@ const LEAST_REDUCTION: f64 = 0.8;
 /// A level, in 64 bits and in the memory of an executor.
 pub(super) struct Level<W: Scalar, M: Memory> {
     pub(super) matrix: Csr<W, M>,
+    pub(super) solved: Solved<W, M>,
+}
+
+/// How a level is solved with.
+pub(super) enum Solved<W: Scalar, M: Memory> {
+    /// By a smoother and the next coarser level.
+    Smoothed(Smoothed<W, M>),
+    /// Directly, by its inverse, a dense matrix: the last level.
+    Inverse(Csr<W, M>),
+}
+
+/// What a smoothed level has.
+pub(super) struct Smoothed<W: Scalar, M: Memory> {
     /// One over the diagonal, or over what the smoother has in its place; 0 for a row of zeros.
     pub(super) inverse_diagonal: M::Buffer<W>,
     /// The largest eigenvalue of the matrix scaled by it; 1 where the smoother needs none.
     pub(super) largest: f64,
-    pub(super) coarser: Coarser<W, M>,
+    /// The way from the next coarser level, and the way to it; none where the level cannot be made coarser.
+    pub(super) transfers: Option<Transfers<W, M>>,
 }
 
-/// What a level has below it.
-pub(super) enum Coarser<W: Scalar, M: Memory> {
-    /// A level: the way from it, and the way to it.
-    Level { prolongation: Csr<W, M>, restriction: Csr<W, M> },
-    /// Nothing: the level itself is solved directly, by its inverse, a dense matrix.
-    Inverse(Csr<W, M>),
-    /// Nothing: the level cannot be made coarser, and is only smoothed.
-    Nothing,
+/// The ways between two levels.
+pub(super) struct Transfers<W: Scalar, M: Memory> {
+    pub(super) prolongation: Csr<W, M>,
+    pub(super) restriction: Csr<W, M>,
 }
 
 /// The levels of a matrix, the finest first.
@@ -91,20 +101,19 @@ impl<W: Scalar<Real = f64, Wide = W>, M: Memory> Hierarchy<W, M> {
         let divisor = if of_row_sums { Divisor::RowSum } else { Divisor::Diagonal };
         loop {
             let times = &mut hierarchy.times;
-            let inverse = executor.run::<InvertDiagonal<W>>((&matrix, divisor))?;
             if matrix.rows() <= options.coarsest as usize {
-                let inverse_of_matrix =
+                let inverse =
                     timed(&mut times.coarsest, || coarsest::inverse(&matrix.to_host(executor)?)?.upload(executor))?;
-                hierarchy.put(matrix, inverse.elements, 1.0, Coarser::Inverse(inverse_of_matrix));
+                hierarchy.levels.push(Level { matrix, solved: Solved::Inverse(inverse) });
                 return Ok(hierarchy);
             }
+            let inverse = executor.run::<InvertDiagonal<W>>((&matrix, divisor))?;
             let of_jacobi = match of_row_sums {
                 true => executor.run::<InvertDiagonal<W>>((&matrix, Divisor::Diagonal))?,
                 false => InverseDiagonal { elements: executor.duplicate(&inverse.elements)?, ..inverse },
             };
-            let (same, largest);
-            (same, largest) = timed(&mut times.eigenvalues, || with_largest(executor, matrix, &of_jacobi))?;
-            matrix = same;
+            let largest;
+            (matrix, largest) = timed(&mut times.eigenvalues, || with_largest(executor, matrix, &of_jacobi))?;
             let coarse = match hierarchy.levels.len() + 1 < options.levels as usize {
                 true => {
                     let level = Fine { matrix: &matrix, nodes: &nodes, inverse_diagonal: &of_jacobi.elements, largest };
@@ -112,20 +121,19 @@ impl<W: Scalar<Real = f64, Wide = W>, M: Memory> Hierarchy<W, M> {
                 }
                 false => None,
             };
-            let largest = if of_row_sums { 1.0 } else { largest };
+            let mut smoothed = Smoothed {
+                inverse_diagonal: inverse.elements,
+                largest: if of_row_sums { 1.0 } else { largest },
+                transfers: None,
+            };
             let Some(coarse) = coarse else {
-                hierarchy.put(matrix, inverse.elements, largest, Coarser::Nothing);
+                hierarchy.levels.push(Level { matrix, solved: Solved::Smoothed(smoothed) });
                 return Ok(hierarchy);
             };
-            let Coarse { prolongation, restriction, matrix: next, nodes: next_nodes, near_null_space: next_space } =
-                coarse;
-            hierarchy.put(matrix, inverse.elements, largest, Coarser::Level { prolongation, restriction });
-            (matrix, nodes, near_null_space) = (next, next_nodes, next_space);
+            smoothed.transfers = Some(coarse.transfers);
+            hierarchy.levels.push(Level { matrix, solved: Solved::Smoothed(smoothed) });
+            (matrix, nodes, near_null_space) = (coarse.matrix, coarse.nodes, coarse.near_null_space);
         }
-    }
-
-    fn put(&mut self, matrix: Csr<W, M>, inverse_diagonal: M::Buffer<W>, largest: f64, coarser: Coarser<W, M>) {
-        self.levels.push(Level { matrix, inverse_diagonal, largest, coarser });
     }
 }
 
@@ -153,10 +161,9 @@ struct Fine<'a, W: Scalar, M: Memory> {
     largest: f64,
 }
 
-/// A coarse level, and the way between it and the finer one.
+/// A coarse level, and the ways between it and the finer one.
 struct Coarse<W: Scalar, M: Memory> {
-    prolongation: Csr<W, M>,
-    restriction: Csr<W, M>,
+    transfers: Transfers<W, M>,
     matrix: Csr<W, M>,
     nodes: Nodes<M>,
     near_null_space: Vectors<W, M>,
@@ -197,5 +204,5 @@ fn coarsen<W: Scalar<Real = f64, Wide = W>, E: Executor>(
         Ok::<_, Error>((restriction, matrix))
     })?;
     let (nodes, near_null_space) = (tentative.nodes, tentative.near_null_space);
-    Ok(Some(Coarse { prolongation, restriction, matrix, nodes, near_null_space }))
+    Ok(Some(Coarse { transfers: Transfers { prolongation, restriction }, matrix, nodes, near_null_space }))
 }

@@ -84,8 +84,8 @@ impl<T: Scalar, E: Executor> Inner<T, E> {
         let InnerPrograms { nothing, first, second } = &self.programs;
         let ([direction, other], [product, other_product]) = (&mut self.directions, &mut self.products);
         let multiply = |levels: &mut [Placed<T, E>], direction: &_, product: &mut _| match levels.first_mut() {
-            Some(level) => level.matrix.apply(T::ONE, direction, T::ZERO, product),
-            None => Ok(()),
+            Some(Placed::Smoothed(level)) => level.matrix.apply(T::ONE, direction, T::ZERO, product),
+            _ => Err(Error::Operator { operation: "a K-cycle on the coarsest level" }),
         };
         visit(levels, space, cycle, false, b, direction)?;
         multiply(levels, direction, product)?;

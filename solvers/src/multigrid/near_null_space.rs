@@ -110,11 +110,6 @@ impl<T: Scalar> NearNullSpace<T> {
         self.vectors
     }
 
-    /// A copy.
-    pub(super) fn try_clone(&self) -> Result<Self, Error> {
-        Ok(Self { vectors: self.vectors, elements: host::memory::copy(&self.elements)? })
-    }
-
     /// The same in 64 bits and in an executor's memory.
     pub(super) fn widened<E: Executor>(&self, executor: &E) -> Result<Vectors<T::Wide, E::Memory>, Error> {
         let elements = host::memory::collect(self.elements.iter().map(|element| element.to_wide()))?;

@@ -20,7 +20,7 @@ pub struct LevelReport {
     pub rows: usize,
     /// Entries of its matrix.
     pub nnz: usize,
-    /// How its matrix is stored.
+    /// How its matrix is stored; of a level that is solved directly, its inverse.
     pub format: Format,
     /// Entries of the prolongation from the next level; 0 on the last.
     pub prolongation_nnz: usize,
