@@ -1,5 +1,7 @@
 //! The cycle over the levels, on an executor.
 
+use std::time::Instant;
+
 use host::error::Error;
 use host::executor::Executor;
 use host::format::{Csr, Format, ValueStorage};
@@ -112,11 +114,14 @@ impl<T: Scalar, E: Executor> Made<T, E> {
             let (what, value) = ("the cycle of a complex matrix", "k".to_string());
             return Err(Error::Setting { what, value, expected: "v or w" });
         }
+        let begin = Instant::now();
         let mut matrix = matrix.cast::<T::Wide>()?;
         matrix.sort_and_sum()?;
-        let near_null_space = near_null_space.widened(executor)?;
-        let Hierarchy { levels, times } =
-            Hierarchy::new(executor, matrix.upload(executor)?, near_null_space, *multigrid)?;
+        let (matrix, near_null_space) = (matrix.upload(executor)?, near_null_space.widened(executor)?);
+        executor.synchronize()?;
+        let copies = begin.elapsed();
+        let Hierarchy { levels, times } = Hierarchy::new(executor, matrix, near_null_space, *multigrid)?;
+        let begin = Instant::now();
         let rows: Vec<_> = levels.iter().map(|level| level.matrix.rows()).collect();
         let of_smoothers = 2 * multigrid.smoother.steps() * rows.len() as u32;
         let inner = |level: usize| FIRST_SLOT + of_smoothers + INNER_SLOTS * level as u32;
@@ -127,7 +132,7 @@ impl<T: Scalar, E: Executor> Made<T, E> {
         if multigrid.values != ValueStorage::Full {
             options.values = multigrid.values;
         }
-        let mut report = MultigridReport { levels: vec![], times: times_of(times) };
+        let mut reports = host::memory::with_capacity(rows.len())?;
         let (mut placed, mut scalars) = (host::memory::with_capacity(rows.len())?, vec![]);
         for (number, Level { matrix, solved }) in levels.into_iter().enumerate() {
             let mut of_level = LevelReport {
@@ -170,22 +175,26 @@ impl<T: Scalar, E: Executor> Made<T, E> {
                 }
             };
             placed.push(level);
-            report.levels.push(of_level);
+            reports.push(of_level);
         }
         space.set(&scalars)?;
-        Ok(Self { levels: placed, space, report })
+        executor.synchronize()?;
+        let times = times_of(SetupTimes { copies, formats: begin.elapsed(), ..times });
+        Ok(Self { levels: placed, space, report: MultigridReport { levels: reports, times } })
     }
 }
 
 fn times_of(times: SetupTimes) -> Vec<(&'static str, std::time::Duration)> {
-    let SetupTimes { connections, aggregates, prolongation, products, eigenvalues, coarsest } = times;
+    let SetupTimes { copies, connections, aggregates, prolongation, products, eigenvalues, coarsest, formats } = times;
     vec![
+        ("copy to the executor", copies),
         ("eigenvalues", eigenvalues),
         ("strong connections", connections),
         ("aggregates", aggregates),
         ("prolongation", prolongation),
         ("Galerkin products", products),
         ("inverse of the coarsest level", coarsest),
+        ("formats of all levels", formats),
     ]
 }
 

@@ -64,16 +64,18 @@ pub(super) struct Hierarchy<W: Scalar, M: Memory> {
 /// How long the steps of the setup took, over all levels.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct SetupTimes {
+    pub(super) copies: Duration,
     pub(super) connections: Duration,
     pub(super) aggregates: Duration,
     pub(super) prolongation: Duration,
     pub(super) products: Duration,
     pub(super) eigenvalues: Duration,
     pub(super) coarsest: Duration,
+    pub(super) formats: Duration,
 }
 
 /// Does something, and adds the time that it took.
-fn timed<R>(total: &mut Duration, work: impl FnOnce() -> R) -> R {
+pub(super) fn timed<R>(total: &mut Duration, work: impl FnOnce() -> R) -> R {
     let begin = Instant::now();
     let result = work();
     *total += begin.elapsed();
