@@ -4,6 +4,7 @@
 //! semidefinite, has a Schur complement −(C + B A⁻¹ Bᵀ). The inverses of A and of C + B A⁻¹ Bᵀ on the diagonal leave
 //! eigenvalues in three small intervals. Here multigrid stands for the first, and the diagonal of C + B D⁻¹ Bᵀ for the
 //! second, where D is the diagonal of A: for the Stokes equations that diagonal is the mass of the pressure, up to a factor.
+//! Because D⁻¹ is small where A⁻¹ is large, the diagonal is taken [several times](SCHUR_FACTOR).
 
 use host::error::Error;
 use host::executor::Executor;
@@ -74,6 +75,11 @@ impl<T: Scalar, E: Executor> Saddle<T, E> {
     }
 }
 
+/// What the diagonal of C + B D⁻¹ Bᴴ is multiplied with. For the Stokes equations in Taylor-Hood elements 1, 2, 4, 8 and 16
+/// take 151, 140, 133, 126 and 121 iterations of MINRES, for mixed Poisson problems in Raviart-Thomas elements 369 with 1, 392
+/// with 4 and 453 with 16.
+const SCHUR_FACTOR: f64 = 4.0;
+
 /// The number of a row of the second block.
 const SECOND: u32 = u32::MAX;
 
@@ -92,7 +98,7 @@ fn first_block<T: Scalar>(matrix: &Csr<T>, numbers: &[u32], count: usize) -> Res
     Csr::try_new(count, count, offsets, columns, values)
 }
 
-/// One over the diagonal of C + B D⁻¹ Bᴴ for the rows of the second block, and 0 for those of the first.
+/// One over the diagonal of C + B D⁻¹ Bᴴ, times the factor, for the rows of the second block, and 0 for those of the first.
 fn second_diagonal<T: Scalar>(matrix: &Csr<T>, numbers: &[u32], diagonal: &[T::Wide]) -> Result<Vec<T>, Error> {
     let mut inverses = zeros::<T>(matrix.rows())?;
     for row in (0..matrix.rows()).filter(|&row| numbers[row] == SECOND) {
@@ -101,7 +107,7 @@ fn second_diagonal<T: Scalar>(matrix: &Csr<T>, numbers: &[u32], diagonal: &[T::W
             let magnitude = value.magnitude();
             magnitude * magnitude / diagonal[column as usize].parts()[0]
         };
-        let pivot = diagonal[row].magnitude() + to_first.map(square).sum::<f64>();
+        let pivot = SCHUR_FACTOR * (diagonal[row].magnitude() + to_first.map(square).sum::<f64>());
         let inverse = T::from_wide(inverse_of(T::Wide::from_f64(pivot)));
         if !(pivot.is_finite() && inverse.is_finite()) {
             let pivot = shown(T::Wide::from_f64(pivot));
