@@ -4,6 +4,7 @@
 mod by_kernels;
 mod on_host;
 
+use gpu_kernels::multigrid::aggregates;
 use host::error::Error;
 use host::executor::operation::{Arithmetic, KernelExecutor, Operation};
 use host::memory::{HostMemory, Memory};
@@ -11,7 +12,7 @@ use host::memory::{HostMemory, Memory};
 use super::graph::Graph;
 
 /// The aggregate of a node without neighbours: none.
-pub(super) const NONE: u32 = u32::MAX;
+pub(super) const NONE: u32 = aggregates::NONE;
 
 /// A partition of the nodes that have neighbours.
 pub(super) struct Aggregates<M: Memory = HostMemory> {
