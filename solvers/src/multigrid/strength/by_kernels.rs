@@ -41,7 +41,7 @@ pub(super) fn strong_connections<W: Scalar<Real = f64>, K: KernelExecutor>(
 }
 
 /// The square of the magnitude of each entry.
-fn entry_squares<W: Scalar<Real = f64>, K: KernelExecutor>(
+pub(super) fn entry_squares<W: Scalar<Real = f64>, K: KernelExecutor>(
     executor: &K,
     matrix: &Csr<W, K::Memory>,
 ) -> Result<Array<K, f64>, Error> {
@@ -74,7 +74,7 @@ fn are_unknowns<K: KernelExecutor>(executor: &K, nodes: &Nodes<K::Memory>) -> Re
 /// The square of the Frobenius norm of each block: the product of a matrix that adds up the rows of a node's unknowns, and the
 /// matrix of the squares of entries, whose columns are the nodes. It adds up in the order of unknowns and, of each, of entries,
 /// as the host does.
-fn blocks<W: Scalar<Real = f64>, K: KernelExecutor>(
+pub(super) fn blocks<W: Scalar<Real = f64>, K: KernelExecutor>(
     executor: &K,
     matrix: &Csr<W, K::Memory>,
     nodes: &Nodes<K::Memory>,
