@@ -94,10 +94,10 @@ pub unsafe fn aggregate_members(
     let mut root = index_1d();
     while root < nodes {
         if roots.load(root) == 1 {
-            // No other thread touches what this one writes. That is the root and its free neighbours. A neighbour of another
-            // root is none of these: if it were the root, the two would be one step apart, and if it were a free neighbour of
-            // both, two steps, over a node that is in no aggregate. And what another thread does not write stays as it is,
-            // so this one may read which neighbours are free.
+            // No other thread touches what this one writes: the root, and its free neighbours, which are in no aggregate yet.
+            // It would have to be that of another root, and have one of these as its root or as a neighbour. But then the two
+            // roots were neighbours, or had a free neighbour in common, which is two steps. And what this thread reads, whether
+            // its root's neighbours are free, no other one writes, for the same reason.
             let aggregate = before + numbers.load(root);
             of_node.store(root, aggregate);
             let (mut entry, end) = (offsets.load(root), offsets.load(root + 1));

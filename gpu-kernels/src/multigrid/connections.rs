@@ -159,14 +159,12 @@ impl Squares {
     #[inline(always)]
     unsafe fn is_strong(self, node: u32, entry: u64) -> bool {
         let (other, square) = (self.columns.load(entry), self.squares.load(entry));
-        if other == node || !(square > 0.0) {
-            return false;
+        let is_connection = other != node && square > 0.0;
+        if is_connection && self.threshold > 0.0 {
+            let scale = square_root(self.largest.load(node) * self.largest.load(other));
+            return square >= self.threshold * self.threshold * scale;
         }
-        if !(self.threshold > 0.0) {
-            return true;
-        }
-        let scale = square_root(self.largest.load(node) * self.largest.load(other));
-        square >= self.threshold * self.threshold * scale
+        is_connection
     }
 }
 

@@ -6,6 +6,13 @@
 //! of these: a candidate whose priority that is comes into the set, and one that is within two steps of the set stays out of
 //! it. States of other nodes, and the largest states next to them, are always [`OUTSIDE`], the least of all, so only what is
 //! written asks whether a node is a candidate.
+//!
+//! In a graph that is the same both ways, no two of the set are within two steps over candidates. For of two candidates that
+//! are, some candidate is next to both or is one of them: a node between them or, if they are neighbours, either. If one round
+//! put both in the set, the largest state next to that candidate would be the priority of both, but no two are equal; and
+//! once one of them is in the set, that state is [`INSIDE`], which puts the other one out.
+//!
+//! Each round decides about the candidate of the highest priority, so there is a last one.
 
 use cuda_std::thread::{grid_threads, index_1d};
 use cuda_std::{Global, GlobalMut, kernel};

@@ -20,7 +20,7 @@ impl<M: Memory> Nodes<M> {
         self.first.len() - 1
     }
 
-    /// Whether each node has one unknown.
+    /// Whether there are as many nodes as unknowns. Each node has one then, unless one has none.
     pub(super) fn are_unknowns(&self) -> bool {
         self.len() == self.of_unknown.len()
     }

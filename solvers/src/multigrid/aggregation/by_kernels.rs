@@ -86,7 +86,6 @@ impl<K: KernelExecutor> Grouping<'_, K> {
             };
             // SAFETY: as before, and there is one flag.
             unsafe { launch(executor, grid, decide) }?;
-            // Each round decides about the candidate of the highest priority, so there is a last one.
             if one_number::<K, u32>(executor, &undecided)? == 0 {
                 break;
             }
@@ -124,11 +123,9 @@ impl<K: KernelExecutor> Grouping<'_, K> {
             of_node: of_node.global_mut(),
             sizes: sizes.global_mut(),
         };
-        // SAFETY: as before; the graph is the same both ways. Roots were candidates, of which an independent set has no two
-        // within two steps over candidates, and those are all nodes in no aggregate that have a neighbour: in the first round
-        // that one of two such was to come in, the node between them, or either if they are neighbours, had the priorities of
-        // both next to it, of which that one's was not both equal to the largest and less than the other's; and later that
-        // node has the set next to it. The roots in each aggregate are one, so these are no more than the nodes.
+        // SAFETY: as before; a graph is the same both ways. Roots are of an independent set, and so were in no aggregate, and no
+        // two are within two steps over candidates: those are all nodes in no aggregate that have neighbours, which a node
+        // on the way has. Each aggregate has a root of its own, so all of them are no more than the nodes.
         unsafe { launch(*executor, grid, kernel) }?;
         *count += scan.total() as u32;
         Ok(())
