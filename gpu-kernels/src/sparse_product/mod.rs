@@ -10,5 +10,5 @@ pub mod classes;
 pub mod long_rows;
 pub mod pattern;
 mod side;
-mod team;
+pub(crate) mod team;
 pub mod values;

@@ -2,11 +2,11 @@
 
 use cuda_std::shared::Shared;
 use cuda_std::thread::{block_dim_x, block_idx_x, grid_dim_x, sync_threads, thread_idx_x};
-use cuda_std::warp::{ALL_LANES, WARP_LANES, lane_id, sync_warp, warp_shuffle_xor};
+use cuda_std::warp::{ALL_LANES, WARP_LANES, WarpShuffleValue, lane_id, sync_warp, warp_shuffle_xor};
 
 /// The team that a thread is in. All threads of a team call each of its functions together.
 #[derive(Clone, Copy)]
-pub(super) struct Team {
+pub(crate) struct Team {
     /// Its threads: a power of two up to 32, or all of a block.
     pub lanes: u32,
     /// The thread's number in it.
@@ -62,12 +62,7 @@ impl Team {
     /// The whole team calls it; where it is more than a warp, `sums` has an element for each warp of the block.
     #[inline(always)]
     pub unsafe fn sum(self, number: u32, sums: Shared<u32>) -> u32 {
-        let mut sum = number;
-        let mut distance = self.lanes.min(WARP_LANES) / 2;
-        while distance > 0 {
-            sum += warp_shuffle_xor(self.mask, sum, distance, WARP_LANES).0;
-            distance /= 2;
-        }
+        let mut sum = self.together_in_warp(number, |sum, other| sum + other);
         if self.lanes > WARP_LANES {
             if lane_id() == 0 {
                 sums.store(thread_idx_x() / WARP_LANES, sum);
@@ -81,5 +76,20 @@ impl Team {
             }
         }
         sum
+    }
+
+    /// What comes of the values of the team's lanes in this warp, for each of them: of two, what `of_two` makes of them in
+    /// either order.
+    ///
+    /// # Safety
+    /// The whole team calls it.
+    #[inline(always)]
+    pub unsafe fn together_in_warp<T: WarpShuffleValue>(self, mut value: T, of_two: impl Fn(T, T) -> T) -> T {
+        let mut distance = self.lanes.min(WARP_LANES) / 2;
+        while distance > 0 {
+            value = of_two(value, warp_shuffle_xor(self.mask, value, distance, WARP_LANES).0);
+            distance /= 2;
+        }
+        value
     }
 }

@@ -20,7 +20,7 @@ impl<M: Memory> Nodes<M> {
         self.first.len() - 1
     }
 
-    /// Whether each node has one unknown.
+    /// Whether there are as many nodes as unknowns. Each node has one then, unless one has none.
     pub(super) fn are_unknowns(&self) -> bool {
         self.len() == self.of_unknown.len()
     }
@@ -76,6 +76,16 @@ impl<M: Memory> Graph<M> {
     pub(super) fn nodes(&self) -> usize {
         self.offsets.len() - 1
     }
+
+    /// Lanes that share a row in kernels.
+    pub(super) fn lanes(&self) -> u32 {
+        lanes(self.nodes(), self.neighbours.len())
+    }
+}
+
+/// Lanes that share a row in kernels where there are so many rows and entries: about as many as a row has entries.
+pub(super) fn lanes(rows: usize, entries: usize) -> u32 {
+    entries.div_ceil(rows.max(1)).next_power_of_two().clamp(1, 32) as u32
 }
 
 impl Graph {

@@ -3,7 +3,10 @@
 #[allow(unsafe_code, reason = "it launches kernels")]
 mod by_kernels;
 mod on_host;
+#[cfg(all(test, not(miri)))]
+mod tests;
 
+use gpu_kernels::multigrid::aggregates;
 use host::error::Error;
 use host::executor::operation::{Arithmetic, KernelExecutor, Operation};
 use host::memory::{HostMemory, Memory};
@@ -11,7 +14,7 @@ use host::memory::{HostMemory, Memory};
 use super::graph::Graph;
 
 /// The aggregate of a node without neighbours: none.
-pub(super) const NONE: u32 = u32::MAX;
+pub(super) const NONE: u32 = aggregates::NONE;
 
 /// A partition of the nodes that have neighbours.
 pub(super) struct Aggregates<M: Memory = HostMemory> {

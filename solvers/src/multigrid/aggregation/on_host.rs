@@ -1,5 +1,6 @@
 //! Aggregates on the host, the same for any number of threads.
 
+use gpu_kernels::multigrid::independent_set::{INSIDE, OUTSIDE, priority};
 use host::error::Error;
 use host::memory::{copy, filled, zeros};
 use host::parallel;
@@ -70,10 +71,6 @@ fn closest(neighbours: &[u32], of_node: &[u32], sizes: &[u32]) -> u32 {
     best.2
 }
 
-/// A node that is in the set, and one that cannot be in it any more; all other states lie between them.
-const INSIDE: u64 = u64::MAX;
-const OUTSIDE: u64 = 0;
-
 /// A maximal set of candidates of which no two are within two steps over candidates (Bell, Dalton & Olson 2012,
 /// algorithm 5, with new priorities in each round as Kelley & Rajamanickam take them).
 fn independent_set(graph: &Graph, candidates: &[bool]) -> Result<Vec<bool>, Error> {
@@ -85,7 +82,7 @@ fn independent_set(graph: &Graph, candidates: &[bool]) -> Result<Vec<bool>, Erro
         parallel::chunks_mut(&mut states, AT_ONCE, 1, &|(chunk, states)| {
             for (node, state) in (chunk * AT_ONCE..).zip(states) {
                 if !matches!(*state, INSIDE | OUTSIDE) {
-                    *state = priority(round, node);
+                    *state = priority(round, node as u32);
                 }
             }
         });
@@ -115,16 +112,6 @@ fn independent_set(graph: &Graph, candidates: &[bool]) -> Result<Vec<bool>, Erro
         round += 1;
     }
     parallel::map(nodes, AT_ONCE, &|node| states[node] == INSIDE)
-}
-
-/// A number that no other node has in this round, between [`OUTSIDE`] and [`INSIDE`].
-fn priority(round: u64, node: usize) -> u64 {
-    let mut bits = (node as u64 + 1) ^ (round + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    bits = (bits ^ bits >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    bits = (bits ^ bits >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    bits ^= bits >> 31;
-    // The node itself, so that no two are the same, and neither end.
-    (bits >> 33).wrapping_add(1) << 32 | node as u64
 }
 
 #[cfg(test)]

@@ -3,6 +3,8 @@
 #[allow(unsafe_code, reason = "it launches kernels")]
 mod by_kernels;
 mod on_host;
+#[cfg(all(test, not(miri)))]
+mod tests;
 
 use std::marker::PhantomData;
 

@@ -104,7 +104,7 @@ pub(super) fn strong_connections<W: Scalar<Real = f64>>(
 }
 
 /// The square of the Frobenius norm of each block beside the diagonal that is not 0.
-fn blocks<W: Scalar<Real = f64>>(matrix: &Csr<W>, nodes: &Nodes) -> Result<Csr<f64>, Error> {
+pub(super) fn blocks<W: Scalar<Real = f64>>(matrix: &Csr<W>, nodes: &Nodes) -> Result<Csr<f64>, Error> {
     let rows = Rows::collect(nodes.len(), &|node, row| {
         for unknown in nodes.unknowns(node) {
             let square = |value: W| value.parts().into_iter().map(|part| part * part).sum::<f64>();
