@@ -121,6 +121,7 @@ macro_rules! complex {
         impl GpuScalar for Complex<$part> {
             const ZERO: Self = Self { re: 0.0, im: 0.0 };
             const ONE: Self = Self { re: 1.0, im: 0.0 };
+            const HAS_IMAGINARY_PART: bool = true;
             const PAIR_NAME: &'static str = $pair;
 
             #[inline(always)]
@@ -139,6 +140,11 @@ macro_rules! complex {
             #[inline(always)]
             fn wide_parts(self) -> [f64; 2] {
                 [self.re.into(), self.im.into()]
+            }
+
+            #[inline(always)]
+            fn from_wide_parts([re, im]: [f64; 2]) -> Self {
+                Self { re: re as $part, im: im as $part }
             }
 
             #[inline(always)]

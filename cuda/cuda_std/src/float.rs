@@ -25,6 +25,9 @@ pub trait GpuScalar:
     /// The number 1.
     const ONE: Self;
 
+    /// Whether it has an imaginary part.
+    const HAS_IMAGINARY_PART: bool;
+
     /// The [`EntryName`] of two of them, which no other type has.
     #[doc(hidden)]
     const PAIR_NAME: &'static str;
@@ -37,6 +40,9 @@ pub trait GpuScalar:
 
     /// The real and the imaginary part, in 64 bits.
     fn wide_parts(self) -> [f64; 2];
+
+    /// The nearest number with this real and this imaginary part, of which a real number has none.
+    fn from_wide_parts(parts: [f64; 2]) -> Self;
 
     /// The bits as one number; of complex numbers the imaginary part's are the higher ones.
     fn bits(self) -> u128;
@@ -64,6 +70,7 @@ macro_rules! gpu_float {
         impl GpuScalar for $type {
             const ZERO: Self = 0.0;
             const ONE: Self = 1.0;
+            const HAS_IMAGINARY_PART: bool = false;
             const PAIR_NAME: &'static str = $pair;
 
             #[inline(always)]
@@ -79,6 +86,11 @@ macro_rules! gpu_float {
             #[inline(always)]
             fn wide_parts(self) -> [f64; 2] {
                 [self.into(), 0.0]
+            }
+
+            #[inline(always)]
+            fn from_wide_parts([value, _]: [f64; 2]) -> Self {
+                value as $type
             }
 
             #[inline(always)]

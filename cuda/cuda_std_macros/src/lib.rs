@@ -13,9 +13,10 @@ use syn::{Attribute, Error, Expr, ExprLit, FnArg, GenericParam, Ident, ItemFn, L
 /// caller must provide. Its parameters are numbers or structs of them (`Plain`), `Global<T>`, `GlobalMut<T>`, and
 /// arrays of these with a literal length, such as `[Global<T>; 4]`. It may have type and `u32` const parameters; the
 /// attribute then lists what to compile, for example `#[kernel(T: scalars, LANES: [2, 4])]`, where `reals`,
-/// `complexes` and `scalars` stand for the number types of that kind, and `elements` for those and pairs of up to 16 bytes. `(V, T): stored` is a type of numbers in memory and
-/// the type that they are computed with (`Stored`): `narrower` without those that are both, `stored_each` and `narrower_each`
-/// without those of which one number stands for all places, `rounded` without those that need a table. What comes of it:
+/// `complexes` and `scalars` stand for the number types of that kind, `wide` for the scalars with parts of 64 bits, and
+/// `elements` for scalars and pairs of up to 16 bytes. `(V, T): stored` is a type of numbers in memory and the type that they
+/// are computed with (`Stored`): `narrower` without those that are both, `stored_each` and `narrower_each` without those of
+/// which one number stands for all places, `rounded` without those that need a table. What comes of it:
 ///
 /// - on nvptx64, one entry point for each combination: `name_f32_2`, `name_f32_4`, `name_f64_2`, ...;
 /// - elsewhere, a struct that holds the arguments, named like the function in camel case, with the same type
@@ -37,6 +38,7 @@ pub fn kernel(attribute: TokenStream, item: TokenStream) -> TokenStream {
 const NUMBERS: &[(&str, &[(&str, &str)])] = &[
     ("reals", &[("f32", "f32"), ("f64", "f64")]),
     ("complexes", &[COMPLEX_64, COMPLEX_128]),
+    ("wide", &[("f64", "f64"), COMPLEX_128]),
     ("scalars", &[("f32", "f32"), ("f64", "f64"), COMPLEX_64, COMPLEX_128]),
     (
         "elements",
@@ -136,7 +138,7 @@ impl Parse for Choice {
         if input.peek(syn::Ident) {
             let kind: Ident = input.parse()?;
             let named = NUMBERS.iter().find(|(name, _)| kind == name);
-            let expected = "expected `reals`, `complexes`, `scalars`, `elements` or a list";
+            let expected = "expected `reals`, `complexes`, `wide`, `scalars`, `elements` or a list";
             let (_, types) = named.ok_or_else(|| Error::new_spanned(&kind, expected))?;
             let value = |&(name, path): &(&str, &str)| Value::of_types(name, &[path]);
             return Ok(Self { parameters, values: types.iter().map(value).collect::<syn::Result<_>>()? });

@@ -5,6 +5,6 @@ pub mod aggregates;
 pub mod connections;
 pub mod diagonal;
 pub mod independent_set;
-pub mod rounding;
+pub mod numbers;
 pub mod smoothing;
 pub mod tentative;

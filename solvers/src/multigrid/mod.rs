@@ -39,6 +39,8 @@ mod aggregation;
 mod coarsest;
 mod cycle;
 mod diagonal;
+#[cfg(test)]
+mod examples;
 mod graph;
 mod hierarchy;
 mod k_cycle;

@@ -15,7 +15,7 @@ pub struct NearNullSpace<T> {
 }
 
 /// Vectors at most.
-const MOST_VECTORS: usize = 32;
+pub(super) const MOST_VECTORS: usize = 32;
 
 impl<T: Scalar> NearNullSpace<T> {
     /// Vectors that are stored one after the other, each with an element for each of `rows` rows.
@@ -119,7 +119,7 @@ impl<T: Scalar> NearNullSpace<T> {
 
 /// Near-null-space vectors of a level.
 pub(super) struct Vectors<W: Scalar, M: Memory = HostMemory> {
-    /// How many.
+    /// How many: 1 to 32.
     pub(super) count: usize,
     /// Row by row.
     pub(super) elements: M::Buffer<W>,

@@ -1,6 +1,7 @@
 //! What every preconditioner is made of.
 
 use cuda_std::GpuScalar;
+pub(crate) use gpu_kernels::multigrid::numbers::inverse_of;
 use host::error::Error;
 use host::executor::Executor;
 use host::format::{Csr, Format, ValueStorage};
@@ -143,19 +144,6 @@ pub(super) fn reciprocal<T: Scalar>(operation: &'static str, row: usize, pivot: 
         return Ok(inverse);
     }
     Err(Error::Pivot { operation, row, pivot: shown(pivot), expected: "a finite number other than 0" })
-}
-
-/// One over a number; of 0, not a finite number.
-pub(crate) fn inverse_of<W: Scalar<Real = f64>>(number: W) -> W {
-    let [re, im] = number.parts();
-    if !W::COMPLEX {
-        return W::from_f64(1.0 / re);
-    }
-    // Over the larger part, so that squares are numbers.
-    let largest = re.abs().max(im.abs());
-    let (re, im) = (re / largest, im / largest);
-    let square = re * re + im * im;
-    W::from_parts(re / square / largest, -im / square / largest)
 }
 
 /// A pivot as an error tells it: of a complex one the magnitude.

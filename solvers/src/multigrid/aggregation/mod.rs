@@ -19,7 +19,7 @@ pub(super) const NONE: u32 = aggregates::NONE;
 /// A partition of the nodes that have neighbours.
 pub(super) struct Aggregates<M: Memory = HostMemory> {
     pub(super) count: usize,
-    /// The aggregate of each node, or [`NONE`].
+    /// The aggregate of each node, or [`NONE`]. Kernels rely on it that there are no others.
     pub(super) of_node: M::Buffer<u32>,
 }
 

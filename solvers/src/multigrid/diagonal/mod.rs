@@ -25,8 +25,8 @@ pub(super) enum Divisor {
 pub(super) struct InverseDiagonal<W: Scalar, M: Memory = HostMemory> {
     /// One over the divisor; 0 for a row of zeros, which no step changes.
     pub(super) elements: M::Buffer<W>,
-    /// The largest sum of magnitudes of a row that is multiplied with its element: no eigenvalue is larger (Gershgorin). A
-    /// NaN where one is.
+    /// The largest sum of magnitudes of a row that is multiplied with its element: no eigenvalue is larger (Gershgorin).
+    /// Rounded up to 32 bits, the same on every executor; a NaN where one is.
     pub(super) bound: f64,
     /// Whether no element has a sign or an imaginary part.
     pub(super) positive: bool,

@@ -1,5 +1,7 @@
 //! The diagonal of a level's matrix, on the host.
 
+use gpu_kernels::multigrid::diagonal::inverse_and_bound;
+use gpu_kernels::multigrid::numbers::magnitude_of;
 use host::error::Error;
 use host::format::Csr;
 use host::memory::collect;
@@ -8,7 +10,7 @@ use host::real::Scalar;
 
 use super::super::AT_ONCE;
 use super::{Divisor, InverseDiagonal, no_inverse};
-use crate::preconditioner::{inverse_of, shown};
+use crate::preconditioner::shown;
 
 /// What [`InvertDiagonal`](super::InvertDiagonal) does.
 pub(super) fn inverse_diagonal<W: Scalar<Real = f64, Wide = W>>(
@@ -18,34 +20,23 @@ pub(super) fn inverse_diagonal<W: Scalar<Real = f64, Wide = W>>(
     let of_row = |row: usize| {
         let (mut diagonal, mut sum) = (W::ZERO, 0.0);
         for (column, value) in matrix.row(row) {
-            sum += value.magnitude();
+            sum += magnitude_of(value);
             if column as usize == row {
                 diagonal = diagonal + value;
             }
         }
-        if sum == 0.0 {
-            return Ok((W::ZERO, 0.0));
-        }
-        let magnitude = diagonal.magnitude();
-        let inverse = inverse_of(match divisor {
-            Divisor::RowSum => W::from_f64(sum / magnitude) * diagonal,
-            Divisor::Diagonal => diagonal,
-        });
-        if magnitude > 0.0 && inverse.is_finite() && inverse.magnitude() > 0.0 {
-            Ok((inverse, inverse.magnitude() * sum))
-        } else {
-            Err(shown(diagonal))
-        }
+        inverse_and_bound(diagonal, sum, divisor == Divisor::RowSum).ok_or_else(|| shown(diagonal))
     };
     let rows = parallel::map(matrix.rows(), AT_ONCE, &of_row)?;
     if let Some((row, &Err(pivot))) = rows.iter().enumerate().find(|(_, result)| result.is_err()) {
         return Err(no_inverse(row, pivot));
     }
     let of_rows = rows.iter().map(|result| result.unwrap_or_default());
-    // Not by f64::max, which passes over NaN.
-    let larger = |a: f64, b: f64| if a >= b || a.is_nan() { a } else { b };
+    // Bounds are rounded up to 32 bits because kernels look for the largest number of as many bits. Those of a NaN are larger
+    // than those of all other numbers, which have no signs.
+    let bound = of_rows.clone().map(|(_, bound)| bound).max().unwrap_or_default();
     Ok(InverseDiagonal {
-        bound: of_rows.clone().map(|(_, bound)| bound).fold(0.0, larger),
+        bound: f32::from_bits(bound).into(),
         positive: of_rows.clone().all(|(inverse, _)| {
             let [re, im] = inverse.parts();
             re >= 0.0 && im == 0.0

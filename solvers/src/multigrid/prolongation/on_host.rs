@@ -1,5 +1,6 @@
 //! Prolongations on the host.
 
+use gpu_kernels::multigrid::smoothing::smoothing_inverse;
 use host::error::Error;
 use host::format::{Csr, Offsets, parallel_rows};
 use host::memory::{with_capacity, zeros};
@@ -11,7 +12,6 @@ use super::super::aggregation::{Aggregates, NONE};
 use super::super::graph::{Graph, Nodes};
 use super::super::near_null_space::Vectors;
 use super::{DEPENDENT, Tentative, WEIGHT};
-use crate::preconditioner::inverse_of;
 
 /// The tentative prolongation (Vaněk, Mandel & Brezina 1996, §3): the near-null-space vectors, cut into aggregates and
 /// made orthonormal in each of them, where those that depend on others are left out. O(rows · vectors²) in parallel.
@@ -187,10 +187,8 @@ pub(super) fn smoothing<W: Scalar<Real = f64>>(
             let range = offsets.get(row) - base..offsets.get(row + 1) - base;
             let (columns, values) = (&columns[range.clone()], &mut values[range]);
             let on_diagonal = columns.iter().position(|&column| column as usize == row);
-            let filtered = on_diagonal.map_or(W::ZERO, |place| inverse_of(values[place]));
-            let before = inverse_diagonal[row];
-            // Written so that what is no number is not taken.
-            let inverse = if filtered.magnitude() <= before.magnitude() { filtered } else { before };
+            let filtered = on_diagonal.map_or(W::ZERO, |place| values[place]);
+            let inverse = smoothing_inverse(filtered, inverse_diagonal[row]);
             values.iter_mut().for_each(|value| *value = weight * (inverse * *value));
             if let Some(place) = on_diagonal {
                 values[place] = W::ONE + values[place];
