@@ -116,14 +116,16 @@ impl<'a, W: Scalar<Real = f64>, E: Executor> Steps<'a, W, E> {
             let [square, product, mirror] = [SQUARE, PRODUCT, MIRROR].map(|slot| scalars[slot as usize]);
             // The vectors are γ times those of an orthonormal basis.
             let gamma = square.sqrt();
-            // Written so that a NaN ends it; what is left once the space is exhausted is rounding.
-            if !(gamma > EXHAUSTED * size) {
+            // What is left once the space is exhausted is rounding. A NaN ends it, too.
+            let goes_on = gamma > EXHAUSTED * size;
+            if !goes_on {
                 break;
             }
             let alpha = product / square;
             size = alpha.abs() + if steps > 0 { gamma } else { 0.0 };
             if steps > 0 {
-                if !((mirror / (old_gamma * gamma) - gamma).abs() <= HERMITIAN * size) {
+                let is_hermitian = (mirror / (old_gamma * gamma) - gamma).abs() <= HERMITIAN * size;
+                if !is_hermitian {
                     return Ok(None);
                 }
                 (projected[(steps, steps - 1)], projected[(steps - 1, steps)]) = (gamma, gamma);
@@ -144,16 +146,16 @@ impl<'a, W: Scalar<Real = f64>, E: Executor> Steps<'a, W, E> {
     fn power_method(&mut self) -> Result<f64, Error> {
         self.start()?;
         let mut growth = 0.0;
-        let mut before = 0.0;
         for step in 0..=POWER_STEPS {
             let Self { space, nothing, v, .. } = self;
             space.pass(Dot, [], [&*v, &*v], [])?;
             space.finish(SQUARE, nothing)?;
             let norm = space.scalars()?[SQUARE as usize].sqrt();
             if step > 0 {
-                growth = norm / before;
+                growth = norm;
             }
-            if !(norm > 0.0) {
+            let is_something = norm > 0.0;
+            if !is_something {
                 return Ok(0.0);
             }
             // A product follows, and then the next norm.
@@ -162,7 +164,6 @@ impl<'a, W: Scalar<Real = f64>, E: Executor> Steps<'a, W, E> {
                 space.pass(Scaled, [FACTORS[0]], [&*v], [&mut self.q])?;
                 self.matrix.apply(W::ONE, &self.q, W::ZERO, &mut self.z)?;
                 self.inverse_diagonal.apply(&mut self.space, &self.z, &mut self.v)?;
-                before = 1.0;
             }
         }
         Ok(growth)
