@@ -8,8 +8,8 @@ use crate::search::first_in_range;
 /// What the entries are sorted by, the largest first: a number that is the larger, the smaller the column is.
 ///
 /// # Safety
-/// `column_indices` and `keys` have `nnz` elements, at most 2^32 less those that the grid has threads; no column is `columns` or
-/// more.
+/// `column_indices` and `keys` have `nnz` elements, at most 2^32 less those that the grid has threads; no column is
+/// `columns` or more.
 #[kernel]
 pub unsafe fn transposed_keys(
     /// Number of stored entries.
@@ -54,8 +54,8 @@ pub unsafe fn transposed_offsets(
 /// The column of each entry of the transpose.
 ///
 /// # Safety
-/// `order` and `new_column_indices` have `nnz` elements, at most 2^32 less those that the grid has threads; each of `order` is
-/// less than the length of `row_indices`.
+/// `order` and `new_column_indices` have `nnz` elements, at most 2^32 less those that the grid has threads; each of
+/// `order` is less than the length of `row_indices`.
 #[kernel]
 pub unsafe fn transposed_columns(
     /// Number of stored entries.

@@ -5,8 +5,8 @@ use cuda_std::{Global, GlobalMut, GpuScalar, kernel};
 
 use super::numbers::{bits_rounded_up, inverse_of, is_finite, magnitude_of};
 
-/// One over what a row is divided by, and the bits of the row's bound in 32 bits, rounded up: the sum of the row's magnitudes
-/// times that of the inverse. A row of zeros has 0 for both; none where there is no inverse.
+/// One over what a row is divided by, and the bits of the row's bound in 32 bits, rounded up: the sum of the row's
+/// magnitudes times that of the inverse. A row of zeros has 0 for both; none where there is no inverse.
 #[inline(always)]
 pub fn inverse_and_bound<W: GpuScalar>(diagonal: W, sum: f64, by_row_sum: bool) -> Option<(W, u32)> {
     if sum == 0.0 {

@@ -16,7 +16,8 @@ pub fn inverse_of<W: GpuScalar>(number: W) -> W {
     W::from_wide_parts([re / square / largest, -im / square / largest])
 }
 
-/// |z|, of which no square overflows; a NaN where a part is one. GPUs and the host have functions for it, but not the same.
+/// |z|, of which no square overflows; a NaN where a part is one. GPUs and the host have functions for it, but not the
+/// same.
 #[inline(always)]
 pub fn magnitude_of<W: GpuScalar>(number: W) -> f64 {
     let [re, im] = number.wide_parts().map(f64::abs);
@@ -38,8 +39,8 @@ pub fn is_finite<W: GpuScalar>(number: W) -> bool {
     re.is_finite() && im.is_finite()
 }
 
-/// The bits of the smallest number of 32 bits that is not below this one, which is not negative; those of a NaN for a NaN. The
-/// bits are in the order of the numbers, and those of a NaN come last.
+/// The bits of the smallest number of 32 bits that is not below this one, which is not negative; those of a NaN for a NaN.
+/// The bits are in the order of the numbers, and those of a NaN come last.
 #[inline(always)]
 pub fn bits_rounded_up(number: f64) -> u32 {
     let nearest = number as f32;

@@ -6,8 +6,8 @@ use cuda_std::{Global, GlobalMut, GpuScalar, kernel};
 use super::numbers::{inverse_of, magnitude_of};
 use crate::search::first_at_least;
 
-/// One over the diagonal element of a filtered row, or what it was before if that is smaller. Written so that what is no number
-/// is not taken.
+/// One over the diagonal element of a filtered row, or what it was before if that is smaller. Written so that what is no
+/// number is not taken.
 #[inline(always)]
 pub fn smoothing_inverse<W: GpuScalar>(filtered: W, before: W) -> W {
     let filtered = inverse_of(filtered);
@@ -51,12 +51,12 @@ impl Strong {
     }
 }
 
-/// The number of entries of each row, with one on the diagonal, and what is on the diagonal once weak connections are added
-/// to it.
+/// The number of entries of each row, with one on the diagonal, and what is on the diagonal once weak connections are
+/// added to it.
 ///
 /// # Safety
-/// The arrays are those of a valid square matrix with `rows` rows, and of a graph; `of_unknown` has a node of the graph for
-/// each row, and `lengths` and `diagonal` an element.
+/// The arrays are those of a valid square matrix with `rows` rows, and of a graph; `of_unknown` has a node of the graph
+/// for each row, and `lengths` and `diagonal` an element.
 #[kernel(W: wide)]
 pub unsafe fn smoothing_lengths<W: GpuScalar>(
     /// Number of rows.
@@ -101,9 +101,9 @@ pub unsafe fn smoothing_lengths<W: GpuScalar>(
 /// Writes the entries of each row.
 ///
 /// # Safety
-/// As for [`smoothing_lengths`], which has counted the entries and added up the diagonal, and counted less than 2^32 - 1 in
-/// each row; `new_offsets` are the sums of what it counted, and `new_columns` and `new_values` have as many elements as the
-/// last of them says. `inverse_diagonal` has an element for each row.
+/// As for [`smoothing_lengths`], which has counted the entries and added up the diagonal, and counted less than 2^32 - 1
+/// in each row; `new_offsets` are the sums of what it counted, and `new_columns` and `new_values` have as many elements as
+/// the last of them says. `inverse_diagonal` has an element for each row.
 #[kernel(W: wide)]
 pub unsafe fn smoothing_entries<W: GpuScalar>(
     /// Number of rows.

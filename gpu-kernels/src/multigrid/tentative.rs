@@ -31,8 +31,8 @@ pub unsafe fn aggregate_keys(
 /// The number of unknowns of each node, in another order.
 ///
 /// # Safety
-/// `order` has each of the numbers below `nodes` once; `first` has an element more, none below the one before it, and `sizes`
-/// one for each node.
+/// `order` has each of the numbers below `nodes` once; `first` has an element more, none below the one before it, and
+/// `sizes` one for each node.
 #[kernel]
 pub unsafe fn node_sizes(
     /// Number of nodes.
@@ -86,8 +86,9 @@ unsafe fn place_of(unknown: u32, node: u32, first: Global<u32>, places: Global<u
 /// Brings the rows of the vectors in the order of aggregates.
 ///
 /// # Safety
-/// `elements` and `basis` have `vectors` elements for each of `unknowns` unknowns, `vectors` is not 0, and `of_unknown` has the
-/// node of each. `first` and `places` are those of the nodes: their unknowns are all that there are, each in one node.
+/// `elements` and `basis` have `vectors` elements for each of `unknowns` unknowns, `vectors` is not 0, and `of_unknown`
+/// has the node of each. `first` and `places` are those of the nodes: their unknowns are all that there are, each in one
+/// node.
 #[kernel(W: wide)]
 pub unsafe fn tentative_basis<W: GpuScalar>(
     /// Number of unknowns.
@@ -192,13 +193,13 @@ impl<W: GpuScalar> Part<W> {
     }
 }
 
-/// B = Q R for the rows of each aggregate, by modified Gram and Schmidt's method: B becomes Q. A vector that depends on those
-/// before it is left out: it has zeros in Q and a row of zeros in R. One thread does an aggregate.
+/// B = Q R for the rows of each aggregate, by modified Gram and Schmidt's method: B becomes Q. A vector that depends on
+/// those before it is left out: it has zeros in Q and a row of zeros in R. One thread does an aggregate.
 ///
 /// # Safety
-/// `keys` are those of [`aggregate_keys`] for `nodes` nodes, sorted, the largest first; `begins` has an element more, none below
-/// the one before it. `basis` has `vectors` elements, 1 to 32, for as many rows as the last of `begins` says. For each
-/// aggregate `factors` has `vectors`² zeros, and `counts` and `kept` an element.
+/// `keys` are those of [`aggregate_keys`] for `nodes` nodes, sorted, the largest first; `begins` has an element more, none
+/// below the one before it. `basis` has `vectors` elements, 1 to 32, for as many rows as the last of `begins` says. For
+/// each aggregate `factors` has `vectors`² zeros, and `counts` and `kept` an element.
 #[kernel(W: wide)]
 pub unsafe fn orthonormal_vectors<W: GpuScalar>(
     /// Number of aggregates.
@@ -264,8 +265,8 @@ pub unsafe fn orthonormal_vectors<W: GpuScalar>(
 /// The number of entries of each row of the prolongation.
 ///
 /// # Safety
-/// `of_unknown` has the node of each row, `of_node` the aggregate of each node or 2^32 - 1 for none, `counts` an element for
-/// each aggregate, and `lengths` for each row.
+/// `of_unknown` has the node of each row, `of_node` the aggregate of each node or 2^32 - 1 for none, `counts` an element
+/// for each aggregate, and `lengths` for each row.
 #[kernel]
 pub unsafe fn tentative_lengths(
     /// Number of rows.
@@ -302,8 +303,8 @@ fn for_each_kept(mut bits: u32, visit: impl Fn(u32, u32)) {
 ///
 /// # Safety
 /// As for [`tentative_lengths`], which has counted the entries, and for [`tentative_basis`]; `offsets` are the sums of the
-/// lengths, `kept` has as many bits for each aggregate as `counts` had, below `vectors`, and `first_unknowns` are the sums of
-/// these. `columns` and `values` have as many elements as the last of `offsets` says.
+/// lengths, `kept` has as many bits for each aggregate as `counts` had, below `vectors`, and `first_unknowns` are the sums
+/// of these. `columns` and `values` have as many elements as the last of `offsets` says.
 #[kernel(W: wide)]
 pub unsafe fn tentative_entries<W: GpuScalar>(
     /// Number of rows.
@@ -348,12 +349,12 @@ pub unsafe fn tentative_entries<W: GpuScalar>(
     }
 }
 
-/// The nodes and the near-null-space vectors of the coarse level: an aggregate's coarse unknowns are a node, and their rows of
-/// the vectors are those of the factor.
+/// The nodes and the near-null-space vectors of the coarse level: an aggregate's coarse unknowns are a node, and their
+/// rows of the vectors are those of the factor.
 ///
 /// # Safety
-/// `kept`, `first_unknowns` and `factors` are as for [`tentative_entries`] and [`orthonormal_vectors`]; `of_unknown` has an
-/// element for each coarse unknown, and `elements` has `vectors`.
+/// `kept`, `first_unknowns` and `factors` are as for [`tentative_entries`] and [`orthonormal_vectors`]; `of_unknown` has
+/// an element for each coarse unknown, and `elements` has `vectors`.
 #[kernel(W: wide)]
 pub unsafe fn coarse_vectors<W: GpuScalar>(
     /// Number of aggregates.

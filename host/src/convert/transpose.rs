@@ -14,8 +14,8 @@ use crate::format::{Csr, Offsets};
 use crate::memory::{Buffer, HostMemory, Memory};
 use crate::real::Scalar;
 
-/// Entries that are sorted on the device at the most. Kernels step past the last one by as many as a grid has threads, 2^30
-/// rounded up to whole blocks, and count in 32 bits.
+/// Entries that are sorted on the device at the most. Kernels step past the last one by as many as a grid has threads,
+/// 2^30 rounded up to whole blocks, and count in 32 bits.
 const MOST_ENTRIES: usize = (3 << 30) - 1024;
 
 /// The transpose; conjugate if the second operand says so.
@@ -95,9 +95,9 @@ fn on_host<T: Scalar>(matrix: &Csr<T>, conjugate: bool) -> Result<Csr<T>, Error>
 }
 
 impl<T: Scalar, M: Memory> Csr<T, M> {
-    /// The transpose, made where the matrix is: the same arrays, bit for bit, as [`transposed`](Csr::transposed) gives. Kernels
-    /// take 16 bytes an entry besides, and a pass for each 5 bits of the number of columns; of about 3 · 2^30 entries and more,
-    /// it is made on the host, and copied there and back.
+    /// The transpose, made where the matrix is: the same arrays, bit for bit, as [`transposed`](Csr::transposed) gives.
+    /// Kernels take 16 bytes an entry besides, and a pass for each 5 bits of the number of columns; of about 3 · 2^30
+    /// entries and more, it is made on the host, and copied there and back.
     ///
     /// # Errors
     /// When the matrix is another executor's, memory runs out, or the device fails.

@@ -64,8 +64,8 @@ pub(super) fn grid<W: Scalar>(side: u32) -> Csr<W> {
     Csr::try_from_triplets(size, size, &rows, &columns, &values).unwrap()
 }
 
-/// A square matrix of some entries anywhere, whose rows are sorted, and of which such a share of the rows that are not empty has
-/// an entry on the diagonal.
+/// A square matrix of some entries anywhere, whose rows are sorted, and of which such a share of the rows that are not
+/// empty has an entry on the diagonal.
 pub(super) fn random<W: Scalar>(size: u32, seed: u64, diagonals: f64) -> Csr<W> {
     let (mut rows, mut columns, mut values) = (vec![], vec![], vec![]);
     let mut next = mixed(seed) << 20;
@@ -110,7 +110,8 @@ pub(super) fn graph<W: Scalar>(matrix: &Csr<W>, nodes: &Nodes) -> Graph {
     for row in 0..matrix.rows() {
         for (column, _) in matrix.row(row) {
             let [node, other] = [row, column as usize].map(|unknown| nodes.of_unknown[unknown]);
-            if node != other && mixed(u64::from(node.min(other)) << 32 | u64::from(node.max(other))) % 3 > 0 {
+            let pair = u64::from(node.min(other)) << 32 | u64::from(node.max(other));
+            if node != other && !mixed(pair).is_multiple_of(3) {
                 pairs.extend([(node, other), (other, node)]);
             }
         }

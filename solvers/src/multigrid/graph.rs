@@ -7,8 +7,8 @@ use host::parallel;
 
 use super::AT_ONCE;
 
-/// The unknowns of each node, which are numbered one after the other. Kernels rely on it that the nodes begin with 0, that none
-/// begins before the one before it, and that both arrays agree.
+/// The unknowns of each node, which are numbered one after the other. Kernels rely on it that the nodes begin with 0, that
+/// none begins before the one before it, and that both arrays agree.
 pub(super) struct Nodes<M: Memory = HostMemory> {
     /// Where each node begins, and where the last one ends.
     pub(super) first: M::Buffer<u32>,
@@ -66,8 +66,8 @@ impl Nodes {
     }
 }
 
-/// Neighbours of nodes, in ascending order: the same both ways, and no node its own. Kernels rely on it that the offsets begin
-/// with 0, never decrease and end with the number of neighbours, and that these are nodes.
+/// Neighbours of nodes, in ascending order: the same both ways, and no node its own. Kernels rely on it that the offsets
+/// begin with 0, never decrease and end with the number of neighbours, and that these are nodes.
 pub(super) struct Graph<M: Memory = HostMemory> {
     /// Where the neighbours of each node begin, and where those of the last one end.
     pub(super) offsets: M::Buffer<u64>,

@@ -10,9 +10,9 @@ use host::real::Scalar;
 
 use super::super::{SmoothingOperands, WEIGHT};
 
-/// What [`SmoothingMatrix`](super::super::SmoothingMatrix) does: a thread goes through a row, once to count its entries and to
-/// add up its diagonal, and once to write it. Takes 4 bytes and a value a row, and 8 bytes a row for each of two arrays of
-/// offsets.
+/// What [`SmoothingMatrix`](super::super::SmoothingMatrix) does: a thread goes through a row, once to count its entries
+/// and to add up its diagonal, and once to write it. Takes 4 bytes and a value a row, and 8 bytes a row for each of two
+/// arrays of offsets.
 ///
 /// # Errors
 /// When the operands do not fit each other, a row has 2^32 - 1 entries, memory runs out, or the device fails.
@@ -39,8 +39,8 @@ pub(in super::super) fn smoothing<W: Scalar<Real = f64>, K: KernelExecutor>(
         lengths: lengths.global_mut(),
         diagonal: diagonal.global_mut(),
     };
-    // SAFETY: the matrix is valid and square, the nodes' unknowns are its rows and the graph's nodes are theirs, as was checked
-    // and as `Nodes` and `Graph` promise; the other arrays have an element for each row.
+    // SAFETY: the matrix is valid and square, the nodes' unknowns are its rows and the graph's nodes are theirs, as was
+    // checked and as `Nodes` and `Graph` promise; the other arrays have an element for each row.
     unsafe { launch(executor, device.grid(rows as u64), kernel) }?;
     // A shorter matrix has no such row.
     if matrix.nnz() >= u32::MAX as usize && largest(executor, &lengths)? == u32::MAX {
@@ -66,12 +66,12 @@ pub(in super::super) fn smoothing<W: Scalar<Real = f64>, K: KernelExecutor>(
         new_columns: new_columns.global_mut(),
         new_values: new_values.global_mut(),
     };
-    // SAFETY: as for the kernel before, which has counted the entries of the same rows, in none as many as it cannot count; the
-    // offsets are the sums of these, and the new arrays as long as all together.
+    // SAFETY: as for the kernel before, which has counted the entries of the same rows, in none as many as it cannot
+    // count; the offsets are the sums of these, and the new arrays as long as all together.
     unsafe { launch(executor, device.grid(rows as u64), kernel) }?;
     drop(new_offsets);
-    // SAFETY: the offsets are those of the entries that the kernel has written, each of them in its row, with a column of the
-    // matrix, which is square, or the number of the row.
+    // SAFETY: the offsets are those of the entries that the kernel has written, each of them in its row, with a column of
+    // the matrix, which is square, or the number of the row.
     Ok(unsafe { csr_unchecked(rows, rows, scan.offsets(1)?, new_columns, new_values) })
 }
 

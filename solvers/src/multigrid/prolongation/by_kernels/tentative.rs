@@ -16,9 +16,9 @@ use super::super::super::graph::Nodes;
 use super::super::super::near_null_space::{MOST_VECTORS, Vectors};
 use super::super::{DEPENDENT, Tentative};
 
-/// What [`TentativeProlongation`](super::super::TentativeProlongation) does: nodes are sorted by aggregate, a thread makes the
-/// vectors of an aggregate orthonormal, and another one writes a row. Takes the vectors once more, their number squared for
-/// each aggregate, and up to 32 bytes a node and 12 a row.
+/// What [`TentativeProlongation`](super::super::TentativeProlongation) does: nodes are sorted by aggregate, a thread makes
+/// the vectors of an aggregate orthonormal, and another one writes a row. Takes the vectors once more, their number
+/// squared for each aggregate, and up to 32 bytes a node and 12 a row.
 ///
 /// # Errors
 /// When the operands do not fit each other, there are too many coarse unknowns, memory runs out, or the device fails.
@@ -35,7 +35,8 @@ pub(in super::super) fn tentative<W: Scalar<Real = f64>, K: KernelExecutor>(
         let (what, value) = ("the number of near-null-space vectors", vectors.to_string());
         return Err(Error::Setting { what, value, expected: "1 to 32" });
     }
-    let counted = [("number of rows", rows), ("number of aggregates", aggregates.count)];
+    let counted =
+        [("number of rows", rows), ("number of nodes", nodes.len()), ("number of aggregates", aggregates.count)];
     for (what, value) in counted {
         dimension(what, value as u64)?;
     }
@@ -53,8 +54,8 @@ pub(in super::super) fn tentative<W: Scalar<Real = f64>, K: KernelExecutor>(
         counts: counts.global(),
         lengths: lengths.global_mut(),
     };
-    // SAFETY: `Nodes` and `Aggregates` promise what the kernel asks for, there is an aggregate or none for each node and a count
-    // for each aggregate, and `lengths` has an element for each row.
+    // SAFETY: `Nodes` and `Aggregates` promise what the kernel asks for, there is an aggregate or none for each node and a
+    // count for each aggregate, and `lengths` has an element for each row.
     unsafe { launch(executor, grid, kernel) }?;
     let of_rows = Scan::new(executor, &lengths)?;
     let offsets = of_rows.offsets_of::<u64>(1)?;
@@ -74,13 +75,13 @@ pub(in super::super) fn tentative<W: Scalar<Real = f64>, K: KernelExecutor>(
         columns: columns.global_mut(),
         values: values.global_mut(),
     };
-    // SAFETY: as for the lengths, of which the offsets are the sums. `counts` has the number of bits of each of `kept`, `first` the
-    // sums of these, and `basis` a row for each place of an unknown.
+    // SAFETY: as for the lengths, of which the offsets are the sums. `counts` has the number of bits of each of `kept`,
+    // `first` the sums of these, and `basis` a row for each place of an unknown.
     unsafe { launch(executor, grid, kernel) }?;
     drop((offsets, basis));
     let offsets = of_rows.offsets(1)?;
-    // SAFETY: the offsets are those of the entries that the kernel has written, whose columns are those of their aggregates, in
-    // ascending order and below the sum of all counts.
+    // SAFETY: the offsets are those of the entries that the kernel has written, whose columns are those of their
+    // aggregates, in ascending order and below the sum of all counts.
     let prolongation = unsafe { csr_unchecked(rows, unknowns, offsets, columns, values) };
     let mut of_unknown = executor.unwritten(unknowns)?;
     let mut elements = executor.unwritten::<W>(unknowns * vectors)?;
@@ -136,14 +137,13 @@ struct Orthonormal<W: Scalar, K: KernelExecutor> {
 }
 
 impl<'a, K: KernelExecutor> Order<'a, K> {
-    /// Sorts the nodes. There is an aggregate, or none, for each of them, and fewer than 2^32.
+    /// Sorts the nodes. There is an aggregate, or none, for each of them; of both there are fewer than 2^31.
     fn new(executor: &K, nodes: &'a Nodes<K::Memory>, of_nodes: &Aggregates<K::Memory>) -> Result<Self, Error> {
         let (count, aggregates) = (nodes.len(), of_nodes.count as u32);
         let grid = executor.device().grid(count as u64);
-        let count_of_32_bits = count as u32;
         let mut keys = executor.unwritten(count)?;
         let kernel = AggregateKeys {
-            nodes: count_of_32_bits,
+            nodes: count as u32,
             aggregates,
             of_node: of_nodes.of_node.global(),
             keys: keys.global_mut(),
@@ -153,7 +153,7 @@ impl<'a, K: KernelExecutor> Order<'a, K> {
         let Sorted { rows: order, keys } = sorted_by(executor, keys)?;
         let mut sizes = executor.unwritten(count)?;
         let kernel = NodeSizes {
-            nodes: count_of_32_bits,
+            nodes: count as u32,
             order: order.global(),
             first: nodes.first.global(),
             sizes: sizes.global_mut(),
@@ -163,7 +163,7 @@ impl<'a, K: KernelExecutor> Order<'a, K> {
         let begins: Array<K, u32> = Scan::new(executor, &sizes)?.offsets_of(1)?;
         let mut places = executor.unwritten(count)?;
         let kernel = NodePlaces {
-            nodes: count_of_32_bits,
+            nodes: count as u32,
             order: order.global(),
             begins: begins.global(),
             places: places.global_mut(),
@@ -190,8 +190,8 @@ impl<'a, K: KernelExecutor> Order<'a, K> {
             elements: vectors.elements.global(),
             basis: basis.global_mut(),
         };
-        // SAFETY: there is a row of the vectors, of which there is one at least, for each unknown; each of these is in a node, as
-        // `Nodes` promises, so that each has a place of its own below the number of all.
+        // SAFETY: there is a row of the vectors, of which there is one at least, for each unknown; each of these is in a
+        // node, as `Nodes` promises, so that each has a place of its own below the number of all.
         unsafe { launch(executor, device.grid(vectors.elements.len() as u64), kernel) }?;
         let mut factors = executor.zeros::<W>(aggregates.saturating_mul(vectors.count * vectors.count))?;
         let (mut counts, mut kept) = (executor.unwritten(aggregates)?, executor.unwritten(aggregates)?);
@@ -207,8 +207,9 @@ impl<'a, K: KernelExecutor> Order<'a, K> {
             counts: counts.global_mut(),
             kept: kept.global_mut(),
         };
-        // SAFETY: the keys are sorted, `begins` are sums of the nodes' sizes in that order, and all of these are the rows of the
-        // basis; factors are zeros, and the other arrays have an element for each aggregate. There are 1 to 32 vectors.
+        // SAFETY: the keys are sorted, `begins` are sums of the nodes' sizes in that order, and all of these are the rows
+        // of the basis; factors are zeros, and the other arrays have an element for each aggregate. There are 1 to 32
+        // vectors.
         unsafe { launch(executor, device.grid(aggregates as u64), kernel) }?;
         Ok(Orthonormal { basis, factors, counts, kept })
     }
