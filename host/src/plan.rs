@@ -197,17 +197,18 @@ impl<T: Scalar, E: Executor> Plan<T, E> {
     }
 
     /// [`automatic`](Self::automatic) for a matrix that is in the executor's memory already. What is looked at is copied to
-    /// the host for that. Where the transpose is to be stored, the plan is made of that copy.
+    /// the host for that: the pattern and, where they may be stored in fewer bytes, the values. Where the transpose is to be stored, the plan is made of that copy.
     ///
     /// # Errors
     /// Those of [`automatic`](Self::automatic), and when the matrix is another executor's.
     pub fn automatic_in_memory(executor: &E, matrix: Csr<T, E::Memory>, selection: &Selection) -> Result<Self, Error> {
-        let on_host = matrix.to_host(executor)?;
         if selection.stores_transpose() {
-            return Self::automatic_with_transpose(executor, on_host, selection);
+            return Self::automatic_with_transpose(executor, matrix.to_host(executor)?, selection);
         }
-        let analysis = Analysis::new(&on_host)?;
-        drop(on_host);
+        let analysis = match selection.values {
+            ValueStorage::Full => Analysis { narrow: None, ..Analysis::new(&matrix.pattern_to_host(executor)?)? },
+            _ => Analysis::new(&matrix.to_host(executor)?)?,
+        };
         let choice = choose(&analysis, executor.device(), selection)?;
         Self::from_choice(executor, matrix, &analysis, choice, selection)
     }

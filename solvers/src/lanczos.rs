@@ -2,7 +2,8 @@
 
 use host::error::Error;
 use host::executor::Executor;
-use host::memory::{collect, reserve};
+use host::memory::reserve;
+use host::parallel;
 use host::real::{Real, Scalar};
 
 use super::operator::{Multiple, Operator, Product, check_square, place_of_part};
@@ -183,6 +184,9 @@ impl Tridiagonal<'_> {
     }
 }
 
+/// Places that a thread takes at a time.
+const PLACES_AT_ONCE: usize = 4096;
+
 /// Numbers whose parts are from −1 to 1, always the same (splitmix64: Steele, Lea & Flood 2014, §5): those from place
 /// `first` on.
 ///
@@ -199,7 +203,7 @@ pub(super) fn pseudo_random<T: Scalar>(first: usize, length: usize) -> Result<Ve
         true => T::from_parts(number(2 * place), number(2 * place + 1)),
         false => T::from_f64(number(place)),
     };
-    collect((0..length).map(|place| element(first.saturating_add(place))))
+    parallel::map(length, PLACES_AT_ONCE, &|place| element(first.saturating_add(place)))
 }
 
 #[cfg(test)]

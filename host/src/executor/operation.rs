@@ -10,7 +10,7 @@ use cuda_std::launch::Launch;
 
 use crate::device::{Device, KernelResources};
 use crate::error::Error;
-use crate::memory::{Element, HostMemory, Memory};
+use crate::memory::{self, Element, HostMemory, Memory};
 
 /// How the host computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,6 +85,14 @@ pub unsafe trait Executor: Clone + Send + Sync + 'static {
     /// # Errors
     /// When memory runs out.
     fn upload<T: Element>(&self, array: Vec<T>) -> Result<<Self::Memory as Memory>::Buffer<T>, Error>;
+
+    /// Copies an array of the host's into its memory.
+    ///
+    /// # Errors
+    /// When memory runs out.
+    fn upload_slice<T: Element>(&self, array: &[T]) -> Result<<Self::Memory as Memory>::Buffer<T>, Error> {
+        self.upload(memory::copy(array)?)
+    }
 
     /// An array of zeros in its memory.
     ///

@@ -2,8 +2,8 @@
 
 use super::operation::Executor;
 use crate::error::{Error, check_length};
-use crate::format::{Csr, Matrix};
-use crate::memory::{Buffer, Element, HostMemory, Memory, Transfer};
+use crate::format::{Csr, Matrix, Offsets};
+use crate::memory::{Buffer, Element, HostMemory, Memory, Transfer, zeros};
 use crate::real::Scalar;
 
 /// The way into an executor's memory.
@@ -45,6 +45,32 @@ impl<T: Scalar> Csr<T> {
     /// When memory runs out.
     pub fn upload<E: Executor>(self, executor: &E) -> Result<Csr<T, E::Memory>, Error> {
         self.transfer(&Upload(executor))
+    }
+
+    /// Copies the matrix into an executor's memory, array by array.
+    ///
+    /// # Errors
+    /// When memory runs out.
+    pub fn upload_copy<E: Executor>(&self, executor: &E) -> Result<Csr<T, E::Memory>, Error> {
+        let offsets = match self.row_offsets() {
+            Offsets::Narrow(offsets) => Offsets::Narrow(executor.upload_slice(offsets)?),
+            Offsets::Wide(offsets) => Offsets::Wide(executor.upload_slice(offsets)?),
+        };
+        let columns = executor.upload_slice(self.column_indices())?;
+        let values = executor.upload_slice(self.values())?;
+        Ok(Csr::from_valid(self.rows(), self.columns(), offsets, columns, values))
+    }
+}
+
+impl<T: Scalar, M: Memory> Csr<T, M> {
+    /// The pattern in the host's memory, all of whose values are 0.
+    ///
+    /// # Errors
+    /// When the matrix is another executor's, memory runs out, or the device fails.
+    pub(crate) fn pattern_to_host<E: Executor<Memory = M>>(&self, executor: &E) -> Result<Csr<T>, Error> {
+        let (offsets, columns) = (self.row_offsets().to_host(executor)?, executor.download(self.column_indices())?);
+        // Nothing is written there, and so nothing is taken.
+        Ok(Csr::from_valid(self.rows(), self.columns(), offsets, columns, zeros(self.nnz())?))
     }
 }
 

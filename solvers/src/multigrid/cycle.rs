@@ -1,5 +1,6 @@
 //! The cycle over the levels, on an executor.
 
+use std::any::Any;
 use std::time::Instant;
 
 use host::error::Error;
@@ -115,12 +116,11 @@ impl<T: Scalar, E: Executor> Made<T, E> {
             return Err(Error::Setting { what, value, expected: "v or w" });
         }
         let begin = Instant::now();
-        let mut matrix = matrix.cast::<T::Wide>()?;
-        matrix.sort_and_sum()?;
-        let (matrix, near_null_space) = (matrix.upload(executor)?, near_null_space.widened(executor)?);
+        let same = matrix.columns_ascend().then_some(matrix);
+        let (widened, near_null_space) = (widened(executor, matrix, same)?, near_null_space.widened(executor)?);
         executor.synchronize()?;
         let copies = begin.elapsed();
-        let Hierarchy { levels, times } = Hierarchy::new(executor, matrix, near_null_space, *multigrid)?;
+        let Hierarchy { levels, times } = Hierarchy::new(executor, widened, near_null_space, *multigrid)?;
         let begin = Instant::now();
         let rows: Vec<_> = levels.iter().map(|level| level.matrix.rows()).collect();
         let of_smoothers = 2 * multigrid.smoother.steps() * rows.len() as u32;
@@ -146,7 +146,7 @@ impl<T: Scalar, E: Executor> Made<T, E> {
             let level = match solved {
                 Solved::Inverse(inverse) => {
                     of_level.coarsest = Some("directly, by its inverse");
-                    let inverse = plan_in_memory(executor, rounded_matrix::<T, E>(executor, inverse)?, options)?;
+                    let inverse = plan_in_memory(executor, rounded_matrix::<T, E>(executor, inverse)?, None, options)?;
                     of_level.format = inverse.format();
                     Placed::Inverse(Box::new(inverse))
                 }
@@ -169,7 +169,8 @@ impl<T: Scalar, E: Executor> Made<T, E> {
                         below: rows.get(number + 1).copied().unwrap_or(0),
                         inner: (multigrid.cycle == Cycle::K && below_is_level).then(|| inner(number)),
                     };
-                    let level = PlacedSmoothed::new(&space, matrix, smoothed, place, options)?;
+                    let same = same.filter(|_| number == 0);
+                    let level = PlacedSmoothed::new(&space, (matrix, same), smoothed, place, options)?;
                     of_level.format = level.matrix.format();
                     Placed::Smoothed(Box::new(level))
                 }
@@ -182,6 +183,21 @@ impl<T: Scalar, E: Executor> Made<T, E> {
         let times = times_of(SetupTimes { copies, formats: begin.elapsed(), ..times });
         Ok(Self { levels: placed, space, report: MultigridReport { levels: reports, times } })
     }
+}
+
+/// The matrix in 64 bits and in the executor's memory, each row sorted and no column twice in it: a copy of `same`, if it is so
+/// already.
+fn widened<T: Scalar, E: Executor>(
+    executor: &E,
+    matrix: &Csr<T>,
+    same: Option<&Csr<T>>,
+) -> Result<Csr<T::Wide, E::Memory>, Error> {
+    if let Some(wide) = same.and_then(|same| (same as &dyn Any).downcast_ref::<Csr<T::Wide>>()) {
+        return wide.upload_copy(executor);
+    }
+    let mut wide = matrix.cast::<T::Wide>()?;
+    wide.sort_and_sum()?;
+    wide.upload(executor)
 }
 
 fn times_of(times: SetupTimes) -> Vec<(&'static str, std::time::Duration)> {
@@ -213,17 +229,17 @@ struct Place {
 impl<T: Scalar, E: Executor> PlacedSmoothed<T, E> {
     fn new(
         space: &Space<E>,
-        matrix: Csr<T::Wide, E::Memory>,
+        (matrix, same): (Csr<T::Wide, E::Memory>, Option<&Csr<T>>),
         smoothed: Smoothed<T::Wide, E::Memory>,
         Place { slots, steps, below, inner }: Place,
         options: PreconditionerOptions,
     ) -> Result<Self, Error> {
         let (executor, rows) = (space.executor(), matrix.rows());
-        let plan = |matrix| plan_in_memory(executor, rounded_matrix::<T, E>(executor, matrix)?, options);
+        let plan = |matrix, same| plan_in_memory(executor, rounded_matrix::<T, E>(executor, matrix)?, same, options);
         let below = |Transfers { prolongation, restriction }| {
             Ok::<_, Error>(Below {
-                prolongation: plan(prolongation)?,
-                restriction: plan(restriction)?,
+                prolongation: plan(prolongation, None)?,
+                restriction: plan(restriction, None)?,
                 b: executor.zeros(below)?,
                 x: executor.zeros(below)?,
                 inner: inner.map(|slots| Inner::new(space, below, slots)).transpose()?,
@@ -231,7 +247,7 @@ impl<T: Scalar, E: Executor> PlacedSmoothed<T, E> {
         };
         let inverse_diagonal = rounded_vector::<T, E>(executor, smoothed.inverse_diagonal)?;
         Ok(Self {
-            matrix: plan(matrix)?,
+            matrix: plan(matrix, same)?,
             smoother: Smoothing {
                 inverse_diagonal: Diagonal::in_memory(executor, inverse_diagonal)?,
                 scaled: if T::COMPLEX { Some(executor.zeros(rows)?) } else { None },

@@ -1,5 +1,7 @@
 //! Vectors that a matrix hardly changes, which coarse levels must represent.
 
+use std::any::Any;
+
 use host::error::{Error, check_length};
 use host::executor::Executor;
 use host::memory::{HostMemory, Memory, filled, with_capacity, zeros};
@@ -112,8 +114,11 @@ impl<T: Scalar> NearNullSpace<T> {
 
     /// The same in 64 bits and in an executor's memory.
     pub(super) fn widened<E: Executor>(&self, executor: &E) -> Result<Vectors<T::Wide, E::Memory>, Error> {
-        let elements = host::memory::collect(self.elements.iter().map(|element| element.to_wide()))?;
-        Ok(Vectors { count: self.vectors, elements: executor.upload(elements)? })
+        let elements = match (&self.elements as &dyn Any).downcast_ref::<Vec<T::Wide>>() {
+            Some(wide) => executor.upload_slice(wide)?,
+            None => executor.upload(host::memory::collect(self.elements.iter().map(|element| element.to_wide()))?)?,
+        };
+        Ok(Vectors { count: self.vectors, elements })
     }
 }
 

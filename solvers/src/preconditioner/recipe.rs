@@ -8,7 +8,7 @@ use host::format::{Csr, Format, ValueStorage};
 use host::memory::with_capacity;
 use host::plan::{Plan, PlanOptions, Vector};
 use host::real::Scalar;
-use host::select::{Measure, Selection};
+use host::select::{Analysis, Measure, Selection, choose};
 
 use super::spectrum::SpectralBound;
 use crate::dense::Space;
@@ -95,19 +95,28 @@ pub(crate) fn plan_of<T: Scalar, E: Executor>(
     }
 }
 
-/// [`plan_of`] a matrix that is in the executor's memory. Where a format is to be chosen, the host gets a copy to look at.
+/// [`plan_of`] a matrix that is in the executor's memory. Where a format is to be chosen, `same` is looked at, the same matrix
+/// on the host, or if there is none a copy of the pattern.
 ///
 /// # Errors
 /// As for [`plan_of`].
 pub(crate) fn plan_in_memory<T: Scalar, E: Executor>(
     executor: &E,
     matrix: Csr<T, E::Memory>,
+    same: Option<&Csr<T>>,
     options: PreconditionerOptions,
 ) -> Result<Plan<T, E>, Error> {
     let PreconditionerOptions { updates, values, .. } = options;
-    match options.format.unwrap_or(Format::CSR_TILED) {
-        Format::Auto => Plan::automatic_in_memory(executor, matrix, &selection(options)),
-        format => Plan::in_memory(executor, matrix, format, PlanOptions { updates, values, ..PlanOptions::default() }),
+    match (options.format.unwrap_or(Format::CSR_TILED), same) {
+        (Format::Auto, Some(same)) => {
+            let (analysis, selection) = (Analysis::new(same)?, selection(options));
+            let choice = choose(&analysis, executor.device(), &selection)?;
+            Plan::from_choice(executor, matrix, &analysis, choice, &selection)
+        }
+        (Format::Auto, None) => Plan::automatic_in_memory(executor, matrix, &selection(options)),
+        (format, _) => {
+            Plan::in_memory(executor, matrix, format, PlanOptions { updates, values, ..PlanOptions::default() })
+        }
     }
 }
 

@@ -30,12 +30,16 @@ unsafe impl Executor for Cuda {
     }
 
     fn upload<T: Element>(&self, array: Vec<T>) -> Result<CudaBuffer<T>, Error> {
+        self.upload_slice(&array)
+    }
+
+    fn upload_slice<T: Element>(&self, array: &[T]) -> Result<CudaBuffer<T>, Error> {
         let buffer = self.allocate(array.len())?;
         if array.is_empty() {
             return Ok(buffer);
         }
         // On the stream, so that it comes before the kernels that are launched later.
-        let (bytes, address): (&[u8], _) = (bytemuck::cast_slice(&array), buffer.address());
+        let (bytes, address): (&[u8], _) = (bytemuck::cast_slice(array), buffer.address());
         // SAFETY: the lengths agree, and what is freed is used again after the copy.
         match self.staged(bytes.len(), |staging| unsafe { staging.upload(bytes, address, self.stream()) }) {
             Some(done) => done?,

@@ -252,12 +252,18 @@ impl<T: Scalar> Csr<T> {
     /// Those of both.
     #[doc(hidden)]
     pub fn sort_and_sum(&mut self) -> Result<(), Error> {
-        let ascends = |row| self.column_indices[self.range(row)].is_sorted_by(|left, right| left < right);
-        if !parallel::all(self.rows, ROWS_AT_ONCE, &ascends) {
+        if !self.columns_ascend() {
             self.sort_rows()?;
             self.sum_duplicates()?;
         }
         Ok(())
+    }
+
+    /// Whether each row is sorted by column, and has no column twice.
+    #[doc(hidden)]
+    pub fn columns_ascend(&self) -> bool {
+        let ascends = |row| self.column_indices[self.range(row)].is_sorted_by(|left, right| left < right);
+        parallel::all(self.rows, ROWS_AT_ONCE, &ascends)
     }
 
     /// Where the entries of a row are in the arrays.
