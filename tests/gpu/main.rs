@@ -36,6 +36,7 @@ use gpu_kernels::conformance::RESULTS;
 use gpu_kernels::{csr_tiled, csr_tiled_arriving};
 use scenarios::conformance::{GRID, conformance};
 use scenarios::fused::check_fused;
+use scenarios::multigrid::{check_levels, check_transposes_there};
 use scenarios::multivector::{Cases, VECTORS, Vectors, check_multivector_special_values, multiply_vectors};
 use scenarios::narrow::{check_narrow, check_rounded};
 use scenarios::sparse_product::{check_sparse_product, check_sparse_products, larger_pairs};
@@ -165,6 +166,9 @@ const PARTS: &[Part] = &[
     }),
     ("sparse-products", |gpu, _| {
         in_all_types!(check_sparse(gpu));
+    }),
+    ("multigrid", |gpu, _| {
+        in_all_types!(check_multigrid(gpu));
     }),
     ("dense", |gpu, _| {
         check_dense::<f32>(gpu);
@@ -373,6 +377,14 @@ fn check_stored_transposes<T: Scalar>(gpu: &Cuda) {
         formats.iter().for_each(|&format| check_stored(&name, &matrix, format, &[gpu.clone(), gpu.clone()]));
     }
     println!("- stored transposes, {}: right, the same bits twice, also with new values", T::NAME);
+}
+
+/// Levels of multigrid are the CPU's, and a cycle over them has the same bits every time.
+fn check_multigrid<T: Scalar>(gpu: &Cuda) {
+    check_transposes_there::<T, _>(gpu);
+    let first = check_levels::<T, _>(gpu);
+    assert!((0..10).all(|_| check_levels::<T, _>(gpu) == first));
+    println!("- transposes and levels of multigrid, {}: those of the CPU, the same bits every time", T::NAME);
 }
 
 /// Products of two sparse matrices.

@@ -3,6 +3,7 @@
 pub mod conformance;
 pub mod fused;
 mod matrices;
+pub mod multigrid;
 pub mod multivector;
 pub mod narrow;
 mod numbers;

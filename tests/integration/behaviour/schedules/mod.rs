@@ -1,7 +1,6 @@
 //! Every kernel under many schedules of warps and blocks, on grids of several sizes: no fault, no race, right results,
 //! and the same bits under every schedule where the format promises it.
 
-mod multigrid;
 mod others;
 mod products;
 
@@ -12,13 +11,13 @@ use warp_spmv::executor::Emulated;
 use warp_spmv::format::FillLimit;
 use warp_spmv::{Complex, Format, Plan, Real, Scalar};
 
-use self::multigrid::{make_levels, transpose};
 use self::others::{look_at_numbers, mix, precondition, refine_once, run_others};
 use self::products::{
     convert_long_row, convert_otherwise, matrices, multiply_all, multiply_blocks, multiply_few_and_many_rows,
     multiply_few_and_many_tiles, multiply_fused, multiply_narrow, multiply_sparse, multiply_transposes, multiply_wide,
 };
 use crate::scenarios::Numbers;
+use crate::scenarios::multigrid::{check_levels, check_transposes_there};
 use crate::scenarios::random::emulators;
 use crate::solvers::dense::{check_columns, check_passes, check_programs, check_stop};
 
@@ -103,9 +102,9 @@ fn run_schedules<T: Scalar>(schedules: u64, others: impl Fn(&Emulated) -> Result
         }
         multiply_sparse::<T>(emulator);
         look_at_numbers::<T>(emulator);
-        transpose::<T>(emulator);
+        check_transposes_there::<T, _>(emulator);
         let mut results = others(emulator);
-        results.extend(make_levels::<T>(emulator));
+        results.extend(check_levels::<T, _>(emulator).into_iter().map(|(name, z)| (name, bits(&z))));
         assert_eq!(first.entry((size, usize::MAX)).or_insert_with(|| results.clone()), &results);
         for (entry, launches) in emulator.take_launched() {
             let (schedules, all) = runs.entry(entry).or_default();

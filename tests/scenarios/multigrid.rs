@@ -1,17 +1,16 @@
-//! Levels of multigrid, and transposes, by kernels.
+//! Levels of multigrid, and transposes, made where a matrix is.
 
-use warp_spmv::executor::{Cpu, Emulated};
+use warp_spmv::executor::{Cpu, Executor};
 use warp_spmv::solver::Operator;
-use warp_spmv::solver::multigrid::{Multigrid, Smoother};
+use warp_spmv::solver::multigrid::{Multigrid, MultigridReport, Smoother};
 use warp_spmv::solver::preconditioner::{Preconditioner, PreconditionerName, PreconditionerOptions};
 use warp_spmv::{Csr, Format, Real, Scalar};
 
-use super::{Results, bits};
-use crate::scenarios::{Numbers, with_rows};
+use super::{Numbers, with_rows};
 
 /// Multigrid for a matrix whose pattern is not symmetric, and that has a row of zeros: with nodes of one unknown and of two. It
-/// is as good as the CPU's, but for rounding.
-pub fn make_levels<T: Scalar>(emulator: &Emulated) -> Results {
+/// has the CPU's levels and gives what those give, but for rounding. What it gives by the name of each.
+pub fn check_levels<T: Scalar, E: Executor>(executor: &E) -> Vec<(String, Vec<T>)> {
     const ROWS: u32 = 40;
     let (mut rows, mut columns, mut values) = (vec![], vec![], vec![]);
     for row in (0..ROWS).filter(|&row| row != 17) {
@@ -26,36 +25,40 @@ pub fn make_levels<T: Scalar>(emulator: &Emulated) -> Results {
     let matrix = Csr::try_from_triplets(ROWS as usize, ROWS as usize, &rows, &columns, &values).unwrap();
     let r = Numbers::new(37).vector::<T>(ROWS as usize);
     let options = PreconditionerOptions { format: Some(Format::CSR_VECTOR), ..PreconditionerOptions::default() };
-    let mut results = Results::new();
+    let on_executor = executor.upload(r.clone()).unwrap();
+    let mut results = vec![];
     for (node, smoother) in [(1, Smoother::Chebyshev(1)), (2, Smoother::L1Jacobi(1))] {
         let name = PreconditionerName::Amg(Multigrid { node, smoother, coarsest: 4, ..Multigrid::default() });
-        let mut by_kernels = Preconditioner::with_options(emulator, &matrix, name, options).unwrap();
+        let mut made_there = Preconditioner::with_options(executor, &matrix, name, options).unwrap();
         let mut on_host = Preconditioner::with_options(&Cpu::new(), &matrix, name, options).unwrap();
-        let rows = |report: Option<&warp_spmv::solver::multigrid::MultigridReport>| {
+        let rows = |report: Option<&MultigridReport>| {
             report.map(|report| report.levels.iter().map(|level| (level.rows, level.nnz)).collect::<Vec<_>>())
         };
-        assert_eq!(rows(by_kernels.multigrid_report()), rows(on_host.multigrid_report()), "{name}");
-        assert!(rows(by_kernels.multigrid_report()).is_some_and(|levels| levels.len() > 1), "{name}");
-        let (mut z, mut expected) = (vec![T::ZERO; r.len()], vec![T::ZERO; r.len()]);
-        by_kernels.apply(T::ONE, &r, T::ZERO, &mut z).unwrap();
+        assert_eq!(rows(made_there.multigrid_report()), rows(on_host.multigrid_report()), "{name}");
+        assert!(rows(made_there.multigrid_report()).is_some_and(|levels| levels.len() > 1), "{name}");
+        let (mut z, mut expected) = (executor.zeros(r.len()).unwrap(), vec![T::ZERO; r.len()]);
+        made_there.apply(T::ONE, &on_executor, T::ZERO, &mut z).unwrap();
+        let z: Vec<T> = executor.download(&z).unwrap();
         on_host.apply(T::ONE, &r, T::ZERO, &mut expected).unwrap();
         let tolerance = 1000.0 * T::Real::UNIT_ROUNDOFF;
         for (row, (z, expected)) in z.iter().zip(&expected).enumerate() {
             assert!((*z - *expected).magnitude() <= tolerance, "{name}, row {row}: {z} and not {expected}");
         }
-        results.insert(name.to_string(), bits(&z));
+        results.push((name.to_string(), z));
     }
     results
 }
 
-/// Transposes of matrices with sorted rows and with others, and columns that come twice in a row.
-pub fn transpose<T: Scalar>(emulator: &Emulated) {
+/// Transposes of matrices with rows of any order, and of columns that come twice in a row.
+pub fn check_transposes_there<T: Scalar, E: Executor>(executor: &E) {
     let mut numbers = Numbers::new(38);
     for (columns, lengths) in [(7, vec![3, 0, 9, 1, 40, 3]), (300, vec![5; 40]), (1, vec![2, 2]), (5, vec![])] {
         let matrix = with_rows::<T>(columns, &lengths, &mut numbers);
+        let there = matrix.upload_copy(executor).unwrap();
         let mut expected = matrix.transposed().unwrap();
-        assert!(matrix.transposed_on(emulator).unwrap() == expected, "{columns} columns");
+        assert!(there.transposed_on(executor).unwrap().to_host(executor).unwrap() == expected, "{columns} columns");
         expected.values_mut().iter_mut().for_each(|value| *value = value.conjugate());
-        assert!(matrix.conjugate_transposed_on(emulator).unwrap() == expected, "{columns} columns");
+        let conjugate = there.conjugate_transposed_on(executor).unwrap().to_host(executor).unwrap();
+        assert!(conjugate == expected, "{columns} columns");
     }
 }
