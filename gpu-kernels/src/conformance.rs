@@ -113,6 +113,7 @@ pub unsafe fn conformance(
     }
     put(last.into());
     put(counts.load(block_idx_x()).into());
+    sync_threads();
     words.store(thread_idx_x(), u32::MAX);
     sync_threads();
     // One lane of each warp finds what was there, and the others what that one wrote.
