@@ -164,13 +164,13 @@ impl<T: Scalar, E: Executor> Made<T, E> {
                     // Two steps on a level that is solved directly are one too many.
                     let below_is_level = number + 2 < rows.len();
                     let place = Place {
+                        same: same.filter(|_| number == 0),
                         slots,
                         steps: multigrid.smoother.steps(),
                         below: rows.get(number + 1).copied().unwrap_or(0),
                         inner: (multigrid.cycle == Cycle::K && below_is_level).then(|| inner(number)),
                     };
-                    let same = same.filter(|_| number == 0);
-                    let level = PlacedSmoothed::new(&space, (matrix, same), smoothed, place, options)?;
+                    let level = PlacedSmoothed::new(&space, matrix, smoothed, place, options)?;
                     of_level.format = level.matrix.format();
                     Placed::Smoothed(Box::new(level))
                 }
@@ -215,7 +215,9 @@ fn times_of(times: SetupTimes) -> Vec<(&'static str, std::time::Duration)> {
 }
 
 /// What a smoothed level is told of the others.
-struct Place {
+struct Place<'a, T: Scalar> {
+    /// Its matrix, where the host has it.
+    same: Option<&'a Csr<T>>,
     /// Its first slot for the smoother's factors.
     slots: u32,
     /// Steps of the smoother.
@@ -229,9 +231,9 @@ struct Place {
 impl<T: Scalar, E: Executor> PlacedSmoothed<T, E> {
     fn new(
         space: &Space<E>,
-        (matrix, same): (Csr<T::Wide, E::Memory>, Option<&Csr<T>>),
+        matrix: Csr<T::Wide, E::Memory>,
         smoothed: Smoothed<T::Wide, E::Memory>,
-        Place { slots, steps, below, inner }: Place,
+        Place { same, slots, steps, below, inner }: Place<'_, T>,
         options: PreconditionerOptions,
     ) -> Result<Self, Error> {
         let (executor, rows) = (space.executor(), matrix.rows());
