@@ -163,7 +163,8 @@ fn levels_of_multigrid() {
         "  level      unknowns        entries  a row    prolongation  λ of D⁻¹A  format\n",
         "      0         1,600          7,840    4.9 ",
         ", solved directly, by its inverse\n",
-        "  setup: eigenvalues ",
+        "  setup: copy to the executor ",
+        ", formats of all levels ",
     ] {
         assert!(report.contains(line), "{line:?} in {report}");
     }
