@@ -327,7 +327,7 @@ fn indefinite_matrices() {
     assert_eq!(error, format!("multigrid: the pivot of row 1 is 0, expected {expected}"));
     // Nothing is divided by it where the level is solved directly.
     let mut inverse = Preconditioner::new(&cpu, &saddle, amg("amg")).unwrap();
-    let mut z = vec![0.0; 2];
+    let mut z = vec![0.0_f64; 2];
     inverse.apply(1.0, &vec![5.0, 2.0], 0.0, &mut z).unwrap();
     assert!((z[0] - 1.0).abs() < 1e-12 && (z[1] - 2.0).abs() < 1e-12, "{z:?}");
 }
