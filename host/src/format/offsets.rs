@@ -37,7 +37,10 @@ impl<M: Memory> Offsets<M> {
     }
 
     /// Copies the offsets within their memory.
-    pub(crate) fn duplicate<E: Executor<Memory = M>>(&self, executor: &E) -> Result<Self, Error> {
+    ///
+    /// # Errors
+    /// When they are another executor's, or memory runs out.
+    pub fn duplicate<E: Executor<Memory = M>>(&self, executor: &E) -> Result<Self, Error> {
         Ok(match self {
             Self::Narrow(offsets) => Self::Narrow(executor.duplicate(offsets)?),
             Self::Wide(offsets) => Self::Wide(executor.duplicate(offsets)?),

@@ -39,8 +39,8 @@ struct Made<T: Scalar, E: Executor> {
     report: MultigridReport,
 }
 
-/// Makes the levels on the executor. Takes the matrix in 64 bits on the host; on the executor the levels' matrices, and 5
-/// vectors for each level, of K-cycles 10; while it makes them, in 64 bits, and three times the largest product.
+/// Makes the levels on the executor. Takes their matrices there, and 5 vectors for each level, of K-cycles 10; while it makes
+/// them, in 64 bits, and three times the largest product. Takes the matrix in 64 bits on the host, unless it has them.
 ///
 /// # Errors
 /// Those of [`Hierarchy::new`]; when an option means nothing, memory runs out, or the device fails.

@@ -42,7 +42,7 @@ pub(super) fn assert_same<W: Scalar>(found: &Csr<W>, expected: &Csr<W>) {
     assert_eq!(bits(found.values()), bits(expected.values()));
 }
 
-/// The five points of Laplace's equation on a square of so many rows.
+/// The five points of Laplace's equation on a square of this many rows.
 pub(super) fn grid<W: Scalar>(side: u32) -> Csr<W> {
     let (mut rows, mut columns, mut values) = (vec![], vec![], vec![]);
     for row in 0..side * side {
@@ -92,7 +92,7 @@ pub(super) fn random<W: Scalar>(size: u32, seed: u64, diagonals: f64) -> Csr<W> 
     Csr::try_from_triplets(size as usize, size as usize, &rows, &columns, &values).unwrap()
 }
 
-/// Nodes of so many unknowns each, or for 0 of 1 to 4.
+/// Nodes of this many unknowns each; for 0, of 1 to 4.
 pub(super) fn nodes(unknowns: u32, size: u32) -> Nodes {
     let mut first = vec![0];
     let mut begin = 0;

@@ -85,7 +85,7 @@ impl<M: Memory> Graph<M> {
     }
 }
 
-/// Lanes that share a row in kernels where there are so many rows and entries: about as many as a row has entries.
+/// Lanes that share a row in a kernel: about as many as a row has entries on average.
 pub(super) fn lanes(rows: usize, entries: usize) -> u32 {
     entries.div_ceil(rows.max(1)).next_power_of_two().clamp(1, 32) as u32
 }

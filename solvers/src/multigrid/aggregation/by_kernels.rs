@@ -72,7 +72,7 @@ impl<K: KernelExecutor> Grouping<'_, K> {
                 states: states.global(),
                 nearest: nearest.global_mut(),
             };
-            // SAFETY: as before; the lanes are a power of two up to 32, and blocks are whole warps.
+            // SAFETY: as above; the lanes are a power of two up to 32, and blocks are whole warps.
             unsafe { launch(executor, grid, nearest_to) }?;
             let decide = IndependentSetDecide {
                 nodes,
@@ -84,7 +84,7 @@ impl<K: KernelExecutor> Grouping<'_, K> {
                 states: states.global_mut(),
                 undecided: undecided.global_mut(),
             };
-            // SAFETY: as before, and there is one flag.
+            // SAFETY: as above, and there is one flag.
             unsafe { launch(executor, grid, decide) }?;
             if one_number::<K, u32>(executor, &undecided)? == 0 {
                 break;
@@ -93,7 +93,7 @@ impl<K: KernelExecutor> Grouping<'_, K> {
         Ok(states)
     }
 
-    /// Makes an aggregate of each node of the set and its neighbours that are in none, if there are at least so many.
+    /// Makes an aggregate of each node of the set and its neighbours that are in none, if there are at least `least`.
     fn found(&mut self, states: &Array<K, u64>, least: u32) -> Result<(), Error> {
         let Self { executor, graph, of_node, sizes, count } = self;
         let nodes = graph.nodes() as u32;
@@ -123,7 +123,7 @@ impl<K: KernelExecutor> Grouping<'_, K> {
             of_node: of_node.global_mut(),
             sizes: sizes.global_mut(),
         };
-        // SAFETY: as before; a graph is the same both ways. Roots are of an independent set, and so were in no aggregate, and no
+        // SAFETY: as above; a graph is the same both ways. Roots are of an independent set, and so were in no aggregate, and no
         // two are within two steps over candidates: those are all nodes in no aggregate that have neighbours, which a node
         // on the way has. Each aggregate has a root of its own, so all of them are no more than the nodes.
         unsafe { launch(*executor, grid, kernel) }?;

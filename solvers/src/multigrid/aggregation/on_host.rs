@@ -36,7 +36,7 @@ pub(super) fn aggregate(graph: &Graph) -> Result<Aggregates, Error> {
     Ok(Aggregates { count, of_node })
 }
 
-/// Makes an aggregate of each root and its neighbours that are in none, if there are at least so many.
+/// Makes an aggregate of each root and its neighbours that are in none, if there are at least `least`.
 fn found(graph: &Graph, roots: &[bool], least: usize, count: &mut usize, of_node: &mut [u32]) {
     for root in (0..roots.len()).filter(|&node| roots[node]) {
         let free = |&&node: &&u32| of_node[node as usize] == NONE;

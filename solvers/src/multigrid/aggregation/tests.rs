@@ -23,7 +23,7 @@ fn graph(nodes: usize, connections: impl IntoIterator<Item = (usize, usize)>) ->
     Graph { offsets, neighbours: rows.into_iter().flatten().collect() }
 }
 
-/// Random connections among so many nodes, the last seven of which have none.
+/// Random connections among this many nodes, the last seven of which have none.
 fn random(nodes: usize, connections: usize, seed: u64) -> Graph {
     let mut state = seed;
     let mut number = || {

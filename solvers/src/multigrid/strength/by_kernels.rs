@@ -53,7 +53,7 @@ pub(super) fn entry_squares<W: Scalar<Real = f64>, K: KernelExecutor>(
         values: matrix.values().global_parts(),
         squares: squares.global_mut(),
     };
-    // SAFETY: there is a value, of so many parts, and a square for each entry.
+    // SAFETY: there is a value, of `PARTS` parts, and a square for each entry.
     unsafe { launch(executor, executor.device().grid(count), kernel) }?;
     Ok(squares)
 }
@@ -101,10 +101,7 @@ pub(super) fn blocks<W: Scalar<Real = f64>, K: KernelExecutor>(
     };
     // SAFETY: the matrix is valid, and each of its columns has a node.
     unsafe { launch(executor, executor.device().grid(count), kernel) }?;
-    let offsets = match matrix.row_offsets() {
-        Offsets::Narrow(offsets) => Offsets::Narrow(executor.duplicate(offsets)?),
-        Offsets::Wide(offsets) => Offsets::Wide(executor.duplicate(offsets)?),
-    };
+    let offsets = matrix.row_offsets().duplicate(executor)?;
     // SAFETY: the offsets are those of a valid matrix of as many rows and entries, and the columns are nodes.
     let squares = unsafe { csr_unchecked(unknowns, nodes.len(), offsets, columns, squares) };
     Ok(SparseProduct::new(executor, &sums, &squares)?.into_matrix())
@@ -134,7 +131,7 @@ fn strong<K: KernelExecutor>(
     let mut lengths = executor.unwritten(nodes as usize)?;
     let kernel =
         StrongLengths { nodes, lanes, threshold, offsets, columns, squares, largest, lengths: lengths.global_mut() };
-    // SAFETY: as before, and there is a length for each node.
+    // SAFETY: as above, and there is a length for each node.
     unsafe { launch(executor, grid, kernel) }?;
     let scan = Scan::new(executor, &lengths)?;
     let begins = scan.offsets_of(1)?;
@@ -150,7 +147,7 @@ fn strong<K: KernelExecutor>(
         begins: begins.global(),
         neighbours: neighbours.global_mut(),
     };
-    // SAFETY: as before, and the lengths were counted so.
+    // SAFETY: as above, and the lengths were counted so.
     unsafe { launch(executor, grid, kernel) }?;
     Ok(Graph { offsets: begins, neighbours })
 }
@@ -195,7 +192,7 @@ fn with_transpose<K: KernelExecutor>(executor: &K, graph: Graph<K::Memory>) -> R
     let mut all = executor.unwritten(scan.total() as usize)?;
     let kernel =
         BothColumns { nodes: nodes as u32, offsets, neighbours, begins: begins.global(), all: all.global_mut() };
-    // SAFETY: as before, and the lengths were counted so.
+    // SAFETY: as above, and the lengths were counted so.
     unsafe { launch(executor, grid, kernel) }?;
     Ok(Graph { offsets: begins, neighbours: all })
 }

@@ -32,7 +32,7 @@ impl Numbers {
     }
 }
 
-/// A matrix of about so many random entries a row, every fifth of which has none, on a symmetric pattern or on none.
+/// A matrix of about this many random entries a row, every fifth of which has none, on a symmetric pattern or on none.
 fn random<W: Scalar<Real = f64>>(rows: usize, a_row: usize, symmetric: bool, seed: u64) -> Csr<W> {
     let mut numbers = Numbers(seed);
     let mut entries = BTreeMap::new();

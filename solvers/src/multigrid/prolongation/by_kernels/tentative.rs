@@ -224,7 +224,7 @@ mod tests {
     use super::super::super::on_host;
     use super::*;
 
-    /// Aggregates of about so many nodes, each of them anywhere.
+    /// Aggregates of about this many nodes, each of them anywhere.
     fn aggregates(nodes: usize, size: usize) -> Aggregates {
         let count = nodes.div_ceil(size);
         let aggregate = |node| match mixed(node) % 9 {
