@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Assembles PTX for GPU generations and checks that each kernel keeps to registers:
 #   scripts/check-ptx.sh [FILE ...]        (without files: gpu-kernels/ptx/*.zip)
-# FILE is PTX, or an archive of it by families of kernels. A file for sm_75 is assembled for that and for all later ones
-# below. Prints the registers of each kernel, and fails if a file does not assemble, or a kernel has a stack frame, spills
-# registers, or uses local memory.
+# FILE is PTX, or an archive of it by families of kernels. A file for sm_75 is assembled for that and for those later ones
+# below for which no other FILE is meant: a program takes the latest that a GPU can run. Prints the registers of each kernel,
+# and fails if a file does not assemble, or a kernel has a stack frame, spills registers, or uses local memory.
 # ptxas is $PTXAS, or the one on PATH, or that of the Python package nvidia-cuda-nvcc.
 set -euo pipefail
 
@@ -77,16 +77,40 @@ END {
     exit faults > 0
 }'
 
-failed=0
-for file in "$@"; do
-    # The modules that are assembled: those of the archive, or the file itself.
-    modules=("$file")
-    if [[ $file == *.zip ]]; then
+# Takes the modules that are assembled out of a file: those of the archive, or the file itself.
+unpack() {
+    modules=("$1")
+    if [[ $1 == *.zip ]]; then
         rm -rf "$work/modules"
-        python3 -m zipfile -e "$file" "$work/modules"
+        python3 -m zipfile -e "$1" "$work/modules"
         modules=("$work"/modules/*.ptx)
     fi
-    target=$(sed -n 's/^\.target sm_\([0-9]*\).*/\1/p' "${modules[0]}" | head -n 1)
+}
+
+# The number of the architecture that PTX is for.
+target_of() {
+    sed -n 's/^\.target sm_\([0-9]*\).*/\1/p' "$1" | head -n 1
+}
+
+targets=()
+for file in "$@"; do
+    unpack "$file"
+    targets+=("$(target_of "${modules[0]}")")
+done
+
+# Whether a file for a target is taken on an architecture.
+is_taken() {
+    local target=$1 architecture=$2 other
+    [[ $architecture -ge $target ]] || return 1
+    for other in "${targets[@]}"; do
+        [[ -z $other || $other -le $target || $other -gt $architecture ]] || return 1
+    done
+}
+
+failed=0
+for file in "$@"; do
+    unpack "$file"
+    target=$(target_of "${modules[0]}")
     if [[ -z $target ]]; then
         echo "FAULT $file: no line .target sm_.." >&2
         failed=1
@@ -95,7 +119,7 @@ for file in "$@"; do
     sed -n 's/^\.visible \.entry \([A-Za-z0-9_$]*\).*/entry \1/p' "${modules[@]}" >"$report"
     echo "$file: $(wc -l <"$report") kernels for sm_$target"
     for architecture in "${architectures[@]}"; do
-        [[ $architecture -ge $target ]] || continue
+        is_taken "$target" "$architecture" || continue
         echo "architecture $architecture" >>"$report"
         # Side by side; what is said of each module is in a file of its own, and its fault beside it.
         rm -f "$work"/said.*
