@@ -11,12 +11,19 @@ use crate::format::{Format, Matrix};
 use crate::memory::{Buffer, Memory, reserve};
 use crate::real::Scalar;
 
-/// Vectors from which on moving them pays: below, neighbouring rows read the same sectors soon enough.
-const PAYS_FROM: usize = 8;
+/// Vectors from which on moving them can pay: below, neighbouring rows read the same sectors soon enough.
+const LEAST_VECTORS: usize = 8;
 
-/// Whether vectors of this shape are better moved.
-pub(crate) fn pays(shape: Multivector) -> bool {
-    shape.layout == Layout::ColumnMajor && shape.vectors >= PAYS_FROM
+/// Entries of all vectors, for each thread that the device holds, from which on moving pays: below, the two launches more
+/// take longer than they save.
+const ENTRIES_PER_THREAD: u64 = 18;
+
+/// Whether vectors of this shape are better moved, to be multiplied by a matrix of so many entries.
+pub(crate) fn pays(shape: Multivector, entries: usize, device: &Device) -> bool {
+    let all = (entries as u64).saturating_mul(shape.vectors as u64);
+    shape.layout == Layout::ColumnMajor
+        && shape.vectors >= LEAST_VECTORS
+        && all >= device.resident_threads().saturating_mul(ENTRIES_PER_THREAD)
 }
 
 /// The launches of Y ← α A X + β Y for vectors that lie one after the other, as many as a launch multiplies at a time. X and
