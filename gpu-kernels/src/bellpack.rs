@@ -107,7 +107,7 @@ const fn at_once<T, const SIZE: u32>() -> u32 {
 /// # Safety
 /// The matrix is as for [`bellpack`], and `element` may be called for columns up to `last_column`.
 #[inline(always)]
-#[allow(clippy::too_many_arguments)]
+#[allow(clippy::too_many_arguments, reason = "they are the arrays, and which part of them")]
 pub(crate) unsafe fn sums_of_block_row<V: Stored<T> + Marked, T: GpuScalar, const SIZE: u32>(
     stored_row: u32,
     stored_rows: u32,
@@ -139,7 +139,7 @@ pub(crate) unsafe fn sums_of_block_row<V: Stored<T> + Marked, T: GpuScalar, cons
 /// # Safety
 /// As for [`sums_of_block_row`].
 #[inline(always)]
-#[allow(clippy::too_many_arguments)]
+#[allow(clippy::too_many_arguments, reason = "they are the arrays, and which part of them")]
 unsafe fn sums_of_blocks<V: Stored<T> + Marked, T: GpuScalar, const SIZE: u32>(
     begin: u64,
     width: u32,

@@ -108,7 +108,7 @@ pub unsafe fn csr_load_balanced_atomic<T: GpuScalar, O: Offset>(
 /// The matrix is as for [`csr_load_balanced`]; all lanes of the warp are here, and there are entries from `begin` to
 /// `end`; `add` may be called with each of their rows.
 #[inline(always)]
-#[allow(clippy::too_many_arguments)]
+#[allow(clippy::too_many_arguments, reason = "they are the arrays, and which part of them")]
 unsafe fn add_interval<T: GpuScalar, O: Offset>(
     begin: u64,
     end: u64,

@@ -50,11 +50,12 @@ pub mod vector;
 
 use core::ops::{Add, Sub};
 
+use cuda_std::warp::WarpShuffleValue;
 use cuda_std::{EntryName, Index, Scalar};
 
 /// A row offset: `u32`, or `u64` for matrices with 2^32 stored entries and more.
 pub trait Offset:
-    Scalar + Index + EntryName + PartialOrd + Add<Output = Self> + Sub<Output = Self> + From<u32>
+    Scalar + Index + EntryName + WarpShuffleValue + PartialOrd + Add<Output = Self> + Sub<Output = Self> + From<u32>
 {
     /// The same offset; it must fit.
     fn of(offset: u64) -> Self;

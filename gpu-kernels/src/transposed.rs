@@ -64,7 +64,7 @@ pub unsafe fn csr_conjugate_transposed<T: GpuScalar, O: Offset>(
 /// # Safety
 /// As for [`csr_transposed`]; `value` may be called for each entry.
 #[inline(always)]
-#[allow(clippy::too_many_arguments)]
+#[allow(clippy::too_many_arguments, reason = "they are the arrays, and what to do with them")]
 unsafe fn add_rows<T: GpuScalar, O: Offset>(
     rows: u32,
     lanes: u32,

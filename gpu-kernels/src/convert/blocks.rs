@@ -231,7 +231,7 @@ pub(super) struct Part {
 /// # Safety
 /// The arrays are those of a valid CSR matrix with `rows` rows, each sorted by column.
 #[inline(always)]
-#[allow(clippy::too_many_arguments)]
+#[allow(clippy::too_many_arguments, reason = "they are the arrays, and what to do with them")]
 pub(super) unsafe fn fill_block<T: Absent, O: Offset>(
     shape: Shape,
     rows: u32,

@@ -11,18 +11,26 @@ use crate::search::first_in_range;
 /// The class of the shortest rows that have an entry.
 pub const FIRST_CLASS: u32 = 5;
 
+/// Numbers of classes.
+pub const CLASSES: u32 = 32;
+
+/// How many slots the tables of two teams are apart. Where a warp has several teams, each has other banks for the slots that
+/// all come to at the same time.
+pub const fn slots_apart(slots: u32, lanes: u32) -> u32 {
+    if lanes < WARP_LANES { slots + lanes } else { slots }
+}
+
 /// The class of rows of which none has more than `bound` entries: the logarithm of the slots of their hash tables, of which
-/// they fill three quarters at the most; 0 of empty rows, and one more than `last_class` of all that are longer than that
-/// one's.
+/// they fill three quarters at the most; 0 of empty rows, and the last class of the longest.
 #[inline(always)]
-fn class_of(bound: u64, last_class: u32) -> u32 {
+fn class_of(bound: u64) -> u32 {
     if bound == 0 {
         return 0;
     }
     let slots = bound + bound.div_ceil(3);
     // The first power of two that is not below it.
     let class = u64::BITS - (slots - 1).leading_zeros();
-    class.max(FIRST_CLASS).min(last_class + 1)
+    class.clamp(FIRST_CLASS, CLASSES - 1)
 }
 
 /// The class of each row of a product, by its number of products.
@@ -38,8 +46,6 @@ pub unsafe fn product_classes<O: Offset>(
     columns: u32,
     /// Lanes that share a row.
     lanes: u32,
-    /// The largest class that rows have tables in shared memory in.
-    last_class: u32,
     /// Where each row of the left matrix begins.
     left_offsets: Global<O>,
     /// The columns of the left matrix.
@@ -70,7 +76,7 @@ pub unsafe fn product_classes<O: Offset>(
             distance /= 2;
         }
         if team.lane == 0 && row < rows {
-            classes.store(row, class_of(products.min(columns.into()), last_class));
+            classes.store(row, class_of(products.min(columns.into())));
         }
         first_row += grid_threads() / lanes;
     }
@@ -84,8 +90,6 @@ pub unsafe fn product_classes<O: Offset>(
 pub unsafe fn product_classes_by_length(
     /// Number of rows.
     rows: u32,
-    /// The largest class that rows have tables in shared memory in.
-    last_class: u32,
     /// The length of each row.
     lengths: Global<u32>,
     /// The class of each row.
@@ -93,7 +97,7 @@ pub unsafe fn product_classes_by_length(
 ) {
     let mut row = index_1d();
     while row < rows {
-        classes.store(row, class_of(lengths.load_streaming(row).into(), last_class));
+        classes.store(row, class_of(lengths.load_streaming(row).into()));
         row += grid_threads();
     }
 }

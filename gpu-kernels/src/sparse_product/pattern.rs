@@ -1,28 +1,13 @@
 //! The columns of the rows of a product that have hash tables in shared memory.
 
-use cuda_std::shared::{Shared, dynamic};
+use cuda_std::shared::dynamic;
+use cuda_std::warp::{WARP_LANES, lane_id, warp_vote_ballot};
 use cuda_std::{Global, GlobalMut, kernel};
 
 use super::side::Sides;
+use super::table::{EMPTY, Table};
 use super::team::Team;
 use crate::Offset;
-
-/// A slot without a column, and more than all columns.
-const EMPTY: u32 = u32::MAX;
-
-/// The slots of a team's hash table.
-#[derive(Clone, Copy)]
-struct Table {
-    slots: Shared<u32>,
-    /// A power of two.
-    count: u32,
-}
-
-/// The sums of a block's warps lie behind the tables.
-#[inline(always)]
-fn table_of(team: Team, slots: u32) -> Table {
-    Table { slots: dynamic(team.in_block() * slots * size_of::<u32>() as u32), count: slots }
-}
 
 impl Table {
     /// Puts the columns of a row's products in the table, each once, and gives the number of those that this thread found
@@ -34,50 +19,27 @@ impl Table {
     unsafe fn fill<O: Offset>(self, team: Team, together: u32, sides: Sides<O>, row: u32) -> u32 {
         // The row before has been read.
         team.sync();
-        let mut slot = team.lane;
-        while slot < self.count {
-            self.slots.store(slot, EMPTY);
-            slot += team.lanes;
-        }
+        self.clear(team);
         team.sync();
         let mut found = 0;
-        sides.for_each_column(team, together, row, |column| found += self.insert(column));
+        sides.for_each_column(team, together, row, |column| found += u32::from(self.insert(column).is_some()));
         team.sync();
         found
     }
 
-    /// Puts a column in the table. 1 if it is new, 0 if not.
-    ///
-    /// # Safety
-    /// There is room.
-    #[inline(always)]
-    unsafe fn insert(self, column: u32) -> u32 {
-        // Fibonacci hashing: columns that follow each other are far apart.
-        let mut slot = column.wrapping_mul(0x9e37_79b9) >> (self.count.leading_zeros() + 1);
-        loop {
-            let before = self.slots.compare_and_swap(slot, EMPTY, column);
-            if before == EMPTY {
-                return 1;
-            }
-            if before == column {
-                return 0;
-            }
-            slot = (slot + 1) & (self.count - 1);
-        }
-    }
-
-    /// Sorts the slots by Batcher's bitonic sort: columns in ascending order come before what is empty.
+    /// Moves the columns to the first slots and sorts them, by Batcher's bitonic sort.
     ///
     /// # Safety
     /// The whole team calls it, after it has met.
     #[inline(always)]
     unsafe fn sort(self, team: Team) {
+        let count = if team.lanes > WARP_LANES { self.count } else { self.gather(team) };
         let mut run = 2;
-        while run <= self.count {
+        while run <= count {
             let mut distance = run / 2;
             while distance > 0 {
                 let mut pair = team.lane;
-                while pair < self.count / 2 {
+                while pair < count / 2 {
                     let low = 2 * pair - (pair & (distance - 1));
                     let (first, second) = (self.slots.load(low), self.slots.load(low + distance));
                     if (first > second) == (low & run == 0) {
@@ -92,6 +54,35 @@ impl Table {
             run *= 2;
         }
     }
+
+    /// Moves the columns to the first slots, behind which empty ones follow up to a power of two, which it gives.
+    ///
+    /// # Safety
+    /// The whole team calls it, after it has met; it is not more than a warp.
+    #[inline(always)]
+    unsafe fn gather(self, team: Team) -> u32 {
+        let lanes_before = team.mask & ((1 << lane_id()) - 1);
+        let (mut kept, mut first) = (0, 0);
+        while first < self.count {
+            let column = self.slots.load(first + team.lane);
+            let there = warp_vote_ballot(team.mask, column != EMPTY) & team.mask;
+            // All have read before one is moved to where another was.
+            team.sync();
+            if column != EMPTY {
+                self.slots.store(kept + (there & lanes_before).count_ones(), column);
+            }
+            kept += there.count_ones();
+            first += team.lanes;
+        }
+        let count = kept.next_power_of_two();
+        let mut slot = kept + team.lane;
+        while slot < count {
+            self.slots.store(slot, EMPTY);
+            slot += team.lanes;
+        }
+        team.sync();
+        count
+    }
 }
 
 /// The number of different columns of some rows of a product.
@@ -100,8 +91,9 @@ impl Table {
 /// The arrays are those of valid matrices, of which the left one has no column beyond the rows of the right one; `rows` are
 /// `count` rows of it, none of which has more than `slots` different columns in the product; `lengths` has an element for
 /// each row of the left matrix. `lanes` is a power of two up to 32, or the threads of a block, which are whole warps;
-/// `together` a power of two up to 32 that divides it, `slots` one from 32 on. There are `slots` times 4 bytes of shared
-/// memory for each team of `lanes` threads and 4 for each warp.
+/// `together` a power of two up to 32 that divides it, `slots` one from 32 on. There are
+/// [`slots_apart`](super::classes::slots_apart) times 4 bytes of shared memory for each team of `lanes` threads and 4 for each
+/// warp.
 #[kernel(O: [u32, u64])]
 pub unsafe fn product_lengths<O: Offset>(
     /// Number of rows that are counted.
@@ -127,7 +119,7 @@ pub unsafe fn product_lengths<O: Offset>(
 ) {
     let team = Team::new(lanes);
     let sides = Sides { left_offsets, left_columns, right_offsets, right_columns };
-    let table = table_of(team, slots);
+    let table = Table::new(team, slots);
     let mut number = team.in_grid();
     while number < count {
         let row = rows.load(number);
@@ -172,7 +164,7 @@ pub unsafe fn product_columns<O: Offset>(
 ) {
     let team = Team::new(lanes);
     let sides = Sides { left_offsets, left_columns, right_offsets, right_columns };
-    let table = table_of(team, slots);
+    let table = Table::new(team, slots);
     let mut number = team.in_grid();
     while number < count {
         let row = rows.load(number);

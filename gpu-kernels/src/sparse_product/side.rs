@@ -1,6 +1,7 @@
 //! The patterns of the two matrices that are multiplied.
 
 use cuda_std::Global;
+use cuda_std::warp::{WARP_LANES, lane_id, warp_shuffle_idx};
 
 use super::team::Team;
 use crate::Offset;
@@ -16,24 +17,37 @@ pub(super) struct Sides<O> {
 
 impl<O: Offset> Sides<O> {
     /// Calls `visit` with the column of each product of a row, shared out among a team: `together` neighbours, a power of two
-    /// that divides the team, take a row of B at a time.
+    /// that divides the team's lanes in a warp, take a row of B at a time. Which rows, each lane looks up for one entry of A.
     ///
     /// # Safety
-    /// The matrices are valid, and A has the row.
+    /// The matrices are valid, and A has the row. The whole team calls it.
     #[inline(always)]
     pub unsafe fn for_each_column(self, team: Team, together: u32, row: u32, mut visit: impl FnMut(u32)) {
-        let step = O::from(team.lanes / together);
-        let end = self.left_offsets.load(row + 1);
-        let mut entry = self.left_offsets.load(row) + O::from(team.lane / together);
-        while entry < end {
-            let inner = self.left_columns.load(entry);
-            let right_end = self.right_offsets.load(inner + 1);
-            let mut place = self.right_offsets.load(inner) + O::from(team.lane % together);
-            while place < right_end {
-                visit(self.right_columns.load(place));
-                place = place + O::from(together);
+        let lanes = team.lanes.min(WARP_LANES);
+        let (lane, warp) = (lane_id() % lanes, team.lane / lanes);
+        let (groups, groups_of_warp) = (team.lanes / together, lanes / together);
+        // Groups take entries in turns; the entries of a warp's groups in the first turn are looked up by its first lanes.
+        let own = lane / groups_of_warp * groups + warp * groups_of_warp + lane % groups_of_warp;
+        let (mut first, end) = (self.left_offsets.load(row), self.left_offsets.load(row + 1));
+        while first < end {
+            let entry = first + O::from(own);
+            let (mut right_begin, mut right_end) = (O::from(0), O::from(0));
+            if entry < end {
+                let inner = self.left_columns.load(entry);
+                (right_begin, right_end) = (self.right_offsets.load(inner), self.right_offsets.load(inner + 1));
             }
-            entry = entry + step;
+            let mut turn = 0;
+            while turn < together && first + O::from(turn * groups) < end {
+                let from = turn * groups_of_warp + lane / together;
+                let mut place = warp_shuffle_idx(team.mask, right_begin, from, lanes).0 + O::from(lane % together);
+                let place_end = warp_shuffle_idx(team.mask, right_end, from, lanes).0;
+                while place < place_end {
+                    visit(self.right_columns.load(place));
+                    place = place + O::from(together);
+                }
+                turn += 1;
+            }
+            first = first + O::from(team.lanes);
         }
     }
 }

@@ -1,62 +1,198 @@
-//! The values of a product whose pattern is known.
+//! The values of the rows of a product whose patterns fit into hash tables in shared memory.
+//!
+//! A team takes a row of the product. It puts the row's columns in its table, and adds up in a sum for each slot: one entry
+//! of A after the other, whose products with a row of B have different columns, so that no two threads of the team meet at a
+//! sum. Sums are in the order of A's entries.
 
-use cuda_std::warp::{lane_id, warp_match_any_32, warp_vote_any};
+use cuda_std::shared::{Shared, dynamic};
+use cuda_std::thread::block_dim_x;
+use cuda_std::warp::{WARP_LANES, lane_id, warp_match_any_32, warp_shuffle_idx, warp_vote_any};
 use cuda_std::{Global, GlobalMut, GpuScalar, kernel};
 
+use super::classes::slots_apart;
+use super::table::{EMPTY, Table};
 use super::team::Team;
 use crate::Offset;
 
-/// A row of the product: its columns, in ascending order, and their sums.
+/// A row of B times an entry of A.
 #[derive(Clone, Copy)]
-struct Row<T, O> {
-    columns: Global<u32>,
-    values: GlobalMut<T>,
+struct Products<T, O> {
+    factor: T,
     begin: O,
-    length: u32,
-    outside: GlobalMut<u32>,
+    end: O,
 }
 
-impl<T: GpuScalar, O: Offset> Row<T, O> {
-    /// Adds a product to the sum of its column.
+/// A column of B, [`EMPTY`] if the thread has none, and the value there.
+type Entry<T> = (u32, T);
+
+/// The entries of both matrices.
+#[derive(Clone, Copy)]
+struct Entries<T, O> {
+    left_columns: Global<u32>,
+    left_values: Global<T>,
+    right_offsets: Global<O>,
+    right_columns: Global<u32>,
+    right_values: Global<T>,
+}
+
+impl<T: GpuScalar, O: Offset> Entries<T, O> {
+    /// The products of an entry of A, none where it is not before the `end`.
     ///
     /// # Safety
-    /// The row exists, and no other lane adds to the same column at the same time.
+    /// A has all entries before the end.
     #[inline(always)]
-    unsafe fn add(self, column: u32, product: T) {
-        let (mut low, mut count) = (0, self.length);
-        while count > 0 {
-            let half = count / 2;
-            if self.columns.load(self.begin + O::from(low + half)) < column {
-                low += half + 1;
-                count -= half + 1;
-            } else {
-                count = half;
-            }
+    unsafe fn products_of(self, entry: O, end: O) -> Products<T, O> {
+        if entry >= end {
+            return Products { factor: T::ZERO, begin: O::from(0), end: O::from(0) };
         }
-        // A pattern of other matrices may lack the column.
-        if low < self.length && self.columns.load(self.begin + O::from(low)) == column {
-            let place = self.begin + O::from(low);
-            self.values.store(place, self.values.load(place) + product);
-        } else {
-            self.outside.set_flag(0u32);
+        let inner = self.left_columns.load(entry);
+        Products {
+            factor: self.left_values.load(entry),
+            begin: self.right_offsets.load(inner),
+            end: self.right_offsets.load(inner + 1),
+        }
+    }
+
+    /// An entry of B, none where it is not before the `end`.
+    ///
+    /// # Safety
+    /// B has all entries before the end.
+    #[inline(always)]
+    unsafe fn entry(self, place: O, end: O) -> Entry<T> {
+        if place < end { (self.right_columns.load(place), self.right_values.load(place)) } else { (EMPTY, T::ZERO) }
+    }
+}
+
+impl<T: GpuScalar, O: Offset> Products<T, O> {
+    /// Those that a lane of the team has.
+    ///
+    /// # Safety
+    /// All lanes of the team that are in this warp call it.
+    #[inline(always)]
+    unsafe fn of_lane(self, team: Team, lane: u32) -> Self {
+        let width = team.lanes.min(WARP_LANES);
+        Self {
+            factor: warp_shuffle_idx(team.mask, self.factor, lane, width).0,
+            begin: warp_shuffle_idx(team.mask, self.begin, lane, width).0,
+            end: warp_shuffle_idx(team.mask, self.end, lane, width).0,
         }
     }
 }
 
-/// Adds up the products of each row, in the order of the left row's entries and, among those of one, of the right row's.
+/// The sums of a row's columns.
+#[derive(Clone, Copy)]
+struct Sums<T> {
+    team: Team,
+    table: Table,
+    /// One for each slot of the table.
+    sums: Shared<T>,
+    /// Whether a row of B may have a column more than once.
+    repeats: bool,
+    outside: GlobalMut<u32>,
+}
+
+impl<T: GpuScalar> Sums<T> {
+    /// Adds a product, if the thread has one.
+    ///
+    /// # Safety
+    /// The team has met since the columns were put in, and no other thread adds to the same column before it meets again.
+    #[inline(always)]
+    unsafe fn add_one(self, column: u32, product: T) {
+        if column == EMPTY {
+            return;
+        }
+        match self.table.find(column) {
+            Some(slot) => self.sums.store(slot, self.sums.load(slot) + product),
+            // The pattern is that of other matrices.
+            None => self.outside.set_flag(0u32),
+        }
+    }
+
+    /// Adds a product of each thread, if it has one; those of the same column in the order of the lanes.
+    ///
+    /// # Safety
+    /// The whole team calls it, and has met since the columns were put in and since it added others of the same columns. It
+    /// is not more than a warp where columns may repeat.
+    #[inline(always)]
+    unsafe fn add(self, factor: T, (column, value): Entry<T>) {
+        let product = factor * value;
+        if !self.repeats {
+            self.add_one(column, product);
+            return;
+        }
+        // The first of each column at once, then the second.
+        let same = warp_match_any_32(self.team.mask, column);
+        let before = (same & ((1 << lane_id()) - 1)).count_ones();
+        let mut turn = 0;
+        while warp_vote_any(self.team.mask, column != EMPTY && before >= turn) {
+            if before == turn {
+                self.add_one(column, product);
+            }
+            self.team.sync();
+            turn += 1;
+        }
+    }
+
+    /// Adds up the products of the entries of A from one to another.
+    ///
+    /// # Safety
+    /// The whole team calls it, and has met since the columns were put in; the matrices have the entries.
+    #[inline(always)]
+    unsafe fn add_up<O: Offset>(self, entries: Entries<T, O>, mut first: O, end: O) {
+        let team = self.team;
+        let (step, lane) = (O::from(team.lanes), O::from(team.lane));
+        let at_once = team.lanes.min(WARP_LANES);
+        while first < end {
+            // Each lane looks up an entry of A; the lanes of other warps do the same.
+            let own = entries.products_of(first + O::from(lane_id() % at_once), end);
+            let mut products = own.of_lane(team, 0);
+            let mut entry = entries.entry(products.begin + lane, products.end);
+            let (mut number, mut more) = (0, true);
+            while more {
+                number += 1;
+                more = number < at_once && first + O::from(number) < end;
+                // Those of the next entry are on their way while these are added.
+                let (next_products, next_entry) = if more {
+                    let next = own.of_lane(team, number);
+                    (next, entries.entry(next.begin + lane, next.end))
+                } else {
+                    (products, entry)
+                };
+                self.add(products.factor, entry);
+                let mut place = products.begin + step;
+                while place < products.end {
+                    self.add(products.factor, entries.entry(place + lane, products.end));
+                    place = place + step;
+                }
+                // Other threads' products come to the same columns next.
+                team.sync();
+                (products, entry) = (next_products, next_entry);
+            }
+            first = first + O::from(at_once);
+        }
+    }
+}
+
+/// The sums of some rows' products, in the order of the left row's entries and, among those of one, of the right row's.
 ///
 /// # Safety
-/// The arrays are those of valid matrices, of which the left one and the product have `rows` rows, and the left one no column
-/// beyond the rows of the right one; each row of the product is sorted. Where `repeats` is 0, no row of the right matrix has
-/// a column twice. `outside` has one element. `lanes` is a power of two up to 32; blocks are made of whole warps.
+/// The arrays are those of valid matrices, of which the left one has no column beyond the rows of the right one, and the
+/// product has the left one's rows, each sorted; `rows` are `count` rows of it, none of which has as many entries as there are
+/// `slots`. Where `repeats` is 0, no row of the right matrix has a column twice. `outside` has one element. `lanes` is a power
+/// of two up to 32 or, where `repeats` is 0, the threads of a block; blocks are whole warps, `slots` is a power of two from 32
+/// on. Each team of `lanes` threads has shared memory for a column and a value [`slots_apart`] times.
 #[kernel(T: scalars, O: [u32, u64])]
 pub unsafe fn product_values<T: GpuScalar, O: Offset>(
-    /// Rows of the product.
-    rows: u32,
-    /// Lanes that share a row.
+    /// Number of rows that are calculated.
+    count: u32,
+    /// Threads that share a row of the product.
     lanes: u32,
+    /// Slots of a row's hash table.
+    slots: u32,
     /// Whether a row of the right matrix may have a column more than once.
     repeats: u32,
+    /// The rows.
+    rows: Global<u32>,
     /// Where each row of the left matrix begins.
     left_offsets: Global<O>,
     /// The columns of the left matrix.
@@ -79,58 +215,37 @@ pub unsafe fn product_values<T: GpuScalar, O: Offset>(
     outside: GlobalMut<u32>,
 ) {
     let team = Team::new(lanes);
+    let table = Table::new(team, slots);
+    let apart = slots_apart(slots, lanes);
+    let behind_tables = block_dim_x() / lanes * apart * size_of::<u32>() as u32;
+    let sums = dynamic::<T>(behind_tables + team.in_block() * apart * size_of::<T>() as u32);
+    let row_sums = Sums { team, table, sums, repeats: repeats != 0, outside };
+    let entries = Entries { left_columns, left_values, right_offsets, right_columns, right_values };
     let mut number = team.in_grid();
-    while number < rows {
-        let begin = offsets.load(number);
-        let length = (offsets.load(number + 1) - begin).widen() as u32;
-        let row = Row { columns, values, begin, length, outside };
-        let mut place = team.lane;
-        while place < length {
-            // Of all numbers, this one added to any other leaves it as it is.
-            values.store(begin + O::from(place), -T::ZERO);
-            place += lanes;
-        }
+    while number < count {
+        let row = rows.load(number);
+        let (begin, end) = (offsets.load(row), offsets.load(row + 1));
+        table.clear(team);
         team.sync();
-        let (mut entry, end) = (left_offsets.load(number), left_offsets.load(number + 1));
-        while entry < end {
-            let (inner, factor) = (left_columns.load(entry), left_values.load(entry));
-            let (mut first, last) = (right_offsets.load(inner), right_offsets.load(inner + 1));
-            while first < last {
-                let place = first + O::from(team.lane);
-                let there = place < last;
-                let column = if there { right_columns.load(place) } else { u32::MAX };
-                let product = if there { factor * right_values.load(place) } else { T::ZERO };
-                if repeats == 0 {
-                    if there {
-                        row.add(column, product);
-                    }
-                } else {
-                    add_in_turn(team, row, there, column, product);
-                }
-                first = first + O::from(lanes);
+        let mut place = begin + O::from(team.lane);
+        while place < end {
+            if let Some(slot) = table.insert(columns.load(place)) {
+                // Of all numbers, this one added to any other leaves it as it is.
+                sums.store(slot, -T::ZERO);
             }
-            // Other lanes' products come to the same columns next.
-            team.sync();
-            entry = entry + O::from(1);
-        }
-        number += team.count();
-    }
-}
-
-/// Adds the products of a team's lanes, where several may have the same column: the first of each at once, then the second.
-///
-/// # Safety
-/// As for [`Row::add`], apart from the other lanes of the team, all of which call it.
-#[inline(always)]
-unsafe fn add_in_turn<T: GpuScalar, O: Offset>(team: Team, row: Row<T, O>, there: bool, column: u32, product: T) {
-    let same = warp_match_any_32(team.mask, column);
-    let before = (same & ((1 << lane_id()) - 1)).count_ones();
-    let mut turn = 0;
-    while warp_vote_any(team.mask, there && before >= turn) {
-        if there && before == turn {
-            row.add(column, product);
+            place = place + O::from(lanes);
         }
         team.sync();
-        turn += 1;
+        row_sums.add_up(entries, left_offsets.load(row), left_offsets.load(row + 1));
+        let mut place = begin + O::from(team.lane);
+        while place < end {
+            if let Some(slot) = table.find(columns.load(place)) {
+                values.store(place, sums.load(slot));
+            }
+            place = place + O::from(lanes);
+        }
+        // The sums have been read before the table is cleared.
+        team.sync();
+        number += team.count();
     }
 }

@@ -51,6 +51,15 @@ impl<'a, K: KernelExecutor> Scan<'a, K> {
     /// # Errors
     /// When there are 2^32 counts, or the device fails.
     pub fn new(executor: &'a K, counts: &'a Array<K, u32>) -> Result<Self, Error> {
+        let (scan, total) = Self::queue(executor, counts)?;
+        Ok(Self { total: one_number(executor, &total)?, ..scan })
+    }
+
+    /// A scan that takes 0 for the sum of all counts, and that sum, for which nobody has waited.
+    ///
+    /// # Errors
+    /// When there are 2^32 counts, or the device fails.
+    pub(crate) fn queue(executor: &'a K, counts: &'a Array<K, u32>) -> Result<(Self, Array<K, u64>), Error> {
         let (value, limit) = (counts.len() as u128, u32::MAX.into());
         let count = u32::try_from(counts.len()).map_err(|_| Error::TooLarge {
             what: "number of counts of a conversion",
@@ -68,8 +77,7 @@ impl<'a, K: KernelExecutor> Scan<'a, K> {
             let kernel = ScanSums { count: grid.blocks, sums: sums.global_mut(), total: total.global_mut() };
             launch(executor, Grid { blocks: 1, ..grid }, kernel)?;
         }
-        let total = one_number(executor, &total)?;
-        Ok(Self { executor, counts, grid, interval, sums, total })
+        Ok((Self { executor, counts, grid, interval, sums, total: 0 }, total))
     }
 
     /// The sum of all counts.

@@ -19,18 +19,32 @@ pub struct Sorted<K: KernelExecutor> {
 /// Sorts the rows, each of which has its number in `keys`. Rows of the same number keep their order. Takes twice the two
 /// arrays, and a pass for each 5 bits of the largest number.
 pub fn sorted_by<K: KernelExecutor>(executor: &K, keys: Array<K, u32>) -> Result<Sorted<K>, Error> {
+    let largest = largest(executor, &keys)?;
+    sorted_up_to(executor, keys, largest)
+}
+
+/// [`sorted_by`] of numbers that are `largest` at most.
+pub(crate) fn sorted_up_to<K: KernelExecutor>(
+    executor: &K,
+    keys: Array<K, u32>,
+    largest: u32,
+) -> Result<Sorted<K>, Error> {
     let count = keys.len() as u32;
     let mut rows = executor.unwritten(keys.len())?;
     let kernel = CountUp { count, numbers: rows.global_mut() };
     // SAFETY: there are as many numbers as `count` says.
     unsafe { launch(executor, executor.device().grid(count.into()), kernel) }?;
-    sorted_together(executor, Sorted { rows, keys })
+    sort(executor, Sorted { rows, keys }, largest)
 }
 
 /// [`sorted_by`] of rows that have an order already.
 pub(crate) fn sorted_together<K: KernelExecutor>(executor: &K, unsorted: Sorted<K>) -> Result<Sorted<K>, Error> {
+    let largest = largest(executor, &unsorted.keys)?;
+    sort(executor, unsorted, largest)
+}
+
+fn sort<K: KernelExecutor>(executor: &K, unsorted: Sorted<K>, largest: u32) -> Result<Sorted<K>, Error> {
     let Sorted { mut rows, mut keys } = unsorted;
-    let largest = largest(executor, &keys)?;
     let count = keys.len() as u32;
     let mut new_keys = executor.unwritten(keys.len())?;
     let mut new_rows = executor.unwritten(keys.len())?;
@@ -51,7 +65,7 @@ pub(crate) fn sorted_together<K: KernelExecutor>(executor: &K, unsorted: Sorted<
         };
         // SAFETY: the arrays are as long as the kernel asks for, and there is a warp for each interval.
         unsafe { launch(executor, grid, kernel) }?;
-        let begins: Array<K, u32> = Scan::new(executor, &counts)?.offsets_of(1)?;
+        let begins: Array<K, u32> = Scan::queue(executor, &counts)?.0.offsets_of(1)?;
         let kernel = RadixScatter {
             count,
             interval,

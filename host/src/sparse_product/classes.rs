@@ -1,69 +1,77 @@
 //! The classes of rows that have hash tables of one size.
 
 use cuda_std::launch::Grid;
-use gpu_kernels::sparse_product::classes::FIRST_CLASS;
+use gpu_kernels::sparse_product::classes::{CLASSES, FIRST_CLASS, slots_apart};
 
 use crate::device::{ALWAYS_SHARED_BYTES, Device};
-
-/// Numbers of classes: that of empty rows, the logarithm of any number of slots, and that of the longest rows.
-pub(super) const CLASSES: u32 = 32;
-
-/// Slots that lanes of a warp clear and sort, at most; a block those of more.
-const SLOTS_OF_WARP: u32 = 512;
 
 /// Slots for which the usual block is enlarged.
 const SLOTS_OF_LARGE_BLOCK: u32 = 4096;
 
-/// The classes on a device.
-pub(super) struct Classes {
-    /// The largest whose tables fit in shared memory; below the first where none does.
-    pub last: u32,
+/// Threads of a block at most.
+const MOST_THREADS: u32 = 1024;
+
+/// The hash tables that a kernel has in shared memory.
+#[derive(Clone, Copy)]
+pub(super) struct Tables {
+    /// Bytes of a slot.
+    pub slot_bytes: u32,
+    /// Lanes that share a row at least.
+    pub least_lanes: u32,
+    /// Slots of a row that lanes of a warp share at most; a block shares those with more.
+    pub slots_of_warp: u32,
+    /// Whether blocks share rows.
+    pub of_blocks: bool,
 }
 
-/// A class, and how many rows are in it.
+/// How a kernel works on the rows of a class.
 pub(super) struct Class {
-    pub rows: u32,
-    /// Slots of a row's table; 0 where rows are too long for one.
+    /// Slots of a row's table.
     pub slots: u32,
     /// Threads that share a row.
     pub lanes: u32,
     threads_per_block: u32,
+    shared_bytes: u32,
 }
 
-impl Classes {
-    pub fn new(device: &Device) -> Self {
-        let limit = device.shared_bytes.unwrap_or(ALWAYS_SHARED_BYTES);
-        let fits = |&class: &u32| Class::of(class, 1, device).shared_bytes() <= limit;
-        Self { last: (FIRST_CLASS..CLASSES - 2).take_while(fits).last().unwrap_or(FIRST_CLASS - 1) }
+impl Tables {
+    /// The largest class whose tables fit in shared memory; below the first where none does.
+    pub fn last_class(&self, device: &Device) -> u32 {
+        let is_possible = |&number: &u32| {
+            let fits = self.class(number, device).shared_bytes <= limit(device);
+            fits && (self.of_blocks || 1 << number <= self.slots_of_warp)
+        };
+        (FIRST_CLASS..CLASSES - 1).take_while(is_possible).last().unwrap_or(FIRST_CLASS - 1)
     }
 
-    /// The class with this number, which has `rows` rows.
-    pub fn class(&self, number: u32, rows: u32, device: &Device) -> Class {
-        let class = Class::of(number.min(self.last), rows, device);
-        if number > self.last { Class { slots: 0, ..class } } else { class }
+    /// The class with this number.
+    pub fn class(&self, number: u32, device: &Device) -> Class {
+        let (slots, usual) = (1_u32 << number, device.tuning.threads_per_block());
+        // Tables, and 4 bytes for each warp.
+        let bytes = |lanes: u32, threads: u32| {
+            let tables = u64::from(threads / lanes) * u64::from(slots_apart(slots, lanes));
+            u32::try_from(tables * u64::from(self.slot_bytes) + u64::from(threads / 32 * 4)).unwrap_or(u32::MAX)
+        };
+        if slots > self.slots_of_warp {
+            // A block that takes much of a multiprocessor's shared memory brings threads for it.
+            let threads = (usual * (slots / SLOTS_OF_LARGE_BLOCK).clamp(1, 4)).min(MOST_THREADS);
+            return Class { slots, lanes: threads, threads_per_block: threads, shared_bytes: bytes(threads, threads) };
+        }
+        let lanes = (slots / 16).clamp(self.least_lanes, 32);
+        let warps = (limit(device) / bytes(lanes, 32)).clamp(1, usual / 32);
+        Class { slots, lanes, threads_per_block: 32 * warps, shared_bytes: bytes(lanes, 32 * warps) }
     }
 }
 
 impl Class {
-    fn of(number: u32, rows: u32, device: &Device) -> Self {
-        let (slots, threads) = (1 << number, device.tuning.threads_per_block());
-        if slots <= SLOTS_OF_WARP {
-            return Self { rows, slots, lanes: (slots / 16).clamp(4, 32), threads_per_block: threads };
-        }
-        // A block that takes much of a multiprocessor's shared memory brings threads for it.
-        let lanes = (threads * (slots / SLOTS_OF_LARGE_BLOCK).clamp(1, 4)).min(1024);
-        Self { rows, slots, lanes, threads_per_block: lanes }
+    /// The grid for some rows.
+    pub fn grid(&self, rows: u32, device: &Device) -> Grid {
+        let work = u64::from(rows) * u64::from(self.lanes);
+        Grid { shared_bytes: self.shared_bytes, ..device.uneven_grid_of_blocks(work, self.threads_per_block) }
     }
+}
 
-    /// A table for each team, and 4 bytes for each warp.
-    fn shared_bytes(&self) -> u32 {
-        let teams = self.threads_per_block / self.lanes;
-        let tables = u64::from(teams) * 4 * u64::from(self.slots);
-        u32::try_from(tables + u64::from(self.threads_per_block / 32 * 4)).unwrap_or(u32::MAX)
-    }
-
-    pub fn grid(&self, device: &Device) -> Grid {
-        let work = u64::from(self.rows) * u64::from(self.lanes);
-        Grid { shared_bytes: self.shared_bytes(), ..device.uneven_grid_of_blocks(work, self.threads_per_block) }
-    }
+/// Bytes of shared memory that a block may have.
+pub(super) fn limit(device: &Device) -> u32 {
+    device.shared_bytes.unwrap_or(ALWAYS_SHARED_BYTES)
 }

@@ -24,10 +24,14 @@ mod by_kernels;
 mod classes;
 mod column_set;
 mod on_host;
+#[allow(unsafe_code, reason = "each launch says why it holds")]
+mod order;
 mod pool;
 mod product;
 #[cfg(test)]
 mod tests;
+#[allow(unsafe_code, reason = "each launch says why it holds")]
+mod values_by_kernels;
 
 pub use product::SparseProduct;
 

@@ -2,7 +2,8 @@
 
 use std::marker::PhantomData;
 
-use super::{by_kernels, check_inner, on_host};
+use super::order::Order;
+use super::{by_kernels, check_inner, on_host, values_by_kernels};
 use crate::error::{Error, check_length};
 use crate::executor::operation::{Arithmetic, Executor, KernelExecutor, Operation};
 use crate::format::Csr;
@@ -30,6 +31,8 @@ use crate::real::Scalar;
 /// ```
 pub struct SparseProduct<T: Scalar, M: Memory = HostMemory> {
     product: Csr<T, M>,
+    /// Its rows in classes, where kernels made it.
+    order: Option<Order<M>>,
     /// The inner dimension.
     inner: usize,
     /// Stored entries of A and of B.
@@ -45,8 +48,8 @@ impl<T: Scalar, M: Memory> SparseProduct<T, M> {
     /// fails.
     pub fn new<E: Executor<Memory = M>>(executor: &E, left: &Csr<T, M>, right: &Csr<T, M>) -> Result<Self, Error> {
         check_inner(left, right)?;
-        let product = executor.run::<Multiply<T>>((left, right))?;
-        Ok(Self { product, inner: right.rows(), stored: [left.nnz(), right.nnz()] })
+        let (product, order) = executor.run::<Multiply<T>>((left, right))?;
+        Ok(Self { product, order, inner: right.rows(), stored: [left.nnz(), right.nnz()] })
     }
 
     /// Calculates the values of C again, from matrices of the same patterns: the same bits as a new product has. Patterns are
@@ -67,7 +70,7 @@ impl<T: Scalar, M: Memory> SparseProduct<T, M> {
         check_length("each row of the right matrix", right.columns(), self.product.columns())?;
         check_length("the values of the left matrix", left.nnz(), self.stored[0])?;
         check_length("the values of the right matrix", right.nnz(), self.stored[1])?;
-        executor.run::<Compute<T>>((left, right, &mut self.product))?;
+        executor.run::<Compute<T>>((left, right, &mut self.product, self.order.as_ref()))?;
         Ok(&self.product)
     }
 
@@ -87,17 +90,20 @@ struct Multiply<T>(PhantomData<T>);
 
 impl<T: Scalar> Operation for Multiply<T> {
     type Operands<'a, M: Memory> = (&'a Csr<T, M>, &'a Csr<T, M>);
-    type Output<M: Memory> = Csr<T, M>;
+    type Output<M: Memory> = (Csr<T, M>, Option<Order<M>>);
 
     fn by_kernels<K: KernelExecutor>(
         executor: &K,
         (left, right): Self::Operands<'_, K::Memory>,
-    ) -> Result<Csr<T, K::Memory>, Error> {
-        by_kernels::multiply(executor, left, right)
+    ) -> Result<Self::Output<K::Memory>, Error> {
+        by_kernels::multiply(executor, left, right).map(|(product, order)| (product, Some(order)))
     }
 
-    fn on_host(_: Arithmetic, (left, right): Self::Operands<'_, HostMemory>) -> Result<Csr<T>, Error> {
-        on_host::multiply(left, right)
+    fn on_host(
+        _: Arithmetic,
+        (left, right): Self::Operands<'_, HostMemory>,
+    ) -> Result<Self::Output<HostMemory>, Error> {
+        on_host::multiply(left, right).map(|product| (product, None))
     }
 }
 
@@ -105,17 +111,17 @@ impl<T: Scalar> Operation for Multiply<T> {
 struct Compute<T>(PhantomData<T>);
 
 impl<T: Scalar> Operation for Compute<T> {
-    type Operands<'a, M: Memory> = (&'a Csr<T, M>, &'a Csr<T, M>, &'a mut Csr<T, M>);
+    type Operands<'a, M: Memory> = (&'a Csr<T, M>, &'a Csr<T, M>, &'a mut Csr<T, M>, Option<&'a Order<M>>);
     type Output<M: Memory> = ();
 
     fn by_kernels<K: KernelExecutor>(
         executor: &K,
-        (left, right, product): Self::Operands<'_, K::Memory>,
+        (left, right, product, order): Self::Operands<'_, K::Memory>,
     ) -> Result<(), Error> {
-        by_kernels::compute(executor, left, right, product)
+        values_by_kernels::compute(executor, left, right, product, order)
     }
 
-    fn on_host(_: Arithmetic, (left, right, product): Self::Operands<'_, HostMemory>) -> Result<(), Error> {
+    fn on_host(_: Arithmetic, (left, right, product, _): Self::Operands<'_, HostMemory>) -> Result<(), Error> {
         on_host::compute(left, right, product)
     }
 }

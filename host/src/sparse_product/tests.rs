@@ -69,6 +69,11 @@ pub(super) fn hard_pairs<T: Scalar>() -> Vec<(Csr<T>, Csr<T>)> {
         (mixed(&[1; 70], 1, 9), mixed(&[150], 100, 10)),
         (mixed(&[3; 50], 60, 11), mixed(&[1; 60], 1, 12)),
     ];
+    // Many products of few columns: with a column twice in a row of the right matrix, and without.
+    let (left, mut right) = (mixed(&[400, 3, 0, 70], 30, 15), mixed(&[6; 30], 9, 16));
+    pairs.push((left.clone(), right.clone()));
+    right.sort_and_sum().unwrap();
+    pairs.push((left, right));
     // Sorted, with no column twice.
     let lengths: Vec<usize> = (0..40).map(|row| row * 7 % 12).collect();
     let (mut left, mut right) = (mixed(&lengths, 40, 13), mixed(&lengths, 40, 14));

@@ -217,11 +217,20 @@ pub fn multiply_sparse<T: Scalar>(executor: &Emulated) {
     sorted.sort_rows().unwrap();
     sorted.sum_duplicates().unwrap();
     check_sparse_product(executor, "a block's tables", &left, &sorted);
+    let (one, mut long) =
+        (with_rows::<T>(3, &[2, 1, 4], &mut numbers), with_rows::<T>(600_000, &[400; 3], &mut numbers));
+    long.sort_rows().unwrap();
+    long.sum_duplicates().unwrap();
+    check_sparse_product(executor, "a block's sums", &one, &long);
+    let mut few_columns = with_rows::<T>(5, &[4, 1, 3], &mut numbers);
+    few_columns.sort_rows().unwrap();
+    few_columns.sum_duplicates().unwrap();
     let little = executor.clone().with_shared_bytes(500);
     for executor in [executor, &little] {
         let left = with_rows::<T>(9, &[2, 0, 3, 1], &mut numbers);
         check_sparse_product(executor, "repeated columns", &left, &right);
         check_sparse_product(executor, "wide", &with_wide_offsets(&left), &with_wide_offsets(&sorted));
+        check_sparse_product(executor, "several turns", &with_rows(3, &[0, 90], &mut numbers), &few_columns);
     }
 }
 

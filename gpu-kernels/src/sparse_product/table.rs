@@ -1,0 +1,84 @@
+//! The columns of a row of a product in a hash table in shared memory.
+
+use cuda_std::shared::{Shared, dynamic};
+
+use super::classes::slots_apart;
+use super::team::Team;
+
+/// A slot without a column, and more than all columns.
+pub(super) const EMPTY: u32 = u32::MAX;
+
+/// The slots of a team's hash table, one of which stays empty.
+#[derive(Clone, Copy)]
+pub(super) struct Table {
+    pub slots: Shared<u32>,
+    /// A power of two from 32 on.
+    pub count: u32,
+}
+
+impl Table {
+    /// The tables of a block's teams lie one after the other, from the beginning of its shared memory on.
+    #[inline(always)]
+    pub fn new(team: Team, slots: u32) -> Self {
+        let begin = team.in_block() * slots_apart(slots, team.lanes) * size_of::<u32>() as u32;
+        Self { slots: dynamic(begin), count: slots }
+    }
+
+    /// Takes all columns out.
+    ///
+    /// # Safety
+    /// The whole team calls it; it has met since it used the table, and meets before it does so again.
+    #[inline(always)]
+    pub unsafe fn clear(self, team: Team) {
+        let mut slot = team.lane;
+        while slot < self.count {
+            self.slots.store(slot, EMPTY);
+            slot += team.lanes;
+        }
+    }
+
+    /// Where the search for a column begins. Fibonacci hashing: columns that follow each other are far apart.
+    #[inline(always)]
+    fn first_slot(self, column: u32) -> u32 {
+        column.wrapping_mul(0x9e37_79b9) >> (self.count.leading_zeros() + 1)
+    }
+
+    /// Puts a column in the table; the slot, if it was not there yet.
+    ///
+    /// # Safety
+    /// The table has an empty slot or the column, and its slots were written before the team met the last time; since then
+    /// threads do nothing else with them.
+    #[inline(always)]
+    pub unsafe fn insert(self, column: u32) -> Option<u32> {
+        let mut slot = self.first_slot(column);
+        loop {
+            let before = self.slots.compare_and_swap(slot, EMPTY, column);
+            if before == EMPTY {
+                return Some(slot);
+            }
+            if before == column {
+                return None;
+            }
+            slot = (slot + 1) & (self.count - 1);
+        }
+    }
+
+    /// The slot of a column, if it is in the table.
+    ///
+    /// # Safety
+    /// The table has an empty slot, and the team has met since its columns were put in.
+    #[inline(always)]
+    pub unsafe fn find(self, column: u32) -> Option<u32> {
+        let mut slot = self.first_slot(column);
+        loop {
+            let there = self.slots.load(slot);
+            if there == column {
+                return Some(slot);
+            }
+            if there == EMPTY {
+                return None;
+            }
+            slot = (slot + 1) & (self.count - 1);
+        }
+    }
+}
