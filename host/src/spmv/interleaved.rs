@@ -14,16 +14,20 @@ use crate::real::Scalar;
 /// Vectors from which on moving them can pay: below, neighbouring rows read the same sectors soon enough.
 const LEAST_VECTORS: usize = 8;
 
-/// Entries of all vectors, for each thread that the device holds, from which on moving pays: below, the two launches more
-/// take longer than they save.
-const ENTRIES_PER_THREAD: u64 = 18;
+/// Products with entries, for each thread that the device holds, from which on moving pays: below, the two launches more take
+/// longer than they save.
+const PRODUCTS_PER_THREAD: u64 = 18;
 
-/// Whether vectors of this shape are better moved, to be multiplied by a matrix of so many entries.
-pub(crate) fn pays(shape: Multivector, entries: usize, device: &Device) -> bool {
-    let all = (entries as u64).saturating_mul(shape.vectors as u64);
+/// Products that take as long as to move an element of X or Y.
+const PRODUCTS_PER_MOVE: u64 = 2;
+
+/// Whether vectors of this shape are better moved, to be multiplied by a matrix of so many entries, rows and columns.
+pub(crate) fn pays(shape: Multivector, [entries, rows, columns]: [usize; 3], device: &Device) -> bool {
+    let moved = (rows as u64 + columns as u64) * PRODUCTS_PER_MOVE;
+    let products = (entries as u64).saturating_sub(moved).saturating_mul(shape.vectors as u64);
     shape.layout == Layout::ColumnMajor
         && shape.vectors >= LEAST_VECTORS
-        && all >= device.resident_threads().saturating_mul(ENTRIES_PER_THREAD)
+        && products >= device.resident_threads().saturating_mul(PRODUCTS_PER_THREAD)
 }
 
 /// The launches of Y ← α A X + β Y for vectors that lie one after the other, as many as a launch multiplies at a time. X and

@@ -135,7 +135,8 @@ impl<T: Scalar> Operation for MultivectorProduct<T> {
     fn by_kernels<K: KernelExecutor>(executor: &K, operands: Self::Operands<'_, K::Memory>) -> Result<(), Error> {
         let ProductOperands { matrix, format, operands, workspace } = operands;
         let (mut room, device) = (Room::new(workspace, executor), executor.device());
-        let launches = if interleaved::pays(operands.shape, matrix.nnz(), device) && format.multiplies_multivectors() {
+        let sizes = [matrix.nnz(), matrix.rows(), matrix.columns()];
+        let launches = if format.multiplies_multivectors() && interleaved::pays(operands.shape, sizes, device) {
             interleaved::launches(format, matrix, operands, &mut room, device)?
         } else {
             let tiles = Tiles::new(operands, matrix.rows(), matrix.columns())?;
