@@ -187,9 +187,8 @@ def check_device(array: GpuArray, what: str, device: str) -> None:
     if device == "cpu":
         message = f"{what} is a {array.kind} on a GPU, and the matrix is on the CPU: copy one of them"
         raise TypeError(message)
-    here = "cuda:0" if device == "cuda" else device
-    if array.device is not None and here != f"cuda:{array.device}":
-        raise ValueError(f"{what} is on cuda:{array.device}, and the matrix on {here}")
+    if array.device is not None and device != f"cuda:{array.device}":
+        raise ValueError(f"{what} is on cuda:{array.device}, and the matrix on {device}")
 
 
 def empty_like(array: GpuArray, shape: tuple[int, ...]) -> Any:
@@ -206,6 +205,35 @@ def empty_like(array: GpuArray, shape: tuple[int, ...]) -> Any:
         with device:
             return library.empty(shape, dtype=array.owner.dtype)
     return library.empty(shape, dtype=array.owner.dtype)
+
+
+def columns_first(what: str, array: GpuArray) -> GpuArray:
+    """An array whose columns lie one after the other: itself, or a copy that its library makes on the GPU."""
+    if len(array.shape) < 2 or array.f_order:
+        return array
+    copy = empty_like(array, array.shape[::-1]).T
+    try:
+        copy[...] = array.owner
+    except TypeError as error:
+        message = f"{what} has its rows first, and a {array.kind} cannot be copied: put its columns first"
+        raise TypeError(message) from error
+    return gpu_array(what, copy)
+
+
+def like_on_gpu(array: GpuArray, numbers: np.ndarray[Any, Any]) -> Any:
+    """A few numbers of the host in an array of the same library and device, if that makes arrays of them."""
+    library = _library(array.owner)
+    device = getattr(array.owner, "device", None)
+    if not hasattr(library, "asarray"):
+        return numbers
+    if hasattr(device, "type"):
+        # PyTorch.
+        return library.asarray(numbers, device=device)
+    if hasattr(device, "__enter__"):
+        # CuPy.
+        with device:
+            return library.asarray(numbers)
+    return library.asarray(numbers)
 
 
 def streams(*arrays: GpuArray) -> list[int]:
