@@ -152,7 +152,7 @@ impl Preconditioner {
 
     /// The levels of multigrid; none of others.
     fn levels(&self, py: Python<'_>) -> Result<Vec<Level>, Failure> {
-        with_type!(self.number_type, T => released(py, || self.with::<T, _>(|any| {
+        with_type!(self.number_type(), T => released(py, || self.with::<T, _>(|any| {
             let report = on_any_inverse!(any, inverse => inverse.multigrid_report());
             let levels = report.map_or(&[][..], |report| &report.levels);
             Ok(levels.iter().map(|level| (level.rows, level.nnz, level.coarsest)).collect())
@@ -162,7 +162,7 @@ impl Preconditioner {
     /// Takes the values that a matrix of the same pattern has now.
     fn refresh(&self, py: Python<'_>, plan: &Bound<'_, Plan>) -> Result<(), Failure> {
         let shared = plan.get();
-        with_type!(self.number_type, T => released(py, || {
+        with_type!(self.number_type(), T => released(py, || {
             let matrix = shared.with_plan::<T, _>(|plan| Ok(on_any!(plan, plan => csr_of(plan))?))?;
             self.with::<T, _>(|any| Ok(on_any_inverse!(any, inverse => inverse.update_values(matrix.values()))?))
         }))
@@ -177,7 +177,7 @@ impl Preconditioner {
         beta: (f64, f64),
         y: &Bound<'_, PyAny>,
     ) -> Result<(), Failure> {
-        with_type!(self.number_type, T => {
+        with_type!(self.number_type(), T => {
             let (x, mut y) = (Input::<T>::new(x)?, Output::<T>::new(y)?);
             let (x, y) = (x.elements()?, y.elements()?);
             let [alpha, beta] = [alpha, beta].map(|(re, im)| T::from_parts(re, im));
