@@ -26,14 +26,19 @@ def load(name):
     return warp_spmv.read(name) if os.path.exists(name) else warp_spmv.generate(name)
 
 
-# %% Here: b and x are copied to the device and back once
+# %% Here: arrays of NumPy on the CPU, and of CuPy on the GPU
 def here(S, b):
     A = warp_spmv.matrix(S, device=arguments.device)
+    if on_gpu:
+        import cupy
+
+        b = cupy.asarray(b)
     warp_spmv.solve(A, b, maxiter=2)
     begin = time.perf_counter()
     x, report = warp_spmv.solve(
         A, b, method="cg", preconditioner=arguments.preconditioner, tol=arguments.tolerance, maxiter=100_000
     )
+    x = x.get() if on_gpu else x
     seconds = time.perf_counter() - begin
     assert report.converged, report
     return x, report.iterations, seconds

@@ -55,8 +55,9 @@ impl<'py, T: Number> Output<'py, T> {
         self.0.as_slice_mut().map_err(|error| Failure::from(PyErr::from(error)))
     }
 
-    pub fn shape(&self) -> &[usize] {
-        self.0.shape()
+    /// How many vectors it has in its columns.
+    pub fn columns(&self) -> usize {
+        self.0.shape().get(1).copied().unwrap_or(1)
     }
 
     /// Whether the rows of a matrix lie one after the other.

@@ -39,7 +39,7 @@ impl Csr {
         Self { matrix: Mutex::new(Some(T::typed(matrix))) }
     }
 
-    fn take(&self) -> Result<Typed<Matrices>, Failure> {
+    pub fn take(&self) -> Result<Typed<Matrices>, Failure> {
         let taken = self.matrix.lock().unwrap_or_else(PoisonError::into_inner).take();
         taken.ok_or_else(|| Failure::runtime("the matrix was used before"))
     }
@@ -222,7 +222,8 @@ impl Csr {
         callback: Option<Py<PyAny>>,
     ) -> Result<(Bound<'py, PyAny>, PagerankReport), Failure> {
         let matrix = self.take()?;
-        let request = pagerank::Request { damping, personalization, stopping };
-        pagerank::rank(py, device, matrix, &request, &mut Listener::new(callback))
+        let request = pagerank::Request { damping, stopping };
+        let weights = personalization.as_deref();
+        pagerank::rank(py, device, matrix, &request, weights, &mut Listener::new(callback))
     }
 }

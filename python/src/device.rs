@@ -3,12 +3,16 @@
 #[cfg(feature = "cuda")]
 use std::sync::{Mutex, PoisonError};
 
-use host::executor::Cpu;
 #[cfg(feature = "cuda")]
 use host::executor::Cuda;
+use host::executor::{Cpu, Executor};
+use host::{Error, Vector};
 use pyo3::prelude::*;
+use solvers::preconditioner::Preconditioner;
 
 use crate::failure::Failure;
+use crate::numbers::Number;
+use crate::preconditioner::AnyInverse;
 use crate::scope::released;
 
 /// An executor.
@@ -18,38 +22,60 @@ pub enum AnyExecutor {
     Cuda(Cuda),
 }
 
-/// The GPUs in use, by their numbers: their matrices share memory that is kept, and compiled kernels.
+/// The GPUs in use, by their numbers: their matrices share memory that is kept, and compiled kernels. They work on the
+/// stream that other libraries use if nobody names another, so that products with arrays of theirs need no events.
 #[cfg(feature = "cuda")]
 static GPUS: Mutex<Vec<(u32, Cuda)>> = Mutex::new(Vec::new());
 
 #[cfg(feature = "cuda")]
-fn gpu(number: u32) -> Result<Cuda, Failure> {
-    one_of(&GPUS, number, Cuda::new)
-}
-
-/// The same on the stream that other libraries use if nobody names another.
-#[cfg(feature = "cuda")]
-static GPUS_OF_OTHERS: Mutex<Vec<(u32, Cuda)>> = Mutex::new(Vec::new());
-
-#[cfg(feature = "cuda")]
-pub fn gpu_on_default_stream(number: u32) -> Result<Cuda, Failure> {
-    one_of(&GPUS_OF_OTHERS, number, Cuda::on_default_stream)
-}
-
-#[cfg(feature = "cuda")]
-fn one_of(
-    gpus: &Mutex<Vec<(u32, Cuda)>>,
-    number: u32,
-    make: impl FnOnce(u32) -> Result<Cuda, host::Error>,
-) -> Result<Cuda, Failure> {
+pub fn gpu(number: u32) -> Result<Cuda, Failure> {
     // The list is whole between any two statements.
-    let mut gpus = gpus.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut gpus = GPUS.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some((_, gpu)) = gpus.iter().find(|(known, _)| *known == number) {
         return Ok(gpu.clone());
     }
-    let gpu = make(number)?;
+    let gpu = Cuda::on_default_stream(number)?;
     gpus.push((number, gpu.clone()));
     Ok(gpu)
+}
+
+/// What the package asks of an executor besides.
+pub trait Device: Executor {
+    /// Copies a vector back to an array.
+    fn read_back<T: Number>(&self, vector: &Vector<T, Self>, to: &mut [T]) -> Result<(), Error>;
+
+    /// A preconditioner, if it is on such an executor.
+    fn inverse<T: Number>(any: &mut AnyInverse<T>) -> Option<&mut Preconditioner<T, Self>>;
+}
+
+impl Device for Cpu {
+    fn read_back<T: Number>(&self, vector: &Vec<T>, to: &mut [T]) -> Result<(), Error> {
+        to.copy_from_slice(vector);
+        Ok(())
+    }
+
+    #[allow(clippy::unnecessary_wraps, unreachable_patterns, reason = "without CUDA there is no other")]
+    fn inverse<T: Number>(any: &mut AnyInverse<T>) -> Option<&mut Preconditioner<T, Self>> {
+        match any {
+            AnyInverse::Cpu(inverse) => Some(inverse),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(feature = "cuda")]
+impl Device for Cuda {
+    fn read_back<T: Number>(&self, vector: &Vector<T, Self>, to: &mut [T]) -> Result<(), Error> {
+        to.copy_from_slice(&self.download(vector)?);
+        Ok(())
+    }
+
+    fn inverse<T: Number>(any: &mut AnyInverse<T>) -> Option<&mut Preconditioner<T, Self>> {
+        match any {
+            AnyInverse::Cuda(inverse) => Some(inverse),
+            AnyInverse::Cpu(_) => None,
+        }
+    }
 }
 
 impl AnyExecutor {
@@ -72,7 +98,7 @@ impl AnyExecutor {
     #[cfg(not(feature = "cuda"))]
     fn cuda(_: u32) -> Result<Self, Failure> {
         let reason = "this package was built without the feature `cuda`".into();
-        Err(host::Error::Unavailable { executor: "cuda", reason }.into())
+        Err(Error::Unavailable { executor: "cuda", reason }.into())
     }
 }
 

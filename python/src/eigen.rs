@@ -4,31 +4,25 @@ use host::Plan;
 use host::executor::Executor;
 use pyo3::prelude::*;
 use solvers::dense::Multicolumn;
-use solvers::preconditioner::PreconditionerName;
-use solvers::{Lobpcg, Operator, Outcome, SpectralBounds, SpectrumEnd};
+use solvers::{Lobpcg, Outcome, SpectralBounds, SpectrumEnd};
 
+use crate::device::Device;
 use crate::failure::Failure;
 use crate::numbers::Number;
-use crate::options::Stopping;
+use crate::preconditioner::{Given, Preconditioning};
 use crate::progress::Listener;
-use crate::solve::preconditioner;
+use crate::vectors::Target;
 
 /// Which eigenpairs, and how.
 pub struct Request {
     method: Lobpcg,
-    preconditioner: Option<PreconditionerName>,
+    preconditioning: Preconditioning,
 }
 
 impl Request {
-    pub fn new(
-        smallest: bool,
-        preconditioner: Option<&str>,
-        stopping: Stopping,
-        on_gpu: bool,
-    ) -> Result<Self, Failure> {
+    pub fn new(smallest: bool, preconditioner: Option<Given>, options: solvers::Options) -> Result<Self, Failure> {
         let end = if smallest { SpectrumEnd::Smallest } else { SpectrumEnd::Largest };
-        let preconditioner = preconditioner.map(str::parse).transpose()?;
-        Ok(Self { method: Lobpcg { end, options: stopping.options(on_gpu)? }, preconditioner })
+        Ok(Self { method: Lobpcg { end, options }, preconditioning: Preconditioning::new(preconditioner)? })
     }
 }
 
@@ -45,32 +39,35 @@ pub struct EigenReport {
     seconds: f64,
 }
 
-/// Eigenpairs from the columns of X on.
-pub fn eigenpairs<T: Number, E: Executor>(
-    plan: &mut Plan<T, E>,
+/// Eigenpairs from the columns of X on, the eigenvalues ascending.
+pub fn eigenpairs<T: Number, D: Device>(
+    plan: &mut Plan<T, D>,
     request: &Request,
     columns: usize,
-    x: &mut [T],
+    x: &mut impl Target<T, D>,
     listener: &mut Listener,
 ) -> Result<EigenReport, Failure> {
     let executor = plan.executor().clone();
-    let mut preconditioner = preconditioner(plan, request.preconditioner)?;
-    let array = executor.upload(host::memory::copy(x)?)?;
-    let mut vectors = Multicolumn::from_array(array, plan.matrix().columns(), columns)?;
-    let mut hear = |progress: &solvers::Progress| listener.hear(progress);
-    let preconditioner = preconditioner.as_mut().map(|preconditioner| preconditioner as &mut dyn Operator<T, E>);
-    let report = request.method.solve(&executor, plan, preconditioner, &mut vectors, Some(&mut hear))?;
-    let interrupted = listener.finish()?;
-    x.copy_from_slice(&executor.download(vectors.array())?);
-    Ok(EigenReport {
-        outcome: report.outcome.to_string(),
-        converged: report.outcome == Outcome::Converged,
-        interrupted,
-        iterations: report.iterations,
-        eigenvalues: report.eigenvalues,
-        residual_norms: report.residual_norms,
-        history: report.history,
-        seconds: report.elapsed.as_secs_f64(),
+    let rows = plan.matrix().columns();
+    request.preconditioning.with(plan, |plan, preconditioner| {
+        let mut vectors = Multicolumn::from_array(x.begin(&executor, 0..x.length())?, rows, columns)?;
+        let mut hear = |progress: &solvers::Progress| listener.hear(progress);
+        let report = request.method.solve(&executor, plan, preconditioner, &mut vectors, Some(&mut hear))?;
+        let interrupted = listener.finish()?;
+        let mut order: Vec<_> = (0..report.eigenvalues.len()).collect();
+        order.sort_by(|&one, &other| report.eigenvalues[one].total_cmp(&report.eigenvalues[other]));
+        x.put(&executor, 0..x.length(), vectors.array(), order.iter().copied())?;
+        let in_order = |numbers: &[f64]| order.iter().map(|&place| numbers[place]).collect();
+        Ok(EigenReport {
+            outcome: report.outcome.to_string(),
+            converged: report.outcome == Outcome::Converged,
+            interrupted,
+            iterations: report.iterations,
+            eigenvalues: in_order(&report.eigenvalues),
+            residual_norms: in_order(&report.residual_norms),
+            history: report.history,
+            seconds: report.elapsed.as_secs_f64(),
+        })
     })
 }
 

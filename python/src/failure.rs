@@ -49,6 +49,11 @@ impl From<Error> for Failure {
                 }
                 None => io::Error::new(source.kind(), format!("{}: {source}", path.display())).into(),
             },
+            // A function of the user's raised it.
+            Error::Operation(source) => match source.downcast::<PyErr>() {
+                Ok(raised) => *raised,
+                Err(source) => PyValueError::new_err(source.to_string()),
+            },
             // Another executor's array is never given to a plan here.
             Error::Foreign { .. } => PyRuntimeError::new_err(error.to_string()),
             _ => PyValueError::new_err(error.to_string()),

@@ -42,11 +42,12 @@ mod on_cuda {
 
     use super::{GpuArray, GpuMatrix, Streams};
     use crate::csr::planned_in_memory;
-    use crate::device::gpu_on_default_stream;
+    use crate::device::gpu;
     use crate::failure::Failure;
     use crate::numbers::Number;
     use crate::options::Wishes;
     use crate::plan::{AnyPlan, Form, Plan, apply_form};
+    use crate::vectors::on_gpu::Array;
 
     /// Does work in the order of streams.
     ///
@@ -63,12 +64,23 @@ mod on_cuda {
     }
 
     impl Streams {
+        /// Does work in the order of the streams.
+        ///
         /// # Safety
         /// The streams exist.
-        unsafe fn order(&self, gpu: &Cuda, work: &mut dyn FnMut() -> Result<(), Error>) -> Result<(), Error> {
+        pub unsafe fn order<R>(&self, gpu: &Cuda, work: impl FnOnce() -> Result<R, Failure>) -> Result<R, Failure> {
+            let (mut work, mut done) = (Some(work), None);
+            let mut once = || {
+                done = work.take().map(|work| work());
+                Ok(())
+            };
             // SAFETY: the caller's promise.
-            unsafe { in_order(gpu, &self.0, work)? };
-            if self.0.is_empty() { gpu.synchronize() } else { Ok(()) }
+            unsafe { in_order(gpu, &self.0, &mut once)? };
+            if self.0.is_empty() {
+                // Also where the work failed half way.
+                gpu.synchronize()?;
+            }
+            done.unwrap_or_else(|| Err(Failure::runtime("a fault of warp-spmv: nothing was done")))
         }
     }
 
@@ -85,8 +97,8 @@ mod on_cuda {
         let gpu = plan.executor().clone();
         // SAFETY: the caller's promise.
         unsafe {
-            let (x, mut y) = (gpu.borrow(x.0, x.1)?, gpu.borrow(y.0, y.1)?);
-            Ok(streams.order(&gpu, &mut || apply_form(plan, form, factors[0], &x, factors[1], &mut y))?)
+            let (x, mut y) = (Array::new(x).whole(&gpu)?, Array::new(y).whole(&gpu)?);
+            streams.order(&gpu, || Ok(apply_form(plan, form, factors[0], &x, factors[1], &mut y)?))
         }
     }
 
@@ -97,8 +109,8 @@ mod on_cuda {
         let gpu = plan.executor().clone();
         // SAFETY: the caller's promise.
         unsafe {
-            let values = gpu.borrow(values.0, values.1)?;
-            Ok(streams.order(&gpu, &mut || plan.update_values(&values))?)
+            let values = Array::new(values).whole(&gpu)?;
+            streams.order(&gpu, || Ok(plan.update_values(&values)?))
         }
     }
 
@@ -110,7 +122,7 @@ mod on_cuda {
         wishes: &Wishes,
         streams: &Streams,
     ) -> Result<Plan, Failure> {
-        let gpu = gpu_on_default_stream(number)?;
+        let gpu = gpu(number)?;
         let indices = |(address, width)| match width {
             4 => Ok(DeviceIndices::Narrow(address)),
             8 => Ok(DeviceIndices::Wide(address)),
@@ -124,17 +136,11 @@ mod on_cuda {
             column_indices: indices(matrix.columns)?,
             values: matrix.values,
         };
-        let mut made = None;
         // SAFETY: the caller's promise.
-        unsafe {
-            streams.order(&gpu, &mut || {
-                made = Some(planned_in_memory(&gpu, gpu.borrow_csr::<T>(&described)?, wishes));
-                Ok(())
-            })?;
-        }
+        let plan = unsafe { streams.order(&gpu, || planned_in_memory(&gpu, gpu.borrow_csr::<T>(&described)?, wishes)) };
         // Their owner may free them when this returns and the plan does not keep them.
         gpu.synchronize()?;
-        let plan = made.ok_or_else(|| Failure::runtime("a fault of warp-spmv: nothing was planned"))??;
+        let plan = plan?;
         Ok(Plan::new(&format!("cuda:{number}"), wishes.reproducible, AnyPlan::Cuda(plan)))
     }
 }
@@ -169,7 +175,7 @@ mod on_cuda {
 }
 
 /// Why a matrix takes no arrays of a GPU.
-fn not_on_gpu() -> Failure {
+pub fn not_on_gpu() -> Failure {
     Failure::number_type("the matrix is not on a GPU")
 }
 

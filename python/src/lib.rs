@@ -9,13 +9,17 @@ mod dlpack;
 mod eigen;
 mod failure;
 mod gpu;
+mod gpu_solvers;
 mod numbers;
 mod options;
 mod pagerank;
 mod plan;
+mod preconditioner;
 mod progress;
 mod scope;
+mod shared;
 mod solve;
+mod vectors;
 
 use pyo3::prelude::*;
 
@@ -32,9 +36,13 @@ mod _native {
     #[pymodule_export]
     use super::gpu::{gpu_multiply, gpu_plan, gpu_update_values};
     #[pymodule_export]
+    use super::gpu_solvers::{gpu_eigenpairs, gpu_pagerank, gpu_precondition, gpu_solve};
+    #[pymodule_export]
     use super::options::formats;
     #[pymodule_export]
     use super::plan::Plan;
+    #[pymodule_export]
+    use super::preconditioner::Preconditioner;
 
     use super::*;
 

@@ -2,7 +2,7 @@
 
 use host::executor::Executor;
 use host::select::{Measure, Selection};
-use host::{Csr, Real};
+use host::{Csr, Error, Real, Scalar, Vector};
 use numpy::PyArray1;
 use pyo3::prelude::*;
 use solvers::{Outcome, Pagerank};
@@ -29,7 +29,6 @@ pub struct PagerankReport {
 /// How the vertices are to be ranked.
 pub struct Request {
     pub damping: f64,
-    pub personalization: Option<Vec<f64>>,
     pub stopping: Stopping,
 }
 
@@ -39,40 +38,46 @@ pub fn rank<'py>(
     device: &str,
     mut graph: Typed<Matrices>,
     request: &Request,
+    personalization: Option<&[f64]>,
     listener: &mut Listener,
 ) -> Result<(Bound<'py, PyAny>, PagerankReport), Failure> {
     with_real_type!(graph.number_type(), "pagerank", T => {
         let (ranks, report) = released(py, || {
             let Some(graph) = T::of(&mut graph) else { return Err(Failure::runtime("the graph has other numbers")) };
+            let weights = personalization
+                .map(|weights| host::memory::collect(weights.iter().map(|&weight| T::from_f64(weight))));
+            let weights = weights.transpose()?;
+            let weights = weights.as_deref();
             match AnyExecutor::new(device)? {
-                AnyExecutor::Cpu(executor) => rank_on::<T, _>(&executor, false, graph, request, listener),
+                AnyExecutor::Cpu(executor) => rank_on(&executor, false, graph, request, weights, listener, |ranks| {
+                    executor.download(ranks)
+                }),
                 #[cfg(feature = "cuda")]
-                AnyExecutor::Cuda(executor) => rank_on::<T, _>(&executor, true, graph, request, listener),
+                AnyExecutor::Cuda(executor) => rank_on(&executor, true, graph, request, weights, listener, |ranks| {
+                    executor.download(ranks)
+                }),
             }
         })?;
         Ok((PyArray1::from_vec(py, ranks).into_any(), report))
     })
 }
 
-fn rank_on<T: Real, E: Executor>(
+/// The same with the ranks given to `take`.
+pub fn rank_on<T: Real, E: Executor, R>(
     executor: &E,
     on_gpu: bool,
     graph: &Csr<T>,
     request: &Request,
+    weights: Option<&[T]>,
     listener: &mut Listener,
-) -> Result<(Vec<T>, PagerankReport), Failure> {
+    take: impl FnOnce(&Vector<T, E>) -> Result<R, Error>,
+) -> Result<(R, PagerankReport), Failure> {
     let selection = Selection { measure: Measure::Never, store: None, ..Selection::default() };
     let mut pagerank = Pagerank::automatic(executor, graph, &selection)?;
-    let weights = request
-        .personalization
-        .as_deref()
-        .map(|weights| host::memory::collect(weights.iter().map(|&weight| T::from_f64(weight))));
-    let weights = weights.transpose()?;
     let mut hear = |progress: &solvers::Progress| listener.hear(progress);
     let options = request.stopping.options(on_gpu)?;
-    let (ranks, report) = pagerank.rank(request.damping, weights.as_deref(), &options, Some(&mut hear))?;
+    let (ranks, report) = pagerank.rank(request.damping, weights, &options, Some(&mut hear))?;
     let interrupted = listener.finish()?;
-    let ranks = executor.download(&ranks)?;
     let report = PagerankReport {
         outcome: report.outcome.to_string(),
         converged: report.outcome == Outcome::Converged,
@@ -81,5 +86,5 @@ fn rank_on<T: Real, E: Executor>(
         history: report.history,
         seconds: report.elapsed.as_secs_f64(),
     };
-    Ok((ranks, report))
+    Ok((take(&ranks)?, report))
 }

@@ -1,8 +1,6 @@
 //! Plans: matrices that are ready to be multiplied.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::thread::{self, ThreadId};
 
 #[cfg(feature = "cuda")]
 use host::executor::Cuda;
@@ -10,17 +8,19 @@ use host::executor::{Cpu, Executor};
 use host::format::Matrix;
 use host::{Error, Layout, Multivector, Vector};
 use pyo3::prelude::*;
-use solvers::MethodName;
 
 use crate::arrays::{Input, Output};
 use crate::csr::Csr;
+use crate::device::Device;
 use crate::eigen::{self, EigenReport};
 use crate::failure::Failure;
-use crate::numbers::{Family, Number, NumberType, Typed, with_real_type, with_type, with_typed};
+use crate::numbers::{Family, Number, NumberType, with_real_type, with_type, with_typed};
 use crate::options::Stopping;
+use crate::preconditioner::Given;
 use crate::progress::Listener;
 use crate::scope::released;
-use crate::solve::{self, BLOCK_CG, Report, Request};
+use crate::shared::Shared;
+use crate::solve::{self, Report, Request};
 
 /// A plan on any executor.
 pub enum AnyPlan<T: Number> {
@@ -39,6 +39,7 @@ macro_rules! on_any {
         }
     };
 }
+pub(crate) use on_any;
 
 /// Plans.
 struct Plans;
@@ -47,28 +48,8 @@ impl Family for Plans {
     type Of<T: Number> = AnyPlan<T>;
 }
 
-/// An executor, and how a vector of its memory gets back to an array.
-trait Device: Executor {
-    fn read_back<T: Number>(&self, vector: &Vector<T, Self>, to: &mut [T]) -> Result<(), Error>;
-}
-
-impl Device for Cpu {
-    fn read_back<T: Number>(&self, vector: &Vec<T>, to: &mut [T]) -> Result<(), Error> {
-        to.copy_from_slice(vector);
-        Ok(())
-    }
-}
-
-#[cfg(feature = "cuda")]
-impl Device for Cuda {
-    fn read_back<T: Number>(&self, vector: &Vector<T, Self>, to: &mut [T]) -> Result<(), Error> {
-        to.copy_from_slice(&self.download(vector)?);
-        Ok(())
-    }
-}
-
 /// y ← α A x + β y with vectors in arrays: `product` gets them in the executor's memory.
-fn with_vectors<T: Number, D: Device>(
+pub fn with_vectors<T: Number, D: Device>(
     device: &D,
     x: &[T],
     beta: T,
@@ -151,9 +132,7 @@ pub fn csr_of<T: Number, E: Executor>(plan: &host::Plan<T, E>) -> Result<host::C
 /// A matrix on a device, ready to be multiplied. Calls from several threads wait for each other.
 #[pyclass(frozen, module = "warp_spmv._native")]
 pub struct Plan {
-    plan: Mutex<Typed<Plans>>,
-    /// The thread that is solving, and so may call the user's function.
-    solving: Mutex<Option<ThreadId>>,
+    plan: Shared<Plans>,
     number_type: NumberType,
     /// Bytes of all that the plan keeps. They may change with the values.
     bytes: AtomicU64,
@@ -193,8 +172,7 @@ impl Plan {
             plan.explain().map(ToString::to_string),
         ));
         Self {
-            plan: Mutex::new(T::typed(plan)),
-            solving: Mutex::new(None),
+            plan: Shared::new::<T>("matrix", plan),
             number_type: T::NUMBER_TYPE,
             bytes,
             on_gpu,
@@ -208,27 +186,6 @@ impl Plan {
             narrow_type,
             explanation,
         }
-    }
-
-    /// The plan, which other threads wait for.
-    fn lock(&self) -> Result<MutexGuard<'_, Typed<Plans>>, Failure> {
-        if *self.solver() == Some(thread::current().id()) {
-            return Err(Failure::runtime("a callback cannot multiply with the matrix that is being solved with"));
-        }
-        self.plan.lock().map_err(|_| Failure::runtime("a fault of warp-spmv has left this matrix broken"))
-    }
-
-    fn solver(&self) -> MutexGuard<'_, Option<ThreadId>> {
-        self.solving.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Does something with the plan that may call the user's function.
-    fn solving<R>(&self, work: impl FnOnce(&mut Typed<Plans>) -> Result<R, Failure>) -> Result<R, Failure> {
-        let mut plan = self.lock()?;
-        *self.solver() = Some(thread::current().id());
-        let result = work(&mut plan);
-        *self.solver() = None;
-        result
     }
 
     fn product<T: Number>(
@@ -251,8 +208,15 @@ impl Plan {
         &self,
         work: impl FnOnce(&mut AnyPlan<T>) -> Result<R, Failure>,
     ) -> Result<R, Failure> {
-        let mut plan = self.lock()?;
-        work(T::of(&mut plan).ok_or_else(wrong_type::<T>)?)
+        self.plan.with(work)
+    }
+
+    /// The same with what may call the user's function.
+    pub fn solving<T: Number, R>(
+        &self,
+        work: impl FnOnce(&mut AnyPlan<T>) -> Result<R, Failure>,
+    ) -> Result<R, Failure> {
+        self.plan.solving(work)
     }
 
     /// The same with what changes how many bytes it keeps.
@@ -267,10 +231,11 @@ impl Plan {
     pub fn number_type(&self) -> NumberType {
         self.number_type
     }
-}
 
-fn wrong_type<T: Number>() -> Failure {
-    Failure::runtime(format!("the matrix has no numbers of type {}", T::NAME))
+    /// When a solver stops.
+    pub fn options(&self, stopping: &Stopping) -> Result<solvers::Options, Failure> {
+        stopping.options(self.on_gpu)
+    }
 }
 
 #[pymethods]
@@ -330,10 +295,9 @@ impl Plan {
         beta: (f64, f64),
         y: &Bound<'_, PyAny>,
     ) -> Result<(), Failure> {
-        let vectors = |shape: &[usize]| shape.get(1).copied().unwrap_or(1);
         with_type!(self.number_type, T => {
             let form = |x: &Input<'_, T>, y: &Output<'_, T>| {
-                Form::columns(vectors(x.shape()), x.rows_first() && y.rows_first())
+                Form::columns(y.columns(), x.rows_first() && y.rows_first())
             };
             self.product::<T>(py, form, [alpha, beta], x, y)
         })
@@ -351,7 +315,7 @@ impl Plan {
     /// A copy of the matrix.
     fn to_csr(&self, py: Python<'_>) -> Result<Csr, Failure> {
         released(py, || {
-            let plan = self.lock()?;
+            let plan = self.plan.lock()?;
             with_typed!(&*plan, any => Ok(Csr::new(on_any!(any, plan => csr_of(plan))?)))
         })
     }
@@ -365,68 +329,60 @@ impl Plan {
         b: &Bound<'_, PyAny>,
         x: &Bound<'_, PyAny>,
         method: &str,
-        preconditioner: Option<&str>,
+        preconditioner: Option<Given>,
         stopping: Stopping,
         callback: Option<Py<PyAny>>,
     ) -> Result<Vec<Report>, Failure> {
-        let request = Request::new(preconditioner, stopping, self.on_gpu)?;
+        let request = Request::new(method, preconditioner, self.options(&stopping)?)?;
         let mut listener = Listener::new(callback);
-        if method == BLOCK_CG {
+        if request.together() {
             return with_real_type!(self.number_type, "block-cg", T => {
                 let (b, mut x) = (Input::<T>::new(b)?, Output::<T>::new(x)?);
-                let columns = x.shape().get(1).copied().unwrap_or(1);
-                let (b, x) = (b.elements()?, x.elements()?);
-                released(py, || self.solving(|plan| {
-                    let plan = T::of(plan).ok_or_else(wrong_type::<T>)?;
-                    on_any!(plan, plan => solve::solve_together(plan, &request, columns, b, x, &mut listener))
+                let columns = x.columns();
+                let (b, mut x) = (b.elements()?, x.elements()?);
+                released(py, || self.solving::<T, _>(|plan| {
+                    on_any!(plan, plan => solve::solve_together(plan, &request, columns, &b, &mut x, &mut listener))
                 }))
             });
         }
-        let method: MethodName = method.parse()?;
         with_type!(self.number_type, T => {
             let (b, mut x) = (Input::<T>::new(b)?, Output::<T>::new(x)?);
-            let columns = x.shape().get(1).copied().unwrap_or(1);
-            let (b, x) = (b.elements()?, x.elements()?);
-            released(py, || self.solving(|plan| {
-                let plan = T::of(plan).ok_or_else(wrong_type::<T>)?;
-                on_any!(plan, plan => solve::solve(plan, (method, &request), columns, b, x, &mut listener))
+            let columns = x.columns();
+            let (b, mut x) = (b.elements()?, x.elements()?);
+            released(py, || self.solving::<T, _>(|plan| {
+                on_any!(plan, plan => solve::solve(plan, &request, columns, &b, &mut x, &mut listener))
             }))
         })
     }
 
-    /// Eigenpairs at an end of the spectrum. X, with the columns first, has vectors to begin with, and gets the
-    /// eigenvectors.
+    /// Eigenpairs at an end of the spectrum, the eigenvalues ascending. X, with the columns first, has vectors to begin
+    /// with, and gets the eigenvectors.
     #[pyo3(signature = (x, smallest, preconditioner, stopping, callback))]
     fn eigenpairs(
         &self,
         py: Python<'_>,
         x: &Bound<'_, PyAny>,
         smallest: bool,
-        preconditioner: Option<&str>,
+        preconditioner: Option<Given>,
         stopping: Stopping,
         callback: Option<Py<PyAny>>,
     ) -> Result<EigenReport, Failure> {
-        let request = eigen::Request::new(smallest, preconditioner, stopping, self.on_gpu)?;
+        let request = eigen::Request::new(smallest, preconditioner, self.options(&stopping)?)?;
         let mut listener = Listener::new(callback);
         with_type!(self.number_type, T => {
             let mut x = Output::<T>::new(x)?;
-            let columns = x.shape().get(1).copied().unwrap_or(1);
-            let x = x.elements()?;
-            released(py, || self.solving(|plan| {
-                let plan = T::of(plan).ok_or_else(wrong_type::<T>)?;
-                on_any!(plan, plan => eigen::eigenpairs(plan, &request, columns, x, &mut listener))
+            let columns = x.columns();
+            let mut x = x.elements()?;
+            released(py, || self.solving::<T, _>(|plan| {
+                on_any!(plan, plan => eigen::eigenpairs(plan, &request, columns, &mut x, &mut listener))
             }))
         })
     }
 
     /// Estimates both ends of the spectrum by `steps` steps of Lanczos' recurrence.
     fn spectral_bounds(&self, py: Python<'_>, steps: usize) -> Result<(f64, f64), Failure> {
-        with_type!(self.number_type, T => {
-            released(py, || {
-                let mut plan = self.lock()?;
-                let plan = T::of(&mut plan).ok_or_else(wrong_type::<T>)?;
-                on_any!(plan, plan => eigen::bounds(plan, steps))
-            })
-        })
+        with_type!(self.number_type, T => released(py, || self.with_plan::<T, _>(|plan| {
+            on_any!(plan, plan => eigen::bounds(plan, steps))
+        })))
     }
 }

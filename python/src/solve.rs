@@ -1,30 +1,44 @@
 //! Systems of equations.
 
+use std::ops::Range;
+
 use host::executor::Executor;
 use host::{Error, Plan, Real, Vector};
 use pyo3::prelude::*;
-use solvers::preconditioner::{Preconditioner, PreconditionerName};
 use solvers::{BlockCg, Columnwise, MethodName, Operator, Outcome, Solver};
 
+use crate::device::Device;
 use crate::failure::Failure;
 use crate::numbers::Number;
-use crate::options::Stopping;
-use crate::plan::csr_of;
+use crate::preconditioner::{Given, Preconditioning};
 use crate::progress::Listener;
+use crate::vectors::{Source, Target};
 
 /// The method that solves for all right-hand sides together.
-pub const BLOCK_CG: &str = "block-cg";
+const BLOCK_CG: &str = "block-cg";
 
 /// How a system is to be solved.
 pub struct Request {
-    preconditioner: Option<PreconditionerName>,
+    /// None for [`BLOCK_CG`].
+    method: Option<MethodName>,
+    preconditioning: Preconditioning,
     options: solvers::Options,
 }
 
 impl Request {
-    pub fn new(preconditioner: Option<&str>, stopping: Stopping, on_gpu: bool) -> Result<Self, Failure> {
-        let preconditioner = preconditioner.map(str::parse).transpose()?;
-        Ok(Self { preconditioner, options: stopping.options(on_gpu)? })
+    pub fn new(method: &str, preconditioner: Option<Given>, options: solvers::Options) -> Result<Self, Failure> {
+        let preconditioning = Preconditioning::new(preconditioner)?;
+        let method = if method == BLOCK_CG { None } else { Some(method.parse()?) };
+        // Preconditioners are for one vector.
+        if method.is_none() && !preconditioning.is_nothing() {
+            return Err(Failure::value(format!("{BLOCK_CG} takes no preconditioner")));
+        }
+        Ok(Self { method, preconditioning, options })
+    }
+
+    /// Whether all right-hand sides are solved for together.
+    pub fn together(&self) -> bool {
+        self.method.is_none()
     }
 }
 
@@ -40,15 +54,6 @@ pub struct Report {
     history: Vec<f64>,
     restarts: usize,
     seconds: f64,
-}
-
-/// The preconditioner of this name for a plan's matrix.
-pub fn preconditioner<T: Number, E: Executor>(
-    plan: &Plan<T, E>,
-    name: Option<PreconditionerName>,
-) -> Result<Option<Preconditioner<T, E>>, Failure> {
-    let make = |name| Ok(Preconditioner::new(plan.executor(), &csr_of(plan)?, name)?);
-    name.map(make).transpose()
 }
 
 impl Report {
@@ -67,18 +72,25 @@ impl Report {
     }
 }
 
+/// Right-hand sides and iterates, and which part of each.
+struct System<'a, B, X> {
+    b: (&'a B, Range<usize>),
+    x: (&'a mut X, Range<usize>),
+}
+
 /// Solves A x = b from x on. Also says whether Ctrl-C ended it.
 fn attempt<T: Number, E: Executor>(
     executor: &E,
     operator: &mut dyn Operator<T, E>,
-    preconditioner: Option<&mut Preconditioner<T, E>>,
+    preconditioner: Option<&mut dyn Operator<T, E>>,
     options: solvers::Options,
-    (b, x): (&[T], &mut [T]),
+    system: System<'_, impl Source<T, E>, impl Target<T, E>>,
     listener: &mut Listener,
     solve: impl FnOnce(&mut Solver<'_, T, E>, &Vector<T, E>, &mut Vector<T, E>) -> Result<solvers::Report, Error>,
 ) -> Result<(solvers::Report, bool), Failure> {
-    let b = executor.upload(host::memory::copy(b)?)?;
-    let mut iterate = executor.upload(host::memory::copy(x)?)?;
+    let System { b: (b, of_b), x: (x, of_x) } = system;
+    let b = b.vector(executor, of_b)?;
+    let mut iterate = x.begin(executor, of_x.clone())?;
     let mut hear = |progress: &solvers::Progress| listener.hear(progress);
     let solver = Solver::new(executor, operator).options(options).callback(&mut hear);
     let mut solver = match preconditioner {
@@ -87,55 +99,56 @@ fn attempt<T: Number, E: Executor>(
     };
     let report = solve(&mut solver, &b, &mut iterate)?;
     let interrupted = listener.finish()?;
-    x.copy_from_slice(&executor.download(&iterate)?);
+    x.put(executor, of_x, &iterate, 0..1)?;
     Ok((report, interrupted))
 }
 
 /// Solves A x = b from x on for each column of b, one after the other, until the caller stops it.
-pub fn solve<T: Number, E: Executor>(
-    plan: &mut Plan<T, E>,
-    (method, request): (MethodName, &Request),
+pub fn solve<T: Number, D: Device>(
+    plan: &mut Plan<T, D>,
+    request: &Request,
     columns: usize,
-    b: &[T],
-    x: &mut [T],
+    b: &impl Source<T, D>,
+    x: &mut impl Target<T, D>,
     listener: &mut Listener,
 ) -> Result<Vec<Report>, Failure> {
+    let Some(method) = request.method else { return Err(Failure::runtime("block-cg solves for columns together")) };
     let executor = plan.executor().clone();
-    let mut preconditioner = preconditioner(plan, request.preconditioner)?;
-    let mut reports = Vec::new();
-    for column in 0..columns {
-        let part = |length: usize| column * (length / columns)..(column + 1) * (length / columns);
-        let x_part = part(x.len());
-        let system = (&b[part(b.len())], &mut x[x_part]);
-        let by_method = |solver: &mut Solver<'_, T, E>, b: &_, x: &mut _| method.solve(solver, b, x);
-        let (report, interrupted) =
-            attempt(&executor, plan, preconditioner.as_mut(), request.options, system, listener, by_method)?;
-        let stopped = report.outcome == Outcome::Stopped;
-        reports.push(Report::new(report, interrupted));
-        if stopped {
-            break;
+    request.preconditioning.with(plan, |plan, mut preconditioner| {
+        let mut reports = Vec::new();
+        for column in 0..columns {
+            let part = |length: usize| column * (length / columns)..(column + 1) * (length / columns);
+            let (of_b, of_x) = (part(b.length()), part(x.length()));
+            let system = System { b: (b, of_b), x: (&mut *x, of_x) };
+            let by_method = |solver: &mut Solver<'_, T, D>, b: &_, x: &mut _| method.solve(solver, b, x);
+            let preconditioner = preconditioner.as_mut().map(|preconditioner| &mut **preconditioner as _);
+            let (report, interrupted) =
+                attempt(&executor, plan, preconditioner, request.options, system, listener, by_method)?;
+            let stopped = report.outcome == Outcome::Stopped;
+            reports.push(Report::new(report, interrupted));
+            if stopped {
+                break;
+            }
         }
-    }
-    Ok(reports)
+        Ok(reports)
+    })
 }
 
 /// Solves A X = B from X on by block conjugate gradients.
-pub fn solve_together<T: Number + Real, E: Executor>(
-    plan: &mut Plan<T, E>,
+pub fn solve_together<T: Number + Real, D: Device>(
+    plan: &mut Plan<T, D>,
     request: &Request,
     columns: usize,
-    b: &[T],
-    x: &mut [T],
+    b: &impl Source<T, D>,
+    x: &mut impl Target<T, D>,
     listener: &mut Listener,
 ) -> Result<Vec<Report>, Failure> {
-    // Preconditioners are for one vector.
-    if request.preconditioner.is_some() {
-        return Err(Failure::value(format!("{BLOCK_CG} takes no preconditioner")));
-    }
     let method = BlockCg { columns: u32::try_from(columns).unwrap_or(u32::MAX) };
     let executor = plan.executor().clone();
     let mut operator = Columnwise::new(plan, columns);
-    let together = |solver: &mut Solver<'_, T, E>, b: &_, x: &mut _| solver.solve(&method, b, x);
-    let (report, interrupted) = attempt(&executor, &mut operator, None, request.options, (b, x), listener, together)?;
+    let (of_b, of_x) = (0..b.length(), 0..x.length());
+    let system = System { b: (b, of_b), x: (x, of_x) };
+    let together = |solver: &mut Solver<'_, T, D>, b: &_, x: &mut _| solver.solve(&method, b, x);
+    let (report, interrupted) = attempt(&executor, &mut operator, None, request.options, system, listener, together)?;
     Ok(vec![Report::new(report, interrupted)])
 }

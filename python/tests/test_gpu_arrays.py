@@ -116,7 +116,7 @@ class Plan:
 def calls(monkeypatch):
     """What the native part is asked for, by a library that makes new arrays."""
     calls = []
-    for name in ("gpu_multiply", "gpu_update_values"):
+    for name in ("gpu_multiply", "gpu_update_values", "gpu_precondition"):
         monkeypatch.setattr(_native, name, lambda *arguments: calls.append(arguments))
     monkeypatch.setitem(sys.modules, "gpu_arrays", gpu_arrays)
     return calls
@@ -192,7 +192,6 @@ def test_transposed_products_have_plans_of_their_own(calls):
         (lambda A: A.matvec(Interface(VECTOR), alpha=1j), TypeError, "alpha is 1j, expected a real number"),
         (lambda A: A.update_values(Interface(VECTOR)), ValueError, r"values has shape \(3,\), expected \(4,\)"),
         (lambda A: A.update_values(Interface(np.ones(4, "f4"))), TypeError, "values has elements of type float32"),
-        (lambda A: warp_spmv.solve(A, Interface(np.ones(2))), TypeError, "b is a gpu_arrays.Interface on a GPU"),
     ],
 )
 def test_arrays_that_do_not_fit(calls, use, error, message):
@@ -268,7 +267,7 @@ def test_matrices_are_taken_where_they_lie(monkeypatch):
         (lambda: warp_spmv.matrix(sparse(columns="f8")), TypeError, "the columns have elements of type float64"),
         (lambda: warp_spmv.matrix(sparse(offsets="i2")), TypeError, "the row offsets have elements of type int16"),
         (lambda: warp_spmv.matrix(sparse(entries=4)), ValueError, r"the columns has shape \(3,\), expected \(4,\)"),
-        (lambda: warp_spmv.pagerank(sparse(), device="cpu"), TypeError, "needed on the host"),
+        (lambda: warp_spmv.pagerank(sparse(), device="cpu"), TypeError, "on a GPU, and the matrix is on the CPU"),
     ],
 )
 def test_matrices_that_do_not_fit(make, error, message):

@@ -10,7 +10,8 @@ array([6., 7.])
 (True, array([1., 2.]))
 
 `matrix` makes a matrix that is ready to be multiplied, which SciPy's solvers take as it is; `solve`, `eigsh`,
-`spectral_bounds` and `pagerank` iterate on the device; `generate`, `read` and `write` are for SciPy's matrices.
+`spectral_bounds` and `pagerank` iterate on the device, the first two with a `Preconditioner` if there is one;
+`generate`, `read` and `write` are for SciPy's matrices.
 """
 
 from ._eigen import EigenReport, eigsh, spectral_bounds
@@ -18,14 +19,17 @@ from ._files import generate, read, write
 from ._matrix import Matrix, Transposed, matrix
 from ._native import DeviceError, __version__, formats
 from ._pagerank import PagerankReport, pagerank
+from ._preconditioner import Level, Preconditioner
 from ._progress import Progress
 from ._solve import Report, solve
 
 __all__ = [
     "DeviceError",
     "EigenReport",
+    "Level",
     "Matrix",
     "PagerankReport",
+    "Preconditioner",
     "Progress",
     "Report",
     "Transposed",

@@ -8,9 +8,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from . import _gpu, _native
 from ._arguments import count
-from ._arrays import Array, converted, on_host
-from ._matrix import Matrix, check_shape, matrix
+from ._arrays import converted, on_host
+from ._gpu import is_on_gpu
+from ._matrix import Matrix, matrix
+from ._operator import check_shape
+from ._preconditioner import given
 from ._progress import Callback, listener, stopping
 
 
@@ -40,17 +44,20 @@ def eigsh(
     which: str = "LA",
     v0: Any = None,
     *,
-    preconditioner: str | None = None,
+    preconditioner: Any = None,
+    near_null_space: Any = None,
+    coordinates: Any = None,
     tol: float = 1e-6,
     atol: float = 0.0,
     maxiter: int = 10_000,
     timeout: float | None = None,
     callback: Callback | None = None,
-) -> tuple[npt.NDArray[np.float64], Array, EigenReport]:
+) -> tuple[Any, Any, EigenReport]:
     """The k largest ("LA") or smallest ("SA") eigenvalues of a symmetric or Hermitian matrix, ascending as SciPy has
     them, their eigenvectors in the columns of an array, and a report: by LOBPCG, on the matrix's device.
 
-    At most 32 pairs, and a third of the rows. `v0` has k columns to begin with. Converged when the norm of A v - w v is
+    At most 32 pairs, and a third of the rows. `v0` has k columns to begin with; where it is on the matrix's GPU, so are the
+    results, in arrays of the same library. Eigenvalues are of float64 in any case. Converged when the norm of A v - w v is
     at most atol for each pair, or tol times the largest magnitude of all Ritz values. The rest is as for `solve`.
 
     >>> import numpy as np, warp_spmv
@@ -63,17 +70,34 @@ def eigsh(
         raise ValueError(f"which is {which!r}, expected 'LA' or 'SA'")
     operator = A if isinstance(A, Matrix) else matrix(A)
     shape = (operator.shape[1], count("k", k))
+    stop = stopping(tol, atol, maxiter, timeout)
+    if is_on_gpu(v0):
+        start = operator.gpu_operand("v0", v0)
+        check_shape("v0", start, shape)
+        start = _gpu.columns_first("v0", start)
+        vectors = _gpu.empty_like(start, shape[::-1]).T
+        place = operator.gpu_operand("the result", vectors)
+        inverse = given(operator, preconditioner, near_null_space, coordinates)
+        iterates = start.place, place.place, shape[1]
+        streams = _gpu.streams(start, place)
+        smallest = which == "SA"
+        found = _native.gpu_eigenpairs(operator._plan, iterates, smallest, inverse, stop, listener(callback), streams)
+        report, w = _report(found)
+        return _gpu.like_on_gpu(start, w), vectors, report
     x = np.zeros(shape, operator.dtype, "F")
     if v0 is not None:
-        start = on_host("v0", v0)
-        check_shape("v0", start, shape)
-        x[...] = converted("v0", v0, start, operator.dtype)
-    stop = stopping(tol, atol, maxiter, timeout)
-    found = operator._plan.eigenpairs(x, which == "SA", preconditioner, stop, listener(callback))
-    w, norms = np.array(found.pop("eigenvalues")), np.array(found.pop("residual_norms"))
-    order = np.argsort(w)
-    report = EigenReport(**{**found, "residual_norms": norms[order], "history": np.array(found["history"])})
-    return w[order], x[:, order], report
+        begin = on_host("v0", v0)
+        check_shape("v0", begin, shape)
+        x[...] = converted("v0", v0, begin, operator.dtype)
+    inverse = given(operator, preconditioner, near_null_space, coordinates)
+    report, w = _report(operator._plan.eigenpairs(x, which == "SA", inverse, stop, listener(callback)))
+    return w, x, report
+
+
+def _report(found: dict[str, Any]) -> tuple[EigenReport, npt.NDArray[np.float64]]:
+    arrays = {name: np.array(found.pop(name)) for name in ("eigenvalues", "residual_norms", "history")}
+    w = arrays.pop("eigenvalues")
+    return EigenReport(**found, **arrays), w
 
 
 def spectral_bounds(A: Any, steps: int = 20) -> tuple[float, float]:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ._arrays import number_type
-from ._matrix import native_csr, scipy_csr
+from ._csr import native_csr, scipy_csr
 from ._native import Csr
 
 

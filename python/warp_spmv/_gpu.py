@@ -24,7 +24,6 @@ class GpuArray:
     """An array on a GPU, as its library describes it."""
 
     owner: Any = field(repr=False)
-    kind: str
     address: int
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
@@ -35,6 +34,11 @@ class GpuArray:
     """The number of the GPU, where the library says it."""
     stream: int | None
     """The stream that its library works on: None if that is not known."""
+
+    @property
+    def kind(self) -> str:
+        """What it is called in messages."""
+        return kind_of(self.owner)
 
     @property
     def size(self) -> int:
@@ -139,26 +143,31 @@ def _described(
     device: int | None,
     stream: int | None,
 ) -> GpuArray:
-    if any(length < 0 for length in shape):
+    if shape and min(shape) < 0:
         raise ValueError(f"{what} has shape {shape}, which has a negative length")
     if strides is not None and len(strides) != len(shape):
         raise ValueError(f"{what} has {len(strides)} strides for {len(shape)} dimensions")
-    c_order, f_order = (
-        _is_contiguous(shape[::step], None if strides is None else tuple(strides)[::step], dtype.itemsize)
-        for step in (1, -1)
-    )
+    c_order, f_order = _orders(shape, strides, dtype.itemsize)
+    return GpuArray(array, address, shape, dtype, c_order, f_order, readonly, device, stream)
+
+
+def _orders(shape: tuple[int, ...], strides: Any, itemsize: int) -> tuple[bool, bool]:
+    """Whether elements lie one after the other, the last dimension the fastest, and whether the first one."""
+    if 0 in shape:
+        return True, True
     if strides is None:
-        f_order = sum(length > 1 for length in shape) <= 1
-    kind = kind_of(array)
-    return GpuArray(array, kind, address, shape, dtype, c_order, f_order, readonly, device, stream)
+        return True, sum(length > 1 for length in shape) <= 1
+    if len(shape) == 1:
+        contiguous = shape[0] == 1 or strides[0] == itemsize
+        return contiguous, contiguous
+    forwards = tuple(zip(shape, strides))
+    return _is_contiguous(forwards[::-1], itemsize), _is_contiguous(forwards, itemsize)
 
 
-def _is_contiguous(shape: tuple[int, ...], strides: tuple[int, ...] | None, itemsize: int) -> bool:
-    """Whether elements lie one after the other, the last dimension the fastest."""
-    if strides is None or 0 in shape:
-        return True
+def _is_contiguous(dimensions: tuple[tuple[int, int], ...], itemsize: int) -> bool:
+    """Whether elements lie one after the other, of dimensions with their strides, the fastest one first."""
     expected = itemsize
-    for length, stride in zip(reversed(shape), reversed(strides)):
+    for length, stride in dimensions:
         if length > 1 and stride != expected:
             return False
         expected *= length
@@ -187,9 +196,8 @@ def check_device(array: GpuArray, what: str, device: str) -> None:
     if device == "cpu":
         message = f"{what} is a {array.kind} on a GPU, and the matrix is on the CPU: copy one of them"
         raise TypeError(message)
-    here = "cuda:0" if device == "cuda" else device
-    if array.device is not None and here != f"cuda:{array.device}":
-        raise ValueError(f"{what} is on cuda:{array.device}, and the matrix on {here}")
+    if array.device is not None and device != f"cuda:{array.device}":
+        raise ValueError(f"{what} is on cuda:{array.device}, and the matrix on {device}")
 
 
 def empty_like(array: GpuArray, shape: tuple[int, ...]) -> Any:
@@ -206,6 +214,35 @@ def empty_like(array: GpuArray, shape: tuple[int, ...]) -> Any:
         with device:
             return library.empty(shape, dtype=array.owner.dtype)
     return library.empty(shape, dtype=array.owner.dtype)
+
+
+def columns_first(what: str, array: GpuArray) -> GpuArray:
+    """An array whose columns lie one after the other: itself, or a copy that its library makes on the GPU."""
+    if len(array.shape) < 2 or array.f_order:
+        return array
+    copy = empty_like(array, array.shape[::-1]).T
+    try:
+        copy[...] = array.owner
+    except TypeError as error:
+        message = f"{what} has its rows first, and a {array.kind} cannot be copied: put its columns first"
+        raise TypeError(message) from error
+    return gpu_array(what, copy)
+
+
+def like_on_gpu(array: GpuArray, numbers: np.ndarray[Any, Any]) -> Any:
+    """A few numbers of the host in an array of the same library and device, if that makes arrays of them."""
+    library = _library(array.owner)
+    device = getattr(array.owner, "device", None)
+    if not hasattr(library, "asarray"):
+        return numbers
+    if hasattr(device, "type"):
+        # PyTorch.
+        return library.asarray(numbers, device=device)
+    if hasattr(device, "__enter__"):
+        # CuPy.
+        with device:
+            return library.asarray(numbers)
+    return library.asarray(numbers)
 
 
 def streams(*arrays: GpuArray) -> list[int]:

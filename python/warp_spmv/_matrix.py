@@ -2,224 +2,22 @@
 
 from __future__ import annotations
 
-import os
 import threading
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse
 
 from . import _gpu, _native
 from ._arguments import count
-from ._arrays import Array, converted, factor, like, number_type, on_host, refuse_gpu
+from ._arrays import Array, converted, number_type, on_host
+from ._csr import native_csr
 from ._device import default_device
 from ._gpu import GpuArray, gpu_array, is_on_gpu
-
-_ONE = (1.0, 0.0)
-_ZERO = (0.0, 0.0)
+from ._operator import ONE, ZERO, Factor, Operator, Place, check_shape
 
 
-def check_shape(what: str, array: Array, expected: tuple[int, ...]) -> None:
-    if array.shape != expected:
-        raise ValueError(f"{what} has shape {array.shape}, expected {expected}")
-
-
-class _Operator:
-    """What a matrix and its transpose have in common: SciPy's `LinearOperator`, by duck typing."""
-
-    ndim = 2
-    shape: tuple[int, int]
-    dtype: np.dtype[Any]
-    # `x @ A` of an array x is A's business.
-    __array_ufunc__ = None
-
-    def _multiply(self, alpha: tuple[float, float], x: Array, beta: tuple[float, float], y: Array) -> None:
-        raise NotImplementedError
-
-    def _multiply_on_gpu(
-        self,
-        alpha: tuple[float, float],
-        x: GpuArray,
-        beta: tuple[float, float],
-        y: GpuArray,
-        columns: tuple[int, bool] | None = None,
-    ) -> None:
-        raise NotImplementedError
-
-    @property
-    def device(self) -> str:
-        raise NotImplementedError
-
-    def _multiply_columns(self, x: Array, y: Array) -> None:
-        """Y = A X, where X and Y have the same order."""
-        for column in range(x.shape[1]):
-            result = np.empty(self.shape[0], self.dtype)
-            self._multiply(_ONE, np.ascontiguousarray(x[:, column]), _ZERO, result)
-            y[:, column] = result
-
-    @property
-    def T(self) -> _Operator:
-        """The transpose. Nothing is copied before it is multiplied."""
-        raise NotImplementedError
-
-    @property
-    def H(self) -> _Operator:
-        """The conjugate transpose. Nothing is copied before it is multiplied."""
-        raise NotImplementedError
-
-    def matvec(self, x: Any, out: Any = None, *, alpha: complex = 1, beta: complex = 0) -> Any:
-        """α A x + β out, in `out` if that is given. With β = 0, what `out` had does not count, be it NaN.
-
-        Of a real matrix and a complex vector it is complex. `out` may be any part of an array, and overlap `x`. Where `x`
-        is on the matrix's GPU, so is `out`, or the result, which is of the same library: both are used where they lie, in
-        the order of the stream that the library works on. They are contiguous, of the matrix's type, and do not overlap.
-
-        >>> import numpy as np, warp_spmv
-        >>> A = warp_spmv.matrix(warp_spmv.generate("stencil:3:4"), device="cpu")
-        >>> y = np.ones(4)
-        >>> A.matvec(np.arange(4.0), out=y, alpha=2, beta=10)
-        array([ 8., 10., 10., 18.])
-        >>> y
-        array([ 8., 10., 10., 18.])
-        """
-        rows, columns = self.shape
-        if is_on_gpu(x) or is_on_gpu(out):
-            return self._matvec_on_gpu(x, out, alpha, beta)
-        array = on_host("x", x)
-        # SciPy's solvers have vectors that are matrices of one column.
-        in_column = array.shape == (columns, 1)
-        if not in_column:
-            check_shape("x", array, (columns,))
-        if out is None and beta != 0:
-            raise ValueError(f"beta is {beta}, expected 0 where there is no out")
-        if out is None and self._is_complex_to_real(array):
-            return like(x, self.matvec(array.real, alpha=alpha) + 1j * self.matvec(array.imag, alpha=alpha))
-        array = np.require(converted("x", x, array, self.dtype), requirements=["C", "A"]).reshape(columns)
-        factors = factor("alpha", alpha, self.dtype), factor("beta", beta, self.dtype)
-        if out is None:
-            result = np.empty(rows, self.dtype)
-            self._multiply(factors[0], array, factors[1], result)
-            return like(x, result.reshape(rows, 1) if in_column else result)
-        place = on_host("out", out)
-        if place.dtype.newbyteorder("=") != self.dtype:
-            raise TypeError(f"out has elements of type {place.dtype}, expected {self.dtype}")
-        check_shape("out", place, (rows, 1) if in_column else (rows,))
-        if not place.flags.writeable:
-            raise ValueError("out is read-only")
-        direct = place.flags.carray and place.dtype == self.dtype and not np.may_share_memory(place, array)
-        result = place.reshape(rows) if direct else np.array(place, self.dtype, order="C").reshape(rows)
-        self._multiply(factors[0], array, factors[1], result)
-        if not direct:
-            place[...] = result.reshape(place.shape)
-        return out
-
-    def _gpu_operand(self, what: str, array: Any) -> GpuArray:
-        """An array that can be multiplied with where it lies."""
-        if not is_on_gpu(array):
-            raise TypeError(f"{what} is a {_gpu.kind_of(array)} in the host's memory, and the other array is on a GPU")
-        described = gpu_array(what, array)
-        _gpu.check_device(described, what, self.device)
-        _gpu.check_type(described, what, self.dtype)
-        _gpu.check_contiguous(described, what)
-        return described
-
-    def _matvec_on_gpu(self, x: Any, out: Any, alpha: complex, beta: complex) -> Any:
-        rows, columns = self.shape
-        if out is None and beta != 0:
-            raise ValueError(f"beta is {beta}, expected 0 where there is no out")
-        operand = self._gpu_operand("x", x)
-        in_column = operand.shape == (columns, 1)
-        if not in_column:
-            check_shape("x", operand, (columns,))
-        factors = factor("alpha", alpha, self.dtype), factor("beta", beta, self.dtype)
-        shape = (rows, 1) if in_column else (rows,)
-        result = _gpu.empty_like(operand, shape) if out is None else out
-        place = self._gpu_operand("out", result)
-        check_shape("out", place, shape)
-        if out is not None:
-            _gpu.check_writable(place, "out")
-        if place.overlaps(operand):
-            raise ValueError("out overlaps x: on a GPU it must not")
-        self._multiply_on_gpu(factors[0], operand, factors[1], place)
-        return result
-
-    def _matmat_on_gpu(self, X: Any) -> Any:
-        rows, columns = self.shape
-        operand = self._gpu_operand("X", X)
-        if len(operand.shape) != 2:
-            raise ValueError(f"X has {len(operand.shape)} dimensions, expected 2")
-        vectors = operand.shape[1]
-        check_shape("X", operand, (columns, vectors))
-        if operand.c_order:
-            result = _gpu.empty_like(operand, (rows, vectors))
-        else:
-            result = _gpu.empty_like(operand, (vectors, rows)).T
-        place = self._gpu_operand("the result", result)
-        self._multiply_on_gpu(_ONE, operand, _ZERO, place, (vectors, operand.c_order))
-        return result
-
-    def matmat(self, X: Any) -> Any:
-        """A X for several vectors, the columns of X; the result has X's order. C order, NumPy's default, is faster.
-
-        >>> import numpy as np, warp_spmv
-        >>> A = warp_spmv.matrix(warp_spmv.generate("stencil:3:3"), device="cpu")
-        >>> A.matmat(np.eye(3))
-        array([[ 2., -1.,  0.],
-               [-1.,  2., -1.],
-               [ 0., -1.,  2.]])
-        """
-        rows, columns = self.shape
-        if is_on_gpu(X):
-            return self._matmat_on_gpu(X)
-        array = on_host("X", X)
-        if array.ndim != 2:
-            raise ValueError(f"X has {array.ndim} dimensions, expected 2")
-        check_shape("X", array, (columns, array.shape[1]))
-        if self._is_complex_to_real(array):
-            return like(X, self.matmat(array.real) + 1j * self.matmat(array.imag))
-        order: Literal["C", "F"] = "F" if array.flags.f_contiguous and not array.flags.c_contiguous else "C"
-        array = np.require(converted("X", X, array, self.dtype), requirements=[order, "A"])
-        result = np.empty((rows, array.shape[1]), self.dtype, order)
-        self._multiply_columns(array, result)
-        return like(X, result)
-
-    def rmatvec(self, x: Any) -> Any:
-        """Aᴴ x."""
-        return self.H.matvec(x)
-
-    def rmatmat(self, X: Any) -> Any:
-        """Aᴴ X."""
-        return self.H.matmat(X)
-
-    def dot(self, x: Any) -> Any:
-        """A @ x."""
-        return self @ x
-
-    def __matmul__(self, x: Any) -> Any:
-        if hasattr(x, "ndim"):
-            dimensions = x.ndim
-        else:
-            dimensions = len(gpu_array("x", x).shape) if is_on_gpu(x) else np.ndim(x)
-        return self.matmat(x) if dimensions == 2 else self.matvec(x)
-
-    def __rmatmul__(self, x: Any) -> Any:
-        if is_on_gpu(x):
-            return (self.T @ x.T).T if x.ndim == 2 else self.T @ x
-        array = on_host("x", x)
-        return like(x, (self.T @ array.T).T)
-
-    def _is_complex_to_real(self, array: Array) -> bool:
-        """Whether an array has imaginary parts that the matrix's type has not."""
-        if array.dtype.kind != "c" or self.dtype.kind == "c":
-            return False
-        if not np.can_cast(array.real.dtype, self.dtype, "safe"):
-            message = f"x has elements of type {array.dtype}, and the matrix of {self.dtype}: convert one of them"
-            raise TypeError(message)
-        return True
-
-
-class Matrix(_Operator):
+class Matrix(Operator):
     """A sparse matrix on a device, ready to be multiplied: `matrix` makes it.
 
     Threads can share it: each call waits for the one before, and releases Python's lock while it works.
@@ -234,6 +32,8 @@ class Matrix(_Operator):
         self._lock = threading.Lock()
         self.shape = plan.shape
         self.dtype = np.dtype(plan.dtype)
+        self._device = plan.device
+        self._gpu_number = None if self._device == "cpu" else int(self._device.removeprefix("cuda:"))
 
     @property
     def format(self) -> str:
@@ -254,7 +54,7 @@ class Matrix(_Operator):
     @property
     def device(self) -> str:
         """The device, such as "cpu" or "cuda:0"."""
-        return self._plan.device
+        return self._device
 
     @property
     def nnz(self) -> int:
@@ -301,7 +101,7 @@ class Matrix(_Operator):
         array([30., 30.])
         """
         if is_on_gpu(values):
-            new = self._gpu_operand("values", values)
+            new = self.gpu_operand("values", values)
             check_shape("values", new, (self.nnz,))
             with self._lock:
                 _native.gpu_update_values(self._plan, new.place, _gpu.streams(new))
@@ -314,20 +114,23 @@ class Matrix(_Operator):
             self._plan.update_values(array)
             self._transposes = {}
 
-    def _multiply(self, alpha: tuple[float, float], x: Array, beta: tuple[float, float], y: Array) -> None:
+    def _call_on_gpu(self, alpha: Factor, x: Place, beta: Factor, y: Place, streams: list[int]) -> None:
+        _native.gpu_multiply(self._plan, None, alpha, x, beta, y, streams)
+
+    def _multiply(self, alpha: Factor, x: Array, beta: Factor, y: Array) -> None:
         self._plan.apply(alpha, x, beta, y)
 
     def _multiply_columns(self, x: Array, y: Array) -> None:
         if self._plan.multiplies_columns:
-            self._plan.apply_columns(_ONE, x, _ZERO, y)
+            self._plan.apply_columns(ONE, x, ZERO, y)
         else:
             super()._multiply_columns(x, y)
 
     def _multiply_on_gpu(
         self,
-        alpha: tuple[float, float],
+        alpha: Factor,
         x: GpuArray,
-        beta: tuple[float, float],
+        beta: Factor,
         y: GpuArray,
         columns: tuple[int, bool] | None = None,
     ) -> None:
@@ -346,7 +149,7 @@ class Matrix(_Operator):
         return f"<{rows} x {columns} warp_spmv.Matrix, {entries}, format {self.format} on {self.device}>"
 
 
-class Transposed(_Operator):
+class Transposed(Operator):
     """The transpose, or the conjugate transpose, of a matrix."""
 
     def __init__(self, matrix: Matrix, conjugate: bool) -> None:
@@ -357,14 +160,14 @@ class Transposed(_Operator):
         self.dtype = matrix.dtype
 
     @property
-    def T(self) -> _Operator:
+    def T(self) -> Operator:
         return _Conjugated(self._matrix) if self._conjugate and self.dtype.kind == "c" else self._matrix
 
     @property
-    def H(self) -> _Operator:
+    def H(self) -> Operator:
         return self._matrix if self._conjugate or self.dtype.kind != "c" else _Conjugated(self._matrix)
 
-    def _multiply(self, alpha: tuple[float, float], x: Array, beta: tuple[float, float], y: Array) -> None:
+    def _multiply(self, alpha: Factor, x: Array, beta: Factor, y: Array) -> None:
         plan = self._matrix._plan
         if plan.transposes:
             plan.apply_transposed(self._conjugate, alpha, x, beta, y)
@@ -379,9 +182,9 @@ class Transposed(_Operator):
 
     def _multiply_on_gpu(
         self,
-        alpha: tuple[float, float],
+        alpha: Factor,
         x: GpuArray,
-        beta: tuple[float, float],
+        beta: Factor,
         y: GpuArray,
         columns: tuple[int, bool] | None = None,
     ) -> None:
@@ -392,7 +195,7 @@ class Transposed(_Operator):
         return f"<{'conjugate ' if self._conjugate else ''}transpose of {self._matrix!r}>"
 
 
-class _Conjugated(_Operator):
+class _Conjugated(Operator):
     """The conjugate of a matrix."""
 
     def __init__(self, matrix: Matrix) -> None:
@@ -401,25 +204,25 @@ class _Conjugated(_Operator):
         self.dtype = matrix.dtype
 
     @property
-    def T(self) -> _Operator:
+    def T(self) -> Operator:
         return self._matrix.H
 
     @property
-    def H(self) -> _Operator:
+    def H(self) -> Operator:
         return self._matrix.T
 
     @property
     def device(self) -> str:
         return self._matrix.device
 
-    def _multiply(self, alpha: tuple[float, float], x: Array, beta: tuple[float, float], y: Array) -> None:
+    def _multiply(self, alpha: Factor, x: Array, beta: Factor, y: Array) -> None:
         _multiply_conjugated(self._matrix._plan, alpha, x, beta, y)
 
     def _multiply_on_gpu(
         self,
-        alpha: tuple[float, float],
+        alpha: Factor,
         x: GpuArray,
-        beta: tuple[float, float],
+        beta: Factor,
         y: GpuArray,
         columns: tuple[int, bool] | None = None,
     ) -> None:
@@ -428,9 +231,9 @@ class _Conjugated(_Operator):
 
 def _multiply_on_gpu(
     plan: _native.Plan,
-    alpha: tuple[float, float],
+    alpha: Factor,
     x: GpuArray,
-    beta: tuple[float, float],
+    beta: Factor,
     y: GpuArray,
     columns: tuple[int, bool] | None,
 ) -> None:
@@ -440,45 +243,12 @@ def _multiply_on_gpu(
 
 
 def _multiply_conjugated(
-    plan: _native.Plan, alpha: tuple[float, float], x: Array, beta: tuple[float, float], y: Array
+    plan: _native.Plan, alpha: Factor, x: Array, beta: Factor, y: Array
 ) -> None:
     """y = α conj(A) x + β y, as the conjugate of conj(α) A conj(x) + conj(β) conj(y)."""
     result = y.conj()
     plan.apply((alpha[0], -alpha[1]), x.conj(), (beta[0], -beta[1]), result)
     np.conj(result, out=y)
-
-
-def native_csr(source: Any, dtype: npt.DTypeLike | None = None) -> _native.Csr:
-    """A matrix of any kind as the native part has it."""
-    kept = None if dtype is None else number_type("dtype", dtype)
-    if isinstance(source, (str, os.PathLike)):
-        return _native.Csr.read(source, None if kept is None else kept.name)
-    if isinstance(source, Matrix):
-        csr = source._plan.to_csr()
-        if kept is None or kept == source.dtype:
-            return csr
-        return native_csr(scipy_csr(csr), kept)
-    is_sparse: bool = scipy.sparse.issparse(source)
-    if not is_sparse:
-        refuse_gpu("the matrix", getattr(source, "data", source))
-        kind = f"{type(source).__module__}.{type(source).__qualname__}"
-        raise TypeError(f"the matrix is a {kind}, expected a sparse matrix of SciPy, a path, or a warp_spmv.Matrix")
-    csr = source.tocsr()
-    if csr.ndim != 2:
-        raise ValueError(f"the matrix has {csr.ndim} dimension, expected 2")
-    kept = kept or number_type("the matrix", csr.dtype)
-    if csr.dtype.kind == "c" and kept.kind != "c":
-        raise TypeError(f"the matrix has elements of type {csr.dtype}, which {kept} would lose the imaginary parts of")
-    values = np.require(csr.data, kept, ["C", "A"])
-    width = np.int32 if csr.indices.dtype == np.int32 and csr.indptr.dtype == np.int32 else np.int64
-    offsets, columns = (np.require(array, width, ["C", "A"]) for array in (csr.indptr, csr.indices))
-    return _native.Csr.from_arrays(csr.shape, offsets, columns, values, kept.name)
-
-
-def scipy_csr(csr: _native.Csr) -> Any:
-    """A matrix of SciPy."""
-    shape, (values, columns, offsets) = csr.take_arrays()
-    return scipy.sparse.csr_array((values, columns, offsets), shape=shape)
 
 
 def matrix(
@@ -541,11 +311,12 @@ def matrix(
         "updates": bool(updates),
         "values": values,
     }
+    place = "cuda:0" if device == "cuda" else device
     arrays = _gpu.sparse_arrays(source)
     if arrays is not None:
-        return _matrix_on_gpu(source, arrays, device, dtype, wishes)
+        return _matrix_on_gpu(source, arrays, place, dtype, wishes)
     csr = native_csr(source, dtype)
-    return Matrix(csr.plan(device or default_device(), wishes), wishes)
+    return Matrix(csr.plan(place or default_device(), wishes), wishes)
 
 
 def _matrix_on_gpu(
@@ -563,7 +334,7 @@ def _matrix_on_gpu(
         raise ValueError(f"the matrix has {len(shape)} dimensions, expected 2")
     kept = number_type("the matrix", values.dtype) if dtype is None else number_type("dtype", dtype)
     number = next((array.device for array in described if array.device is not None), 0)
-    place = "cuda:0" if device == "cuda" else device or f"cuda:{number}"
+    place = device or f"cuda:{number}"
     for what, array in zip(names, described):
         _gpu.check_device(array, what, place)
         _gpu.check_contiguous(array, what)

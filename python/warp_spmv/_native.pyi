@@ -9,6 +9,10 @@ __version__: str
 
 _Array = npt.NDArray[Any]
 _Callback = Callable[[int, float, float], object]
+# By name, made before, or a function.
+_Preconditioner = str | Preconditioner | Callable[[_Array], _Array] | None
+# Where the first iterates are, zeros without them, where the last ones go, and how many columns they have.
+_Iterates = tuple[tuple[int, int] | None, tuple[int, int], int]
 
 class DeviceError(RuntimeError):
     """The device cannot be had on this machine or in this build, or it failed."""
@@ -21,6 +25,43 @@ def dlpack_array(
 def gpu_multiply(
     plan: Plan,
     columns: tuple[int, bool] | None,
+    alpha: tuple[float, float],
+    x: tuple[int, int],
+    beta: tuple[float, float],
+    y: tuple[int, int],
+    streams: list[int],
+) -> None: ...
+def gpu_solve(
+    plan: Plan,
+    b: tuple[int, int],
+    x: _Iterates,
+    method: str,
+    preconditioner: _Preconditioner,
+    stopping: dict[str, Any],
+    callback: _Callback | None,
+    streams: list[int],
+) -> list[dict[str, Any]]: ...
+def gpu_eigenpairs(
+    plan: Plan,
+    x: _Iterates,
+    smallest: bool,
+    preconditioner: _Preconditioner,
+    stopping: dict[str, Any],
+    callback: _Callback | None,
+    streams: list[int],
+) -> dict[str, Any]: ...
+def gpu_pagerank(
+    number: int,
+    graph: Csr,
+    damping: float,
+    personalization: tuple[int, int] | None,
+    ranks: tuple[int, int],
+    stopping: dict[str, Any],
+    callback: _Callback | None,
+    streams: list[int],
+) -> dict[str, Any]: ...
+def gpu_precondition(
+    preconditioner: Preconditioner,
     alpha: tuple[float, float],
     x: tuple[int, int],
     beta: tuple[float, float],
@@ -75,7 +116,7 @@ class Plan:
         b: _Array,
         x: _Array,
         method: str,
-        preconditioner: str | None,
+        preconditioner: _Preconditioner,
         stopping: dict[str, Any],
         callback: _Callback | None,
     ) -> list[dict[str, Any]]: ...
@@ -83,8 +124,17 @@ class Plan:
         self,
         x: _Array,
         smallest: bool,
-        preconditioner: str | None,
+        preconditioner: _Preconditioner,
         stopping: dict[str, Any],
         callback: _Callback | None,
     ) -> dict[str, Any]: ...
     def spectral_bounds(self, steps: int) -> tuple[float, float]: ...
+
+class Preconditioner:
+    name: str
+    def __init__(
+        self, plan: Plan, name: str, near_null_space: _Array | None, coordinates: _Array | None, updates: bool
+    ) -> None: ...
+    def levels(self) -> list[tuple[int, int, str | None]]: ...
+    def refresh(self, plan: Plan) -> None: ...
+    def apply(self, alpha: tuple[float, float], x: _Array, beta: tuple[float, float], y: _Array) -> None: ...

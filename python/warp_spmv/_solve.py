@@ -8,8 +8,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from . import _gpu, _native
 from ._arrays import converted, like, on_host
-from ._matrix import Matrix, check_shape, matrix
+from ._gpu import is_on_gpu
+from ._matrix import Matrix, matrix
+from ._operator import check_shape
+from ._preconditioner import given
 from ._progress import Callback, listener, stopping
 
 
@@ -44,7 +48,9 @@ def solve(
     x0: Any = None,
     *,
     method: str = "cg",
-    preconditioner: str | None = None,
+    preconditioner: Any = None,
+    near_null_space: Any = None,
+    coordinates: Any = None,
     tol: float = 1e-6,
     atol: float = 0.0,
     maxiter: int = 10_000,
@@ -61,7 +67,10 @@ def solve(
     A
         A `Matrix`, or what `matrix` takes.
     b, x0
-        The right-hand side, and the x to begin with, zeros unless it is given; or an array of several in its columns.
+        The right-hand side, and the x to begin with, zeros unless it is given; or an array of several in its columns. Where
+        they are on the matrix's GPU, x is there as well, in an array of the same library: they are used where they lie, in
+        the order of the stream that the library works on, and have to be contiguous and of the matrix's type. Of several
+        whose rows come first, the library makes a copy there.
     method
         "cg" and "pipelined-cg" for symmetric positive definite matrices, "minres" for symmetric ones, "bicgstab" and
         "gmres" for any, "chebyshev". Where symmetric is asked for, a complex matrix must be Hermitian. Columns are solved
@@ -72,7 +81,11 @@ def solve(
         An approximation of the inverse of A: "jacobi", "block-jacobi", "neumann", "chebyshev", "ilu0", "ilu0-coloured",
         "ilu0-sweeps", "ic0", "ic0-coloured", "ic0-sweeps"; "block-jacobi", "neumann", "chebyshev" and the sweeps may end
         in a number, as in "block-jacobi-8". "amg" is multigrid, "saddle" multigrid for saddle points; their options come
-        after a colon, as in "amg:cycle=w,node=3".
+        after a colon, as in "amg:cycle=w,node=3". Or a `Preconditioner` that was made before; or, for a matrix on the CPU,
+        what SciPy's solvers take as M, such as a `LinearOperator`, or a function that gets an array of NumPy and returns one:
+        what it raises is raised here.
+    near_null_space, coordinates
+        For "amg", as for `Preconditioner`.
     tol, atol
         Converged when the norm of b - A x is at most tol times that of b, or at most atol.
     maxiter, timeout
@@ -92,6 +105,16 @@ def solve(
     """
     operator = A if isinstance(A, Matrix) else matrix(A)
     rows, columns = operator.shape
+    if is_on_gpu(b) or is_on_gpu(x0):
+        return _solve_on_gpu(
+            operator,
+            b,
+            x0,
+            method,
+            (preconditioner, near_null_space, coordinates),
+            stopping(tol, atol, maxiter, timeout),
+            callback,
+        )
     right = on_host("b", b)
     several = right.shape[1:] if right.ndim == 2 else ()
     check_shape("b", right, (rows, *several))
@@ -104,6 +127,51 @@ def solve(
     stop = stopping(tol, atol, maxiter, timeout)
     if several == (0,):
         return like(b, x), []
-    found = operator._plan.solve(right, x, method, preconditioner, stop, listener(callback))
-    reports = [Report(**{**report, "history": np.array(report["history"])}) for report in found]
+    inverse = given(operator, preconditioner, near_null_space, coordinates)
+    found = operator._plan.solve(right, x, method, inverse, stop, listener(callback))
+    reports = _reports(found)
     return like(b, x), reports if several else reports[0]
+
+
+def _reports(found: list[dict[str, Any]]) -> list[Report]:
+    return [Report(**{**report, "history": np.array(report["history"])}) for report in found]
+
+
+def _solve_on_gpu(
+    operator: Matrix,
+    b: Any,
+    x0: Any,
+    method: str,
+    preconditioner: tuple[Any, Any, Any],
+    stop: dict[str, Any],
+    callback: Callback | None,
+) -> tuple[Any, Any]:
+    rows, columns = operator.shape
+    right = operator.gpu_operand("b", b)
+    several = right.shape[1:] if len(right.shape) == 2 else ()
+    check_shape("b", right, (rows, *several))
+    arrays = [_gpu.columns_first("b", right)]
+    if x0 is not None:
+        start = operator.gpu_operand("x0", x0)
+        check_shape("x0", start, (columns, *several))
+        arrays.append(_gpu.columns_first("x0", start))
+    x = _gpu.empty_like(right, (*several, columns))
+    if several:
+        x = x.T
+    arrays.append(operator.gpu_operand("the result", x))
+    if several == (0,):
+        return x, []
+    begin = arrays[1].place if x0 is not None else None
+    iterates = begin, arrays[-1].place, several[0] if several else 1
+    found = _native.gpu_solve(
+        operator._plan,
+        arrays[0].place,
+        iterates,
+        method,
+        given(operator, *preconditioner),
+        stop,
+        listener(callback),
+        _gpu.streams(*arrays),
+    )
+    reports = _reports(found)
+    return x, reports if several else reports[0]

@@ -160,6 +160,11 @@ impl<T: Scalar, E: Executor> Preconditioner<T, E> {
         Ok(Self { rows, symmetric, space, product: executor.zeros(rows)?, identity: None, inverse, matrix })
     }
 
+    /// The executor that it is on.
+    pub fn executor(&self) -> &E {
+        self.space.executor()
+    }
+
     /// The levels of multigrid; none of another preconditioner.
     pub fn multigrid_report(&self) -> Option<&MultigridReport> {
         self.inverse.report()
