@@ -209,8 +209,10 @@ fn our_product<T: Real>(
     let before = gpu.memory_use().now;
     let product = SparseProduct::new(gpu, left, right)?;
     let most = gpu.memory_use().peak - before;
-    let own = product.matrix().bytes() as u64;
-    Ok((product, most.saturating_sub(own)))
+    let workspace = most.saturating_sub(product.matrix().bytes() as u64);
+    let stated = SparseProduct::workspace_bytes(gpu, left, right);
+    assert!(workspace <= stated, "{workspace} bytes were taken, {stated} stated");
+    Ok((product, workspace))
 }
 
 fn download<T: Real>(gpu: &Cuda, matrix: &Csr<T, CudaMemory>) -> Result<Csr<T>, Error> {

@@ -35,7 +35,13 @@ pub fn pairs<T: Scalar>() -> Vec<(Csr<T>, Csr<T>)> {
 #[allow(dead_code, reason = "the GPU program takes them")]
 pub fn larger_pairs<T: Scalar>() -> Vec<(String, Csr<T>, Csr<T>)> {
     let mut pairs = Vec::new();
-    for name in ["stencil:5:300x200", "stencil:7:40", "stencil:27:25", "pareto:rows=20000,k=1.2,base=3"] {
+    for name in [
+        "stencil:5:300x200",
+        "stencil:7:40",
+        "stencil:27:25",
+        "pareto:rows=20000,k=1.2,base=3",
+        "barabasi-albert:vertices=20000,edges-per-vertex=4",
+    ] {
         let matrix = generated::<T>(name);
         pairs.push((format!("the square of {name}"), matrix.clone(), matrix));
     }

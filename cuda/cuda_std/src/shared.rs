@@ -73,6 +73,18 @@ pub fn dynamic<T: SharedValue>(offset: u32) -> Shared<T> {
 }
 
 impl Shared<u32> {
+    /// The element at `index`, which other threads may change by [`compare_and_swap`](Self::compare_and_swap) at the same
+    /// time: it is what was there before or after.
+    ///
+    /// # Safety
+    /// As for that one.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub unsafe fn peek(self, index: u32) -> u32 {
+        // SAFETY: the caller's promise.
+        unsafe { backend::shared_peek(self.offset + index * size_of::<u32>() as u32) }
+    }
+
     /// Writes `new` to the element at `index` if `expected` is there, in one step that no other thread can come between,
     /// and gives what was there.
     ///

@@ -233,8 +233,8 @@ unsafe fn entry_of(begins: Shared<u64>, mut first: u32, mut last: u32, product: 
 /// # Safety
 /// The arrays are those of valid matrices, of which the left one has no column beyond the rows of the right one, and the
 /// product has the left one's rows, each sorted; `rows` are `count` rows of it, of which none is empty. `bits` has `words`
-/// words of zeros for each block, with a bit for each column of the product, `before` as many. Where `repeats` is 0, no row of
-/// the right matrix has a column twice. `outside` has one element. Blocks are made of whole warps, with [`shared_bytes`].
+/// words of zeros for each block, with a bit for each column of the product, `before` as many. Where the only
+/// element of `repeats` is 0, no row of the right matrix has a column twice. `outside` has one element. Blocks are made of whole warps, with [`shared_bytes`].
 #[kernel(T: scalars, O: [u32, u64])]
 pub unsafe fn product_long_values<T: GpuScalar, O: Offset>(
     /// Number of rows that are calculated.
@@ -242,7 +242,7 @@ pub unsafe fn product_long_values<T: GpuScalar, O: Offset>(
     /// Words of bits of a block.
     words: u32,
     /// Whether a row of the right matrix may have a column more than once.
-    repeats: u32,
+    repeats: Global<u32>,
     /// The rows.
     rows: Global<u32>,
     /// Where each row of the left matrix begins.
@@ -270,7 +270,7 @@ pub unsafe fn product_long_values<T: GpuScalar, O: Offset>(
     /// Becomes 1 where the product has no entry at the place of products.
     outside: GlobalMut<u32>,
 ) {
-    let (thread, threads) = (thread_idx_x(), block_dim_x());
+    let (thread, threads, repeats) = (thread_idx_x(), block_dim_x(), repeats.load(0u32) != 0);
     // The sums of scans come first.
     let begins_at = 8 * (threads / WARP_LANES);
     let (begins, origins) = (dynamic::<u64>(begins_at), dynamic::<u64>(begins_at + 8 * threads));
@@ -331,7 +331,7 @@ pub unsafe fn product_long_values<T: GpuScalar, O: Offset>(
                     }
                     if product_of(number) < tile_end { place } else { NONE }
                 });
-                if repeats == 0 && entry == last {
+                if !repeats && entry == last {
                     // No two of one place.
                     sums.add(own_places, products);
                     sync_threads();

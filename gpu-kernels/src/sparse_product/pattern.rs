@@ -22,7 +22,7 @@ impl Table {
         self.clear(team);
         team.sync();
         let mut found = 0;
-        sides.for_each_column(team, together, row, |column| found += u32::from(self.insert(column).is_some()));
+        sides.for_each_column(team, together, row, |column| found += u32::from(self.insert(column, true).is_some()));
         team.sync();
         found
     }

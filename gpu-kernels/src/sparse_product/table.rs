@@ -43,18 +43,22 @@ impl Table {
         column.wrapping_mul(0x9e37_79b9) >> (self.count.leading_zeros() + 1)
     }
 
-    /// Puts a column in the table; the slot, if it was not there yet.
+    /// Puts a column in the table; the slot, if it was not there yet. Whether most are there already makes no difference but
+    /// of time: then it looks before it writes.
     ///
     /// # Safety
     /// The table has an empty slot or the column, and its slots were written before the team met the last time; since then
     /// threads do nothing else with them.
     #[inline(always)]
-    pub unsafe fn insert(self, column: u32) -> Option<u32> {
+    pub unsafe fn insert(self, column: u32, most_are_there: bool) -> Option<u32> {
         let mut slot = self.first_slot(column);
         loop {
-            let before = self.slots.compare_and_swap(slot, EMPTY, column);
+            let mut before = if most_are_there { self.slots.peek(slot) } else { EMPTY };
             if before == EMPTY {
-                return Some(slot);
+                before = self.slots.compare_and_swap(slot, EMPTY, column);
+                if before == EMPTY {
+                    return Some(slot);
+                }
             }
             if before == column {
                 return None;

@@ -1,12 +1,11 @@
 //! The values of the rows of a product whose patterns fit into hash tables in shared memory.
 //!
-//! A team takes a row of the product. It puts the row's columns in its table, and adds up in a sum for each slot: one entry
-//! of A after the other, whose products with a row of B have different columns, so that no two threads of the team meet at a
-//! sum. Sums are in the order of A's entries.
+//! Lanes of a warp take a row of the product. It puts the row's columns in its table, and adds up in a sum for each slot: one entry
+//! of A after the other, whose products with a row of B have different columns, so that no two lanes meet at a sum. Sums are in the order of A's entries.
 
 use cuda_std::shared::{Shared, dynamic};
 use cuda_std::thread::block_dim_x;
-use cuda_std::warp::{WARP_LANES, lane_id, warp_match_any_32, warp_shuffle_idx, warp_vote_any};
+use cuda_std::warp::{lane_id, warp_match_any_32, warp_shuffle_idx, warp_vote_any};
 use cuda_std::{Global, GlobalMut, GpuScalar, kernel};
 
 use super::classes::slots_apart;
@@ -67,14 +66,13 @@ impl<T: GpuScalar, O: Offset> Products<T, O> {
     /// Those that a lane of the team has.
     ///
     /// # Safety
-    /// All lanes of the team that are in this warp call it.
+    /// The whole team calls it.
     #[inline(always)]
     unsafe fn of_lane(self, team: Team, lane: u32) -> Self {
-        let width = team.lanes.min(WARP_LANES);
         Self {
-            factor: warp_shuffle_idx(team.mask, self.factor, lane, width).0,
-            begin: warp_shuffle_idx(team.mask, self.begin, lane, width).0,
-            end: warp_shuffle_idx(team.mask, self.end, lane, width).0,
+            factor: warp_shuffle_idx(team.mask, self.factor, lane, team.lanes).0,
+            begin: warp_shuffle_idx(team.mask, self.begin, lane, team.lanes).0,
+            end: warp_shuffle_idx(team.mask, self.end, lane, team.lanes).0,
         }
     }
 }
@@ -111,8 +109,7 @@ impl<T: GpuScalar> Sums<T> {
     /// Adds a product of each thread, if it has one; those of the same column in the order of the lanes.
     ///
     /// # Safety
-    /// The whole team calls it, and has met since the columns were put in and since it added others of the same columns. It
-    /// is not more than a warp where columns may repeat.
+    /// The whole team calls it, and has met since the columns were put in and since it added others of the same columns.
     #[inline(always)]
     unsafe fn add(self, factor: T, (column, value): Entry<T>) {
         let product = factor * value;
@@ -141,16 +138,15 @@ impl<T: GpuScalar> Sums<T> {
     unsafe fn add_up<O: Offset>(self, entries: Entries<T, O>, mut first: O, end: O) {
         let team = self.team;
         let (step, lane) = (O::from(team.lanes), O::from(team.lane));
-        let at_once = team.lanes.min(WARP_LANES);
         while first < end {
-            // Each lane looks up an entry of A; the lanes of other warps do the same.
-            let own = entries.products_of(first + O::from(lane_id() % at_once), end);
+            // Each lane looks up an entry of A.
+            let own = entries.products_of(first + lane, end);
             let mut products = own.of_lane(team, 0);
             let mut entry = entries.entry(products.begin + lane, products.end);
             let (mut number, mut more) = (0, true);
             while more {
                 number += 1;
-                more = number < at_once && first + O::from(number) < end;
+                more = number < team.lanes && first + O::from(number) < end;
                 // Those of the next entry are on their way while these are added.
                 let (next_products, next_entry) = if more {
                     let next = own.of_lane(team, number);
@@ -168,7 +164,7 @@ impl<T: GpuScalar> Sums<T> {
                 team.sync();
                 (products, entry) = (next_products, next_entry);
             }
-            first = first + O::from(at_once);
+            first = first + step;
         }
     }
 }
@@ -178,9 +174,8 @@ impl<T: GpuScalar> Sums<T> {
 /// # Safety
 /// The arrays are those of valid matrices, of which the left one has no column beyond the rows of the right one, and the
 /// product has the left one's rows, each sorted; `rows` are `count` rows of it, none of which has as many entries as there are
-/// `slots`. Where `repeats` is 0, no row of the right matrix has a column twice. `outside` has one element. `lanes` is a power
-/// of two up to 32 or, where `repeats` is 0, the threads of a block; blocks are whole warps, `slots` is a power of two from 32
-/// on. Each team of `lanes` threads has shared memory for a column and a value [`slots_apart`] times.
+/// `slots`. Where the only element of `repeats` is 0, no row of the right matrix has a column twice. `outside` has one element.
+/// `lanes` is a power of two up to 32; blocks are made of whole warps; `slots` is a power of two from 32 on. Each team of `lanes` threads has shared memory for a column and a value [`slots_apart`] times.
 #[kernel(T: scalars, O: [u32, u64])]
 pub unsafe fn product_values<T: GpuScalar, O: Offset>(
     /// Number of rows that are calculated.
@@ -190,7 +185,7 @@ pub unsafe fn product_values<T: GpuScalar, O: Offset>(
     /// Slots of a row's hash table.
     slots: u32,
     /// Whether a row of the right matrix may have a column more than once.
-    repeats: u32,
+    repeats: Global<u32>,
     /// The rows.
     rows: Global<u32>,
     /// Where each row of the left matrix begins.
@@ -219,7 +214,7 @@ pub unsafe fn product_values<T: GpuScalar, O: Offset>(
     let apart = slots_apart(slots, lanes);
     let behind_tables = block_dim_x() / lanes * apart * size_of::<u32>() as u32;
     let sums = dynamic::<T>(behind_tables + team.in_block() * apart * size_of::<T>() as u32);
-    let row_sums = Sums { team, table, sums, repeats: repeats != 0, outside };
+    let row_sums = Sums { team, table, sums, repeats: repeats.load(0u32) != 0, outside };
     let entries = Entries { left_columns, left_values, right_offsets, right_columns, right_values };
     let mut number = team.in_grid();
     while number < count {
@@ -229,7 +224,7 @@ pub unsafe fn product_values<T: GpuScalar, O: Offset>(
         team.sync();
         let mut place = begin + O::from(team.lane);
         while place < end {
-            if let Some(slot) = table.insert(columns.load(place)) {
+            if let Some(slot) = table.insert(columns.load(place), false) {
                 // Of all numbers, this one added to any other leaves it as it is.
                 sums.store(slot, -T::ZERO);
             }

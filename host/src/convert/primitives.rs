@@ -136,11 +136,11 @@ pub fn largest<K: KernelExecutor>(executor: &K, values: &Array<K, u32>) -> Resul
     let mut of_blocks = executor.unwritten(grid.blocks as usize)?;
     // SAFETY: the arrays are as long as the kernel asks for, and the grid has the shared memory.
     unsafe { launch(executor, grid, Largest { count, values: values.global(), results: of_blocks.global_mut() }) }?;
-    largest_of_few(executor, &of_blocks)
+    one_number(executor, &largest_of_few(executor, &of_blocks)?)
 }
 
-/// [`largest`] of as many values as one block can look at.
-fn largest_of_few<K: KernelExecutor>(executor: &K, values: &Array<K, u32>) -> Result<u32, Error> {
+/// [`largest`] of as many values as one block can look at, as an array of one element.
+fn largest_of_few<K: KernelExecutor>(executor: &K, values: &Array<K, u32>) -> Result<Array<K, u32>, Error> {
     let device = executor.device();
     let grid = Grid { blocks: 1, ..with_shared_for_each_warp(device.grid(1), 8) };
     let mut result = executor.unwritten(1)?;
@@ -148,7 +148,7 @@ fn largest_of_few<K: KernelExecutor>(executor: &K, values: &Array<K, u32>) -> Re
     // SAFETY: `count` is the length of `values`, `result` has the element for the grid's only block, and there are 8
     // bytes of shared memory for each warp, where the kernel asks for 4.
     unsafe { launch(executor, grid, kernel) }?;
-    one_number(executor, &result)
+    Ok(result)
 }
 
 /// The number of entries of each row after its first `skipped`; [`u32::MAX`] where there are as many and more.
@@ -207,6 +207,15 @@ pub(crate) fn columns_ascend<T: Scalar, K: KernelExecutor>(
     matrix: &Csr<T, K::Memory>,
     step: u32,
 ) -> Result<bool, Error> {
+    Ok(one_number(executor, &queue_columns_ascend(executor, matrix, step)?)? == 0)
+}
+
+/// [`columns_ascend`] on the device, for which nobody has waited: an array with a 0 if they do.
+pub(crate) fn queue_columns_ascend<T: Scalar, K: KernelExecutor>(
+    executor: &K,
+    matrix: &Csr<T, K::Memory>,
+    step: u32,
+) -> Result<Array<K, u32>, Error> {
     let nnz = matrix.nnz() as u64;
     let intervals = Intervals::new(nnz, executor.device());
     let grid = with_shared_for_each_warp(intervals.grid(executor.device()), 8);
@@ -224,7 +233,7 @@ pub(crate) fn columns_ascend<T: Scalar, K: KernelExecutor>(
         // SAFETY: the matrix is valid, `results` has an element for each block, and the grid has the shared memory.
         unsafe { launch(executor, grid, kernel) }
     })?;
-    Ok(largest_of_few(executor, &results)? == 0)
+    largest_of_few(executor, &results)
 }
 
 #[cfg(test)]

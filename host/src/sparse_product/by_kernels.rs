@@ -1,9 +1,9 @@
 //! Products by kernels, on a GPU or the emulator of one.
 //!
 //! Rows of C are put in classes by their number of products, or that of the columns of B if it is less. A class has a hash
-//! table of a power of two of slots for each row that is worked on, in shared memory. Rows that none of these holds, the
-//! longest, have a bit for each column of B in global memory instead, in blocks that take no more than
-//! [`MOST_BIT_BYTES`] together. Rows are counted so, then put in classes by their own lengths, and written. Only the
+//! table of a power of two of slots for each row that is worked on, in shared memory. Rows that none of these holds, and the
+//! longer ones where B has not too many columns, have a bit for each column of B in global memory instead, in blocks that
+//! take no more than [`MOST_BIT_BYTES`] together. Rows are counted so, then put in classes by their own lengths, and written. Only the
 //! number of entries and those of the classes' rows come to the host.
 
 use cuda_std::Global;
@@ -13,9 +13,9 @@ use gpu_kernels::sparse_product::classes::ProductClasses;
 use gpu_kernels::sparse_product::long_rows::{ProductLongColumns, ProductLongLengths};
 use gpu_kernels::sparse_product::pattern::{ProductColumns, ProductLengths};
 
-use super::classes::Tables;
+use super::classes::{MOST_THREADS, Tables};
 use super::order::{Order, by_class, by_length};
-use super::values_by_kernels::compute;
+use super::values_by_kernels::{compute, threads_of_long_rows};
 use crate::convert::primitives::{Array, Scan, launch};
 use crate::convert::wide::wide;
 use crate::device::{Device, with_shared_for_each_warp};
@@ -25,8 +25,12 @@ use crate::format::{Csr, Offsets};
 use crate::memory::{Buffer, Element, Memory};
 use crate::real::Scalar;
 
-/// The tables of patterns: a column in each slot.
-const TABLES: Tables = Tables { slot_bytes: 4, least_lanes: 4, slots_of_warp: 1024, of_blocks: true };
+/// Columns of C up to which a block takes a row by bits even where a table would hold it: it goes through the bits of all
+/// columns, which takes less time than sorting until there are many.
+const MOST_COLUMNS_OF_BITS: u32 = 1 << 19;
+
+/// The class from which on rows are so long that a block of all threads that it may have takes one.
+const HUGE_CLASS: u32 = 16;
 
 /// Bytes of the bits of all blocks at most: as many as one block needs for the columns of the largest matrix.
 const MOST_BIT_BYTES: u64 = 256 << 20;
@@ -142,10 +146,11 @@ impl<'a, K: KernelExecutor, O: Offset + Element> Sides<'a, K, O> {
         // SAFETY: the matrices are valid and fit each other, and there is a class for each row.
         unsafe { launch(executor, grid, kernel) }?;
         let Sides { left_offsets, left_columns, right_offsets, right_columns, .. } = *self;
-        let last = TABLES.last_class(executor.device());
-        by_class(executor, classes)?.for_each(last, |number, count, rows| {
+        let tables = self.tables();
+        let last = tables.last_class(executor.device());
+        by_class(executor, classes)?.for_each(last.max(HUGE_CLASS - 1), |number, count, rows| {
             if number > last {
-                let (mut bits, words, grid) = self.bits(count)?;
+                let (mut bits, words, grid) = self.bits(number, count)?;
                 let kernel = ProductLongLengths {
                     count,
                     together: self.lanes[1],
@@ -161,7 +166,7 @@ impl<'a, K: KernelExecutor, O: Offset + Element> Sides<'a, K, O> {
                 // SAFETY: as for the others; each block has zeros for all columns, and the shared memory.
                 return unsafe { launch(executor, grid, kernel) };
             }
-            let class = TABLES.class(number, executor.device());
+            let class = tables.class(number, executor.device());
             let grid = class.grid(count, executor.device());
             let kernel = ProductLengths {
                 count,
@@ -191,11 +196,12 @@ impl<'a, K: KernelExecutor, O: Offset + Element> Sides<'a, K, O> {
     ) -> Result<Order<K::Memory>, Error> {
         let executor = self.executor;
         let Sides { left_offsets, left_columns, right_offsets, right_columns, .. } = *self;
-        let last = TABLES.last_class(executor.device());
+        let tables = self.tables();
+        let last = tables.last_class(executor.device());
         let order = by_length(executor, lengths)?;
-        order.for_each(last, |number, count, rows| {
+        order.for_each(last.max(HUGE_CLASS - 1), |number, count, rows| {
             if number > last {
-                let (mut bits, words, grid) = self.bits(count)?;
+                let (mut bits, words, grid) = self.bits(number, count)?;
                 let kernel = ProductLongColumns {
                     count,
                     together: self.lanes[1],
@@ -212,7 +218,7 @@ impl<'a, K: KernelExecutor, O: Offset + Element> Sides<'a, K, O> {
                 // SAFETY: as for the others; each block has zeros for all columns, and the shared memory.
                 return unsafe { launch(executor, grid, kernel) };
             }
-            let class = TABLES.class(number, executor.device());
+            let class = tables.class(number, executor.device());
             let grid = class.grid(count, executor.device());
             let kernel = ProductColumns {
                 count,
@@ -234,14 +240,39 @@ impl<'a, K: KernelExecutor, O: Offset + Element> Sides<'a, K, O> {
         Ok(order)
     }
 
-    /// Zeros for the bits of `rows` long rows, the words of a block, and the grid of blocks that have them.
-    fn bits(&self, rows: u32) -> Result<(Array<K, u32>, u32, Grid), Error> {
+    /// The tables of patterns: a column in each slot.
+    fn tables(&self) -> Tables {
+        Tables { slot_bytes: 4, least_lanes: 4, slots_of_warp: 1024, of_blocks: self.columns > MOST_COLUMNS_OF_BITS }
+    }
+
+    /// Zeros for the bits of `rows` rows of a class, the words of a block, and the grid of blocks that have them.
+    fn bits(&self, class: u32, rows: u32) -> Result<(Array<K, u32>, u32, Grid), Error> {
         let device = self.executor.device();
+        let usual = device.tuning.threads_per_block();
+        let threads = if class < HUGE_CLASS { usual } else { MOST_THREADS / usual * usual };
         let words = self.columns.div_ceil(u32::BITS);
-        let grid = grid_with_words(rows, 4 * u64::from(words), device.tuning.threads_per_block(), device);
+        let grid = grid_with_words(rows, 4 * u64::from(words), threads, device);
         let bits = self.executor.zeros(grid.blocks as usize * words as usize)?;
         Ok((bits, words, with_shared_for_each_warp(grid, 8)))
     }
+}
+
+/// Bytes of the device's memory that [`multiply`] takes at most besides the matrices.
+pub(super) fn workspace_bytes(device: &Device, left_rows: usize, right_rows: usize, columns: usize) -> u64 {
+    let [left_rows, right_rows] = [left_rows as u64, right_rows as u64];
+    let sorting = 20 * left_rows;
+    let words = (columns as u64).div_ceil(u32::BITS.into());
+    let of_blocks = |bytes, threads| {
+        let grid = grid_with_words(u32::MAX, bytes, threads, device);
+        u64::from(grid.blocks) * bytes
+    };
+    let bits =
+        of_blocks(4 * words, device.tuning.threads_per_block()).max(of_blocks(8 * words, threads_of_long_rows(device)));
+    // Offsets of both rows of A, of those of B, and lengths on the way there.
+    let wide = 16 * (left_rows + 1) + 8 * (right_rows + 1) + 4 * left_rows.max(right_rows);
+    // Counts of sorting, and sums of scans.
+    let of_device = 16 * device.resident_threads() + (1 << 10);
+    sorting.max(8 * left_rows + bits) + wide + of_device
 }
 
 /// The grid of blocks that take a row at a time, and have `bytes` bytes of global memory each.

@@ -9,7 +9,7 @@ use crate::device::{ALWAYS_SHARED_BYTES, Device};
 const SLOTS_OF_LARGE_BLOCK: u32 = 4096;
 
 /// Threads of a block at most.
-const MOST_THREADS: u32 = 1024;
+pub(super) const MOST_THREADS: u32 = 1024;
 
 /// The hash tables that a kernel has in shared memory.
 #[derive(Clone, Copy)]

@@ -39,6 +39,15 @@ pub(super) fn multiply<T: Scalar>(left: &Csr<T>, right: &Csr<T>) -> Result<Csr<T
     Ok(Csr::from_valid(left.rows(), right.columns(), offsets, column_indices, values))
 }
 
+/// Bytes that [`multiply`] takes at most besides the matrices and the columns of C once more: a length for each
+/// row; a number, a bit and a little more for each column and thread.
+pub(super) fn workspace_bytes<T>(rows: usize, columns: usize) -> u64 {
+    let bits = columns.div_ceil(64) + columns.div_ceil(64 * 64) + columns.div_ceil(64 * 64 * 64);
+    let of_thread = columns as u64 * size_of::<T>() as u64 + 8 * bits as u64;
+    let of_rows = rows.div_ceil(ROWS_AT_ONCE) * size_of::<Pattern>() + 4 * rows;
+    (parallel::threads() as u64 + 1) * of_thread + of_rows as u64
+}
+
 /// The columns of some rows of a product.
 #[derive(Default)]
 struct Pattern {

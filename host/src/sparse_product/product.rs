@@ -52,6 +52,17 @@ impl<T: Scalar, M: Memory> SparseProduct<T, M> {
         Ok(Self { product, order, inner: right.rows(), stored: [left.nnz(), right.nnz()] })
     }
 
+    /// Bytes of the executor's memory that [`new`](Self::new) takes at most besides the matrices, on a CPU also besides the
+    /// columns of C once more. They depend on the shapes alone, not on the products: some 50 for each row, and for long rows no
+    /// more than 512 MiB on a GPU, or a number and a bit for each column and thread on a CPU.
+    pub fn workspace_bytes<E: Executor<Memory = M>>(executor: &E, left: &Csr<T, M>, right: &Csr<T, M>) -> u64 {
+        if executor.device().has_kernels() {
+            by_kernels::workspace_bytes(executor.device(), left.rows(), right.rows(), right.columns())
+        } else {
+            on_host::workspace_bytes::<T>(left.rows(), right.columns())
+        }
+    }
+
     /// Calculates the values of C again, from matrices of the same patterns: the same bits as a new product has. Patterns are
     /// not compared; what is seen of other ones is an error.
     ///

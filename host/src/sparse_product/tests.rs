@@ -194,6 +194,30 @@ fn what_does_not_fit_is_refused() {
     });
 }
 
+#[test]
+#[cfg_attr(miri, ignore = "Miri has no lanes")]
+fn kernels_give_new_values_to_products_of_the_cpu() {
+    for (left, right) in hard_pairs::<f64>() {
+        let mut kept = SparseProduct::new(&Cpu::new(), &left, &right).unwrap();
+        assert!(*kept.compute(&Emulated::new(5), &left, &right).unwrap() == naive(&left, &right));
+    }
+}
+
+#[test]
+fn the_workspace_depends_on_shapes_alone() {
+    let (left, empty) = (mixed::<f64>(&[40, 3, 9], 30, 1), mixed::<f64>(&[0; 3], 30, 1));
+    let wide_right = |columns| Csr::<f64>::try_new(30, columns, vec![0_u32; 31], vec![], vec![]).unwrap();
+    let emulator = Emulated::new(1);
+    let bytes = |left, columns| SparseProduct::workspace_bytes(&emulator, left, &wide_right(columns));
+    assert_eq!(bytes(&left, 100), bytes(&empty, 100));
+    assert!(bytes(&left, 100) < bytes(&left, 100_000));
+    // A block has the bits of all columns, however many there are.
+    let all_columns = (1 << 31) - 1;
+    assert!((256 << 20..(512 << 20) + 50_000).contains(&bytes(&left, all_columns)), "{}", bytes(&left, all_columns));
+    let on_cpu = SparseProduct::workspace_bytes(&Cpu::new(), &left, &wide_right(1000));
+    assert!(on_cpu >= 8125 && on_cpu == SparseProduct::workspace_bytes(&Cpu::new(), &empty, &wide_right(1000)));
+}
+
 fn for_all_executors(check: impl Fn(&HostExecutor)) {
     check(&Cpu::new().into());
     // Miri has no lanes.

@@ -1,8 +1,7 @@
 //! The values of products by kernels, on a GPU or the emulator of one.
 //!
-//! Rows of C whose columns fit into a hash table in shared memory have one, and a sum for each slot. The longest have a bit for
-//! each column of C in global memory instead, as when they were counted; so have those that a warp is too small for, if C has
-//! not too many columns.
+//! Rows of C that lanes of a warp can share have a hash table in shared memory, and a sum for each slot. The longer ones have a
+//! block and a bit for each column of C in global memory instead, as the longest when they were counted.
 
 use cuda_std::Global;
 use cuda_std::launch::Grid;
@@ -14,7 +13,7 @@ use super::by_kernels::{grid_with_words, lanes_of_rows};
 use super::classes::{Tables, limit};
 use super::not_in_pattern;
 use super::order::{Order, by_length};
-use crate::convert::primitives::{Array, columns_ascend, launch, one_number, row_lengths};
+use crate::convert::primitives::{Array, launch, one_number, queue_columns_ascend, row_lengths};
 use crate::convert::wide::wide;
 use crate::device::Device;
 use crate::error::Error;
@@ -25,10 +24,6 @@ use crate::real::Scalar;
 
 /// Threads that share one of the longest rows at most: with their 72 registers, a multiprocessor has room for two blocks.
 const THREADS_OF_LONG_ROWS: u32 = 448;
-
-/// Columns of C up to which a block takes a row by bits even where a table would hold it: it goes through the bits of all
-/// columns between the row's first and last, but adds up the products of many entries of A at once.
-const MOST_COLUMNS_OF_BITS: usize = 1 << 19;
 
 /// Calculates the values of a product whose pattern is known, whose rows have the `order`; without it they are put in order.
 ///
@@ -49,7 +44,7 @@ pub(super) fn compute<T: Scalar, K: KernelExecutor>(
             &made
         }
     };
-    let values = ValuesOf { left, right, repeats: !columns_ascend(executor, right, 1)? };
+    let values = ValuesOf { left, right, repeats: queue_columns_ascend(executor, right, 1)? };
     let Csr { row_offsets, column_indices, values: sums, .. } = product;
     let columns = column_indices.global();
     match (left.row_offsets(), right.row_offsets(), &*row_offsets) {
@@ -67,8 +62,8 @@ pub(super) fn compute<T: Scalar, K: KernelExecutor>(
 struct ValuesOf<'a, T: Scalar, K: KernelExecutor> {
     left: &'a Csr<T, K::Memory>,
     right: &'a Csr<T, K::Memory>,
-    /// Whether a row of the right matrix may have a column more than once.
-    repeats: bool,
+    /// One number: 0 if no row of the right matrix has a column more than once.
+    repeats: Array<K, u32>,
 }
 
 impl<T: Scalar, K: KernelExecutor> ValuesOf<'_, T, K> {
@@ -80,13 +75,13 @@ impl<T: Scalar, K: KernelExecutor> ValuesOf<'_, T, K> {
         columns: Global<u32>,
         values: &mut Array<K, T>,
     ) -> Result<(), Error> {
-        let Self { left, right, repeats } = *self;
+        let Self { left, right, ref repeats } = *self;
         let device = executor.device();
         let tables = Tables {
             slot_bytes: (size_of::<u32>() + size_of::<T>()) as u32,
             least_lanes: lanes_of_rows(right),
             slots_of_warp: 1024,
-            of_blocks: !repeats && right.columns() > MOST_COLUMNS_OF_BITS,
+            of_blocks: false,
         };
         let last = tables.last_class(device);
         let mut outside = executor.zeros(1)?;
@@ -100,7 +95,7 @@ impl<T: Scalar, K: KernelExecutor> ValuesOf<'_, T, K> {
                 let kernel = ProductLongValues {
                     count,
                     words,
-                    repeats: repeats.into(),
+                    repeats: repeats.global(),
                     rows,
                     left_offsets,
                     left_columns: left.column_indices().global(),
@@ -125,7 +120,7 @@ impl<T: Scalar, K: KernelExecutor> ValuesOf<'_, T, K> {
                 count,
                 lanes: class.lanes,
                 slots: class.slots,
-                repeats: repeats.into(),
+                repeats: repeats.global(),
                 rows,
                 left_offsets,
                 left_columns: left.column_indices().global(),
@@ -140,8 +135,8 @@ impl<T: Scalar, K: KernelExecutor> ValuesOf<'_, T, K> {
             };
             // SAFETY: the three matrices are valid, and the caller has compared their shapes; the product's rows were written
             // in ascending order, and those of a class have at most three quarters as many entries as there are slots; whether
-            // the right matrix's rows repeat a column was looked at, and no block shares a row if so; the grid has the shared
-            // memory.
+            // the right matrix's rows repeat a column is looked at before; lanes of a warp share a row, and the grid has the
+            // shared memory.
             unsafe { launch(executor, class.grid(count, device), kernel) }
         })?;
         if one_number(executor, &outside)? == 0 { Ok(()) } else { Err(not_in_pattern()) }
@@ -149,7 +144,7 @@ impl<T: Scalar, K: KernelExecutor> ValuesOf<'_, T, K> {
 }
 
 /// Threads of a block that has the shared memory for a long row; a warp, where there is not enough for more.
-fn threads_of_long_rows(device: &Device) -> u32 {
+pub(super) fn threads_of_long_rows(device: &Device) -> u32 {
     let fits = |&threads: &u32| shared_bytes(threads) <= limit(device);
     (32..=THREADS_OF_LONG_ROWS).step_by(32).take_while(fits).last().unwrap_or(32)
 }

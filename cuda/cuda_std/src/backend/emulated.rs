@@ -263,6 +263,12 @@ pub(crate) unsafe fn shared_compare_and_swap(offset: u32, expected: u32, new: u3
     warp_emulator::shared_compare_and_swap(offset, expected, new)
 }
 
+#[track_caller]
+pub(crate) unsafe fn shared_peek(offset: u32) -> u32 {
+    // It changes nothing, and may come together with those that do.
+    warp_emulator::shared_compare_and_swap(offset, 0, 0)
+}
+
 shared!(u32, shared_read_32, shared_write_32);
 shared!(u64, shared_read_64, shared_write_64);
 

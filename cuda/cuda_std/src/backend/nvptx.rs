@@ -702,6 +702,20 @@ pub(crate) unsafe fn shared_compare_and_swap(offset: u32, expected: u32, new: u3
     before
 }
 
+#[inline(always)]
+pub(crate) unsafe fn shared_peek(offset: u32) -> u32 {
+    let value;
+    // SAFETY: the caller's promise.
+    unsafe {
+        asm!(
+            "ld.relaxed.cta.shared.b32 {}, [{}];",
+            out(reg32) value, in(reg32) shared_base() + offset,
+            options(nostack)
+        );
+    }
+    value
+}
+
 shared!(u32, reg32, "32", shared_read_32, shared_write_32);
 shared!(u64, reg64, "64", shared_read_64, shared_write_64);
 

@@ -221,7 +221,7 @@ pub fn multiply_sparse<T: Scalar>(executor: &Emulated) {
         (with_rows::<T>(3, &[2, 1, 4], &mut numbers), with_rows::<T>(600_000, &[400; 3], &mut numbers));
     long.sort_rows().unwrap();
     long.sum_duplicates().unwrap();
-    check_sparse_product(executor, "a block's sums", &one, &long);
+    check_sparse_product(executor, "long rows", &one, &long);
     let mut few_columns = with_rows::<T>(5, &[4, 1, 3], &mut numbers);
     few_columns.sort_rows().unwrap();
     few_columns.sum_duplicates().unwrap();
