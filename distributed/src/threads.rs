@@ -224,8 +224,8 @@ struct Thread {
 }
 
 impl Thread {
-    /// Waits until `take` finds something, or somebody has failed: for a short time by asking `is_there` again and again, and
-    /// then asleep. What is found comes from a rank.
+    /// Waits until `take` finds something of another rank, or somebody has failed: for a short time by asking `is_there` again
+    /// and again, and then asleep. What is there is found also where somebody has failed since.
     fn wait<R>(
         &self,
         from: usize,
@@ -238,7 +238,7 @@ impl Thread {
             if is_there()
                 && let Some(found) = take(&mut inbox.lock())
             {
-                return self.shared.check().map(|()| found);
+                return Ok(found);
             }
             if spin % SPINS_AT_ONCE == 0 {
                 self.shared.check()?;
@@ -265,12 +265,12 @@ impl Thread {
         let inbox = &self.shared.inboxes[self.rank];
         let mut messages = inbox.lock();
         loop {
-            self.shared.check()?;
             // What it sent before it ended is here before it has ended.
             let ended = self.has_ended(from);
             if let Some(found) = take(&mut messages) {
                 return Ok(found);
             }
+            self.shared.check()?;
             let blamed = match ended {
                 true => Some(format!("it ended while rank {} waited for a message of it", self.rank)),
                 false if self.shared.waits_in_a_circle(self.rank, from, channel) => {
