@@ -55,6 +55,7 @@
 //! - `faer`, `nalgebra-sparse`, `ndarray`, `sprs`: the matrices and vectors of these crates become those of this one, and
 //!   the other way round, without a copy where both have the same arrays: [`interop`].
 //! - `mpi`: ranks of a [distributed] matrix can be processes of MPI.
+//! - `nccl`: ranks on GPUs exchange elements by NVIDIA's library NCCL, where it is found when the program runs; with `cuda`.
 //! - `peers`: the command times other libraries beside this one.
 //!
 //! # Modules

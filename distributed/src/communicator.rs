@@ -1,14 +1,20 @@
 //! What ranks do together.
 
+#[cfg(feature = "cuda")]
+mod sharing;
+
+use std::any::Any;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytemuck::{Pod, cast_slice, cast_slice_mut};
-use host::memory::{Element, copy, reserve, with_capacity, zeros};
+use host::memory::{Element, copy, with_capacity, zeros};
 
 use crate::alone::Alone;
 use crate::error::Error;
-use crate::transport::{Channel, Exchange, Messages, Transport};
+use crate::gathering::{Post, gathered};
+use crate::neighbours::NeighbourExchange;
+use crate::transport::{Channel, Messages, Shown, Transport};
 
 /// A rank's way to the others: a handle, of which all clones are the same rank.
 ///
@@ -30,11 +36,15 @@ use crate::transport::{Channel, Exchange, Messages, Transport};
 pub struct Communicator(Arc<Inner>);
 
 struct Inner {
-    transport: Box<dyn Transport>,
+    transport: Arc<dyn Transport>,
     /// Collectives so far; held while one is done, because threads of a rank take turns.
     done: Mutex<u64>,
     exchanges: AtomicU32,
+    kept: Mutex<Option<Kept>>,
 }
+
+/// What takes long to make, and for what it was made.
+type Kept = (Vec<u8>, Arc<dyn Any + Send + Sync>);
 
 /// Collectives share a channel, and each exchange has one of its own.
 const COLLECTIVES: Channel = Channel(0);
@@ -88,7 +98,11 @@ struct Call<'c> {
     number: u64,
 }
 
-impl Call<'_> {
+impl Post for Call<'_> {
+    fn place(&self) -> (usize, usize) {
+        (self.transport.rank(), self.transport.ranks())
+    }
+
     fn send(&self, to: usize, contents: &[u8]) -> Result<(), Error> {
         let mut message = with_capacity(HEADER + contents.len())?;
         message.extend_from_slice(&(self.collective as u64).to_le_bytes());
@@ -100,28 +114,56 @@ impl Call<'_> {
     fn receive(&self, from: usize) -> Result<Vec<u8>, Error> {
         let mut message = self.transport.receive(from, COLLECTIVES)?;
         let word = |place: usize| message.get(8 * place..8 * place + 8)?.try_into().ok().map(u64::from_le_bytes);
-        let (collective, number) = (word(0), word(1));
-        let expected = (Some(self.collective as u64), Some(self.number));
-        if (collective, number) != expected {
-            let name = collective.and_then(|code| Collective::ALL.get(usize::try_from(code).ok()?));
-            let at = |name: &str, number: u64| format!("{name}, collective {number}");
-            return Err(Error::Disagreement {
-                rank: from,
-                other: self.transport.rank(),
-                what: "what to do",
-                found: at(name.map_or("no collective", |name| name.name()), number.unwrap_or(0)),
-                expected: at(self.collective.name(), self.number),
-            });
-        }
+        self.check(from, word(0), word(1))?;
         message.drain(..HEADER);
         Ok(message)
+    }
+}
+
+impl Call<'_> {
+    /// An error unless a rank does the same.
+    fn check(&self, from: usize, collective: Option<u64>, number: Option<u64>) -> Result<(), Error> {
+        if (collective, number) == (Some(self.collective as u64), Some(self.number)) {
+            return Ok(());
+        }
+        let name = collective.and_then(|code| Collective::ALL.get(usize::try_from(code).ok()?));
+        let at = |name: &str, number: u64| format!("{name}, collective {number}");
+        Err(Error::Disagreement {
+            rank: from,
+            other: self.transport.rank(),
+            what: "what to do",
+            found: at(name.map_or("no collective", |name| name.name()), number.unwrap_or(0)),
+            expected: at(self.collective.name(), self.number),
+        })
+    }
+
+    /// What all ranks give, in their order: few bytes as the transport shows them, where it does, others by messages.
+    fn gathered(&self, own: &[u8]) -> Result<Vec<Vec<u8>>, Error> {
+        let shown = Shown::new(self.collective as u64, self.number, own);
+        let Some(all) = self.transport.show(&shown)? else { return gathered(self, own) };
+        for (rank, shown) in all.iter().enumerate() {
+            self.check(rank, Some(shown.collective), Some(shown.number))?;
+        }
+        let mut parts = with_capacity(all.len())?;
+        for shown in &all {
+            match shown.contents() {
+                Some(contents) => parts.push(copy(contents)?),
+                None => return gathered(self, own),
+            }
+        }
+        Ok(parts)
     }
 }
 
 impl Communicator {
     /// The communicator of a rank.
     pub fn new(transport: impl Transport + 'static) -> Self {
-        Self(Arc::new(Inner { transport: Box::new(transport), done: Mutex::new(0), exchanges: AtomicU32::new(0) }))
+        Self(Arc::new(Inner {
+            transport: Arc::new(transport),
+            done: Mutex::new(0),
+            exchanges: AtomicU32::new(0),
+            kept: Mutex::default(),
+        }))
     }
 
     /// The communicator of the only rank.
@@ -149,7 +191,7 @@ impl Communicator {
     /// # Errors
     /// When a rank fails.
     pub fn barrier(&self) -> Result<(), Error> {
-        self.collective(Collective::Barrier, |call| gathered(call, &[])).map(drop)
+        self.collective(Collective::Barrier, |call| call.gathered(&[])).map(drop)
     }
 
     /// The values of each rank, in the order of the ranks; each may have its own number of them. Takes log₂ P messages of
@@ -158,7 +200,7 @@ impl Communicator {
     /// # Errors
     /// When a rank fails, or memory runs out.
     pub fn all_gather<T: Pod>(&self, values: &[T]) -> Result<Vec<Vec<T>>, Error> {
-        let parts = self.collective(Collective::AllGather, |call| gathered(call, cast_slice(values)))?;
+        let parts = self.collective(Collective::AllGather, |call| call.gathered(cast_slice(values)))?;
         parts.iter().enumerate().map(|(rank, part)| self.values(rank, part)).collect()
     }
 
@@ -176,7 +218,7 @@ impl Communicator {
     /// # Errors
     /// As for [`sum`](Self::sum).
     pub fn reduce<T: Pod>(&self, values: &mut [T], combine: impl Fn(T, T) -> T) -> Result<(), Error> {
-        let parts = self.collective(Collective::Sum, |call| gathered(call, cast_slice(values)))?;
+        let parts = self.collective(Collective::Sum, |call| call.gathered(cast_slice(values)))?;
         for (rank, part) in parts.iter().enumerate() {
             let part: Vec<T> = self.values(rank, part)?;
             if part.len() != values.len() {
@@ -195,7 +237,7 @@ impl Communicator {
     /// # Errors
     /// When a rank was given something else than rank 0, or fails.
     pub fn agree(&self, what: &'static str, value: &str) -> Result<(), Error> {
-        let values = self.collective(Collective::Agreement, |call| gathered(call, value.as_bytes()))?;
+        let values = self.collective(Collective::Agreement, |call| call.gathered(value.as_bytes()))?;
         match values.iter().position(|other| *other != values[0]) {
             None => Ok(()),
             Some(rank) => {
@@ -296,7 +338,7 @@ impl Communicator {
                 return Err(Error::Setting { what: "the rank of a neighbour", value, expected: "another rank" });
             }
         }
-        let channel = Channel(self.0.exchanges.fetch_add(1, Ordering::Relaxed) + 1);
+        let channel = self.channel();
         let bytes = |neighbours: &[(usize, usize)]| {
             let with_bytes = |&(rank, elements): &(usize, usize)| (rank, elements.saturating_mul(size_of::<T>()));
             neighbours.iter().map(with_bytes).filter(|&(_, bytes)| bytes > 0).collect()
@@ -310,10 +352,20 @@ impl Communicator {
         })
     }
 
+    /// Ends what is kept for exchanges.
+    pub(crate) fn release(&self) {
+        *self.0.kept.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    /// A channel for an exchange of its own: all ranks take theirs in the same order.
+    pub(crate) fn channel(&self) -> Channel {
+        Channel(self.0.exchanges.fetch_add(1, Ordering::Relaxed) + 1)
+    }
+
     /// Waits for all ranks to have ended their work.
     #[cfg_attr(not(feature = "mpi"), allow(dead_code, reason = "threads know when a thread has ended"))]
     pub(crate) fn end(&self) -> Result<(), Error> {
-        self.collective(Collective::End, |call| gathered(call, &[])).map(drop)
+        self.collective(Collective::End, |call| call.gathered(&[])).map(drop)
     }
 
     fn check_rank(&self, rank: usize) -> Result<(), Error> {
@@ -353,99 +405,4 @@ impl Communicator {
 
 fn copy_of<T: Clone>(values: &[T]) -> Result<Vec<T>, Error> {
     Ok(copy(values)?)
-}
-
-/// What each rank gives, in the order of the ranks (Bruck et al. 1997): after each step a rank has twice as many parts,
-/// those of the ranks from itself on.
-fn gathered(call: &Call<'_>, own: &[u8]) -> Result<Vec<Vec<u8>>, Error> {
-    let (rank, ranks) = (call.transport.rank(), call.transport.ranks());
-    let mut parts = with_capacity(ranks)?;
-    parts.push(copy(own)?);
-    while parts.len() < ranks {
-        let step = parts.len();
-        let more = step.min(ranks - step);
-        call.send((rank + ranks - step) % ranks, &framed(&parts[..more])?)?;
-        let message = call.receive((rank + step) % ranks)?;
-        for number in 0..more {
-            parts.push(copy(frame(&message, number).unwrap_or_default())?);
-        }
-    }
-    parts.rotate_right(rank);
-    Ok(parts)
-}
-
-/// Parts as one message: the ends of all, then all.
-fn framed(parts: &[Vec<u8>]) -> Result<Vec<u8>, Error> {
-    let mut message = with_capacity(8 + parts.iter().map(|part| part.len() + 8).sum::<usize>())?;
-    message.extend_from_slice(&(parts.len() as u64).to_le_bytes());
-    let mut end = 0u64;
-    for part in parts {
-        end += part.len() as u64;
-        message.extend_from_slice(&end.to_le_bytes());
-    }
-    parts.iter().for_each(|part| message.extend_from_slice(part));
-    Ok(message)
-}
-
-/// A part of a message that [`framed`] made.
-fn frame(message: &[u8], number: usize) -> Option<&[u8]> {
-    let word = |place: usize| {
-        let word = message.get(8 * place..8 * place + 8)?.try_into().ok().map(u64::from_le_bytes)?;
-        usize::try_from(word).ok()
-    };
-    let begin = if number == 0 { 0 } else { word(number)? };
-    let contents = message.get(8 * (word(0)? + 1)..)?;
-    contents.get(begin..word(number + 1)?)
-}
-
-/// An exchange of elements with neighbours; see [`Communicator::neighbour_exchange`].
-pub struct NeighbourExchange<T> {
-    exchange: Box<dyn Exchange>,
-    outgoing: Vec<T>,
-    incoming: usize,
-    under_way: bool,
-}
-
-impl<T: Element> NeighbourExchange<T> {
-    /// What the neighbours are to get, one after the other: to be written before [`start`](Self::start).
-    pub fn outgoing(&mut self) -> &mut [T] {
-        &mut self.outgoing
-    }
-
-    /// Number of elements that come from all neighbours.
-    pub fn incoming(&self) -> usize {
-        self.incoming
-    }
-
-    /// Sends what is [`outgoing`](Self::outgoing), and returns at once.
-    ///
-    /// # Errors
-    /// When the last exchange was not waited for, or a rank fails.
-    pub fn start(&mut self) -> Result<(), Error> {
-        if self.under_way {
-            return Err(Error::Setting {
-                what: "the exchange",
-                value: "under way".into(),
-                expected: "one that was waited for",
-            });
-        }
-        self.under_way = true;
-        self.exchange.start(cast_slice(&self.outgoing))
-    }
-
-    /// Waits for what the neighbours have sent, and puts it behind what is in `received`, one neighbour after the other.
-    ///
-    /// # Errors
-    /// When it was not started, a rank fails, or memory runs out.
-    pub fn wait(&mut self, received: &mut Vec<T>) -> Result<(), Error> {
-        if !self.under_way {
-            let value = "not under way".into();
-            return Err(Error::Setting { what: "the exchange", value, expected: "one that was started" });
-        }
-        self.under_way = false;
-        let first = received.len();
-        reserve(received, self.incoming)?;
-        received.resize(first + self.incoming, T::default());
-        self.exchange.wait(cast_slice_mut(&mut received[first..]))
-    }
 }

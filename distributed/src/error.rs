@@ -66,6 +66,22 @@ pub enum Error {
         /// What it can be.
         expected: &'static str,
     },
+    /// Elements cannot go from rank to rank by the way that was asked for.
+    #[error("exchange by {way}: {reason}")]
+    Exchange {
+        /// The way.
+        way: &'static str,
+        /// Why not.
+        reason: String,
+    },
+    /// A function of NCCL failed.
+    #[error("NCCL: {function}: {reason}")]
+    Nccl {
+        /// The function.
+        function: &'static str,
+        /// What NCCL says.
+        reason: String,
+    },
     /// A function of MPI failed.
     #[error("MPI: {function}: {reason}")]
     Mpi {

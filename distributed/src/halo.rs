@@ -18,6 +18,11 @@ pub(crate) struct Halo {
 }
 
 impl Halo {
+    /// Elements that come from all ranks.
+    pub fn incoming(&self) -> usize {
+        self.from.iter().map(|&(_, count)| count).sum()
+    }
+
     /// The plan for ranks each of which needs some columns of others, in ascending order.
     pub fn new(communicator: &Communicator, columns: &Ranges, needed: &[u64]) -> Result<Self, Error> {
         let rank = communicator.rank();

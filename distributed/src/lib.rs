@@ -42,6 +42,10 @@
 //! # }
 //! ```
 //!
+//! On GPUs (feature `cuda`) elements go from one GPU's memory to another's while the product runs, by peer copies between
+//! threads and by NCCL between processes (feature `nccl`), and nothing waits on the host;
+//! [`engine`](DistributedMatrix::engine) says which [way](Route) it is.
+//!
 //! When a rank fails, panics, does something else than the others or is not heard of for [a time](Options::timeout), all
 //! ranks end with one [`Error`] that names the rank and the reason.
 #![deny(unsafe_code)]
@@ -49,24 +53,32 @@
 mod alone;
 mod communicator;
 mod error;
+mod exchange;
+mod gathering;
 mod halo;
 mod matrix;
 #[cfg(feature = "mpi")]
 #[allow(unsafe_code, reason = "it calls MPI")]
 pub mod mpi;
+mod neighbours;
 mod options;
 mod ranges;
 mod rows;
+mod slots;
 mod statistics;
 pub mod threads;
+mod timeline;
 mod transport;
 mod unpack;
 
-pub use communicator::{Communicator, NeighbourExchange};
+pub use communicator::Communicator;
 pub use error::Error;
+pub use exchange::{Engine, Route};
 pub use matrix::{DistributedMatrix, Distribution, MatrixOptions};
+pub use neighbours::NeighbourExchange;
 pub use options::Options;
 pub use ranges::Ranges;
 pub use rows::Rows;
 pub use statistics::{Part, Statistics};
-pub use transport::{Channel, Exchange, Messages, Transport};
+pub use timeline::{Span, Timeline};
+pub use transport::{Board, Channel, Exchange, MOST_SHOWN, Messages, Shown, Transport};

@@ -1,9 +1,7 @@
 //! A matrix whose rows are divided among ranks.
 
-use std::mem;
 use std::sync::Arc;
 
-use host::elements::{CopyElements, CopyOperands, Elements};
 use host::error::check_length;
 use host::executor::Executor;
 use host::format::LARGEST_DIMENSION;
@@ -11,12 +9,13 @@ use host::memory::{Buffer, reserve};
 use host::{Format, Layout, Multivector, Plan, PlanOptions, Scalar, Vector};
 use solvers::{Operator, Ranks};
 
-use crate::communicator::{Communicator, NeighbourExchange};
+use crate::communicator::Communicator;
 use crate::error::Error;
+use crate::exchange::{Engine, HaloExchange, Route, exchange_of};
 use crate::halo::Halo;
 use crate::ranges::Ranges;
 use crate::rows::Rows;
-use crate::unpack::Unpack;
+use crate::timeline::{Step, Stopwatch, Timeline, Watch};
 
 /// Which rank has which rows of a matrix, and which elements of x.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,13 +42,15 @@ pub struct MatrixOptions {
     pub remote: Format,
     /// What the plans of both may and must do.
     pub plan: PlanOptions,
+    /// By which way elements of x go from rank to rank.
+    pub route: Route,
 }
 
 impl Default for MatrixOptions {
     /// Formats that are chosen, without measuring anything, and the same bits every time.
     fn default() -> Self {
         let plan = PlanOptions { reproducible: true, ..PlanOptions::default() };
-        Self { local: Format::Auto, remote: Format::Auto, plan }
+        Self { local: Format::Auto, remote: Format::Auto, plan, route: Route::Auto }
     }
 }
 
@@ -91,24 +92,14 @@ pub struct DistributedMatrix<T: Scalar, E: Executor> {
     distribution: Distribution,
     local: Plan<T, E>,
     /// None where no row has an entry in a column of another rank.
-    remote: Option<Remote<T, E>>,
-    /// Without its elements, which are in the next field.
-    halo: Halo,
-    /// Those that this rank sends.
-    elements: Elements<E::Memory>,
-    /// One for each vector that is multiplied at a time.
-    exchanges: Vec<NeighbourExchange<T>>,
-    /// Elements of other ranks, on their way.
-    received: Vec<T>,
+    remote: Option<Plan<T, E>>,
+    exchange: Box<dyn HaloExchange<T, E>>,
+    engine: Engine,
+    /// Elements that come from other ranks, and that go to them.
+    halo: usize,
+    sent: usize,
     /// Whether each part of each rank is stored in a format that multiplies several vectors at once.
     multiplies_multivectors: bool,
-}
-
-/// The entries in columns of other ranks.
-struct Remote<T: Scalar, E: Executor> {
-    plan: Plan<T, E>,
-    /// The elements of x of those columns.
-    x: Vector<T, E>,
 }
 
 impl<T: Scalar, E: Executor> DistributedMatrix<T, E> {
@@ -147,31 +138,27 @@ impl<T: Scalar, E: Executor> DistributedMatrix<T, E> {
         needed.sort_unstable();
         needed.dedup();
         check_dimension(needed.len() as u64)?;
-        let mut halo = Halo::new(communicator, &distribution.columns, &needed)?;
-        let elements = mem::take(&mut halo.elements);
-        let elements = Elements::new(executor, (own.end - own.start) as usize, elements)?;
+        let halo = Halo::new(communicator, &distribution.columns, &needed)?;
+        let (sent, length) = (halo.elements.len(), (own.end - own.start) as usize);
+        let (exchange, engine) = exchange_of(communicator, executor, options.route, halo, length)?;
         let [local, remote] = rows.split(own, &needed)?;
         let remote = match needed.len() {
             0 => None,
-            columns => Some(Remote {
-                plan: Plan::with_options(executor, remote, options.remote, options.plan)?,
-                x: executor.zeros(columns)?,
-            }),
+            _ => Some(Plan::with_options(executor, remote, options.remote, options.plan)?),
         };
         let local = Plan::with_options(executor, local, options.local, options.plan)?;
-        let formats = [Some(local.format()), remote.as_ref().map(|remote| remote.plan.format())];
+        let formats = [Some(local.format()), remote.as_ref().map(Plan::format)];
         let mut all = [u8::from(formats.iter().flatten().all(|format| format.multiplies_multivectors()))];
         communicator.reduce(&mut all, u8::min)?;
-        let exchange = communicator.neighbour_exchange(&halo.to, &halo.from)?;
         Ok(Self {
             communicator: communicator.clone(),
             distribution,
             local,
             remote,
-            halo,
-            elements,
-            exchanges: vec![exchange],
-            received: Vec::new(),
+            exchange,
+            engine,
+            halo: needed.len(),
+            sent,
             multiplies_multivectors: all == [1],
         })
     }
@@ -183,14 +170,41 @@ impl<T: Scalar, E: Executor> DistributedMatrix<T, E> {
     /// # Errors
     /// When α or β is not finite, a vector does not fit, a rank fails, memory runs out, or the device fails.
     pub fn apply(&mut self, alpha: T, x: &Vector<T, E>, beta: T, y: &mut Vector<T, E>) -> Result<(), Error> {
-        self.send(1, x, y)?;
-        let applied = self.local.apply(alpha, x, beta, y);
-        self.receive(1)?;
+        self.apply_watched(alpha, x, beta, y, None)
+    }
+
+    /// [`apply`](Self::apply), and when its steps begin and end on this rank. It waits for what is queued before, and for the
+    /// product.
+    ///
+    /// # Errors
+    /// As for [`apply`](Self::apply).
+    pub fn apply_timed(
+        &mut self,
+        alpha: T,
+        x: &Vector<T, E>,
+        beta: T,
+        y: &mut Vector<T, E>,
+    ) -> Result<Timeline, Error> {
+        let mut watch = Stopwatch::start(self.local.executor())?;
+        self.apply_watched(alpha, x, beta, y, Some(&mut watch))?;
+        watch.read()
+    }
+
+    fn apply_watched(
+        &mut self,
+        alpha: T,
+        x: &Vector<T, E>,
+        beta: T,
+        y: &mut Vector<T, E>,
+        mut watch: Watch<'_, E>,
+    ) -> Result<(), Error> {
+        self.check(1, x, y)?;
+        self.exchange.start(1, x, watch.as_deref_mut())?;
+        let applied = watched(&mut watch, Step::Local, || Ok(self.local.apply(alpha, x, beta, y)?));
+        self.exchange.finish(1, watch.as_deref_mut())?;
         applied?;
-        match &mut self.remote {
-            Some(Remote { plan, x }) => Ok(plan.apply(alpha, x, T::ONE, y)?),
-            None => Ok(()),
-        }
+        let (Some(remote), Some(received)) = (&mut self.remote, self.exchange.received(1)) else { return Ok(()) };
+        watched(&mut watch, Step::Remote, || Ok(remote.apply(alpha, received, T::ONE, y)?))
     }
 
     /// Y ← α A X + β Y for several vectors, one after the other in X and in Y; with β = 0, Y is overwritten and never read.
@@ -210,45 +224,28 @@ impl<T: Scalar, E: Executor> DistributedMatrix<T, E> {
         if !self.multiplies_multivectors {
             return Err(host::Error::Operator { operation: "product with several vectors" }.into());
         }
-        while self.exchanges.len() < vectors {
-            reserve(&mut self.exchanges, 1)?;
-            self.exchanges.push(self.communicator.neighbour_exchange(&self.halo.to, &self.halo.from)?);
-        }
-        self.send(vectors, x, y)?;
+        self.check(vectors, x, y)?;
+        self.exchange.start(vectors, x, None)?;
         let shape = Multivector { vectors, layout: Layout::ColumnMajor };
         let applied = self.local.apply_multivector(shape, alpha, x, beta, y);
-        self.receive(vectors)?;
+        self.exchange.finish(vectors, None)?;
         applied?;
-        match &mut self.remote {
-            Some(Remote { plan, x }) => Ok(plan.apply_multivector(shape, alpha, x, T::ONE, y)?),
-            None => Ok(()),
+        match (&mut self.remote, self.exchange.received(vectors)) {
+            (Some(remote), Some(received)) => Ok(remote.apply_multivector(shape, alpha, received, T::ONE, y)?),
+            _ => Ok(()),
         }
     }
 
-    /// Checks vectors, and sends the elements of x that others need.
-    fn send(&mut self, vectors: usize, x: &Vector<T, E>, y: &Vector<T, E>) -> Result<(), Error> {
+    /// Checks the lengths of vectors.
+    fn check(&self, vectors: usize, x: &Vector<T, E>, y: &Vector<T, E>) -> Result<(), Error> {
         let (rows, columns) = (self.local.matrix().rows(), self.local.matrix().columns());
         check_length("x", x.len(), columns.saturating_mul(vectors))?;
-        check_length("y", y.len(), rows.saturating_mul(vectors))?;
-        let executor = self.local.executor();
-        // Refused while a GPU's work is recorded: what is sent would be sent again when the recording is given up.
-        executor.synchronize()?;
-        let exchanges = &mut self.exchanges[..vectors];
-        let to = &mut exchanges.iter_mut().map(NeighbourExchange::outgoing);
-        executor.run::<CopyElements<T>>(CopyOperands { elements: &self.elements, x, to })?;
-        exchanges.iter_mut().try_for_each(NeighbourExchange::start)
+        Ok(check_length("y", y.len(), rows.saturating_mul(vectors))?)
     }
 
-    /// Waits for elements of x of other ranks, one vector after the other.
-    fn receive(&mut self, vectors: usize) -> Result<(), Error> {
-        self.received.clear();
-        for exchange in &mut self.exchanges[..vectors] {
-            exchange.wait(&mut self.received)?;
-        }
-        if let Some(Remote { x, .. }) = &mut self.remote {
-            self.local.executor().run::<Unpack<T>>((&mut self.received, x))?;
-        }
-        Ok(())
+    /// By which way elements of x go from rank to rank.
+    pub fn engine(&self) -> &Engine {
+        &self.engine
     }
 
     /// The ranks.
@@ -269,18 +266,30 @@ impl<T: Scalar, E: Executor> DistributedMatrix<T, E> {
     /// The entries in columns of other ranks, which are counted among those that this rank has entries in; none if there
     /// are no such entries.
     pub fn remote(&self) -> Option<&Plan<T, E>> {
-        self.remote.as_ref().map(|remote| &remote.plan)
+        self.remote.as_ref()
     }
 
     /// Elements of x that come from other ranks for a product.
     pub fn halo(&self) -> usize {
-        self.exchanges[0].incoming()
+        self.halo
     }
 
     /// Elements of x that go to other ranks for a product: one that goes to two counts twice.
     pub fn sent(&self) -> usize {
-        self.elements.len()
+        self.sent
     }
+}
+
+/// Does a step of a product that may be watched.
+fn watched<E: Executor>(
+    watch: &mut Watch<'_, E>,
+    step: Step,
+    work: impl FnOnce() -> Result<(), Error>,
+) -> Result<(), Error> {
+    let Some(watch) = watch else { return work() };
+    watch.begins(step)?;
+    work()?;
+    watch.ends(step)
 }
 
 /// Checks a number of columns of one rank.

@@ -66,7 +66,12 @@ pub fn run_with<R>(options: Options, work: impl FnOnce(&Communicator) -> Result<
     let shared = Arc::new(Shared::new(options)?);
     let communicator = Communicator::new(Process(shared.clone()));
     let result = match catch_unwind(AssertUnwindSafe(|| work(&communicator))) {
-        Ok(result) => result.and_then(|result| communicator.end().map(|()| result)),
+        Ok(Ok(result)) => {
+            // Together with the others, and before MPI ends.
+            communicator.release();
+            communicator.end().map(|()| result)
+        }
+        Ok(Err(error)) => Err(error),
         Err(panic) => Err(Error::Rank { rank: shared.rank, reason: panicked(&*panic), heard: false }),
     };
     match result.and_then(|result| shared.finish().map(|()| result)) {
@@ -374,6 +379,14 @@ impl Transport for Process {
 
     fn fail(&self, reason: &str) {
         self.0.report(self.0.rank, reason.into());
+    }
+
+    fn check(&self) -> Result<(), Error> {
+        self.0.lock().progress()
+    }
+
+    fn timeout(&self) -> Option<Duration> {
+        self.0.options.timeout
     }
 
     fn exchange(&self, channel: Channel, messages: Messages) -> Result<Box<dyn Exchange>, Error> {

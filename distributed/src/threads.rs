@@ -1,19 +1,31 @@
 //! Ranks that are threads of one process.
 
 use std::any::Any;
+use std::cell::Cell;
 use std::collections::{HashMap, VecDeque};
+use std::hint::spin_loop;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use host::memory::copy;
+use host::memory::{copy, with_capacity};
 
 use crate::communicator::Communicator;
 use crate::error::Error;
 use crate::options::Options;
-use crate::transport::{Channel, Exchange, Messages, Transport};
+use crate::slots::Slots;
+use crate::transport::{Board, Channel, Exchange, Messages, Shown, Transport};
+
+/// What a rank waits for that waits for what another one shows.
+const SLOTS: Channel = Channel(u32::MAX);
+
+/// Looks of a waiting rank until it leaves its core to others: some tens of microseconds.
+const SPINS: u32 = 1500;
+
+/// Looks between which it lets other threads of the core go on.
+const SPINS_AT_ONCE: u32 = 100;
 
 /// Does `work` on this number of ranks, each in a thread of its own, and returns what came of it on each, in their order.
 ///
@@ -56,6 +68,8 @@ pub fn run_with<R: Send>(
         inboxes: (0..ranks).map(|_| Inbox::default()).collect(),
         ended: (0..ranks).map(|_| AtomicBool::new(false)).collect(),
         waits: Mutex::new(vec![None; ranks]),
+        slots: Slots::new(ranks),
+        board: Mutex::new(vec![None; ranks]),
         failure: OnceLock::new(),
         options,
     });
@@ -87,6 +101,8 @@ struct Shared {
     ended: Vec<AtomicBool>,
     /// The rank and the channel that each rank waits for, while no message of them is in its inbox. Locked after an inbox.
     waits: Mutex<Vec<Option<(usize, Channel)>>>,
+    slots: Slots,
+    board: Board,
     /// The first failure.
     failure: OnceLock<Failure>,
     options: Options,
@@ -100,6 +116,10 @@ type Queues = HashMap<(usize, Channel), VecDeque<Vec<u8>>>;
 struct Inbox {
     messages: Mutex<Queues>,
     changed: Condvar,
+    /// Messages that have come so far.
+    arrived: AtomicU64,
+    /// Whether its rank is about to sleep, or sleeps, until something changes.
+    sleeps: AtomicBool,
 }
 
 impl Inbox {
@@ -139,6 +159,8 @@ impl Shared {
                 None
             }
         };
+        // Others have heard of a failure by now, and wait for nothing.
+        communicator.release();
         self.ended[rank].store(true, Ordering::Release);
         self.wake();
         result
@@ -177,10 +199,10 @@ impl Shared {
         false
     }
 
-    /// Takes down that a rank waits no longer, if it waits for this.
-    fn has_come(&self, rank: usize, from: usize, channel: Channel) {
+    /// Takes down that a rank waits no longer, if it waits for this: whether it does.
+    fn has_come(&self, rank: usize, from: usize, channel: Channel) -> bool {
         let mut waits = self.waits.lock().unwrap_or_else(PoisonError::into_inner);
-        waits[rank].take_if(|wait| *wait == (from, channel));
+        waits[rank].take_if(|wait| *wait == (from, channel)).is_some()
     }
 
     fn check(&self) -> Result<(), Error> {
@@ -201,47 +223,62 @@ struct Thread {
     shared: Arc<Shared>,
 }
 
-impl Transport for Thread {
-    fn rank(&self) -> usize {
-        self.rank
+impl Thread {
+    /// Waits until `take` finds something of another rank, or somebody has failed: for a short time by asking `is_there` again
+    /// and again, and then asleep. What is there is found also where somebody has failed since.
+    fn wait<R>(
+        &self,
+        from: usize,
+        channel: Channel,
+        is_there: impl Fn() -> bool,
+        take: impl Fn(&mut Queues) -> Option<R>,
+    ) -> Result<R, Error> {
+        let inbox = &self.shared.inboxes[self.rank];
+        for spin in 1..=SPINS {
+            if is_there()
+                && let Some(found) = take(&mut inbox.lock())
+            {
+                return Ok(found);
+            }
+            if spin % SPINS_AT_ONCE == 0 {
+                self.shared.check()?;
+                thread::yield_now();
+            } else {
+                spin_loop();
+            }
+        }
+        inbox.sleeps.store(true, Ordering::SeqCst);
+        let found = self.sleep_until(from, channel, take);
+        self.shared.has_come(self.rank, from, channel);
+        inbox.sleeps.store(false, Ordering::SeqCst);
+        found
     }
 
-    fn ranks(&self) -> usize {
-        self.shared.inboxes.len()
-    }
-
-    fn send(&self, to: usize, channel: Channel, message: &[u8]) -> Result<(), Error> {
-        self.shared.check()?;
-        let message = copy(message)?;
-        let inbox = &self.shared.inboxes[to];
-        let mut messages = inbox.lock();
-        messages.entry((self.rank, channel)).or_default().push_back(message);
-        self.shared.has_come(to, self.rank, channel);
-        drop(messages);
-        inbox.changed.notify_all();
-        Ok(())
-    }
-
-    fn receive(&self, from: usize, channel: Channel) -> Result<Vec<u8>, Error> {
+    /// The rest of [`wait`](Self::wait).
+    fn sleep_until<R>(
+        &self,
+        from: usize,
+        channel: Channel,
+        take: impl Fn(&mut Queues) -> Option<R>,
+    ) -> Result<R, Error> {
         let begin = Instant::now();
         let inbox = &self.shared.inboxes[self.rank];
         let mut messages = inbox.lock();
         loop {
-            self.shared.check()?;
             // What it sent before it ended is here before it has ended.
-            let ended = self.shared.ended[from].load(Ordering::Acquire);
-            if let Some(message) = messages.get_mut(&(from, channel)).and_then(VecDeque::pop_front) {
-                return Ok(message);
+            let ended = self.has_ended(from);
+            if let Some(found) = take(&mut messages) {
+                return Ok(found);
             }
-            if ended {
-                let reason = format!("it ended while rank {} waited for a message of it", self.rank);
-                drop(messages);
-                self.shared.fail(Failure { rank: from, reason });
-                messages = inbox.lock();
-                continue;
-            }
-            if self.shared.waits_in_a_circle(self.rank, from, channel) {
-                let reason = format!("it and rank {} wait for each other", self.rank);
+            self.shared.check()?;
+            let blamed = match ended {
+                true => Some(format!("it ended while rank {} waited for a message of it", self.rank)),
+                false if self.shared.waits_in_a_circle(self.rank, from, channel) => {
+                    Some(format!("it and rank {} wait for each other", self.rank))
+                }
+                false => None,
+            };
+            if let Some(reason) = blamed {
                 drop(messages);
                 self.shared.fail(Failure { rank: from, reason });
                 messages = inbox.lock();
@@ -259,6 +296,82 @@ impl Transport for Thread {
                 }
             };
         }
+    }
+}
+
+impl Transport for Thread {
+    fn rank(&self) -> usize {
+        self.rank
+    }
+
+    fn ranks(&self) -> usize {
+        self.shared.inboxes.len()
+    }
+
+    fn send(&self, to: usize, channel: Channel, message: &[u8]) -> Result<(), Error> {
+        self.shared.check()?;
+        let message = copy(message)?;
+        let inbox = &self.shared.inboxes[to];
+        let mut messages = inbox.lock();
+        messages.entry((self.rank, channel)).or_default().push_back(message);
+        self.shared.has_come(to, self.rank, channel);
+        inbox.arrived.fetch_add(1, Ordering::Release);
+        drop(messages);
+        inbox.changed.notify_all();
+        Ok(())
+    }
+
+    fn receive(&self, from: usize, channel: Channel) -> Result<Vec<u8>, Error> {
+        let arrived = &self.shared.inboxes[self.rank].arrived;
+        // Nothing that has come before is looked at twice.
+        let seen = Cell::new(None);
+        let is_there = || {
+            let now = Some(arrived.load(Ordering::Acquire));
+            seen.replace(now) != now
+        };
+        self.wait(from, channel, is_there, |messages| messages.get_mut(&(from, channel)).and_then(VecDeque::pop_front))
+    }
+
+    fn check(&self) -> Result<(), Error> {
+        self.shared.check()
+    }
+
+    fn timeout(&self) -> Option<Duration> {
+        self.shared.options.timeout
+    }
+
+    fn has_ended(&self, rank: usize) -> bool {
+        self.shared.ended[rank].load(Ordering::Acquire)
+    }
+
+    fn show(&self, shown: &Shown) -> Result<Option<Vec<Shown>>, Error> {
+        self.shared.check()?;
+        let Shared { slots, inboxes, .. } = &*self.shared;
+        let round = slots.put(self.rank, shown);
+        for (other, inbox) in inboxes.iter().enumerate() {
+            // Who goes to sleep from now on looks once more before.
+            if other != self.rank && inbox.sleeps.load(Ordering::SeqCst) {
+                // Before this rank waits for anybody.
+                let messages = inbox.lock();
+                let waits = self.shared.has_come(other, self.rank, SLOTS);
+                drop(messages);
+                if waits {
+                    inbox.changed.notify_all();
+                }
+            }
+        }
+        let mut all = with_capacity(inboxes.len())?;
+        for from in 0..inboxes.len() {
+            all.push(match from == self.rank {
+                true => *shown,
+                false => self.wait(from, SLOTS, || slots.has(from, round), |_| slots.get(from, round))?,
+            });
+        }
+        Ok(Some(all))
+    }
+
+    fn board(&self) -> Option<&Board> {
+        Some(&self.shared.board)
     }
 
     fn fail(&self, reason: &str) {

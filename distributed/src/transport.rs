@@ -1,6 +1,11 @@
 //! What carries messages from one rank to another.
 
+use std::any::Any;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
 use crate::error::Error;
+use crate::options::Options;
 
 /// One of the sequences of messages between two ranks. Messages of one channel arrive in the order in which they were
 /// sent; those of different channels do not wait for each other.
@@ -31,12 +36,80 @@ pub trait Transport: Send + Sync {
     /// Makes all that other ranks wait for, now or later, an error for this reason.
     fn fail(&self, reason: &str);
 
+    /// An error if any rank has failed, without waiting for anything.
+    ///
+    /// # Errors
+    /// Then.
+    fn check(&self) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// Whether a rank is known to have ended its work, after which it sends nothing more.
+    fn has_ended(&self, _rank: usize) -> bool {
+        false
+    }
+
+    /// How long ranks may be silent until they are taken for dead; none where for ever.
+    fn timeout(&self) -> Option<Duration> {
+        Options::default().timeout
+    }
+
+    /// Shows all ranks a few bytes, and waits for what they show; none where the transport has no faster way for that than
+    /// messages. All ranks that do it do it in the same order.
+    ///
+    /// # Errors
+    /// As for [`receive`](Self::receive).
+    fn show(&self, _shown: &Shown) -> Result<Option<Vec<Shown>>, Error> {
+        Ok(None)
+    }
+
+    /// Where ranks that share their memory leave values for each other; none where they do not.
+    fn board(&self) -> Option<&Board> {
+        None
+    }
+
     /// An exchange of messages with neighbours whose lengths are always the same, for a channel of its own.
     ///
     /// # Errors
     /// When memory runs out.
     fn exchange(&self, channel: Channel, messages: Messages) -> Result<Box<dyn Exchange>, Error>;
 }
+
+/// The most bytes that a rank [shows](Transport::show).
+pub const MOST_SHOWN: usize = 64;
+
+/// What a rank shows to all others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shown {
+    /// What it does.
+    pub collective: u64,
+    /// How many it has done before.
+    pub number: u64,
+    /// How many of the bytes count; none where they are too many to be shown.
+    pub length: Option<usize>,
+    /// What it shows.
+    pub bytes: [u8; MOST_SHOWN],
+}
+
+impl Shown {
+    /// What is shown of these bytes: all, or that they are too many.
+    pub fn new(collective: u64, number: u64, contents: &[u8]) -> Self {
+        let mut bytes = [0; MOST_SHOWN];
+        let length = (contents.len() <= MOST_SHOWN).then_some(contents.len());
+        if let Some(length) = length {
+            bytes[..length].copy_from_slice(contents);
+        }
+        Self { collective, number, length, bytes }
+    }
+
+    /// The bytes, where they are not too many.
+    pub fn contents(&self) -> Option<&[u8]> {
+        self.bytes.get(..self.length?)
+    }
+}
+
+/// A value that each rank leaves for the others, in their order.
+pub type Board = Mutex<Vec<Option<Arc<dyn Any + Send + Sync>>>>;
 
 /// The neighbours of a rank and the length of the message to each of them and from each of them.
 #[derive(Clone, Debug, Default)]

@@ -1,4 +1,4 @@
-//! Some elements of a vector, copied out of an executor's memory.
+//! Some elements of a vector, copied out of an executor's memory or within it.
 
 use std::marker::PhantomData;
 
@@ -97,6 +97,61 @@ impl<T: Scalar> Operation for CopyElements<T> {
     }
 }
 
+/// Copies elements of several vectors to another array of the same memory, of each vector as many.
+pub struct PackElements<T>(PhantomData<T>);
+
+/// The operands of [`PackElements`].
+pub struct PackOperands<'a, T: Scalar, M: Memory> {
+    /// Which elements of each vector.
+    pub elements: &'a Elements<M>,
+    /// Number of vectors.
+    pub vectors: usize,
+    /// The vectors, one after the other.
+    pub x: &'a M::Buffer<T>,
+    /// Room for the elements, those of one vector after those of the other.
+    pub to: &'a mut M::Buffer<T>,
+}
+
+impl<T: Scalar> Operation for PackElements<T> {
+    type Operands<'a, M: Memory> = PackOperands<'a, T, M>;
+    type Output<M: Memory> = ();
+
+    fn by_kernels<K: KernelExecutor>(executor: &K, operands: PackOperands<'_, T, K::Memory>) -> Result<(), Error> {
+        let PackOperands { elements, vectors, x, to } = operands;
+        let count = elements.len();
+        check_length("the room for elements", to.len(), count.saturating_mul(vectors))?;
+        if count == 0 {
+            return Ok(());
+        }
+        for vector in 0..vectors {
+            let first = first_of(vector, elements.length, x.len())?;
+            let kernel = Gather {
+                count: count as u64,
+                elements: elements.elements.global(),
+                x: x.global().after(first),
+                gathered: to.global_mut().after(vector * count),
+            };
+            // SAFETY: the elements are `count`, and so many are left of the room; the vector is whole, and longer than each
+            // of its elements.
+            unsafe { launch(executor, executor.device().grid(count as u64), kernel) }?;
+        }
+        Ok(())
+    }
+
+    fn on_host(_: Arithmetic, operands: PackOperands<'_, T, HostMemory>) -> Result<(), Error> {
+        let PackOperands { elements, vectors, x, to } = operands;
+        check_length("the room for elements", to.len(), elements.len().saturating_mul(vectors))?;
+        if elements.is_empty() {
+            return Ok(());
+        }
+        for (vector, to) in to.chunks_exact_mut(elements.len()).enumerate() {
+            let x = &x[first_of(vector, elements.length, x.len())?..];
+            parallel::fill(to, AT_ONCE, &|place| x[elements.elements[place] as usize]);
+        }
+        Ok(())
+    }
+}
+
 /// The first element of a vector, of which there are as many as fit.
 fn first_of(vector: usize, length: usize, elements: usize) -> Result<usize, Error> {
     let first = vector.saturating_mul(length);
@@ -124,12 +179,22 @@ mod tests {
                 room.iter().zip(&list).all(|(&found, &element)| found == (vector * length) as f64 + f64::from(element))
             );
         }
+        // Poison shows what was not written.
+        let mut packed = vec![f64::NAN; 2 * count];
+        let pack = |x: &Vec<f64>, to: &mut Vec<f64>| {
+            executor.run::<PackElements<f64>>(PackOperands { elements: &elements, vectors: 2, x, to })
+        };
+        pack(&x, &mut packed).unwrap();
+        assert_eq!(packed, rooms.concat());
+        let error = pack(&x, &mut vec![0.0; 2 * count + 1]).unwrap_err().to_string();
+        assert_eq!(error, format!("the room for elements has length {}, expected {}", 2 * count + 1, 2 * count));
         let copy = |x: &Vec<f64>, room: usize| {
             let mut room = vec![0.0; room];
             let to = &mut std::iter::once(room.as_mut_slice());
             executor.run::<CopyElements<f64>>(CopyOperands { elements: &elements, x, to })
         };
         if count > 0 {
+            assert_eq!(pack(&vec![0.0; 99], &mut packed).unwrap_err().to_string(), "x has length 99, expected 100");
             assert_eq!(copy(&vec![0.0; 49], count).unwrap_err().to_string(), "x has length 49, expected 50");
             let error = copy(&x, count + 1).unwrap_err().to_string();
             assert_eq!(error, format!("the room for elements has length {}, expected {count}", count + 1));

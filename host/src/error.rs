@@ -272,6 +272,13 @@ pub fn check_length(what: &'static str, found: usize, expected: usize) -> Result
     if found == expected { Ok(()) } else { Err(Error::Length { what, found, expected }) }
 }
 
+/// Checks that an array has `count` elements from `first` on.
+#[doc(hidden)]
+pub fn check_part(first: usize, count: usize, length: usize) -> Result<(), Error> {
+    let expected = first.saturating_add(count);
+    if expected <= length { Ok(()) } else { Err(Error::Length { what: "the array", found: length, expected }) }
+}
+
 /// Checks that a matrix is square.
 #[doc(hidden)]
 pub fn check_square(what: &'static str, rows: usize, columns: usize) -> Result<(), Error> {

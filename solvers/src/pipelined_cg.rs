@@ -13,6 +13,8 @@ use crate::dense::{Dot, Fill, PipelinedCgUpdate, PreconditionedPipelinedCgUpdate
 /// in an iteration, in the one pass that updates all vectors. On a GPU that is fewer launches, which counts for small
 /// matrices, and more vectors, which counts for large ones. Its own residual loses touch with the true one sooner than that of `Cg`.
 ///
+/// Among [ranks](crate::Ranks), the next product runs while they add up their sums.
+///
 /// An iteration takes a product with the matrix, one with the preconditioner, and reads and writes 13 vectors, with a
 /// preconditioner 18. Vectors besides b and x: 6, or 10.
 #[derive(Clone, Copy, Debug, Default)]
@@ -44,6 +46,8 @@ pub struct PipelinedCgIteration<T: Scalar, E: Executor> {
     /// A M w.
     n: Vector<T, E>,
     preconditioned: Option<Preconditioned<T, E>>,
+    /// Whether n is that of the next iteration: among ranks it is computed while they add up their sums.
+    is_multiplied: bool,
     first: Program<E::Memory>,
     nothing: Program<E::Memory>,
     next: Program<E::Memory>,
@@ -100,6 +104,7 @@ impl<T: Scalar, E: Executor> Method<T, E> for PipelinedCg {
             p: problem.vector()?,
             n: problem.vector()?,
             preconditioned,
+            is_multiplied: false,
             first: problem.space.program(&first)?,
             nothing: problem.space.program(&[])?,
             next: problem.space.program(&next)?,
@@ -115,6 +120,7 @@ impl<T: Scalar, E: Executor> Iteration<T, E> for PipelinedCgIteration<T, E> {
 
     fn start(&mut self, problem: &mut Problem<'_, T, E>) -> Result<(), Error> {
         let Problem { operator, preconditioner, residual: r, space, .. } = problem;
+        self.is_multiplied = false;
         // With β = 0, the first iteration takes nothing of these.
         for vector in [&mut self.s, &mut self.z, &mut self.p] {
             space.pass(Fill, [ZERO], [], [vector])?;
@@ -136,19 +142,29 @@ impl<T: Scalar, E: Executor> Iteration<T, E> for PipelinedCgIteration<T, E> {
 
     fn advance(&mut self, problem: &mut Problem<'_, T, E>) -> Result<(), Error> {
         let Problem { operator, preconditioner, residual: r, solution: x, space, .. } = problem;
-        let Self { w, s, z, p, n, .. } = self;
+        let Self { w, s, z, p, n, is_multiplied, .. } = self;
         match (&mut self.preconditioned, preconditioner) {
             (Some(Preconditioned { u, q, m }), Some(preconditioner)) => {
-                preconditioner.apply(T::ONE, w, T::ZERO, m)?;
-                operator.apply(T::ONE, m, T::ZERO, n)?;
-                let written = [z, q, s, p, &mut **x, r, u, w];
+                let mut multiply = |w: &Vector<T, E>, m: &mut Vector<T, E>, n: &mut Vector<T, E>| {
+                    preconditioner.apply(T::ONE, w, T::ZERO, m)?;
+                    operator.apply(T::ONE, m, T::ZERO, n)
+                };
+                if !*is_multiplied {
+                    multiply(w, m, n)?;
+                }
+                let written = [z, q, s, p, &mut **x, r, u, &mut *w];
                 space.pass(PreconditionedPipelinedCgUpdate, [ALPHA, BETA], [m, n], written)?;
+                *is_multiplied = space.finish_during(NEW_GAMMA, &self.next, &mut || multiply(w, m, n))?;
             }
             _ => {
-                operator.apply(T::ONE, w, T::ZERO, n)?;
-                space.pass(PipelinedCgUpdate, [ALPHA, BETA], [n], [z, s, p, &mut **x, r, w])?;
+                if !*is_multiplied {
+                    operator.apply(T::ONE, w, T::ZERO, n)?;
+                }
+                space.pass(PipelinedCgUpdate, [ALPHA, BETA], [n], [z, s, p, &mut **x, r, &mut *w])?;
+                let mut multiply = || operator.apply(T::ONE, w, T::ZERO, n);
+                *is_multiplied = space.finish_during(NEW_GAMMA, &self.next, &mut multiply)?;
             }
         }
-        space.finish(NEW_GAMMA, &self.next)
+        Ok(())
     }
 }

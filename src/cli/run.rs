@@ -14,7 +14,7 @@ use warp_spmv::verify::{Verification, exact, verify, verify_transposed};
 use warp_spmv::{Csr, Format, Plan, ValueStorage, Vector, memory};
 
 use super::choosing::Choosing;
-use super::distributed::{self, World};
+use super::distributed::{self, Exchanging, World};
 use super::error::Error;
 use super::factor::Factor;
 use super::formats;
@@ -37,6 +37,7 @@ Examples:
   warp-spmv run 1138_bus.mtx --transposed
   warp-spmv run 1138_bus.mtx --format sell-p:slice=32,sigma=256 --threads-per-block 128
   warp-spmv run stencil:27:100 --ranks 4
+  warp-spmv run stencil:27:200 --gpus 2 --timeline
   mpirun -n 4 warp-spmv run stencil:27:100
   warp-spmv run pareto:rows=1000,k=2 --executor emulated --json";
 
@@ -83,6 +84,11 @@ pub struct Arguments {
     /// without it
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     ranks: Option<u32>,
+    #[command(flatten)]
+    exchanging: Exchanging,
+    /// With several ranks, say when the steps of one product begin and end on each: packing, exchange, local and remote part
+    #[arg(long)]
+    timeline: bool,
     /// Print one JSON record instead of text
     #[arg(long)]
     pub json: bool,
@@ -131,12 +137,13 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
         }
         output::check_files([output], arguments.source.file().into_iter().chain(arguments.x.as_deref()))?;
     }
-    match World::new(arguments.ranks.map(|ranks| ranks as usize))? {
-        Some(world) => {
+    match arguments.exchanging.world(arguments.ranks, arguments.executor)? {
+        (Some(world), executor) => {
             check_for_ranks(arguments)?;
-            in_precision!(arguments.precision, run_on_ranks(world, arguments))
+            in_precision!(arguments.precision, run_on_ranks(world, executor, arguments))
         }
-        None => in_precision!(arguments.precision, run_in(arguments)),
+        (None, _) if arguments.timeline => Err(Error::Usage("--timeline goes with several ranks".into())),
+        (None, _) => in_precision!(arguments.precision, run_in(arguments)),
     }
 }
 
@@ -152,19 +159,21 @@ fn check_for_ranks(arguments: &Arguments) -> Result<(), Error> {
     distributed::check_options(&given)
 }
 
-fn run_on_ranks<T: Number>(world: World, arguments: &Arguments) -> Result<(), Error> {
+fn run_on_ranks<T: Number>(world: World, executor: Option<ExecutorName>, arguments: &Arguments) -> Result<(), Error> {
     let factors = (arguments.alpha.of("alpha")?, arguments.beta.of("beta")?);
     let Formats::One(format) = arguments.format else { return Ok(()) };
-    on_executor(arguments.executor, |executor, note| {
+    on_executor(executor, |executor, note| {
         subject::with_tuning(executor, arguments.grids.asked(), Nothing)?;
         let request = distributed::RunRequest::<T> {
             source: &arguments.source,
             format,
             place: distributed::Place { executor, grids: arguments.grids, note },
+            route: arguments.exchanging.route(),
             factors,
             told: (arguments.alpha, arguments.beta),
             repeats: arguments.repeat,
             output: arguments.output.as_ref(),
+            timeline: arguments.timeline,
             json: arguments.json,
         };
         Ok(distributed::run(world, &request))

@@ -20,7 +20,7 @@ use warp_spmv::verify::{ExactElement, Norm, Verification, exact, verify};
 use warp_spmv::{Csr, Format, Plan, ValueStorage, Vector};
 
 use super::choosing::Choosing;
-use super::distributed::{self, World};
+use super::distributed::{self, Exchanging, World};
 use super::error::Error;
 use super::formats;
 use super::grids::Grids;
@@ -49,6 +49,7 @@ Examples:
   warp-spmv solve stencil:7:200 --preconditioner amg --explain
   warp-spmv solve elasticity:width=60 --preconditioner amg --coordinates
   warp-spmv solve elasticity:width=40 --seed 1 --values float32
+  warp-spmv solve stencil:7:200 --gpus 2 --method pipelined-cg
   mpirun -n 4 warp-spmv solve stencil:7:100 --preconditioner ic0
 
 With --values, rounded values of the matrix find corrections of x; the residual that has to be small is that of the matrix
@@ -122,6 +123,8 @@ pub struct Arguments {
     /// without it. Preconditioners are then those of each rank's rows and columns
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     ranks: Option<u32>,
+    #[command(flatten)]
+    exchanging: Exchanging,
     /// Print one JSON record instead of text
     #[arg(long)]
     json: bool,
@@ -188,8 +191,8 @@ pub fn solve(arguments: &Arguments) -> Result<(), Error> {
     let vectors = [arguments.rhs.as_deref(), arguments.start.as_deref()].into_iter().flatten();
     let inputs = arguments.source.file().into_iter().chain(vectors).chain(arguments.vectors.files());
     output::check_files(arguments.out.iter().chain(&arguments.plot), inputs)?;
-    match World::new(arguments.ranks.map(|ranks| ranks as usize))? {
-        Some(world) => {
+    match arguments.exchanging.world(arguments.ranks, arguments.executor)? {
+        (Some(world), executor) => {
             distributed::check_options(&[
                 ("--time", arguments.time),
                 ("--peers", arguments.peers),
@@ -198,19 +201,20 @@ pub fn solve(arguments: &Arguments) -> Result<(), Error> {
                 (arguments.values.given().unwrap_or(""), arguments.values.given().is_some()),
                 (arguments.choosing.given().unwrap_or(""), arguments.choosing.given().is_some()),
             ])?;
-            in_precision!(arguments.precision, solve_on_ranks(world, arguments))
+            in_precision!(arguments.precision, solve_on_ranks(world, executor, arguments))
         }
-        None => in_precision!(arguments.precision, solve_in(arguments)),
+        (None, _) => in_precision!(arguments.precision, solve_in(arguments)),
     }
 }
 
-fn solve_on_ranks<T: Number>(world: World, arguments: &Arguments) -> Result<(), Error> {
-    on_executor(arguments.executor, |executor, note| {
+fn solve_on_ranks<T: Number>(world: World, executor: Option<ExecutorName>, arguments: &Arguments) -> Result<(), Error> {
+    on_executor(executor, |executor, note| {
         subject::with_tuning(executor, arguments.grids.asked(), Nothing)?;
         let request = distributed::SolveRequest {
             source: &arguments.source,
             format: arguments.format,
             place: distributed::Place { executor, grids: arguments.grids, note },
+            route: arguments.exchanging.route(),
             method: arguments.method,
             preconditioner: arguments.preconditioner,
             options: arguments.options(),

@@ -11,6 +11,7 @@ mod failures;
 mod measure;
 #[cfg(feature = "peers")]
 mod peers;
+mod ranks;
 #[path = "../scenarios/mod.rs"]
 mod scenarios;
 #[cfg(feature = "peers")]
@@ -213,6 +214,7 @@ const PARTS: &[Part] = &[
     }),
     ("failures", |gpu, _| check_failures(gpu)),
     ("borrowed", |_, _| check_borrowed()),
+    ("ranks", |_, _| ranks::check_ranks()),
     ("threads", |_, arguments| check_many_threads(arguments.times())),
     ("products", |gpu, arguments| check_products(gpu, arguments.times())),
     ("cycles", |gpu, arguments| check_leaks(gpu, arguments.times())),

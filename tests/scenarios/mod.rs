@@ -7,6 +7,7 @@ pub mod multigrid;
 pub mod multivector;
 pub mod narrow;
 mod numbers;
+pub mod parts;
 pub mod random;
 pub mod sparse_product;
 pub mod threads;

@@ -138,6 +138,72 @@ fn dense(communicator: &Communicator) -> Result<DistributedMatrix<f64, Cpu>, Err
     DistributedMatrix::new(communicator, &Cpu::new(), distribution, rows, &MatrixOptions::default())
 }
 
+/// The last rank dies after some collectives, with any number of ranks, while others spin or sleep.
+#[test]
+fn a_rank_that_dies_between_small_sums_ends_all() {
+    for (ranks, sums) in [(2, 0), (2, 1), (3, 1000), (4, 2), (7, 33)] {
+        let done = AtomicUsize::new(0);
+        for asleep in [false, true] {
+            let options = Options { timeout: Some(Duration::from_secs(120)) };
+            let error = threads::run_with(ranks, options, |communicator| {
+                for sum in 0.. {
+                    if communicator.rank() + 1 == ranks && sum == sums {
+                        sleep(Duration::from_millis(if asleep { 20 } else { 0 }));
+                        panic!("planted");
+                    }
+                    communicator.sum(&mut [1.0, 2.0])?;
+                    done.fetch_add(1, Ordering::Relaxed);
+                }
+                Ok(())
+            });
+            assert_eq!(error.unwrap_err().to_string(), format!("rank {}: panicked: planted", ranks - 1));
+        }
+        assert_eq!(done.into_inner(), 2 * sums * ranks);
+    }
+}
+
+/// One waits for a message, and the others for what it shows.
+#[test]
+fn ranks_that_wait_for_each_other_in_different_ways_end() {
+    let error = failure(|communicator| match communicator.rank() {
+        1 => {
+            let mut exchange = communicator.neighbour_exchange::<f64>(&[], &[(2, 1)])?;
+            exchange.start()?;
+            exchange.wait(&mut Vec::new())
+        }
+        _ => communicator.sum(&mut [1.0]),
+    });
+    assert!(error.contains(": it and rank ") && error.ends_with(" wait for each other"), "{error}");
+    let error = failure(|communicator| match communicator.rank() {
+        1 => communicator.broadcast(0, &[1]).map(drop),
+        _ => communicator.sum(&mut [1.0]),
+    });
+    assert!(error.contains(": it and rank ") && error.ends_with(" wait for each other"), "{error}");
+}
+
+/// A rank that has done something in between that nobody waited for.
+#[test]
+fn a_rank_that_is_ahead_of_others_ends_all() {
+    let error = failure(|communicator| {
+        if communicator.rank() == 2 {
+            communicator.broadcast(2, &[1])?;
+        }
+        communicator.sum(&mut [1.0])
+    });
+    assert!(error.contains("about what to do: a sum, collective ") && error.contains("rank 2"), "{error}");
+}
+
+#[test]
+fn a_rank_that_ends_before_a_small_sum_ends_all() {
+    let error = failure(|communicator| match communicator.rank() {
+        2 => Ok(()),
+        // One of the others, so that the error is always the same.
+        1 => communicator.sum(&mut [1.0]),
+        _ => Ok(()),
+    });
+    assert!(error.contains(": it ended while rank 1 waited for a message of it"), "{error}");
+}
+
 #[test]
 fn a_rank_that_dies_between_products_ends_all() {
     let products = AtomicUsize::new(0);

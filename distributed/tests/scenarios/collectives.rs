@@ -78,3 +78,25 @@ pub fn exchanges(communicator: &Communicator) -> Result<(), Error> {
     assert_eq!(error, format!("the rank of a neighbour is {rank}, expected another rank"));
     Ok(())
 }
+
+/// Few bytes and many, of which ranks give different numbers, by turns: those that are shown and those that are sent.
+pub fn small_and_large(communicator: &Communicator) -> Result<(), Error> {
+    let (rank, ranks) = (communicator.rank(), communicator.ranks());
+    for round in 0..200_usize {
+        // Around the number of bytes that threads show; in some rounds one rank alone has more.
+        let length = |rank: usize| [0, 7, 8, 9, 8 + rank % 2, 1000 * (rank % 3)][round % 6];
+        let of = |rank: usize| (0..length(rank)).map(|place| (rank + round * place) as u64).collect::<Vec<_>>();
+        assert_eq!(communicator.all_gather(&of(rank))?, (0..ranks).map(of).collect::<Vec<_>>(), "{round}");
+        // Nobody waits for the others of a broadcast.
+        let root = round % ranks;
+        assert_eq!(communicator.broadcast(root, &[round + rank])?, [round + root]);
+        let mut most = [rank * round, round];
+        communicator.reduce(&mut most, usize::max)?;
+        assert_eq!(most, [(ranks - 1) * round, round]);
+        if round % 50 == rank {
+            // The others are asleep by then.
+            std::thread::sleep(std::time::Duration::from_millis(2));
+        }
+    }
+    Ok(())
+}

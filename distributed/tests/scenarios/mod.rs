@@ -14,6 +14,7 @@ pub type Scenario = (&'static str, fn(&Communicator) -> Result<(), Error>);
 pub const SCENARIOS: &[Scenario] = &[
     ("collectives", collectives::collectives),
     ("sums are added in the order of the ranks", collectives::sums_in_order),
+    ("small and large contributions", collectives::small_and_large),
     ("exchanges", collectives::exchanges),
     ("float32", products::on_cpu::<f32>),
     ("float64", products::on_cpu::<f64>),
@@ -23,6 +24,8 @@ pub const SCENARIOS: &[Scenario] = &[
     ("emulator", products::on_emulator),
     ("halos", products::halos),
     ("several vectors", products::several_vectors),
+    ("ways of exchanges", products::ways),
+    ("timelines", products::timelines),
     ("generated rows", products::generated_rows),
     ("methods", solvers::methods),
     ("methods on the emulator", solvers::on_emulator),

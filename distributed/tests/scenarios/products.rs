@@ -9,7 +9,8 @@ use warp_spmv::synthetic::Generator;
 use warp_spmv::verify::{exact, verify};
 use warp_spmv::{Csr, Format, HostMemory, Scalar};
 use warp_spmv_distributed::{
-    Communicator, DistributedMatrix, Distribution, Error, MatrixOptions, Ranges, Rows, Statistics,
+    Communicator, DistributedMatrix, Distribution, Engine, Error, MatrixOptions, Ranges, Route, Rows, Statistics,
+    Timeline,
 };
 
 use crate::shared::Numbers;
@@ -202,6 +203,63 @@ pub fn several_vectors(communicator: &Communicator) -> Result<(), Error> {
         let mut distributed = DistributedMatrix::new(communicator, &Cpu::new(), distribution, own, &options)?;
         let error = distributed.apply_columns(2, T::ONE, &vec![], T::ZERO, &mut vec![]).unwrap_err().to_string();
         assert_eq!(error, "the operator has no product with several vectors");
+    }
+    Ok(())
+}
+
+/// The matrix of a row for each rank and one more, with all entries, and its distribution.
+fn all_of_all(communicator: &Communicator) -> Result<(Csr<f64>, Distribution), Error> {
+    let size = communicator.ranks() + 1;
+    let places: Vec<_> = (0..size * size).collect();
+    let [rows, columns] = [|place, size| place / size, |place, size| place % size]
+        .map(|of: fn(usize, usize) -> usize| places.iter().map(|&place| of(place, size) as u32).collect::<Vec<_>>());
+    let matrix = Csr::try_from_triplets(size, size, &rows, &columns, &vec![1.0; size * size])?;
+    Ok((matrix, Distribution::square(Ranges::even(size as u64, communicator.ranks())?)))
+}
+
+/// Where no rank is on a GPU, elements go through the host, and the matrix says so; other ways are refused.
+pub fn ways(communicator: &Communicator) -> Result<(), Error> {
+    let (matrix, distribution) = all_of_all(communicator)?;
+    let alone = communicator.ranks() == 1;
+    let make = |route: Route| {
+        let rows = Rows::of(&matrix, distribution.rows.of(communicator.rank()))?;
+        let options = MatrixOptions { route, ..MatrixOptions::default() };
+        DistributedMatrix::new(communicator, &Cpu::new(), distribution.clone(), rows, &options)
+    };
+    for route in Route::ALL {
+        let matrix = match make(route) {
+            Ok(matrix) => matrix,
+            Err(Error::Exchange { way, reason }) => {
+                assert!(!alone && way == route.name() && !reason.is_empty(), "{way}: {reason}");
+                continue;
+            }
+            Err(error) => return Err(error),
+        };
+        assert!(alone || matches!(route, Route::Auto | Route::Host));
+        assert_eq!(*matrix.engine() == Engine::Host { reason: "it was asked for".into() }, route == Route::Host);
+        assert!(matrix.engine().to_string().starts_with("through the host: "));
+    }
+    Ok(())
+}
+
+/// A product that is watched is the same, and its steps are in the order in which they depend on each other.
+pub fn timelines(communicator: &Communicator) -> Result<(), Error> {
+    let (matrix, distribution) = all_of_all(communicator)?;
+    let own = distribution.rows.of(communicator.rank());
+    let rows = Rows::of(&matrix, own.clone())?;
+    let options = MatrixOptions::default();
+    let mut distributed = DistributedMatrix::new(communicator, &Cpu::new(), distribution, rows, &options)?;
+    let x: Vec<f64> = own.map(|row| row as f64).collect();
+    let mut y = vec![f64::NAN; x.len()];
+    let timeline = distributed.apply_timed(2.0, &x, 0.0, &mut y)?;
+    let size = matrix.rows() as f64;
+    assert_eq!(y, vec![size * (size - 1.0); x.len()]);
+    let Timeline { pack, exchange, local, remote } = timeline;
+    assert!(pack.begin <= pack.end && pack.end <= exchange.begin && exchange.begin <= local.begin, "{timeline:?}");
+    assert!(local.begin <= local.end && local.end <= exchange.end, "{timeline:?}");
+    assert_eq!(remote.is_some(), communicator.ranks() > 1, "{timeline:?}");
+    if let Some(remote) = remote {
+        assert!(exchange.end <= remote.begin && remote.begin <= remote.end, "{timeline:?}");
     }
     Ok(())
 }

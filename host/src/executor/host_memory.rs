@@ -30,6 +30,30 @@ macro_rules! host_memory {
             self.hear_of(bytemuck::cast_slice(to));
             Ok(())
         }
+
+        fn read_during<T: $crate::memory::Element>(
+            &self,
+            array: &Vec<T>,
+            first: usize,
+            to: &mut [T],
+            work: &mut dyn FnMut() -> Result<(), $crate::error::Error>,
+        ) -> Result<(), $crate::error::Error> {
+            $crate::error::check_part(first, to.len(), array.len())?;
+            to.copy_from_slice(&array[first..][..to.len()]);
+            work()
+        }
+
+        fn write<T: $crate::memory::Element>(
+            &self,
+            from: &[T],
+            array: &mut Vec<T>,
+            first: usize,
+        ) -> Result<(), $crate::error::Error> {
+            $crate::error::check_part(first, from.len(), array.len())?;
+            array[first..][..from.len()].copy_from_slice(from);
+            self.hear_of(bytemuck::cast_slice(array));
+            Ok(())
+        }
     };
 }
 pub(super) use host_memory;

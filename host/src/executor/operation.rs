@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use cuda_std::launch::Launch;
 
 use crate::device::{Device, KernelResources};
-use crate::error::Error;
-use crate::memory::{self, Element, HostMemory, Memory};
+use crate::error::{Error, check_part};
+use crate::memory::{self, Buffer, Element, HostMemory, Memory};
 
 /// How the host computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -126,6 +126,52 @@ pub unsafe trait Executor: Clone + Send + Sync + 'static {
         from: &<Self::Memory as Memory>::Buffer<T>,
         to: &mut <Self::Memory as Memory>::Buffer<T>,
     ) -> Result<(), Error>;
+
+    /// Copies some elements of an array to the host, from `first` on: meant for a few.
+    ///
+    /// # Errors
+    /// When the array is another executor's or has no such elements, or the device fails.
+    fn read<T: Element>(
+        &self,
+        array: &<Self::Memory as Memory>::Buffer<T>,
+        first: usize,
+        to: &mut [T],
+    ) -> Result<(), Error> {
+        self.read_during(array, first, to, &mut || Ok(()))
+    }
+
+    /// [`read`](Self::read) of the elements as they are now, with `work` done meanwhile: where work is queued, it waits for
+    /// them and not for what `work` has queued, if they are few.
+    ///
+    /// # Errors
+    /// As for [`read`](Self::read), and those of the work.
+    fn read_during<T: Element>(
+        &self,
+        array: &<Self::Memory as Memory>::Buffer<T>,
+        first: usize,
+        to: &mut [T],
+        work: &mut dyn FnMut() -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        check_part(first, to.len(), array.len())?;
+        to.copy_from_slice(&self.download(array)?[first..][..to.len()]);
+        work()
+    }
+
+    /// Copies elements over those of an array, from `first` on: meant for a few.
+    ///
+    /// # Errors
+    /// As for [`read`](Self::read).
+    fn write<T: Element>(
+        &self,
+        from: &[T],
+        array: &mut <Self::Memory as Memory>::Buffer<T>,
+        first: usize,
+    ) -> Result<(), Error> {
+        check_part(first, from.len(), array.len())?;
+        let mut all = self.download(array)?;
+        all[first..][..from.len()].copy_from_slice(from);
+        self.copy(&self.upload(all)?, array)
+    }
 
     /// Takes note of an array in the host's memory that it did not make and that an operation is going to use.
     #[doc(hidden)]

@@ -52,6 +52,8 @@ struct Across<M: Memory> {
     ranks: Arc<dyn Ranks>,
     /// A program without steps.
     nothing: M::Buffer<u32>,
+    /// Scalars on the host.
+    on_host: Vec<f64>,
 }
 
 impl<E: Executor> Space<E> {
@@ -74,7 +76,9 @@ impl<E: Executor> Space<E> {
     /// When memory runs out.
     pub fn across(mut self, ranks: Option<Arc<dyn Ranks>>) -> Result<Self, Error> {
         self.across = match ranks {
-            Some(ranks) => Some(Across { ranks, nothing: self.executor.zeros(0)? }),
+            Some(ranks) => {
+                Some(Across { ranks, nothing: self.executor.zeros(0)?, on_host: zeros(self.scalars.len())? })
+            }
             None => None,
         };
         Ok(self)
@@ -293,7 +297,7 @@ impl<E: Executor> Space<E> {
     /// When there is no such slot, a rank fails, or the device fails.
     pub fn finish(&mut self, target: u32, program: &Program<E::Memory>) -> Result<(), Error> {
         if self.across.is_some() {
-            self.finish_across(target)?;
+            self.finish_across(target, &mut || Ok(()))?;
             return self.run(program);
         }
         self.executor.run::<FinishPass>(SumOperands {
@@ -305,9 +309,28 @@ impl<E: Executor> Space<E> {
         })
     }
 
+    /// [`finish`](Self::finish), with `work` queued before other ranks are waited for, where there are any: whether that was
+    /// done. The work does not need the sums or what the program makes of them.
+    ///
+    /// # Errors
+    /// As for [`finish`](Self::finish), and those of the work.
+    pub(crate) fn finish_during(
+        &mut self,
+        target: u32,
+        program: &Program<E::Memory>,
+        work: &mut dyn FnMut() -> Result<(), Error>,
+    ) -> Result<bool, Error> {
+        if self.across.is_none() {
+            self.finish(target, program)?;
+            return Ok(false);
+        }
+        self.finish_across(target, work)?;
+        self.run(program).map(|()| true)
+    }
+
     /// Ends the sums of the last pass, and adds up those of all ranks.
-    fn finish_across(&mut self, target: u32) -> Result<(), Error> {
-        let Some(Across { ranks, nothing }) = &self.across else {
+    fn finish_across(&mut self, target: u32, work: &mut dyn FnMut() -> Result<(), Error>) -> Result<(), Error> {
+        let Some(Across { ranks, nothing, on_host }) = &mut self.across else {
             return Ok(());
         };
         self.executor.run::<FinishPass>(SumOperands {
@@ -317,13 +340,17 @@ impl<E: Executor> Space<E> {
             slots: 0,
             scalars: &mut self.scalars,
         })?;
-        let mut scalars = self.executor.download(&self.scalars)?;
+        // Up to the last sum: the status is the first of all.
+        let sums = target as usize..target as usize + self.partial_sums.sums();
+        let on_host = &mut on_host[..sums.end];
+        self.executor.read_during(&self.scalars, 0, on_host, work)?;
         // The arithmetic is the same on all ranks, and so either all have stopped or none has.
-        if scalars[STATUS as usize] != 0.0 {
+        if on_host[STATUS as usize] != 0.0 {
             return Ok(());
         }
-        ranks.sum(&mut scalars[target as usize..][..self.partial_sums.sums()])?;
-        self.executor.copy(&self.executor.upload(scalars)?, &mut self.scalars)
+        let on_host = &mut on_host[sums];
+        ranks.sum(on_host)?;
+        self.executor.write(on_host, &mut self.scalars, target as usize)
     }
 
     /// Queues a program alone.

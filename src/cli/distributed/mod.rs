@@ -1,11 +1,14 @@
 //! `run` and `solve` on several ranks: threads of this process, or the processes that `mpirun` has started.
 
+mod exchanging;
 mod loaded;
 mod parts;
 mod run;
 mod solve;
+mod timeline;
 mod world;
 
+pub use exchanging::Exchanging;
 pub use run::{Request as RunRequest, run};
 pub use solve::{Request as SolveRequest, solve};
 pub use world::{Place, World, is_silent, processes_here};

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use lab::subject::{Subject, SubjectVisitor};
 use lab::vectors::random_part;
 use serde::Serialize;
-use warp_spmv::distributed::{Communicator, DistributedMatrix, MatrixOptions, Rows};
+use warp_spmv::distributed::{Communicator, DistributedMatrix, MatrixOptions, Route, Rows};
 use warp_spmv::executor::Cpu;
 use warp_spmv::format::Format;
 use warp_spmv::io::{Number, write_vector};
@@ -16,6 +16,7 @@ use warp_spmv::verify::{Verification, exact, verify};
 
 use super::loaded::{Loaded, fetched, with_rows};
 use super::parts::{Part, Parts, verified};
+use super::timeline::Timelines;
 use super::world::{Place, World};
 use crate::cli::error::Error;
 use crate::cli::factor::Factor;
@@ -30,10 +31,12 @@ pub struct Request<'a, T> {
     pub source: &'a Source,
     pub format: Format,
     pub place: Place,
+    pub route: Route,
     pub factors: (T, T),
     pub told: (Factor, Factor),
     pub repeats: Option<u32>,
     pub output: Option<&'a PathBuf>,
+    pub timeline: bool,
     pub json: bool,
 }
 
@@ -48,6 +51,8 @@ struct Record {
     executor: &'static str,
     /// What the executor of rank 0 runs on.
     device: String,
+    /// By which way elements of x go from rank to rank.
+    exchange: String,
     precision: &'static str,
     alpha: Factor,
     beta: Factor,
@@ -57,6 +62,8 @@ struct Record {
     /// The largest of all ranks.
     times: Times,
     gflops: Option<f64>,
+    /// Of one more product; null unless it was asked for.
+    timeline: Option<Timelines>,
     verification: Checked,
     #[serde(serialize_with = "path_if_any")]
     output: Option<PathBuf>,
@@ -114,7 +121,7 @@ impl<T: Number> SubjectVisitor for Job<'_, T> {
         let Self { world, request, communicator, loaded, load } = self;
         let (alpha, beta) = request.factors;
         let (rank, preparing) = (communicator.rank(), Instant::now());
-        let options = MatrixOptions { local: request.format, ..MatrixOptions::default() };
+        let options = MatrixOptions { local: request.format, route: request.route, ..MatrixOptions::default() };
         let own = Rows::from_csr(loaded.rows.duplicate(&Cpu::new())?)?;
         let mut matrix = DistributedMatrix::new(communicator, executor, loaded.distribution.clone(), own, &options)?;
         executor.synchronize()?;
@@ -155,6 +162,14 @@ impl<T: Number> SubjectVisitor for Job<'_, T> {
                 executor.copy(&executor.upload(memory::copy(&y)?)?, &mut result)?;
             }
         }
+        let timeline = match request.timeline {
+            true => {
+                communicator.barrier()?;
+                let own = matrix.apply_timed(alpha, &x, beta, &mut result)?;
+                Some(Timelines::gathered(communicator, &own)?)
+            }
+            false => None,
+        };
         let mut steps = [load.as_secs_f64(), prepare.as_secs_f64()];
         communicator.reduce(&mut steps, f64::max)?;
         let [load, prepare] = steps.map(Duration::from_secs_f64);
@@ -173,12 +188,14 @@ impl<T: Number> SubjectVisitor for Job<'_, T> {
             processes: matches!(world, World::Processes(_)),
             executor: executor.name().name(),
             device: executor.device().name.clone(),
+            exchange: matrix.engine().to_string(),
             precision: T::NAME,
             alpha: request.told.0,
             beta: request.told.1,
             bytes: parts.bytes(),
             parts,
             times: Times { source: request.source.verb(), load, prepare, multiply },
+            timeline,
             verification: verification.clone().into(),
             output: None,
             environment: Environment::here(request.place.grids.asked()),
@@ -196,6 +213,7 @@ impl Display for Record {
         let kind = if self.processes { "processes" } else { "threads" };
         writeln!(f, "ranks         {} {kind}, {precision}, {}", self.ranks, units::bytes(self.bytes.into()))?;
         writeln!(f, "executor      {executor}, {device}")?;
+        writeln!(f, "exchange      {}", self.exchange)?;
         writeln!(f, "{:13} {}", times.source, duration(times.load))?;
         writeln!(f, "prepare       {}", duration(times.prepare))?;
         writeln!(f, "multiply      {}", times.multiply)?;
@@ -206,6 +224,10 @@ impl Display for Record {
         if let Some(output) = &self.output {
             writeln!(f, "output        {}", printable(&output.to_string_lossy()))?;
         }
-        write!(f, "\n{parts}")
+        write!(f, "\n{parts}")?;
+        match &self.timeline {
+            Some(timeline) => write!(f, "\n{timeline}"),
+            None => Ok(()),
+        }
     }
 }

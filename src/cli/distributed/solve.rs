@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use lab::subject::{Subject, SubjectVisitor};
 use lab::vectors::random_part;
 use serde::Serialize;
-use warp_spmv::distributed::{Communicator, DistributedMatrix, MatrixOptions, Rows};
+use warp_spmv::distributed::{Communicator, DistributedMatrix, MatrixOptions, Route, Rows};
 use warp_spmv::executor::Cpu;
 use warp_spmv::format::Format;
 use warp_spmv::io::{Number, write_vector};
@@ -36,6 +36,7 @@ pub struct Request<'a> {
     pub source: &'a Source,
     pub format: Format,
     pub place: Place,
+    pub route: Route,
     pub method: MethodName,
     pub preconditioner: Option<PreconditionerName>,
     pub options: Options,
@@ -61,6 +62,8 @@ struct Record {
     executor: &'static str,
     /// What the executor of rank 0 runs on.
     device: String,
+    /// By which way elements of x go from rank to rank.
+    exchange: String,
     precision: &'static str,
     tolerance: Tolerance,
     outcome: String,
@@ -172,7 +175,7 @@ impl<T: Number> SubjectVisitor for Job<'_, T> {
             Some(_) => Some(rows.block(own_rows.clone())?),
             None => None,
         };
-        let matrix_options = MatrixOptions { local: request.format, ..MatrixOptions::default() };
+        let matrix_options = MatrixOptions { local: request.format, route: request.route, ..MatrixOptions::default() };
         let mut matrix =
             DistributedMatrix::new(communicator, executor, loaded.distribution.clone(), rows, &matrix_options)?;
         executor.synchronize()?;
@@ -232,6 +235,7 @@ impl<T: Number> SubjectVisitor for Job<'_, T> {
             preconditioner: request.preconditioner.map(|name| name.to_string()),
             executor: executor.name().name(),
             device: executor.device().name.clone(),
+            exchange: matrix.engine().to_string(),
             precision: T::NAME,
             tolerance,
             outcome: report.outcome.to_string(),
@@ -326,6 +330,7 @@ impl Display for Record {
             writeln!(f, "with          {preconditioner} of each rank's block{time}")?;
         }
         writeln!(f, "executor      {executor}, {device}")?;
+        writeln!(f, "exchange      {}", self.exchange)?;
         writeln!(f, "{:13} {}", times.source, duration(times.load))?;
         writeln!(f, "prepare       {}", duration(times.prepare))?;
         write!(f, "solve         {}", duration(times.solve))?;

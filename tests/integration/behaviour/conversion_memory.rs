@@ -11,6 +11,7 @@ use warp_spmv::format::{BellpackStrategy, BlockSize, FillLimit, StripHeight};
 use warp_spmv::memory::{Buffer, Element, Memory};
 use warp_spmv::{Csr, Error, Format, Scalar};
 
+use crate::scenarios::parts::check_parts_of_arrays;
 use crate::scenarios::{Numbers, with_rows};
 
 /// The emulator, with arrays that are counted.
@@ -261,4 +262,10 @@ fn conversions_take_as_much_memory_as_they_state() {
             }
         }
     }
+}
+
+/// What an executor that brings no way of its own for parts of arrays does.
+#[test]
+fn parts_of_arrays_are_read_and_written_as_wholes() {
+    check_parts_of_arrays(&Metered::new());
 }

@@ -1,5 +1,6 @@
 //! Every format on every executor that needs no GPU, against the exact result.
 
+use crate::scenarios::parts::check_parts_of_arrays;
 use crate::scenarios::random::emulators;
 use crate::scenarios::tiles::check_tiles;
 use crate::scenarios::{
@@ -58,6 +59,14 @@ fn emulated_is_right_in_float64() {
 #[test]
 fn emulated_is_right_in_complex128() {
     check_everything::<Complex<f64>, _>(&Emulated::new(4));
+}
+
+#[test]
+fn parts_of_arrays_are_read_and_written() {
+    check_parts_of_arrays(&Reference::new());
+    check_parts_of_arrays(&Cpu::new());
+    check_parts_of_arrays(&Emulated::new(3));
+    check_parts_of_arrays(&HostExecutor::from(Cpu::new()));
 }
 
 #[test]

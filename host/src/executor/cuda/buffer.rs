@@ -8,6 +8,7 @@ use cust::sys::{CUdeviceptr, CUresult};
 
 use super::driver::failed;
 use super::owner::Owner;
+use super::peer_memory::PeerMemory;
 use crate::error::Error;
 use crate::memory::{Buffer, Element, Memory};
 use crate::real::Scalar;
@@ -26,6 +27,8 @@ pub struct CudaBuffer<T: Element> {
     length: usize,
     /// Whether the memory is somebody else's.
     borrowed: bool,
+    /// The memory, where it is none of the owner's pool.
+    memory: Option<Arc<PeerMemory>>,
     owner: Arc<Owner>,
     elements: PhantomData<T>,
 }
@@ -34,7 +37,8 @@ impl<T: Element> CudaBuffer<T> {
     /// An array of no particular content. The owner's context is the current one.
     pub(super) fn new(owner: &Arc<Owner>, length: usize) -> Result<Self, Error> {
         let bytes = length.saturating_mul(size_of::<T>());
-        let mut array = Self { address: 0, length: 0, borrowed: false, owner: owner.clone(), elements: PhantomData };
+        let mut array =
+            Self { address: 0, length: 0, borrowed: false, memory: None, owner: owner.clone(), elements: PhantomData };
         if bytes > 0 {
             array.address = owner.pool.allocate(bytes).map_err(|result| match result {
                 CUresult::CUDA_ERROR_OUT_OF_MEMORY => {
@@ -52,7 +56,20 @@ impl<T: Element> CudaBuffer<T> {
     /// An array in memory that is somebody else's, where there are elements.
     pub(super) fn borrowed(owner: &Arc<Owner>, address: CUdeviceptr, length: usize) -> Self {
         let address = if length == 0 { 0 } else { address };
-        Self { address, length, borrowed: length > 0, owner: owner.clone(), elements: PhantomData }
+        Self { address, length, borrowed: length > 0, memory: None, owner: owner.clone(), elements: PhantomData }
+    }
+
+    /// An array in memory that has room for it, and that others may have as well.
+    pub(super) fn in_memory(owner: &Arc<Owner>, memory: Arc<PeerMemory>, length: usize) -> Self {
+        let mut array = Self::borrowed(owner, memory.address(), length);
+        array.memory = Some(memory);
+        array
+    }
+
+    /// The memory of an array that [other executors can reach](super::Cuda::reachable).
+    #[doc(hidden)]
+    pub fn memory(&self) -> Option<&Arc<PeerMemory>> {
+        self.memory.as_ref()
     }
 
     /// Where the array is on the GPU; 0 for an empty one. Reading and writing there is the business of what is queued

@@ -4,8 +4,8 @@ use std::ptr::null_mut;
 use std::time::Duration;
 
 use cust::sys::{
-    CUevent, CUevent_flags, CUresult, cuEventCreate, cuEventDestroy_v2, cuEventElapsedTime, cuEventRecord,
-    cuEventSynchronize,
+    CUevent, CUevent_flags, CUresult, cuEventCreate, cuEventDestroy_v2, cuEventElapsedTime, cuEventQuery,
+    cuEventRecord, cuEventSynchronize,
 };
 
 use super::driver::driver;
@@ -54,6 +54,15 @@ impl Event {
         match unsafe { cuEventSynchronize(self.0) } {
             CUresult::CUDA_SUCCESS => Ok(()),
             result => Err(result),
+        }
+    }
+
+    /// Whether what was marked is done, which is so where nothing was.
+    pub fn is_done(&self) -> Result<bool, Error> {
+        // SAFETY: it is there.
+        match unsafe { cuEventQuery(self.0) } {
+            CUresult::CUDA_ERROR_NOT_READY => Ok(false),
+            result => driver(result, "asking for an event").map(|()| true),
         }
     }
 

@@ -7,13 +7,20 @@ use cust::sys::{cuMemcpyDtoH_v2, cuMemcpyHtoDAsync_v2, cuMemsetD8Async};
 
 use super::driver::driver;
 use super::event::Event;
+use super::mailbox::ROOM;
 use super::recording::CudaRecording;
 use super::staging::{DOWNLOADING, UPLOADING};
 use super::{Cuda, CudaBuffer, CudaMemory};
 use crate::device::{Device, KernelResources};
-use crate::error::Error;
+use crate::error::{Error, check_part};
 use crate::executor::operation::{Executor, KernelExecutor, Operation};
 use crate::memory::{Buffer, Element};
+
+/// Elements that are read or written at a time.
+const fn at_once<T>() -> usize {
+    const { assert!(size_of::<T>() <= ROOM, "an element has more bytes than there is room for") };
+    if size_of::<T>() == 0 { ROOM } else { ROOM / size_of::<T>() }
+}
 
 // SAFETY: arrays are copied byte by byte, in the order of the stream, and the operation is the one asked for.
 unsafe impl Executor for Cuda {
@@ -90,6 +97,41 @@ unsafe impl Executor for Cuda {
 
     fn copy<T: Element>(&self, from: &CudaBuffer<T>, to: &mut CudaBuffer<T>) -> Result<(), Error> {
         Cuda::copy(self, from, to)
+    }
+
+    fn read_during<T: Element>(
+        &self,
+        array: &CudaBuffer<T>,
+        first: usize,
+        to: &mut [T],
+        work: &mut dyn FnMut() -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        self.check_own(array, "the array copied to the host")?;
+        check_part(first, to.len(), array.len())?;
+        self.refuse_recording("waiting for the kernels")?;
+        let place = |element: usize| array.address() + ((first + element) * size_of::<T>()) as u64;
+        let (few, rest) = to.split_at_mut(to.len().min(at_once::<T>()));
+        for (number, part) in rest.chunks_mut(at_once::<T>()).enumerate() {
+            let from = place((number + 1) * at_once::<T>());
+            // SAFETY: so many elements are there, and a part has no more bytes than there is room for.
+            self.by_mail(|mailbox| unsafe {
+                mailbox.read(from, bytemuck::cast_slice_mut(part), self.stream(), &mut || Ok(()))
+            })?;
+        }
+        // SAFETY: as above.
+        self.by_mail(|mailbox| unsafe { mailbox.read(place(0), bytemuck::cast_slice_mut(few), self.stream(), work) })
+    }
+
+    fn write<T: Element>(&self, from: &[T], array: &mut CudaBuffer<T>, first: usize) -> Result<(), Error> {
+        self.check_own(array, "the array copied to")?;
+        check_part(first, from.len(), array.len())?;
+        self.refuse_recording("copying to the GPU")?;
+        for (number, part) in from.chunks(at_once::<T>()).enumerate() {
+            let to = array.address() + ((first + number * at_once::<T>()) * size_of::<T>()) as u64;
+            // SAFETY: as above.
+            self.by_mail(|mailbox| unsafe { mailbox.write(bytemuck::cast_slice(part), to, self.stream()) })?;
+        }
+        Ok(())
     }
 
     fn run<O: Operation>(&self, operands: O::Operands<'_, CudaMemory>) -> Result<O::Output<CudaMemory>, Error> {

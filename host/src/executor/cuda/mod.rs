@@ -8,11 +8,15 @@ mod event;
 mod executor;
 mod kept_context;
 mod kernels;
+mod mailbox;
 mod owner;
+mod peer_memory;
 mod pool;
 mod ptx;
 mod recorder;
 mod recording;
+mod side_stream;
+mod staged;
 mod staging;
 mod stream;
 
@@ -32,11 +36,18 @@ use event::Event;
 #[doc(hidden)]
 pub use kept_context::KeptContext;
 use kernels::{Kernels, Loaded, Multiprocessors, RESERVED_SHARED_BYTES};
+use mailbox::Mailbox;
 pub use owner::MemoryUse;
 use owner::Owner;
+#[doc(hidden)]
+pub use peer_memory::{Fetch, PeerMemory, Piece};
 use pool::Pool;
 use ptx::for_device;
 use recorder::Recorder;
+#[doc(hidden)]
+pub use side_stream::{Mark, SideStream};
+#[doc(hidden)]
+pub use staged::Staged;
 use staging::{Staging, WORTHWHILE};
 use stream::Stream;
 
@@ -91,6 +102,8 @@ pub struct Cuda {
 struct Shared {
     /// Made when a long array is copied for the first time.
     staging: Mutex<Option<Staging>>,
+    /// Made when a few numbers are read or written for the first time.
+    mailbox: Mutex<Option<Mailbox>>,
     owner: Arc<Owner>,
 }
 
@@ -175,7 +188,7 @@ impl Cuda {
         Ok(Self {
             device: Arc::new(device),
             kernels: Loaded::new(Kernels::new(ptx, multiprocessors), &owner),
-            shared: Arc::new(Shared { staging: Mutex::default(), owner: owner.clone() }),
+            shared: Arc::new(Shared { staging: Mutex::default(), mailbox: Mutex::default(), owner: owner.clone() }),
             owner,
         })
     }

@@ -57,6 +57,11 @@ impl Owner {
         self.context.handle()
     }
 
+    /// Whether the context is the device's primary one.
+    pub fn is_primary(&self) -> bool {
+        matches!(self.context, Context::Primary(_))
+    }
+
     /// The stream that everything is queued on.
     pub fn stream(&self) -> &Stream {
         self.pool.stream()

@@ -4,8 +4,8 @@ use std::ptr::null_mut;
 use std::thread::{self, ThreadId};
 
 use cust::sys::{
-    CUresult, CUstream, CUstream_flags, CUstreamCaptureStatus, cuStreamCreate, cuStreamDestroy_v2, cuStreamIsCapturing,
-    cuStreamSynchronize, cuStreamWaitEvent,
+    CUresult, CUstream, CUstream_flags, CUstreamCaptureStatus, cuCtxGetStreamPriorityRange, cuStreamCreate,
+    cuStreamCreateWithPriority, cuStreamDestroy_v2, cuStreamIsCapturing, cuStreamSynchronize, cuStreamWaitEvent,
 };
 
 use super::driver::driver;
@@ -46,6 +46,20 @@ impl Stream {
     /// the legacy default stream.
     pub fn non_blocking() -> Result<Self, CUresult> {
         Self::with_flags(CUstream_flags::CU_STREAM_NON_BLOCKING)
+    }
+
+    /// One that no other waits for, whose kernels go before those of other streams that have not begun.
+    pub fn urgent() -> Result<Self, CUresult> {
+        let (mut least, mut greatest, mut handle) = (0, 0, null_mut());
+        let flags = CUstream_flags::CU_STREAM_NON_BLOCKING as u32;
+        // SAFETY: places for two numbers and a stream. Where there are no priorities, all are 0.
+        let result = unsafe {
+            match cuCtxGetStreamPriorityRange(&mut least, &mut greatest) {
+                CUresult::CUDA_SUCCESS => cuStreamCreateWithPriority(&mut handle, flags, greatest),
+                result => result,
+            }
+        };
+        if result == CUresult::CUDA_SUCCESS { Ok(Self { handle, of: Of::Executor }) } else { Err(result) }
     }
 
     fn with_flags(flags: CUstream_flags) -> Result<Self, CUresult> {

@@ -1,0 +1,76 @@
+//! Which way elements can go between GPUs.
+
+use std::any::Any;
+
+use host::Scalar;
+use host::executor::{Cuda, Executor};
+
+use super::{Chosen, HaloExchange, Route, peers};
+use crate::communicator::Communicator;
+use crate::error::Error;
+use crate::halo::Halo;
+use crate::timeline::as_cuda;
+
+/// What came of looking for a way between GPUs: the same on all ranks.
+pub(super) enum OnDevice<T: Scalar, E: Executor> {
+    Possible(Chosen<T, E>),
+    /// Why there is none.
+    Impossible(String),
+}
+
+const NO_GPU: u8 = 0;
+const OTHER_CONTEXT: u8 = 1;
+const READY: u8 = 2;
+
+/// The exchange between GPUs, if there is a way. All ranks call it.
+pub(super) fn on_device<T: Scalar, E: Executor>(
+    communicator: &Communicator,
+    executor: &E,
+    route: Route,
+    halo: &Halo,
+    length: usize,
+) -> Result<OnDevice<T, E>, Error> {
+    let cuda = as_cuda(executor);
+    // What a rank has: no GPU, one in a context that libraries built on CUDA's runtime do not know, or one.
+    let own = cuda.map_or(NO_GPU, |cuda| if cuda.is_in_primary_context() { READY } else { OTHER_CONTEXT });
+    let all = communicator.all_gather(&[own])?;
+    let not_ready = all.iter().position(|rank| rank[..] != [READY]);
+    let cuda = match (cuda, not_ready) {
+        (Some(cuda), None) => cuda,
+        (_, rank) => {
+            let rank = rank.unwrap_or(communicator.rank());
+            return Ok(OnDevice::Impossible(match all[rank][..] == [OTHER_CONTEXT] {
+                true => format!("rank {rank} is not in the primary context of its GPU"),
+                false => format!("rank {rank} is not on a GPU"),
+            }));
+        }
+    };
+    let mut reason = "ranks are processes, which do not reach each other's memory".to_owned();
+    if matches!(route, Route::Auto | Route::PeerCopies) && communicator.shares_memory() {
+        let (exchange, engine) = peers::exchange(communicator, cuda, halo, length)?;
+        return Ok(OnDevice::Possible((for_executor(exchange)?, engine)));
+    }
+    if matches!(route, Route::Auto | Route::Nccl) {
+        #[cfg(feature = "nccl")]
+        match super::nccl::exchange(communicator, cuda, halo, length)? {
+            Ok((exchange, engine)) => return Ok(OnDevice::Possible((for_executor(exchange)?, engine))),
+            Err(why) => reason = why,
+        }
+        #[cfg(not(feature = "nccl"))]
+        {
+            reason = "this program was built without the feature `nccl`".into();
+        }
+    }
+    Ok(OnDevice::Impossible(reason))
+}
+
+/// An exchange on a GPU as one on `E`, which is a GPU.
+pub(super) fn for_executor<T: Scalar, E: Executor>(
+    exchange: Box<dyn HaloExchange<T, Cuda>>,
+) -> Result<Box<dyn HaloExchange<T, E>>, Error> {
+    let any: Box<dyn Any> = Box::new(exchange);
+    // The types are the same, because the executor is a GPU.
+    any.downcast()
+        .map(|exchange| *exchange)
+        .map_err(|_| Error::Exchange { way: "auto", reason: "the executor is not a GPU".into() })
+}

@@ -1,0 +1,173 @@
+//! By NVIDIA's library NCCL, which is looked for when it is needed.
+#![allow(unsafe_code, reason = "it calls NCCL")]
+
+mod comm;
+mod flights;
+mod library;
+
+use std::sync::Arc;
+
+use host::Scalar;
+use host::elements::{Elements, PackElements, PackOperands};
+use host::executor::{Cuda, CudaBuffer, CudaMemory, Executor, Mark, SideStream};
+use host::memory::{copy, reserve, with_capacity};
+
+use super::peers::mark_on;
+use super::{Chosen, Engine, HaloExchange};
+use crate::communicator::Communicator;
+use crate::error::Error;
+use crate::halo::Halo;
+use crate::timeline::{Step, Watch};
+use comm::{Comm, Message};
+use flights::Flights;
+use library::library;
+
+/// An exchange by NCCL, or why there is none: the same on all ranks, which call it together.
+pub(super) type Found<T> = Result<Chosen<T, Cuda>, String>;
+
+/// Looks for NCCL, and makes an exchange.
+pub(super) fn exchange<T: Scalar>(
+    communicator: &Communicator,
+    cuda: &Cuda,
+    halo: &Halo,
+    length: usize,
+) -> Result<Found<T>, Error> {
+    let library = library();
+    let reason = library.as_ref().err().map_or("", String::as_str);
+    for (rank, reason) in communicator.all_gather(reason.as_bytes())?.iter().enumerate() {
+        if !reason.is_empty() {
+            return Ok(Err(format!("rank {rank}: {}", String::from_utf8_lossy(reason))));
+        }
+    }
+    let identities = communicator.all_gather(&cuda.identity()?)?;
+    for (rank, identity) in identities.iter().enumerate() {
+        if let Some(other) = identities[..rank].iter().position(|other| other == identity) {
+            return Ok(Err(format!("ranks {other} and {rank} share a GPU, which NCCL refuses")));
+        }
+    }
+    // No rank's library is missing.
+    let Ok(library) = library else { return Ok(Err("the library is missing".into())) };
+    let side = SideStream::new(cuda)?;
+    let comm = communicator.kept(|| Comm::new(communicator, library, &side), &cuda.identity()?)?;
+    let neighbours = |ranks: &[(usize, usize)]| ranks.iter().map(|&(rank, _)| rank).collect::<Vec<_>>();
+    let mut all = [neighbours(&halo.to), neighbours(&halo.from)].concat();
+    all.sort_unstable();
+    all.dedup();
+    let flights = Arc::new(Flights::new(cuda, all)?);
+    comm.look_after(&flights);
+    let exchange = Nccl::<T> {
+        side,
+        comm,
+        flights,
+        cuda: cuda.clone(),
+        elements: Elements::new(cuda, length, copy(&halo.elements)?)?,
+        to: copy(&halo.to)?,
+        from: copy(&halo.from)?,
+        packed: Mark::new(cuda)?,
+        lanes: Vec::new(),
+    };
+    Ok(Ok((Box::new(exchange), Engine::Nccl { version: library.version() })))
+}
+
+/// The exchange.
+struct Nccl<T: Scalar> {
+    // Dropped first: what is queued uses the lanes.
+    side: SideStream,
+    comm: Arc<Comm>,
+    flights: Arc<Flights>,
+    cuda: Cuda,
+    elements: Elements<CudaMemory>,
+    to: Vec<(usize, usize)>,
+    from: Vec<(usize, usize)>,
+    /// Behind the packing.
+    packed: Mark,
+    /// One for each number of vectors that were multiplied so far.
+    lanes: Vec<Lane<T>>,
+}
+
+/// The arrays of an exchange of some number of vectors.
+struct Lane<T: Scalar> {
+    vectors: usize,
+    outgoing: CudaBuffer<T>,
+    received: CudaBuffer<T>,
+    to: Vec<Message>,
+    from: Vec<Message>,
+}
+
+/// The messages for the parts of an array, one for each vector and rank.
+fn messages<T: Scalar>(array: &CudaBuffer<T>, vectors: usize, ranks: &[(usize, usize)]) -> Result<Vec<Message>, Error> {
+    let mut messages = with_capacity(vectors.saturating_mul(ranks.len()))?;
+    let mut first = 0;
+    for _ in 0..vectors {
+        for &(rank, count) in ranks {
+            let address = array.address() + (first * size_of::<T>()) as u64;
+            messages.push(Message { rank, address, bytes: count * size_of::<T>() });
+            first += count;
+        }
+    }
+    Ok(messages)
+}
+
+impl<T: Scalar> Nccl<T> {
+    fn lane(&mut self, vectors: usize) -> Result<usize, Error> {
+        if let Some(place) = self.lanes.iter().position(|lane| lane.vectors == vectors) {
+            return Ok(place);
+        }
+        let incoming: usize = self.from.iter().map(|&(_, count)| count).sum();
+        let outgoing = self.cuda.reachable::<T>(self.elements.len().saturating_mul(vectors))?;
+        let received = self.cuda.reachable::<T>(incoming.saturating_mul(vectors))?;
+        let to = messages(&outgoing, vectors, &self.to)?;
+        let from = messages(&received, vectors, &self.from)?;
+        reserve(&mut self.lanes, 1)?;
+        self.lanes.push(Lane { vectors, outgoing, received, to, from });
+        Ok(self.lanes.len() - 1)
+    }
+}
+
+impl<T: Scalar> HaloExchange<T, Cuda> for Nccl<T> {
+    fn start(&mut self, vectors: usize, x: &CudaBuffer<T>, mut watch: Watch<'_, Cuda>) -> Result<(), Error> {
+        // Others do not repeat what a recording repeats.
+        self.cuda.refuse_to_record("exchanging elements with other ranks")?;
+        self.flights.make_room(|| self.comm.check())?;
+        let place = self.lane(vectors)?;
+        let Lane { outgoing, to, from, .. } = &mut self.lanes[place];
+        if let Some(watch) = &mut watch {
+            watch.begins(Step::Pack)?;
+        }
+        // What was sent last has gone: the executor has waited for that exchange.
+        self.cuda.run::<PackElements<T>>(PackOperands { elements: &self.elements, vectors, x, to: outgoing })?;
+        if let Some(watch) = &mut watch {
+            watch.ends(Step::Pack)?;
+        }
+        self.cuda.set(&self.packed)?;
+        self.side.wait_for(&self.packed)?;
+        if let Some(watch) = &mut watch {
+            watch.set(Step::Exchange, 0, mark_on(&self.cuda, &self.side)?);
+        }
+        if !to.is_empty() || !from.is_empty() {
+            // SAFETY: the messages are parts of the lane's arrays, which stay until the stream is done, by `drop`. They come
+            // after the packing and after the last product, and the executor uses them again behind the mark of `finish`.
+            unsafe { self.comm.exchange(&self.side, to, from)? };
+        }
+        self.flights.queued(&self.side)?;
+        if let Some(watch) = &mut watch {
+            watch.set(Step::Exchange, 1, mark_on(&self.cuda, &self.side)?);
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self, _: usize, _: Watch<'_, Cuda>) -> Result<(), Error> {
+        Ok(self.cuda.wait_for(self.flights.last())?)
+    }
+
+    fn received(&self, vectors: usize) -> Option<&CudaBuffer<T>> {
+        self.lanes.iter().find(|lane| lane.vectors == vectors).map(|lane| &lane.received)
+    }
+}
+
+impl<T: Scalar> Drop for Nccl<T> {
+    fn drop(&mut self) {
+        // Where waiting fails, the context is gone with what was queued. The watchdog sees to it that it ends.
+        let _ = self.side.synchronize();
+    }
+}

@@ -1,0 +1,180 @@
+//! A second stream of an executor, and marks by which streams wait for each other, also those of other GPUs.
+
+use std::ffi::c_void;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::Cuda;
+use super::driver::failed;
+use super::event::Event;
+use super::owner::Owner;
+use super::stream::Stream;
+use crate::error::Error;
+
+/// A mark in a stream, which streams of this GPU and of others can wait for.
+#[doc(hidden)]
+pub struct Mark {
+    event: Event,
+    owner: Arc<Owner>,
+}
+
+impl Mark {
+    /// A mark for the streams of an executor; what waits for it before it was set waits for nothing.
+    ///
+    /// # Errors
+    /// When the device fails.
+    pub fn new(executor: &Cuda) -> Result<Self, Error> {
+        executor.enter()?;
+        Ok(Self { event: Event::new()?, owner: executor.owner.clone() })
+    }
+
+    /// The same, and it says when it was reached.
+    ///
+    /// # Errors
+    /// When the device fails.
+    pub fn with_time(executor: &Cuda) -> Result<Self, Error> {
+        executor.enter()?;
+        Ok(Self { event: Event::with_time()?, owner: executor.owner.clone() })
+    }
+
+    /// Whether everything before it is done; so it is where it was never set.
+    ///
+    /// # Errors
+    /// When the device fails.
+    pub fn is_reached(&self) -> Result<bool, Error> {
+        self.owner.enter_to_free()?;
+        self.event.is_done()
+    }
+
+    /// The time from another mark of the same GPU to this one, both [with a time](Self::with_time) and set; waits for both.
+    ///
+    /// # Errors
+    /// When the device fails.
+    pub fn since(&self, earlier: &Self) -> Result<Duration, Error> {
+        self.owner.enter_to_free()?;
+        for mark in [earlier, self] {
+            mark.event.synchronize().map_err(|result| failed(result, "waiting for a mark"))?;
+        }
+        self.event.elapsed(&earlier.event)
+    }
+}
+
+impl Drop for Mark {
+    fn drop(&mut self) {
+        // The event is destroyed in the context that is current. Where it cannot be had, it is gone with it.
+        let _ = self.owner.enter_to_free();
+    }
+}
+
+/// A second stream of an executor: what is queued there runs beside the executor's own work, but for marks.
+#[doc(hidden)]
+pub struct SideStream {
+    stream: Stream,
+    owner: Arc<Owner>,
+}
+
+impl SideStream {
+    /// A stream whose kernels go before others that have not begun.
+    ///
+    /// # Errors
+    /// When the device fails.
+    pub fn new(executor: &Cuda) -> Result<Self, Error> {
+        executor.enter()?;
+        let stream = Stream::urgent().map_err(|result| failed(result, "making a stream"))?;
+        Ok(Self { stream, owner: executor.owner.clone() })
+    }
+
+    /// The stream, a `CUstream`, for other libraries.
+    pub fn handle(&self) -> *mut c_void {
+        self.stream.handle().cast()
+    }
+
+    /// Makes its GPU the calling thread's current one.
+    ///
+    /// # Errors
+    /// When the device fails.
+    pub fn enter(&self) -> Result<(), Error> {
+        self.owner.enter_to_free()
+    }
+
+    /// Sets a mark behind what is queued.
+    ///
+    /// # Errors
+    /// When the mark is another executor's, or the device fails.
+    pub fn set(&self, mark: &Mark) -> Result<(), Error> {
+        check_mark(mark, &self.owner)?;
+        self.enter()?;
+        mark.event.record(&self.stream)
+    }
+
+    /// What is queued from now on comes after a mark, of any executor, where it was set last.
+    ///
+    /// # Errors
+    /// When the device fails.
+    pub fn wait_for(&self, mark: &Mark) -> Result<(), Error> {
+        self.enter()?;
+        self.stream.wait(&mark.event)
+    }
+
+    /// Waits on the host until everything is done.
+    ///
+    /// # Errors
+    /// When the device fails.
+    pub fn synchronize(&self) -> Result<(), Error> {
+        self.enter()?;
+        self.stream.synchronize().map_err(|result| failed(result, "waiting for the second stream"))
+    }
+
+    pub(super) fn stream(&self) -> &Stream {
+        &self.stream
+    }
+
+    pub(super) fn owner(&self) -> &Arc<Owner> {
+        &self.owner
+    }
+}
+
+impl Drop for SideStream {
+    fn drop(&mut self) {
+        // As for a mark.
+        let _ = self.enter();
+    }
+}
+
+fn check_mark(mark: &Mark, owner: &Arc<Owner>) -> Result<(), Error> {
+    if Arc::ptr_eq(&mark.owner, owner) { Ok(()) } else { Err(Error::Foreign { what: "a mark".into() }) }
+}
+
+/// How other streams keep time with the executor's own.
+impl Cuda {
+    /// Sets a mark behind what is queued. It cannot be part of a recording.
+    ///
+    /// # Errors
+    /// When the mark is another executor's, the executor's work is recorded, or the device fails.
+    #[doc(hidden)]
+    pub fn set(&self, mark: &Mark) -> Result<(), Error> {
+        self.refuse_recording("setting a mark")?;
+        check_mark(mark, &self.owner)?;
+        mark.event.record(self.stream())
+    }
+
+    /// What is queued from now on comes after a mark, of any executor, where it was set last. It cannot be part of a
+    /// recording.
+    ///
+    /// # Errors
+    /// When the executor's work is recorded, or the device fails.
+    #[doc(hidden)]
+    pub fn wait_for(&self, mark: &Mark) -> Result<(), Error> {
+        self.refuse_recording("waiting for a mark")?;
+        self.stream().wait(&mark.event)
+    }
+
+    /// Says no while the executor's work is recorded.
+    ///
+    /// # Errors
+    /// Then.
+    #[doc(hidden)]
+    pub fn refuse_to_record(&self, what: &str) -> Result<(), Error> {
+        self.refuse_recording(what)
+    }
+}

@@ -1,0 +1,32 @@
+//! Parts of arrays, read and written.
+
+use warp_spmv::executor::Executor;
+
+/// Elements that are read from the midst of an array and written there: few, and more than go to a GPU at a time. What is read
+/// is what was there before the work that is done meanwhile.
+pub fn check_parts_of_arrays<E: Executor>(executor: &E) {
+    let mut numbers: Vec<u32> = (0..100_000).collect();
+    let mut array = executor.upload(numbers.clone()).unwrap();
+    for (first, count) in [(0, 1), (7, 12), (5, 90_000), (99_999, 1), (100_000, 0)] {
+        let mut part = vec![u32::MAX; count];
+        let mut times = 0;
+        let mut work = || {
+            times += 1;
+            // Reads as well.
+            let mut other = [u32::MAX; 3];
+            executor.read(&array, 10, &mut other)?;
+            assert_eq!(other, numbers[10..13]);
+            Ok(())
+        };
+        executor.read_during(&array, first, &mut part, &mut work).unwrap();
+        assert_eq!((times, &part[..]), (1, &numbers[first..first + count]));
+        part.iter_mut().for_each(|number| *number = number.wrapping_mul(3) + 1);
+        numbers[first..first + count].copy_from_slice(&part);
+        executor.write(&part, &mut array, first).unwrap();
+        assert!(executor.download(&array).unwrap() == numbers, "{count} from {first} on");
+    }
+    let error = executor.read(&array, 99_999, &mut [0; 2]).unwrap_err().to_string();
+    assert_eq!(error, "the array has length 100000, expected 100001");
+    let error = executor.write(&[0], &mut array, usize::MAX).unwrap_err().to_string();
+    assert_eq!(error, format!("the array has length 100000, expected {}", usize::MAX));
+}
