@@ -48,6 +48,7 @@
 
 mod alone;
 mod communicator;
+mod deal;
 mod error;
 mod halo;
 mod matrix;
@@ -55,18 +56,28 @@ mod matrix;
 #[allow(unsafe_code, reason = "it calls MPI")]
 pub mod mpi;
 mod options;
+mod pagerank;
 mod ranges;
+mod reading;
 mod rows;
 mod statistics;
 pub mod threads;
+mod together;
 mod transport;
+mod transpose;
 mod unpack;
+mod writing;
 
 pub use communicator::{Communicator, NeighbourExchange};
+pub use deal::redistributed;
 pub use error::Error;
 pub use matrix::{DistributedMatrix, Distribution, MatrixOptions};
 pub use options::Options;
+pub use pagerank::{Transitions, transitions};
 pub use ranges::Ranges;
+pub use reading::{FileRows, portion_for, read_rows};
 pub use rows::Rows;
 pub use statistics::{Part, Statistics};
 pub use transport::{Channel, Exchange, Messages, Transport};
+pub use transpose::{column_lengths, transposed};
+pub use writing::{write_container, write_matrix_market};

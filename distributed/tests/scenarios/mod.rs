@@ -2,6 +2,8 @@
 //! rank, and panics or fails where something is wrong.
 
 pub mod collectives;
+pub mod files;
+pub mod graphs;
 pub mod products;
 pub mod solvers;
 
@@ -24,6 +26,12 @@ pub const SCENARIOS: &[Scenario] = &[
     ("halos", products::halos),
     ("several vectors", products::several_vectors),
     ("generated rows", products::generated_rows),
+    ("files of float64", files::round_trips::<f64>),
+    ("files of complex64", files::round_trips::<warp_spmv::Complex<f32>>),
+    ("files of rounded values", files::rounded_values),
+    ("texts", files::texts),
+    ("transposes", graphs::transposes),
+    ("ranks of vertices", graphs::pageranks),
     ("methods", solvers::methods),
     ("methods on the emulator", solvers::on_emulator),
     ("preconditioners", solvers::preconditioners),
