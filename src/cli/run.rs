@@ -145,8 +145,6 @@ fn check_for_ranks(arguments: &Arguments) -> Result<(), Error> {
     let given = [
         ("--format all", matches!(arguments.format, Formats::All)),
         ("--transposed", arguments.transposed),
-        ("--x", arguments.x.is_some()),
-        (arguments.values.given().unwrap_or(""), arguments.values.given().is_some()),
         (arguments.choosing.given().unwrap_or(""), arguments.choosing.given().is_some()),
     ];
     distributed::check_options(&given)
@@ -164,6 +162,8 @@ fn run_on_ranks<T: Number>(world: World, arguments: &Arguments) -> Result<(), Er
             factors,
             told: (arguments.alpha, arguments.beta),
             repeats: arguments.repeat,
+            values: arguments.values.storage(),
+            x: arguments.x.as_ref(),
             output: arguments.output.as_ref(),
             json: arguments.json,
         };
