@@ -75,6 +75,18 @@ record 3 'record["verification"]["passed"] and sum(part["rows"] for part in reco
     run rectangle:rows=50,columns=90,per-row=4 --beta 2 --executor cpu --output "$folder/y.mtx"
 record 2 'record["converged"] and record["error"] < 1e-8' \
     solve stencil:5:40 --preconditioner ic0 --tolerance 1e-11 --executor cpu --out "$folder/x.mtx"
+record 4 'record["converged"] and record["processes"] and len(record["top"]) == 3' \
+    pagerank rmat:scale=8 --unweighted --top 3 --executor cpu
+# The bytes that one process writes, and nothing beside them.
+mkdir "$folder/written"
+for name in m.wspmv m.mtx; do
+    "$command" convert stencil:7:12 "$folder/$name" >"$folder/said"
+    timeout 300 "${start[@]}" -n 3 "$command" convert stencil:7:12 "$folder/written/$name" >"$folder/said"
+    cmp "$folder/$name" "$folder/written/$name"
+    timeout 300 "${start[@]}" -n 2 "$command" convert "$folder/$name" "$folder/written/again.wspmv" >"$folder/said"
+    cmp "$folder/m.wspmv" "$folder/written/again.wspmv"
+done
+[[ $(ls "$folder/written") == $'again.wspmv\nm.mtx\nm.wspmv' ]]
 [[ $(grep -c . "$folder/y.mtx") -gt 50 && $(grep -c . "$folder/x.mtx") -gt 1600 ]]
 
 # Refusals of the command: one message, and a code other than 0.
@@ -93,7 +105,8 @@ printf '%%%%MatrixMarket matrix coordinate real general\n2 2 2\n1 1 4\n9 2 3\n' 
 refused 3 'rank [0-2]: .*missing.mtx: ' run missing.mtx --executor cpu
 refused 3 'rank [0-2]: .*bad.mtx:4: ' run "$folder/bad.mtx" --executor cpu
 refused 2 'ranks is 3, and mpirun has started 2 processes' run stencil:5:9 --ranks 3
-refused 2 'only run and solve take several' convert stencil:5:9 "$folder/never.mtx"
+refused 2 'which this subcommand does not take' tune
+refused 2 'rank [01]: .*bad.mtx:4: ' convert "$folder/bad.mtx" "$folder/never.mtx"
 refused 2 "unexpected argument" run stencil:5:9 --rank 3
 [[ ! -e $folder/never.mtx ]]
 # Processes that were told different things.

@@ -1,6 +1,8 @@
 //! What dividing a matrix among ranks means for each of them.
 
-use host::memory::{with_capacity, zeros};
+use std::ops::Range;
+
+use host::memory::{reserve, with_capacity};
 use host::{Csr, Scalar, parallel};
 
 use crate::error::Error;
@@ -21,6 +23,15 @@ pub struct Part {
     pub neighbours: u64,
 }
 
+/// Columns that room is made for at a time.
+const AT_ONCE: usize = 1 << 16;
+
+/// Leaves one of each.
+fn distinct(columns: &mut Vec<u32>) {
+    parallel::sort_unstable_by(columns, u32::cmp);
+    columns.dedup();
+}
+
 /// The parts of all ranks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Statistics {
@@ -29,8 +40,8 @@ pub struct Statistics {
 }
 
 impl Statistics {
-    /// Those of a matrix that is there as a whole. O(nnz log(halo)), one rank after the other, each in as much memory as it has
-    /// entries in columns of others.
+    /// Those of a matrix that is there as a whole. O(nnz log(halo)), one rank after the other, each in memory for a few
+    /// times the columns of others that it has entries in.
     ///
     /// ```
     /// use host::Csr;
@@ -55,31 +66,98 @@ impl Statistics {
                 return Err(Error::Ranges { what, reason });
             }
         }
+        Self::of_rows(distribution, |rows, visit| {
+            rows.for_each(|row| visit(&mut matrix.row(row as usize).map(|(column, _)| column)));
+            Ok(())
+        })
+    }
+
+    /// Those of a matrix of which some rows can be had at a time, with all its columns: `part` gets their numbers. One rank
+    /// after the other, each in as much memory as [`new`](Self::new) takes and that of so many rows at a time.
+    ///
+    /// ```
+    /// use synthetic::Generator;
+    /// use warp_spmv_distributed::{Distribution, Ranges, Statistics};
+    ///
+    /// # fn main() -> Result<(), warp_spmv_distributed::Error> {
+    /// let generator: Generator = "stencil:7:20".parse().expect("it is one");
+    /// let distribution = Distribution::square(Ranges::even(8000, 4)?);
+    /// let statistics = Statistics::by_ranges(&distribution, 100, |rows| {
+    ///     let rows = rows.start as usize..rows.end as usize;
+    ///     Ok(generator.generate_rows::<f32>(rows).expect("it is small"))
+    /// })?;
+    /// // Each of the ranks in the middle has five of the layers, and needs one on each side.
+    /// assert_eq!((statistics.parts[1].nnz, statistics.parts[1].halo), (5 * (7 * 400 - 4 * 20), 800));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// When the rows have another shape than they should, `part` fails, or memory runs out.
+    pub fn by_ranges<T: Scalar>(
+        distribution: &Distribution,
+        rows_at_once: u64,
+        mut part: impl FnMut(Range<u64>) -> Result<Csr<T>, Error>,
+    ) -> Result<Self, Error> {
+        let columns = distribution.columns.total();
+        Self::of_rows(distribution, |rows, visit| {
+            let mut begin = rows.start;
+            while begin < rows.end {
+                let end = rows.end.min(begin.saturating_add(rows_at_once.max(1)));
+                let matrix = part(begin..end)?;
+                if (matrix.rows() as u64, matrix.columns() as u64) != (end - begin, columns) {
+                    let reason =
+                        format!("{} x {}, expected {} x {columns}", matrix.rows(), matrix.columns(), end - begin);
+                    return Err(Error::Ranges { what: "rows", reason });
+                }
+                (0..matrix.rows()).for_each(|row| visit(&mut matrix.row(row).map(|(column, _)| column)));
+                begin = end;
+            }
+            Ok(())
+        })
+    }
+
+    /// Those of a matrix of which `each_row` shows the columns of each of some rows.
+    fn of_rows(
+        Distribution { rows, columns }: &Distribution,
+        mut each_row: impl FnMut(Range<u64>, &mut dyn FnMut(&mut dyn Iterator<Item = u32>)) -> Result<(), Error>,
+    ) -> Result<Self, Error> {
         let mut parts = with_capacity(rows.ranks())?;
         for rank in 0..rows.ranks() {
             let (own_rows, own) = (rows.of(rank), columns.of(rank));
-            let remote = |row: u64| {
-                let columns = matrix.row(row as usize).map(|(column, _)| u64::from(column));
-                columns.filter(|column| !own.contains(column))
-            };
-            let count = own_rows.clone().map(|row| remote(row).count()).sum();
-            let mut needed = zeros::<u64>(count)?;
-            needed.iter_mut().zip(own_rows.clone().flat_map(remote)).for_each(|(place, column)| *place = column);
-            parallel::sort_unstable_by(&mut needed, u64::cmp);
-            needed.dedup();
-            let owners = needed.iter().map(|&column| columns.owner(column));
-            let mut neighbours = 0;
+            let mut part = Part { rows: own_rows.end - own_rows.start, ..Part::default() };
+            let (mut needed, mut failed) = (Vec::<u32>::new(), Ok(()));
+            let mut sorted = 0;
+            each_row(own_rows, &mut |row| {
+                for column in row {
+                    part.nnz += 1;
+                    if own.contains(&u64::from(column)) {
+                        continue;
+                    }
+                    part.remote_nnz += 1;
+                    // Those that come again and again do not pile up.
+                    if needed.len() == needed.capacity() {
+                        if needed.len() >= 2 * sorted.max(AT_ONCE) {
+                            distinct(&mut needed);
+                            sorted = needed.len();
+                        }
+                        if let Err(error) = reserve(&mut needed, AT_ONCE) {
+                            failed = Err(error);
+                            return;
+                        }
+                    }
+                    needed.push(column);
+                }
+            })?;
+            failed?;
+            distinct(&mut needed);
+            let owners = needed.iter().map(|&column| columns.owner(column.into()));
             owners.fold(None, |before, owner| {
-                neighbours += u64::from(before != Some(owner));
+                part.neighbours += u64::from(before != Some(owner));
                 Some(owner)
             });
-            parts.push(Part {
-                rows: own_rows.end - own_rows.start,
-                nnz: own_rows.map(|row| matrix.range(row as usize).len() as u64).sum(),
-                remote_nnz: count as u64,
-                halo: needed.len() as u64,
-                neighbours,
-            });
+            part.halo = needed.len() as u64;
+            parts.push(part);
         }
         Ok(Self { parts })
     }

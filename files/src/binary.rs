@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 use std::fmt::{self, Display};
+use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytemuck::Zeroable;
@@ -24,6 +25,8 @@ pub(super) struct Array<'a> {
     pub(super) element: ElementType,
     pub(super) big_endian: bool,
     pub(super) bytes: &'a [u8],
+    /// Which of the elements of the file is the first of these.
+    pub(super) first: usize,
 }
 
 /// A number that stands in a file.
@@ -68,7 +71,14 @@ impl<P: Scalar> Scalar for Pair<P> {
     }
 }
 
-impl Array<'_> {
+impl<'a> Array<'a> {
+    /// Some of the elements, which are there.
+    pub(super) fn part(&self, elements: Range<usize>) -> Array<'a> {
+        let width = self.element.width();
+        let bytes = &self.bytes[elements.start * width..elements.end * width];
+        Array { bytes, first: self.first + elements.start, ..*self }
+    }
+
     /// Number of elements.
     pub(super) fn len(&self) -> usize {
         self.bytes.len() / self.element.width()
@@ -115,6 +125,14 @@ impl Array<'_> {
             _ => return Err(self.wrong_type()),
         };
         offsets.map_err(|error| error.to_string())
+    }
+
+    /// The elements as offsets, in 64 bits.
+    pub(super) fn wide_offsets(&self) -> Result<Vec<u64>, String> {
+        match self.element {
+            ElementType::Uint32 => self.decode("an offset", |offset: u32| Some(offset.into())),
+            _ => self.exact(),
+        }
     }
 
     /// The elements as values, each rounded once to the nearest.
@@ -171,7 +189,7 @@ impl Array<'_> {
             return Ok(decoded);
         }
         let element = S::read(&self.bytes[index * S::WIDTH..], self.big_endian);
-        Err(format!("{}[{index}] is {element}, expected {expected}", self.name))
+        Err(format!("{}[{}] is {element}, expected {expected}", self.name, self.first + index))
     }
 }
 

@@ -51,7 +51,7 @@ pub(super) fn read_all(mut reader: impl Read, limit: u64) -> Result<Vec<u8>, Str
 }
 
 /// Appends some of what a decompressor yields; whether there was any.
-fn append_step(reader: &mut impl Read, bytes: &mut Vec<u8>, limit: u64) -> Result<bool, String> {
+pub(super) fn append_step(reader: &mut impl Read, bytes: &mut Vec<u8>, limit: u64) -> Result<bool, String> {
     // One byte more than is allowed tells whether there is more.
     let step = (limit - bytes.len() as u64).saturating_add(1).min(STEP as u64);
     match contents::append_step(reader, bytes, step as usize) {

@@ -151,7 +151,7 @@ pub fn parse_matrix<T: Number>(
 }
 
 /// The kind of a file with these contents.
-fn kind_of(bytes: &[u8]) -> Result<FileKind, String> {
+pub(crate) fn kind_of(bytes: &[u8]) -> Result<FileKind, String> {
     if container::is_container(bytes) {
         Ok(FileKind::Container)
     } else if npz::is_zip(bytes) {

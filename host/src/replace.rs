@@ -3,7 +3,7 @@
 
 use std::fs::{self, File, Metadata};
 use std::io::{self, BufWriter, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 #[cfg(target_os = "linux")]
 use std::time::{Duration, Instant};
 
@@ -27,29 +27,97 @@ pub fn replace_file(path: &Path, write: impl FnOnce(&mut BufWriter<&File>) -> io
 }
 
 fn replace(path: &Path, write: impl FnOnce(&mut BufWriter<&File>) -> io::Result<()>) -> io::Result<()> {
-    let old = match fs::metadata(path) {
-        Ok(metadata) if metadata.is_dir() => {
-            return Err(io::Error::new(io::ErrorKind::IsADirectory, "is a directory, expected the name of a file"));
+    match Replacement::begin(path, false)? {
+        Some(replacement) => {
+            write_through(replacement.temporary.file(), write)?;
+            replacement.end()
         }
-        Ok(metadata) if !metadata.is_file() => return write_through(&File::options().write(true).open(path)?, write),
-        // Renaming would get past the protection.
-        Ok(metadata) if metadata.permissions().readonly() => {
-            return Err(io::Error::new(io::ErrorKind::PermissionDenied, "is write-protected"));
-        }
-        Ok(metadata) => Some(metadata),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-        Err(error) => return Err(error),
-    };
-    let target = if old.is_some() { path.canonicalize()? } else { path.to_path_buf() };
-    let folder = folder_of(&target);
-    let temporary = Temporary::new(folder, mode_of(old.as_ref()))?;
-    write_through(temporary.file(), write)?;
-    if let Some(old) = old {
-        temporary.file().set_permissions(old.permissions())?;
+        None => write_through(&File::options().write(true).open(path)?, write),
     }
-    temporary.file().sync_all()?;
-    temporary.into_named(folder)?.persist(target)?;
-    Ok(())
+}
+
+/// A file that several writers write, at their places of it, and that then takes the place of another, as one that
+/// [`replace_file`] writes. When it is dropped before, nothing is left of it.
+pub struct Replacement {
+    path: PathBuf,
+    target: PathBuf,
+    old: Option<Metadata>,
+    temporary: Temporary,
+}
+
+impl Replacement {
+    /// A new file that is to be at `path`; where it is to be found meanwhile, [`address`](Self::address) says. With `named`
+    /// it has a name of its own in the same folder, which processes on other machines see, too, but which is left behind by
+    /// a process that is ended.
+    ///
+    /// # Errors
+    /// With what the system said; when `path` is no regular file, or a write-protected one.
+    pub fn new(path: &Path, named: bool) -> Result<Self, Error> {
+        let begun = Self::begin(path, named).and_then(|begun| {
+            begun.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "is no regular file, which several write"))
+        });
+        begun.map_err(|source| Error::File { path: path.into(), source })
+    }
+
+    /// Nothing for what is no regular file.
+    fn begin(path: &Path, named: bool) -> io::Result<Option<Self>> {
+        let old = match fs::metadata(path) {
+            Ok(metadata) if metadata.is_dir() => {
+                return Err(io::Error::new(io::ErrorKind::IsADirectory, "is a directory, expected the name of a file"));
+            }
+            Ok(metadata) if !metadata.is_file() => return Ok(None),
+            // Renaming would get past the protection.
+            Ok(metadata) if metadata.permissions().readonly() => {
+                return Err(io::Error::new(io::ErrorKind::PermissionDenied, "is write-protected"));
+            }
+            Ok(metadata) => Some(metadata),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(error),
+        };
+        let target = if old.is_some() { path.canonicalize()? } else { path.to_path_buf() };
+        let mode = mode_of(old.as_ref());
+        let temporary = match named {
+            true => Temporary::named(folder_of(&target), mode)?,
+            false => Temporary::new(folder_of(&target), mode)?,
+        };
+        Ok(Some(Self { path: path.into(), target, old, temporary }))
+    }
+
+    /// Where the other writers open it: processes of this machine, or with a name of its own all that see the folder.
+    pub fn address(&self) -> PathBuf {
+        match &self.temporary {
+            #[cfg(target_os = "linux")]
+            Temporary::Unnamed(file) => {
+                use std::os::fd::AsRawFd;
+                format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd()).into()
+            }
+            Temporary::Named(file) => file.path().to_path_buf(),
+        }
+    }
+
+    /// The file.
+    pub fn file(&self) -> &File {
+        self.temporary.file()
+    }
+
+    /// Puts the file in its place, once all writers have written.
+    ///
+    /// # Errors
+    /// With what the system said.
+    pub fn finish(self) -> Result<(), Error> {
+        let path = self.path.clone();
+        self.end().map_err(|source| Error::File { path, source })
+    }
+
+    fn end(self) -> io::Result<()> {
+        let Self { target, old, temporary, .. } = self;
+        if let Some(old) = old {
+            temporary.file().set_permissions(old.permissions())?;
+        }
+        temporary.file().sync_all()?;
+        temporary.into_named(folder_of(&target))?.persist(&target)?;
+        Ok(())
+    }
 }
 
 /// Does `work`, which reads a file, changes what it holds, and [replaces](replace_file) it, while no other process does so

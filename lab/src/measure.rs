@@ -80,6 +80,29 @@ pub struct Case<'a, T: Real> {
     pub matrix: &'a Csr<T>,
 }
 
+/// Where something is measured, with the clocks as they are.
+pub fn environment<S: Subject>(subject: &S) -> Environment {
+    let device = subject.device();
+    Environment {
+        executor: subject.name().name().into(),
+        device: device.name.clone(),
+        driver: subject.driver(),
+        clocks: subject.clocks(),
+        cache_bytes: device.cache_bytes,
+        resident_threads: Some(Machine::from(device).resident_threads),
+        threads: rayon::current_num_threads(),
+        system: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
+        build: if cfg!(debug_assertions) { "debug" } else { "release" }.into(),
+        version: env!("CARGO_PKG_VERSION").into(),
+        commit: option_env!("LAB_COMMIT").map(Into::into),
+        index_width: u32::BITS,
+        seed: SEED,
+        timer: S::TIMER.into(),
+        command: std::env::args().collect(),
+        ..Environment::default()
+    }
+}
+
 /// An executor with what is needed to measure on it.
 pub struct Bench<'s, S: Subject> {
     subject: &'s S,
@@ -95,26 +118,8 @@ impl<'s, S: Subject> Bench<'s, S> {
     /// When memory runs out, or the device fails.
     pub fn new(subject: &'s S) -> Result<Self, Error> {
         let ceilings = ceilings::of(subject)?;
-        let device = subject.device();
-        let environment = Environment {
-            executor: subject.name().name().into(),
-            device: device.name.clone(),
-            driver: subject.driver(),
-            // The ceilings were measured a moment ago, so that this is how the clocks are under load.
-            clocks: subject.clocks(),
-            cache_bytes: device.cache_bytes,
-            resident_threads: Some(Machine::from(device).resident_threads),
-            threads: rayon::current_num_threads(),
-            system: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
-            build: if cfg!(debug_assertions) { "debug" } else { "release" }.into(),
-            version: env!("CARGO_PKG_VERSION").into(),
-            commit: option_env!("LAB_COMMIT").map(Into::into),
-            index_width: u32::BITS,
-            seed: SEED,
-            timer: S::TIMER.into(),
-            command: std::env::args().collect(),
-            ..Environment::default()
-        };
+        // The ceilings were measured a moment ago, so that this is how the clocks are under load.
+        let environment = environment(subject);
         Ok(Self { subject, ceilings, chill: subject.chill()?, environment })
     }
 

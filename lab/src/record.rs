@@ -258,6 +258,9 @@ pub struct Environment {
     /// What was asked for of the sizes of grids.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tuning: Option<Asked>,
+    /// Ranks that the matrix was divided among; none where it was not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ranks: Option<u32>,
     /// Threads of the host.
     pub threads: usize,
     /// Operating system and architecture.
@@ -287,6 +290,13 @@ pub struct Clocks {
     pub multiprocessor_mhz: u32,
     /// Of the memory.
     pub memory_mhz: u32,
+}
+
+impl Environment {
+    /// Whether it is the same executor, on as many ranks.
+    pub fn is_like(&self, other: &Self) -> bool {
+        (&self.executor, self.ranks) == (&other.executor, other.ranks)
+    }
 }
 
 impl Run {

@@ -96,7 +96,7 @@ pub use method::{FIRST_METHOD_SLOT, Iteration, Method, Problem, Size, breakdown_
 pub use minres::Minres;
 pub use operator::Operator;
 pub use options::Options;
-pub use pagerank::{Pagerank, PagerankReport};
+pub use pagerank::{Pagerank, PagerankReport, weights_of_vertices};
 pub use pipelined_cg::PipelinedCg;
 pub use power::power_iteration;
 pub use ranks::Ranks;

@@ -15,6 +15,7 @@ use super::options::Options;
 use super::report::Outcome;
 use super::watch::{Callback, Repeated, Watch, check};
 use crate::dense::{Multiplied, ONE, PagerankUpdate, Program, Space, Step};
+use crate::operator::Operator;
 
 /// The L1 norm of the last change, the sum of all ranks, and that of the ranks of vertices without edges.
 const CHANGE: u32 = FIRST_METHOD_SLOT;
@@ -46,9 +47,10 @@ const RING: u32 = CHANGE + 5;
 /// # Ok(())
 /// # }
 /// ```
-pub struct Pagerank<T: Real, E: Executor> {
+pub struct Pagerank<T: Real, E: Executor, O = Plan<T, E>> {
+    executor: E,
     /// Pᵀ: column i has the shares of vertex i's rank that go along its edges.
-    transitions: Plan<T, E>,
+    transitions: O,
     /// Where the transitions are all 1 instead, the share of each vertex that goes along any of its edges.
     shares: Option<Vec<T>>,
     /// 1 for vertices without edges.
@@ -119,22 +121,7 @@ impl<T: Real, E: Executor> Pagerank<T, E> {
         plan: impl FnOnce(Csr<T>) -> Result<Plan<T, E>, Error>,
     ) -> Result<Self, Error> {
         check_square("the graph", graph.rows(), graph.columns())?;
-        let mut totals = with_capacity(graph.rows())?;
-        for row in 0..graph.rows() {
-            let mut total = 0.0;
-            for (column, weight) in graph.row(row) {
-                let weight = weight.to_f64();
-                if !(weight >= 0.0 && weight.is_finite()) {
-                    let reason = format!("row {row}, column {column}: weight {weight} is not finite and 0 or more");
-                    return Err(Error::structure("CSR", reason));
-                }
-                total += weight;
-            }
-            if !total.is_finite() {
-                return Err(Error::structure("CSR", format!("row {row}: the sum of the weights overflows")));
-            }
-            totals.push(total);
-        }
+        let totals = weights_of_vertices(graph, 0)?;
         let (rows, columns) = (graph.rows(), graph.columns());
         let shares = if without_values { equal_shares(graph)? } else { None };
         let (offsets, sources, mut values) = graph.transposed()?.into_parts();
@@ -147,11 +134,53 @@ impl<T: Real, E: Executor> Pagerank<T, E> {
         }
         let transitions = Csr::try_new(columns, rows, offsets, sources, values)?;
         let dangling = collect(totals.iter().map(|&total| total == 0.0))?;
-        Ok(Self { transitions: plan(transitions)?, shares, dangling })
+        let transitions = plan(transitions)?;
+        Ok(Self { executor: transitions.executor().clone(), transitions, shares, dangling })
+    }
+}
+
+/// The sum of the weights of each vertex's edges, which are finite and 0 or more. Vertices are told by their number among
+/// these from `first` on.
+///
+/// # Errors
+/// When a weight is negative or not finite, a row's weights overflow, or memory runs out.
+pub fn weights_of_vertices<T: Real>(graph: &Csr<T>, first: usize) -> Result<Vec<f64>, Error> {
+    let mut totals = with_capacity(graph.rows())?;
+    for row in 0..graph.rows() {
+        let mut total = 0.0;
+        for (column, weight) in graph.row(row) {
+            let weight = weight.to_f64();
+            if !(weight >= 0.0 && weight.is_finite()) {
+                let row = first + row;
+                let reason = format!("row {row}, column {column}: weight {weight} is not finite and 0 or more");
+                return Err(Error::structure("CSR", reason));
+            }
+            total += weight;
+        }
+        if !total.is_finite() {
+            let row = first + row;
+            return Err(Error::structure("CSR", format!("row {row}: the sum of the weights overflows")));
+        }
+        totals.push(total);
+    }
+    Ok(totals)
+}
+
+impl<T: Real, E: Executor, O: Operator<T, E>> Pagerank<T, E, O> {
+    /// The ranks of a graph whose transition matrix is there already, as an operator such as a matrix that is divided among
+    /// ranks: Pᵀ, whose entry in row j and column i is the share of vertex i's rank that goes to vertex j. `dangling` says
+    /// which vertices have no edges; their columns are empty. Of what is divided, each rank gives its part.
+    ///
+    /// # Errors
+    /// When the operator is not square, or there is another number of vertices.
+    pub fn of_operator(executor: &E, transitions: O, dangling: Vec<bool>) -> Result<Self, Error> {
+        check_length("vertices", dangling.len(), transitions.rows())?;
+        check_length("x", transitions.columns(), transitions.rows())?;
+        Ok(Self { executor: executor.clone(), transitions, shares: None, dangling })
     }
 
-    /// The plan of the transition matrix: its format, and why it was chosen.
-    pub fn transitions(&self) -> &Plan<T, E> {
+    /// The transition matrix: of a plan, its format, and why it was chosen.
+    pub fn transitions(&self) -> &O {
         &self.transitions
     }
 
@@ -165,7 +194,7 @@ impl<T: Real, E: Executor> Pagerank<T, E> {
     ///
     /// # Errors
     /// When the damping is not from 0 to below 1, rounded to the precision as well, the personalization has another
-    /// length, is negative or not finite anywhere, or adds up to 0, an option means nothing, memory runs out, or the
+    /// length (that of this rank's part, where the vertices are divided among ranks), is negative or not finite anywhere, or adds up to 0, an option means nothing, memory runs out, or the
     /// device fails.
     pub fn rank(
         &mut self,
@@ -183,9 +212,10 @@ impl<T: Real, E: Executor> Pagerank<T, E> {
         }
         let v = self.distribution(personalization)?;
         let of_dangling = v.iter().zip(&self.dangling).map(|(v, &is)| if is { v.to_f64() } else { 0.0 });
-        let shared = 1.0 - damping.to_f64() * (1.0 - of_dangling.sum::<f64>());
+        let shared = 1.0 - damping.to_f64() * (1.0 - self.sum(of_dangling.sum())?);
         let ring = (RING, Watch::ring_length(options, 1));
-        let mut space = Space::new(self.transitions.executor(), RING.saturating_add(ring.1), 3)?;
+        let executor = self.executor.clone();
+        let mut space = Space::new(&executor, RING.saturating_add(ring.1), 3)?.across(self.transitions.ranks())?;
         space.set(&[
             (TOLERANCE, options.relative_tolerance.max(options.absolute_tolerance)),
             (LIMIT, options.iteration_limit.into()),
@@ -202,7 +232,6 @@ impl<T: Real, E: Executor> Pagerank<T, E> {
         ]
         .concat();
         let dangling = collect(self.dangling.iter().map(|&is| if is { T::ONE } else { T::ZERO }))?;
-        let executor = self.transitions.executor().clone();
         let passed_on = match &self.shares {
             Some(shares) => Some((executor.upload(copy(shares)?)?, executor.zeros(v.len())?)),
             None => None,
@@ -224,11 +253,19 @@ impl<T: Real, E: Executor> Pagerank<T, E> {
         Ok((ranking.x, PagerankReport { outcome, iterations, history, elapsed: begin.elapsed() }))
     }
 
+    /// A sum over all ranks, of which this one has a part.
+    fn sum(&self, part: f64) -> Result<f64, Error> {
+        let mut sum = [part];
+        self.transitions.ranks().map_or(Ok(()), |ranks| ranks.sum(&mut sum))?;
+        Ok(sum[0])
+    }
+
     /// v, which adds up to 1.
     fn distribution(&self, personalization: Option<&[T]>) -> Result<Vec<T>, Error> {
         let rows = self.dangling.len();
+        let all = self.transitions.ranks().map_or(rows, |ranks| ranks.elements());
         let Some(weights) = personalization else {
-            return filled(rows, T::from_f64(1.0 / rows as f64));
+            return filled(rows, T::from_f64(1.0 / all as f64));
         };
         check_length("the personalization", weights.len(), rows)?;
         let expected = "finite numbers from 0 on that do not add up to 0";
@@ -237,8 +274,8 @@ impl<T: Real, E: Executor> Pagerank<T, E> {
         if let Some(weight) = weights.iter().find(bad) {
             return refuse(weight.to_string());
         }
-        let total: f64 = weights.iter().map(|weight| weight.to_f64()).sum();
-        if rows > 0 && (total == 0.0 || !total.is_finite()) {
+        let total = self.sum(weights.iter().map(|weight| weight.to_f64()).sum())?;
+        if all > 0 && (total == 0.0 || !total.is_finite()) {
             return refuse(format!("{total} in all"));
         }
         collect(weights.iter().map(|weight| T::from_f64(weight.to_f64() / total)))
@@ -261,8 +298,8 @@ fn equal_shares<T: Real>(graph: &Csr<T>) -> Result<Option<Vec<T>>, Error> {
     Ok(Some(shares))
 }
 
-struct Ranking<'a, T: Real, E: Executor> {
-    transitions: &'a mut Plan<T, E>,
+struct Ranking<'a, T: Real, E: Executor, O> {
+    transitions: &'a mut O,
     /// Shares, and room for those of the ranks.
     passed_on: Option<(Vector<T, E>, Vector<T, E>)>,
     damping: T,
@@ -274,7 +311,7 @@ struct Ranking<'a, T: Real, E: Executor> {
     space: Space<E>,
 }
 
-impl<T: Real, E: Executor> Repeated<E> for Ranking<'_, T, E> {
+impl<T: Real, E: Executor, O: Operator<T, E>> Repeated<E> for Ranking<'_, T, E, O> {
     fn space(&self) -> &Space<E> {
         &self.space
     }

@@ -2,6 +2,7 @@
 
 mod arguments;
 mod members;
+mod ranks;
 mod summary;
 
 use std::collections::BTreeSet;
@@ -91,16 +92,23 @@ pub fn measure(arguments: &Arguments) -> Result<Vec<Entry>, Error> {
 
 /// Measures what is asked for on each executor.
 fn job(arguments: &Arguments) -> Result<Job<'_>, Error> {
+    if arguments.ranks.is_some() {
+        ranks::check(arguments)?;
+    }
     let mut job = Job::new(arguments)?;
     let mut names = arguments.executor.clone();
     if names.is_empty() {
         names.push(if cfg!(feature = "cuda") { ExecutorName::Cuda } else { ExecutorName::Cpu });
     }
+    let mut measure = |name| match arguments.ranks {
+        Some(ranks) => job.on_ranks(name, ranks).map(Ok),
+        None => subject::with_tuning(name, arguments.grids.asked(), &mut job),
+    };
     for name in names {
-        match subject::with_tuning(name, arguments.grids.asked(), &mut job) {
+        match measure(name) {
             Err(warp_spmv::Error::Unavailable { reason, .. }) if arguments.executor.is_empty() => {
                 output::say(&format!("no GPU: {reason}, measuring on the CPU"));
-                subject::with_tuning(ExecutorName::Cpu, arguments.grids.asked(), &mut job)??;
+                measure(ExecutorName::Cpu)??;
             }
             done => done??,
         }
@@ -140,7 +148,8 @@ impl<'a> Job<'a> {
         let name = matrix.source.name();
         let open = matrix.wanted.iter().filter_map(|wanted| {
             let Wanted { mut formats, peers: mut chosen, mut shapes, .. } = wanted.clone();
-            let is_same = |entry: &&Entry| is_of(entry, &name, executor, wanted.precision.name());
+            let is_same =
+                |entry: &&Entry| is_of(entry, &name, executor, wanted.precision.name()) && entry.env.ranks.is_none();
             if let Some(entry) = self.entries.iter().find(is_same) {
                 let own = wanted.formats.iter().chain([&UNIT]).map(Format::to_string);
                 let peers = peers.iter().filter(|name| wanted.peers.has(name)).map(|&name| name.to_owned());
@@ -169,7 +178,10 @@ impl<'a> Job<'a> {
 
     /// Takes a new entry in the place of one that lacked something, and saves all.
     fn keep(&mut self, entry: Entry) -> Result<(), Error> {
-        let same = |old: &Entry| is_of(old, &entry.filename, &entry.env.executor, &entry.env.precision);
+        let same = |old: &Entry| {
+            let Entry { filename, env, .. } = &entry;
+            is_of(old, filename, &env.executor, &env.precision) && old.env.ranks == env.ranks
+        };
         let take = |entries: &mut Vec<Entry>| {
             entries.retain(|old| !same(old));
             entries.push(entry.clone());

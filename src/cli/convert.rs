@@ -7,6 +7,7 @@ use warp_spmv::Format;
 use warp_spmv::format::{FillLimit, Matrix};
 use warp_spmv::io::{FileKind, Number, write, write_container_matrix};
 
+use super::distributed::{self, ConvertRequest, World};
 use super::error::Error;
 use super::formats;
 use super::input::{Input, Source};
@@ -43,6 +44,10 @@ pub struct Arguments {
     /// Sort each row by column first, and add up entries of the same place
     #[arg(long)]
     sort: bool,
+    /// Let this many ranks, which are threads, read, generate and write a part each, so that none has the whole matrix;
+    /// processes that mpirun has started are ranks without it
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    ranks: Option<u32>,
 }
 
 fn format_parser() -> impl TypedValueParser<Value = Format> {
@@ -66,7 +71,24 @@ pub fn convert(arguments: &Arguments) -> Result<(), Error> {
     }
     // The input is not read any more when the output is written, so that it may be replaced.
     output::check_folder(&arguments.output)?;
-    in_precision!(arguments.precision, convert_in(arguments, kind, format))
+    match World::new(arguments.ranks.map(|ranks| ranks as usize))? {
+        Some(world) => {
+            if !format.shares_arrays(Format::CSR_SCALAR) {
+                let reason = format!("--format {format} does not go with several ranks: they write containers in CSR");
+                return Err(Error::Usage(reason));
+            }
+            let request = ConvertRequest { source: &arguments.source, output: &arguments.output, sort: arguments.sort };
+            in_precision!(arguments.precision, convert_on_ranks(world, &request, kind))
+        }
+        None => in_precision!(arguments.precision, convert_in(arguments, kind, format)),
+    }
+}
+
+fn convert_on_ranks<T: Number>(world: World, request: &ConvertRequest<'_>, kind: FileKind) -> Result<(), Error> {
+    match distributed::convert::<T>(world, request, kind)? {
+        Some(shape) => tell(request.output, &shape, kind, T::NAME, Format::CSR_SCALAR, 1.0),
+        None => Ok(()),
+    }
 }
 
 fn convert_in<T: Number>(arguments: &Arguments, kind: FileKind, format: Format) -> Result<(), Error> {
@@ -89,10 +111,15 @@ fn convert_in<T: Number>(arguments: &Arguments, kind: FileKind, format: Format) 
     drop(writing);
     let name = path.to_string_lossy().into_owned();
     let shape = Shape { name, rows: matrix.rows(), columns: matrix.columns(), nonzeros: matrix.nnz() };
+    tell(path, &shape, kind, T::NAME, format, matrix.fill())
+}
+
+/// Says what was written.
+fn tell(path: &Path, shape: &Shape, kind: FileKind, precision: &str, format: Format, fill: f64) -> Result<(), Error> {
     let what = if kind == FileKind::Container { format.storage().into() } else { kind.to_string() };
     let bytes = file_bytes(path).map_or(String::new(), |bytes| format!(", {}", units::bytes(bytes.into())));
-    let (name, precision, fill) = (printable(&shape.name), T::NAME, matrix.fill());
-    output::print(&format!("{name}: {shape}, {what}, {precision}, fill {fill:.2}{bytes}\n"))
+    let name = path.to_string_lossy();
+    output::print(&format!("{}: {shape}, {what}, {precision}, fill {fill:.2}{bytes}\n", printable(&name)))
 }
 
 /// Bytes of a file, unless it is a pipe or the like.

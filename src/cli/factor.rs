@@ -16,6 +16,11 @@ pub struct Factor {
 }
 
 impl Factor {
+    /// 1.
+    pub const ONE: Self = Self { re: 1.0, im: 0.0 };
+    /// 0.
+    pub const ZERO: Self = Self { re: 0.0, im: 0.0 };
+
     /// The nearest number of a type.
     ///
     /// # Errors

@@ -16,7 +16,7 @@ use super::error::Error;
 use super::input::{Input, Source};
 use super::output::{self, printable};
 use super::precision::AnyPrecision;
-use super::ranks::Ranks;
+use super::ranks::{Divided, Ranks};
 use super::record::Shape;
 use super::run::executor_parser;
 use super::units::{self, HumanCount};
@@ -27,7 +27,8 @@ Examples:
   warp-spmv info 1138_bus.mtx
   warp-spmv info pareto:rows=30000,k=1 --json
   warp-spmv info 1138_bus.mtx --explain --multiplications 100
-  warp-spmv info elasticity:width=20 --ranks 8";
+  warp-spmv info elasticity:width=20 --ranks 8
+  warp-spmv info stencil:27:400 --ranks 1024 --only-ranks";
 
 /// Columns of the histogram and its legend where standard output is no terminal.
 const DEFAULT_WIDTH: usize = 80;
@@ -51,6 +52,9 @@ pub struct Arguments {
     /// Say how the rows divide among this many ranks, and what these exchange for a product, in this order and in another
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65_536))]
     ranks: Option<u32>,
+    /// Say nothing else, and of the order as it is alone: the matrix, which a generator makes, is then never there as a whole
+    #[arg(long, requires = "ranks", conflicts_with = "explain")]
+    only_ranks: bool,
     #[command(flatten)]
     choosing: Choosing,
 }
@@ -119,6 +123,13 @@ struct Size {
 
 pub fn info(arguments: &Arguments) -> Result<(), Error> {
     arguments.choosing.check(arguments.explain, "--explain")?;
+    if let (Some(ranks), true) = (arguments.ranks, arguments.only_ranks) {
+        let Some(generator) = arguments.source.parsed() else {
+            return Err(Error::Usage("--only-ranks takes a generator, not a file".into()));
+        };
+        let divided = Divided::new(&generator?, ranks as usize)?;
+        return output::print(&if arguments.json { output::json(&divided) } else { divided.to_string() });
+    }
     let record = match arguments.precision {
         AnyPrecision::Float32 | AnyPrecision::Float64 => Record::new::<f64, f32>(
             arguments.source.load()?,

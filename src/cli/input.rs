@@ -6,7 +6,7 @@ use std::{fs, io};
 
 use warp_spmv::Csr;
 use warp_spmv::format::Matrix;
-use warp_spmv::io::{COMPLEX_VALUES, Number, ReadOptions, read_matrix, read_vector};
+use warp_spmv::io::{COMPLEX_VALUES, FileParts, Number, ReadOptions, WholeFile, open_parts, read_matrix, read_vector};
 use warp_spmv::synthetic::Generator;
 
 use super::error::Error;
@@ -93,6 +93,23 @@ impl Source {
     /// What is done to get the matrix: "generate" or "read".
     pub fn verb(&self) -> &'static str {
         if self.generator().is_some() { "generate" } else { "read" }
+    }
+
+    /// Opens the file, of which ranks read a part each, those of a text in portions of about so many bytes.
+    pub fn open<T: Number>(&self, portion: usize) -> Result<FileParts, Error> {
+        let options = ReadOptions { decompressed_limit: self.decompressed_limit, ..Default::default() };
+        let parts = open_parts(&self.matrix, portion, &options).map_err(explain)?;
+        parts.check_values::<T>().map_err(explain)?;
+        Ok(parts)
+    }
+
+    /// Reads a file that is open.
+    pub fn read_whole<T: Number>(&self, file: &WholeFile) -> Result<Csr<T>, Error> {
+        let progress = Progress::bytes("reading the matrix");
+        let report = |done, total| progress.update(done, total);
+        let options =
+            ReadOptions { progress: Some(&report), decompressed_limit: self.decompressed_limit, ..Default::default() };
+        Ok(file.read(&options).map_err(explain)?.matrix.into_csr()?)
     }
 
     /// Generates or reads the matrix.

@@ -121,7 +121,7 @@ pub fn main() -> ExitCode {
 fn parse_and_run() -> Result<(), Error> {
     let parsed = CommandLine::try_parse();
     if let Ok(CommandLine { command }) = &parsed
-        && !matches!(command, Command::Run(_) | Command::Solve(_))
+        && !matches!(command, Command::Run(_) | Command::Solve(_) | Command::Convert(_) | Command::Pagerank(_))
     {
         distributed::World::refuse()?;
     }

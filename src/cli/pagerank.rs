@@ -18,7 +18,9 @@ use warp_spmv::solver::{Options, Outcome, Pagerank};
 use warp_spmv::{Csr, Format, Real};
 
 use super::choosing::Choosing;
+use super::distributed::{self, PagerankRequest, Place, World};
 use super::error::Error;
+use super::grids::Grids;
 use super::input::Source;
 use super::interrupt::Interrupt;
 use super::looks::Looks;
@@ -26,7 +28,7 @@ use super::output::{self, printable};
 use super::precision::Precision;
 use super::progress::Progress;
 use super::record::{Environment, Shape, path_if_any, seconds, write_choice};
-use super::run::{executor_parser, on_executor, timed};
+use super::run::{Nothing, executor_parser, on_executor, timed};
 use super::solution::seconds_if_any;
 use super::solve::{at_least_0, format_parser};
 use super::units::{HumanCount, duration};
@@ -76,6 +78,10 @@ pub struct Arguments {
     /// The type of all values; sums are always of float64
     #[arg(long, value_enum, default_value_t = Precision::Float64)]
     precision: Precision,
+    /// Divide the vertices among this many ranks, which are threads of this process; processes that mpirun has started are
+    /// ranks without it
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    ranks: Option<u32>,
     /// Print one JSON record instead of text
     #[arg(long)]
     json: bool,
@@ -159,10 +165,10 @@ struct Times {
 
 /// A vertex with its rank.
 #[derive(Debug, PartialEq, Serialize)]
-struct Ranked {
+pub struct Ranked {
     /// Counted from 1.
-    vertex: usize,
-    rank: f64,
+    pub vertex: usize,
+    pub rank: f64,
 }
 
 pub fn pagerank(arguments: &Arguments) -> Result<(), Error> {
@@ -175,7 +181,41 @@ pub fn pagerank(arguments: &Arguments) -> Result<(), Error> {
 }
 
 fn pagerank_in<T: Real + Number>(arguments: &Arguments) -> Result<(), Error> {
-    on_executor(arguments.executor, |name, note| subject::with(name, Job::<T> { arguments, note, real: PhantomData }))
+    let world = World::new(arguments.ranks.map(|ranks| ranks as usize))?;
+    let Some(world) = world else {
+        let job = |note| Job::<T> { arguments, note, real: PhantomData };
+        return on_executor(arguments.executor, |name, note| subject::with(name, job(note)));
+    };
+    let choosing = arguments.choosing.given();
+    distributed::check_options(&[(choosing.unwrap_or(""), choosing.is_some())])?;
+    on_executor(arguments.executor, |executor, note| {
+        subject::with(executor, Nothing)?;
+        let request = PagerankRequest {
+            source: &arguments.source,
+            format: arguments.format,
+            values: arguments.narrow.storage(),
+            place: Place { executor, grids: Grids::default(), note },
+            damping: arguments.damping,
+            unweighted: arguments.unweighted,
+            options: arguments.options(),
+            top: arguments.top,
+            out: arguments.out.as_ref(),
+            json: arguments.json,
+        };
+        Ok(distributed::pagerank::<T>(world, &request))
+    })
+}
+
+impl Arguments {
+    /// When it ends.
+    fn options(&self) -> Options {
+        Options {
+            relative_tolerance: self.tolerance,
+            iteration_limit: self.iterations,
+            stagnation_window: None,
+            ..Options::default()
+        }
+    }
 }
 
 /// All that is done once there is an executor.
@@ -204,12 +244,7 @@ impl<T: Real + Number> subject::SubjectVisitor for Job<'_, T> {
         if let Some(note) = &self.note {
             output::say(note);
         }
-        let options = Options {
-            relative_tolerance: arguments.tolerance,
-            iteration_limit: arguments.iterations,
-            stagnation_window: None,
-            ..Options::default()
-        };
+        let options = arguments.options();
         let line = Progress::spinner("ranking");
         let mut looks = Looks::default();
         let interrupt = Interrupt::new();
@@ -226,9 +261,8 @@ impl<T: Real + Number> subject::SubjectVisitor for Job<'_, T> {
 
         let converged = report.outcome == Outcome::Converged;
         let residual = residual(&graph, T::from_f64(arguments.damping).to_f64(), &x);
-        // All ranks together are 1, so that rounding changes them by no more than it does the longest sum. Written so that
-        // a NaN is wrong.
-        let rounding = (longest_column(&graph) + 10) as f64 * T::UNIT_ROUNDOFF;
+        let rounding = rounding_of::<T>(longest_column(&graph));
+        // Written so that a NaN is wrong.
         let wrong = converged && (residual.is_nan() || residual > arguments.tolerance + 2.0 * rounding);
         let wrong_answer = wrong.then_some(Error::WrongRanks { residual, tolerance: arguments.tolerance });
         let out = arguments.out.clone().filter(|_| !wrong);
@@ -265,8 +299,13 @@ impl<T: Real + Number> subject::SubjectVisitor for Job<'_, T> {
     }
 }
 
+/// What rounding can change the ranks by in all: they are 1 together, so that it is no more than in the longest sum.
+pub fn rounding_of<T: Real>(longest_sum: usize) -> f64 {
+    (longest_sum + 10) as f64 * T::UNIT_ROUNDOFF
+}
+
 /// The same edges, each of weight 1.
-fn with_equal_weights<T: Real + Number>(graph: Csr<T>) -> Result<Csr<T>, warp_spmv::Error> {
+pub fn with_equal_weights<T: Real + Number>(graph: Csr<T>) -> Result<Csr<T>, warp_spmv::Error> {
     let (rows, columns) = (graph.rows(), graph.columns());
     let (offsets, indices, values): (Offsets, _, Vec<T>) = graph.into_parts();
     Csr::try_new(rows, columns, offsets, indices, vec![T::ONE; values.len()])
@@ -299,7 +338,7 @@ fn longest_column<T: Real + Number>(graph: &Csr<T>) -> usize {
 }
 
 /// The vertices of the highest ranks, of equal ones those that come first.
-fn top<T: Real + Number>(x: &[T], most: usize) -> Vec<Ranked> {
+pub fn top<T: Real + Number>(x: &[T], most: usize) -> Vec<Ranked> {
     let mut ranked: Vec<_> = x.iter().enumerate().map(|(place, rank)| (rank.to_f64(), Reverse(place))).collect();
     let highest_first = |left: &(f64, Reverse<usize>), right: &(f64, Reverse<usize>)| {
         right.0.total_cmp(&left.0).then(right.1.cmp(&left.1))
@@ -336,14 +375,19 @@ impl Display for Ranking {
         }
         writeln!(f, "outcome       {} after {} iterations", self.outcome, self.iterations)?;
         writeln!(f, "residual      {:.2e}, the ranks add up to {:.6}", self.residual, self.sum)?;
-        for (place, Ranked { vertex, rank }) in self.top.iter().enumerate() {
-            writeln!(f, "{:13} vertex {vertex}, {rank:.6e}", place + 1)?;
-        }
+        write_ranks(f, &self.top)?;
         if let Some(out) = &self.out {
             writeln!(f, "output        {}", printable(&out.to_string_lossy()))?;
         }
         Ok(())
     }
+}
+
+/// The highest ranks as lines.
+pub fn write_ranks(f: &mut fmt::Formatter<'_>, top: &[Ranked]) -> fmt::Result {
+    top.iter()
+        .enumerate()
+        .try_for_each(|(place, Ranked { vertex, rank })| writeln!(f, "{:13} vertex {vertex}, {rank:.6e}", place + 1))
 }
 
 #[cfg(test)]

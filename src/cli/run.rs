@@ -152,8 +152,6 @@ fn check_for_ranks(arguments: &Arguments) -> Result<(), Error> {
     let given = [
         ("--format all", matches!(arguments.format, Formats::All)),
         ("--transposed", arguments.transposed),
-        ("--x", arguments.x.is_some()),
-        (arguments.values.given().unwrap_or(""), arguments.values.given().is_some()),
         (arguments.choosing.given().unwrap_or(""), arguments.choosing.given().is_some()),
     ];
     distributed::check_options(&given)
@@ -172,6 +170,8 @@ fn run_on_ranks<T: Number>(world: World, executor: Option<ExecutorName>, argumen
             factors,
             told: (arguments.alpha, arguments.beta),
             repeats: arguments.repeat,
+            values: arguments.values.storage(),
+            x: arguments.x.as_ref(),
             output: arguments.output.as_ref(),
             timeline: arguments.timeline,
             json: arguments.json,

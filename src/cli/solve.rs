@@ -198,7 +198,6 @@ pub fn solve(arguments: &Arguments) -> Result<(), Error> {
                 ("--peers", arguments.peers),
                 ("--explain", arguments.explain),
                 (arguments.vectors.given().unwrap_or(""), arguments.vectors.given().is_some()),
-                (arguments.values.given().unwrap_or(""), arguments.values.given().is_some()),
                 (arguments.choosing.given().unwrap_or(""), arguments.choosing.given().is_some()),
             ])?;
             in_precision!(arguments.precision, solve_on_ranks(world, executor, arguments))
@@ -218,6 +217,7 @@ fn solve_on_ranks<T: Number>(world: World, executor: Option<ExecutorName>, argum
             method: arguments.method,
             preconditioner: arguments.preconditioner,
             options: arguments.options(),
+            values: arguments.values.storage(),
             seed: arguments.seed,
             rhs: arguments.rhs.as_ref(),
             start: arguments.start.as_ref(),

@@ -1,6 +1,7 @@
 //! Ranks that are threads.
 
 mod faults;
+mod files;
 #[path = "../../../tests/scenarios"]
 #[allow(dead_code, reason = "the tests of the whole take the rest")]
 mod shared {

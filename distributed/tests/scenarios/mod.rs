@@ -2,6 +2,8 @@
 //! rank, and panics or fails where something is wrong.
 
 pub mod collectives;
+pub mod files;
+pub mod graphs;
 pub mod products;
 pub mod solvers;
 
@@ -27,6 +29,12 @@ pub const SCENARIOS: &[Scenario] = &[
     ("ways of exchanges", products::ways),
     ("timelines", products::timelines),
     ("generated rows", products::generated_rows),
+    ("files of float64", files::round_trips::<f64>),
+    ("files of complex64", files::round_trips::<warp_spmv::Complex<f32>>),
+    ("files of rounded values", files::rounded_values),
+    ("texts", files::texts),
+    ("transposes", graphs::transposes),
+    ("ranks of vertices", graphs::pageranks),
     ("methods", solvers::methods),
     ("methods on the emulator", solvers::on_emulator),
     ("preconditioners", solvers::preconditioners),

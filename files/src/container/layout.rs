@@ -61,6 +61,14 @@ pub(super) struct Layout {
     entries: Vec<Entry>,
 }
 
+/// A section apart from its elements.
+pub(super) struct Outline<'a> {
+    pub name: &'a str,
+    pub element: ElementType,
+    pub elements: u64,
+    pub checksum: u32,
+}
+
 /// An entry of the table.
 struct Entry {
     name: [u8; SECTION_NAME],
@@ -81,7 +89,7 @@ pub(super) fn padding(at: usize) -> Vec<u8> {
 }
 
 /// CRC-32 of bytes, in parallel.
-fn checksum(bytes: &[u8]) -> Result<u32, Error> {
+pub(super) fn checksum(bytes: &[u8]) -> Result<u32, Error> {
     let of_chunk = |chunk: usize| {
         let mut hasher = crc32fast::Hasher::new();
         hasher.update(&bytes[chunk * CHECKSUM_CHUNK..bytes.len().min((chunk + 1) * CHECKSUM_CHUNK)]);
@@ -165,20 +173,24 @@ impl<'a> Fields<'a> {
 impl Layout {
     /// The layout of a file with these sections, one behind the other. O(bytes) for the checksums.
     pub(super) fn new(format: &str, summary: &Summary, sections: &[Section<'_>]) -> Result<Self, Error> {
-        let mut at = HEADER + ENTRY * sections.len();
-        let mut entries = Vec::with_capacity(sections.len());
-        for section in sections {
-            let begin = at.next_multiple_of(ALIGNMENT);
-            at = begin + section.bytes.len();
-            entries.push(Entry {
-                name: padded(&section.name),
-                element: section.element,
-                checksum: checksum(&section.bytes)?,
-                elements: (section.bytes.len() / section.element.width()) as u64,
-                begin: begin as u64,
-            });
+        let mut outlines = Vec::with_capacity(sections.len());
+        for Section { name, element, bytes } in sections {
+            let elements = (bytes.len() / element.width()) as u64;
+            outlines.push(Outline { name, element: *element, elements, checksum: checksum(bytes)? });
         }
-        Ok(Self { format: padded(format), summary: *summary, length: at as u64, entries })
+        Ok(Self::of_outlines(format, summary, &outlines))
+    }
+
+    /// The layout of a file with sections of which this is known.
+    pub(super) fn of_outlines(format: &str, summary: &Summary, sections: &[Outline<'_>]) -> Self {
+        let mut at = (HEADER + ENTRY * sections.len()) as u64;
+        let mut entries = Vec::with_capacity(sections.len());
+        for &Outline { name, element, elements, checksum } in sections {
+            let begin = at.next_multiple_of(ALIGNMENT as u64);
+            at = begin + elements * element.width() as u64;
+            entries.push(Entry { name: padded(name), element, checksum, elements, begin });
+        }
+        Self { format: padded(format), summary: *summary, length: at, entries }
     }
 
     /// Header and table as they are in the file.
@@ -288,14 +300,39 @@ impl Layout {
 
     /// The arrays of a file with this layout, which match their checksums.
     pub(super) fn arrays<'a>(&'a self, bytes: &'a [u8]) -> Result<Vec<Array<'a>>, String> {
+        let arrays = self.unchecked_arrays(bytes);
+        for (number, array) in arrays.iter().enumerate() {
+            self.check_sum(number, checksum(array.bytes).map_err(|error| error.to_string())?)?;
+        }
+        Ok(arrays)
+    }
+
+    /// The arrays of a file with this layout, of which nobody has read anything yet.
+    pub(super) fn unchecked_arrays<'a>(&'a self, bytes: &'a [u8]) -> Vec<Array<'a>> {
         let array = |entry: &'a Entry| {
-            let (name, begin) = (trimmed(&entry.name), entry.begin as usize);
+            let begin = entry.begin as usize;
             let bytes = &bytes[begin..begin + entry.elements as usize * entry.element.width()];
-            if checksum(bytes).map_err(|error| error.to_string())? != entry.checksum {
-                return Err(format!("the file is altered: section '{name}' does not match its checksum"));
-            }
-            Ok(Array { name, element: entry.element, big_endian: false, bytes })
+            Array { name: trimmed(&entry.name), element: entry.element, big_endian: false, bytes, first: 0 }
         };
         self.entries.iter().map(array).collect()
+    }
+
+    /// Checks the checksum that the array of a section was found to have.
+    pub(super) fn check_sum(&self, section: usize, found: u32) -> Result<(), String> {
+        let Entry { name, checksum, .. } = &self.entries[section];
+        match found == *checksum {
+            true => Ok(()),
+            false => Err(format!("the file is altered: section '{}' does not match its checksum", trimmed(name))),
+        }
+    }
+
+    /// The section of a name.
+    pub(super) fn section(&self, name: &str) -> Option<usize> {
+        self.entries.iter().position(|entry| trimmed(&entry.name) == name)
+    }
+
+    /// Where a section begins in the file.
+    pub(super) fn begin(&self, section: usize) -> u64 {
+        self.entries[section].begin
     }
 }

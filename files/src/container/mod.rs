@@ -5,6 +5,8 @@
 #![forbid(unsafe_code)]
 
 pub(super) mod layout;
+mod rows;
+pub(crate) mod rows_to_write;
 mod sections;
 mod summary;
 
@@ -26,6 +28,7 @@ use sections::{Section, Sections};
 use summary::Summary;
 
 pub(super) use layout::is_container;
+pub use rows::{ContainerRows, PartSum};
 
 /// Writes a matrix in CSR as a container. O(bytes).
 ///
@@ -104,25 +107,37 @@ pub(super) fn parse<T: Number>(
     let read = || {
         let layout = Layout::parse(bytes)?;
         let Summary { rows, columns, stored, values, .. } = layout.summary;
-        let as_it_is = values == T::TYPE || layout.format() == CSR;
-        let is_complex = matches!(values, ElementType::Complex64 | ElementType::Complex128);
+        check_values::<T>(values)?;
         let matrix = match values {
-            _ if is_complex && !T::COMPLEX => return Err(COMPLEX_VALUES.into()),
-            ElementType::Float32 | ElementType::Float64 if as_it_is => read_matrix(&layout, bytes)?,
-            _ if is_complex && as_it_is => read_matrix(&layout, bytes)?,
+            values if values == T::TYPE || layout.format() == CSR => read_matrix(&layout, bytes)?,
             ElementType::Float32 => round(read_matrix::<f32>(&layout, bytes)?)?,
-            ElementType::Float64 => round(read_matrix::<f64>(&layout, bytes)?)?,
             ElementType::Complex64 => round(read_matrix::<Complex<f32>>(&layout, bytes)?)?,
             ElementType::Complex128 => round(read_matrix::<Complex<f64>>(&layout, bytes)?)?,
-            values => return Err(format!("values of type {}, expected real or complex numbers", values.name())),
+            _ => round(read_matrix::<f64>(&layout, bytes)?)?,
         };
-        let field = if is_complex { Field::Complex } else { Field::Real };
         let (symmetry, entries) = (Symmetry::General, stored as u64);
-        Ok((matrix, Header { field, symmetry, rows, columns, entries }))
+        Ok((matrix, Header { field: field_of(values), symmetry, rows, columns, entries }))
     };
-    let matrix = read().map_err(|reason| Error::contents(name, reason))?;
+    let matrix = read().map_err(|reason: String| Error::contents(name, reason))?;
     options.report(bytes.len() as u64, bytes.len() as u64);
     Ok(matrix)
+}
+
+/// Makes sure that `T` can hold values of a type.
+fn check_values<T: Number>(values: ElementType) -> Result<(), String> {
+    match (field_of(values), values) {
+        (Field::Complex, _) if !T::COMPLEX => Err(COMPLEX_VALUES.into()),
+        (Field::Complex, _) | (_, ElementType::Float32 | ElementType::Float64) => Ok(()),
+        _ => Err(format!("values of type {}, expected real or complex numbers", values.name())),
+    }
+}
+
+/// What values of a type are.
+fn field_of(values: ElementType) -> Field {
+    match values {
+        ElementType::Complex64 | ElementType::Complex128 => Field::Complex,
+        _ => Field::Real,
+    }
 }
 
 /// Values that one thread checks at a time.

@@ -36,6 +36,23 @@ pub(super) fn write_file(
     append: &(dyn Fn(Range<usize>, &mut Vec<u8>) + Sync),
 ) -> Result<(), Error> {
     let compress = has_extension(path, ".gz");
+    replace_file(path, |file| {
+        let mut compressed_first = Vec::new();
+        if compress {
+            gzip::append_member(first.as_bytes(), &mut compressed_first)?;
+        }
+        file.write_all(if compress { &compressed_first } else { first.as_bytes() })?;
+        write_items(file, compress, items, append)
+    })
+}
+
+/// Writes the text of a number of items, as [`write_file`] does.
+pub(super) fn write_items(
+    file: &mut (impl Write + Send),
+    compress: bool,
+    items: usize,
+    append: &(dyn Fn(Range<usize>, &mut Vec<u8>) + Sync),
+) -> io::Result<()> {
     let chunks = items.div_ceil(CHUNK);
     let batch = CHUNKS_PER_THREAD * parallel::threads();
     let make_one = |number: usize, Chunk { text, compressed, .. }: &mut Chunk| -> io::Result<()> {
@@ -57,26 +74,19 @@ pub(super) fn write_file(
         });
         batch.iter_mut().find_map(|chunk| chunk.failure.take()).map_or(Ok(()), Err)
     };
-    replace_file(path, |file| {
-        let mut compressed_first = Vec::new();
-        if compress {
-            gzip::append_member(first.as_bytes(), &mut compressed_first)?;
-        }
-        file.write_all(if compress { &compressed_first } else { first.as_bytes() })?;
-        let (mut ready, mut next) = (Vec::new(), Vec::new());
-        make(&mut ready, 0..chunks.min(batch))?;
-        let mut made = ready.len();
-        while !ready.is_empty() {
-            let numbers = made..chunks.min(made + batch);
-            made = numbers.end;
-            let write = || {
-                let mut parts = ready.iter().map(|chunk| if compress { &chunk.compressed } else { &chunk.text });
-                parts.try_for_each(|part| file.write_all(part))
-            };
-            let (written, made) = parallel::join(write, || make(&mut next, numbers));
-            written.and(made)?;
-            std::mem::swap(&mut ready, &mut next);
-        }
-        Ok(())
-    })
+    let (mut ready, mut next) = (Vec::new(), Vec::new());
+    make(&mut ready, 0..chunks.min(batch))?;
+    let mut made = ready.len();
+    while !ready.is_empty() {
+        let numbers = made..chunks.min(made + batch);
+        made = numbers.end;
+        let write = || {
+            let mut parts = ready.iter().map(|chunk| if compress { &chunk.compressed } else { &chunk.text });
+            parts.try_for_each(|part| file.write_all(part))
+        };
+        let (written, made) = parallel::join(write, || make(&mut next, numbers));
+        written.and(made)?;
+        std::mem::swap(&mut ready, &mut next);
+    }
+    Ok(())
 }

@@ -28,11 +28,14 @@ pub struct Coordinates<V> {
     pub values: Vec<V>,
 }
 
-/// Entries of a part of a file.
-struct Triplets<V> {
-    rows: Vec<u32>,
-    columns: Vec<u32>,
-    values: Vec<V>,
+/// Entries of a part of a file, with those that its symmetry implies.
+pub struct Triplets<V> {
+    /// The row of each entry, counted from 0.
+    pub rows: Vec<u32>,
+    /// The column of each entry, counted from 0.
+    pub columns: Vec<u32>,
+    /// The value of each entry.
+    pub values: Vec<V>,
 }
 
 impl<V: Send> Contents for Triplets<V> {
@@ -153,25 +156,13 @@ impl<'a> Body<'a> {
     /// Goes through the rows of all entries in parallel, with those that the symmetry implies. What else is in a line
     /// is not looked at, unless an index is wrong or entries are missing: then the first wrong line is told.
     fn count<V: Value>(&self, mut take: impl FnMut(&[&[u32]]) -> Result<(), Error>) -> Result<(), Error> {
-        let Header { symmetry, rows, columns, .. } = self.header;
-        let read = |cursor: &mut Cursor<'_>, indices: &mut Vec<u32>| {
-            let row = cursor.row(rows)?;
-            indices.push(row);
-            if symmetry != Symmetry::General {
-                let column = cursor.column(columns)?;
-                if row != column {
-                    indices.push(column);
-                }
-            }
-            cursor.skip_line();
-            Ok(())
-        };
+        let read = |cursor: &mut Cursor<'_>, indices: &mut Vec<u32>| read_rows(&self.header, cursor, indices);
         let counted = self.entries.for_each_batch(0, read, |chunks| {
             take(&chunks.iter().map(|chunk| &***chunk).collect::<Vec<_>>())?;
             Ok(true)
         });
         counted.map(drop).or_else(|error| {
-            let check = |cursor: &mut Cursor<'_>, (): &mut ()| self.read_entry::<V>(cursor).map(drop);
+            let check = |cursor: &mut Cursor<'_>, (): &mut ()| read_entry::<V>(&self.header, cursor).map(drop);
             self.entries.for_each_batch(0, check, |_| Ok(true))?;
             Err(error)
         })
@@ -185,36 +176,58 @@ impl<'a> Body<'a> {
         pass: u64,
         take: impl FnMut(&[&Triplets<V>]) -> Result<bool, Error>,
     ) -> Result<bool, Error> {
-        let symmetry = self.header.symmetry;
-        let read = |cursor: &mut Cursor<'_>, triplets: &mut Triplets<V>| {
-            let (row, column, value) = self.read_entry(cursor)?;
-            triplets.push(row, column, value);
-            if symmetry != Symmetry::General && row != column {
-                triplets.push(column, row, value.twin(symmetry));
-            }
-            Ok(())
-        };
+        let read = |cursor: &mut Cursor<'_>, triplets: &mut Triplets<V>| read_entries(&self.header, cursor, triplets);
         self.entries.for_each_batch(pass, read, take)
     }
+}
 
-    /// Reads an entry as its line gives it.
-    #[inline]
-    fn read_entry<V: Value>(&self, cursor: &mut Cursor<'_>) -> Result<(u32, u32, V), Problem> {
-        let Header { field, symmetry, rows, columns, .. } = self.header;
-        let at = cursor.at();
-        let row = cursor.row(rows)?;
-        let column = cursor.column(columns)?;
-        let value = V::read_value(cursor, field)?;
-        let wrong = match symmetry {
-            Symmetry::General => None,
-            Symmetry::SkewSymmetric => (row <= column).then_some(Kind::Half(symmetry)),
-            Symmetry::Hermitian if row == column && !value.is_real() => Some(Kind::Diagonal),
-            Symmetry::Symmetric | Symmetry::Hermitian => (row < column).then_some(Kind::Half(symmetry)),
-        };
-        if let Some(kind) = wrong {
-            return Err(Problem { at, kind });
+/// Reads the rows of the entry of a line and of the one that it implies, and looks at nothing else of it.
+#[inline]
+pub(super) fn read_rows(header: &Header, cursor: &mut Cursor<'_>, indices: &mut Vec<u32>) -> Result<(), Problem> {
+    let row = cursor.row(header.rows)?;
+    indices.push(row);
+    if header.symmetry != Symmetry::General {
+        let column = cursor.column(header.columns)?;
+        if row != column {
+            indices.push(column);
         }
-        cursor.end_line()?;
-        Ok((row, column, value))
     }
+    cursor.skip_line();
+    Ok(())
+}
+
+/// Reads the entry of a line and the one that it implies, which comes behind it.
+#[inline]
+pub(super) fn read_entries<V: Value>(
+    header: &Header,
+    cursor: &mut Cursor<'_>,
+    triplets: &mut Triplets<V>,
+) -> Result<(), Problem> {
+    let (row, column, value) = read_entry::<V>(header, cursor)?;
+    triplets.push(row, column, value);
+    if header.symmetry != Symmetry::General && row != column {
+        triplets.push(column, row, value.twin(header.symmetry));
+    }
+    Ok(())
+}
+
+/// Reads an entry as its line gives it.
+#[inline]
+pub(super) fn read_entry<V: Value>(header: &Header, cursor: &mut Cursor<'_>) -> Result<(u32, u32, V), Problem> {
+    let Header { field, symmetry, rows, columns, .. } = *header;
+    let at = cursor.at();
+    let row = cursor.row(rows)?;
+    let column = cursor.column(columns)?;
+    let value = V::read_value(cursor, field)?;
+    let wrong = match symmetry {
+        Symmetry::General => None,
+        Symmetry::SkewSymmetric => (row <= column).then_some(Kind::Half(symmetry)),
+        Symmetry::Hermitian if row == column && !value.is_real() => Some(Kind::Diagonal),
+        Symmetry::Symmetric | Symmetry::Hermitian => (row < column).then_some(Kind::Half(symmetry)),
+    };
+    if let Some(kind) = wrong {
+        return Err(Problem { at, kind });
+    }
+    cursor.end_line()?;
+    Ok((row, column, value))
 }

@@ -7,20 +7,29 @@ use crate::header::Symmetry;
 use crate::quote::quote;
 use host::error::Error;
 
-/// A text and the name it goes by in errors.
+/// A text, or some lines of one, and the name it goes by in errors.
 pub(super) struct Document<'a> {
     pub(super) text: &'a [u8],
     name: &'a Path,
+    /// Lines before these.
+    lines_before: u64,
+    /// Bytes of all lines.
+    pub(super) bytes: u64,
 }
 
 impl<'a> Document<'a> {
     pub(super) fn new(text: &'a [u8], name: &'a Path) -> Self {
-        Self { text, name }
+        Self { text, name, lines_before: 0, bytes: text.len() as u64 }
+    }
+
+    /// Some lines of a text of so many bytes.
+    pub(super) fn part(text: &'a [u8], name: &'a Path, lines_before: u64, bytes: u64) -> Self {
+        Self { text, name, lines_before, bytes }
     }
 
     /// An error in the line of a position. O(position): lines are counted only when one is wrong.
     pub(super) fn error(&self, at: usize, reason: impl Into<String>) -> Error {
-        let line = 1 + self.text[..at].iter().filter(|&&byte| byte == b'\n').count() as u64;
+        let line = self.lines_before + 1 + line_ends(&self.text[..at]);
         Error::Parse { path: self.name.into(), line, reason: reason.into() }
     }
 
@@ -57,4 +66,9 @@ impl<'a> Document<'a> {
             token => quote(token),
         }
     }
+}
+
+/// How many lines end in a text.
+pub(super) fn line_ends(text: &[u8]) -> u64 {
+    memchr::memchr_iter(b'\n', text).count() as u64
 }

@@ -69,10 +69,32 @@ impl Contents for () {
 }
 
 /// What a chunk of lines holds, up to the first that is wrong.
-struct Chunk<C> {
-    contents: C,
-    entries: u64,
-    problem: Option<Problem>,
+pub(super) struct Chunk<C> {
+    pub contents: C,
+    pub entries: u64,
+    pub problem: Option<Problem>,
+}
+
+/// Bytes of a line, at a guess.
+const BYTES_PER_LINE: usize = 16;
+
+/// What some lines hold, in parallel: chunks in the order of the text, up to the first line that is wrong.
+pub(super) fn read_lines<C: Contents>(
+    document: &Document<'_>,
+    bytes: Range<usize>,
+    read: impl Fn(&mut Cursor<'_>, &mut C) -> Result<(), Problem> + Sync,
+) -> Result<Vec<Chunk<C>>, Error> {
+    let chunk = (bytes.len() / (parallel::threads() * CHUNKS_PER_THREAD)).clamp(CHUNK.0, CHUNK.1);
+    let ranges = split(&document.text[..bytes.end], bytes.start, chunk)?;
+    let mut chunks = memory::with_capacity(ranges.len())?;
+    for range in &ranges {
+        let contents = C::with_capacity(range.len() / BYTES_PER_LINE)?;
+        chunks.push(Chunk { contents, entries: 0, problem: None });
+    }
+    parallel::chunks_mut(&mut chunks, 1, 1, &|(number, chunk)| chunk[0].fill(document, &ranges[number], &read));
+    let wrong = chunks.iter().position(|chunk| chunk.problem.is_some());
+    chunks.truncate(wrong.map_or(chunks.len(), |wrong| wrong + 1));
+    Ok(chunks)
 }
 
 /// The entries of a document, one a line.
@@ -201,7 +223,7 @@ fn split(text: &[u8], mut begin: usize, chunk: usize) -> Result<Vec<Range<usize>
 }
 
 /// Where the entry with a number, from 0, begins in a chunk whose entries up to there are right.
-fn nth_entry(document: &Document<'_>, bytes: &Range<usize>, number: u64) -> usize {
+pub(super) fn nth_entry(document: &Document<'_>, bytes: &Range<usize>, number: u64) -> usize {
     let mut cursor = Cursor::new(&document.text[..bytes.end], bytes.start);
     for _ in 0..number {
         cursor.skip_to_content();

@@ -117,8 +117,9 @@ fn read_sizes(
     };
     cursor.end_line().map_err(|problem| document.problem(&problem))?;
 
+    let bytes = usize::try_from(document.bytes).unwrap_or(usize::MAX);
     for (what, dimension) in [("rows", rows), ("columns", columns)] {
-        check_dimension(what, dimension, document.text.len()).map_err(|reason| document.error(begin, reason))?;
+        check_dimension(what, dimension, bytes).map_err(|reason| document.error(begin, reason))?;
     }
     if symmetry != Symmetry::General && rows != columns {
         return fail(format!("a {} matrix is square, and this one is {rows} x {columns}", symmetry.name()));
@@ -127,7 +128,7 @@ fn read_sizes(
     let entries = announced.unwrap_or_else(|| array::listed(rows, columns, symmetry));
     // The shortest entry, with its line end, which the last line may lack.
     let shortest = if layout == Layout::Coordinate { "1 1\n" } else { "1\n" }.len() as u64;
-    let rest = (document.text.len() - cursor.at()) as u64;
+    let rest = document.bytes - cursor.at() as u64;
     if entries > (rest + 1) / shortest {
         return fail(format!("{entries} entries announced, more than the {rest} bytes after this line can hold"));
     }

@@ -1,7 +1,7 @@
 //! Matrix Market files (Boisvert, Pozo & Remington 1996, NISTIR 5935).
 //!
 //! `cursor` takes a text apart without allocating or reading; `header` and `entries` drive it over a document,
-//! the latter in parallel; `coordinate` and `array` say what an entry is; `write` writes both, on top of
+//! the latter in parallel, and `portions` over a part of one; `coordinate` and `array` say what an entry is; `write` writes both, on top of
 //! `chunks`; this file opens files.
 //!
 //! Where the format leaves a choice, this reader
@@ -26,6 +26,8 @@ mod cursor;
 mod document;
 mod entries;
 pub(super) mod header;
+pub(crate) mod portions;
+pub(crate) mod rows;
 mod sorted;
 pub(crate) mod value;
 mod write;
@@ -33,7 +35,7 @@ mod write;
 use std::path::Path;
 
 pub use array::DenseMatrix;
-pub use coordinate::Coordinates;
+pub use coordinate::{Coordinates, Triplets};
 pub(super) use header::has_banner;
 pub use value::Value;
 pub use write::{MatrixMarketOptions, write_coordinates, write_dense, write_matrix_market, write_vector};

@@ -137,37 +137,47 @@ pub fn write_matrix_market<T: Number>(
     let (rows, columns) = (matrix.rows(), matrix.columns());
     let first =
         format!("%%MatrixMarket matrix coordinate {} {}\n{rows} {columns} {entries}\n", field.name(), symmetry.name());
-    write_file(path, &first, matrix.nnz(), &|range, text| {
-        let mut number = itoa::Buffer::new();
-        let mut row = matrix.row_of(range.start);
-        let mut entry = range.start;
-        while entry < range.end {
-            let end = matrix.range(row).end.min(range.end);
-            let row_number = number.format(row + 1).to_owned();
-            for (&column, &value) in matrix.column_indices()[entry..end].iter().zip(&matrix.values()[entry..end]) {
-                if symmetry != Symmetry::General && column as usize > row {
-                    continue;
-                }
-                text.extend_from_slice(row_number.as_bytes());
-                text.push(b' ');
-                text.extend_from_slice(number.format(column + 1).as_bytes());
-                match field {
-                    Field::Pattern => {}
-                    Field::Integer => {
-                        text.push(b' ');
-                        text.extend_from_slice(number.format(value.parts()[0] as i64).as_bytes());
-                    }
-                    Field::Real | Field::Complex => {
-                        text.push(b' ');
-                        value.append_value(text);
-                    }
-                }
-                text.push(b'\n');
+    let options = MatrixMarketOptions { field, symmetry };
+    write_file(path, &first, matrix.nnz(), &|range, text| append_entries(&matrix, 0, options, range, text))
+}
+
+/// Appends the lines of some entries of rows that are numbered from `first_row`, from 0, on.
+pub(super) fn append_entries<T: Number>(
+    matrix: &Csr<T>,
+    first_row: usize,
+    MatrixMarketOptions { field, symmetry }: MatrixMarketOptions,
+    range: Range<usize>,
+    text: &mut Vec<u8>,
+) {
+    let mut number = itoa::Buffer::new();
+    let mut row = matrix.row_of(range.start);
+    let mut entry = range.start;
+    while entry < range.end {
+        let end = matrix.range(row).end.min(range.end);
+        let row_number = number.format(first_row + row + 1).to_owned();
+        for (&column, &value) in matrix.column_indices()[entry..end].iter().zip(&matrix.values()[entry..end]) {
+            if symmetry != Symmetry::General && column as usize > first_row + row {
+                continue;
             }
-            entry = end;
-            row += 1;
+            text.extend_from_slice(row_number.as_bytes());
+            text.push(b' ');
+            text.extend_from_slice(number.format(column + 1).as_bytes());
+            match field {
+                Field::Pattern => {}
+                Field::Integer => {
+                    text.push(b' ');
+                    text.extend_from_slice(number.format(value.parts()[0] as i64).as_bytes());
+                }
+                Field::Real | Field::Complex => {
+                    text.push(b' ');
+                    value.append_value(text);
+                }
+            }
+            text.push(b'\n');
         }
-    })
+        entry = end;
+        row += 1;
+    }
 }
 
 /// Checks that values can be written as a field says.

@@ -76,7 +76,9 @@ impl<'a> Npy<'a> {
     /// The elements, which should be numbers along one axis; `name` is that of the array.
     pub(super) fn array<'b>(&'b self, name: &'b str) -> Result<Array<'b>, String> {
         match (self.kind, &*self.shape) {
-            (Kind::Number(element), [_]) => Ok(Array { name, element, big_endian: self.big_endian, bytes: self.data }),
+            (Kind::Number(element), [_]) => {
+                Ok(Array { name, element, big_endian: self.big_endian, bytes: self.data, first: 0 })
+            }
             (Kind::Number(_), shape) => Err(format!("'{name}' has {} axes, expected 1", shape.len())),
             _ => Err(format!("'{name}' is text, expected numbers")),
         }
@@ -87,7 +89,7 @@ impl<'a> Npy<'a> {
         match (self.kind, &*self.shape) {
             (Kind::Number(element), &[2, _]) if !self.fortran_order => {
                 let (first, second) = self.data.split_at(self.data.len() / 2);
-                Ok([first, second].map(|bytes| Array { name, element, big_endian: self.big_endian, bytes }))
+                Ok([first, second].map(|bytes| Array { name, element, big_endian: self.big_endian, bytes, first: 0 }))
             }
             _ => Err(format!("'{name}' has the shape {:?}, expected 2 rows of numbers", self.shape)),
         }

@@ -48,6 +48,20 @@ impl RowCounts {
         Ok(Self { rows, columns, counts })
     }
 
+    /// The counts of rows that have so many entries each.
+    ///
+    /// # Errors
+    /// When the shape cannot be indexed, or memory runs out.
+    pub fn of_lengths(columns: usize, lengths: &[usize]) -> Result<Self, Error> {
+        let entries = lengths.iter().map(|&length| length as u128).sum();
+        let mut counted = Self::new(lengths.len(), columns, entries)?;
+        match &mut counted.counts {
+            Offsets::Narrow(counts) => set(&mut counts[1..], lengths),
+            Offsets::Wide(counts) => set(&mut counts[1..], lengths),
+        }
+        Ok(counted)
+    }
+
     /// Counts entries, given by their rows, which lie in several parts. In parallel.
     ///
     /// # Errors
@@ -172,6 +186,10 @@ fn count<O: Offset>(counts: &mut [O], parts: &[&[u32]]) -> Result<(), Error> {
         }
     });
     Ok(())
+}
+
+fn set<O: Offset>(counts: &mut [O], lengths: &[usize]) {
+    counts.iter_mut().zip(lengths).for_each(|(count, &length)| *count = O::from_usize(length));
 }
 
 /// Turns the number of entries of each row into where it begins; the number of all entries.

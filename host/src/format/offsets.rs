@@ -117,7 +117,8 @@ impl Offsets {
     }
 
     /// Bytes of one offset into arrays of so many places.
-    pub(crate) fn width_for(places: u128) -> usize {
+    #[doc(hidden)]
+    pub fn width_for(places: u128) -> usize {
         if places <= LARGEST_NARROW.into() { 4 } else { 8 }
     }
 

@@ -84,6 +84,10 @@ pub struct Arguments {
     /// suite quick 0.05]
     #[arg(long, value_name = "SECONDS", value_parser = positive_parser())]
     pub seconds: Option<f64>,
+    /// Divide each matrix among this many ranks, which are threads of this process, and measure that, from when all begin
+    /// to multiply until the last one ends
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub ranks: Option<u32>,
     /// Keep every single time, not the median and the quartiles alone
     #[arg(long)]
     pub samples: bool,
@@ -224,6 +228,7 @@ impl Arguments {
             precision: Vec::new(),
             repeat: Some(TUNING_EFFORT.repetitions as u32),
             seconds: Some(TUNING_EFFORT.seconds),
+            ranks: None,
             samples: false,
             resume: out.is_some(),
             out,

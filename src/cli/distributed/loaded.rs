@@ -1,17 +1,23 @@
 //! A rank's rows of a matrix, and its elements of vectors.
 
 use std::ops::Range;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
-use warp_spmv::distributed::{Communicator, Distribution, Ranges};
-use warp_spmv::format::Offsets;
-use warp_spmv::io::Number;
+use warp_spmv::distributed::{
+    Communicator, Distribution, FileRows, MatrixOptions, Ranges, Rows, portion_for, read_rows,
+};
+use warp_spmv::executor::Cpu;
+use warp_spmv::format::{FillLimit, Offsets};
+use warp_spmv::io::{FileParts, Number};
 use warp_spmv::synthetic::Generator;
-use warp_spmv::{Csr, memory};
+use warp_spmv::{Csr, Format, PlanOptions, ValueStorage, memory};
 
 use super::world::World;
 use crate::cli::error::Error;
-use crate::cli::input::{Input, Source, of_generator};
+use crate::cli::input::{self, Source, of_generator};
+use crate::cli::output::{self, printable};
+use crate::cli::progress::Progress;
 use crate::cli::record::Shape;
 
 /// Does `work` on each rank, once it has its rows, and is told how long that took. What came of it on rank 0; nothing in
@@ -24,7 +30,7 @@ pub fn with_rows<T: Number, R: Send>(
     let begin = Instant::now();
     // Processes that have no file say so as ranks.
     let shared = match world {
-        World::Threads(_) => Some(Given::new(source)?),
+        World::Threads(ranks) => Some(Given::new(source, ranks)?),
         World::Processes(_) => None,
     };
     world.run(|communicator| {
@@ -32,7 +38,7 @@ pub fn with_rows<T: Number, R: Send>(
         communicator.agree("the command line", &arguments.join(" ".as_ref()).to_string_lossy())?;
         let loaded = match &shared {
             Some(given) => given.load(communicator)?,
-            None => Given::new(source)?.load(communicator)?,
+            None => Given::new(source, communicator.ranks())?.load(communicator)?,
         };
         work(communicator, loaded, begin.elapsed())
     })
@@ -42,8 +48,10 @@ pub fn with_rows<T: Number, R: Send>(
 enum Given<T: Number> {
     /// Each makes its own.
     Generator(Generator),
-    /// It was read as a whole.
-    Matrix(String, Csr<T>),
+    /// Each reads its own.
+    File(String, FileParts),
+    /// It was read as a whole, because it is a file of this kind.
+    Matrix(String, Csr<T>, String),
 }
 
 /// The rows of one rank.
@@ -56,49 +64,53 @@ pub struct Loaded<T: Number> {
 }
 
 impl<T: Number> Given<T> {
-    fn new(source: &Source) -> Result<Self, Error> {
-        match source.parsed() {
-            Some(generator) => Ok(Self::Generator(generator?)),
-            None => {
-                let Input { name, matrix, .. } = source.load()?;
-                Ok(Self::Matrix(name, matrix.into_csr()?))
+    fn new(source: &Source, ranks: usize) -> Result<Self, Error> {
+        if let Some(generator) = source.parsed() {
+            return Ok(Self::Generator(generator?));
+        }
+        match source.open::<T>(portion_for(ranks))? {
+            FileParts::Whole(file) => {
+                Ok(Self::Matrix(source.name(), source.read_whole(&file)?, file.kind().to_owned()))
             }
+            parts => Ok(Self::File(source.name(), parts)),
         }
     }
 
     fn name(&self) -> String {
         match self {
             Self::Generator(generator) => generator.to_string(),
-            Self::Matrix(name, _) => name.clone(),
+            Self::File(name, _) | Self::Matrix(name, ..) => name.clone(),
         }
     }
 
-    fn dimensions(&self) -> [usize; 2] {
+    /// The rows of each rank, about as many entries as any other has, and those of this one.
+    fn balanced(&self, communicator: &Communicator) -> Result<(Ranges, Csr<T>), Error> {
         match self {
-            Self::Generator(generator) => [generator.rows(), generator.columns()],
-            Self::Matrix(_, matrix) => [matrix.rows(), matrix.columns()],
+            Self::Generator(generator) => {
+                balanced(communicator, generator.rows(), |rows| generator.generate_rows(rows).map_err(of_generator))
+            }
+            Self::Matrix(name, matrix, kind) => {
+                if communicator.rank() == 0 {
+                    let (name, kind) = (printable(name), printable(kind));
+                    output::say(&format!(
+                        "{name} is {kind}, which ranks do not read by ranges: it was read as a whole"
+                    ));
+                }
+                balanced(communicator, matrix.rows(), |rows| Ok(part_of(matrix, rows)?))
+            }
+            Self::File(_, parts) => {
+                let progress = (communicator.rank() == 0).then(|| Progress::bytes("reading the matrix"));
+                let report = |done, total| progress.iter().for_each(|progress| progress.update(done, total));
+                let FileRows { ranges, rows, .. } = read_rows(communicator, parts, Some(&report))?;
+                Ok((ranges, rows))
+            }
         }
     }
 
-    fn rows(&self, rows: Range<u64>) -> Result<Csr<T>, Error> {
-        let rows = rows.start as usize..rows.end as usize;
-        match self {
-            Self::Generator(generator) => generator.generate_rows(rows).map_err(of_generator),
-            Self::Matrix(_, matrix) => Ok(part_of(matrix, rows)?),
-        }
-    }
-
-    /// The rows of this rank: about as many entries as any other has.
+    /// The rows of this rank.
     fn load(&self, communicator: &Communicator) -> Result<Loaded<T>, Error> {
-        let ([rows, columns], name) = (self.dimensions(), self.name());
-        let even = Ranges::even(rows as u64, communicator.ranks())?;
-        let own = |ranges: &Ranges| self.rows(ranges.of(communicator.rank()));
-        let mut part = own(&even)?;
-        let lengths = memory::collect(part.row_lengths())?;
-        let balanced = Ranges::balanced_together(communicator, &lengths)?;
-        if balanced != even {
-            part = own(&balanced)?;
-        }
+        let (balanced, part) = self.balanced(communicator)?;
+        let (rows, columns, name) = (balanced.total() as usize, part.columns(), self.name());
         let mut entries = [part.nnz() as u64];
         communicator.reduce(&mut entries, |sum, next| sum + next)?;
         let shape = Shape { name, rows, columns, nonzeros: entries[0] as usize };
@@ -112,6 +124,28 @@ impl<T: Number> Given<T> {
     }
 }
 
+/// The rows of each rank, and those of this one, of which any can be had.
+fn balanced<T: Number>(
+    communicator: &Communicator,
+    rows: usize,
+    part: impl Fn(Range<usize>) -> Result<Csr<T>, Error>,
+) -> Result<(Ranges, Csr<T>), Error> {
+    let even = Ranges::even(rows as u64, communicator.ranks())?;
+    let own = |ranges: &Ranges| {
+        let Range { start, end } = ranges.of(communicator.rank());
+        part(start as usize..end as usize)
+    };
+    let first = own(&even)?;
+    let lengths = memory::collect(first.row_lengths())?;
+    let balanced = Ranges::balanced_together(communicator, &lengths)?;
+    if balanced == even {
+        return Ok((even, first));
+    }
+    drop(first);
+    let rows = own(&balanced)?;
+    Ok((balanced, rows))
+}
+
 /// Some rows of a matrix, with all its columns.
 fn part_of<T: Number>(matrix: &Csr<T>, rows: Range<usize>) -> Result<Csr<T>, warp_spmv::Error> {
     let lengths = rows.clone().map(|row| matrix.range(row).len());
@@ -123,6 +157,29 @@ fn part_of<T: Number>(matrix: &Csr<T>, rows: Range<usize>) -> Result<Csr<T>, war
 }
 
 impl<T: Number> Loaded<T> {
+    /// Rounds the values to what they are to be stored in: what is right is then the answer with these.
+    pub fn round_values(&mut self, values: ValueStorage) -> Result<(), warp_spmv::Error> {
+        match values {
+            ValueStorage::Rounded(narrow_type) => self.rows.round_values(narrow_type).map(drop),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether the entries of each rank in columns of its own can be stored in a format without taking out of all proportion.
+    pub fn suits(&self, communicator: &Communicator, format: Format) -> Result<bool, Error> {
+        let own = Rows::from_csr(self.rows.duplicate(&Cpu::new())?)?;
+        let block = own.block(self.distribution.columns.of(communicator.rank()))?;
+        let csr = Format::CSR_SCALAR.bytes::<_, T>(&block)?;
+        let suits = format == Format::Auto
+            || match format.bytes::<_, T>(&block) {
+                Err(warp_spmv::Error::TooLarge { .. }) => false,
+                bytes => FillLimit::default().allows(bytes?, csr),
+            };
+        let mut all = [u8::from(suits)];
+        communicator.reduce(&mut all, u8::min)?;
+        Ok(all == [1])
+    }
+
     /// The rows with only those columns that they have entries in, and which these are.
     pub fn compressed(&self) -> Result<(Csr<T>, Vec<u32>), warp_spmv::Error> {
         let mut needed = memory::copy(self.rows.column_indices())?;
@@ -134,6 +191,19 @@ impl<T: Number> Loaded<T> {
         let values = memory::copy(self.rows.values())?;
         Ok((Csr::try_new(self.rows.rows(), needed.len(), offsets, columns, values)?, needed))
     }
+}
+
+/// The elements of this rank of a vector in a file.
+pub fn vector_part<T: Number>(communicator: &Communicator, path: &Path, ranges: &Ranges) -> Result<Vec<T>, Error> {
+    let vector: Vec<T> = input::vector(path, ranges.total() as usize)?;
+    let Range { start, end } = ranges.of(communicator.rank());
+    Ok(memory::copy(&vector[start as usize..end as usize])?)
+}
+
+/// How the rows of a rank are stored: those entries in columns of its own in a format that was asked for.
+pub fn matrix_options(format: Format, values: ValueStorage) -> MatrixOptions {
+    let options = MatrixOptions::default();
+    MatrixOptions { local: format, plan: PlanOptions { values, ..options.plan }, ..options }
 }
 
 /// Elements of a vector that is divided so, whoever has them: `needed` is sorted. Another way than that of a product, which

@@ -1,15 +1,19 @@
-//! `run` and `solve` on several ranks: threads of this process, or the processes that `mpirun` has started.
+//! What the subcommands do on several ranks: threads of this process, or the processes that `mpirun` has started.
 
+mod convert;
 mod exchanging;
 mod loaded;
+mod pagerank;
 mod parts;
 mod run;
 mod solve;
 mod timeline;
 mod world;
 
+pub use convert::{Request as ConvertRequest, convert};
 pub use exchanging::Exchanging;
-pub use run::{Request as RunRequest, run};
+pub use pagerank::{Request as PagerankRequest, pagerank};
+pub use run::{Request as RunRequest, measured, run};
 pub use solve::{Request as SolveRequest, solve};
 pub use world::{Place, World, is_silent, processes_here};
 

@@ -4,9 +4,11 @@ use std::fmt::{self, Display};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use lab::record::Run;
 use lab::subject::{Subject, SubjectVisitor};
 use lab::vectors::random_part;
 use serde::Serialize;
+use warp_spmv::ValueStorage;
 use warp_spmv::distributed::{Communicator, DistributedMatrix, MatrixOptions, Route, Rows};
 use warp_spmv::executor::Cpu;
 use warp_spmv::format::Format;
@@ -14,7 +16,7 @@ use warp_spmv::io::{Number, write_vector};
 use warp_spmv::memory;
 use warp_spmv::verify::{Verification, exact, verify};
 
-use super::loaded::{Loaded, fetched, with_rows};
+use super::loaded::{Loaded, fetched, matrix_options, vector_part, with_rows};
 use super::parts::{Part, Parts, verified};
 use super::timeline::Timelines;
 use super::world::{Place, World};
@@ -35,6 +37,8 @@ pub struct Request<'a, T> {
     pub factors: (T, T),
     pub told: (Factor, Factor),
     pub repeats: Option<u32>,
+    pub values: ValueStorage,
+    pub x: Option<&'a PathBuf>,
     pub output: Option<&'a PathBuf>,
     pub timeline: bool,
     pub json: bool,
@@ -105,6 +109,34 @@ pub fn run<T: Number>(world: World, request: &Request<'_, T>) -> Result<(), Erro
     wrong_answer.map_or(Ok(()), Err)
 }
 
+/// The shape of a matrix, and what came of multiplying it, for `bench`; nothing where the format does not suit the part of
+/// some rank.
+pub fn measured<T: Number>(world: World, request: &Request<'_, T>) -> Result<Option<(Shape, Run)>, Error> {
+    let outcome = with_rows(world, request.source, |communicator, loaded: Loaded<T>, load| {
+        if !loaded.suits(communicator, request.format)? {
+            return Ok(None);
+        }
+        let job = Job { world, request, communicator, loaded, load };
+        request.place.visit(communicator, job)?.map(Some)
+    })?;
+    let Some(Some(Outcome { record, verification, .. })) = outcome else { return Ok(None) };
+    let wrong = Error::of_verification(&verification, "y", record.matrix.rows).map(|error| error.to_string());
+    let Spread { repeats, lower_quartile, median, upper_quartile, .. } = record.times.multiply;
+    let run = Run {
+        completed: wrong.is_none(),
+        error: wrong,
+        storage: Some(record.bytes),
+        max_relative_norm2: Some(verification.relative_error),
+        time: Some(median.as_secs_f64()),
+        repetitions: Some(repeats as u64),
+        quartiles: Some([lower_quartile, upper_quartile].map(|time| time.as_secs_f64())),
+        gflops: record.gflops,
+        error_of_bound: Some(verification.worst),
+        ..Run::default()
+    };
+    Ok(Some((record.matrix, run)))
+}
+
 /// The work of one rank, once it has its rows.
 struct Job<'a, T: Number> {
     world: World,
@@ -118,16 +150,20 @@ impl<T: Number> SubjectVisitor for Job<'_, T> {
     type Output = Result<Outcome<T>, Error>;
 
     fn visit<S: Subject>(self, executor: &S) -> Self::Output {
-        let Self { world, request, communicator, loaded, load } = self;
+        let Self { world, request, communicator, mut loaded, load } = self;
+        loaded.round_values(request.values)?;
         let (alpha, beta) = request.factors;
         let (rank, preparing) = (communicator.rank(), Instant::now());
-        let options = MatrixOptions { local: request.format, route: request.route, ..MatrixOptions::default() };
+        let options = MatrixOptions { route: request.route, ..matrix_options(request.format, request.values) };
         let own = Rows::from_csr(loaded.rows.duplicate(&Cpu::new())?)?;
         let mut matrix = DistributedMatrix::new(communicator, executor, loaded.distribution.clone(), own, &options)?;
         executor.synchronize()?;
         let prepare = preparing.elapsed();
         let (rows, columns) = (loaded.distribution.rows.of(rank), loaded.distribution.columns.of(rank));
-        let x: Vec<T> = random_part(columns.start as usize..columns.end as usize, SEED_OF_X)?;
+        let x: Vec<T> = match request.x {
+            Some(path) => vector_part(communicator, path, &loaded.distribution.columns)?,
+            None => random_part(columns.start as usize..columns.end as usize, SEED_OF_X)?,
+        };
         // With β = 0 nothing may be read from y, and NaN would show it.
         let y = match beta == T::ZERO {
             true => memory::filled((rows.end - rows.start) as usize, T::from_f64(f64::NAN))?,

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use lab::subject::{Subject, SubjectVisitor};
 use lab::vectors::random_part;
 use serde::Serialize;
+use warp_spmv::ValueStorage;
 use warp_spmv::distributed::{Communicator, DistributedMatrix, MatrixOptions, Route, Rows};
 use warp_spmv::executor::Cpu;
 use warp_spmv::format::Format;
@@ -18,11 +19,11 @@ use warp_spmv::solver::preconditioner::{Preconditioner, PreconditionerName};
 use warp_spmv::solver::{MethodName, Options, Outcome, Progress, Report, Solver};
 use warp_spmv::verify::{ExactElement, Norm, Verification, exact, verify};
 
-use super::loaded::{Loaded, fetched, with_rows};
+use super::loaded::{Loaded, fetched, matrix_options, vector_part, with_rows};
 use super::parts::{Part, Parts, verified};
 use super::world::{Place, World};
 use crate::cli::error::Error;
-use crate::cli::input::{self, Source};
+use crate::cli::input::Source;
 use crate::cli::interrupt::Interrupt;
 use crate::cli::looks::Looks;
 use crate::cli::output::{self, printable};
@@ -40,6 +41,7 @@ pub struct Request<'a> {
     pub method: MethodName,
     pub preconditioner: Option<PreconditionerName>,
     pub options: Options,
+    pub values: ValueStorage,
     pub seed: Option<u64>,
     pub rhs: Option<&'a PathBuf>,
     pub start: Option<&'a PathBuf>,
@@ -117,6 +119,8 @@ pub fn solve<T: Number>(world: World, request: &Request<'_>) -> Result<(), Error
         if rows != columns {
             return Err(Error::NotSquare { name: name.clone(), rows, columns });
         }
+        let mut loaded = loaded;
+        loaded.round_values(request.values)?;
         request.place.visit(communicator, Job { world, request, communicator, loaded, load, interrupt })?
     })?;
     let Some(Solved { mut record, outcome, verification, x }) = solved else { return Ok(()) };
@@ -175,7 +179,7 @@ impl<T: Number> SubjectVisitor for Job<'_, T> {
             Some(_) => Some(rows.block(own_rows.clone())?),
             None => None,
         };
-        let matrix_options = MatrixOptions { local: request.format, route: request.route, ..MatrixOptions::default() };
+        let matrix_options = MatrixOptions { route: request.route, ..matrix_options(request.format, request.values) };
         let mut matrix =
             DistributedMatrix::new(communicator, executor, loaded.distribution.clone(), rows, &matrix_options)?;
         executor.synchronize()?;
@@ -264,10 +268,7 @@ impl<T: Number> Job<'_, T> {
         product: impl FnOnce(&[T]) -> Result<Vec<T>, Error>,
     ) -> Result<Vectors<T>, Error> {
         let places = own.start as usize..own.end as usize;
-        let read = |path: &PathBuf| {
-            let vector: Vec<T> = input::vector(path, self.loaded.shape.rows)?;
-            Ok::<_, Error>(memory::copy(&vector[places.clone()])?)
-        };
+        let read = |path: &PathBuf| vector_part(self.communicator, path, &self.loaded.distribution.columns);
         let (b, known) = match self.request.rhs {
             Some(path) => (read(path)?, None),
             None => {

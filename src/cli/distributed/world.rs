@@ -74,7 +74,7 @@ impl World {
     pub fn refuse() -> Result<(), Error> {
         match of_launcher() {
             Some([processes, _]) if processes > 1 => {
-                let message = format!("mpirun has started {processes} processes, and only run and solve take several");
+                let message = format!("mpirun has started {processes} processes, which this subcommand does not take");
                 Err(Error::Usage(message))
             }
             _ => Ok(()),

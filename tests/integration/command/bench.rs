@@ -71,6 +71,39 @@ fn results_have_all_that_is_asked_for() {
 }
 
 #[test]
+fn ranks_are_measured_and_told_apart() {
+    let folder = Folder::new();
+    let out = results_in(&folder);
+    let common = ["--precision", "float64", "--format", "ell", "--format", "dia", "--out", &out];
+    let matrices = ["--matrix", "stencil:5:20", "--matrix", "uniform:rows=9000,per-row=4"];
+    let measure = |more: &[&str]| bench(&[&common[..], &matrices, more].concat()).succeeded();
+    measure(&["--ranks", "3"]);
+    measure(&["--resume"]);
+    // It is all there.
+    assert_eq!(measure(&["--ranks", "3", "--resume"]), "");
+    let entries = read(&out);
+    let entries = entries.as_array().unwrap();
+    let ranks: Vec<_> = entries.iter().map(|entry| &entry["env"]["ranks"]).collect();
+    assert_eq!(ranks, [&Value::from(3), &3.into(), &Value::Null, &Value::Null]);
+    for (together, alone) in entries[..2].iter().zip(&entries[2..]) {
+        for field in ["filename", "rows", "cols", "nonzeros", "schema"] {
+            assert_eq!(together[field], alone[field]);
+        }
+        let run = &together["spmv"]["ell"];
+        assert_eq!((&run["completed"], &run["repetitions"]), (&true.into(), &2.into()), "{run}");
+        for field in ["time", "gflops", "storage"] {
+            assert!(run[field].as_f64().unwrap() > 0.0, "{run}");
+        }
+        assert!(run["max_relative_norm2"].as_f64().unwrap() < 1e-14, "{run}");
+        assert_eq!(together["optimal"].is_null(), alone["optimal"].is_null());
+    }
+    // On no rank is a random matrix one of few diagonals.
+    assert_eq!(entries[1]["spmv"]["dia"]["refused"], true);
+    let message = bench(&["--ranks", "2", "--matrix", "stencil:5:9", "--vectors", "4"]).refused();
+    assert_eq!(message, "--vectors does not go with several ranks");
+}
+
+#[test]
 fn an_interrupted_run_goes_on_where_it_was() {
     let folder = Folder::new();
     let out = results_in(&folder);

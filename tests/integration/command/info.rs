@@ -141,12 +141,38 @@ fn ranks_and_what_they_exchange() {
     let record = spmv(["info", "elasticity:width=6", "--ranks", "3", "--json"]).record();
     let volume = |order: &str| record["ranks"][order]["volume"].as_u64().unwrap();
     assert!(volume("reordered") < volume("as_given") / 2);
+    if cfg!(feature = "metis") {
+        assert!(volume("metis") < volume("as_given") / 2);
+        assert!(record["ranks"]["metis"]["imbalance"].as_f64().unwrap() < 1.1, "{record}");
+        let text = spmv(["info", "elasticity:width=6", "--ranks", "3"]).succeeded();
+        assert!(text.contains("\nMETIS "), "{text}");
+    } else {
+        assert!(record["ranks"]["metis"].is_null(), "{record}");
+    }
 
     let text = spmv(["info", "uniform:rows=60,columns=40,per-row=2", "--ranks", "1"]).succeeded();
     let lines: Vec<_> = text.lines().rev().take(2).map(|line| line.split_whitespace().collect::<Vec<_>>()).collect();
     assert_eq!(lines[0], ["as", "given", "0", "0", "0", "0", "1.000"]);
     assert_eq!(lines[1][..3], ["on", "1", "rank"]);
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    // The same without the whole matrix.
+    for matrix in ["elasticity:width=6", "uniform:rows=60,columns=40,per-row=2", "helmholtz:grid=5x6", "rmat:scale=7"] {
+        for ranks in ["1", "5", "90"] {
+            let precision = if matrix.starts_with('h') { "complex128" } else { "float64" };
+            let arguments = ["info", matrix, "--ranks", ranks, "--json", "--precision", precision];
+            let (whole, parts) = (spmv(arguments).record(), spmv(arguments.iter().chain(&["--only-ranks"])).record());
+            assert_eq!(parts["ranks"]["as_given"], whole["ranks"]["as_given"], "{matrix}");
+            assert_eq!(parts["matrix"], whole["matrix"]);
+            assert!(parts["storage"].is_null() && parts["ranks"]["reordered"].is_null(), "{parts}");
+        }
+    }
+    let text = spmv(["info", "stencil:3:100", "--ranks", "4", "--only-ranks"]).succeeded();
+    assert!(
+        text.starts_with("matrix      stencil:3:100\nshape       100 rows, ") && text.lines().count() == 5,
+        "{text}"
+    );
+    let message = spmv(["info", "missing.mtx", "--ranks", "4", "--only-ranks"]).refused();
+    assert_eq!(message, "--only-ranks takes a generator, not a file");
     let message = spmv(["info", "stencil:3:100", "--ranks", "0"]).refused();
     assert!(message.contains("0 is not in 1..=65536"), "{message}");
 }

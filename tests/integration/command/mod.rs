@@ -10,6 +10,7 @@ mod files;
 mod info;
 mod pagerank;
 mod ranks;
+mod ranks_files;
 mod report;
 mod run;
 mod run_all;

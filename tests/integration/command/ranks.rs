@@ -153,7 +153,6 @@ fn what_is_refused() {
         (&["run", "stencil:5:9", "--ranks", "0"][..], "'0' for '--ranks <N>'"),
         (&["run", "stencil:5:9", "--ranks", "2", "--format", "all"], "--format all does not go with several ranks"),
         (&["run", "stencil:5:9", "--ranks", "2", "--transposed"], "--transposed does not go with several ranks"),
-        (&["run", "stencil:5:9", "--ranks", "2", "--narrow"], "--narrow does not go with several ranks"),
         (&["run", "stencil:5:9", "--ranks", "2", "--measure", "2"], "--measure does not go with several ranks"),
         (&["solve", "stencil:5:9", "--ranks", "2", "--time"], "--time does not go with several ranks"),
         (&["run", "stencil:5:9", "--gpus", "0"], "'0' for '--gpus <N>'"),
@@ -207,7 +206,8 @@ fn processes_need_a_program_with_mpi() {
     };
     for (arguments, says) in [
         (&["run", "stencil:5:9"][..], "this program was built without the feature `mpi`"),
-        (&["pagerank", "rmat:scale=4"], "mpirun has started 2 processes, and only run and solve take several"),
+        (&["info", "rmat:scale=4"], "mpirun has started 2 processes, which this subcommand does not take"),
+        (&["pagerank", "rmat:scale=4"], "this program was built without the feature `mpi`"),
     ] {
         assert!(as_rank("0", arguments).refused().contains(says));
         // The first says it for all.

@@ -55,6 +55,7 @@ pub fn plausible() -> Vec<Entry> {
     on_cpu.ceilings = None;
     on_cpu.env.executor = "cpu".into();
     on_cpu.env.device = "16 threads".into();
+    on_cpu.env.ranks = Some(4);
     for run in on_cpu.spmv.values_mut() {
         run.time = run.time.map(|time| 20.0 * time);
     }

@@ -1,0 +1,58 @@
+//! Transition matrices of graphs that are divided among ranks.
+
+use host::memory::{collect, copy};
+use host::{Csr, Real};
+use solvers::weights_of_vertices;
+
+use crate::communicator::Communicator;
+use crate::deal::redistributed;
+use crate::error::Error;
+use crate::ranges::Ranges;
+use crate::transpose::{column_lengths, transposed};
+
+/// What a rank has of the transition matrix of a graph, for [`Pagerank::of_operator`](solvers::Pagerank::of_operator).
+pub struct Transitions<T: Real> {
+    /// The vertices of each rank: about as many edges lead to them as to those of any other.
+    pub ranges: Ranges,
+    /// The rows of Pᵀ of this rank's vertices, with all columns.
+    pub rows: Csr<T>,
+    /// Which of this rank's vertices have no edges.
+    pub dangling: Vec<bool>,
+    /// The most edges that lead to a vertex of any rank.
+    pub longest_row: u64,
+}
+
+/// The transition matrix of a graph, of which this rank has the rows of its vertices, with all columns: an entry in row i and
+/// column j is an edge from i to j, of that weight. Edges are sent to the ranks that have the vertices which they lead to.
+/// All ranks call it.
+///
+/// # Errors
+/// When a weight is negative or not finite, a row's weights overflow, the ranges are those of other rows, the graph is not
+/// square, a rank fails, or memory runs out.
+pub fn transitions<T: Real>(
+    communicator: &Communicator,
+    graph: &Csr<T>,
+    ranges: &Ranges,
+) -> Result<Transitions<T>, Error> {
+    let first = ranges.of(communicator.rank()).start as usize;
+    let totals = weights_of_vertices(graph, first)?;
+    let mut values = copy(graph.values())?;
+    for (row, &total) in totals.iter().enumerate() {
+        for value in &mut values[graph.range(row)] {
+            *value = T::from_f64(if total == 0.0 { 0.0 } else { value.to_f64() / total });
+        }
+    }
+    let columns = copy(graph.column_indices())?;
+    let shares = Csr::try_new(graph.rows(), graph.columns(), graph.row_offsets().try_clone()?, columns, values)?;
+
+    let even = Ranges::even(ranges.total(), communicator.ranks())?;
+    let lengths = column_lengths(communicator, &shares, &even)?;
+    let balanced = Ranges::balanced_together(communicator, &lengths)?;
+    let mut longest_row = [lengths.iter().copied().max().unwrap_or(0) as u64];
+    communicator.reduce(&mut longest_row, u64::max)?;
+    let rows = transposed(communicator, &shares, ranges, &balanced)?;
+    let dangling: Vec<u8> = collect(totals.iter().map(|&total| u8::from(total == 0.0)))?;
+    let dangling = redistributed(communicator, &dangling, ranges, &balanced)?;
+    let dangling = collect(dangling.iter().map(|&is| is == 1))?;
+    Ok(Transitions { ranges: balanced, rows, dangling, longest_row: longest_row[0] })
+}

@@ -1,0 +1,136 @@
+//! Matrix Market files by portions.
+//!
+//! The ranks take turns: in each round, the portions of all ranks follow one another in the file, so that what a rank gets of
+//! the others comes in the order of the file, round after round.
+
+use files::{CoordinatePortions, Header, Number, Portion, PortionReader, ReadProgress, Triplets};
+use host::format::{RowCounts, TripletSlices};
+use host::memory::{collect, zeros};
+
+use super::{FileRows, agree_on_portions};
+use crate::communicator::Communicator;
+use crate::deal;
+use crate::error::Error;
+use crate::ranges::Ranges;
+use crate::together::{heard, together};
+
+/// Reads the rows of each rank: once to count the entries of each row, and once to send them to the ranks that have them.
+pub(super) fn read<T: Number>(
+    communicator: &Communicator,
+    file: &CoordinatePortions,
+    progress: ReadProgress<'_>,
+) -> Result<FileRows<T>, Error> {
+    agree_on_portions(communicator, file)?;
+    together(communicator, file.check_values::<T>().map_err(Error::from))?;
+    let header = file.header();
+    let even = Ranges::even(header.rows as u64, communicator.ranks())?;
+    let rounds = Rounds { communicator, file, progress, passes: 2 };
+    let own = even.of(communicator.rank());
+    let mut lengths = zeros::<usize>((own.end - own.start) as usize)?;
+    let counted = rounds.go_through(
+        0,
+        |reader, number| reader.rows(number),
+        |parts| {
+            for rows in deal::rows(communicator, &even, &parts)? {
+                rows.iter().for_each(|&row| lengths[row as usize] += 1);
+            }
+            Ok(())
+        },
+    )?;
+    if let Some(blame) = counted {
+        // Only the rows were looked at: an earlier line may be wrong elsewhere.
+        let checked = rounds.go_through(0, |reader, number| reader.check::<T>(number), |_| Ok(()))?;
+        return Err(checked.unwrap_or(blame).into_error(communicator));
+    }
+    let ranges = Ranges::balanced_together(communicator, &lengths)?;
+    let counts: Vec<u64> = collect(lengths.iter().map(|&length| length as u64))?;
+    let counts = deal::redistributed(communicator, &counts, &even, &ranges)?;
+    drop(lengths);
+    let lengths: Vec<usize> = collect(counts.iter().map(|&length| length as usize))?;
+    let mut assembly = RowCounts::of_lengths(header.columns, &lengths)?.into_assembly::<T>()?;
+    drop((counts, lengths));
+    let read = rounds.go_through(
+        1,
+        |reader, number| reader.entries::<T>(number),
+        |parts| {
+            let slices: Vec<TripletSlices<'_, T>> = collect(parts.iter().map(slices))?;
+            let received = deal::entries(communicator, &ranges, &slices)?;
+            let parts = received.iter().map(|(rows, columns, values)| (&**rows, &**columns, &**values));
+            Ok(assembly.place(&collect(parts)?)?)
+        },
+    )?;
+    match read {
+        Some(blame) => Err(blame.into_error(communicator)),
+        None => Ok(FileRows { header, ranges, rows: together(communicator, assembly.finish().map_err(Error::from))? }),
+    }
+}
+
+fn slices<T: Number>(triplets: &Triplets<T>) -> TripletSlices<'_, T> {
+    (&triplets.rows, &triplets.columns, &triplets.values)
+}
+
+/// A way through a file.
+struct Rounds<'a> {
+    communicator: &'a Communicator,
+    file: &'a CoordinatePortions,
+    progress: ReadProgress<'a>,
+    /// How often the file is gone through, for the progress.
+    passes: u64,
+}
+
+/// The rank that has found the first line that is wrong, and what is wrong with it, which that rank alone knows.
+struct Blame {
+    rank: usize,
+    error: Option<Error>,
+}
+
+impl Blame {
+    fn into_error(self, communicator: &Communicator) -> Error {
+        self.error.unwrap_or_else(|| heard(communicator, self.rank))
+    }
+}
+
+impl Rounds<'_> {
+    /// Goes through all portions, the time with this number from 0. What each round brings this rank is taken if no line up to
+    /// its end is wrong. The first line that is wrong, if there is one; or that entries are missing.
+    fn go_through<C>(
+        &self,
+        pass: u64,
+        read: impl Fn(&mut PortionReader<'_>, u64) -> Result<Portion<C>, host::Error>,
+        mut take: impl FnMut(Vec<C>) -> Result<(), Error>,
+    ) -> Result<Option<Blame>, Error> {
+        let Self { communicator, file, .. } = *self;
+        let (rank, ranks) = (communicator.rank() as u64, communicator.ranks() as u64);
+        let Header { entries: announced, .. } = file.header();
+        let (mut reader, mut found) = (file.reader(), 0);
+        let portions = file.portions();
+        for round in 0..portions.div_ceil(ranks) {
+            let number = round * ranks + rank;
+            // Behind the last portion there are some of nothing.
+            let portion = read(&mut reader, number)?;
+            let status = communicator.all_gather(&[portion.entries, u64::from(portion.error.is_some())])?;
+            for (other, status) in status.iter().enumerate() {
+                let (entries, own) = (status[0], other as u64 == rank);
+                if entries > announced - found {
+                    let error = if own { Some(reader.surplus(number, announced - found)?.into()) } else { None };
+                    return Ok(Some(Blame { rank: other, error }));
+                }
+                if status[1] == 1 {
+                    let error = portion.error.filter(|_| own).map(Error::from);
+                    return Ok(Some(Blame { rank: other, error }));
+                }
+                found += entries;
+            }
+            take(portion.parts)?;
+            if let Some(progress) = self.progress {
+                let (bytes, done) = (file.bytes(), ((round + 1) * ranks).min(portions));
+                let of_pass = (u128::from(bytes) * u128::from(done) / u128::from(portions)) as u64;
+                progress((pass * bytes + of_pass) / self.passes, bytes);
+            }
+        }
+        if found == announced {
+            return Ok(None);
+        }
+        Ok(Some(Blame { rank: 0, error: (rank == 0).then(|| file.missing(found).into()) }))
+    }
+}

@@ -1,0 +1,125 @@
+//! Transposes, whose rows other ranks have.
+
+use std::ops::Range;
+
+use host::format::{RowCounts, TripletSlices};
+use host::memory::{with_capacity, zeros};
+use host::{Csr, Scalar};
+
+use crate::communicator::Communicator;
+use crate::deal;
+use crate::error::Error;
+use crate::ranges::Ranges;
+
+/// Entries that a rank sends at a time.
+const AT_ONCE: usize = 1 << 18;
+
+/// The entries of each column of this rank, when the columns are divided so: `rows` are the rows of this rank, with all
+/// columns. All ranks call it.
+///
+/// # Errors
+/// When there are other columns, a rank fails, or memory runs out.
+pub fn column_lengths<T: Scalar>(
+    communicator: &Communicator,
+    rows: &Csr<T>,
+    columns: &Ranges,
+) -> Result<Vec<usize>, Error> {
+    check_columns(rows, columns)?;
+    let own = columns.of(communicator.rank());
+    let mut lengths = zeros::<usize>((own.end - own.start) as usize)?;
+    in_portions(communicator, rows.nnz(), |entries| {
+        let part = [host::memory::copy(&rows.column_indices()[entries])?];
+        for columns in deal::rows(communicator, columns, &part)? {
+            columns.iter().for_each(|&column| lengths[column as usize] += 1);
+        }
+        Ok(())
+    })?;
+    Ok(lengths)
+}
+
+/// The rows of the transpose that this rank has when they are divided as `columns` says: `rows` are those of this rank of the
+/// matrix, as `of_rows` says, with all columns. They are sorted, and entries of one place are added up. All ranks call it;
+/// none has more than its rows of both, and a bounded number of entries on their way.
+///
+/// ```
+/// use host::Csr;
+/// use warp_spmv_distributed::{Ranges, threads, transposed};
+///
+/// # fn main() -> Result<(), warp_spmv_distributed::Error> {
+/// let parts = threads::run(2, |communicator| {
+///     // Each of two ranks has one row of a 2 x 3 matrix: (1 2 0) and (0 3 4).
+///     let rank = communicator.rank() as u32;
+///     let values = if rank == 0 { vec![1.0, 2.0] } else { vec![3.0, 4.0] };
+///     let row = Csr::try_new(1, 3, vec![0u32, 2], vec![rank, rank + 1], values)?;
+///     transposed(communicator, &row, &Ranges::even(2, 2)?, &Ranges::even(3, 2)?)
+/// })?;
+/// assert_eq!((parts[0].rows(), parts[0].values()), (1, &[1.0][..]));
+/// assert_eq!((parts[1].column_indices(), parts[1].values()), (&[0, 1, 1][..], &[2.0, 3.0, 4.0][..]));
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Errors
+/// When there are other rows or columns, a rank fails, or memory runs out.
+pub fn transposed<T: Scalar>(
+    communicator: &Communicator,
+    rows: &Csr<T>,
+    of_rows: &Ranges,
+    columns: &Ranges,
+) -> Result<Csr<T>, Error> {
+    let own = of_rows.of(communicator.rank());
+    if rows.rows() as u64 != own.end - own.start {
+        let reason = format!("{} rows, expected {}", rows.rows(), own.end - own.start);
+        return Err(Error::Ranges { what: "rows", reason });
+    }
+    let lengths = column_lengths(communicator, rows, columns)?;
+    let mut assembly = RowCounts::of_lengths(of_rows.total() as usize, &lengths)?.into_assembly()?;
+    drop(lengths);
+    in_portions(communicator, rows.nnz(), |entries| {
+        let part = numbers_of_rows(rows, entries.clone(), own.start)?;
+        let slices: TripletSlices<'_, T> = (&rows.column_indices()[entries.clone()], &part, &rows.values()[entries]);
+        let received = deal::entries(communicator, columns, &[slices])?;
+        let parts = received.iter().map(|(columns, rows, values)| (&**columns, &**rows, &**values));
+        Ok(assembly.place(&host::memory::collect(parts)?)?)
+    })?;
+    Ok(assembly.finish()?)
+}
+
+fn check_columns<T: Scalar>(rows: &Csr<T>, columns: &Ranges) -> Result<(), Error> {
+    if columns.total() == rows.columns() as u64 {
+        return Ok(());
+    }
+    Err(Error::Ranges { what: "columns", reason: format!("{} of {} columns", columns.total(), rows.columns()) })
+}
+
+/// Calls `work`, which calls others with collectives, as often on each rank, with some of its entries or none.
+fn in_portions(
+    communicator: &Communicator,
+    entries: usize,
+    mut work: impl FnMut(Range<usize>) -> Result<(), Error>,
+) -> Result<(), Error> {
+    // What a rank may get at a time does not grow with their number.
+    let at_once = (AT_ONCE / communicator.ranks()).max(1 << 10);
+    let mut rounds = [entries.div_ceil(at_once) as u64];
+    communicator.reduce(&mut rounds, u64::max)?;
+    (0..rounds[0] as usize).try_for_each(|round| {
+        let begin = entries.min(round * at_once);
+        work(begin..entries.min(begin + at_once))
+    })
+}
+
+/// The row of each entry, counted over all ranks.
+fn numbers_of_rows<T: Scalar>(rows: &Csr<T>, entries: Range<usize>, first: u64) -> Result<Vec<u32>, Error> {
+    let mut numbers = with_capacity(entries.len())?;
+    if entries.is_empty() {
+        return Ok(numbers);
+    }
+    let mut row = rows.row_of(entries.start);
+    for entry in entries {
+        while rows.range(row).end <= entry {
+            row += 1;
+        }
+        numbers.push((first + row as u64) as u32);
+    }
+    Ok(numbers)
+}
