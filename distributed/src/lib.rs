@@ -47,7 +47,9 @@
 #![deny(unsafe_code)]
 
 mod alone;
+mod column_set;
 mod communicator;
+mod division;
 mod error;
 mod halo;
 mod matrix;
@@ -57,6 +59,7 @@ pub mod mpi;
 mod options;
 mod ranges;
 mod rows;
+mod source;
 mod statistics;
 pub mod threads;
 mod transport;
@@ -68,5 +71,6 @@ pub use matrix::{DistributedMatrix, Distribution, MatrixOptions};
 pub use options::Options;
 pub use ranges::Ranges;
 pub use rows::Rows;
-pub use statistics::{Part, Statistics};
+pub use source::RowSource;
+pub use statistics::{Message, Part, Statistics};
 pub use transport::{Channel, Exchange, Messages, Transport};
