@@ -55,6 +55,10 @@ impl<'a> Division<'a> {
         let mut open = self.open[rank].lock().unwrap_or_else(PoisonError::into_inner);
         let OpenPart { part, needed, .. } = &mut *open;
         part.nnz += rows.nnz;
+        // In most distributions none of them is another rank's, which is seen at once.
+        if rows.columns.is_empty() || own.start <= rows.least.into() && u64::from(rows.largest) < own.end {
+            return Ok(());
+        }
         let mut begin = 0;
         for &end in &rows.ends {
             let before = part.remote_nnz;
@@ -126,6 +130,9 @@ struct CountedRows {
     nnz: u64,
     /// The columns of entries that are not of this rank in every distribution.
     columns: Vec<u32>,
+    /// The least and the largest of these, if there are any.
+    least: u32,
+    largest: u32,
     /// Where those of each row end, of rows that have any.
     ends: Vec<usize>,
 }
@@ -164,6 +171,8 @@ pub(crate) fn count(source: &dyn RowSource, block: Range<u64>, divisions: &[Divi
                 return Err(Error::Rows { row, reason: format!("column {column} of {}", source.columns()) });
             }
             reserve(&mut counted.columns, 1)?;
+            counted.least = if counted.columns.is_empty() { column } else { counted.least.min(column) };
+            counted.largest = if counted.columns.is_empty() { column } else { counted.largest.max(column) };
             counted.columns.push(column);
         }
         if counted.columns.len() > known {

@@ -55,7 +55,7 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["matrix", "ranks", "precision", "entry_bytes", "weak"])]
     fit: Vec<PathBuf>,
     /// Write the machine with the fitted constants to this file
-    #[arg(long, value_name = "FILE", requires = "fit")]
+    #[arg(long, value_name = "FILE", requires = "fit", conflicts_with = "matrix")]
     out: Option<PathBuf>,
     /// Print one JSON record instead of text
     #[arg(long)]

@@ -183,6 +183,7 @@ impl Display for Record {
 impl Display for Predicted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let time = duration(Duration::from_secs_f64(self.prediction.seconds));
-        write!(f, "{time:>10} {:>4.0} %", 100.0 * self.efficiency)
+        let per_cent = 100.0 * self.efficiency;
+        write!(f, "{time:>10} {per_cent:>4.*} %", usize::from(per_cent < 9.95))
     }
 }

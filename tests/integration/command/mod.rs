@@ -13,6 +13,7 @@ mod ranks;
 mod report;
 mod run;
 mod run_all;
+mod scaling;
 mod solve;
 mod solve_scipy;
 mod streams;
