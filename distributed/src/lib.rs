@@ -51,8 +51,10 @@
 #![deny(unsafe_code)]
 
 mod alone;
+mod column_set;
 mod communicator;
 mod deal;
+mod division;
 mod error;
 mod exchange;
 mod gathering;
@@ -68,6 +70,7 @@ mod ranges;
 mod reading;
 mod rows;
 mod slots;
+mod source;
 mod statistics;
 pub mod threads;
 mod timeline;
@@ -88,7 +91,8 @@ pub use pagerank::{Transitions, transitions};
 pub use ranges::Ranges;
 pub use reading::{FileRows, portion_for, read_rows};
 pub use rows::Rows;
-pub use statistics::{Part, Statistics};
+pub use source::RowSource;
+pub use statistics::{Message, Part, Statistics};
 pub use timeline::{Span, Timeline};
 pub use transport::{Board, Channel, Exchange, MOST_SHOWN, Messages, Shown, Transport};
 pub use transpose::{column_lengths, transposed};

@@ -1,14 +1,17 @@
 //! What dividing a matrix among ranks means for each of them.
 
 use std::ops::Range;
+use std::slice;
 
-use host::memory::{reserve, with_capacity};
+use host::memory::with_capacity;
 use host::{Csr, Scalar, parallel};
 
+use crate::division::{Division, count};
 use crate::error::Error;
 use crate::matrix::Distribution;
+use crate::source::{Blocks, RowSource};
 
-/// A rank's part of a matrix.
+/// A rank's part of a matrix, and what it receives and sends for a product.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Part {
     /// Its rows.
@@ -17,19 +20,29 @@ pub struct Part {
     pub nnz: u64,
     /// Those of them in columns of other ranks.
     pub remote_nnz: u64,
+    /// Rows that have such an entry.
+    pub remote_rows: u64,
     /// Elements of x that come from other ranks for a product.
     pub halo: u64,
     /// The ranks that they come from.
     pub neighbours: u64,
+    /// The most elements that come from one rank.
+    pub largest_message: u64,
+    /// Elements of x that go to other ranks: one that goes to two counts twice.
+    pub sent: u64,
+    /// The ranks that they go to.
+    pub receivers: u64,
 }
 
-/// Columns that room is made for at a time.
-const AT_ONCE: usize = 1 << 16;
-
-/// Leaves one of each.
-fn distinct(columns: &mut Vec<u32>) {
-    parallel::sort_unstable_by(columns, u32::cmp);
-    columns.dedup();
+/// Elements of x that go from a rank to another for a product.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// The rank that has them.
+    pub from: u32,
+    /// The rank that needs them.
+    pub to: u32,
+    /// How many, more than 0.
+    pub elements: u64,
 }
 
 /// The parts of all ranks.
@@ -37,11 +50,12 @@ fn distinct(columns: &mut Vec<u32>) {
 pub struct Statistics {
     /// In the order of the ranks.
     pub parts: Vec<Part>,
+    /// In the order of the ranks that they go to, and then of those that they come from.
+    pub messages: Vec<Message>,
 }
 
 impl Statistics {
-    /// Those of a matrix that is there as a whole. O(nnz log(halo)), one rank after the other, each in memory for a few
-    /// times the columns of others that it has entries in.
+    /// Those of a matrix that is there as a whole. O(nnz), in parallel; see [`of_rows`](Self::of_rows).
     ///
     /// ```
     /// use host::Csr;
@@ -59,107 +73,28 @@ impl Statistics {
     /// # Errors
     /// When the distribution is that of another shape, or memory runs out.
     pub fn new<T: Scalar>(matrix: &Csr<T>, distribution: &Distribution) -> Result<Self, Error> {
-        let Distribution { rows, columns } = distribution;
-        for (what, ranges, length) in [("rows", rows, matrix.rows()), ("columns", columns, matrix.columns())] {
-            if ranges.total() != length as u64 || ranges.ranks() != rows.ranks() {
-                let reason = format!("{} {what} for {} ranks, of {length}", ranges.total(), ranges.ranks());
-                return Err(Error::Ranges { what, reason });
-            }
-        }
-        Self::of_rows(distribution, |rows, visit| {
-            rows.for_each(|row| visit(&mut matrix.row(row as usize).map(|(column, _)| column)));
-            Ok(())
-        })
+        Ok(Self::of_rows(matrix, slice::from_ref(distribution))?.remove(0))
     }
 
-    /// Those of a matrix of which some rows can be had at a time, with all its columns: `part` gets their numbers. One rank
-    /// after the other, each in as much memory as [`new`](Self::new) takes and that of so many rows at a time.
-    ///
-    /// ```
-    /// use synthetic::Generator;
-    /// use warp_spmv_distributed::{Distribution, Ranges, Statistics};
-    ///
-    /// # fn main() -> Result<(), warp_spmv_distributed::Error> {
-    /// let generator: Generator = "stencil:7:20".parse().expect("it is one");
-    /// let distribution = Distribution::square(Ranges::even(8000, 4)?);
-    /// let statistics = Statistics::by_ranges(&distribution, 100, |rows| {
-    ///     let rows = rows.start as usize..rows.end as usize;
-    ///     Ok(generator.generate_rows::<f32>(rows).expect("it is small"))
-    /// })?;
-    /// // Each of the ranks in the middle has five of the layers, and needs one on each side.
-    /// assert_eq!((statistics.parts[1].nnz, statistics.parts[1].halo), (5 * (7 * 400 - 4 * 20), 800));
-    /// # Ok(())
-    /// # }
-    /// ```
+    /// Those of a matrix whose rows come range by range, for each of some distributions: all rows are asked for once. In
+    /// parallel; each thread has the rows that the source gives at once in memory and, for each distribution, the columns
+    /// that one rank or a few need of others, a bit for each column of the matrix at the most.
     ///
     /// # Errors
-    /// When the rows have another shape than they should, `part` fails, or memory runs out.
-    pub fn by_ranges<T: Scalar>(
-        distribution: &Distribution,
-        rows_at_once: u64,
-        mut part: impl FnMut(Range<u64>) -> Result<Csr<T>, Error>,
-    ) -> Result<Self, Error> {
-        let columns = distribution.columns.total();
-        Self::of_rows(distribution, |rows, visit| {
-            let mut begin = rows.start;
-            while begin < rows.end {
-                let end = rows.end.min(begin.saturating_add(rows_at_once.max(1)));
-                let matrix = part(begin..end)?;
-                if (matrix.rows() as u64, matrix.columns() as u64) != (end - begin, columns) {
-                    let reason =
-                        format!("{} x {}, expected {} x {columns}", matrix.rows(), matrix.columns(), end - begin);
-                    return Err(Error::Ranges { what: "rows", reason });
-                }
-                (0..matrix.rows()).for_each(|row| visit(&mut matrix.row(row).map(|(column, _)| column)));
-                begin = end;
-            }
-            Ok(())
-        })
-    }
-
-    /// Those of a matrix of which `each_row` shows the columns of each of some rows.
-    fn of_rows(
-        Distribution { rows, columns }: &Distribution,
-        mut each_row: impl FnMut(Range<u64>, &mut dyn FnMut(&mut dyn Iterator<Item = u32>)) -> Result<(), Error>,
-    ) -> Result<Self, Error> {
-        let mut parts = with_capacity(rows.ranks())?;
-        for rank in 0..rows.ranks() {
-            let (own_rows, own) = (rows.of(rank), columns.of(rank));
-            let mut part = Part { rows: own_rows.end - own_rows.start, ..Part::default() };
-            let (mut needed, mut failed) = (Vec::<u32>::new(), Ok(()));
-            let mut sorted = 0;
-            each_row(own_rows, &mut |row| {
-                for column in row {
-                    part.nnz += 1;
-                    if own.contains(&u64::from(column)) {
-                        continue;
-                    }
-                    part.remote_nnz += 1;
-                    // Those that come again and again do not pile up.
-                    if needed.len() == needed.capacity() {
-                        if needed.len() >= 2 * sorted.max(AT_ONCE) {
-                            distinct(&mut needed);
-                            sorted = needed.len();
-                        }
-                        if let Err(error) = reserve(&mut needed, AT_ONCE) {
-                            failed = Err(error);
-                            return;
-                        }
-                    }
-                    needed.push(column);
-                }
-            })?;
-            failed?;
-            distinct(&mut needed);
-            let owners = needed.iter().map(|&column| columns.owner(column.into()));
-            owners.fold(None, |before, owner| {
-                part.neighbours += u64::from(before != Some(owner));
-                Some(owner)
-            });
-            part.halo = needed.len() as u64;
-            parts.push(part);
+    /// When a distribution is that of another shape, the rows cannot be made, a row has an entry past the last column, or
+    /// memory runs out.
+    pub fn of_rows(source: &dyn RowSource, distributions: &[Distribution]) -> Result<Vec<Self>, Error> {
+        let blocks = Blocks::new(source);
+        let mut divisions = with_capacity(distributions.len())?;
+        for distribution in distributions {
+            divisions.push(Division::new(source, &blocks, distribution)?);
         }
-        Ok(Self { parts })
+        let failure =
+            |mut range: Range<usize>| range.find_map(|block| count(source, blocks.of(block), &divisions).err());
+        if let Some(error) = parallel::first(blocks.count(), 1, &failure) {
+            return Err(error);
+        }
+        divisions.into_iter().map(Division::finish).collect()
     }
 
     /// Elements of x that go from a rank to another for a product.
@@ -185,8 +120,11 @@ impl Statistics {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
     use crate::ranges::Ranges;
+    use crate::source::tests::Slowly;
 
     #[test]
     fn each_column_counts_once_for_each_rank_that_needs_it() {
@@ -200,16 +138,159 @@ mod tests {
         };
         let statistics = Statistics::new(&matrix, &distribution).unwrap();
         // Entries that come twice are one.
-        let expected = [
-            Part { rows: 2, nnz: 4, remote_nnz: 3, halo: 2, neighbours: 1 },
-            Part { rows: 1, nnz: 2, remote_nnz: 2, halo: 2, neighbours: 2 },
-            Part { rows: 1, nnz: 1, remote_nnz: 0, halo: 0, neighbours: 0 },
-        ];
+        let received = [(2, 4, 3, 2, 2, 1, 2), (1, 2, 2, 1, 2, 2, 1), (1, 1, 0, 0, 0, 0, 0)];
+        let parts = received.map(|(rows, nnz, remote_nnz, remote_rows, halo, neighbours, largest_message)| Part {
+            rows,
+            nnz,
+            remote_nnz,
+            remote_rows,
+            halo,
+            neighbours,
+            largest_message,
+            ..Part::default()
+        });
+        let sent = [(1, 1), (0, 0), (3, 2)];
+        let expected: Vec<_> =
+            parts.into_iter().zip(sent).map(|(part, (sent, receivers))| Part { sent, receivers, ..part }).collect();
         assert_eq!(statistics.parts, expected);
+        let messages = [(2, 0, 2), (0, 1, 1), (2, 1, 1)];
+        assert_eq!(statistics.messages, messages.map(|(from, to, elements)| Message { from, to, elements }));
         assert_eq!((statistics.volume(), statistics.largest_halo()), (4, 2));
         assert!((statistics.imbalance() - 12.0 / 7.0).abs() < 1e-15);
         let other = Distribution::square(Ranges::even(4, 3).unwrap());
         let error = Statistics::new(&matrix, &other).unwrap_err().to_string();
         assert_eq!(error, "ranges of columns: 4 columns for 3 ranks, of 5");
+    }
+
+    /// The same from the sets of columns that the ranks need of each other.
+    fn naive(matrix: &Csr<f64>, distribution: &Distribution) -> Statistics {
+        let ranks = distribution.rows.ranks();
+        let mut parts = vec![Part::default(); ranks];
+        let mut needed = vec![vec![BTreeSet::new(); ranks]; ranks];
+        for rank in 0..ranks {
+            let part = &mut parts[rank];
+            for row in distribution.rows.of(rank) {
+                let owners: Vec<_> = matrix
+                    .row(row as usize)
+                    .map(|(column, _)| (column, distribution.columns.owner(column.into())))
+                    .collect();
+                let remote: Vec<_> = owners.iter().filter(|&&(_, owner)| owner != rank).collect();
+                part.rows += 1;
+                part.nnz += owners.len() as u64;
+                part.remote_nnz += remote.len() as u64;
+                part.remote_rows += u64::from(!remote.is_empty());
+                remote.iter().for_each(|&&(column, owner)| {
+                    needed[rank][owner].insert(column);
+                });
+            }
+        }
+        let mut messages = Vec::new();
+        for to in 0..ranks {
+            for from in 0..ranks {
+                let elements = needed[to][from].len() as u64;
+                if elements > 0 {
+                    messages.push(Message { from: from as u32, to: to as u32, elements });
+                    parts[to].halo += elements;
+                    parts[to].neighbours += 1;
+                    parts[to].largest_message = parts[to].largest_message.max(elements);
+                    parts[from].sent += elements;
+                    parts[from].receivers += 1;
+                }
+            }
+        }
+        Statistics { parts, messages }
+    }
+
+    /// A matrix with empty rows, long ones and bands, by a scrambled counter.
+    fn scattered(rows: usize, columns: usize) -> Csr<f64> {
+        let (mut triplets, mut state) = (Vec::new(), 1_u64);
+        for row in 0..rows {
+            let length = if row % 7 == 0 {
+                0
+            } else if row % 31 == 5 {
+                40
+            } else {
+                row % 5
+            };
+            for place in 0..length {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                let column = match place % 2 {
+                    0 => (state >> 33) as usize % columns,
+                    _ => (row * columns / rows + place).min(columns - 1),
+                };
+                triplets.push((row as u32, column as u32));
+            }
+        }
+        let (rows_of, columns_of): (Vec<_>, Vec<_>) = triplets.into_iter().unzip();
+        Csr::try_from_triplets(rows, columns, &rows_of, &columns_of, &vec![1.0; rows_of.len()]).unwrap()
+    }
+
+    #[test]
+    fn rows_that_come_range_by_range_are_counted_as_those_of_the_whole() {
+        for (rows, columns) in [(300, 300), (100, 70_000), (90, 13)] {
+            let matrix = scattered(rows, columns);
+            // Some nest, some do not, one has ranks without rows.
+            let divided = |ranks: usize| {
+                let rows = Ranges::balanced(matrix.row_lengths(), ranks).unwrap();
+                match RowSource::rows(&matrix) == RowSource::columns(&matrix) {
+                    true => Distribution::square(rows),
+                    false => Distribution { rows, columns: Ranges::even(columns as u64, ranks).unwrap() },
+                }
+            };
+            let distributions = [1, 2, 3, 4, 8, 64, 500].map(divided);
+            let expected: Vec<_> = distributions.iter().map(|distribution| naive(&matrix, distribution)).collect();
+            for at_once in [1, 3, 64, 1000] {
+                let found = Statistics::of_rows(&Slowly(&matrix, at_once), &distributions).unwrap();
+                assert!(found == expected, "{rows} x {columns}, {at_once} rows at once");
+            }
+            assert_eq!(expected[0].volume(), 0);
+            for (distribution, expected) in distributions.iter().zip(&expected) {
+                assert_eq!(Statistics::new(&matrix, distribution).unwrap(), *expected);
+            }
+        }
+        let nothing = Csr::<f64>::try_from_triplets(0, 5, &[], &[], &[]).unwrap();
+        let distribution = Distribution { rows: Ranges::even(0, 2).unwrap(), columns: Ranges::even(5, 2).unwrap() };
+        assert_eq!(Statistics::new(&nothing, &distribution).unwrap().parts, [Part::default(); 2]);
+        assert!(Statistics::of_rows(&nothing, &[]).unwrap().is_empty());
+    }
+
+    /// One that says nothing true of its columns, and fails in a late row.
+    struct Wrong {
+        fails: bool,
+    }
+
+    impl RowSource for Wrong {
+        fn rows(&self) -> u64 {
+            10
+        }
+
+        fn columns(&self) -> u64 {
+            10
+        }
+
+        fn rows_at_once(&self) -> u64 {
+            4
+        }
+
+        fn visit(&self, rows: Range<u64>, visit: &mut dyn FnMut(&[u32])) -> Result<(), Error> {
+            for row in rows {
+                if self.fails && row == 9 {
+                    return Err(Error::Rows { row, reason: "is not there".into() });
+                }
+                visit(if row == 6 && !self.fails { &[2, 10] } else { &[3] });
+            }
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn sources_that_fail_or_are_wrong() {
+        let distribution = [Distribution::square(Ranges::even(10, 2).unwrap())];
+        for (fails, expected) in [(true, "row 9: is not there"), (false, "row 6: column 10 of 10")] {
+            let error = Statistics::of_rows(&Wrong { fails }, &distribution).unwrap_err();
+            assert_eq!(error.to_string(), expected);
+        }
+        let error = Ranges::balanced_from(&Wrong { fails: true }, &[2]).unwrap_err();
+        assert_eq!(error.to_string(), "row 9: is not there");
     }
 }

@@ -66,6 +66,14 @@ pub enum Error {
         /// Why not.
         reason: String,
     },
+    /// A measured run does not go with the matrix that it names.
+    #[error("{run}: {reason}")]
+    Run {
+        /// Which run.
+        run: String,
+        /// Why not.
+        reason: String,
+    },
     /// A name that imported results cannot have.
     #[error("'{0}' cannot be the name of another library")]
     LibraryName(String),

@@ -14,6 +14,7 @@ pub mod record;
 pub mod report;
 pub mod results;
 pub mod row_lengths;
+pub mod scaling;
 pub mod statistics;
 pub mod subject;
 pub mod suite;

@@ -127,7 +127,7 @@ pub fn info(arguments: &Arguments) -> Result<(), Error> {
         let Some(generator) = arguments.source.parsed() else {
             return Err(Error::Usage("--only-ranks takes a generator, not a file".into()));
         };
-        let divided = Divided::new(&generator?, ranks as usize)?;
+        let divided = Divided::new(generator?, ranks as usize)?;
         return output::print(&if arguments.json { output::json(&divided) } else { divided.to_string() });
     }
     let record = match arguments.precision {

@@ -17,6 +17,7 @@ mod multigrid;
 mod output;
 mod pace;
 mod pagerank;
+mod pattern;
 mod precision;
 mod prepared;
 mod progress;
@@ -27,6 +28,7 @@ mod report;
 mod rivals;
 mod run;
 mod run_all;
+mod scaling;
 mod solution;
 mod solve;
 mod system;
@@ -86,6 +88,9 @@ enum Command {
     /// Calibrate the choice of a format (`--format auto`) on this machine, and say how good it is
     #[command(after_help = tune::EXAMPLES)]
     Tune(tune::Arguments),
+    /// Predict what products and iterations of a solver would take on many GPUs
+    #[command(after_help = with_generators(scaling::EXAMPLES))]
+    Scaling(scaling::Arguments),
     /// Write a matrix to a file of another kind, or in another storage format
     #[command(after_help = with_generators(&formats::with_parameters(convert::EXAMPLES)))]
     Convert(convert::Arguments),
@@ -132,6 +137,7 @@ fn parse_and_run() -> Result<(), Error> {
         Ok(CommandLine { command: Command::Pagerank(arguments) }) => pagerank::pagerank(&arguments),
         Ok(CommandLine { command: Command::Bench(arguments) }) => bench::bench(&arguments),
         Ok(CommandLine { command: Command::Tune(arguments) }) => tune::tune(&arguments),
+        Ok(CommandLine { command: Command::Scaling(arguments) }) => scaling::scaling(&arguments),
         Ok(CommandLine { command: Command::Convert(arguments) }) => convert::convert(&arguments),
         Ok(CommandLine { command: Command::Report(arguments) }) => report::report(&arguments),
         // `--help` and `--version`.

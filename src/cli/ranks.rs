@@ -1,16 +1,15 @@
 //! How a matrix divides among ranks, for `info`.
 
 use std::fmt::{self, Display};
-use std::ops::Range;
 
 use serde::Serialize;
-use warp_spmv::distributed::{self, Distribution, Ranges, Statistics};
+use warp_spmv::distributed::{Distribution, Ranges, Statistics};
 use warp_spmv::synthetic::{Generator, reorder};
-use warp_spmv::{Complex, Csr, Scalar, memory};
+use warp_spmv::{Csr, Scalar};
 
 use super::error::Error;
-use super::input::of_generator;
 use super::output::printable;
+use super::pattern::Pattern;
 use super::record::Shape;
 use super::units::HumanCount;
 
@@ -76,47 +75,13 @@ pub struct Divided {
     ranks: Ranks,
 }
 
-/// Entries that are generated at a time, about.
-const AT_ONCE: u128 = 1 << 24;
-
 impl Divided {
-    pub fn new(generator: &Generator, ranks: usize) -> Result<Self, Error> {
-        match generator.is_complex() {
-            true => Self::of_type::<Complex<f32>>(generator, ranks),
-            false => Self::of_type::<f32>(generator, ranks),
-        }
-    }
-
-    fn of_type<T: Scalar>(generator: &Generator, ranks: usize) -> Result<Self, Error> {
-        let (rows, columns) = (generator.rows(), generator.columns());
-        let mean = generator.expected_nnz() / rows.max(1) as u128 + 1;
-        let rows_at_once = (AT_ONCE / mean).clamp(1, 1 << 22) as usize;
-        let part = |rows: Range<usize>| generator.generate_rows::<T>(rows).map_err(of_generator);
-        let mut lengths = memory::with_capacity(rows)?;
-        for begin in (0..rows).step_by(rows_at_once) {
-            lengths.extend(part(begin..rows.min(begin + rows_at_once))?.row_lengths());
-        }
-        let distribution = distribution([rows, columns], lengths.iter().copied(), ranks)?;
-        let nonzeros = lengths.iter().sum();
-        drop(lengths);
-        let mut failed = None;
-        let statistics = Statistics::by_ranges(&distribution, rows_at_once as u64, |rows| {
-            part(rows.start as usize..rows.end as usize).map_err(|error| {
-                let message = error.to_string();
-                failed = Some(error);
-                distributed::Error::Ranges { what: "rows", reason: message }
-            })
-        });
-        if let Some(error) = failed {
-            return Err(error);
-        }
-        let as_given = Division::of(&statistics?);
-        let matrix = Shape { name: generator.to_string(), rows, columns, nonzeros };
-        Ok(Self {
-            version: env!("CARGO_PKG_VERSION"),
-            matrix,
-            ranks: Ranks { ranks, as_given, reordered: None, metis: None },
-        })
+    pub fn new(generator: Generator, ranks: usize) -> Result<Self, Error> {
+        let complex = generator.is_complex();
+        let pattern = Pattern::generated(generator, complex)?;
+        let statistics = pattern.divide(&[ranks])?.remove(0);
+        let ranks = Ranks { ranks, as_given: Division::of(&statistics), reordered: None, metis: None };
+        Ok(Self { version: env!("CARGO_PKG_VERSION"), matrix: pattern.shape(&statistics), ranks })
     }
 }
 
@@ -127,22 +92,13 @@ impl Display for Divided {
     }
 }
 
-/// The rows of each rank, of about as many entries as those of any other.
-fn distribution(
-    [rows, columns]: [usize; 2],
-    lengths: impl ExactSizeIterator<Item = usize>,
-    ranks: usize,
-) -> Result<Distribution, distributed::Error> {
-    let balanced = Ranges::balanced(lengths, ranks)?;
-    Ok(match rows == columns {
-        true => Distribution::square(balanced),
-        false => Distribution { rows: balanced, columns: Ranges::even(columns as u64, ranks)? },
-    })
-}
-
 impl Division {
     fn new<T: Scalar>(matrix: &Csr<T>, ranks: usize) -> Result<Self, warp_spmv::Error> {
-        let distribution = distribution([matrix.rows(), matrix.columns()], matrix.row_lengths(), ranks)?;
+        let rows = Ranges::balanced(matrix.row_lengths(), ranks)?;
+        let distribution = match matrix.rows() == matrix.columns() {
+            true => Distribution::square(rows),
+            false => Distribution { rows, columns: Ranges::even(matrix.columns() as u64, ranks)? },
+        };
         Ok(Self::of(&Statistics::new(matrix, &distribution)?))
     }
 

@@ -64,7 +64,7 @@ pub struct Record {
 }
 
 /// A matrix, by name and size.
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Shape {
     /// The file's name as given, or the generator's canonical text.
     pub name: String,

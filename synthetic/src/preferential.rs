@@ -55,6 +55,7 @@ parameters!(BarabasiAlbert { vertices = "vertices", edges_per_vertex = "edges-pe
 
 impl Generate for BarabasiAlbert {
     const HELP: &'static [Help] = &[HELP];
+    const MAKES_ALL_EDGES: bool = true;
 
     fn from_options(_: &str, text: &str) -> Result<Self, Error> {
         Self::from_pairs(text)

@@ -35,6 +35,10 @@ pub trait Generate: Display + Sized {
     /// Whether its values are complex, so that there is no such matrix of real numbers.
     const COMPLEX: bool = false;
 
+    /// Whether it is a graph that is made edge by edge: [`generate_rows`](Self::generate_rows) then makes all edges, whichever
+    /// rows are wanted.
+    const MAKES_ALL_EDGES: bool = false;
+
     /// A description from one of the names and the text behind its colon. Its numbers are not
     /// [checked](Self::check).
     ///
@@ -207,6 +211,17 @@ macro_rules! generators {
                 match self {
                     $(Self::$kind(generator) => of(generator),)*
                     Self::WithPhases(_) => true,
+                }
+            }
+
+            /// Whether each range of rows takes as long as the whole; see [`Generate::MAKES_ALL_EDGES`].
+            pub fn makes_all_edges(&self) -> bool {
+                fn of<G: Generate>(_: &G) -> bool {
+                    G::MAKES_ALL_EDGES
+                }
+                match self {
+                    $(Self::$kind(generator) => of(generator),)*
+                    Self::WithPhases(generator) => generator.makes_all_edges(),
                 }
             }
 

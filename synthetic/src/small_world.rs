@@ -63,6 +63,7 @@ parameters!(SmallWorld {
 
 impl Generate for SmallWorld {
     const HELP: &'static [Help] = &[HELP];
+    const MAKES_ALL_EDGES: bool = true;
 
     fn from_options(_: &str, text: &str) -> Result<Self, Error> {
         Self::from_pairs(text)

@@ -6,19 +6,25 @@ const ROUNDS: usize = 5000;
 /// A change of all coefficients, scaled to the size of their columns, that is small enough to stop.
 const SMALL: f64 = 1e-12;
 
-/// The coefficients w ≥ 0 for which Σ (w · row - 1)² is least, by coordinate descent on the normal equations. With
-/// rows over what is to be explained, that is the sum of squared relative errors. O(rows · N² + rounds · N²).
+/// The coefficients w ≥ 0 for which Σ (w · row - 1)² is least. With rows over what is to be explained, that is the sum of
+/// squared relative errors.
 pub(super) fn fit<const N: usize>(rows: &[[f64; N]]) -> [f64; N] {
+    fit_to(rows.iter().map(|row| (row, 1.0)))
+}
+
+/// The coefficients w ≥ 0 for which Σ (w · row - target)² is least, by coordinate descent on the normal equations.
+/// O(rows · N² + rounds · N²).
+pub(crate) fn fit_to<'a, const N: usize>(rows: impl Iterator<Item = (&'a [f64; N], f64)> + Clone) -> [f64; N] {
     // Columns differ by many orders of magnitude.
     let scale: [f64; N] = std::array::from_fn(|column| {
-        rows.iter().map(|row| row[column].powi(2)).sum::<f64>().sqrt().max(f64::MIN_POSITIVE)
+        rows.clone().map(|(row, _)| row[column].powi(2)).sum::<f64>().sqrt().max(f64::MIN_POSITIVE)
     });
     let mut products = [[0.0; N]; N];
     let mut targets = [0.0; N];
-    for row in rows {
+    for (row, wanted) in rows {
         let scaled: [f64; N] = std::array::from_fn(|column| row[column] / scale[column]);
         for ((left, target), products) in scaled.iter().zip(&mut targets).zip(&mut products) {
-            *target += left;
+            *target += left * wanted;
             products.iter_mut().zip(&scaled).for_each(|(product, right)| *product += left * right);
         }
     }

@@ -2,7 +2,7 @@
 
 mod accuracy;
 mod blocked;
-mod least_squares;
+pub(crate) mod least_squares;
 mod rates;
 
 use std::collections::BTreeMap;

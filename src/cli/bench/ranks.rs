@@ -4,6 +4,7 @@ use lab::measure::environment;
 use lab::record::{Entry, Environment, OWN, Optimal, Run, SCHEMA, is_own_format};
 use lab::subject::{self, Subject, SubjectVisitor};
 use warp_spmv::Real;
+use warp_spmv::distributed::Route;
 use warp_spmv::executor::ExecutorName;
 use warp_spmv::io::Number;
 
@@ -101,6 +102,8 @@ impl Job<'_> {
                 values: self.arguments.values.storage(),
                 x: None,
                 output: None,
+                route: Route::Auto,
+                timeline: false,
                 json: false,
             };
             let run = match distributed::measured(world, &request) {

@@ -14,6 +14,7 @@ mod ranks_files;
 mod report;
 mod run;
 mod run_all;
+mod scaling;
 mod solve;
 mod solve_scipy;
 mod streams;
