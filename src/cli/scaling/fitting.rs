@@ -9,11 +9,11 @@ use clap::ValueEnum;
 use lab::scaling::{self, Job, Machine, MeasuredRun, Sample, predict};
 use serde::Serialize;
 
-use super::pattern::Pattern;
-use super::{bytes_of_value, divide};
+use super::bytes_of_value;
 use crate::cli::error::Error;
 use crate::cli::input::Source;
 use crate::cli::output::printable;
+use crate::cli::pattern::Pattern;
 use crate::cli::precision::AnyPrecision;
 use crate::cli::units::duration;
 
@@ -74,7 +74,7 @@ fn samples(runs: &[MeasuredRun], machine: &Machine) -> Result<Vec<Sample>, Error
         let mut ranks: Vec<usize> = places.iter().map(|&place| runs[place].parts.len()).collect();
         ranks.sort_unstable();
         ranks.dedup();
-        let all = divide(&pattern, &ranks)?;
+        let all = pattern.divide(&ranks)?;
         for place in places {
             let (run, value) = (&runs[place], bytes_of_value(precision(place)?));
             let statistics = &all[ranks.partition_point(|&ranks| ranks < run.parts.len())];
