@@ -35,6 +35,9 @@ const HUGE_CLASS: u32 = 16;
 /// Bytes of the bits of all blocks at most: as many as one block needs for the columns of the largest matrix.
 const MOST_BIT_BYTES: u64 = 256 << 20;
 
+/// A matrix, and its rows in classes.
+type InClasses<T, M> = (Csr<T, M>, Order<M>);
+
 /// C = A B, and its rows in classes.
 ///
 /// # Errors
@@ -43,7 +46,7 @@ pub(super) fn multiply<T: Scalar, K: KernelExecutor>(
     executor: &K,
     left: &Csr<T, K::Memory>,
     right: &Csr<T, K::Memory>,
-) -> Result<(Csr<T, K::Memory>, Order<K::Memory>), Error> {
+) -> Result<InClasses<T, K::Memory>, Error> {
     let (row_offsets, column_indices, order) = pattern(executor, left, right)?;
     let values = executor.unwritten(column_indices.len())?;
     let mut product = Csr::from_valid(left.rows(), right.columns(), row_offsets, column_indices, values);
