@@ -59,7 +59,8 @@ impl<T: Number> Represented<T> {
     ) -> Result<Self, Failure> {
         if let Some(array) = near_null_space {
             let array = Input::<T>::new(array)?;
-            let (rows, vectors) = (array.shape()[0], array.shape().get(1).copied().unwrap_or(1));
+            let length = |dimension: usize| array.shape().get(dimension).copied().unwrap_or(1);
+            let (rows, vectors) = (length(0), length(1));
             return Ok(Self::Vectors(NearNullSpace::new(rows, vectors, array.elements()?)?));
         }
         let Some(array) = coordinates else { return Ok(Self::Constants) };
