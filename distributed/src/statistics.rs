@@ -167,8 +167,7 @@ mod tests {
         let ranks = distribution.rows.ranks();
         let mut parts = vec![Part::default(); ranks];
         let mut needed = vec![vec![BTreeSet::new(); ranks]; ranks];
-        for rank in 0..ranks {
-            let part = &mut parts[rank];
+        for (rank, part) in parts.iter_mut().enumerate() {
             for row in distribution.rows.of(rank) {
                 let owners: Vec<_> = matrix
                     .row(row as usize)
@@ -185,9 +184,9 @@ mod tests {
             }
         }
         let mut messages = Vec::new();
-        for to in 0..ranks {
-            for from in 0..ranks {
-                let elements = needed[to][from].len() as u64;
+        for (to, of_rank) in needed.iter().enumerate() {
+            for (from, columns) in of_rank.iter().enumerate() {
+                let elements = columns.len() as u64;
                 if elements > 0 {
                     messages.push(Message { from: from as u32, to: to as u32, elements });
                     parts[to].halo += elements;
@@ -205,7 +204,7 @@ mod tests {
     fn scattered(rows: usize, columns: usize) -> Csr<f64> {
         let (mut triplets, mut state) = (Vec::new(), 1_u64);
         for row in 0..rows {
-            let length = if row % 7 == 0 {
+            let length = if row.is_multiple_of(7) {
                 0
             } else if row % 31 == 5 {
                 40

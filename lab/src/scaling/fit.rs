@@ -36,11 +36,11 @@ pub fn fit(machine: &Machine, samples: &[Sample]) -> Machine {
             let (_, terms, _) = slowest(*job, loads, &fitted);
             rows.push((terms.map(|term| term / seconds), 1.0));
         }
-        for place in 0..TERMS {
-            let scale = if known[place] > 0.0 { known[place] } else { STEP };
+        for (place, &known) in known.iter().enumerate() {
+            let scale = if known > 0.0 { known } else { STEP };
             let mut row = [0.0; TERMS];
             row[place] = STRENGTH / scale;
-            rows.push((row, STRENGTH * known[place] / scale));
+            rows.push((row, STRENGTH * known / scale));
         }
         let next = machine.with_rates(&fit_to(rows.iter().map(|(row, target)| (row, *target))));
         if next == fitted {
