@@ -54,6 +54,7 @@
 //! - `cuda`: the executor `Cuda`, which runs on NVIDIA GPUs through the CUDA driver.
 //! - `faer`, `nalgebra-sparse`, `ndarray`, `sprs`: the matrices and vectors of these crates become those of this one, and
 //!   the other way round, without a copy where both have the same arrays: [`interop`].
+//! - `metis`: [orders of rows](synthetic::reorder) by METIS, which is compiled with it.
 //! - `mpi`: ranks of a [distributed] matrix can be processes of MPI.
 //! - `peers`: the command times other libraries beside this one.
 //!

@@ -21,6 +21,8 @@ pub struct Ranks {
     as_given: Division,
     /// After reverse Cuthill-McKee; null for a matrix that is not square.
     reordered: Option<Division>,
+    /// With parts by METIS; null for a matrix that is not square, and in a program without the feature `metis`.
+    metis: Option<Division>,
 }
 
 /// What the ranks have, and what they exchange for a product.
@@ -46,8 +48,24 @@ impl Ranks {
         } else {
             None
         };
-        Ok(Self { ranks, as_given: Division::new(matrix, ranks)?, reordered })
+        Ok(Self { ranks, as_given: Division::new(matrix, ranks)?, reordered, metis: by_metis(matrix, ranks)? })
     }
+}
+
+/// How the parts that METIS finds divide.
+#[cfg(feature = "metis")]
+fn by_metis<T: Scalar>(matrix: &Csr<T>, ranks: usize) -> Result<Option<Division>, Error> {
+    if matrix.rows() != matrix.columns() {
+        return Ok(None);
+    }
+    let (ordering, begins) = reorder::metis(matrix, ranks)?;
+    let distribution = Distribution::square(Ranges::try_new(begins)?);
+    Ok(Some(Division::of(&Statistics::new(&ordering.apply_symmetric(matrix)?, &distribution)?)))
+}
+
+#[cfg(not(feature = "metis"))]
+fn by_metis<T: Scalar>(_: &Csr<T>, _: usize) -> Result<Option<Division>, Error> {
+    Ok(None)
 }
 
 /// How a matrix that is never there as a whole divides among ranks.
@@ -94,7 +112,11 @@ impl Divided {
         }
         let as_given = Division::of(&statistics?);
         let matrix = Shape { name: generator.to_string(), rows, columns, nonzeros };
-        Ok(Self { version: env!("CARGO_PKG_VERSION"), matrix, ranks: Ranks { ranks, as_given, reordered: None } })
+        Ok(Self {
+            version: env!("CARGO_PKG_VERSION"),
+            matrix,
+            ranks: Ranks { ranks, as_given, reordered: None, metis: None },
+        })
     }
 }
 
@@ -141,7 +163,11 @@ impl Display for Ranks {
         let heads = ["exchanged", "most to 1", "neighbours", "remote", "imbalance"];
         write!(f, "{:<21}", format!("on {} rank{}", self.ranks, if self.ranks == 1 { "" } else { "s" }))?;
         heads.iter().try_for_each(|head| write!(f, "{head:>11}"))?;
-        let order = [("as given", Some(&self.as_given)), ("reverse Cuthill-McKee", self.reordered.as_ref())];
+        let order = [
+            ("as given", Some(&self.as_given)),
+            ("reverse Cuthill-McKee", self.reordered.as_ref()),
+            ("METIS", self.metis.as_ref()),
+        ];
         for (name, division) in order.into_iter().filter_map(|(name, division)| Some((name, division?))) {
             let Division { volume, largest_halo, most_neighbours, remote_nnz, imbalance } = division;
             write!(f, "\n{name:<21}")?;

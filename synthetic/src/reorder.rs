@@ -15,9 +15,14 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod graph;
+#[cfg(feature = "metis")]
+mod metis;
 mod ordering;
 mod reverse_cuthill_mckee;
 
+#[cfg(feature = "metis")]
+pub use self::metis::metis;
 pub use ordering::Ordering;
 pub use reverse_cuthill_mckee::reverse_cuthill_mckee;
 

@@ -141,6 +141,14 @@ fn ranks_and_what_they_exchange() {
     let record = spmv(["info", "elasticity:width=6", "--ranks", "3", "--json"]).record();
     let volume = |order: &str| record["ranks"][order]["volume"].as_u64().unwrap();
     assert!(volume("reordered") < volume("as_given") / 2);
+    if cfg!(feature = "metis") {
+        assert!(volume("metis") < volume("as_given") / 2);
+        assert!(record["ranks"]["metis"]["imbalance"].as_f64().unwrap() < 1.1, "{record}");
+        let text = spmv(["info", "elasticity:width=6", "--ranks", "3"]).succeeded();
+        assert!(text.contains("\nMETIS "), "{text}");
+    } else {
+        assert!(record["ranks"]["metis"].is_null(), "{record}");
+    }
 
     let text = spmv(["info", "uniform:rows=60,columns=40,per-row=2", "--ranks", "1"]).succeeded();
     let lines: Vec<_> = text.lines().rev().take(2).map(|line| line.split_whitespace().collect::<Vec<_>>()).collect();
