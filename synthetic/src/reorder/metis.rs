@@ -54,6 +54,10 @@ pub fn metis<T: Scalar>(matrix: &Csr<T>, parts: usize) -> Result<(Ordering, Vec<
 /// The part of each row.
 fn parts_of_rows<T: Scalar>(matrix: &Csr<T>, parts: usize) -> Result<Vec<u32>, Error> {
     let Graph { offsets, neighbours } = Graph::new(matrix)?;
+    if neighbours.is_empty() {
+        // There is nothing to keep together.
+        return collect((0..matrix.rows()).map(|row| (row as u128 * parts as u128 / matrix.rows() as u128) as u32));
+    }
     let count = |what, value: usize| {
         let limit = Idx::MAX as u128;
         Idx::try_from(value).map_err(|_| Error::TooLarge { what, value: value as u128, limit })
