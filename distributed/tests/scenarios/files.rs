@@ -4,6 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use tempfile::TempDir;
+use warp_spmv::format::Offsets;
 use warp_spmv::io::{
     FileParts, MatrixMarketOptions, Number, ReadOptions, open_parts, parse_matrix_market, read_container, read_matrix,
     write_container, write_matrix_market,
@@ -68,7 +69,12 @@ pub fn round_trips<T: Number>(communicator: &Communicator) -> Result<(), Error> 
         check_rows(communicator, found, matrix, name);
         let together = folder.path.join("together.wspmv");
         distributed::write_container(communicator, &together, &ranges, &rows)?;
-        assert!(fs::read(&together).unwrap() == fs::read(&path).unwrap(), "{name}");
+        // Ranks store offsets in as few bytes as will do, which one rank leaves as they are.
+        let usual = Offsets::from_lengths(matrix.row_lengths())?.width();
+        if usual == matrix.row_offsets().width() {
+            assert!(fs::read(&together).unwrap() == fs::read(&path).unwrap(), "{name}");
+        }
+        check_rows(communicator, read::<T>(communicator, &together, 1)?, matrix, name);
 
         let text = ["alone.mtx", "alone.mtx.gz"][number % 2];
         let path = folder.written(communicator, text, |path| {

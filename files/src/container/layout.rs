@@ -331,6 +331,11 @@ impl Layout {
         self.entries.iter().position(|entry| trimmed(&entry.name) == name)
     }
 
+    /// Bytes of the file.
+    pub(super) fn length(&self) -> u64 {
+        self.length
+    }
+
     /// Where a section begins in the file.
     pub(super) fn begin(&self, section: usize) -> u64 {
         self.entries[section].begin

@@ -86,6 +86,8 @@ impl<'a, T: Number> RowsToWrite<'a, T> {
         let layout = Layout::of_outlines(CSR, &self.summary, &outlines);
         let mut writer = BufWriter::new(file);
         if head {
+            // Nobody writes the zeros before an array without elements.
+            file.set_len(layout.length())?;
             writer.seek(SeekFrom::Start(0))?;
             writer.write_all(&layout.to_bytes())?;
         }

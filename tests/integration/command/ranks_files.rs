@@ -141,7 +141,7 @@ fn vertices_have_the_same_ranks() -> Result<(), Error> {
     }
     let text = spmv(["pagerank", &path, "--ranks", "2", "--executor", "cpu", "--top", "1"]).succeeded();
     for line in
-        ["ranks         2 threads, float64, ", "the ranks add up to 1.000000\n1             vertex ", "\nrank    "]
+        ["ranks         2 threads, float64, ", "the ranks add up to 1.000000\n            1 vertex ", "\nrank    "]
     {
         assert!(text.contains(line), "{line:?} in {text}");
     }
