@@ -6,7 +6,7 @@ use host::error::check_length;
 use host::executor::Executor;
 use host::format::LARGEST_DIMENSION;
 use host::memory::{Buffer, reserve};
-use host::{Format, Layout, Multivector, Plan, PlanOptions, Scalar, Vector};
+use host::{Csr, Format, Layout, Multivector, Plan, PlanOptions, Scalar, Vector};
 use solvers::{Operator, Ranks};
 
 use crate::communicator::Communicator;
@@ -144,7 +144,10 @@ impl<T: Scalar, E: Executor> DistributedMatrix<T, E> {
         let [local, remote] = rows.split(own, &needed)?;
         let remote = match needed.len() {
             0 => None,
-            _ => Some(Plan::with_options(executor, remote, options.remote, options.plan)?),
+            _ => {
+                let format = format_of_remote(options.remote, &remote);
+                Some(Plan::with_options(executor, remote, format, options.plan)?)
+            }
         };
         let local = Plan::with_options(executor, local, options.local, options.plan)?;
         let formats = [Some(local.format()), remote.as_ref().map(Plan::format)];
@@ -290,6 +293,19 @@ fn watched<E: Executor>(
     watch.begins(step)?;
     work()?;
     watch.ends(step)
+}
+
+/// Rows for each one with entries, from which on the others are passed over.
+const ROWS_FOR_EACH_OCCUPIED: usize = 4;
+
+/// The format of the entries in columns of other ranks: where few rows have any, one that reads and writes their elements of y
+/// alone.
+fn format_of_remote<T: Scalar>(format: Format, remote: &Csr<T>) -> Format {
+    let occupied = || remote.row_lengths().filter(|&length| length > 0).count();
+    match format {
+        Format::Auto if occupied().saturating_mul(ROWS_FOR_EACH_OCCUPIED) <= remote.rows() => Format::COO,
+        format => format,
+    }
 }
 
 /// Checks a number of columns of one rank.

@@ -6,6 +6,7 @@ vector that is known, so that the error of x is known as well.
 
 # %% What to solve, and where
 import argparse
+import inspect
 import os
 import time
 
@@ -51,7 +52,9 @@ def there(S, b):
         import cupyx.scipy.sparse as sparse
         from cupyx.scipy.sparse.linalg import cg
 
-        A, tolerance = sparse.csr_matrix(S), {"tol": arguments.tolerance}
+        # It had another name once.
+        name = "rtol" if "rtol" in inspect.signature(cg).parameters else "tol"
+        A, tolerance = sparse.csr_matrix(S), {name: arguments.tolerance}
     else:
         import numpy as arrays
         from scipy.sparse.linalg import cg

@@ -23,6 +23,7 @@ use crate::shared::Shared;
 use crate::solve::{self, Report, Request};
 
 /// A plan on any executor.
+#[cfg_attr(feature = "cuda", allow(clippy::large_enum_variant, reason = "each matrix has one, which is never moved"))]
 pub enum AnyPlan<T: Number> {
     Cpu(host::Plan<T, Cpu>),
     #[cfg(feature = "cuda")]

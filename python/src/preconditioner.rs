@@ -20,6 +20,10 @@ use crate::scope::released;
 use crate::shared::Shared;
 
 /// A preconditioner on any executor.
+#[cfg_attr(
+    feature = "cuda",
+    allow(clippy::large_enum_variant, reason = "each preconditioner has one, which is never moved")
+)]
 pub enum AnyInverse<T: Number> {
     Cpu(Inverse<T, Cpu>),
     #[cfg(feature = "cuda")]

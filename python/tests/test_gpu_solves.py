@@ -98,8 +98,10 @@ def test_pagerank(library):
     ranks, report = warp_spmv.pagerank(library.csr(graph, np.int32))
     assert type(ranks) is type(theirs) and report.converged
     np.testing.assert_array_equal(library.numpy(ranks), warp_spmv.pagerank(graph, device="cuda")[0])
-    smallest, largest = warp_spmv.spectral_bounds(library.csr(laplacian(40), np.int32))
-    assert (smallest, largest) == warp_spmv.spectral_bounds(warp_spmv.matrix(laplacian(40), "csr-vector", "cuda"))
+    bounds = warp_spmv.spectral_bounds(library.csr(laplacian(40), np.int32))
+    expected = warp_spmv.spectral_bounds(warp_spmv.matrix(laplacian(40), "csr-vector", "cuda"))
+    # Another format may have been chosen, which rounds differently.
+    np.testing.assert_allclose(bounds, expected, rtol=1e-10)
 
 
 def test_solves_are_in_the_order_of_the_callers_stream(library):
@@ -141,9 +143,10 @@ def test_a_solve_takes_no_memory_for_long(library):
     # Makes what an executor makes once, and keeps.
     x, _ = warp_spmv.solve(A, b, maxiter=5)
     free = library.free_memory()
-    for _ in range(5):
+    for _ in range(20):
         x, _ = warp_spmv.solve(A, b, x, maxiter=5)
-    assert free - library.free_memory() <= 2 * S.shape[0] * 8
+    # Libraries take memory for several vectors at a time.
+    assert free - library.free_memory() <= 5 * S.shape[0] * 8
 
 
 @pytest.mark.parametrize("name", ["jacobi", "ic0", "ic0-coloured", "chebyshev-3", "amg"])

@@ -86,9 +86,9 @@ impl<T: Scalar> Vectors<T> {
         Self { alpha: T::ONE, x: Global::from_slice(&[]), beta: T::ZERO, y: GlobalMut::from_slice(&mut []) }
     }
 
-    /// A launch for y ← β y, where y has `count` elements.
+    /// A launch for y ← β y, where y has `count` elements: one without blocks where β is 1.
     pub fn scale(&self, count: usize, device: &Device) -> Launch {
-        let count = count as u64;
+        let count = if self.beta == T::ONE { 0 } else { count as u64 };
         Launch::new(device.grid(count), Scale { count, beta: self.beta, y: self.y })
     }
 }

@@ -182,11 +182,21 @@ impl<T: Number> Loaded<T> {
 
     /// The rows with only those columns that they have entries in, and which these are.
     pub fn compressed(&self) -> Result<(Csr<T>, Vec<u32>), warp_spmv::Error> {
-        let mut needed = memory::copy(self.rows.column_indices())?;
-        needed.sort_unstable();
-        needed.dedup();
-        let place = |column: &u32| needed.partition_point(|other| other < column) as u32;
-        let columns = memory::collect(self.rows.column_indices().iter().map(place))?;
+        let columns = self.rows.column_indices();
+        let bounds = columns.iter().fold((u32::MAX, 0), |(first, last), &column| (column.min(first), column.max(last)));
+        let first = bounds.0.min(bounds.1) as usize;
+        // Of each column from the first to the last one, 1 if it is needed, and then its place.
+        let mut places = memory::zeros::<u32>(bounds.1 as usize - first + 1)?;
+        for &column in columns {
+            places[column as usize - first] = 1;
+        }
+        let mut needed = memory::with_capacity(places.iter().map(|&place| place as usize).sum())?;
+        for (column, place) in (first..).zip(&mut places).filter(|(_, place)| **place == 1) {
+            *place = needed.len() as u32;
+            needed.push(column as u32);
+        }
+        let columns = memory::collect(columns.iter().map(|&column| places[column as usize - first]))?;
+        drop(places);
         let offsets = Offsets::from_lengths(self.rows.row_lengths())?;
         let values = memory::copy(self.rows.values())?;
         Ok((Csr::try_new(self.rows.rows(), needed.len(), offsets, columns, values)?, needed))
@@ -200,9 +210,14 @@ pub fn vector_part<T: Number>(communicator: &Communicator, path: &Path, ranges: 
     Ok(memory::copy(&vector[start as usize..end as usize])?)
 }
 
-/// How the rows of a rank are stored: those entries in columns of its own in a format that was asked for.
+/// How the rows of a rank are stored: those entries in columns of its own in a format that was asked for. The choice of a format
+/// chooses how values are stored, too, unless that was asked for.
 pub fn matrix_options(format: Format, values: ValueStorage) -> MatrixOptions {
     let options = MatrixOptions::default();
+    let values = match values {
+        ValueStorage::Full if format == Format::Auto => ValueStorage::Lossless,
+        values => values,
+    };
     MatrixOptions { local: format, plan: PlanOptions { values, ..options.plan }, ..options }
 }
 

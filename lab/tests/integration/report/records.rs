@@ -173,6 +173,7 @@ fn entry(matrix: usize, precision: &str, width: u64) -> Entry {
             clocks: Some(lab::record::Clocks { multiprocessor_mhz: 1_980, memory_mhz: 3_201 }),
             cache_bytes: Some(50 << 20),
             resident_threads: Some(132 * 2048),
+            ranks: None,
             tuning: Asked { threads_per_block: Some(128), ..Asked::default() }.if_any(),
             threads: 16,
             system: "linux x86_64".into(),
