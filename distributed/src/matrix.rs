@@ -6,7 +6,7 @@ use host::error::check_length;
 use host::executor::Executor;
 use host::format::LARGEST_DIMENSION;
 use host::memory::{Buffer, reserve};
-use host::{Csr, Format, Layout, Multivector, Plan, PlanOptions, Scalar, Vector};
+use host::{Csr, Format, Layout, Multivector, Plan, PlanOptions, Scalar, ValueStorage, Vector};
 use solvers::{Operator, Ranks};
 
 use crate::communicator::Communicator;
@@ -145,7 +145,7 @@ impl<T: Scalar, E: Executor> DistributedMatrix<T, E> {
         let remote = match needed.len() {
             0 => None,
             _ => {
-                let format = format_of_remote(options.remote, &remote);
+                let format = format_of_remote(options, &remote);
                 Some(Plan::with_options(executor, remote, format, options.plan)?)
             }
         };
@@ -299,11 +299,12 @@ fn watched<E: Executor>(
 const ROWS_FOR_EACH_OCCUPIED: usize = 4;
 
 /// The format of the entries in columns of other ranks: where few rows have any, one that reads and writes their elements of y
-/// alone.
-fn format_of_remote<T: Scalar>(format: Format, remote: &Csr<T>) -> Format {
+/// alone, unless values must be narrow, which it does not store.
+fn format_of_remote<T: Scalar>(options: &MatrixOptions, remote: &Csr<T>) -> Format {
     let occupied = || remote.row_lengths().filter(|&length| length > 0).count();
-    match format {
-        Format::Auto if occupied().saturating_mul(ROWS_FOR_EACH_OCCUPIED) <= remote.rows() => Format::COO,
+    let any_values = !matches!(options.plan.values, ValueStorage::Rounded(_));
+    match options.remote {
+        Format::Auto if any_values && occupied().saturating_mul(ROWS_FOR_EACH_OCCUPIED) <= remote.rows() => Format::COO,
         format => format,
     }
 }

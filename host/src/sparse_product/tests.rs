@@ -204,6 +204,7 @@ fn kernels_give_new_values_to_products_of_the_cpu() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "Miri has no lanes")]
 fn the_workspace_depends_on_shapes_alone() {
     let (left, empty) = (mixed::<f64>(&[40, 3, 9], 30, 1), mixed::<f64>(&[0; 3], 30, 1));
     let wide_right = |columns| Csr::<f64>::try_new(30, columns, vec![0_u32; 31], vec![], vec![]).unwrap();
