@@ -52,6 +52,9 @@ def _complete(root):
     (root / STUB.parent).mkdir()
     shutil.copy(ROOT / STUB, root / STUB)
     shutil.copy(__file__, root / "build_backend.py")
+    # The workspace's manifest names all that is in them.
+    for folder in ("examples", "benches"):
+        shutil.copytree(ROOT / folder, root / folder, dirs_exist_ok=True)
     # The README.md there is that of the whole repository.
     project = root / "pyproject.toml"
     here = 'readme = "README.md"'

@@ -21,13 +21,16 @@ const PRODUCTS_PER_THREAD: u64 = 18;
 /// Products that take as long as to move an element of X or Y.
 const PRODUCTS_PER_MOVE: u64 = 2;
 
+/// Fewer products than these are no measure: devices as small as the emulator's move all vectors.
+const FEW_PRODUCTS: u64 = 1 << 16;
+
 /// Whether vectors of this shape are better moved, to be multiplied by a matrix of so many entries, rows and columns.
 pub(crate) fn pays(shape: Multivector, [entries, rows, columns]: [usize; 3], device: &Device) -> bool {
     let moved = (rows as u64 + columns as u64) * PRODUCTS_PER_MOVE;
     let products = (entries as u64).saturating_sub(moved).saturating_mul(shape.vectors as u64);
     shape.layout == Layout::ColumnMajor
         && shape.vectors >= LEAST_VECTORS
-        && products >= device.resident_threads().saturating_mul(PRODUCTS_PER_THREAD)
+        && products.saturating_add(FEW_PRODUCTS) >= device.resident_threads().saturating_mul(PRODUCTS_PER_THREAD)
 }
 
 /// The launches of Y ← α A X + β Y for vectors that lie one after the other, as many as a launch multiplies at a time. X and
