@@ -86,9 +86,11 @@ impl<T: Scalar> Vectors<T> {
         Self { alpha: T::ONE, x: Global::from_slice(&[]), beta: T::ZERO, y: GlobalMut::from_slice(&mut []) }
     }
 
-    /// A launch for y ← β y, where y has `count` elements: one without blocks where β is 1.
+    /// A launch for y ← β y, where y has `count` elements: one without blocks where β is 1 and y real. A complex element that
+    /// is not finite is changed by a factor of 1.
     pub fn scale(&self, count: usize, device: &Device) -> Launch {
-        let count = if self.beta == T::ONE { 0 } else { count as u64 };
+        let is_real = size_of::<T>() == size_of::<T::Real>();
+        let count = if is_real && self.beta == T::ONE { 0 } else { count as u64 };
         Launch::new(device.grid(count), Scale { count, beta: self.beta, y: self.y })
     }
 }
