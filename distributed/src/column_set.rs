@@ -13,7 +13,7 @@ pub(crate) struct ColumnSet {
 }
 
 impl ColumnSet {
-    /// Adds a column of so many, which does nothing if it is there.
+    /// Adds a column below `columns`; one that is in the set changes nothing.
     ///
     /// # Errors
     /// When memory runs out.

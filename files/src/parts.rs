@@ -60,7 +60,8 @@ impl WholeFile {
     }
 }
 
-/// Opens a file that several readers are to read together, those of a Matrix Market file in portions of about so many bytes.
+/// Opens a file that several readers are to read together, those of a Matrix Market file in portions of about `portion`
+/// bytes.
 /// It is mapped where that is possible: do not truncate it meanwhile. Any reader may open it for itself, or all share it.
 ///
 /// # Errors

@@ -95,7 +95,7 @@ impl Source {
         if self.generator().is_some() { "generate" } else { "read" }
     }
 
-    /// Opens the file, of which ranks read a part each, those of a text in portions of about so many bytes.
+    /// Opens the file, of which ranks read a part each, those of a text in portions of about `portion` bytes.
     pub fn open<T: Number>(&self, portion: usize) -> Result<FileParts, Error> {
         let options = ReadOptions { decompressed_limit: self.decompressed_limit, ..Default::default() };
         let parts = open_parts(&self.matrix, portion, &options).map_err(explain)?;

@@ -146,21 +146,21 @@ struct Ranking {
 
 /// How long each step took.
 #[derive(Debug, Serialize)]
-struct Times {
+pub struct Times {
     /// What was done to get the graph: "read" or "generate".
-    source: &'static str,
+    pub source: &'static str,
     /// Reading or generating the graph.
     #[serde(serialize_with = "seconds")]
-    load: Duration,
+    pub load: Duration,
     /// Making the transition matrix on the executor.
     #[serde(serialize_with = "seconds")]
-    prepare: Duration,
+    pub prepare: Duration,
     /// Ranking.
     #[serde(serialize_with = "seconds")]
-    rank: Duration,
+    pub rank: Duration,
     /// An iteration; null where there was none.
     #[serde(serialize_with = "seconds_if_any")]
-    iteration: Option<Duration>,
+    pub iteration: Option<Duration>,
 }
 
 /// A vertex with its rank.

@@ -76,7 +76,7 @@ impl Pattern {
         Ok(Statistics::of_rows(source, &distributions)?)
     }
 
-    /// How to make a matrix of the same kind, so many times as large.
+    /// How to make a matrix of the same kind, `factor` times as large.
     pub fn times(&self, factor: usize) -> Result<Larger, Error> {
         match &self.generator {
             Some(generator) => Ok(Larger { generator: generator.times(factor)?, complex: self.complex }),

@@ -16,7 +16,7 @@ const ROUND: usize = 16 << 20;
 /// Bytes of a portion at least and at most.
 const PORTION: (usize, usize) = (1 << 16, 4 << 20);
 
-/// Bytes of the portions in which so many ranks read a text together, for [`files::open_parts`]: what a rank may get at a time
+/// Bytes of the portions in which `ranks` ranks read a text together, for [`files::open_parts`]: what a rank may get at a time
 /// does not grow with their number.
 pub fn portion_for(ranks: usize) -> usize {
     (ROUND / ranks.max(1)).clamp(PORTION.0, PORTION.1)

@@ -22,7 +22,7 @@ impl<'a> Document<'a> {
         Self { text, name, lines_before: 0, bytes: text.len() as u64 }
     }
 
-    /// Some lines of a text of so many bytes.
+    /// Some lines of a text of `bytes` bytes, behind `lines_before` others.
     pub(super) fn part(text: &'a [u8], name: &'a Path, lines_before: u64, bytes: u64) -> Self {
         Self { text, name, lines_before, bytes }
     }

@@ -49,7 +49,7 @@ struct Extent {
 }
 
 impl CoordinatePortions {
-    /// The portions of a file, of about so many bytes each. Reads the header; a compressed file is decompressed as a whole
+    /// The portions of a file, of about `portion` bytes each. Reads the header; a compressed file is decompressed as a whole
     /// for its length.
     pub(crate) fn new(contents: Contents, path: &Path, portion: usize, limit: u64) -> Result<Self, Error> {
         let (header, text) = match gzip::is_compressed(&contents) {

@@ -37,7 +37,7 @@ impl Write for Counter {
 }
 
 impl<'a, T: Number> LinesToWrite<'a, T> {
-    /// Rows of a matrix of so many rows and entries, from `first_row`, from 0, on; `head` says whether the file begins with
+    /// Rows of a matrix of `rows` rows and `entries` entries, from `first_row`, from 0, on; `head` says whether the file begins with
     /// them.
     pub fn new(matrix: &'a Csr<T>, path: &Path, [rows, entries]: [u64; 2], first_row: u64, head: bool) -> Self {
         let (field, columns) = (T::FIELD.name(), matrix.columns());

@@ -48,7 +48,7 @@ impl RowCounts {
         Ok(Self { rows, columns, counts })
     }
 
-    /// The counts of rows that have so many entries each.
+    /// The counts of rows of which `lengths` has the numbers of entries.
     ///
     /// # Errors
     /// When the shape cannot be indexed, or memory runs out.

@@ -24,7 +24,8 @@ const PRODUCTS_PER_MOVE: u64 = 2;
 /// Fewer products than these are no measure: devices as small as the emulator's move all vectors.
 const FEW_PRODUCTS: u64 = 1 << 16;
 
-/// Whether vectors of this shape are better moved, to be multiplied by a matrix of so many entries, rows and columns.
+/// Whether vectors of this shape are better moved, to be multiplied by a matrix with these numbers of entries, rows
+/// and columns.
 pub(crate) fn pays(shape: Multivector, [entries, rows, columns]: [usize; 3], device: &Device) -> bool {
     let moved = (rows as u64 + columns as u64) * PRODUCTS_PER_MOVE;
     let products = (entries as u64).saturating_sub(moved).saturating_mul(shape.vectors as u64);

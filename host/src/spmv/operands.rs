@@ -89,8 +89,7 @@ impl<T: Scalar> Vectors<T> {
     /// A launch for y ← β y, where y has `count` elements: one without blocks where β is 1 and y real. A complex element that
     /// is not finite is changed by a factor of 1.
     pub fn scale(&self, count: usize, device: &Device) -> Launch {
-        let is_real = size_of::<T>() == size_of::<T::Real>();
-        let count = if is_real && self.beta == T::ONE { 0 } else { count as u64 };
+        let count = if !T::COMPLEX && self.beta == T::ONE { 0 } else { count as u64 };
         Launch::new(device.grid(count), Scale { count, beta: self.beta, y: self.y })
     }
 }

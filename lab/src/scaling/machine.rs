@@ -145,7 +145,7 @@ impl Machine {
         }
     }
 
-    /// What a sum over so many ranks takes.
+    /// Seconds of a sum over `ranks` ranks.
     pub fn sum(&self, ranks: usize) -> f64 {
         let rates = self.rates();
         self.sum_terms(ranks).iter().zip(rates).map(|(count, rate)| count * rate).sum()

@@ -19,7 +19,7 @@ pub struct Storage {
 }
 
 impl Storage {
-    /// That of CSR, with values of so many bytes.
+    /// That of CSR, with values of `value` bytes.
     pub fn csr(value: usize) -> Self {
         Self { entry: value as f64 + 4.0, row: 4.0, value: value as f64 }
     }
@@ -90,7 +90,7 @@ pub struct Load {
     pub vector: f64,
 }
 
-/// What each rank has to do: the parts of a partition, on a machine whose hosts have so many ranks.
+/// What each rank has to do: the parts of a partition, on a machine with `gpus_per_host` ranks on each host.
 pub fn loads(statistics: &Statistics, storage: &Storage, gpus_per_host: usize) -> Vec<Load> {
     /// Messages and elements, those that come and those that leave, within the host and between hosts.
     #[derive(Clone, Copy, Default)]

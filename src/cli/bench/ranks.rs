@@ -44,7 +44,7 @@ pub fn check(arguments: &Arguments) -> Result<(), Error> {
 }
 
 impl Job<'_> {
-    /// Measures what is not measured yet on so many ranks, which are threads.
+    /// Measures what is not measured yet on `ranks` ranks, which are threads.
     pub fn on_ranks(&mut self, name: ExecutorName, ranks: u32) -> Result<(), warp_spmv::Error> {
         let here = subject::with_tuning(name, self.arguments.grids.asked(), Here)?;
         let here = Environment { ranks: Some(ranks), tuning: self.arguments.grids.asked().if_any(), ..here };

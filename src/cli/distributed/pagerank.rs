@@ -24,9 +24,8 @@ use crate::cli::input::Source;
 use crate::cli::interrupt::Interrupt;
 use crate::cli::looks::Looks;
 use crate::cli::output::{self, printable};
-use crate::cli::pagerank::{Ranked, rounding_of, top, with_equal_weights, write_ranks};
-use crate::cli::record::{Environment, Shape, path_if_any, seconds};
-use crate::cli::solution::seconds_if_any;
+use crate::cli::pagerank::{Ranked, Times, rounding_of, top, with_equal_weights, write_ranks};
+use crate::cli::record::{Environment, Shape, path_if_any};
 use crate::cli::units::{self, HumanCount, duration};
 
 /// What is to be done on each rank.
@@ -73,21 +72,6 @@ struct Record {
     #[serde(serialize_with = "path_if_any")]
     out: Option<PathBuf>,
     environment: Environment,
-}
-
-#[derive(Debug, Serialize)]
-struct Times {
-    /// What was done to get the rows: "read" or "generate".
-    source: &'static str,
-    #[serde(serialize_with = "seconds")]
-    load: Duration,
-    /// From the edges of each rank to a transition matrix that can be multiplied.
-    #[serde(serialize_with = "seconds")]
-    prepare: Duration,
-    #[serde(serialize_with = "seconds")]
-    rank: Duration,
-    #[serde(serialize_with = "seconds_if_any")]
-    iteration: Option<Duration>,
 }
 
 /// What came of it, and x on rank 0 if it is to be written.

@@ -8,7 +8,7 @@ use host::{Csr, Error, Scalar};
 use super::Ordering;
 use super::graph::Graph;
 
-/// The order in which the rows of each of so many parts follow one another, and where each part begins, with the number of
+/// The order in which the rows of each of `parts` parts follow one another, and where each part begins, with the number of
 /// rows at the end. The parts have about as many entries each, where a row counts as one more, and few entries in columns of
 /// others (METIS, Karypis & Kumar 1998): the graph is that of the matrix and its transpose. Within a part, rows keep their
 /// order. The same parts every time.

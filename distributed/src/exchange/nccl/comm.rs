@@ -106,8 +106,8 @@ impl Comm {
     /// Queues messages to and from other ranks on a stream.
     ///
     /// # Safety
-    /// The addresses are those of so many bytes of this GPU's memory, which stay until the stream has come that far, and
-    /// nothing else writes what is sent or uses what comes until then.
+    /// Each message is at the address of that many bytes of this GPU's memory, which stay until the stream has come that
+    /// far, and nothing else writes what is sent or uses what comes until then.
     pub unsafe fn exchange(&self, side: &SideStream, to: &[Message], from: &[Message]) -> Result<(), Error> {
         side.enter()?;
         let Shared { library, .. } = &*self.shared;

@@ -31,7 +31,7 @@ pub struct Staged<T: Scalar> {
 }
 
 impl<T: Scalar> Staged<T> {
-    /// Room for so many elements that leave, and so many that come.
+    /// Room for `outgoing` elements that leave, and `incoming` that come.
     ///
     /// # Errors
     /// When memory runs out, or the device fails.
