@@ -3,8 +3,8 @@
 #   scripts/check-packages.sh [--allow-dirty]
 # Makes every package, unpacks all of them in target/ci/packages, and builds a program there that depends on them alone,
 # the one of README.md under "As a library": the library by itself, which is run, and which must not depend on anything
-# of the command; the library with the feature `command`; and with the feature `cuda`, for which CUDA_LIBRARY_PATH says
-# where the driver's library is (without it, a stub is made). Arguments go to `cargo package`.
+# of the command. That it compiles is checked with the feature `command`, and with the feature `cuda`, for which
+# CUDA_LIBRARY_PATH says where the driver's library is (without it, a stub is made). Arguments go to `cargo package`.
 set -euo pipefail
 
 cd "$(dirname "$0")/.."
@@ -68,10 +68,10 @@ if grep -E '^(clap|indicatif|plotters|signal-hook|terminal_size|warp-spmv-lab) '
     exit 1
 fi
 cargo run --quiet --locked "${at[@]}"
-cargo build --quiet --locked "${at[@]}" --features command
+cargo check --quiet --locked "${at[@]}" --features command
 if [[ -z ${CUDA_LIBRARY_PATH:-} ]]; then
     export CUDA_LIBRARY_PATH=$folder/cuda-stub
     scripts/cuda-stub.sh "$CUDA_LIBRARY_PATH"
 fi
-cargo build --quiet --locked "${at[@]}" --features cuda
+cargo check --quiet --locked "${at[@]}" --features cuda
 echo "${#patches[@]} packages; the library alone is $(grep -vc '^library-user ' <<<"$tree") crates"
