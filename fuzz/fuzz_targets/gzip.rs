@@ -1,11 +1,3 @@
-//! Compressed bytes, with the first bytes of every compressed file put before them.
 #![no_main]
 
-use files::{ReadOptions, parse};
-use libfuzzer_sys::fuzz_target;
-
-fuzz_target!(|bytes: &[u8]| {
-    let bytes = [&[0x1f, 0x8b, 8], bytes].concat();
-    let options = ReadOptions { decompressed_limit: 1 << 16, ..ReadOptions::default() };
-    let _ = parse::<f64>(&bytes, "t.mtx.gz", &options);
-});
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| fuzz::gzip::run(bytes));

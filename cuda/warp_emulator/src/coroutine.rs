@@ -1,22 +1,21 @@
-//! A lane as a coroutine with its own stack, and the stacks that lanes reuse.
+//! A lane as a coroutine with its own stack.
 
 use std::any::Any;
-use std::io;
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult};
 
 use crate::Position;
 use crate::lane::{Context, Request, Surroundings};
+use crate::stack::LaneStack;
 
 /// How a lane ended: `Err` holds a panic's payload.
 type Outcome = Result<(), Box<dyn Any + Send>>;
 
 /// A lane in the midst of the kernel. Dropping it unwinds its stack, so that its locals are dropped.
 pub(crate) struct Lane<'run> {
-    coroutine: Coroutine<u64, Request, Outcome>,
+    coroutine: Coroutine<u64, Request, Outcome, LaneStack>,
     _kernel: Borrows<'run>,
 }
 
@@ -30,7 +29,7 @@ impl Drop for Borrows<'_> {
 
 impl<'run> Lane<'run> {
     pub(crate) fn new(
-        stack: DefaultStack,
+        stack: LaneStack,
         kernel: &'run dyn Fn(),
         position: Position,
         surroundings: Surroundings,
@@ -56,7 +55,7 @@ impl<'run> Lane<'run> {
     }
 
     /// Takes the stack back from a lane that has ended.
-    pub(crate) fn into_stack(self) -> DefaultStack {
+    pub(crate) fn into_stack(self) -> LaneStack {
         self.coroutine.into_stack()
     }
 }
@@ -69,32 +68,5 @@ pub(crate) fn panic_message(payload: &(dyn Any + Send)) -> String {
         message.clone()
     } else {
         "with a value that is not a message".to_owned()
-    }
-}
-
-/// Stacks that no lane uses. The one given back last is the first to be taken, since it is still in the cache.
-pub(crate) struct Stacks {
-    bytes: usize,
-    free: Vec<DefaultStack>,
-}
-
-impl Stacks {
-    pub(crate) fn new(bytes: usize, free: Vec<DefaultStack>) -> Self {
-        Self { bytes, free }
-    }
-
-    pub(crate) fn take(&mut self) -> io::Result<DefaultStack> {
-        match self.free.pop() {
-            Some(stack) => Ok(stack),
-            None => DefaultStack::new(self.bytes),
-        }
-    }
-
-    pub(crate) fn give_back(&mut self, stack: DefaultStack) {
-        self.free.push(stack);
-    }
-
-    pub(crate) fn into_free(self) -> Vec<DefaultStack> {
-        self.free
     }
 }

@@ -80,6 +80,7 @@ mod position;
 mod race;
 mod schedule;
 mod shared;
+mod stack;
 mod warp;
 
 pub use collective::{Shuffle, Vote};

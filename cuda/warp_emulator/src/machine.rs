@@ -6,9 +6,9 @@ use std::rc::Rc;
 use rand_chacha::ChaCha8Rng;
 
 use crate::FaultKind;
-use crate::coroutine::Stacks;
 use crate::global::GlobalMemory;
 use crate::shared::MAXIMUM_SHARED_BYTES;
+use crate::stack::Stacks;
 
 /// The most threads that a block can have on any GPU.
 pub const MAXIMUM_THREADS_PER_BLOCK: u32 = 1024;

@@ -5,15 +5,14 @@ use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::{fmt, mem, thread};
 
-use corosensei::stack::DefaultStack;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use crate::block::{Block, Progress};
-use crate::coroutine::Stacks;
 use crate::global::{Contents, GlobalMemory, Unwritten};
 use crate::machine::{Grid, Launch, Machine, Statistics};
 use crate::order::RandomOrder;
+use crate::stack::{LaneStack, Stacks};
 use crate::{Fault, FaultKind, lane};
 
 const DEFAULT_RESIDENT_BLOCKS: u32 = 4;
@@ -35,7 +34,7 @@ pub struct Emulator {
     resident_blocks: u32,
     stack_bytes: usize,
     step_limit: u64,
-    stacks: Arc<Mutex<Vec<DefaultStack>>>,
+    stacks: Arc<Mutex<Vec<LaneStack>>>,
     unwritten: Arc<Unwritten>,
 }
 
@@ -134,7 +133,7 @@ impl Emulator {
         result.map(|()| machine.statistics)
     }
 
-    fn stacks(&self) -> std::sync::MutexGuard<'_, Vec<DefaultStack>> {
+    fn stacks(&self) -> std::sync::MutexGuard<'_, Vec<LaneStack>> {
         // A list of unused stacks is never half changed.
         self.stacks.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,0 +1,79 @@
+//! The stacks of lanes, which lanes use one after the other.
+
+use std::io;
+
+use corosensei::stack::{DefaultStack, Stack, StackPointer};
+
+/// What lies between the first bytes of one stack and those of the next, within a page.
+const STEP_BYTES: usize = 128;
+
+/// After so many stacks a page is full.
+const STEPS: usize = 32;
+
+/// A stack that begins some bytes below its end. All of them end with a page, so that their first bytes, which every switch
+/// from lane to lane touches, would have the same few places in the cache.
+pub(crate) struct LaneStack {
+    memory: DefaultStack,
+    skipped_bytes: usize,
+}
+
+impl LaneStack {
+    fn new(bytes: usize, number: usize) -> io::Result<Self> {
+        let skipped_bytes = number % STEPS * STEP_BYTES;
+        Ok(Self { memory: DefaultStack::new(bytes.saturating_add(skipped_bytes))?, skipped_bytes })
+    }
+}
+
+// SAFETY: it is the other one, with its guard page, and as many bytes are left of it as were asked for.
+unsafe impl Stack for LaneStack {
+    #[inline]
+    fn base(&self) -> StackPointer {
+        // It is aligned, for both numbers are.
+        StackPointer::new(self.memory.base().get() - self.skipped_bytes).expect("the guard page is below it")
+    }
+
+    #[inline]
+    fn limit(&self) -> StackPointer {
+        self.memory.limit()
+    }
+
+    #[cfg(windows)]
+    fn teb_fields(&self) -> corosensei::stack::StackTebFields {
+        self.memory.teb_fields()
+    }
+
+    #[cfg(windows)]
+    fn update_teb_fields(&mut self, stack_limit: usize, guaranteed_stack_bytes: usize) {
+        self.memory.update_teb_fields(stack_limit, guaranteed_stack_bytes);
+    }
+}
+
+/// Stacks that no lane uses. The one given back last is the first to be taken, since it is still in the cache.
+pub(crate) struct Stacks {
+    bytes: usize,
+    made: usize,
+    free: Vec<LaneStack>,
+}
+
+impl Stacks {
+    pub(crate) fn new(bytes: usize, free: Vec<LaneStack>) -> Self {
+        Self { bytes, made: free.len(), free }
+    }
+
+    pub(crate) fn take(&mut self) -> io::Result<LaneStack> {
+        if let Some(stack) = self.free.pop() {
+            return Ok(stack);
+        }
+        let stack = LaneStack::new(self.bytes, self.made)?;
+        self.made += 1;
+        Ok(stack)
+    }
+
+    pub(crate) fn give_back(&mut self, stack: LaneStack) {
+        self.free.push(stack);
+    }
+
+    pub(crate) fn into_free(self) -> Vec<LaneStack> {
+        self.free
+    }
+}
