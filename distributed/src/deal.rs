@@ -29,14 +29,24 @@ fn lists<T: Pod>(
 }
 
 /// Rows counted from the first of the rank that has them.
-fn own<'a>(ranges: &'a Ranges, rows: impl Iterator<Item = u32> + 'a) -> impl Iterator<Item = u32> + 'a {
+pub(crate) fn own<'a>(ranges: &'a Ranges, rows: impl Iterator<Item = u32> + 'a) -> impl Iterator<Item = u32> + 'a {
     rows.map(|row| (u64::from(row) - ranges.of(ranges.owner(row.into())).start) as u32)
 }
 
 /// Sends each row number to the rank that has it, which gets it counted from its first: a list of each rank.
 pub(crate) fn rows(communicator: &Communicator, ranges: &Ranges, parts: &[Vec<u32>]) -> Result<Vec<Vec<u32>>, Error> {
     let rows = parts.iter().flatten().copied();
-    communicator.all_to_all(&lists(ranges, rows.clone(), own(ranges, rows))?)
+    items(communicator, ranges, rows.clone(), own(ranges, rows))
+}
+
+/// Sends each item to the rank that has its row: a list of each rank, in its order.
+pub(crate) fn items<T: Pod>(
+    communicator: &Communicator,
+    ranges: &Ranges,
+    rows: impl Iterator<Item = u32> + Clone,
+    items: impl Iterator<Item = T>,
+) -> Result<Vec<Vec<T>>, Error> {
+    communicator.all_to_all(&lists(ranges, rows, items)?)
 }
 
 /// Sends each entry to the rank that has its row, which gets the row counted from its first: those of each rank in their

@@ -133,6 +133,20 @@ impl Ranges {
         self.begins.partition_point(|&begin| begin <= number).clamp(1, self.ranks()) - 1
     }
 
+    /// Makes sure that a rank has as many of something as its range says.
+    pub(crate) fn check_length(
+        &self,
+        communicator: &Communicator,
+        what: &'static str,
+        length: usize,
+    ) -> Result<(), Error> {
+        let own = self.of(communicator.rank());
+        if length as u64 == own.end - own.start {
+            return Ok(());
+        }
+        Err(Error::Ranges { what, reason: format!("{length} {what}, expected {}", own.end - own.start) })
+    }
+
     /// Makes sure that all ranks have the same ranges, one for each rank.
     pub(crate) fn agree(&self, communicator: &Communicator, what: &'static str) -> Result<(), Error> {
         if self.ranks() != communicator.ranks() {

@@ -95,7 +95,7 @@ fn check_columns<T: Scalar>(rows: &Csr<T>, columns: &Ranges) -> Result<(), Error
 }
 
 /// Calls `work`, which calls others with collectives, as often on each rank, with some of its entries or none.
-fn in_portions(
+pub(crate) fn in_portions(
     communicator: &Communicator,
     entries: usize,
     mut work: impl FnMut(Range<usize>) -> Result<(), Error>,
@@ -111,7 +111,7 @@ fn in_portions(
 }
 
 /// The row of each entry, counted over all ranks.
-fn numbers_of_rows<T: Scalar>(rows: &Csr<T>, entries: Range<usize>, first: u64) -> Result<Vec<u32>, Error> {
+pub(crate) fn numbers_of_rows<T: Scalar>(rows: &Csr<T>, entries: Range<usize>, first: u64) -> Result<Vec<u32>, Error> {
     let mut numbers = with_capacity(entries.len())?;
     if entries.is_empty() {
         return Ok(numbers);

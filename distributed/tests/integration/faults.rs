@@ -7,7 +7,8 @@ use std::time::Duration;
 use warp_spmv::Csr;
 use warp_spmv::executor::Cpu;
 use warp_spmv_distributed::{
-    Communicator, DistributedMatrix, Distribution, Error, MatrixOptions, Options, Ranges, Rows, threads,
+    Communicator, DistributedMatrix, Distribution, Error, MatrixOptions, Options, Ranges, Rows, renumber_elements,
+    renumbered, renumbered_ranges, restore_elements, reverse_cuthill_mckee, threads,
 };
 
 /// Ranks of every test.
@@ -243,6 +244,110 @@ fn a_matrix_that_is_wrong_on_one_rank_ends_all() {
         DistributedMatrix::new(communicator, &Cpu::new(), distribution, rows, &MatrixOptions::default()).map(drop)
     });
     assert_eq!(error, "rank 3: row 3: column 4 of 4");
+}
+
+/// Two rows of each rank, each with one entry in the column after it.
+fn two_rows() -> Result<(Ranges, Csr<f64>), Error> {
+    let columns = vec![1; 2];
+    Ok((Ranges::even(2 * RANKS as u64, RANKS)?, Csr::try_new(2, 2 * RANKS, vec![0u32, 1, 2], columns, vec![1.0; 2])?))
+}
+
+#[test]
+fn rows_that_are_not_those_of_the_ranges_end_all() {
+    let error = failure(|communicator| {
+        let (ranges, rows) = two_rows()?;
+        let ranges = match communicator.rank() {
+            3 => Ranges::try_new(vec![0, 1, 4, 6, 8])?,
+            _ => ranges,
+        };
+        reverse_cuthill_mckee(communicator, &rows, &ranges).map(drop)
+    });
+    assert_eq!(error, "rank 3: disagrees with rank 0 about rows: other ranges, not the same");
+    let error = failure(|communicator| {
+        let (ranges, rows) = two_rows()?;
+        let rows = if communicator.rank() == 2 { Csr::try_new(1, 8, vec![0u32, 0], vec![], vec![])? } else { rows };
+        reverse_cuthill_mckee(communicator, &rows, &ranges).map(drop)
+    });
+    assert_eq!(error, "rank 2: ranges of rows: 1 rows, expected 2");
+    let error = failure(|communicator| {
+        let (_, rows) = two_rows()?;
+        reverse_cuthill_mckee(communicator, &rows, &Ranges::even(8, RANKS + 1)?).map(drop)
+    });
+    assert!(error.ends_with(": ranges of rows: 5 of them for 4 ranks"), "{error}");
+    let error = failure(|communicator| {
+        let (_, rows) = two_rows()?;
+        let ranges = Ranges::even(4, RANKS)?;
+        let rows = Csr::try_new(1, 8, vec![0u32, 1], vec![7], rows.values()[1..].to_vec())?;
+        reverse_cuthill_mckee(communicator, &rows, &ranges).map(drop)
+    });
+    assert_eq!(error, "rank 0: the matrix has 4 rows and 8 columns, expected a square matrix");
+}
+
+#[test]
+fn new_numbers_that_are_wrong_on_one_rank_end_all() {
+    let with = |wrong: &[u32], to: fn() -> Result<Ranges, Error>| {
+        failure(|communicator| {
+            let (ranges, rows) = two_rows()?;
+            let own: Vec<u32> = ranges.of(communicator.rank()).map(|number| number as u32).collect();
+            let numbers = if communicator.rank() == 1 { wrong } else { &own };
+            renumbered(communicator, &rows, &ranges, numbers, &to()?).map(drop)
+        })
+    };
+    let even = || Ranges::even(8, RANKS);
+    for (wrong, expected) in [
+        (&[2][..], "rank 1: ranges of new numbers: 1 new numbers, expected 2"),
+        (&[2, 8], "rank 1: a new number is 8, expected less than the number of rows"),
+        // The rank that gets both says it.
+        (&[2, 7], "rank 3: a new number is 7, expected one that no other row has"),
+    ] {
+        assert_eq!(with(wrong, even), expected);
+    }
+    let error = with(&[2, 3], || Ranges::even(9, RANKS));
+    assert_eq!(error, "rank 0: ranges of new numbers: 9 new numbers for 8 rows");
+    let error = failure(|communicator| {
+        let (ranges, rows) = two_rows()?;
+        let numbers =
+            if communicator.rank() == 1 { [2, 2] } else { [0, 1].map(|row| row + 2 * communicator.rank() as u32) };
+        renumbered_ranges(communicator, &rows, &ranges, &numbers).map(drop)
+    });
+    assert_eq!(error, "rank 1: a new number is 2, expected one that no other row has");
+    for is_back in [false, true] {
+        let error = failure(|communicator| {
+            let (ranges, _) = two_rows()?;
+            let numbers = [0, 1].map(|row| row + 2 * communicator.rank() as u32);
+            let elements = vec![0.0; if communicator.rank() == 2 { 3 } else { 2 }];
+            let go = if is_back { restore_elements } else { renumber_elements };
+            go(communicator, &elements, &ranges, &numbers, &ranges).map(drop)
+        });
+        assert_eq!(error, "rank 2: ranges of elements: 3 elements, expected 2");
+    }
+}
+
+/// A rank that then does something else is told how many collectives there were.
+#[test]
+fn many_components_take_no_more_collectives_than_one() {
+    let collectives = |components: u64| {
+        let error = failure(|communicator| {
+            let rows = 3 * components;
+            let ranges = Ranges::even(rows, RANKS)?;
+            let own = ranges.of(communicator.rank());
+            // Of each three rows two are neighbours, and one is alone.
+            let columns: Vec<u32> = own.clone().map(|row| (if row % 3 == 0 { row + 1 } else { row }) as u32).collect();
+            let offsets: Vec<u32> = (0..=columns.len() as u32).collect();
+            let values = vec![1.0; columns.len()];
+            let rows = Csr::try_new(columns.len(), rows as usize, offsets, columns, values)?;
+            let numbers = reverse_cuthill_mckee(communicator, &rows, &ranges)?;
+            assert!(own.zip(numbers).all(|(row, number)| (3 * components - 1 - row) / 3 == u64::from(number) / 3));
+            match communicator.rank() {
+                0 => communicator.barrier(),
+                _ => communicator.sum(&mut [1.0]),
+            }
+        });
+        let (_, number) = error.rsplit_once(' ').unwrap();
+        number.parse::<u32>().unwrap_or_else(|_| panic!("{error}"))
+    };
+    let one = collectives(4);
+    assert!(one < 60 && collectives(30_000) == one, "{one}");
 }
 
 #[test]

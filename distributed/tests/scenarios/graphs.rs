@@ -12,7 +12,7 @@ use warp_spmv_distributed::{
 use crate::shared::matrices::matrices;
 
 /// The rows of a rank as a matrix of their own, with all columns.
-fn part<T: Scalar>(matrix: &Csr<T>, ranges: &Ranges, rank: usize) -> Csr<T> {
+pub fn part<T: Scalar>(matrix: &Csr<T>, ranges: &Ranges, rank: usize) -> Csr<T> {
     let rows = ranges.of(rank);
     let entries = (rows.start as usize..rows.end as usize).flat_map(|row| {
         let first = rows.start as usize;

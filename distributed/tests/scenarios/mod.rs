@@ -4,6 +4,7 @@
 pub mod collectives;
 pub mod files;
 pub mod graphs;
+pub mod orders;
 pub mod products;
 pub mod solvers;
 
@@ -35,6 +36,10 @@ pub const SCENARIOS: &[Scenario] = &[
     ("texts", files::texts),
     ("transposes", graphs::transposes),
     ("ranks of vertices", graphs::pageranks),
+    ("orders", orders::orders),
+    ("renumbered rows", orders::renumbered_rows::<f64>),
+    ("renumbered rows of complex64", orders::renumbered_rows::<warp_spmv::Complex<f32>>),
+    ("renumbered products", orders::products),
     ("methods", solvers::methods),
     ("methods on the emulator", solvers::on_emulator),
     ("preconditioners", solvers::preconditioners),

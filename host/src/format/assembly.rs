@@ -118,11 +118,27 @@ impl<T: Scalar> Assembly<T> {
     /// # Errors
     /// When there were fewer entries than were counted, or memory runs out.
     pub fn finish(self) -> Result<Csr<T>, Error> {
-        let Self { rows, columns, next, column_indices, values } = self;
-        next.check("CSR", "row", rows, values.len())?;
-        let mut matrix = Csr::from_valid(rows, columns, next, column_indices, values);
+        let mut matrix = self.placed()?;
         matrix.sort_and_sum()?;
         Ok(matrix)
+    }
+
+    /// The matrix, each row sorted by column; entries of one place stay, in the order in which they came. The columns must
+    /// have been below their number.
+    ///
+    /// # Errors
+    /// As for [`finish`](Self::finish).
+    pub fn finish_with_duplicates(self) -> Result<Csr<T>, Error> {
+        let mut matrix = self.placed()?;
+        matrix.sort_rows()?;
+        Ok(matrix)
+    }
+
+    /// The matrix, its entries where they were put.
+    fn placed(self) -> Result<Csr<T>, Error> {
+        let Self { rows, columns, next, column_indices, values } = self;
+        next.check("CSR", "row", rows, values.len())?;
+        Ok(Csr::from_valid(rows, columns, next, column_indices, values))
     }
 }
 

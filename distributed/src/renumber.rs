@@ -1,0 +1,229 @@
+//! Matrices and vectors whose rows are numbered anew, and are then other ranks'.
+
+use bytemuck::Pod;
+use host::error::check_square;
+use host::format::RowCounts;
+use host::memory::{collect, reserve, with_capacity, zeros};
+use host::{Csr, Scalar};
+
+use crate::communicator::Communicator;
+use crate::deal;
+use crate::error::Error;
+use crate::ranges::Ranges;
+use crate::together::together;
+use crate::transpose::{in_portions, numbers_of_rows};
+
+/// The rows that this rank has, as `to` says, of the square matrix with rows and columns numbered anew: `rows` are those it
+/// has of the matrix as it was, divided as `ranges` says and with all columns, and `numbers` are their new numbers. Rows are
+/// sorted by column, and entries that come twice still do, in their order. All ranks call it; none has more than its rows of
+/// both, the new numbers of columns of other ranks in which it has entries, and a bounded number of entries on their way.
+/// O(nnz log(those columns)) on each rank.
+///
+/// ```
+/// use host::Csr;
+/// use warp_spmv_distributed::{Ranges, renumber_elements, renumbered, restore_elements, threads};
+///
+/// # fn main() -> Result<(), warp_spmv_distributed::Error> {
+/// threads::run(2, |communicator| {
+///     // Each of two ranks has one row of (1 2; 0 4); then the other has it, as one of (4 0; 2 1).
+///     let (rank, ranges) = (communicator.rank() as u32, Ranges::even(2, 2)?);
+///     let row = match rank {
+///         0 => Csr::try_new(1, 2, vec![0u32, 2], vec![0, 1], vec![1.0, 2.0])?,
+///         _ => Csr::try_new(1, 2, vec![0u32, 1], vec![1], vec![4.0])?,
+///     };
+///     let numbers = [1 - rank];
+///     let new = renumbered(communicator, &row, &ranges, &numbers, &ranges)?;
+///     assert_eq!(new.values(), if rank == 0 { &[4.0][..] } else { &[2.0, 1.0] });
+///     // Elements of vectors go the same way, and back.
+///     let x = renumber_elements(communicator, &[rank], &ranges, &numbers, &ranges)?;
+///     assert_eq!(x, numbers);
+///     assert_eq!(restore_elements(communicator, &x, &ranges, &numbers, &ranges)?, [rank]);
+///     Ok(())
+/// })?;
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Errors
+/// When the matrix is not square, the ranks have other rows or numbers than the ranges say or other ranges, two rows have the
+/// same number, a rank fails, or memory runs out.
+pub fn renumbered<T: Scalar>(
+    communicator: &Communicator,
+    rows: &Csr<T>,
+    ranges: &Ranges,
+    numbers: &[u32],
+    to: &Ranges,
+) -> Result<Csr<T>, Error> {
+    let is_square = check_square("the matrix", ranges.total() as usize, rows.columns());
+    together(communicator, is_square.map_err(Error::from))?;
+    let lengths: Vec<usize> = collect(rows.row_lengths())?;
+    let lengths = renumber_elements(communicator, &lengths, ranges, numbers, to)?;
+    let first = ranges.of(communicator.rank()).start;
+    let columns = Columns::new(communicator, rows, ranges, numbers)?;
+    let mut assembly = RowCounts::of_lengths(rows.columns(), &lengths)?.into_assembly()?;
+    drop(lengths);
+    in_portions(communicator, rows.nnz(), |entries| {
+        let mut of_rows = numbers_of_rows(rows, entries.clone(), first)?;
+        of_rows.iter_mut().for_each(|row| *row = numbers[(u64::from(*row) - first) as usize]);
+        let new = collect(rows.column_indices()[entries.clone()].iter().map(|&column| columns.new_number(column)))?;
+        let received = deal::entries(communicator, to, &[(&of_rows, &new, &rows.values()[entries])])?;
+        let parts = received.iter().map(|(rows, columns, values)| (&**rows, &**columns, &**values));
+        Ok(assembly.place(&collect(parts)?)?)
+    })?;
+    Ok(assembly.finish_with_duplicates()?)
+}
+
+/// Ranges of about the same number of entries for the rows of a matrix that are numbered anew, as
+/// [`balanced`](Ranges::balanced) makes them: `rows` are those of this rank of the matrix as it was, divided as `ranges` says,
+/// and `numbers` are their new numbers. All ranks call it, and none has the lengths of more than its share of the rows.
+///
+/// # Errors
+/// As for [`renumber_elements`].
+pub fn renumbered_ranges<T: Scalar>(
+    communicator: &Communicator,
+    rows: &Csr<T>,
+    ranges: &Ranges,
+    numbers: &[u32],
+) -> Result<Ranges, Error> {
+    let lengths: Vec<usize> = collect(rows.row_lengths())?;
+    let even = Ranges::even(ranges.total(), communicator.ranks())?;
+    let lengths = renumber_elements(communicator, &lengths, ranges, numbers, &even)?;
+    Ranges::balanced_together(communicator, &lengths)
+}
+
+/// The elements that this rank has, as `to` says, of a vector whose elements are numbered anew: it has `elements` of the vector
+/// as it was, as `ranges` says, and their new numbers. All ranks call it; see [`renumbered`].
+///
+/// # Errors
+/// When the ranks have other elements or numbers than the ranges say or other ranges, two elements have the same number, a rank
+/// fails, or memory runs out.
+pub fn renumber_elements<T: Pod>(
+    communicator: &Communicator,
+    elements: &[T],
+    ranges: &Ranges,
+    numbers: &[u32],
+    to: &Ranges,
+) -> Result<Vec<T>, Error> {
+    check(communicator, ranges, numbers, to, (ranges, elements.len()))?;
+    let rows = || numbers.iter().copied();
+    let places = deal::items(communicator, to, rows(), deal::own(to, rows()))?;
+    let received = deal::items(communicator, to, rows(), elements.iter().copied())?;
+    let own = to.of(communicator.rank());
+    let mut renumbered = zeros::<T>((own.end - own.start) as usize)?;
+    let mut is_there = zeros::<bool>(renumbered.len())?;
+    let mut twice = None;
+    for (&place, element) in places.iter().flatten().zip(received.into_iter().flatten()) {
+        if std::mem::replace(&mut is_there[place as usize], true) {
+            twice = Some(own.start + u64::from(place));
+        }
+        renumbered[place as usize] = element;
+    }
+    // As many numbers as there are elements: where none comes twice, none is left out.
+    let expected = "one that no other row has";
+    let twice = twice.map(|number| Error::Setting { what: "a new number", value: number.to_string(), expected });
+    together(communicator, twice.map_or(Ok(renumbered), Err))
+}
+
+/// The elements of this rank, as `ranges` says, of a vector in its old order, from the `elements` that it has of the vector in
+/// the new one, as `to` says: what undoes [`renumber_elements`] with the same numbers. All ranks call it.
+///
+/// # Errors
+/// When the ranks have other elements or numbers than the ranges say or other ranges, a rank fails, or memory runs out.
+pub fn restore_elements<T: Pod>(
+    communicator: &Communicator,
+    elements: &[T],
+    ranges: &Ranges,
+    numbers: &[u32],
+    to: &Ranges,
+) -> Result<Vec<T>, Error> {
+    check(communicator, ranges, numbers, to, (to, elements.len()))?;
+    fetched(communicator, to, elements, numbers)
+}
+
+/// Checks numbers, and how many elements there are.
+fn check(
+    communicator: &Communicator,
+    ranges: &Ranges,
+    numbers: &[u32],
+    to: &Ranges,
+    (of_elements, elements): (&Ranges, usize),
+) -> Result<(), Error> {
+    ranges.agree(communicator, "rows")?;
+    to.agree(communicator, "new numbers")?;
+    let checked = || {
+        if to.total() != ranges.total() {
+            let reason = format!("{} new numbers for {} rows", to.total(), ranges.total());
+            return Err(Error::Ranges { what: "new numbers", reason });
+        }
+        ranges.check_length(communicator, "new numbers", numbers.len())?;
+        of_elements.check_length(communicator, "elements", elements)?;
+        match numbers.iter().find(|&&number| u64::from(number) >= to.total()) {
+            Some(number) => {
+                let expected = "less than the number of rows";
+                Err(Error::Setting { what: "a new number", value: number.to_string(), expected })
+            }
+            None => Ok(()),
+        }
+    };
+    together(communicator, checked())
+}
+
+/// The new numbers of the columns in which a rank has entries.
+struct Columns<'a> {
+    first: u64,
+    /// Of the rank's own rows.
+    own: &'a [u32],
+    /// Columns of other ranks, ascending.
+    others: Vec<u32>,
+    of_others: Vec<u32>,
+}
+
+impl<'a> Columns<'a> {
+    /// Asks other ranks for the numbers of theirs, for each once.
+    fn new<T: Scalar>(
+        communicator: &Communicator,
+        rows: &Csr<T>,
+        ranges: &Ranges,
+        own: &'a [u32],
+    ) -> Result<Self, Error> {
+        let range = ranges.of(communicator.rank());
+        let mut others = Vec::new();
+        for &column in rows.column_indices().iter().filter(|&&column| !range.contains(&column.into())) {
+            reserve(&mut others, 1)?;
+            others.push(column);
+        }
+        others.sort_unstable();
+        others.dedup();
+        let of_others = fetched(communicator, ranges, own, &others)?;
+        Ok(Self { first: range.start, own, others, of_others })
+    }
+
+    fn new_number(&self, column: u32) -> u32 {
+        let place = u64::from(column).wrapping_sub(self.first);
+        match usize::try_from(place).ok().and_then(|place| self.own.get(place)) {
+            Some(&number) => number,
+            // Each is there.
+            None => self.of_others[self.others.partition_point(|&other| other < column)],
+        }
+    }
+}
+
+/// Elements of a vector that is divided so, of which this rank has its own: those of these numbers, in their order.
+fn fetched<T: Pod>(communicator: &Communicator, ranges: &Ranges, own: &[T], numbers: &[u32]) -> Result<Vec<T>, Error> {
+    let rows = || numbers.iter().copied();
+    let asked = deal::items(communicator, ranges, rows(), deal::own(ranges, rows()))?;
+    let mut answers = with_capacity(asked.len())?;
+    for places in &asked {
+        answers.push(collect(places.iter().map(|&place| own[place as usize]))?);
+    }
+    drop(asked);
+    let answers = communicator.all_to_all(&answers)?;
+    let mut next = zeros::<usize>(answers.len())?;
+    let mut fetched = with_capacity(numbers.len())?;
+    fetched.extend(rows().map(|number| {
+        let rank = ranges.owner(number.into());
+        next[rank] += 1;
+        answers[rank][next[rank] - 1]
+    }));
+    Ok(fetched)
+}
