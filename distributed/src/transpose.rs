@@ -54,7 +54,7 @@ pub fn column_lengths<T: Scalar>(
 ///     transposed(communicator, &row, &Ranges::even(2, 2)?, &Ranges::even(3, 2)?)
 /// })?;
 /// // Column 0 is the first rank's, columns 1 and 2 are the other's.
-/// assert_eq!((parts[0].row_offsets().to_vec(), parts[0].values().to_vec()), (vec![0, 1], vec![1.0]));
+/// assert_eq!((parts[0].rows(), parts[0].values().to_vec()), (1, vec![1.0]));
 /// assert_eq!(parts[1].column_indices().to_vec(), [0, 1, 1]);
 /// assert_eq!(parts[1].values().to_vec(), [2.0, 3.0, 4.0]);
 /// # Ok(())
