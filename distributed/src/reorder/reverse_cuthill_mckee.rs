@@ -21,11 +21,11 @@ use crate::together::together;
 /// It is the order that one thread finds (`synthetic::reorder::reverse_cuthill_mckee`), whatever the number of ranks and
 /// whichever rows they have. [`renumbered`](crate::renumbered) makes the matrix in this order.
 ///
-/// No rank has more than its rows' part of the graph, about 24 bytes a row, and what it exchanges: for each search the edges to other
-/// ranks. Each of the few searches that find vertices at the edge goes through all components at the same time, level by level,
-/// and a level takes three exchanges of all with all and a sum. Together they take as many levels as the deepest component
-/// has, so that many components take no longer than one; before that, the components themselves are found in as many
-/// exchanges at most as one search has levels. Rows without entries of other rows cost nothing but their place.
+/// No rank has more than its rows' part of the graph, about 24 bytes a row, and what it exchanges: for each search the edges
+/// to other ranks. Each of the few searches that find vertices at the edge goes through all components at the same time, level
+/// by level, and a level takes three exchanges of all with all and a sum. Together they take as many levels as the deepest
+/// component has, so that many components take no longer than one; before that, the components themselves are found in as
+/// many exchanges at most as one search has levels. Rows without entries of other rows cost nothing but their place.
 ///
 /// ```
 /// use host::Csr;
