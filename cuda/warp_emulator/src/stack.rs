@@ -7,7 +7,7 @@ use corosensei::stack::{DefaultStack, Stack, StackPointer};
 /// What lies between the first bytes of one stack and those of the next, within a page.
 const STEP_BYTES: usize = 128;
 
-/// After so many stacks a page is full.
+/// Stacks until the places within a page repeat.
 const STEPS: usize = 32;
 
 /// A stack that begins some bytes below its end. All of them end with a page, so that their first bytes, which every switch

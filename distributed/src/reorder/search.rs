@@ -148,7 +148,7 @@ impl<'g> Search<'g> {
         Ok(count)
     }
 
-    /// The first number of those that this rank has so many of, after all ranks before it, and how many all have.
+    /// Numbers go to the ranks in turn, `own` of them to this one: its first, and how many there are on all ranks.
     fn numbers_of(&self, own: u64) -> Result<Numbers, Error> {
         let counts = self.graph.communicator.all_gather(&[own])?;
         let sum = |counts: &[Vec<u64>]| counts.iter().flatten().sum();
