@@ -87,7 +87,11 @@ pub fn redistributed<T: Pod>(
         let end = range.end.clamp(own.start, own.end) - own.start;
         lists.push(collect(elements[begin as usize..end.max(begin) as usize].iter().copied())?);
     }
-    let received = communicator.all_to_all(&lists)?;
+    joined(&communicator.all_to_all(&lists)?)
+}
+
+/// What ranks have sent, one after the other.
+pub(crate) fn joined<T: Copy>(received: &[Vec<T>]) -> Result<Vec<T>, Error> {
     let mut all = with_capacity(received.iter().map(Vec::len).sum())?;
     received.iter().for_each(|part| all.extend_from_slice(part));
     Ok(all)

@@ -69,11 +69,8 @@ pub fn transposed<T: Scalar>(
     of_rows: &Ranges,
     columns: &Ranges,
 ) -> Result<Csr<T>, Error> {
+    of_rows.check_length(communicator, "rows", rows.rows())?;
     let own = of_rows.of(communicator.rank());
-    if rows.rows() as u64 != own.end - own.start {
-        let reason = format!("{} rows, expected {}", rows.rows(), own.end - own.start);
-        return Err(Error::Ranges { what: "rows", reason });
-    }
     let lengths = column_lengths(communicator, rows, columns)?;
     let mut assembly = RowCounts::of_lengths(of_rows.total() as usize, &lengths)?.into_assembly()?;
     drop(lengths);

@@ -70,10 +70,7 @@ struct Place {
 impl Place {
     fn new<T: Number>(communicator: &Communicator, ranges: &Ranges, rows: &Csr<T>) -> Result<Self, Error> {
         let own = ranges.of(communicator.rank());
-        if rows.rows() as u64 != own.end - own.start {
-            let reason = format!("{} rows, expected {}", rows.rows(), own.end - own.start);
-            return Err(Error::Ranges { what: "rows", reason });
-        }
+        ranges.check_length(communicator, "rows", rows.rows())?;
         communicator.agree("the number of columns", &rows.columns().to_string())?;
         let entries = communicator.all_gather(&[rows.nnz() as u64])?;
         let sum = |parts: &[Vec<u64>]| parts.iter().flatten().sum::<u64>();

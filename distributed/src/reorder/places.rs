@@ -3,6 +3,7 @@
 use host::memory::{collect, with_capacity, zeros};
 
 use super::graph::Graph;
+use crate::deal;
 use crate::error::Error;
 use crate::outbox::Outbox;
 
@@ -75,8 +76,5 @@ fn begins(graph: &Graph<'_>, counts: impl Iterator<Item = (u32, u32)>) -> Result
             begin
         }))?);
     }
-    let begins = communicator.all_to_all(&begins)?;
-    let mut all = with_capacity(begins.iter().map(Vec::len).sum())?;
-    begins.iter().for_each(|begins| all.extend_from_slice(begins));
-    Ok((all, next))
+    Ok((deal::joined(&communicator.all_to_all(&begins)?)?, next))
 }

@@ -1,7 +1,7 @@
 //! Reverse Cuthill-McKee.
 
 use host::error::check_square;
-use host::memory::{collect, reserve, with_capacity};
+use host::memory::{collect, reserve};
 use host::{Csr, Scalar};
 
 use super::components::components;
@@ -9,6 +9,7 @@ use super::graph::Graph;
 use super::places::places;
 use super::search::Search;
 use crate::communicator::Communicator;
+use crate::deal;
 use crate::error::Error;
 use crate::outbox::Outbox;
 use crate::ranges::Ranges;
@@ -134,9 +135,7 @@ impl<'g> Starts<'g> {
             }
         }
         drop(reached);
-        let received = self.farthest.send(graph.communicator)?;
-        let mut all = with_capacity(received.iter().map(Vec::len).sum())?;
-        received.iter().for_each(|of_rank| all.extend_from_slice(of_rank));
+        let mut all = deal::joined(&self.farthest.send(graph.communicator)?)?;
         // The farthest of each component that was searched.
         all.sort_unstable();
         all.dedup_by_key(|&mut [place, ..]| place);
@@ -150,9 +149,7 @@ impl<'g> Starts<'g> {
             }
         }
         self.open.retain(|start| start.steps.is_some());
-        let received = self.vertices.send(graph.communicator)?;
-        let mut sources = with_capacity(received.iter().map(Vec::len).sum())?;
-        received.iter().for_each(|of_rank| sources.extend_from_slice(of_rank));
+        let mut sources = deal::joined(&self.vertices.send(graph.communicator)?)?;
         sources.sort_unstable();
         Ok(sources)
     }

@@ -58,8 +58,8 @@ impl<'g> Search<'g> {
     pub fn from(&mut self, sources: Vec<u32>) -> Result<Option<Vec<u32>>, Error> {
         self.level += 1;
         self.first_level = self.level;
-        let Numbers { first, count: mut count_of_level } = self.numbers_of(sources.len() as u64)?;
-        if count_of_level == 0 {
+        let Numbers { first, count } = self.numbers_of(sources.len() as u64)?;
+        if count == 0 {
             return Ok(None);
         }
         for (number, &source) in (first as u32..).zip(&sources) {
@@ -67,13 +67,12 @@ impl<'g> Search<'g> {
             self.numbers[source as usize] = number;
         }
         let (mut all, mut frontier) = (Vec::new(), sources);
-        let mut level = Numbers { first: 0, count: count_of_level };
+        let mut level = Numbers { first: 0, count };
         while level.count > 0 {
             let mut found = self.neighbours(&frontier)?;
             let key = |&vertex: &u32| (self.numbers[vertex as usize], self.graph.degree(vertex), vertex);
             found.sort_unstable_by_key(key);
-            count_of_level = self.give_numbers(&found, level)?;
-            level = Numbers { first: level.first + level.count, count: count_of_level };
+            level = Numbers { first: level.first + level.count, count: self.give_numbers(&found, level)? };
             reserve(&mut all, frontier.len())?;
             all.append(&mut frontier);
             frontier = found;
