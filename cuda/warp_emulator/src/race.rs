@@ -222,22 +222,24 @@ impl Group {
     fn add(&mut self, now: Stamp, clocks: &Clocks) {
         let is_cut = self.is_cut;
         // What is ordered after this one is so after those before it.
-        if !self.others.is_empty() {
+        if self.iter().any(|before| Self::orders(is_cut, before, &now, clocks)) {
             self.others.retain(|before| !Self::orders(is_cut, before, &now, clocks));
+            self.first =
+                self.first.filter(|before| !Self::orders(is_cut, before, &now, clocks)).or_else(|| self.others.pop());
         }
-        self.first =
-            self.first.filter(|before| !Self::orders(is_cut, before, &now, clocks)).or_else(|| self.others.pop());
         let Some(first) = self.first else {
             *self = Self { first: Some(now), ..Self::default() };
             return;
         };
         // With two blocks no barrier orders an access after both, and with two warps of this block none does until they
         // pass it, after which this one is before it, too.
-        let blocks = self.others.iter().any(|stamp| stamp.block != first.block);
-        let warps = {
-            let mut own = self.iter().filter(|stamp| stamp.block == now.block);
-            own.next().is_some_and(|first| own.any(|stamp| stamp.warp() != first.warp()))
-        };
+        let (mut blocks, mut own, mut warps) = (false, None, false);
+        for stamp in self.iter() {
+            blocks |= stamp.block != first.block;
+            if stamp.block == now.block {
+                warps |= *own.get_or_insert(stamp.warp()) != stamp.warp();
+            }
+        }
         if !blocks && !warps {
             self.others.push(now);
         } else {
@@ -341,8 +343,8 @@ const REMEMBERED_BOOKS: usize = 256;
 
 /// Each access to the words of a memory since the launch.
 pub(crate) struct Accesses {
-    /// The bytes of a word.
-    word_bytes: usize,
+    /// The bytes of a word, as a power of two.
+    word_shift: u32,
     /// Where a book is among all that were accessed.
     places: HashMap<usize, usize, BuildHasherDefault<PlaceHasher>>,
     books: Vec<Book>,
@@ -363,15 +365,22 @@ struct Book {
 }
 
 impl Accesses {
-    /// None yet, to words of this many bytes.
+    /// None yet, to words of this many bytes, a power of two.
     pub(crate) fn of_words(word_bytes: usize) -> Self {
-        Self { word_bytes, places: HashMap::default(), books: Vec::new(), remembered: [0; REMEMBERED_BOOKS] }
+        Self {
+            word_shift: word_bytes.trailing_zeros(),
+            places: HashMap::default(),
+            books: Vec::new(),
+            remembered: [0; REMEMBERED_BOOKS],
+        }
     }
 
     /// Takes note of an access to the words that `bytes` bytes from `address` on lie in, and gives one that it races
     /// with.
     pub(crate) fn note(&mut self, address: usize, bytes: usize, now: Stamp, clocks: &Clocks) -> Option<Stamp> {
-        let words = address / self.word_bytes..(address + bytes).div_ceil(self.word_bytes);
+        // Shifted, for divisions take longer than the rest.
+        let last_byte = (1 << self.word_shift) - 1;
+        let words = address >> self.word_shift..(address + bytes + last_byte) >> self.word_shift;
         words.fold(None, |race, word| race.or(self.word(word).note(now, clocks)))
     }
 
@@ -404,7 +413,7 @@ impl Accesses {
         let pages = self.books.iter().flat_map(|book| (book.number * BOOK_PAGES..).zip(&book.pages));
         let words =
             pages.flat_map(|(page, words)| (page * PAGE_WORDS..).zip(words.iter().flat_map(|words| words.iter())));
-        let words = words.map(|(word, accesses)| (word * self.word_bytes, accesses));
+        let words = words.map(|(word, accesses)| (word << self.word_shift, accesses));
         let inside = words.filter(|(address, _)| memory.contains(address));
         let write = inside.filter_map(|(_, word)| word.write()).next();
         write.map(|write| (write.access.name(), write.location))

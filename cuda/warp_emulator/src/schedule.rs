@@ -2,8 +2,8 @@
 
 use std::cell::RefCell;
 use std::rc::Rc;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::{fmt, mem, thread};
+use std::sync::Arc;
+use std::{fmt, thread};
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -12,7 +12,7 @@ use crate::block::{Block, Progress};
 use crate::global::{Contents, GlobalMemory, Unwritten};
 use crate::machine::{Grid, Launch, Machine, Statistics};
 use crate::order::RandomOrder;
-use crate::stack::{LaneStack, Stacks};
+use crate::stack::Stacks;
 use crate::{Fault, FaultKind, lane};
 
 const DEFAULT_RESIDENT_BLOCKS: u32 = 4;
@@ -20,21 +20,16 @@ const DEFAULT_STACK_BYTES: usize = 64 * 1024;
 const LARGEST_STACK_BYTES: usize = 1 << 30;
 const DEFAULT_STEP_LIMIT: u64 = 10_000_000;
 
-/// How many unused stacks an emulator keeps between runs.
-const KEPT_STACKS: usize = 4096;
-
 /// Runs kernels on the host: see the crate's documentation.
 ///
-/// An emulator can be shared by several threads; each run stays on the thread that called [`run`](Self::run). It
-/// keeps the stacks of its lanes from one run to the next, and shares them, and what it has been told to forget, with
-/// its clones.
+/// An emulator can be shared by several threads; each run stays on the thread that called [`run`](Self::run), which keeps the
+/// stacks of lanes from one run to the next. What it has been told to forget it shares with its clones.
 #[derive(Clone)]
 pub struct Emulator {
     seed: u64,
     resident_blocks: u32,
     stack_bytes: usize,
     step_limit: u64,
-    stacks: Arc<Mutex<Vec<LaneStack>>>,
     unwritten: Arc<Unwritten>,
 }
 
@@ -46,13 +41,11 @@ impl Emulator {
             resident_blocks: DEFAULT_RESIDENT_BLOCKS,
             stack_bytes: DEFAULT_STACK_BYTES,
             step_limit: DEFAULT_STEP_LIMIT,
-            stacks: Arc::default(),
             unwritten: Arc::default(),
         }
     }
 
-    /// Draws the schedule from another seed. The emulator keeps its stacks, which a new one would have to ask the
-    /// system for, so this is the fast way to try many seeds.
+    /// Draws the schedule from another seed.
     #[must_use]
     pub fn with_seed(mut self, seed: u64) -> Self {
         self.set_seed(seed);
@@ -77,7 +70,6 @@ impl Emulator {
     #[must_use]
     pub fn with_stack_bytes(mut self, bytes: usize) -> Self {
         self.stack_bytes = bytes.min(LARGEST_STACK_BYTES);
-        self.stacks = Arc::default();
         self
     }
 
@@ -122,20 +114,13 @@ impl Emulator {
         let launch = Launch { name: kernel, kernel: lane, grid, step_limit: self.step_limit };
         let mut machine = Machine {
             random: ChaCha8Rng::seed_from_u64(self.seed),
-            stacks: Stacks::new(self.stack_bytes, mem::take(&mut *self.stacks())),
+            stacks: Stacks::of_thread(self.stack_bytes),
             statistics: Statistics::default(),
             global: Rc::new(RefCell::new(GlobalMemory::new(Arc::clone(&self.unwritten)))),
         };
         let result = run_blocks(&launch, self.resident_blocks, &mut machine);
-        let mut kept = self.stacks();
-        kept.append(&mut machine.stacks.into_free());
-        kept.truncate(KEPT_STACKS);
+        machine.stacks.keep();
         result.map(|()| machine.statistics)
-    }
-
-    fn stacks(&self) -> std::sync::MutexGuard<'_, Vec<LaneStack>> {
-        // A list of unused stacks is never half changed.
-        self.stacks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -205,14 +190,20 @@ mod tests {
     }
 
     #[test]
-    fn stacks_are_kept_between_runs() {
-        let emulator = Emulator::new(0).with_resident_blocks(1);
-        let grid = Grid { blocks: 3, threads_per_block: 64, shared_bytes: 0 };
-        emulator.run("returns", grid, &|| ()).unwrap();
-        assert_eq!(emulator.stacks().len(), 1, "a lane that returns at once leaves its stack to the next");
-        emulator.run("waits", grid, &crate::block_barrier).unwrap();
-        assert_eq!(emulator.stacks().len(), 64);
-        emulator.run("waits", grid, &crate::block_barrier).unwrap();
-        assert_eq!(emulator.stacks().len(), 64);
+    fn a_thread_keeps_stacks_between_runs() {
+        let kept_after = |stack_bytes, kernel: &dyn Fn()| {
+            let grid = Grid { blocks: 3, threads_per_block: 64, shared_bytes: 0 };
+            let emulator = Emulator::new(0).with_resident_blocks(1).with_stack_bytes(stack_bytes);
+            emulator.run("kernel", grid, kernel).unwrap();
+            Stacks::kept()
+        };
+        let run_some = move || {
+            assert_eq!(kept_after(1 << 16, &|| ()), 1, "a lane that returns at once leaves its stack to the next");
+            assert_eq!(kept_after(1 << 16, &crate::block_barrier), 64);
+            assert_eq!(kept_after(1 << 16, &crate::block_barrier), 64);
+            assert_eq!(kept_after(1 << 17, &|| ()), 1, "of another size");
+        };
+        thread::spawn(run_some).join().unwrap();
+        assert_eq!(thread::spawn(Stacks::kept).join().unwrap(), 0, "each thread has its own");
     }
 }

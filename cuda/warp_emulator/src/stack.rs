@@ -1,5 +1,6 @@
 //! The stacks of lanes, which lanes use one after the other.
 
+use std::cell::RefCell;
 use std::io;
 
 use corosensei::stack::{DefaultStack, Stack, StackPointer};
@@ -9,6 +10,9 @@ const STEP_BYTES: usize = 128;
 
 /// Stacks until the places within a page repeat.
 const STEPS: usize = 32;
+
+/// How many unused stacks a thread keeps between runs.
+const KEPT_STACKS: usize = 4096;
 
 /// A stack that begins some bytes below its end. All of them end with a page, so that their first bytes, which every switch
 /// from lane to lane touches, would have the same few places in the cache.
@@ -55,9 +59,25 @@ pub(crate) struct Stacks {
     free: Vec<LaneStack>,
 }
 
+thread_local! {
+    /// The stacks that the last run on this thread has left, and their size. To ask the system for new ones, and to touch
+    /// their first pages, takes longer than many a run.
+    static KEPT: RefCell<(usize, Vec<LaneStack>)> = const { RefCell::new((0, Vec::new())) };
+}
+
 impl Stacks {
-    pub(crate) fn new(bytes: usize, free: Vec<LaneStack>) -> Self {
+    /// Those that this thread has kept, if they are of this size.
+    pub(crate) fn of_thread(bytes: usize) -> Self {
+        // A thread that ends keeps none.
+        let (kept_bytes, kept) = KEPT.try_with(RefCell::take).unwrap_or_default();
+        let free = if kept_bytes == bytes { kept } else { Vec::new() };
         Self { bytes, made: free.len(), free }
+    }
+
+    /// Keeps them for the next run on this thread.
+    pub(crate) fn keep(mut self) {
+        self.free.truncate(KEPT_STACKS);
+        let _ = KEPT.try_with(|kept| kept.replace((self.bytes, self.free)));
     }
 
     pub(crate) fn take(&mut self) -> io::Result<LaneStack> {
@@ -73,7 +93,9 @@ impl Stacks {
         self.free.push(stack);
     }
 
-    pub(crate) fn into_free(self) -> Vec<LaneStack> {
-        self.free
+    /// How many this thread has kept.
+    #[cfg(test)]
+    pub(crate) fn kept() -> usize {
+        KEPT.with_borrow(|(_, kept)| kept.len())
     }
 }
