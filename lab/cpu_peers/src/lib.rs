@@ -3,6 +3,7 @@
 //! They are compiled here and nowhere else, because the release profile optimises this crate as a whole: their loops need
 //! that, and their times are to be what a program of their own would see, whatever the rest is built with.
 #![forbid(unsafe_code)]
+#![cfg(feature = "libraries")]
 
 use faer::sparse::SparseRowMatRef;
 use faer::sparse::linalg::matmul::sparse_dense_matmul;
