@@ -96,7 +96,7 @@ mod tests {
         let offsets = (0..=rows).map(|row| row * 12).collect::<Vec<_>>();
         let values = (0..12 * rows).map(f64::from).collect();
         let mut matrix = Csr::try_new(rows as usize, 331, offsets, columns, values).unwrap();
-        for threads in [1, 3, 11] {
+        for &threads in if cfg!(miri) { &[3][..] } else { &[1, 3, 11] } {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
             let twice = pool.install(|| matrix.transposed().unwrap().transposed().unwrap());
             matrix.sort_rows().unwrap();

@@ -61,9 +61,12 @@ fn check_loops<T: Real, const READS_AHEAD: bool>() {
 #[test]
 fn all_loops_give_the_same_bits() {
     check_loops::<f32, false>();
-    check_loops::<f32, true>();
-    check_loops::<f64, false>();
     check_loops::<f64, true>();
+    // Miri takes long for each.
+    if !cfg!(miri) {
+        check_loops::<f32, true>();
+        check_loops::<f64, false>();
+    }
 }
 
 #[test]
@@ -96,7 +99,7 @@ fn any_number_of_threads_gives_the_same_bits() {
         bits(&y)
     };
     let one = product(1);
-    for threads in [2, 3, if cfg!(miri) { 4 } else { 16 }] {
+    for &threads in if cfg!(miri) { &[3][..] } else { &[2, 3, 16] } {
         assert_eq!(product(threads), one, "{threads} threads");
     }
 }
