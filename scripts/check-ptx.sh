@@ -4,10 +4,11 @@
 # FILE is PTX, or an archive of it by families of kernels. A file for sm_75 is assembled for that and for those later ones
 # below for which no other FILE is meant: a program takes the latest that a GPU can run. Prints the registers of each kernel,
 # and fails if a file does not assemble, or a kernel has a stack frame, spills registers, or uses local memory.
+# ARCHITECTURES="75 90" assembles for these only.
 # ptxas is $PTXAS, or the one on PATH, or that of the Python package nvidia-cuda-nvcc.
 set -euo pipefail
 
-architectures=(75 80 90 100)
+read -ra architectures <<<"${ARCHITECTURES:-75 80 90 100}"
 
 find_ptxas() {
     if [[ -n ${PTXAS:-} ]]; then
