@@ -77,6 +77,13 @@ record 2 'record["converged"] and record["error"] < 1e-8' \
     solve stencil:5:40 --preconditioner ic0 --tolerance 1e-11 --executor cpu --out "$folder/x.mtx"
 record 4 'record["converged"] and record["processes"] and len(record["top"]) == 3' \
     pagerank rmat:scale=8 --unweighted --top 3 --executor cpu
+# In the order that the processes find, or in parts that the first of them finds for all.
+for partition in rcm metis; do
+    if "$command" run --help | grep --quiet -- "- $partition:"; then
+        record 4 "record['verification']['passed'] and record['partition']['name'] == '$partition'" \
+            run stencil:5:30 --beta 2 --executor cpu --partition "$partition"
+    fi
+done
 # The bytes that one process writes, and nothing beside them.
 mkdir "$folder/written"
 for name in m.wspmv m.mtx; do

@@ -167,6 +167,7 @@ fn run_on_ranks<T: Number>(world: World, executor: Option<ExecutorName>, argumen
             format,
             place: distributed::Place { executor, grids: arguments.grids, note },
             route: arguments.exchanging.route(),
+            partition: arguments.exchanging.partition(),
             factors,
             told: (arguments.alpha, arguments.beta),
             repeats: arguments.repeat,

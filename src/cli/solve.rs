@@ -214,6 +214,7 @@ fn solve_on_ranks<T: Number>(world: World, executor: Option<ExecutorName>, argum
             format: arguments.format,
             place: distributed::Place { executor, grids: arguments.grids, note },
             route: arguments.exchanging.route(),
+            partition: arguments.exchanging.partition(),
             method: arguments.method,
             preconditioner: arguments.preconditioner,
             options: arguments.options(),

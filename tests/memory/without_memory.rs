@@ -4,6 +4,9 @@
 use std::error::Error;
 use std::fs;
 
+use warp_spmv::distributed::{
+    self, Communicator, Ranges, renumber_elements, renumbered, renumbered_ranges, restore_elements,
+};
 use warp_spmv::executor::{Cpu, Executor, Reference};
 use warp_spmv::format::{FillLimit, HybSplit, Matrix, Offsets};
 use warp_spmv::io::{self, MatrixMarketOptions, ReadOptions, Symmetry};
@@ -393,4 +396,13 @@ fn generators_and_orders() {
     each_refused("rows in order", || (), |()| ordering.apply_rows(&matrix));
     each_refused("rows and columns in order", || (), |()| ordering.apply_symmetric(&matrix));
     each_refused("an ordering", || old.clone(), reorder::Ordering::try_new);
+
+    let alone = Communicator::alone();
+    let ranges = Ranges::even(matrix.rows() as u64, 1).unwrap();
+    each_refused("an order of ranks", || (), |()| distributed::reverse_cuthill_mckee(&alone, &matrix, &ranges));
+    let numbers = ordering.inverse().unwrap().old_places().to_vec();
+    each_refused("rows of ranks numbered anew", || (), |()| renumbered(&alone, &matrix, &ranges, &numbers, &ranges));
+    each_refused("ranges for them", || (), |()| renumbered_ranges(&alone, &matrix, &ranges, &numbers));
+    each_refused("elements, too", || (), |()| renumber_elements(&alone, &vector, &ranges, &numbers, &ranges));
+    each_refused("and back", || (), |()| restore_elements(&alone, &vector, &ranges, &numbers, &ranges));
 }

@@ -11,7 +11,7 @@ use warp_spmv::io::Number;
 use super::Job;
 use super::arguments::{Arguments, NONE_NAME};
 use super::members::{Matrix, Wanted};
-use crate::cli::distributed::{self, Place, RunRequest, World, check_options};
+use crate::cli::distributed::{self, Partition, Place, RunRequest, World, check_options};
 use crate::cli::error::Error;
 use crate::cli::factor::Factor;
 use crate::cli::pace::Pace;
@@ -103,6 +103,7 @@ impl Job<'_> {
                 x: None,
                 output: None,
                 route: Route::Auto,
+                partition: Partition::Rows,
                 timeline: false,
                 json: false,
             };

@@ -1,10 +1,11 @@
-//! The options that say how many GPUs there are ranks on, and how elements go from one to another.
+//! The options that say how many GPUs there are ranks on, in which order rows are divided among ranks, and how elements go
+//! from one to another.
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use warp_spmv::distributed::Route;
 use warp_spmv::executor::ExecutorName;
 
-use super::World;
+use super::{Partition, World};
 use crate::cli::error::Error;
 
 #[derive(Clone, Copy, Debug, clap::Args)]
@@ -15,6 +16,9 @@ pub struct Exchanging {
     /// By which way elements of x go from rank to rank
     #[arg(long, value_name = "WAY", default_value = Route::Auto.name(), value_parser = route_parser())]
     exchange: Route,
+    /// In which order the rows are divided among ranks
+    #[arg(long, value_enum, value_name = "ORDER", default_value_t = Partition::Rows)]
+    partition: Partition,
 }
 
 fn route_parser() -> impl TypedValueParser<Value = Route> {
@@ -44,6 +48,9 @@ impl Exchanging {
             if world.is_none() && self.exchange != Route::Auto {
                 return Err(Error::Usage("--exchange goes with several ranks".into()));
             }
+            if world.is_none() && self.partition != Partition::Rows {
+                return Err(Error::Usage("--partition goes with several ranks".into()));
+            }
             return Ok((world, executor));
         };
         if let Some(other) = executor.filter(|&executor| executor != ExecutorName::Cuda) {
@@ -60,6 +67,11 @@ impl Exchanging {
     /// By which way elements go.
     pub fn route(self) -> Route {
         self.exchange
+    }
+
+    /// In which order rows are divided.
+    pub fn partition(self) -> Partition {
+        self.partition
     }
 }
 

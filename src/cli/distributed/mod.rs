@@ -1,9 +1,12 @@
 //! What the subcommands do on several ranks: threads of this process, or the processes that `mpirun` has started.
 
+#[cfg(feature = "metis")]
+mod by_metis;
 mod convert;
 mod exchanging;
 mod loaded;
 mod pagerank;
+mod partition;
 mod parts;
 mod run;
 mod solve;
@@ -13,6 +16,7 @@ mod world;
 pub use convert::{Request as ConvertRequest, convert};
 pub use exchanging::Exchanging;
 pub use pagerank::{Request as PagerankRequest, pagerank};
+pub use partition::Partition;
 pub use run::{Request as RunRequest, measured, run};
 pub use solve::{Request as SolveRequest, solve};
 pub use world::{Place, World, is_silent, processes_here};

@@ -64,6 +64,11 @@ impl Parts {
     pub fn bytes(&self) -> u64 {
         self.0.iter().map(|part| part.bytes).sum()
     }
+
+    /// Elements of x that go from a rank to another for a product.
+    pub fn volume(&self) -> u64 {
+        self.0.iter().map(|part| part.halo as u64).sum()
+    }
 }
 
 /// A table.

@@ -10,13 +10,13 @@ use lab::vectors::random_part;
 use serde::Serialize;
 use warp_spmv::ValueStorage;
 use warp_spmv::distributed::{Communicator, DistributedMatrix, MatrixOptions, Route, Rows};
-use warp_spmv::executor::Cpu;
 use warp_spmv::format::Format;
 use warp_spmv::io::{Number, write_vector};
 use warp_spmv::memory;
 use warp_spmv::verify::{Verification, exact, verify};
 
 use super::loaded::{Loaded, fetched, matrix_options, vector_part, with_rows};
+use super::partition::{Divided, Partition, Told};
 use super::parts::{Part, Parts, verified};
 use super::timeline::Timelines;
 use super::world::{Place, World};
@@ -34,6 +34,7 @@ pub struct Request<'a, T> {
     pub format: Format,
     pub place: Place,
     pub route: Route,
+    pub partition: Partition,
     pub factors: (T, T),
     pub told: (Factor, Factor),
     pub repeats: Option<u32>,
@@ -57,6 +58,8 @@ struct Record {
     device: String,
     /// By which way elements of x go from rank to rank.
     exchange: String,
+    /// In which order rows are divided among ranks.
+    partition: Told,
     precision: &'static str,
     alpha: Factor,
     beta: Factor,
@@ -153,10 +156,11 @@ impl<T: Number> SubjectVisitor for Job<'_, T> {
         let Self { world, request, communicator, mut loaded, load } = self;
         loaded.round_values(request.values)?;
         let (alpha, beta) = request.factors;
+        let mut divided = Divided::new(communicator, &loaded, request.partition)?;
         let (rank, preparing) = (communicator.rank(), Instant::now());
         let options = MatrixOptions { route: request.route, ..matrix_options(request.format, request.values) };
-        let own = Rows::from_csr(loaded.rows.duplicate(&Cpu::new())?)?;
-        let mut matrix = DistributedMatrix::new(communicator, executor, loaded.distribution.clone(), own, &options)?;
+        let own = Rows::from_csr(divided.take_rows(&loaded)?)?;
+        let mut matrix = DistributedMatrix::new(communicator, executor, divided.distribution.clone(), own, &options)?;
         executor.synchronize()?;
         let prepare = preparing.elapsed();
         let (rows, columns) = (loaded.distribution.rows.of(rank), loaded.distribution.columns.of(rank));
@@ -173,10 +177,11 @@ impl<T: Number> SubjectVisitor for Job<'_, T> {
         let (compressed, needed) = loaded.compressed()?;
         let elements = fetched(communicator, &loaded.distribution.columns, &x, &needed)?;
         let expected = exact(&compressed, alpha, &elements, beta, &y)?;
-        let x = executor.upload(x)?;
+        let x = executor.upload(divided.renumbered(communicator, x)?)?;
+        let y = divided.renumbered(communicator, y)?;
         let mut result = executor.upload(memory::copy(&y)?)?;
         matrix.apply(alpha, &x, beta, &mut result)?;
-        let computed = executor.download(&result)?;
+        let computed = divided.restored(communicator, executor.download(&result)?)?;
         // Whatever the formats, no element has more additions than one after the other.
         let own = verify(&computed, &expected, Format::CSR_SCALAR)?;
         let (verification, _) = verified::<T>(communicator, rows.start, &own, &expected)?;
@@ -210,6 +215,7 @@ impl<T: Number> SubjectVisitor for Job<'_, T> {
         communicator.reduce(&mut steps, f64::max)?;
         let [load, prepare] = steps.map(Duration::from_secs_f64);
         let parts = Parts::gathered(communicator, &Part::new(&matrix))?;
+        let partition = divided.told(communicator, &loaded, &needed, parts.volume())?;
         let y = match request.output {
             Some(_) => communicator.gather(0, &computed)?.map(|parts| parts.concat()),
             None => None,
@@ -225,6 +231,7 @@ impl<T: Number> SubjectVisitor for Job<'_, T> {
             executor: executor.name().name(),
             device: executor.device().name.clone(),
             exchange: matrix.engine().to_string(),
+            partition,
             precision: T::NAME,
             alpha: request.told.0,
             beta: request.told.1,
@@ -250,6 +257,7 @@ impl Display for Record {
         writeln!(f, "ranks         {} {kind}, {precision}, {}", self.ranks, units::bytes(self.bytes.into()))?;
         writeln!(f, "executor      {executor}, {device}")?;
         writeln!(f, "exchange      {}", self.exchange)?;
+        write!(f, "{}", self.partition)?;
         writeln!(f, "{:13} {}", times.source, duration(times.load))?;
         writeln!(f, "prepare       {}", duration(times.prepare))?;
         writeln!(f, "multiply      {}", times.multiply)?;

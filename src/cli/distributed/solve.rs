@@ -11,7 +11,6 @@ use lab::vectors::random_part;
 use serde::Serialize;
 use warp_spmv::ValueStorage;
 use warp_spmv::distributed::{Communicator, DistributedMatrix, MatrixOptions, Route, Rows};
-use warp_spmv::executor::Cpu;
 use warp_spmv::format::Format;
 use warp_spmv::io::{Number, write_vector};
 use warp_spmv::memory::{self, zeros};
@@ -20,6 +19,7 @@ use warp_spmv::solver::{MethodName, Options, Outcome, Progress, Report, Solver};
 use warp_spmv::verify::{ExactElement, Norm, Verification, exact, verify};
 
 use super::loaded::{Loaded, fetched, matrix_options, vector_part, with_rows};
+use super::partition::{Divided, Partition, Told};
 use super::parts::{Part, Parts, verified};
 use super::world::{Place, World};
 use crate::cli::error::Error;
@@ -38,6 +38,7 @@ pub struct Request<'a> {
     pub format: Format,
     pub place: Place,
     pub route: Route,
+    pub partition: Partition,
     pub method: MethodName,
     pub preconditioner: Option<PreconditionerName>,
     pub options: Options,
@@ -66,6 +67,8 @@ struct Record {
     device: String,
     /// By which way elements of x go from rank to rank.
     exchange: String,
+    /// In which order rows are divided among ranks.
+    partition: Told,
     precision: &'static str,
     tolerance: Tolerance,
     outcome: String,
@@ -173,15 +176,16 @@ impl<T: Number> SubjectVisitor for Job<'_, T> {
         let of_b = self.norm(b.iter().flat_map(|b| b.parts()))?;
         let tolerance = Tolerance { relative, absolute, norm: absolute.max(relative * of_b) };
 
+        let mut divided = Divided::new(communicator, loaded, request.partition)?;
         let preparing = Instant::now();
-        let rows = Rows::from_csr(loaded.rows.duplicate(&Cpu::new())?)?;
+        let rows = Rows::from_csr(divided.take_rows(loaded)?)?;
         let block = match request.preconditioner {
-            Some(_) => Some(rows.block(own_rows.clone())?),
+            Some(_) => Some(rows.block(divided.distribution.columns.of(communicator.rank()))?),
             None => None,
         };
         let matrix_options = MatrixOptions { route: request.route, ..matrix_options(request.format, request.values) };
         let mut matrix =
-            DistributedMatrix::new(communicator, executor, loaded.distribution.clone(), rows, &matrix_options)?;
+            DistributedMatrix::new(communicator, executor, divided.distribution.clone(), rows, &matrix_options)?;
         executor.synchronize()?;
         let (prepare, preconditioning) = (preparing.elapsed(), Instant::now());
         let mut preconditioner = match (request.preconditioner, block) {
@@ -191,7 +195,8 @@ impl<T: Number> SubjectVisitor for Job<'_, T> {
         executor.synchronize()?;
         let preparation = preconditioner.is_some().then(|| preconditioning.elapsed());
 
-        let (on_device, mut x) = (executor.upload(memory::copy(&b)?)?, executor.upload(start)?);
+        let uploaded = |elements| Ok::<_, Error>(executor.upload(divided.renumbered(communicator, elements)?)?);
+        let (on_device, mut x) = (uploaded(memory::copy(&b)?)?, uploaded(start)?);
         let (mut looks, interrupt) = (Looks::default(), self.interrupt.get_or_init(Interrupt::new));
         let mut callback = |progress: &Progress| {
             looks.hears_of(progress.iteration, progress.elapsed);
@@ -203,13 +208,14 @@ impl<T: Number> SubjectVisitor for Job<'_, T> {
             None => solver,
         };
         let report = request.method.solve(&mut solver, &on_device, &mut x)?;
-        let computed = executor.download(&x)?;
+        let downloaded = |vector| divided.restored(communicator, executor.download(vector)?);
+        let computed = downloaded(&x)?;
 
         let mut residual = on_device;
         matrix.apply(-T::ONE, &x, T::ONE, &mut residual)?;
         let expected = exact(&compressed, -T::ONE, &fetched(&computed)?, T::ONE, &b)?;
         // Whatever the formats, no element has more additions than one after the other.
-        let own = verify(&executor.download(&residual)?, &expected, Format::CSR_SCALAR)?;
+        let own = verify(&downloaded(&residual)?, &expected, Format::CSR_SCALAR)?;
         let (verification, exact_norm) = verified::<T>(communicator, own_rows.start, &own, &expected)?;
         let error = match known {
             Some(known) => {
@@ -224,6 +230,7 @@ impl<T: Number> SubjectVisitor for Job<'_, T> {
             None => None,
         };
         let parts = Parts::gathered(communicator, &Part::new(&matrix))?;
+        let partition = divided.told(communicator, loaded, &needed, parts.volume())?;
         let times = self.times([prepare, report.elapsed], preparation, &looks, &report)?;
         let residual = Residual {
             right_hand_side: report.right_hand_side_norm,
@@ -240,6 +247,7 @@ impl<T: Number> SubjectVisitor for Job<'_, T> {
             executor: executor.name().name(),
             device: executor.device().name.clone(),
             exchange: matrix.engine().to_string(),
+            partition,
             precision: T::NAME,
             tolerance,
             outcome: report.outcome.to_string(),
@@ -332,6 +340,7 @@ impl Display for Record {
         }
         writeln!(f, "executor      {executor}, {device}")?;
         writeln!(f, "exchange      {}", self.exchange)?;
+        write!(f, "{}", self.partition)?;
         writeln!(f, "{:13} {}", times.source, duration(times.load))?;
         writeln!(f, "prepare       {}", duration(times.prepare))?;
         write!(f, "solve         {}", duration(times.solve))?;

@@ -1,7 +1,9 @@
 //! `run` and `solve` on several ranks, which are threads; those that are processes are in `scripts/mpi-tests.sh`.
 
 use serde_json::Value;
-use warp_spmv::io::read_vector;
+use warp_spmv::Csr;
+use warp_spmv::io::{MatrixMarketOptions, read_vector, write_matrix_market};
+use warp_spmv::synthetic::{Generator, reorder};
 
 use super::{Folder, Outcome, SMALL, spmv};
 
@@ -129,6 +131,64 @@ fn solutions_are_those_of_one_rank() {
     }
 }
 
+/// A grid whose vertices are numbered at random.
+fn numbered_at_random(folder: &Folder) -> String {
+    let grid: Csr<f64> = "stencil:5:24x15".parse::<Generator>().unwrap().generate().unwrap();
+    let shuffled = reorder::shuffle(grid.rows(), 1).unwrap().apply_symmetric(&grid).unwrap();
+    let file = folder.name("random.mtx");
+    write_matrix_market(&file, &shuffled, MatrixMarketOptions::default()).unwrap();
+    file
+}
+
+#[test]
+fn rows_in_another_order_give_the_same_products_and_solutions() {
+    let folder = Folder::new();
+    let [alone, together] = ["alone.mtx", "together.mtx"].map(|name| folder.name(name));
+    let matrix = numbered_at_random(&folder);
+    let run = ["run", &*matrix, "--alpha", "-2", "--beta", "0.5", "--repeat", "2"];
+    let solve = ["solve", &*matrix, "--seed", "3", "--tolerance", "1e-11", "--preconditioner", "ic0"];
+    for (common, written) in [(&run[..], "--output"), (&solve, "--out")] {
+        let with = |file: &str, more: &[&str]| spmv(common.iter().chain(&[written, file]).chain(more));
+        with(&alone, &["--executor", "reference"]).succeeded();
+        // The vectors of a file are in the order of the matrix, too.
+        let vectors: &[&str] = if common[0] == "run" { &["--x", &alone] } else { &["--rhs", &alone] };
+        let common: Vec<_> = common.iter().filter(|text| !["--seed", "3"].contains(text)).copied().collect();
+        let of_file = |more: &[&str]| spmv(common.iter().chain(vectors).chain(&[written, &*together]).chain(more));
+        let orders = if cfg!(feature = "metis") { &["rcm", "metis"][..] } else { &["rcm"] };
+        for (ranks, &order) in ["1", "2", "7"].iter().flat_map(|&ranks| orders.iter().map(move |order| (ranks, order)))
+        {
+            let last = ["--ranks", ranks, "--executor", "cpu", "--partition", order, "--json"];
+            let record = with(&together, &last).record();
+            assert_eq!(sum(&record, "rows"), 360);
+            let verification =
+                if run[0] == common[0] { &record["verification"] } else { &record["residual"]["verification"] };
+            assert_eq!(verification["passed"], true, "{record}");
+            let partition = &record["partition"];
+            let [volume, as_given] = ["volume", "volume_as_given"].map(|field| partition[field].as_u64().unwrap());
+            assert_eq!((&partition["name"], volume), (&order.into(), sum(&record, "halo")));
+            assert!(number(&partition["time"]) > 0.0, "{record}");
+            assert!(2 * volume < as_given || ranks == "1" && as_given == 0, "{record}");
+            let vectors = [&alone, &together].map(|file| read_vector::<f64>(file, None).unwrap());
+            let off =
+                vectors[0].iter().zip(&vectors[1]).map(|(alone, other)| (alone - other).abs()).fold(0.0, f64::max);
+            assert!(vectors[1].len() == 360 && off < 1e-8, "{ranks} ranks: {off}");
+
+            let [expected, found] = [&["--executor", "reference"][..], &last].map(|more| {
+                of_file(more).succeeded();
+                read_vector::<f64>(&together, None).unwrap()
+            });
+            let off = expected.iter().zip(&found).map(|(alone, other)| (alone - other).abs()).fold(0.0, f64::max);
+            assert!(off < 1e-7, "{ranks} ranks, vectors of a file: {off}");
+        }
+        let record = with(&together, &["--ranks", "3", "--executor", "cpu", "--json"]).record();
+        let (partition, halo) = (&record["partition"], sum(&record, "halo"));
+        assert_eq!((&partition["name"], &partition["time"]), (&"rows".into(), &Value::Null));
+        assert_eq!([&partition["volume"], &partition["volume_as_given"]].map(Value::as_u64), [Some(halo); 2]);
+        let text = with(&together, &["--ranks", "2", "--executor", "cpu", "--partition", "rcm"]).succeeded();
+        assert!(text.contains("\npartition     rcm, ") && text.contains(" elements exchanged, "), "{text}");
+    }
+}
+
 #[test]
 fn vectors_come_from_files() {
     let folder = Folder::new();
@@ -165,6 +225,12 @@ fn what_is_refused() {
         ),
         (&["run", "stencil:5:9", "--exchange", "host"], "--exchange goes with several ranks"),
         (&["run", "stencil:5:9", "--timeline"], "--timeline goes with several ranks"),
+        (&["solve", "stencil:5:9", "--partition", "rcm"], "--partition goes with several ranks"),
+        (&["run", "stencil:5:9", "--ranks", "2", "--partition", "best"], "'best' for '--partition <ORDER>'"),
+        (
+            &["run", &wide, "--ranks", "2", "--executor", "cpu", "--partition", "rcm"],
+            "wide.mtx: 2 rows and 3 columns, expected a square matrix for --partition rcm",
+        ),
         (&["run", "stencil:5:9", "--ranks", "2", "--exchange", "fast"], "'fast' for '--exchange <WAY>'"),
         (&["run", "stencil:5:9", "--ranks", "2", "--executor", "cpu", "--exchange", "nccl"], ": exchange by nccl: "),
         (
