@@ -5,7 +5,7 @@ mod others;
 mod products;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::thread;
+use std::{env, thread};
 
 use warp_spmv::executor::Emulated;
 use warp_spmv::format::FillLimit;
@@ -21,8 +21,13 @@ use crate::scenarios::multigrid::{check_levels, check_transposes_there};
 use crate::scenarios::random::emulators;
 use crate::solvers::dense::{check_columns, check_passes, check_programs, check_stop};
 
-/// How many schedules each kernel runs under, a quarter of them on each size of grid.
-const SCHEDULES: u64 = 200;
+/// How many schedules each kernel runs under, a quarter of them on each size of grid: 200, unless the environment says
+/// otherwise. With fewer than 36 not every matrix meets every size of grid and conversion.
+fn schedules() -> u64 {
+    let schedules = env::var("SCHEDULES").map_or(200, |text| text.parse().expect("SCHEDULES is a number"));
+    assert!(schedules >= 36, "SCHEDULES is {schedules}, expected at least 36");
+    schedules
+}
 
 /// Schedules of the complex kernels whose code is that of the real ones.
 const SCHEDULES_OF_TWINS: u64 = 24;
@@ -135,7 +140,7 @@ fn run_conjugates<T: Scalar>() -> Runs {
     let matrices = matrices::<T>();
     let mut emulators = emulators();
     let mut runs = Runs::new();
-    for schedule in 0..SCHEDULES {
+    for schedule in 0..schedules() {
         let emulator = &mut emulators[schedule as usize % 4];
         emulator.set_seed(schedule);
         let pair = (schedule / 4) as usize % (matrices.len() / 2);
@@ -169,6 +174,7 @@ fn is_twin(entry: &str) -> bool {
 
 #[test]
 fn every_kernel_is_right_under_many_schedules() {
+    let all_schedules = schedules();
     let others = |emulator: &Emulated| {
         refine_once(emulator);
         let mut results = run_others(emulator);
@@ -177,9 +183,9 @@ fn every_kernel_is_right_under_many_schedules() {
     };
     let mut runs = Runs::new();
     let all = thread::scope(|scope| {
-        let single = scope.spawn(|| run_schedules::<f32>(SCHEDULES, others));
+        let single = scope.spawn(|| run_schedules::<f32>(all_schedules, others));
         let double = scope.spawn(|| {
-            run_schedules::<f64>(SCHEDULES, |emulator| {
+            run_schedules::<f64>(all_schedules, |emulator| {
                 let mut results = solve::<f64>(emulator);
                 results.extend(make_levels::<f64>(emulator));
                 results
@@ -203,7 +209,7 @@ fn every_kernel_is_right_under_many_schedules() {
     let needed = |entry: &str| match entry {
         entry if is_narrow(entry) => SCHEDULES_OF_NARROW,
         entry if is_twin(entry) => SCHEDULES_OF_TWINS,
-        _ => SCHEDULES,
+        _ => all_schedules,
     };
     let schedules = |entry: &str| runs.get(entry).map_or(0, |&(schedules, _)| schedules);
     let (huge, missed): (Vec<_>, Vec<_>) = entry_points()
@@ -214,7 +220,7 @@ fn every_kernel_is_right_under_many_schedules() {
     let narrow = runs.keys().filter(|entry| is_narrow(entry)).count();
     let twins = runs.keys().filter(|entry| is_twin(entry) && !is_narrow(entry)).count();
     println!(
-        "{} kernels under {SCHEDULES} schedules each, {launches} launches with those of their twins",
+        "{} kernels under {all_schedules} schedules each, {launches} launches with those of their twins",
         runs.len() - twins - narrow
     );
     println!("{twins} more under {SCHEDULES_OF_TWINS}: the same code with complex numbers");
