@@ -19,11 +19,9 @@ use crate::cli::solution::seconds_if_any;
 use crate::cli::units::{HumanCount, duration};
 
 /// The order in which a range of rows is given to each rank.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Partition {
     /// The order of the matrix
-    #[default]
     Rows,
     /// The reverse Cuthill-McKee order, which all ranks find together, to exchange fewer elements. Square matrices only;
     /// vectors are read and written in the order of the matrix
@@ -134,7 +132,7 @@ impl<T: Number> Divided<T> {
         volume: u64,
     ) -> Result<Told, Error> {
         let Some(order) = &self.order else {
-            return Ok(Told { name: Partition::Rows, volume, volume_as_given: volume, time: None });
+            return Ok(Told { name: Partition::Rows.name(), volume, volume_as_given: volume, time: None });
         };
         let own = loaded.distribution.columns.of(communicator.rank());
         let mut halo = [needed.iter().filter(|&&column| !own.contains(&column.into())).count() as u64];
@@ -142,14 +140,14 @@ impl<T: Number> Divided<T> {
         let mut time = [order.time.as_secs_f64()];
         communicator.reduce(&mut time, f64::max)?;
         let time = Some(Duration::from_secs_f64(time[0]));
-        Ok(Told { name: order.partition, volume, volume_as_given: halo[0], time })
+        Ok(Told { name: order.partition.name(), volume, volume_as_given: halo[0], time })
     }
 }
 
 /// How rows were divided, for records.
 #[derive(Debug, Serialize)]
 pub struct Told {
-    name: Partition,
+    name: &'static str,
     /// Elements of x that go from a rank to another for a product.
     volume: u64,
     /// What they would be in the order that the matrix has.
@@ -164,7 +162,7 @@ impl Display for Told {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some(time) = self.time else { return Ok(()) };
         let [volume, as_given] = [self.volume, self.volume_as_given].map(|count| HumanCount(count).to_string());
-        let name = self.name.name();
+        let name = self.name;
         writeln!(f, "partition     {name}, {}: {volume} elements exchanged, {as_given} as given", duration(time))
     }
 }

@@ -23,10 +23,10 @@ use crate::solvers::dense::{check_columns, check_passes, check_programs, check_s
 
 /// How many schedules each kernel runs under, a quarter of them on each size of grid: 200, unless the environment says
 /// otherwise. With fewer than 36 not every matrix meets every size of grid and conversion.
-fn schedules() -> u64 {
-    let schedules = env::var("SCHEDULES").map_or(200, |text| text.parse().expect("SCHEDULES is a number"));
-    assert!(schedules >= 36, "SCHEDULES is {schedules}, expected at least 36");
-    schedules
+fn schedule_count() -> u64 {
+    let count = env::var("SCHEDULES").map_or(200, |text| text.parse().expect("SCHEDULES is a number"));
+    assert!(count >= 36, "SCHEDULES is {count}, expected at least 36");
+    count
 }
 
 /// Schedules of the complex kernels whose code is that of the real ones.
@@ -140,7 +140,7 @@ fn run_conjugates<T: Scalar>() -> Runs {
     let matrices = matrices::<T>();
     let mut emulators = emulators();
     let mut runs = Runs::new();
-    for schedule in 0..schedules() {
+    for schedule in 0..schedule_count() {
         let emulator = &mut emulators[schedule as usize % 4];
         emulator.set_seed(schedule);
         let pair = (schedule / 4) as usize % (matrices.len() / 2);
@@ -174,7 +174,7 @@ fn is_twin(entry: &str) -> bool {
 
 #[test]
 fn every_kernel_is_right_under_many_schedules() {
-    let all_schedules = schedules();
+    let all_schedules = schedule_count();
     let others = |emulator: &Emulated| {
         refine_once(emulator);
         let mut results = run_others(emulator);
