@@ -40,6 +40,12 @@ class Tensor:
     def data_ptr(self):
         return self.array.ctypes.data
 
+    def get_device(self):
+        return self.device.index
+
+    def new_empty(self, length):
+        return Tensor(np.empty(length, self.array.dtype), self.device.index)
+
     def __dlpack_device__(self):
         return (2, self.device.index)
 
@@ -68,7 +74,6 @@ def torch():
     library.Tensor = Tensor
     library.strided = "strided"
     vars(library).update(TYPES)
-    library.empty = lambda length, dtype, device: Tensor(np.empty(length, dtype.name))
     library.cuda = types.SimpleNamespace(current_stream=lambda device: types.SimpleNamespace(cuda_stream=40 + device))
     return library
 
@@ -145,6 +150,14 @@ MEMORY = np.ones(3)
 def test_what_is_not_as_usual_goes_the_careful_way(calls, use):
     with pytest.raises(BufferError, match="the careful way"):
         use(warp_spmv.Matrix(Plan(), {}))
+    assert calls == []
+
+
+def test_a_result_on_another_gpu_is_not_taken(calls, monkeypatch):
+    # CuPy makes it on the current GPU.
+    monkeypatch.setattr(sys.modules["cupy"], "empty", lambda length, dtype: Array(np.empty(length, dtype), device=1))
+    with pytest.raises(BufferError, match="the careful way"):
+        warp_spmv.Matrix(Plan(), {}) @ Array(np.ones(3))
     assert calls == []
 
 

@@ -62,19 +62,15 @@ class Operator:
         if address is None:
             return None
         if out is None:
-            if beta != 0:
+            new = None if beta != 0 else library.empty(x, rows)
+            if new is None:
                 return None
-            result = library.empty(x, rows)
-        elif type(out) is type(x):
-            result = out
+            result, place = new
         else:
-            return None
-        place = library.address(result, rows, self.dtype, device)
-        if place is None:
-            return None
-        size = self.dtype.itemsize
-        if place < address + columns * size and address < place + rows * size:
-            return None
+            result, place = out, library.address(out, rows, self.dtype, device) if type(out) is type(x) else None
+            size = self.dtype.itemsize
+            if place is None or place < address + columns * size and address < place + rows * size:
+                return None
         factors = (
             ONE if alpha == 1 else factor("alpha", alpha, self.dtype),
             ZERO if beta == 0 else factor("beta", beta, self.dtype),
@@ -236,6 +232,9 @@ class Operator:
         return self @ x
 
     def __matmul__(self, x: Any) -> Any:
+        result = self._quick_product(x, None, 1, 0)
+        if result is not None:
+            return result
         if hasattr(x, "ndim"):
             dimensions = x.ndim
         else:

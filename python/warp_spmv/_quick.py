@@ -20,7 +20,6 @@ class Torch:
     def __init__(self, torch: Any) -> None:
         self._types = {np.dtype(name): getattr(torch, name) for name in _NAMES}
         self._strided = torch.strided
-        self._empty = torch.empty
         # The number without the object around it, where this version has that.
         number = getattr(getattr(torch, "_C", None), "_cuda_getCurrentRawStream", None)
         self._stream = number or (lambda device: torch.cuda.current_stream(device).cuda_stream)
@@ -33,14 +32,15 @@ class Torch:
             and tensor.dtype is self._types[dtype]
             and tensor.layout is self._strided
             and tensor.is_contiguous()
-            and tensor.device.index == device
+            and tensor.get_device() == device
             and not (tensor.requires_grad or tensor.is_conj() or tensor.is_neg())
         )
         return tensor.data_ptr() if usual else None
 
-    def empty(self, tensor: Any, length: int) -> Any:
-        """A new vector of the same type on the same GPU."""
-        return self._empty(length, dtype=tensor.dtype, device=tensor.device)
+    def empty(self, tensor: Any, length: int) -> tuple[Any, int]:
+        """A new vector of the same type on the same GPU, and where it lies: sooner than `torch.empty` makes one."""
+        vector = tensor.new_empty(length)
+        return vector, vector.data_ptr()
 
     def stream(self, device: int) -> int:
         """The stream that the library works on now, in this thread."""
@@ -64,9 +64,10 @@ class CuPy:
         )
         return array.data.ptr if usual else None
 
-    def empty(self, array: Any, length: int) -> Any:
-        """A new vector of the same type on the current GPU, which need not be that of the array."""
-        return self._empty(length, array.dtype)
+    def empty(self, array: Any, length: int) -> tuple[Any, int] | None:
+        """As for PyTorch, if that GPU is the current one."""
+        vector = self._empty(length, array.dtype)
+        return (vector, vector.data.ptr) if vector.device.id == array.device.id else None
 
     def stream(self, device: int) -> int:
         """As for PyTorch."""
