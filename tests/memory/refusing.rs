@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
 
 /// Bytes from which on memory is refused, mostly. What takes less does not grow with the matrix: boxes, messages, the
 /// queues of rayon's threads.
-pub const LARGE: usize = 64 << 10;
+pub const LARGE: usize = 32 << 10;
 
 /// The same where something is compressed: the compressor takes a quarter of a megabyte, and panics without.
 pub const LARGE_BESIDE_COMPRESSION: usize = 512 << 10;

@@ -134,30 +134,35 @@ pub struct Products<'a, T: Scalar> {
     matrix: &'a Csr<T>,
     x: Vec<T>,
     y: Vec<T>,
-    /// For each of the [`FACTORS`].
+    factors: &'static [(f64, f64)],
+    /// For each pair of factors.
     exact: Vec<Vec<T::Exact>>,
 }
 
 impl<'a, T: Scalar> Products<'a, T> {
     pub fn new(name: &'a str, matrix: &'a Csr<T>) -> Self {
+        Self::with_factors(name, matrix, FACTORS)
+    }
+
+    pub fn with_factors(name: &'a str, matrix: &'a Csr<T>, factors: &'static [(f64, f64)]) -> Self {
         let mut numbers = Numbers::new(7);
         let x = numbers.vector(matrix.columns());
         let y = numbers.vector(matrix.rows());
         let exact = |&(alpha, beta)| exact(matrix, factor(alpha), &x, factor(beta), &y).unwrap();
-        let exact = FACTORS.iter().map(exact).collect();
-        Self { name, matrix, x, y, exact }
+        let exact = factors.iter().map(exact).collect();
+        Self { name, matrix, x, y, factors, exact }
     }
 
     /// Multiplies with each pair of factors, by one plan, and compares with the exact result. Gives the worst error over
     /// its bound, `None` if the format does not apply.
     pub fn check<E: Executor>(&self, executor: &E, format: Format) -> Option<f64> {
-        let Self { name, matrix, x, y, exact } = self;
+        let Self { name, matrix, x, y, factors, exact } = self;
         let mut plan = match plan(executor, matrix, format) {
             Err(Error::Fill { .. }) => return None,
             plan => plan.unwrap_or_else(|error| panic!("{name}, {format}, {}: {error}", T::NAME)),
         };
         let mut worst = 0.0;
-        for (&(alpha, beta), exact) in FACTORS.iter().zip(exact) {
+        for (&(alpha, beta), exact) in factors.iter().zip(exact) {
             let (alpha, beta) = (factor::<T>(alpha), factor(beta));
             let place = format!("{name}, {format}, {}, alpha {alpha}, beta {beta}", T::NAME);
             let computed = apply(&mut plan, (alpha, beta), x, y).unwrap_or_else(|error| panic!("{place}: {error}"));

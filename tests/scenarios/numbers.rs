@@ -4,6 +4,9 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use warp_spmv::{Real, Scalar};
 
+/// The most numbers that are drawn for a vector, for that takes time; they repeat in a longer one.
+const DRAWN: usize = 8191;
+
 /// Random numbers that are the same every time.
 pub struct Numbers(ChaCha8Rng);
 
@@ -28,7 +31,8 @@ impl Numbers {
     }
 
     pub fn vector<T: Scalar>(&mut self, length: usize) -> Vec<T> {
-        (0..length).map(|_| self.number(Self::real)).collect()
+        let drawn: Vec<T> = (0..length.min(DRAWN)).map(|_| self.number(Self::real)).collect();
+        drawn.iter().copied().cycle().take(length).collect()
     }
 
     /// A number with whole parts from -8 to 8: sums of products of them are exact.

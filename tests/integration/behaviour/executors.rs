@@ -15,6 +15,9 @@ use warp_spmv::format::{Bellpack, BlockSize, FillLimit, HybSplit, Matrix, Partit
 use warp_spmv::verify::{exact, verify};
 use warp_spmv::{Complex, Csr, Format, Layout, Multivector, Plan, PlanOptions, Scalar};
 
+/// The factors for what is checked with all of them elsewhere: with and without what y held.
+pub const TWO_FACTORS: &[(f64, f64)] = &[(1.0, 0.0), (0.75, -1.5)];
+
 fn check_everything<T: Scalar, E: Executor>(executor: &E) {
     for (name, matrix) in matrices::<T>() {
         let products = Products::new(&name, &matrix);
@@ -97,12 +100,12 @@ fn factors_that_are_not_finite_are_refused_by_every_product() {
     }
 }
 
-/// Larger and smaller grids than the default one cut the work elsewhere.
+/// Larger and smaller grids than the default one cut the work elsewhere, whatever the factors.
 fn check_on_grid(multiprocessors: u32, threads: u32, threads_per_block: u32, waves: u32) {
     let executor =
         Emulated::with_size(9, multiprocessors, threads, Tuning::new(threads_per_block, waves).unwrap()).unwrap();
     for (name, matrix) in matrices::<f64>() {
-        let products = Products::new(&name, &matrix);
+        let products = Products::with_factors(&name, &matrix, TWO_FACTORS);
         for &format in Format::ALL {
             products.check(&executor, format);
         }

@@ -7,15 +7,19 @@ use warp_spmv::{Complex, Csr, Epilogue, Format, PartialSums, Plan, ProductSums, 
 use crate::scenarios::fused::check_fused;
 use crate::scenarios::{generated, matrices};
 
-/// Every format with every matrix.
+/// Every format with every matrix. By kernels, formats that do not fuse have the same ones for what follows the product: a third
+/// of the matrices will do.
 fn check_all<T: Real, E: Executor>(executor: &E, by_kernels: bool) {
-    let matrices = matrices::<T>();
+    let matrices: Vec<_> = matrices::<T>().into_iter().filter(|(_, matrix)| matrix.nnz() < 20_000).collect();
+    let small = generated::<T>("stencil:5:9x7");
     for &format in Format::ALL {
+        let fuses = Plan::with_format(executor, small.clone(), format).unwrap().fuses();
+        let every = if by_kernels && !fuses { 3 } else { 1 };
         let checked =
-            |(name, matrix): &(String, Csr<T>)| check_fused(executor, name, matrix, format, by_kernels).is_some();
-        let checked = matrices.iter().filter(|(_, matrix)| matrix.nnz() < 20_000).filter(|case| checked(case)).count();
+            |(name, matrix): &&(String, Csr<T>)| check_fused(executor, name, matrix, format, by_kernels).is_some();
+        let checked = matrices.iter().step_by(every).filter(checked).count();
         // Padding refuses some.
-        assert!(checked > 20, "{format}: only {checked} were checked");
+        assert!(checked > 20 / every, "{format}: only {checked} were checked");
     }
 }
 

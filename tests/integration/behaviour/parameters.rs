@@ -1,5 +1,6 @@
 //! Formats with parameters that have no name of their own.
 
+use crate::behaviour::executors::TWO_FACTORS;
 use crate::scenarios::{Products, check_conversion, check_converted_product, check_reproducible, matrices};
 use warp_spmv::executor::{Cpu, Emulated, Executor, Reference};
 use warp_spmv::format::{FillLimit, Matrix, Slicing};
@@ -29,7 +30,7 @@ fn formats() -> impl Iterator<Item = Format> {
 
 fn check_all<T: Scalar, E: Executor>(executor: &E) {
     for (name, matrix) in matrices::<T>() {
-        let products = Products::new(&name, &matrix);
+        let products = Products::with_factors(&name, &matrix, TWO_FACTORS);
         formats().for_each(|format| _ = products.check(executor, format));
     }
     for format in formats() {

@@ -235,7 +235,7 @@ fn memory_that_runs_out() {
     let names = folder.names();
     let (mut refused, mut done) = (0, 0);
     // Kilobytes of addresses: for little more than the program, then for more and more of what it makes of the file.
-    for limit in (60_000..180_000).step_by(8_000) {
+    for limit in (60_000..180_000).step_by(15_000) {
         for arguments in [
             &["run", &matrix, "--executor", "cpu", "--repeat", "1"][..],
             &["run", &matrix, "--executor", "cpu", "--repeat", "1", "--format", "sell-p"],
