@@ -93,7 +93,7 @@ fn grid() -> Csr<f64> {
     grid
 }
 
-/// The same beside compression: all but what takes a byte or two a row.
+/// The same beside compression, but for arrays with fewer than 8 bytes a row.
 fn grid_beside_compression() -> Csr<f64> {
     let grid = generated("stencil:5:300x230");
     assert!(8 * grid.rows() >= LARGE_BESIDE_COMPRESSION);

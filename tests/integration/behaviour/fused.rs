@@ -7,8 +7,8 @@ use warp_spmv::{Complex, Csr, Epilogue, Format, PartialSums, Plan, ProductSums, 
 use crate::scenarios::fused::check_fused;
 use crate::scenarios::{generated, matrices};
 
-/// Every format with every matrix. By kernels, formats that do not fuse have the same ones for what follows the product: a third
-/// of the matrices will do.
+/// Every format with every matrix. By kernels, formats that do not fuse share those that follow the product: a third of the
+/// matrices will do.
 fn check_all<T: Real, E: Executor>(executor: &E, by_kernels: bool) {
     let matrices: Vec<_> = matrices::<T>().into_iter().filter(|(_, matrix)| matrix.nnz() < 20_000).collect();
     let small = generated::<T>("stencil:5:9x7");
