@@ -43,8 +43,8 @@
 //! ```
 //!
 //! On GPUs (feature `cuda`) elements go from one GPU's memory to another's while the product runs, by peer copies between
-//! threads and by NCCL between processes (feature `nccl`), and nothing waits on the host;
-//! [`engine`](DistributedMatrix::engine) says which [way](Route) it is.
+//! threads and by NCCL between processes (feature `nccl`), for which nothing waits on the host, or by an MPI that takes arrays of
+//! GPUs; [`engine`](DistributedMatrix::engine) says which [way](Route) it is.
 //!
 //! When a rank fails, panics, does something else than the others or is not heard of for [a time](Options::timeout), all
 //! ranks end with one [`Error`] that names the rank and the reason.
@@ -69,6 +69,7 @@ mod outbox;
 mod pagerank;
 mod ranges;
 mod reading;
+mod remote;
 mod renumber;
 mod reorder;
 mod rows;
@@ -93,12 +94,15 @@ pub use options::Options;
 pub use pagerank::{Transitions, transitions};
 pub use ranges::Ranges;
 pub use reading::{FileRows, portion_for, read_rows};
+pub use remote::Remote;
 pub use renumber::{renumber_elements, renumbered, renumbered_ranges, restore_elements};
 pub use reorder::reverse_cuthill_mckee;
-pub use rows::Rows;
+pub use rows::{Rows, own_block};
 pub use source::RowSource;
 pub use statistics::{Message, Part, Statistics};
 pub use timeline::{Span, Timeline};
 pub use transport::{Board, Channel, Exchange, MOST_SHOWN, Messages, Shown, Transport};
+#[cfg(feature = "cuda")]
+pub use transport::{GpuExchange, GpuMemory};
 pub use transpose::{column_lengths, transposed};
 pub use writing::{write_container, write_matrix_market};

@@ -6,7 +6,7 @@ use host::error::check_length;
 use host::executor::Executor;
 use host::format::LARGEST_DIMENSION;
 use host::memory::{Buffer, reserve};
-use host::{Csr, Format, Layout, Multivector, Plan, PlanOptions, Scalar, ValueStorage, Vector};
+use host::{Csr, Format, Layout, Multivector, Plan, PlanOptions, Scalar, Vector};
 use solvers::{Operator, Ranks};
 
 use crate::communicator::Communicator;
@@ -14,7 +14,8 @@ use crate::error::Error;
 use crate::exchange::{Engine, HaloExchange, Route, exchange_of};
 use crate::halo::Halo;
 use crate::ranges::Ranges;
-use crate::rows::Rows;
+use crate::remote::Remote;
+use crate::rows::{OwnRows, Rows, split};
 use crate::timeline::{Step, Stopwatch, Timeline, Watch};
 
 /// Which rank has which rows of a matrix, and which elements of x.
@@ -92,7 +93,7 @@ pub struct DistributedMatrix<T: Scalar, E: Executor> {
     distribution: Distribution,
     local: Plan<T, E>,
     /// None where no row has an entry in a column of another rank.
-    remote: Option<Plan<T, E>>,
+    remote: Option<Remote<T, E>>,
     exchange: Box<dyn HaloExchange<T, E>>,
     engine: Engine,
     /// Elements that come from other ranks, and that go to them.
@@ -116,18 +117,45 @@ impl<T: Scalar, E: Executor> DistributedMatrix<T, E> {
         rows: Rows<T>,
         options: &MatrixOptions,
     ) -> Result<Self, Error> {
+        Self::of(communicator, executor, distribution, rows, options)
+    }
+
+    /// [`new`](Self::new) with rows that are a matrix of their own, with all columns of the whole: no copy of them is made,
+    /// beside what is moved to the executor.
+    ///
+    /// # Errors
+    /// As for [`new`](Self::new).
+    pub fn from_csr(
+        communicator: &Communicator,
+        executor: &E,
+        distribution: Distribution,
+        rows: &Csr<T>,
+        options: &MatrixOptions,
+    ) -> Result<Self, Error> {
+        Self::of(communicator, executor, distribution, rows, options)
+    }
+
+    /// Both: rows that are given are freed once they are divided.
+    fn of<R: OwnRows<T>>(
+        communicator: &Communicator,
+        executor: &E,
+        distribution: Distribution,
+        rows: R,
+        options: &MatrixOptions,
+    ) -> Result<Self, Error> {
         distribution.rows.agree(communicator, "rows")?;
         distribution.columns.agree(communicator, "columns")?;
         let rank = communicator.rank();
         let (own_rows, own) = (distribution.rows.of(rank), distribution.columns.of(rank));
-        check_length("the list of rows", rows.len(), (own_rows.end - own_rows.start) as usize)?;
+        check_length("the list of rows", rows.rows(), (own_rows.end - own_rows.start) as usize)?;
         check_dimension(own.end - own.start)?;
         let total = distribution.columns.total();
         let mut needed = Vec::new();
-        for (row, ends) in (own_rows.start..).zip(rows.offsets.windows(2)) {
-            for &column in &rows.columns[ends[0] as usize..ends[1] as usize] {
+        for row in 0..rows.rows() {
+            for (column, _) in rows.entries(row) {
                 if column >= total {
-                    return Err(Error::Rows { row, reason: format!("column {column} of {total}") });
+                    let reason = format!("column {column} of {total}");
+                    return Err(Error::Rows { row: own_rows.start + row as u64, reason });
                 }
                 if !own.contains(&column) {
                     reserve(&mut needed, 1)?;
@@ -141,17 +169,16 @@ impl<T: Scalar, E: Executor> DistributedMatrix<T, E> {
         let halo = Halo::new(communicator, &distribution.columns, &needed)?;
         let (sent, length) = (halo.elements.len(), (own.end - own.start) as usize);
         let (exchange, engine) = exchange_of(communicator, executor, options.route, halo, length)?;
-        let [local, remote] = rows.split(own, &needed)?;
+        let [local, remote] = split(&rows, own, &needed)?;
+        drop(rows);
         let remote = match needed.len() {
             0 => None,
-            _ => {
-                let format = format_of_remote(options, &remote);
-                Some(Plan::with_options(executor, remote, format, options.plan)?)
-            }
+            _ => Some(Remote::new(executor, remote, options)?),
         };
         let local = Plan::with_options(executor, local, options.local, options.plan)?;
-        let formats = [Some(local.format()), remote.as_ref().map(Plan::format)];
-        let mut all = [u8::from(formats.iter().flatten().all(|format| format.multiplies_multivectors()))];
+        let multiplies =
+            local.format().multiplies_multivectors() && remote.as_ref().is_none_or(Remote::multiplies_multivectors);
+        let mut all = [u8::from(multiplies)];
         communicator.reduce(&mut all, u8::min)?;
         Ok(Self {
             communicator: communicator.clone(),
@@ -202,12 +229,12 @@ impl<T: Scalar, E: Executor> DistributedMatrix<T, E> {
         mut watch: Watch<'_, E>,
     ) -> Result<(), Error> {
         self.check(1, x, y)?;
-        self.exchange.start(1, x, watch.as_deref_mut())?;
-        let applied = watched(&mut watch, Step::Local, || Ok(self.local.apply(alpha, x, beta, y)?));
-        self.exchange.finish(1, watch.as_deref_mut())?;
-        applied?;
-        let (Some(remote), Some(received)) = (&mut self.remote, self.exchange.received(1)) else { return Ok(()) };
-        watched(&mut watch, Step::Remote, || Ok(remote.apply(alpha, received, T::ONE, y)?))
+        let Self { local, remote, exchange, .. } = self;
+        exchange.exchange(1, x, watch.as_deref_mut(), &mut |watch| {
+            watched(watch, Step::Local, || Ok(local.apply(alpha, x, beta, y)?))
+        })?;
+        let (Some(remote), Some(received)) = (remote, exchange.received(1)) else { return Ok(()) };
+        watched(&mut watch, Step::Remote, || remote.add(1, alpha, received, y))
     }
 
     /// Y ← α A X + β Y for several vectors, one after the other in X and in Y; with β = 0, Y is overwritten and never read.
@@ -228,13 +255,11 @@ impl<T: Scalar, E: Executor> DistributedMatrix<T, E> {
             return Err(host::Error::Operator { operation: "product with several vectors" }.into());
         }
         self.check(vectors, x, y)?;
-        self.exchange.start(vectors, x, None)?;
+        let Self { local, remote, exchange, .. } = self;
         let shape = Multivector { vectors, layout: Layout::ColumnMajor };
-        let applied = self.local.apply_multivector(shape, alpha, x, beta, y);
-        self.exchange.finish(vectors, None)?;
-        applied?;
-        match (&mut self.remote, self.exchange.received(vectors)) {
-            (Some(remote), Some(received)) => Ok(remote.apply_multivector(shape, alpha, received, T::ONE, y)?),
+        exchange.exchange(vectors, x, None, &mut |_| Ok(local.apply_multivector(shape, alpha, x, beta, y)?))?;
+        match (remote, exchange.received(vectors)) {
+            (Some(remote), Some(received)) => remote.add(vectors, alpha, received, y),
             _ => Ok(()),
         }
     }
@@ -268,7 +293,7 @@ impl<T: Scalar, E: Executor> DistributedMatrix<T, E> {
 
     /// The entries in columns of other ranks, which are counted among those that this rank has entries in; none if there
     /// are no such entries.
-    pub fn remote(&self) -> Option<&Plan<T, E>> {
+    pub fn remote(&self) -> Option<&Remote<T, E>> {
         self.remote.as_ref()
     }
 
@@ -293,20 +318,6 @@ fn watched<E: Executor>(
     watch.begins(step)?;
     work()?;
     watch.ends(step)
-}
-
-/// Rows for each one with entries, from which on the others are passed over.
-const ROWS_FOR_EACH_OCCUPIED: usize = 4;
-
-/// The format of the entries in columns of other ranks: where few rows have any, one that reads and writes their elements of y
-/// alone, unless values must be narrow, which it does not store.
-fn format_of_remote<T: Scalar>(options: &MatrixOptions, remote: &Csr<T>) -> Format {
-    let occupied = || remote.row_lengths().filter(|&length| length > 0).count();
-    let any_values = !matches!(options.plan.values, ValueStorage::Rounded(_));
-    match options.remote {
-        Format::Auto if any_values && occupied().saturating_mul(ROWS_FOR_EACH_OCCUPIED) <= remote.rows() => Format::COO,
-        format => format,
-    }
 }
 
 /// Checks a number of columns of one rank.

@@ -101,38 +101,79 @@ impl<T: Scalar> Rows<T> {
     /// # Errors
     /// When there are too many columns, or memory runs out.
     pub fn block(&self, columns: Range<u64>) -> Result<Csr<T>, Error> {
-        let mut block = Block::new(self.len(), self.columns.iter().filter(|column| columns.contains(column)).count())?;
-        for (row, ends) in self.offsets.windows(2).enumerate() {
-            for entry in ends[0] as usize..ends[1] as usize {
-                if columns.contains(&self.columns[entry]) {
-                    block.push(self.columns[entry] - columns.start, self.values[entry]);
-                }
-            }
-            block.end_row(row);
-        }
-        block.csr((columns.end.saturating_sub(columns.start)) as usize)
+        block(self, columns)
+    }
+}
+
+/// [`Rows::block`] of rows that are a matrix of their own, with all columns of the whole.
+///
+/// # Errors
+/// As there.
+pub fn own_block<T: Scalar>(rows: &Csr<T>, columns: Range<u64>) -> Result<Csr<T>, Error> {
+    block(&rows, columns)
+}
+
+/// Rows of a rank, however they are stored.
+pub(crate) trait OwnRows<T: Scalar> {
+    fn rows(&self) -> usize;
+
+    /// The entries of a row, with the columns that they have in the whole matrix.
+    fn entries(&self, row: usize) -> impl Iterator<Item = (u64, T)>;
+}
+
+impl<T: Scalar> OwnRows<T> for Rows<T> {
+    fn rows(&self) -> usize {
+        self.len()
     }
 
-    /// The entries in columns of this rank, which are counted from the first of them, and those in `others`, sorted columns
-    /// of other ranks, which are counted by their places there.
-    pub(crate) fn split(self, own: Range<u64>, others: &[u64]) -> Result<[Csr<T>; 2], Error> {
-        let rows = self.len();
-        let remote = self.columns.iter().filter(|column| !own.contains(column)).count();
-        let mut blocks = [Block::new(rows, self.nnz() - remote)?, Block::new(rows, remote)?];
-        for row in 0..rows {
-            for entry in self.offsets[row] as usize..self.offsets[row + 1] as usize {
-                let (column, value) = (self.columns[entry], self.values[entry]);
-                match own.contains(&column) {
-                    true => blocks[0].push(column - own.start, value),
-                    // Each is there.
-                    false => blocks[1].push(others.partition_point(|&other| other < column) as u64, value),
-                }
-            }
-            blocks.iter_mut().for_each(|block| block.end_row(row));
-        }
-        let [local, remote] = blocks;
-        Ok([local.csr((own.end - own.start) as usize)?, remote.csr(others.len())?])
+    fn entries(&self, row: usize) -> impl Iterator<Item = (u64, T)> {
+        let entries = self.offsets[row] as usize..self.offsets[row + 1] as usize;
+        self.columns[entries.clone()].iter().copied().zip(self.values[entries].iter().copied())
     }
+}
+
+impl<T: Scalar> OwnRows<T> for &Csr<T> {
+    fn rows(&self) -> usize {
+        Csr::rows(self)
+    }
+
+    fn entries(&self, row: usize) -> impl Iterator<Item = (u64, T)> {
+        self.row(row).map(|(column, value)| (u64::from(column), value))
+    }
+}
+
+fn block<T: Scalar>(of: &impl OwnRows<T>, columns: Range<u64>) -> Result<Csr<T>, Error> {
+    let rows = of.rows();
+    let inside = |row: usize| of.entries(row).filter(|(column, _)| columns.contains(column));
+    let mut block = Block::new(rows, (0..rows).map(|row| inside(row).count()).sum())?;
+    for row in 0..rows {
+        inside(row).for_each(|(column, value)| block.push(column - columns.start, value));
+        block.end_row(row);
+    }
+    block.csr((columns.end.saturating_sub(columns.start)) as usize)
+}
+
+/// The entries in columns of this rank, which are counted from the first of them, and those in `others`, sorted columns of other
+/// ranks, which are counted by their places there.
+pub(crate) fn split<T: Scalar>(of: &impl OwnRows<T>, own: Range<u64>, others: &[u64]) -> Result<[Csr<T>; 2], Error> {
+    let rows = of.rows();
+    let (mut near, mut far) = (0, 0);
+    for row in 0..rows {
+        of.entries(row).for_each(|(column, _)| *(if own.contains(&column) { &mut near } else { &mut far }) += 1);
+    }
+    let mut blocks = [Block::new(rows, near)?, Block::new(rows, far)?];
+    for row in 0..rows {
+        for (column, value) in of.entries(row) {
+            match own.contains(&column) {
+                true => blocks[0].push(column - own.start, value),
+                // Each is there.
+                false => blocks[1].push(others.partition_point(|&other| other < column) as u64, value),
+            }
+        }
+        blocks.iter_mut().for_each(|block| block.end_row(row));
+    }
+    let [local, remote] = blocks;
+    Ok([local.csr((own.end - own.start) as usize)?, remote.csr(others.len())?])
 }
 
 /// A matrix being filled.
@@ -187,9 +228,16 @@ mod tests {
     fn entries_go_to_the_rank_that_has_their_column() {
         let rows = Rows::try_new(vec![0, 3, 3, 5], vec![9, 4, 0, 5, 9], vec![1.0, 2.0, 3.0, 4.0, 5.0]).unwrap();
         let block = rows.block(4..6).unwrap();
-        let [local, remote] = rows.split(4..6, &[0, 9]).unwrap();
+        let [local, remote] = split(&rows, 4..6, &[0, 9]).unwrap();
         assert!(block == local);
         assert!(local == Csr::try_new(3, 2, vec![0u32, 1, 1, 2], vec![0, 1], vec![2.0, 4.0]).unwrap());
         assert!(remote == Csr::try_new(3, 2, vec![0u32, 2, 2, 3], vec![1, 0, 1], vec![1.0, 3.0, 5.0]).unwrap());
+        // The same of a matrix with all columns.
+        let whole =
+            Csr::try_new(3, 10, vec![0u32, 3, 3, 5], vec![0, 4, 9, 5, 9], vec![3.0, 2.0, 1.0, 4.0, 5.0]).unwrap();
+        assert!(own_block(&whole, 4..6).unwrap() == block);
+        let [near, far] = split(&&whole, 4..6, &[0, 9]).unwrap();
+        assert!(near == local);
+        assert!(far == Csr::try_new(3, 2, vec![0u32, 2, 2, 3], vec![0, 1, 1], vec![3.0, 1.0, 5.0]).unwrap());
     }
 }

@@ -4,6 +4,9 @@ use std::any::Any;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+#[cfg(feature = "cuda")]
+use host::executor::PeerMemory;
+
 use crate::error::Error;
 use crate::options::Options;
 
@@ -73,6 +76,30 @@ pub trait Transport: Send + Sync {
     /// # Errors
     /// When memory runs out.
     fn exchange(&self, channel: Channel, messages: Messages) -> Result<Box<dyn Exchange>, Error>;
+
+    /// Whether it brings messages from one GPU's memory to another's without a copy of them on the host, or why not.
+    ///
+    /// # Errors
+    /// The reason.
+    #[cfg(feature = "cuda")]
+    fn reaches_gpus(&self) -> Result<(), String> {
+        Err("messages of these ranks go through the host".into())
+    }
+
+    /// The same as [`exchange`](Self::exchange) between arrays of GPUs.
+    ///
+    /// # Errors
+    /// When it does not [reach](Self::reaches_gpus) them, an array is too short, or memory runs out.
+    #[cfg(feature = "cuda")]
+    fn gpu_exchange(
+        &self,
+        _channel: Channel,
+        _messages: Messages,
+        _memory: GpuMemory,
+    ) -> Result<Box<dyn GpuExchange>, Error> {
+        let reason = self.reaches_gpus().err().unwrap_or_default();
+        Err(Error::Exchange { way: "mpi", reason })
+    }
 }
 
 /// The most bytes that a rank [shows](Transport::show).
@@ -133,4 +160,31 @@ pub trait Exchange: Send {
     /// # Errors
     /// When any rank has failed, or a message does not come within the time that the ranks may take.
     fn wait(&mut self, incoming: &mut [u8]) -> Result<(), Error>;
+}
+
+/// Arrays of a GPU that messages come from and go to, one message after the other.
+#[cfg(feature = "cuda")]
+#[derive(Clone)]
+pub struct GpuMemory {
+    /// What is sent.
+    pub outgoing: Arc<PeerMemory>,
+    /// What comes.
+    pub incoming: Arc<PeerMemory>,
+}
+
+/// An exchange with neighbours between the memory of GPUs that is done again and again, on a thread whose current context is that
+/// of this rank's GPU.
+#[cfg(feature = "cuda")]
+pub trait GpuExchange: Send {
+    /// Sends what each neighbour gets. The GPU has written it, and does not use what came the last time any more.
+    ///
+    /// # Errors
+    /// When any rank has failed.
+    fn start(&mut self) -> Result<(), Error>;
+
+    /// Waits for what each neighbour sends.
+    ///
+    /// # Errors
+    /// When any rank has failed, or a message does not come within the time that the ranks may take.
+    fn wait(&mut self) -> Result<(), Error>;
 }

@@ -36,6 +36,8 @@ pub mod interop;
 pub mod kernels;
 pub mod memory;
 #[doc(hidden)]
+pub mod occupied_rows;
+#[doc(hidden)]
 pub mod parallel;
 mod partial_sums;
 pub mod plan;

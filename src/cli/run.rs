@@ -151,7 +151,6 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
 fn check_for_ranks(arguments: &Arguments) -> Result<(), Error> {
     let given = [
         ("--format all", matches!(arguments.format, Formats::All)),
-        ("--transposed", arguments.transposed),
         (arguments.choosing.given().unwrap_or(""), arguments.choosing.given().is_some()),
     ];
     distributed::check_options(&given)
@@ -168,6 +167,7 @@ fn run_on_ranks<T: Number>(world: World, executor: Option<ExecutorName>, argumen
             place: distributed::Place { executor, grids: arguments.grids, note },
             route: arguments.exchanging.route(),
             partition: arguments.exchanging.partition(),
+            transposed: arguments.transposed,
             factors,
             told: (arguments.alpha, arguments.beta),
             repeats: arguments.repeat,

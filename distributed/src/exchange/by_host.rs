@@ -7,7 +7,7 @@ use host::executor::Executor;
 use host::memory::{Buffer, reserve};
 use host::{Scalar, Vector};
 
-use super::HaloExchange;
+use super::{HaloExchange, Meanwhile};
 use crate::communicator::Communicator;
 use crate::error::Error;
 use crate::halo::Halo;
@@ -46,7 +46,13 @@ impl<T: Scalar, E: Executor> ByHost<T, E> {
 }
 
 impl<T: Scalar, E: Executor> HaloExchange<T, E> for ByHost<T, E> {
-    fn start(&mut self, vectors: usize, x: &Vector<T, E>, mut watch: Watch<'_, E>) -> Result<(), Error> {
+    fn exchange(
+        &mut self,
+        vectors: usize,
+        x: &Vector<T, E>,
+        mut watch: Watch<'_, E>,
+        meanwhile: Meanwhile<'_, E>,
+    ) -> Result<(), Error> {
         // Refused while a GPU's work is recorded: what is sent would be sent again when the recording is given up.
         self.executor.synchronize()?;
         while self.exchanges.len() < vectors {
@@ -63,10 +69,8 @@ impl<T: Scalar, E: Executor> HaloExchange<T, E> for ByHost<T, E> {
             watch.ends(Step::Pack)?;
             watch.set(Step::Exchange, 0, Stamp::Clock(Instant::now()));
         }
-        exchanges.iter_mut().try_for_each(NeighbourExchange::start)
-    }
-
-    fn finish(&mut self, vectors: usize, watch: Watch<'_, E>) -> Result<(), Error> {
+        exchanges.iter_mut().try_for_each(NeighbourExchange::start)?;
+        let done = meanwhile(&mut watch);
         self.on_host.clear();
         for exchange in &mut self.exchanges[..vectors] {
             exchange.wait(&mut self.on_host)?;
@@ -77,7 +81,7 @@ impl<T: Scalar, E: Executor> HaloExchange<T, E> for ByHost<T, E> {
         if self.halo.incoming() > 0 {
             self.executor.run::<Unpack<T>>((&mut self.on_host, &mut self.received))?;
         }
-        Ok(())
+        done
     }
 
     fn received(&self, vectors: usize) -> Option<&Vector<T, E>> {

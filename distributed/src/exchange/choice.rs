@@ -5,7 +5,7 @@ use std::any::Any;
 use host::Scalar;
 use host::executor::{Cuda, Executor};
 
-use super::{Chosen, HaloExchange, Route, peers};
+use super::{Chosen, HaloExchange, Route, gpu_messages, peers};
 use crate::communicator::Communicator;
 use crate::error::Error;
 use crate::halo::Halo;
@@ -59,6 +59,13 @@ pub(super) fn on_device<T: Scalar, E: Executor>(
         #[cfg(not(feature = "nccl"))]
         {
             reason = "this program was built without the feature `nccl`".into();
+        }
+    }
+    if matches!(route, Route::Auto | Route::Mpi) {
+        match gpu_messages::exchange(communicator, cuda, halo, length)? {
+            Ok((exchange, engine)) => return Ok(OnDevice::Possible((for_executor(exchange)?, engine))),
+            Err(why) if route == Route::Mpi => reason = why,
+            Err(why) => reason = format!("{reason}; {why}"),
         }
     }
     Ok(OnDevice::Impossible(reason))

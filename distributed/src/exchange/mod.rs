@@ -3,6 +3,8 @@
 mod by_host;
 #[cfg(feature = "cuda")]
 mod choice;
+#[cfg(feature = "cuda")]
+mod gpu_messages;
 #[cfg(feature = "nccl")]
 mod nccl;
 #[cfg(feature = "cuda")]
@@ -29,7 +31,7 @@ use by_host::ByHost;
 /// By which way elements are to go from one rank's memory to another's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Route {
-    /// Between GPUs, if there is a way: by peer copies, or by NCCL; otherwise through the host.
+    /// Between GPUs, if there is a way: by peer copies, by NCCL, or by MPI; otherwise through the host.
     #[default]
     Auto,
     /// Through the host's memory, by the messages of the communicator.
@@ -38,11 +40,13 @@ pub enum Route {
     PeerCopies,
     /// By NVIDIA's library NCCL, which is looked for when it is needed; no two ranks may share a GPU.
     Nccl,
+    /// By an MPI that takes arrays of GPUs ("CUDA-aware"): for ranks that are processes.
+    Mpi,
 }
 
 impl Route {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::Auto, Self::Host, Self::PeerCopies, Self::Nccl];
+    pub const ALL: [Self; 5] = [Self::Auto, Self::Host, Self::PeerCopies, Self::Nccl, Self::Mpi];
 
     /// Its name in options.
     pub fn name(self) -> &'static str {
@@ -51,6 +55,7 @@ impl Route {
             Self::Host => "host",
             Self::PeerCopies => "peer-copies",
             Self::Nccl => "nccl",
+            Self::Mpi => "mpi",
         }
     }
 }
@@ -63,7 +68,7 @@ impl FromStr for Route {
         route.ok_or_else(|| Error::Setting {
             what: "the way of exchanges",
             value: format!("'{name}'"),
-            expected: "auto, host, peer-copies or nccl",
+            expected: "auto, host, peer-copies, nccl or mpi",
         })
     }
 }
@@ -86,6 +91,8 @@ pub enum Engine {
         /// The library's version, such as 2.28.3.
         version: String,
     },
+    /// By MPI, which takes them from the memory of a GPU.
+    Mpi,
 }
 
 impl Display for Engine {
@@ -95,21 +102,30 @@ impl Display for Engine {
             Self::PeerCopies { direct: true } => f.write_str("peer copies"),
             Self::PeerCopies { direct: false } => f.write_str("peer copies, staged by the driver"),
             Self::Nccl { version } => write!(f, "nccl {version}"),
+            Self::Mpi => f.write_str("mpi, between the memory of GPUs"),
         }
     }
 }
 
-/// The exchange of a product: all ranks start and finish theirs in the same order, with as many vectors.
+/// The exchange of a product: all ranks do theirs in the same order, with as many vectors.
 pub(crate) trait HaloExchange<T: Scalar, E: Executor>: Send {
-    /// Sends the elements of these vectors that others need, one vector after the other in x.
-    fn start(&mut self, vectors: usize, x: &Vector<T, E>, watch: Watch<'_, E>) -> Result<(), Error>;
+    /// Sends the elements of these vectors that others need, one vector after the other in x, does `meanwhile`, and
+    /// receives: what is queued on the executor from then on comes after the elements of other ranks. It receives them
+    /// even if `meanwhile` fails, for others wait for this rank.
+    fn exchange(
+        &mut self,
+        vectors: usize,
+        x: &Vector<T, E>,
+        watch: Watch<'_, E>,
+        meanwhile: Meanwhile<'_, E>,
+    ) -> Result<(), Error>;
 
-    /// What is queued on the executor from now on comes after the elements of other ranks.
-    fn finish(&mut self, vectors: usize, watch: Watch<'_, E>) -> Result<(), Error>;
-
-    /// The elements of other ranks, one vector after the other, once the exchange of as many is finished.
+    /// The elements of other ranks, one vector after the other, once as many were exchanged.
     fn received(&self, vectors: usize) -> Option<&Vector<T, E>>;
 }
+
+/// What a rank does while elements are under way.
+pub(crate) type Meanwhile<'m, E> = &'m mut dyn FnMut(&mut Watch<'_, E>) -> Result<(), Error>;
 
 /// An exchange, and by which way it goes.
 pub(crate) type Chosen<T, E> = (Box<dyn HaloExchange<T, E>>, Engine);
@@ -135,7 +151,7 @@ pub(crate) fn exchange_of<T: Scalar, E: Executor>(
         #[cfg(not(feature = "cuda"))]
         _ => "this program was built without the feature `cuda`".to_owned(),
     };
-    if matches!(route, Route::PeerCopies | Route::Nccl) && communicator.ranks() > 1 {
+    if !matches!(route, Route::Auto | Route::Host) && communicator.ranks() > 1 {
         return Err(Error::Exchange { way: route.name(), reason });
     }
     let engine = Engine::Host { reason };
@@ -160,7 +176,7 @@ mod tests {
             assert_eq!(route.name().parse::<Route>().unwrap(), route);
         }
         let error = "fast".parse::<Route>().unwrap_err().to_string();
-        assert_eq!(error, "the way of exchanges is 'fast', expected auto, host, peer-copies or nccl");
+        assert_eq!(error, "the way of exchanges is 'fast', expected auto, host, peer-copies, nccl or mpi");
     }
 
     fn engine(communicator: &Communicator, route: Route) -> Result<String, Error> {
@@ -181,7 +197,7 @@ mod tests {
                 assert!(engine.starts_with("through the host: ") && engine.ends_with(reason), "{engine}");
             }
         }
-        for route in [Route::PeerCopies, Route::Nccl] {
+        for route in [Route::PeerCopies, Route::Nccl, Route::Mpi] {
             let error = threads::run(2, |communicator| engine(communicator, route)).unwrap_err().to_string();
             assert!(
                 error.contains(&format!(": exchange by {}: ", route.name())) && error.ends_with(expected),

@@ -1,20 +1,20 @@
 //! Each GPU copies from the memory of others: for ranks that are threads of one process.
 //!
-//! A rank has two arrays that it packs in turn, each with a mark behind the packing. When it has set the mark it tells its
-//! neighbours on the host; they let their second stream wait for it, copy, and set a mark behind the copies, for which the
-//! executor waits before it multiplies with them. Nobody waits on the host for a GPU. Before a rank packs an array again, its
-//! executor waits for the copies of the last time: they were queued, because the neighbours have told of the exchange after
-//! that.
+//! A rank has two arrays that it packs in turn on its second stream, each with a mark behind the packing. When it has set the
+//! mark it tells its neighbours on the host; they let their second stream wait for it, copy, and set a mark behind the copies.
+//! The executor waits for its second stream before it multiplies with what has come. Nobody waits on the host for a GPU.
+//! Before a rank packs an array again, its second stream waits for the copies of the last time: they were queued, because the
+//! neighbours have told of the exchange after that.
 
 use std::sync::Arc;
 
 use host::Scalar;
-use host::elements::{Elements, PackElements, PackOperands};
-use host::executor::{Cuda, CudaBuffer, CudaMemory, Executor, Fetch, Mark, PeerMemory, Piece, SideStream};
+use host::elements::Elements;
+use host::executor::{Cuda, CudaBuffer, Fetch, Mark, Packing, PeerMemory, Piece, SideStream};
 use host::memory::{copy, reserve, with_capacity};
 
 use super::signals::Signals;
-use super::{Chosen, Engine, HaloExchange};
+use super::{Chosen, Engine, HaloExchange, Meanwhile};
 use crate::communicator::Communicator;
 use crate::error::Error;
 use crate::halo::Halo;
@@ -28,7 +28,7 @@ struct PeerCopies<T: Scalar> {
     communicator: Communicator,
     cuda: Cuda,
     side: Arc<SideStream>,
-    elements: Elements<CudaMemory>,
+    packing: Packing,
     /// Ranks, and elements that go to them and come from them.
     to: Vec<(usize, usize)>,
     from: Vec<(usize, usize)>,
@@ -71,11 +71,12 @@ pub(super) fn exchange<T: Scalar>(
     halo: &Halo,
     length: usize,
 ) -> Result<Chosen<T, Cuda>, Error> {
+    let side = Arc::new(SideStream::new(cuda)?);
     let mut exchange = PeerCopies {
         communicator: communicator.clone(),
         cuda: cuda.clone(),
-        side: Arc::new(SideStream::new(cuda)?),
-        elements: Elements::new(cuda, length, copy(&halo.elements)?)?,
+        packing: Packing::new(cuda, &side, Elements::new(cuda, length, copy(&halo.elements)?)?)?,
+        side,
         to: copy(&halo.to)?,
         from: copy(&halo.from)?,
         signals: Signals::new(communicator, &halo.to, &halo.from),
@@ -96,7 +97,7 @@ impl<T: Scalar> PeerCopies<T> {
             return Ok((place, true));
         }
         let cuda = &self.cuda;
-        let sent = self.elements.len();
+        let sent = self.packing.count();
         let incoming: usize = self.from.iter().map(|&(_, count)| count).sum();
         let packed =
             [cuda.reachable::<T>(sent.saturating_mul(vectors))?, cuda.reachable(sent.saturating_mul(vectors))?];
@@ -157,54 +158,70 @@ impl<T: Scalar> PeerCopies<T> {
 }
 
 impl<T: Scalar> HaloExchange<T, Cuda> for PeerCopies<T> {
-    fn start(&mut self, vectors: usize, x: &CudaBuffer<T>, mut watch: Watch<'_, Cuda>) -> Result<(), Error> {
+    fn exchange(
+        &mut self,
+        vectors: usize,
+        x: &CudaBuffer<T>,
+        mut watch: Watch<'_, Cuda>,
+        meanwhile: Meanwhile<'_, Cuda>,
+    ) -> Result<(), Error> {
         // Others do not repeat what a recording repeats.
         self.cuda.refuse_to_record("exchanging elements with other ranks")?;
         let place = self.lane(vectors)?.0;
-        let lane = &mut self.lanes[place];
-        let turn = lane.round % TURNS;
-        for reader in &lane.readers {
-            self.cuda.wait_for(&reader.taken[turn])?;
+        let Self { cuda, side, packing, signals, lanes, .. } = self;
+        let Lane { packed, own, readers, sources, fetch, round, .. } = &mut lanes[place];
+        let turn = *round % TURNS;
+        for reader in readers.iter() {
+            side.wait_for(&reader.taken[turn])?;
         }
-        if let Some(watch) = &mut watch {
-            watch.begins(Step::Pack)?;
-        }
-        let to = &mut lane.packed[turn];
-        self.cuda.run::<PackElements<T>>(PackOperands { elements: &self.elements, vectors, x, to })?;
-        if let Some(watch) = &mut watch {
-            watch.ends(Step::Pack)?;
-        }
-        self.cuda.set(&lane.own.packed[turn])?;
-        // What comes is written where the last product reads.
-        self.side.wait_for(&lane.own.packed[turn])?;
-        self.signals.send(self.round)
-    }
-
-    fn finish(&mut self, vectors: usize, watch: Watch<'_, Cuda>) -> Result<(), Error> {
-        self.signals.receive(self.round)?;
+        let times = pack_times(cuda, &watch)?;
+        let number = self.round;
+        // What comes is written where the last product reads, behind which the second stream packs.
+        let done = packing.beside(vectors, x, &mut packed[turn], times.as_ref(), || {
+            // At once, for nothing hides what the host does before.
+            let done = meanwhile(&mut watch);
+            side.set(&own.packed[turn])?;
+            signals.send(number)?;
+            signals.receive(number)?;
+            let begin = match &watch {
+                Some(_) => Some(mark_on(cuda, side)?),
+                None => None,
+            };
+            for source in sources.iter() {
+                side.wait_for(&source.packed[turn])?;
+            }
+            fetch.queue(turn)?;
+            if let (Some(watch), Some(begin)) = (&mut watch, begin) {
+                watch.set(Step::Exchange, 0, begin);
+                watch.set(Step::Exchange, 1, mark_on(cuda, side)?);
+            }
+            side.set(&own.taken[turn])?;
+            done
+        })?;
+        watch_packing(watch, times);
+        *round += 1;
         self.round += 1;
-        let place = self.lane(vectors)?.0;
-        let lane = &mut self.lanes[place];
-        let turn = lane.round % TURNS;
-        lane.round += 1;
-        let begin = match &watch {
-            Some(_) => Some(mark_on(&self.cuda, &self.side)?),
-            None => None,
-        };
-        for source in &lane.sources {
-            self.side.wait_for(&source.packed[turn])?;
-        }
-        lane.fetch.queue(turn)?;
-        if let (Some(watch), Some(begin)) = (watch, begin) {
-            watch.set(Step::Exchange, 0, begin);
-            watch.set(Step::Exchange, 1, mark_on(&self.cuda, &self.side)?);
-        }
-        self.side.set(&lane.own.taken[turn])?;
-        Ok(self.cuda.wait_for(&lane.own.taken[turn])?)
+        done
     }
 
     fn received(&self, vectors: usize) -> Option<&CudaBuffer<T>> {
         self.lanes.iter().find(|lane| lane.vectors == vectors).map(|lane| lane.fetch.array())
+    }
+}
+
+/// Two marks for the packing of a product that is watched.
+pub(super) fn pack_times(cuda: &Cuda, watch: &Watch<'_, Cuda>) -> Result<Option<[Mark; 2]>, Error> {
+    match watch {
+        Some(_) => Ok(Some([Mark::with_time(cuda)?, Mark::with_time(cuda)?])),
+        None => Ok(None),
+    }
+}
+
+/// Takes them down.
+pub(super) fn watch_packing(watch: Watch<'_, Cuda>, times: Option<[Mark; 2]>) {
+    if let (Some(watch), Some([begin, end])) = (watch, times) {
+        watch.set(Step::Pack, 0, Stamp::Mark(begin));
+        watch.set(Step::Pack, 1, Stamp::Mark(end));
     }
 }
 

@@ -5,8 +5,8 @@ use host::executor::{Cuda, CudaBuffer, CudaMemory};
 use host::memory::{reserve, with_capacity};
 use host::{Scalar, executor};
 
-use super::HaloExchange;
 use super::peers::mark_on;
+use super::{HaloExchange, Meanwhile};
 use crate::communicator::Communicator;
 use crate::error::Error;
 use crate::halo::Halo;
@@ -58,7 +58,13 @@ impl<T: Scalar> Staged<T> {
 }
 
 impl<T: Scalar> HaloExchange<T, Cuda> for Staged<T> {
-    fn start(&mut self, vectors: usize, x: &CudaBuffer<T>, mut watch: Watch<'_, Cuda>) -> Result<(), Error> {
+    fn exchange(
+        &mut self,
+        vectors: usize,
+        x: &CudaBuffer<T>,
+        mut watch: Watch<'_, Cuda>,
+        meanwhile: Meanwhile<'_, Cuda>,
+    ) -> Result<(), Error> {
         // What is sent would be sent again when the recording is given up.
         self.cuda.refuse_to_record("exchanging elements with other ranks")?;
         while self.exchanges.len() < vectors {
@@ -75,12 +81,7 @@ impl<T: Scalar> HaloExchange<T, Cuda> for Staged<T> {
             watch.ends(Step::Pack)?;
             watch.begins(Step::Exchange)?;
         }
-        Ok(())
-    }
-
-    fn finish(&mut self, vectors: usize, watch: Watch<'_, Cuda>) -> Result<(), Error> {
-        let place = self.lane(vectors)?;
-        let lane = &mut self.lanes[place].1;
+        let done = meanwhile(&mut watch);
         let (exchanges, mut packed) = (&mut self.exchanges[..vectors], lane.packed()?);
         for exchange in exchanges.iter_mut() {
             let (of_vector, rest) = packed.split_at(exchange.outgoing().len());
@@ -96,7 +97,7 @@ impl<T: Scalar> HaloExchange<T, Cuda> for Staged<T> {
         if let Some(watch) = watch {
             watch.set(Step::Exchange, 1, mark_on(&self.cuda, lane.side())?);
         }
-        Ok(())
+        done
     }
 
     fn received(&self, vectors: usize) -> Option<&CudaBuffer<T>> {

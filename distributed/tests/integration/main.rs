@@ -12,6 +12,7 @@ mod shared {
 
     pub use numbers::Numbers;
 }
+#[cfg_attr(feature = "cuda", allow(dead_code, reason = "threads on GPUs are in the tests of the whole"))]
 #[path = "../scenarios/mod.rs"]
 mod scenarios;
 

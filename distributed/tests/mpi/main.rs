@@ -1,5 +1,8 @@
 //! Ranks that are processes of MPI: `mpirun -n 4 PROGRAM [FAULT]`. Without a fault, every scenario must work. With one, all
 //! must end with an error that names the rank that has it; a rank that has not heard of it from another prints it.
+//!
+//! With the feature `cuda`, `mpirun -n 2 PROGRAM gpus [WAY ...]` multiplies and solves on GPUs, one for each rank as long as
+//! there are others, with exchanges by each of these ways; those that there are not here are named.
 
 #[path = "../../../tests/scenarios"]
 #[allow(dead_code, reason = "the tests of the whole take the rest")]
@@ -11,6 +14,8 @@ mod shared {
 
     pub use numbers::Numbers;
 }
+#[cfg(feature = "cuda")]
+mod gpus;
 #[path = "../scenarios/mod.rs"]
 mod scenarios;
 
@@ -26,6 +31,8 @@ fn main() -> ExitCode {
     let fault = std::env::args().nth(1);
     let options = Options { timeout: Some(Duration::from_secs(if fault.is_some() { 1 } else { 60 })) };
     let result = mpi::run_with(options, |communicator| match &fault {
+        #[cfg(feature = "cuda")]
+        Some(what) if what == "gpus" => gpus::gpus(communicator),
         Some(fault) => {
             communicator.barrier()?;
             faulty(communicator, fault)

@@ -7,7 +7,7 @@ use warp_spmv::executor::{Cpu, Emulated, Executor, Reference};
 use warp_spmv::format::FillLimit;
 use warp_spmv::synthetic::Generator;
 use warp_spmv::verify::{exact, verify};
-use warp_spmv::{Csr, Format, HostMemory, Scalar};
+use warp_spmv::{Csr, Format, Scalar};
 use warp_spmv_distributed::{
     Communicator, DistributedMatrix, Distribution, Engine, Error, MatrixOptions, Ranges, Route, Rows, Statistics,
     Timeline,
@@ -35,7 +35,7 @@ fn part<T: Copy>(vector: &[T], ranges: &Ranges, rank: usize) -> Vec<T> {
 }
 
 /// Multiplies a matrix, and compares this rank's rows with the exact ones.
-fn check<T: Scalar, E: Executor<Memory = HostMemory>>(
+fn check<T: Scalar, E: Executor>(
     communicator: &Communicator,
     executor: &E,
     (name, matrix): (&str, &Csr<T>),
@@ -102,16 +102,29 @@ pub fn on_cpu<T: Scalar>(communicator: &Communicator) -> Result<(), Error> {
     Ok(())
 }
 
+/// All matrices in chosen formats, by a way of exchanges between GPUs.
+#[cfg(feature = "cuda")]
+pub fn on_gpus<T: Scalar>(communicator: &Communicator, gpu: &host::executor::Cuda, route: Route) -> Result<(), Error> {
+    for (number, (name, matrix)) in matrices::<T>().iter().enumerate() {
+        let lengths: Vec<_> = matrix.row_lengths().collect();
+        let ways_of_rows = ways_to_divide(matrix.rows(), &lengths, communicator.ranks());
+        let ways_of_columns = ways_to_divide(matrix.columns(), &vec![1; matrix.columns()], communicator.ranks());
+        for (way, rows) in ways_of_rows.into_iter().enumerate() {
+            let columns = ways_of_columns[(way + number) % 3].clone();
+            let options = MatrixOptions { route, ..MatrixOptions::default() };
+            check(communicator, gpu, (name, matrix), Distribution { rows, columns }, &options)?;
+        }
+    }
+    Ok(())
+}
+
 /// A few small matrices, of each kind.
 fn small<T: Scalar>() -> Vec<(String, Csr<T>)> {
     let names = ["0 x 5", "5 x 0", "no entry at all", "a few rows of two", "rows and columns that no block divides"];
     matrices().into_iter().filter(|(name, _)| names.contains(&&**name)).collect()
 }
 
-fn small_on<T: Scalar, E: Executor<Memory = HostMemory>>(
-    communicator: &Communicator,
-    executor: &E,
-) -> Result<(), Error> {
+fn small_on<T: Scalar, E: Executor>(communicator: &Communicator, executor: &E) -> Result<(), Error> {
     for (name, matrix) in &small::<T>() {
         let rows = Ranges::even(matrix.rows() as u64, communicator.ranks())?;
         let columns = Ranges::even(matrix.columns() as u64, communicator.ranks())?;

@@ -10,7 +10,7 @@ use warp_spmv::solver::{
     BlockCg, Columnwise, Lobpcg, MethodName, Operator, Options, Outcome, Report, Solver, SpectralBounds, SpectrumEnd,
     power_iteration,
 };
-use warp_spmv::{Complex, Csr, Format, HostMemory, Plan, Scalar};
+use warp_spmv::{Complex, Csr, Format, Plan, Scalar};
 use warp_spmv_distributed::{Communicator, DistributedMatrix, Distribution, Error, MatrixOptions, Ranges, Rows};
 
 use crate::shared::Numbers;
@@ -45,7 +45,7 @@ impl<T: Scalar> System<T> {
 }
 
 /// Solves on all ranks, and returns what came of it with the whole x.
-fn solve<T: Scalar, E: Executor<Memory = HostMemory>>(
+fn solve<T: Scalar, E: Executor>(
     communicator: &Communicator,
     executor: &E,
     system: &System<T>,
@@ -65,7 +65,7 @@ fn solve<T: Scalar, E: Executor<Memory = HostMemory>>(
         solver = solver.preconditioner(preconditioner);
     }
     let report = method.solve(&mut solver, &b, &mut x)?;
-    Ok((report, communicator.all_gather(&x)?.concat()))
+    Ok((report, communicator.all_gather(&executor.download(&x)?)?.concat()))
 }
 
 /// Solves on one rank.
@@ -85,7 +85,7 @@ fn alone<T: Scalar>(
 }
 
 /// Checks that the ranks together solve as one does, with the same bits every time.
-fn check<T: Scalar, E: Executor<Memory = HostMemory>>(
+fn check<T: Scalar, E: Executor>(
     communicator: &Communicator,
     executor: &E,
     (family, grid): (Family<T>, &[usize]),
@@ -114,7 +114,7 @@ fn check<T: Scalar, E: Executor<Memory = HostMemory>>(
 }
 
 /// Each method with a matrix that it is for.
-fn check_methods<T: Scalar, E: Executor<Memory = HostMemory>>(
+fn check_methods<T: Scalar, E: Executor>(
     communicator: &Communicator,
     executor: &E,
     grids: &[&[usize]],
@@ -146,6 +146,13 @@ pub fn methods(communicator: &Communicator) -> Result<(), Error> {
     check_methods::<f64, _>(communicator, &Cpu::new(), grids)?;
     check_methods::<f32, _>(communicator, &Cpu::new(), &[&[12, 9]])?;
     check_methods::<Complex<f64>, _>(communicator, &Cpu::new(), grids)
+}
+
+/// On GPUs, by the way of exchanges that is the best there.
+#[cfg(feature = "cuda")]
+pub fn on_gpus(communicator: &Communicator, gpu: &host::executor::Cuda) -> Result<(), Error> {
+    check_methods::<f64, _>(communicator, gpu, &[&[5], &[12, 9]])?;
+    check_methods::<Complex<f32>, _>(communicator, gpu, &[&[12, 9]])
 }
 
 pub fn on_emulator(communicator: &Communicator) -> Result<(), Error> {

@@ -17,7 +17,7 @@ pub use cpu::Cpu;
 pub use cuda::{Cuda, CudaBuffer, CudaMemory, DeviceCsr, DeviceIndices, MemoryUse};
 #[cfg(feature = "cuda")]
 #[doc(hidden)]
-pub use cuda::{Fetch, KeptContext, Mark, PeerMemory, Piece, SideStream, Staged};
+pub use cuda::{Fetch, KeptContext, Mark, Packing, PeerMemory, Piece, SideStream, Staged};
 #[cfg(feature = "cuda")]
 #[doc(hidden)]
 pub use cust;

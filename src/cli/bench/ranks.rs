@@ -103,6 +103,7 @@ impl Job<'_> {
                 x: None,
                 output: None,
                 route: Route::Auto,
+                transposed: false,
                 partition: Partition::Rows,
                 timeline: false,
                 json: false,

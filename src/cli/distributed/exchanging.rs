@@ -28,6 +28,7 @@ fn route_parser() -> impl TypedValueParser<Value = Route> {
             Route::Host => "through the host's memory",
             Route::PeerCopies => "each GPU copies from the memory of others: for ranks that are threads",
             Route::Nccl => "by NVIDIA's library NCCL, where it is installed",
+            Route::Mpi => "by MPI from GPU to GPU, where it says that it can: for ranks that are processes",
         })
     });
     PossibleValuesParser::new(values).try_map(|name| name.parse::<Route>())

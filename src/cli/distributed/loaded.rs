@@ -5,9 +5,9 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use warp_spmv::distributed::{
-    Communicator, Distribution, FileRows, MatrixOptions, Ranges, Rows, portion_for, read_rows,
+    Communicator, Distribution, FileRows, MatrixOptions, Ranges, column_lengths, own_block, portion_for, read_rows,
+    transposed,
 };
-use warp_spmv::executor::Cpu;
 use warp_spmv::format::{FillLimit, Offsets};
 use warp_spmv::io::{FileParts, Number};
 use warp_spmv::synthetic::Generator;
@@ -165,10 +165,24 @@ impl<T: Number> Loaded<T> {
         }
     }
 
+    /// The transpose, whose rows are divided anew. All ranks call it.
+    pub fn transposed(self, communicator: &Communicator) -> Result<Self, Error> {
+        let Self { shape, distribution: Distribution { rows: of_rows, .. }, rows } = self;
+        let even = Ranges::even(shape.columns as u64, communicator.ranks())?;
+        let lengths = column_lengths(communicator, &rows, &even)?;
+        let ranges = Ranges::balanced_together(communicator, &lengths)?;
+        let rows = transposed(communicator, &rows, &of_rows, &ranges)?;
+        let shape = Shape { rows: shape.columns, columns: shape.rows, ..shape };
+        let distribution = match shape.rows == shape.columns {
+            true => Distribution::square(ranges),
+            false => Distribution { rows: ranges, columns: of_rows },
+        };
+        Ok(Self { shape, distribution, rows })
+    }
+
     /// Whether the entries of each rank in columns of its own can be stored in a format without taking out of all proportion.
     pub fn suits(&self, communicator: &Communicator, format: Format) -> Result<bool, Error> {
-        let own = Rows::from_csr(self.rows.duplicate(&Cpu::new())?)?;
-        let block = own.block(self.distribution.columns.of(communicator.rank()))?;
+        let block = own_block(&self.rows, self.distribution.columns.of(communicator.rank()))?;
         let csr = Format::CSR_SCALAR.bytes::<_, T>(&block)?;
         let suits = format == Format::Auto
             || match format.bytes::<_, T>(&block) {

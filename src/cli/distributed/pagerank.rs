@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use lab::subject::{Subject, SubjectVisitor};
 use serde::Serialize;
 use warp_spmv::distributed::{
-    Communicator, DistributedMatrix, Distribution, Ranges, Rows, Transitions, redistributed, transitions,
+    Communicator, DistributedMatrix, Distribution, Ranges, Transitions, redistributed, transitions,
 };
 use warp_spmv::io::{Number, write_vector};
 use warp_spmv::memory;
@@ -127,7 +127,8 @@ impl<T: Real + Number> SubjectVisitor for Job<'_, T> {
         let Transitions { ranges, rows, dangling, longest_row } = transitions(communicator, &loaded.rows, &vertices)?;
         let options = matrix_options(request.format, request.values);
         let distribution = Distribution::square(ranges.clone());
-        let matrix = DistributedMatrix::new(communicator, executor, distribution, Rows::from_csr(rows)?, &options)?;
+        let matrix = DistributedMatrix::from_csr(communicator, executor, distribution, &rows, &options)?;
+        drop(rows);
         let parts = Parts::gathered(communicator, &Part::new(&matrix))?;
         let mut pagerank = Pagerank::of_operator(executor, matrix, dangling)?;
         executor.synchronize()?;

@@ -1,5 +1,6 @@
 //! In which order rows are divided among ranks.
 
+use std::borrow::Cow;
 use std::fmt::{self, Display};
 use std::time::{Duration, Instant};
 
@@ -10,7 +11,6 @@ use warp_spmv::distributed::{
     Communicator, Distribution, Ranges, renumber_elements, renumbered, renumbered_ranges, restore_elements,
     reverse_cuthill_mckee,
 };
-use warp_spmv::executor::Cpu;
 use warp_spmv::io::Number;
 
 use super::loaded::Loaded;
@@ -94,11 +94,11 @@ impl<T: Number> Divided<T> {
         Ok(Self { distribution: Distribution::square(to), order: Some(order) })
     }
 
-    /// The rows of this rank, to be divided into formats: a copy, or those in the new order, which are had once.
-    pub fn take_rows(&mut self, loaded: &Loaded<T>) -> Result<Csr<T>, Error> {
+    /// The rows of this rank, to be divided into formats: those that it has, or those in the new order, which are had once.
+    pub fn take_rows<'a>(&mut self, loaded: &'a Loaded<T>) -> Cow<'a, Csr<T>> {
         match self.order.as_mut().and_then(|order| order.rows.take()) {
-            Some(rows) => Ok(rows),
-            None => Ok(loaded.rows.duplicate(&Cpu::new())?),
+            Some(rows) => Cow::Owned(rows),
+            None => Cow::Borrowed(&loaded.rows),
         }
     }
 

@@ -3,7 +3,7 @@
 use std::fmt::{self, Display};
 
 use serde::{Deserialize, Serialize};
-use warp_spmv::distributed::{Communicator, DistributedMatrix};
+use warp_spmv::distributed::{Communicator, DistributedMatrix, Remote};
 use warp_spmv::executor::Executor;
 use warp_spmv::io::Number;
 use warp_spmv::verify::{ExactElement, Norm, Verification};
@@ -37,14 +37,14 @@ pub struct Parts(Vec<Part>);
 impl Part {
     pub fn new<T: Number, E: Executor>(matrix: &DistributedMatrix<T, E>) -> Self {
         let (local, remote) = (matrix.local(), matrix.remote());
-        let remote_nonzeros = remote.map_or(0, |plan| plan.matrix().nnz());
-        let bytes = local.matrix().bytes() + remote.map_or(0, |plan| plan.matrix().bytes());
+        let remote_nonzeros = remote.map_or(0, Remote::nnz);
+        let bytes = local.matrix().bytes() + remote.map_or(0, Remote::bytes);
         Self {
             rank: matrix.communicator().rank(),
             rows: local.matrix().rows(),
             nonzeros: local.matrix().nnz() + remote_nonzeros,
             format: local.format().to_string(),
-            remote_format: remote.map(|plan| plan.format().to_string()),
+            remote_format: remote.map(|remote| remote.format().to_owned()),
             remote_nonzeros,
             halo: matrix.halo(),
             bytes: bytes.try_into().unwrap_or(u64::MAX),

@@ -9,7 +9,7 @@ use lab::subject::{Subject, SubjectVisitor};
 use lab::vectors::random_part;
 use serde::Serialize;
 use warp_spmv::ValueStorage;
-use warp_spmv::distributed::{Communicator, DistributedMatrix, MatrixOptions, Route, Rows};
+use warp_spmv::distributed::{Communicator, DistributedMatrix, MatrixOptions, Route};
 use warp_spmv::format::Format;
 use warp_spmv::io::{Number, write_vector};
 use warp_spmv::memory;
@@ -35,6 +35,8 @@ pub struct Request<'a, T> {
     pub place: Place,
     pub route: Route,
     pub partition: Partition,
+    /// Whether it is the transpose that is multiplied.
+    pub transposed: bool,
     pub factors: (T, T),
     pub told: (Factor, Factor),
     pub repeats: Option<u32>,
@@ -60,6 +62,8 @@ struct Record {
     exchange: String,
     /// In which order rows are divided among ranks.
     partition: Told,
+    /// Whether it is the transpose that is multiplied: the shape and the parts are those of it.
+    transposed: bool,
     precision: &'static str,
     alpha: Factor,
     beta: Factor,
@@ -156,11 +160,16 @@ impl<T: Number> SubjectVisitor for Job<'_, T> {
         let Self { world, request, communicator, mut loaded, load } = self;
         loaded.round_values(request.values)?;
         let (alpha, beta) = request.factors;
+        if request.transposed {
+            loaded = loaded.transposed(communicator)?;
+        }
         let mut divided = Divided::new(communicator, &loaded, request.partition)?;
         let (rank, preparing) = (communicator.rank(), Instant::now());
         let options = MatrixOptions { route: request.route, ..matrix_options(request.format, request.values) };
-        let own = Rows::from_csr(divided.take_rows(&loaded)?)?;
-        let mut matrix = DistributedMatrix::new(communicator, executor, divided.distribution.clone(), own, &options)?;
+        let own = divided.take_rows(&loaded);
+        let mut matrix =
+            DistributedMatrix::from_csr(communicator, executor, divided.distribution.clone(), &own, &options)?;
+        drop(own);
         executor.synchronize()?;
         let prepare = preparing.elapsed();
         let (rows, columns) = (loaded.distribution.rows.of(rank), loaded.distribution.columns.of(rank));
@@ -232,6 +241,7 @@ impl<T: Number> SubjectVisitor for Job<'_, T> {
             device: executor.device().name.clone(),
             exchange: matrix.engine().to_string(),
             partition,
+            transposed: request.transposed,
             precision: T::NAME,
             alpha: request.told.0,
             beta: request.told.1,
@@ -252,7 +262,8 @@ impl Display for Record {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { matrix, executor, device, precision, parts, times, verification, .. } = self;
         writeln!(f, "matrix        {}", printable(&matrix.name))?;
-        writeln!(f, "shape         {matrix}")?;
+        let of = if self.transposed { ", the transpose" } else { "" };
+        writeln!(f, "shape         {matrix}{of}")?;
         let kind = if self.processes { "processes" } else { "threads" };
         writeln!(f, "ranks         {} {kind}, {precision}, {}", self.ranks, units::bytes(self.bytes.into()))?;
         writeln!(f, "executor      {executor}, {device}")?;

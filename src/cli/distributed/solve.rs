@@ -10,7 +10,7 @@ use lab::subject::{Subject, SubjectVisitor};
 use lab::vectors::random_part;
 use serde::Serialize;
 use warp_spmv::ValueStorage;
-use warp_spmv::distributed::{Communicator, DistributedMatrix, MatrixOptions, Route, Rows};
+use warp_spmv::distributed::{Communicator, DistributedMatrix, MatrixOptions, Route, own_block};
 use warp_spmv::format::Format;
 use warp_spmv::io::{Number, write_vector};
 use warp_spmv::memory::{self, zeros};
@@ -178,14 +178,15 @@ impl<T: Number> SubjectVisitor for Job<'_, T> {
 
         let mut divided = Divided::new(communicator, loaded, request.partition)?;
         let preparing = Instant::now();
-        let rows = Rows::from_csr(divided.take_rows(loaded)?)?;
+        let rows = divided.take_rows(loaded);
         let block = match request.preconditioner {
-            Some(_) => Some(rows.block(divided.distribution.columns.of(communicator.rank()))?),
+            Some(_) => Some(own_block(&rows, divided.distribution.columns.of(communicator.rank()))?),
             None => None,
         };
         let matrix_options = MatrixOptions { route: request.route, ..matrix_options(request.format, request.values) };
         let mut matrix =
-            DistributedMatrix::new(communicator, executor, divided.distribution.clone(), rows, &matrix_options)?;
+            DistributedMatrix::from_csr(communicator, executor, divided.distribution.clone(), &rows, &matrix_options)?;
+        drop(rows);
         executor.synchronize()?;
         let (prepare, preconditioning) = (preparing.elapsed(), Instant::now());
         let mut preconditioner = match (request.preconditioner, block) {

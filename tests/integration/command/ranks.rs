@@ -20,14 +20,18 @@ fn sum(record: &Value, field: &str) -> u64 {
 fn products_are_those_of_one_rank() {
     let folder = Folder::new();
     let [alone, together] = ["alone.mtx", "together.mtx"].map(|name| folder.name(name));
-    for (matrix, precision, tolerance) in [
-        ("stencil:5:13x9", "float64", 1e-14),
-        ("rectangle:rows=50,columns=90,per-row=4", "float64", 1e-14),
-        ("rectangle:rows=90,columns=3,per-row=2", "float32", 1e-5),
-        ("helmholtz:grid=7x6", "complex128", 1e-14),
+    for (matrix, precision, tolerance, of_matrix) in [
+        ("stencil:5:13x9", "float64", 1e-14, &[][..]),
+        ("rectangle:rows=50,columns=90,per-row=4", "float64", 1e-14, &[]),
+        ("rectangle:rows=90,columns=3,per-row=2", "float32", 1e-5, &[]),
+        ("helmholtz:grid=7x6", "complex128", 1e-14, &[]),
+        ("rectangle:rows=50,columns=90,per-row=4", "float64", 1e-14, &["--transposed"]),
+        ("rmat:scale=6", "float32", 1e-5, &["--transposed"]),
     ] {
         let common = ["run", matrix, "--precision", precision, "--alpha", "-2", "--beta", "0.5", "--repeat", "2"];
-        let arguments = |more: &[&str]| -> Vec<String> { common.iter().chain(more).map(|&text| text.into()).collect() };
+        let arguments = |more: &[&str]| -> Vec<String> {
+            common.iter().chain(of_matrix).chain(more).map(|&text| text.into()).collect()
+        };
         spmv(arguments(&["--executor", "reference", "--output", &alone])).succeeded();
         for (ranks, executor) in [("1", "cpu"), ("2", "cpu"), ("3", "emulated"), ("7", "reference"), ("200", "cpu")] {
             let more = ["--ranks", ranks, "--executor", executor, "--output", &together, "--json"];
@@ -212,7 +216,6 @@ fn what_is_refused() {
     for (arguments, says) in [
         (&["run", "stencil:5:9", "--ranks", "0"][..], "'0' for '--ranks <N>'"),
         (&["run", "stencil:5:9", "--ranks", "2", "--format", "all"], "--format all does not go with several ranks"),
-        (&["run", "stencil:5:9", "--ranks", "2", "--transposed"], "--transposed does not go with several ranks"),
         (&["run", "stencil:5:9", "--ranks", "2", "--measure", "2"], "--measure does not go with several ranks"),
         (&["solve", "stencil:5:9", "--ranks", "2", "--time"], "--time does not go with several ranks"),
         (&["run", "stencil:5:9", "--gpus", "0"], "'0' for '--gpus <N>'"),

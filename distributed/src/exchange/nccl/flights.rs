@@ -74,12 +74,6 @@ impl Flights {
         Ok(())
     }
 
-    /// The mark behind the exchange that was queued last.
-    pub fn last(&self) -> &Mark {
-        let count = self.count.lock().unwrap_or_else(PoisonError::into_inner);
-        self.mark(count.queued.saturating_sub(1))
-    }
-
     /// Why what is under way will not be done, if that is known: a neighbour has ended, or it takes too long.
     pub fn trouble(&self, transport: &dyn Transport) -> Option<Error> {
         // Before the look at what is done.

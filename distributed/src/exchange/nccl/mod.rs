@@ -8,12 +8,12 @@ mod library;
 use std::sync::Arc;
 
 use host::Scalar;
-use host::elements::{Elements, PackElements, PackOperands};
-use host::executor::{Cuda, CudaBuffer, CudaMemory, Executor, Mark, SideStream};
+use host::elements::Elements;
+use host::executor::{Cuda, CudaBuffer, Packing, SideStream};
 use host::memory::{copy, reserve, with_capacity};
 
-use super::peers::mark_on;
-use super::{Chosen, Engine, HaloExchange};
+use super::peers::{mark_on, pack_times, watch_packing};
+use super::{Chosen, Engine, HaloExchange, Meanwhile};
 use crate::communicator::Communicator;
 use crate::error::Error;
 use crate::halo::Halo;
@@ -47,7 +47,7 @@ pub(super) fn exchange<T: Scalar>(
     }
     // No rank's library is missing.
     let Ok(library) = library else { return Ok(Err("the library is missing".into())) };
-    let side = SideStream::new(cuda)?;
+    let side = Arc::new(SideStream::new(cuda)?);
     let comm = communicator.kept(|| Comm::new(communicator, library, &side), &cuda.identity()?)?;
     let neighbours = |ranks: &[(usize, usize)]| ranks.iter().map(|&(rank, _)| rank).collect::<Vec<_>>();
     let mut all = [neighbours(&halo.to), neighbours(&halo.from)].concat();
@@ -56,14 +56,13 @@ pub(super) fn exchange<T: Scalar>(
     let flights = Arc::new(Flights::new(cuda, all)?);
     comm.look_after(&flights);
     let exchange = Nccl::<T> {
+        packing: Packing::new(cuda, &side, Elements::new(cuda, length, copy(&halo.elements)?)?)?,
         side,
         comm,
         flights,
         cuda: cuda.clone(),
-        elements: Elements::new(cuda, length, copy(&halo.elements)?)?,
         to: copy(&halo.to)?,
         from: copy(&halo.from)?,
-        packed: Mark::new(cuda)?,
         lanes: Vec::new(),
     };
     Ok(Ok((Box::new(exchange), Engine::Nccl { version: library.version() })))
@@ -72,15 +71,13 @@ pub(super) fn exchange<T: Scalar>(
 /// The exchange.
 struct Nccl<T: Scalar> {
     // Dropped first: what is queued uses the lanes.
-    side: SideStream,
+    side: Arc<SideStream>,
     comm: Arc<Comm>,
     flights: Arc<Flights>,
     cuda: Cuda,
-    elements: Elements<CudaMemory>,
+    packing: Packing,
     to: Vec<(usize, usize)>,
     from: Vec<(usize, usize)>,
-    /// Behind the packing.
-    packed: Mark,
     /// One for each number of vectors that were multiplied so far.
     lanes: Vec<Lane<T>>,
 }
@@ -114,7 +111,7 @@ impl<T: Scalar> Nccl<T> {
             return Ok(place);
         }
         let incoming: usize = self.from.iter().map(|&(_, count)| count).sum();
-        let outgoing = self.cuda.reachable::<T>(self.elements.len().saturating_mul(vectors))?;
+        let outgoing = self.cuda.reachable::<T>(self.packing.count().saturating_mul(vectors))?;
         let received = self.cuda.reachable::<T>(incoming.saturating_mul(vectors))?;
         let to = messages(&outgoing, vectors, &self.to)?;
         let from = messages(&received, vectors, &self.from)?;
@@ -125,39 +122,41 @@ impl<T: Scalar> Nccl<T> {
 }
 
 impl<T: Scalar> HaloExchange<T, Cuda> for Nccl<T> {
-    fn start(&mut self, vectors: usize, x: &CudaBuffer<T>, mut watch: Watch<'_, Cuda>) -> Result<(), Error> {
+    fn exchange(
+        &mut self,
+        vectors: usize,
+        x: &CudaBuffer<T>,
+        mut watch: Watch<'_, Cuda>,
+        meanwhile: Meanwhile<'_, Cuda>,
+    ) -> Result<(), Error> {
         // Others do not repeat what a recording repeats.
         self.cuda.refuse_to_record("exchanging elements with other ranks")?;
         self.flights.make_room(|| self.comm.check())?;
         let place = self.lane(vectors)?;
-        let Lane { outgoing, to, from, .. } = &mut self.lanes[place];
-        if let Some(watch) = &mut watch {
-            watch.begins(Step::Pack)?;
-        }
-        // What was sent last has gone: the executor has waited for that exchange.
-        self.cuda.run::<PackElements<T>>(PackOperands { elements: &self.elements, vectors, x, to: outgoing })?;
-        if let Some(watch) = &mut watch {
-            watch.ends(Step::Pack)?;
-        }
-        self.cuda.set(&self.packed)?;
-        self.side.wait_for(&self.packed)?;
-        if let Some(watch) = &mut watch {
-            watch.set(Step::Exchange, 0, mark_on(&self.cuda, &self.side)?);
-        }
-        if !to.is_empty() || !from.is_empty() {
-            // SAFETY: the messages are parts of the lane's arrays, which stay until the stream is done, by `drop`. They come
-            // after the packing and after the last product, and the executor uses them again behind the mark of `finish`.
-            unsafe { self.comm.exchange(&self.side, to, from)? };
-        }
-        self.flights.queued(&self.side)?;
-        if let Some(watch) = &mut watch {
-            watch.set(Step::Exchange, 1, mark_on(&self.cuda, &self.side)?);
-        }
-        Ok(())
-    }
-
-    fn finish(&mut self, _: usize, _: Watch<'_, Cuda>) -> Result<(), Error> {
-        Ok(self.cuda.wait_for(self.flights.last())?)
+        let Self { cuda, side, comm, flights, packing, lanes, .. } = self;
+        let Lane { outgoing, to, from, .. } = &mut lanes[place];
+        let times = pack_times(cuda, &watch)?;
+        // What was sent last has gone: the executor has waited for that exchange, and the packing comes after it.
+        let done = packing.beside(vectors, x, outgoing, times.as_ref(), || {
+            // At once: NCCL takes the host some 100 µs, which a product may hide.
+            let done = meanwhile(&mut watch);
+            if let Some(watch) = &mut watch {
+                watch.set(Step::Exchange, 0, mark_on(cuda, side)?);
+            }
+            if !to.is_empty() || !from.is_empty() {
+                // SAFETY: the messages are parts of the lane's arrays, which stay until the stream is done, by `drop`. They
+                // come after the packing and after the last product, and the executor uses them again behind all that the
+                // second stream does meanwhile.
+                unsafe { comm.exchange(side, to, from)? };
+            }
+            flights.queued(side)?;
+            if let Some(watch) = &mut watch {
+                watch.set(Step::Exchange, 1, mark_on(cuda, side)?);
+            }
+            done
+        })?;
+        watch_packing(watch, times);
+        done
     }
 
     fn received(&self, vectors: usize) -> Option<&CudaBuffer<T>> {

@@ -10,6 +10,7 @@ mod kept_context;
 mod kernels;
 mod mailbox;
 mod owner;
+mod packing;
 mod peer_memory;
 mod pool;
 mod ptx;
@@ -40,6 +41,7 @@ use mailbox::Mailbox;
 pub use owner::MemoryUse;
 use owner::Owner;
 #[doc(hidden)]
+pub use packing::Packing;
 pub use peer_memory::{Fetch, PeerMemory, Piece};
 use pool::Pool;
 use ptx::for_device;
@@ -96,6 +98,8 @@ pub struct Cuda {
     kernels: Arc<Loaded>,
     shared: Arc<Shared>,
     owner: Arc<Owner>,
+    /// Where this handle launches kernels, if not on the executor's own stream: for [`Packing`] only, which keeps their order.
+    side: Option<Arc<SideStream>>,
 }
 
 /// What all handles of an executor share, besides its memory.
@@ -190,6 +194,7 @@ impl Cuda {
             kernels: Loaded::new(Kernels::new(ptx, multiprocessors), &owner),
             shared: Arc::new(Shared { staging: Mutex::default(), mailbox: Mutex::default(), owner: owner.clone() }),
             owner,
+            side: None,
         })
     }
 
@@ -227,7 +232,7 @@ impl Cuda {
     /// The stream that this thread's launches are queued on: while it records, what is not recorded is an error.
     fn launch_stream(&self, what: &dyn Display) -> Result<&Stream, Error> {
         match self.owner.recorder.keeps(recording::address(&self.kernels)) {
-            None => Ok(self.stream()),
+            None => Ok(self.side.as_deref().map_or(self.stream(), SideStream::stream)),
             Some(true) => Ok(self.owner.recorder.stream()),
             Some(false) => {
                 let reason = "a recording has the kernels of one handle, and this one has others".into();

@@ -45,8 +45,14 @@ impl PeerMemory {
         }
     }
 
-    pub(super) fn address(&self) -> CUdeviceptr {
+    /// Where it is, for other libraries; 0 if it has no bytes.
+    pub fn address(&self) -> CUdeviceptr {
         self.address
+    }
+
+    /// How many bytes there are.
+    pub fn bytes(&self) -> usize {
+        self.bytes
     }
 }
 

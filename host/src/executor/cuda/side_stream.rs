@@ -46,15 +46,22 @@ impl Mark {
         self.event.is_done()
     }
 
+    /// Waits on the host until everything before it is done.
+    ///
+    /// # Errors
+    /// When the device fails.
+    pub fn wait(&self) -> Result<(), Error> {
+        self.owner.enter_to_free()?;
+        self.event.synchronize().map_err(|result| failed(result, WAITING))
+    }
+
     /// The time from another mark of the same GPU to this one, both [with a time](Self::with_time) and set; waits for both.
     ///
     /// # Errors
     /// When the device fails.
     pub fn since(&self, earlier: &Self) -> Result<Duration, Error> {
-        self.owner.enter_to_free()?;
-        for mark in [earlier, self] {
-            mark.event.synchronize().map_err(|result| failed(result, "waiting for a mark"))?;
-        }
+        earlier.wait()?;
+        self.wait()?;
         self.event.elapsed(&earlier.event)
     }
 }
@@ -65,6 +72,8 @@ impl Drop for Mark {
         let _ = self.owner.enter_to_free();
     }
 }
+
+const WAITING: &str = "waiting for a mark";
 
 /// A second stream of an executor: what is queued there runs beside the executor's own work, but for marks.
 #[doc(hidden)]

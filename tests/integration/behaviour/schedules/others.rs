@@ -4,12 +4,14 @@ use cuda_std::launch::{Call, Grid, Launch};
 use gpu_kernels::ceiling::{Gather, ReadOnly};
 use gpu_kernels::convert::narrow::{LOSES_BFLOAT16, LOSES_FLOAT16, LOSES_FLOAT32, Losses};
 use host::elements::{CopyElements, CopyOperands, Elements};
+use host::occupied_rows::{AddOccupiedRows, AddOperands, OccupiedRows};
 use warp_spmv::executor::{Emulated, Executor, KernelExecutor};
 use warp_spmv::format::Matrix;
 use warp_spmv::memory::Buffer;
 use warp_spmv::solver::dense::{MixedOperands, MixedUpdate};
 use warp_spmv::solver::preconditioner::Preconditioner;
 use warp_spmv::solver::{Cg, Operator, Outcome};
+use warp_spmv::verify::{exact, verify};
 use warp_spmv::{Csr, Format, Plan, PlanOptions, Real, Scalar, ValueStorage};
 
 use super::{Results, UNLIMITED, bits};
@@ -73,6 +75,17 @@ pub fn look_at_numbers<T: Scalar>(executor: &Emulated) {
     let to = &mut std::iter::once(copied.as_mut_slice());
     executor.run::<CopyElements<T>>(CopyOperands { elements: &elements, x: &numbers, to }).unwrap();
     assert!(copied.iter().eq(numbers.iter().rev().step_by(3)));
+    // Rows of from few entries to many, each with its number of lanes, that are added to others' elements.
+    for length in [1, 18, 36, 72, 144] {
+        let lengths: Vec<usize> = (0..20).map(|row| if row % 4 == 2 { length } else { 0 }).collect();
+        let matrix = with_rows::<T>(150, &lengths, &mut Numbers::new(36));
+        let (x, mut y) = (numbers[..150].to_vec(), numbers[150..170].to_vec());
+        let expected = exact(&matrix, T::ONE, &x, T::ONE, &y).unwrap();
+        let matrix = OccupiedRows::new(executor, matrix).unwrap();
+        let operands = AddOperands { matrix: &matrix, vectors: 1, alpha: T::ONE, x: &x, y: &mut y };
+        executor.run::<AddOccupiedRows<T>>(operands).unwrap();
+        assert!(verify(&y, &expected, Format::CSR_SCALAR).unwrap().passed(), "{length}");
+    }
     // New values at their places: of neighbours that lie together, and of entries with a block each.
     let lengths: Vec<usize> = (0..40).map(|row| row * 7 % 5).collect();
     let neighbours = with_rows::<T>(30, &lengths, &mut Numbers::new(35));

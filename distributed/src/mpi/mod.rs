@@ -3,6 +3,10 @@
 //! A program does its work in [`run`], and is started by `mpirun -n 4 PROGRAM`. Whatever a rank waits for, it looks at
 //! intervals for what other ranks report of their own failure, so it never blocks inside MPI.
 
+#[cfg(feature = "cuda")]
+mod gpus;
+mod swap;
+
 use std::collections::BTreeMap;
 use std::ffi::{c_char, c_int};
 use std::mem::{self, MaybeUninit};
@@ -20,6 +24,9 @@ use crate::error::Error;
 use crate::options::Options;
 use crate::threads::panicked;
 use crate::transport::{Channel, Exchange, Messages, Transport};
+#[cfg(feature = "cuda")]
+use crate::transport::{GpuExchange, GpuMemory};
+use swap::Swap;
 
 /// The tag of a report of a failure; those of channels follow.
 const FAILURE: c_int = 0;
@@ -390,112 +397,22 @@ impl Transport for Process {
     }
 
     fn exchange(&self, channel: Channel, messages: Messages) -> Result<Box<dyn Exchange>, Error> {
-        let length = |messages: &[(usize, usize)]| messages.iter().map(|&(_, bytes)| bytes).sum();
-        let (mut outgoing, mut incoming) = (zeros::<u8>(length(&messages.to))?, zeros::<u8>(length(&messages.from))?);
-        let mut requests = Vec::new();
-        reserve(&mut requests, messages.to.len() + messages.from.len())?;
-        let state = self.0.lock();
-        let mut rest = &mut incoming[..];
-        for &(rank, bytes) in &messages.from {
-            let place;
-            (place, rest) = rest.split_at_mut(bytes);
-            let (length, mut request) = (count(bytes)?, MaybeUninit::uninit());
-            // SAFETY: the place is `length` bytes of a vector that the exchange keeps as long as the request.
-            requests.push(unsafe {
-                let code = ffi::MPI_Recv_init(
-                    place.as_mut_ptr().cast(),
-                    length,
-                    ffi::RSMPI_UINT8_T,
-                    rank as c_int,
-                    tag(channel),
-                    state.communicator,
-                    request.as_mut_ptr(),
-                );
-                check("MPI_Recv_init", code)?;
-                request.assume_init()
-            });
-        }
-        let mut rest = &mut outgoing[..];
-        for &(rank, bytes) in &messages.to {
-            let place;
-            (place, rest) = rest.split_at_mut(bytes);
-            let (length, mut request) = (count(bytes)?, MaybeUninit::uninit());
-            // SAFETY: as above.
-            requests.push(unsafe {
-                let code = ffi::MPI_Send_init(
-                    place.as_ptr().cast(),
-                    length,
-                    ffi::RSMPI_UINT8_T,
-                    rank as c_int,
-                    tag(channel),
-                    state.communicator,
-                    request.as_mut_ptr(),
-                );
-                check("MPI_Send_init", code)?;
-                request.assume_init()
-            });
-        }
-        drop(state);
-        let neighbours = messages.from.iter().chain(&messages.to).map(|&(rank, _)| rank).collect();
-        Ok(Box::new(Swap { shared: self.0.clone(), outgoing, incoming, requests, neighbours, active: false }))
-    }
-}
-
-/// An exchange between processes, by requests that are made once.
-struct Swap {
-    shared: Arc<Shared>,
-    outgoing: Vec<u8>,
-    incoming: Vec<u8>,
-    /// Those that receive first.
-    requests: Vec<ffi::MPI_Request>,
-    /// The rank at the other end of each.
-    neighbours: Vec<usize>,
-    /// Whether MPI may read and write the vectors.
-    active: bool,
-}
-
-// SAFETY: the requests are used with the lock only.
-unsafe impl Send for Swap {}
-
-impl Exchange for Swap {
-    fn start(&mut self, outgoing: &[u8]) -> Result<(), Error> {
-        let mut state = self.shared.lock();
-        state.progress()?;
-        // No request is active.
-        self.outgoing.copy_from_slice(outgoing);
-        self.active = true;
-        // SAFETY: the requests were made by MPI and are not active, and their vectors live as long as they.
-        check("MPI_Startall", unsafe { ffi::MPI_Startall(count(self.requests.len())?, self.requests.as_mut_ptr()) })
+        Ok(Box::new(Swap::new(&self.0, channel, &messages)?))
     }
 
-    fn wait(&mut self, incoming: &mut [u8]) -> Result<(), Error> {
-        for (&rank, request) in self.neighbours.iter().zip(&mut self.requests) {
-            self.shared.wait(rank, |_| {
-                let mut flag = 0;
-                // SAFETY: the request was made by MPI, and the pointers are to what lives until the call returns.
-                let code = unsafe { ffi::MPI_Test(request, &mut flag, ffi::RSMPI_STATUS_IGNORE) };
-                check("MPI_Test", code)?;
-                Ok((flag != 0).then_some(()))
-            })?;
-        }
-        self.active = false;
-        incoming.copy_from_slice(&self.incoming);
-        Ok(())
+    #[cfg(feature = "cuda")]
+    fn reaches_gpus(&self) -> Result<(), String> {
+        gpus::support()
     }
-}
 
-impl Drop for Swap {
-    fn drop(&mut self) {
-        let state = self.shared.lock();
-        if self.active {
-            // MPI may still read and write them.
-            mem::forget((mem::take(&mut self.outgoing), mem::take(&mut self.incoming)));
-        } else if !state.ended {
-            for request in &mut self.requests {
-                // SAFETY: the request was made by MPI, is not active and not freed. That freeing fails changes nothing here.
-                unsafe { ffi::MPI_Request_free(request) };
-            }
-        }
+    #[cfg(feature = "cuda")]
+    fn gpu_exchange(
+        &self,
+        channel: Channel,
+        messages: Messages,
+        memory: GpuMemory,
+    ) -> Result<Box<dyn GpuExchange>, Error> {
+        Ok(Box::new(gpus::Swap::new(&self.0, channel, &messages, memory)?))
     }
 }
 

@@ -1,0 +1,138 @@
+//! By messages of the communicator between the memory of GPUs.
+//!
+//! Who sends them knows nothing of streams: the host waits for the packing before it sends, and for what comes before it queues
+//! the product with it. The local product is queued before both.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use host::Scalar;
+use host::elements::Elements;
+use host::executor::{Cuda, CudaBuffer, Mark, Packing, PeerMemory, SideStream};
+use host::memory::{copy, reserve, with_capacity};
+
+use super::peers::{pack_times, watch_packing};
+use super::{Chosen, Engine, HaloExchange, Meanwhile};
+use crate::communicator::Communicator;
+use crate::error::Error;
+use crate::halo::Halo;
+use crate::timeline::{Stamp, Step, Watch};
+use crate::transport::{GpuExchange, GpuMemory, Messages};
+
+/// The exchange.
+struct GpuMessages<T: Scalar> {
+    communicator: Communicator,
+    cuda: Cuda,
+    side: Arc<SideStream>,
+    packing: Packing,
+    /// Behind the packing.
+    packed: Mark,
+    to: Vec<(usize, usize)>,
+    from: Vec<(usize, usize)>,
+    /// One for each number of vectors that were multiplied so far.
+    lanes: Vec<Lane<T>>,
+}
+
+/// What the exchange of some number of vectors takes.
+struct Lane<T: Scalar> {
+    vectors: usize,
+    exchange: Box<dyn GpuExchange>,
+    outgoing: CudaBuffer<T>,
+    received: CudaBuffer<T>,
+}
+
+/// An exchange of vectors of `length` elements, or why there is none: the same on all ranks, which call it together.
+pub(super) fn exchange<T: Scalar>(
+    communicator: &Communicator,
+    cuda: &Cuda,
+    halo: &Halo,
+    length: usize,
+) -> Result<Result<Chosen<T, Cuda>, String>, Error> {
+    let reason = communicator.transport().reaches_gpus().err().unwrap_or_default();
+    for (rank, reason) in communicator.all_gather(reason.as_bytes())?.iter().enumerate() {
+        if !reason.is_empty() {
+            return Ok(Err(format!("rank {rank}: {}", String::from_utf8_lossy(reason))));
+        }
+    }
+    let side = Arc::new(SideStream::new(cuda)?);
+    let exchange = GpuMessages::<T> {
+        communicator: communicator.clone(),
+        cuda: cuda.clone(),
+        packing: Packing::new(cuda, &side, Elements::new(cuda, length, copy(&halo.elements)?)?)?,
+        side,
+        packed: Mark::new(cuda)?,
+        to: copy(&halo.to)?,
+        from: copy(&halo.from)?,
+        lanes: Vec::new(),
+    };
+    Ok(Ok((Box::new(exchange), Engine::Mpi)))
+}
+
+/// The messages of several vectors, one after the other.
+fn messages<T>(vectors: usize, ranks: &[(usize, usize)]) -> Result<Vec<(usize, usize)>, Error> {
+    let mut messages = with_capacity(vectors.saturating_mul(ranks.len()))?;
+    for _ in 0..vectors {
+        messages.extend(ranks.iter().map(|&(rank, count)| (rank, count * size_of::<T>())));
+    }
+    Ok(messages)
+}
+
+impl<T: Scalar> GpuMessages<T> {
+    /// The lane for a number of vectors, which all ranks make together where there is none.
+    fn lane(&mut self, vectors: usize) -> Result<usize, Error> {
+        if let Some(place) = self.lanes.iter().position(|lane| lane.vectors == vectors) {
+            return Ok(place);
+        }
+        let incoming: usize = self.from.iter().map(|&(_, count)| count).sum();
+        let outgoing = self.cuda.reachable::<T>(self.packing.count().saturating_mul(vectors))?;
+        let received = self.cuda.reachable::<T>(incoming.saturating_mul(vectors))?;
+        let memory = |array: &CudaBuffer<T>| -> Result<Arc<PeerMemory>, Error> {
+            let none = || Error::Exchange { way: "mpi", reason: "an array cannot be reached".into() };
+            array.memory().cloned().ok_or_else(none)
+        };
+        let messages = Messages { to: messages::<T>(vectors, &self.to)?, from: messages::<T>(vectors, &self.from)? };
+        let memory = GpuMemory { outgoing: memory(&outgoing)?, incoming: memory(&received)? };
+        let exchange = self.communicator.transport().gpu_exchange(self.communicator.channel(), messages, memory)?;
+        reserve(&mut self.lanes, 1)?;
+        self.lanes.push(Lane { vectors, exchange, outgoing, received });
+        Ok(self.lanes.len() - 1)
+    }
+}
+
+impl<T: Scalar> HaloExchange<T, Cuda> for GpuMessages<T> {
+    fn exchange(
+        &mut self,
+        vectors: usize,
+        x: &CudaBuffer<T>,
+        mut watch: Watch<'_, Cuda>,
+        meanwhile: Meanwhile<'_, Cuda>,
+    ) -> Result<(), Error> {
+        // What is sent would be sent again when the recording is given up.
+        self.cuda.refuse_to_record("exchanging elements with other ranks")?;
+        let place = self.lane(vectors)?;
+        let Self { cuda, side, packing, packed, lanes, .. } = self;
+        let Lane { exchange, outgoing, .. } = &mut lanes[place];
+        let times = pack_times(cuda, &watch)?;
+        let done = packing.beside(vectors, x, outgoing, times.as_ref(), || {
+            let done = meanwhile(&mut watch);
+            side.set(packed)?;
+            // Behind the last product, too, which has read what came before.
+            packed.wait()?;
+            if let Some(watch) = &mut watch {
+                watch.set(Step::Exchange, 0, Stamp::Clock(Instant::now()));
+            }
+            exchange.start()?;
+            exchange.wait()?;
+            if let Some(watch) = &mut watch {
+                watch.set(Step::Exchange, 1, Stamp::Clock(Instant::now()));
+            }
+            done
+        })?;
+        watch_packing(watch, times);
+        done
+    }
+
+    fn received(&self, vectors: usize) -> Option<&CudaBuffer<T>> {
+        self.lanes.iter().find(|lane| lane.vectors == vectors).map(|lane| &lane.received)
+    }
+}
