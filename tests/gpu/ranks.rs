@@ -125,95 +125,117 @@ fn bits<T: Scalar>(vector: &[T]) -> Vec<u64> {
     vector.iter().flat_map(|element| element.parts()).map(f64::to_bits).collect()
 }
 
-/// Several products that are queued one after the other with other vectors, and of several vectors at once: right, and those
-/// through the host bit by bit. How many.
-fn check_products<T: Scalar>(world: World, route: Route) -> usize {
-    const QUEUED: usize = 5;
-    let mut checked = 0;
-    for (name, matrix) in &with_halos::<T>() {
+/// Products that are queued before the first of them is looked at.
+const QUEUED: usize = 5;
+
+/// A matrix, how it is divided and stored, and its vectors.
+struct Case<T: Scalar> {
+    name: String,
+    matrix: Csr<T>,
+    distribution: Distribution,
+    /// Of the entries in columns of other ranks.
+    remote: Format,
+    xs: Vec<Vec<T>>,
+    old_y: Vec<T>,
+}
+
+/// The matrices with halos, each with all ranks at work, and with all rows on the last of them and x on all.
+fn cases<T: Scalar>(world: World) -> Vec<Case<T>> {
+    let mut cases = Vec::new();
+    for (number, (name, matrix)) in with_halos::<T>().into_iter().enumerate() {
         let (rows, columns) = (matrix.rows(), matrix.columns());
         let mut numbers = Numbers::new(11);
         let xs: Vec<Vec<T>> = (0..QUEUED).map(|_| numbers.vector(columns)).collect();
         let old_y: Vec<T> = numbers.vector(rows);
-        let last =
-            |total: usize| (0..=world.ranks).map(|rank| if rank == world.ranks { total as u64 } else { 0 }).collect();
-        for distribution in [
-            Distribution {
-                rows: Ranges::even(rows as u64, world.ranks).unwrap(),
-                columns: Ranges::even(columns as u64, world.ranks).unwrap(),
-            },
-            // All rows on the last rank, and x on all.
-            Distribution {
-                rows: Ranges::try_new(last(rows)).unwrap(),
-                columns: Ranges::even(columns as u64, world.ranks).unwrap(),
-            },
-        ] {
-            let of = |route: Route| {
-                on_ranks(world, |communicator| {
-                    let (rank, gpu) = (communicator.rank(), world.of(communicator));
-                    poison::<T>(&gpu);
-                    let options = MatrixOptions {
-                        local: Format::SELL_P,
-                        remote: Format::CSR_VECTOR,
-                        route,
-                        ..MatrixOptions::default()
-                    };
-                    let mut options = options;
-                    options.plan.fill_limit = warp_spmv::format::FillLimit { times_csr: 1000.0 };
-                    let mut part = part(communicator, &gpu, matrix, &distribution, &options)?;
-                    let own = |vector: &[T], ranges: &Ranges| {
-                        let own = ranges.of(rank);
-                        vector[own.start as usize..own.end as usize].to_vec()
-                    };
-                    let mut results = Vec::new();
-                    for (alpha, beta) in [(T::ONE, T::ZERO), (factor::<T>(1.5), factor(-0.5))] {
-                        let start = if beta == T::ZERO { vec![T::from_f64(f64::NAN); rows] } else { old_y.clone() };
-                        // All queued before the first is looked at.
-                        let mut ys = Vec::new();
-                        for x in &xs {
-                            let x = gpu.upload(own(x, &distribution.columns))?;
-                            let mut y = gpu.upload(own(&start, &distribution.rows))?;
-                            part.apply(alpha, &x, beta, &mut y)?;
-                            ys.push(y);
-                        }
-                        for (x, y) in xs.iter().zip(&ys) {
-                            let y = gpu.download(y)?;
-                            let expected = exact(matrix, alpha, x, beta, &start)?;
-                            let own = distribution.rows.of(rank);
-                            let expected = &expected[own.start as usize..own.end as usize];
-                            let verification = verify(&y, expected, Format::CSR_SCALAR)?;
-                            assert!(verification.passed(), "{name}, rank {rank}: {verification:?}");
-                            results.push(bits(&y));
-                        }
-                    }
-                    for vectors in [3, 1, 4, 3] {
-                        let x: Vec<T> =
-                            (0..vectors).flat_map(|vector| own(&xs[vector], &distribution.columns)).collect();
-                        let own_rows = distribution.rows.of(rank);
-                        let length = (own_rows.end - own_rows.start) as usize;
-                        let x = gpu.upload(x)?;
-                        let mut y = gpu.upload(vec![T::from_f64(f64::NAN); length * vectors])?;
-                        part.apply_columns(vectors, T::ONE, &x, T::ZERO, &mut y)?;
-                        let y = gpu.download(&y)?;
-                        for vector in 0..vectors {
-                            let expected = exact(matrix, T::ONE, &xs[vector], T::ZERO, &vec![T::ZERO; rows])?;
-                            let expected = &expected[own_rows.start as usize..own_rows.end as usize];
-                            let verification = verify(&y[vector * length..][..length], expected, Format::CSR_SCALAR)?;
-                            assert!(verification.passed(), "{name}, vector {vector} of {vectors}: {verification:?}");
-                        }
-                        results.push(bits(&y));
-                    }
-                    Ok(results)
-                })
-                .unwrap_or_else(|error| panic!("{name}, {}, {}: {error}", world.name(), T::NAME))
-            };
-            let (by_route, again, by_host) = (of(route), of(route), of(Route::Host));
-            assert!(by_route == again, "{name}, {}: not the same bits twice", world.name());
-            assert!(by_route == by_host, "{name}, {}: other bits than through the host", world.name());
-            checked += by_route[0].len();
+        let even = |total: usize| Ranges::even(total as u64, world.ranks).unwrap();
+        let last = (0..=world.ranks).map(|rank| if rank == world.ranks { rows as u64 } else { 0 }).collect();
+        for (way, ranges) in [even(rows), Ranges::try_new(last).unwrap()].into_iter().enumerate() {
+            cases.push(Case {
+                name: name.clone(),
+                matrix: matrix.clone(),
+                distribution: Distribution { rows: ranges, columns: even(columns) },
+                remote: if (number + way) % 2 == 0 { Format::Auto } else { Format::CSR_VECTOR },
+                xs: xs.clone(),
+                old_y: old_y.clone(),
+            });
         }
     }
-    checked
+    cases
+}
+
+impl<T: Scalar> Case<T> {
+    /// Several products that are queued one after the other with other vectors, and of several vectors at once, right on
+    /// this rank: their bits.
+    fn products(&self, communicator: &Communicator, world: World, route: Route) -> Result<Vec<Vec<u64>>, Error> {
+        let Self { name, matrix, distribution, remote, xs, old_y } = self;
+        let (rank, gpu, rows) = (communicator.rank(), world.of(communicator), matrix.rows());
+        poison::<T>(&gpu);
+        let mut options = MatrixOptions { local: Format::SELL_P, remote: *remote, route, ..MatrixOptions::default() };
+        options.plan.fill_limit = warp_spmv::format::FillLimit { times_csr: 1000.0 };
+        let mut part = part(communicator, &gpu, matrix, distribution, &options)?;
+        let own = |vector: &[T], ranges: &Ranges| {
+            let own = ranges.of(rank);
+            vector[own.start as usize..own.end as usize].to_vec()
+        };
+        let own_rows = distribution.rows.of(rank);
+        let own_rows = own_rows.start as usize..own_rows.end as usize;
+        let mut results = Vec::new();
+        for (alpha, beta) in [(T::ONE, T::ZERO), (factor::<T>(1.5), factor(-0.5))] {
+            let start = if beta == T::ZERO { vec![T::from_f64(f64::NAN); rows] } else { old_y.clone() };
+            // All queued before the first is looked at.
+            let mut ys = Vec::new();
+            for x in xs {
+                let x = gpu.upload(own(x, &distribution.columns))?;
+                let mut y = gpu.upload(own(&start, &distribution.rows))?;
+                part.apply(alpha, &x, beta, &mut y)?;
+                ys.push(y);
+            }
+            for (x, y) in xs.iter().zip(&ys) {
+                let y = gpu.download(y)?;
+                let expected = exact(matrix, alpha, x, beta, &start)?;
+                let verification = verify(&y, &expected[own_rows.clone()], Format::CSR_SCALAR)?;
+                assert!(verification.passed(), "{name}, rank {rank}: {verification:?}");
+                results.push(bits(&y));
+            }
+        }
+        for vectors in [3, 1, 4, 3] {
+            let x: Vec<T> = (0..vectors).flat_map(|vector| own(&xs[vector], &distribution.columns)).collect();
+            let x = gpu.upload(x)?;
+            let mut y = gpu.upload(vec![T::from_f64(f64::NAN); own_rows.len() * vectors])?;
+            part.apply_columns(vectors, T::ONE, &x, T::ZERO, &mut y)?;
+            let y = gpu.download(&y)?;
+            for vector in 0..vectors {
+                let expected = exact(matrix, T::ONE, &xs[vector], T::ZERO, &vec![T::ZERO; rows])?;
+                let own_y = &y[vector * own_rows.len()..][..own_rows.len()];
+                let verification = verify(own_y, &expected[own_rows.clone()], Format::CSR_SCALAR)?;
+                assert!(verification.passed(), "{name}, vector {vector} of {vectors}: {verification:?}");
+            }
+            results.push(bits(&y));
+        }
+        Ok(results)
+    }
+}
+
+/// All cases by a way of exchanges: right, and those through the host bit by bit. How many products. The ranks stay the same,
+/// for NCCL takes a second to find them.
+fn check_products<T: Scalar>(world: World, route: Route) -> usize {
+    let cases = cases::<T>(world);
+    let of = |route: Route| {
+        let products = |communicator: &Communicator| {
+            cases.iter().map(|case| case.products(communicator, world, route)).collect::<Result<Vec<_>, _>>()
+        };
+        on_ranks(world, products).unwrap_or_else(|error| panic!("{}, {}: {error}", world.name(), T::NAME))
+    };
+    let (by_route, again, by_host) = (of(route), of(route), of(Route::Host));
+    for (number, Case { name, .. }) in cases.iter().enumerate() {
+        for rank in 0..world.ranks {
+            let of_rank = |products: &[Vec<Vec<Vec<u64>>>]| products[rank][number].clone();
+            let (own, again, by_host) = (of_rank(&by_route), of_rank(&again), of_rank(&by_host));
+            assert!(own == again, "{name}, {}: not the same bits twice", world.name());
+            assert!(own == by_host, "{name}, {}: other bits than through the host", world.name());
+        }
+    }
+    by_route[0].iter().map(Vec::len).sum()
 }
 
 /// Methods that sum over the ranks: as many iterations as alone, and the bits of those through the host.
