@@ -18,7 +18,7 @@ use warp_spmv::solver::{Options, Outcome, Pagerank};
 use warp_spmv::{Csr, Format, Real};
 
 use super::choosing::Choosing;
-use super::distributed::{self, PagerankRequest, Place, World};
+use super::distributed::{self, PagerankRequest, Place, Ways};
 use super::error::Error;
 use super::grids::Grids;
 use super::input::Source;
@@ -82,6 +82,8 @@ pub struct Arguments {
     /// ranks without it
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     ranks: Option<u32>,
+    #[command(flatten)]
+    ways: Ways,
     /// Print one JSON record instead of text
     #[arg(long)]
     json: bool,
@@ -181,20 +183,21 @@ pub fn pagerank(arguments: &Arguments) -> Result<(), Error> {
 }
 
 fn pagerank_in<T: Real + Number>(arguments: &Arguments) -> Result<(), Error> {
-    let world = World::new(arguments.ranks.map(|ranks| ranks as usize))?;
+    let (world, executor) = arguments.ways.world(arguments.ranks, arguments.executor)?;
     let Some(world) = world else {
         let job = |note| Job::<T> { arguments, note, real: PhantomData };
-        return on_executor(arguments.executor, |name, note| subject::with(name, job(note)));
+        return on_executor(executor, |name, note| subject::with(name, job(note)));
     };
     let choosing = arguments.choosing.given();
     distributed::check_options(&[(choosing.unwrap_or(""), choosing.is_some())])?;
-    on_executor(arguments.executor, |executor, note| {
+    on_executor(executor, |executor, note| {
         subject::with(executor, Nothing)?;
         let request = PagerankRequest {
             source: &arguments.source,
             format: arguments.format,
             values: arguments.narrow.storage(),
             place: Place { executor, grids: Grids::default(), note },
+            route: arguments.ways.route(),
             damping: arguments.damping,
             unweighted: arguments.unweighted,
             options: arguments.options(),

@@ -8,14 +8,22 @@ use warp_spmv::executor::ExecutorName;
 use super::{Partition, World};
 use crate::cli::error::Error;
 
+// Which ranks there are, and how elements go from one to another. (Clap would take a comment for the documentation as help.)
 #[derive(Clone, Copy, Debug, clap::Args)]
-pub struct Exchanging {
+pub struct Ways {
     /// Divide the rows among this many GPUs of this machine, with a rank on each, which is a thread of this process
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), conflicts_with = "ranks")]
     gpus: Option<u32>,
     /// By which way elements of x go from rank to rank
     #[arg(long, value_name = "WAY", default_value = Route::Auto.name(), value_parser = route_parser())]
     exchange: Route,
+}
+
+// The same, and in which order rows are divided among them.
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub struct Exchanging {
+    #[command(flatten)]
+    ways: Ways,
     /// In which order the rows are divided among ranks
     #[arg(long, value_enum, value_name = "ORDER", default_value_t = Partition::Rows)]
     partition: Partition,
@@ -34,7 +42,7 @@ fn route_parser() -> impl TypedValueParser<Value = Route> {
     PossibleValuesParser::new(values).try_map(|name| name.parse::<Route>())
 }
 
-impl Exchanging {
+impl Ways {
     /// The ranks that are asked for, and the executor of each; the number of ranks as well as that of GPUs is never given.
     ///
     /// # Errors
@@ -48,9 +56,6 @@ impl Exchanging {
             let world = World::new(ranks.map(|ranks| ranks as usize))?;
             if world.is_none() && self.exchange != Route::Auto {
                 return Err(Error::Usage("--exchange goes with several ranks".into()));
-            }
-            if world.is_none() && self.partition != Partition::Rows {
-                return Err(Error::Usage("--partition goes with several ranks".into()));
             }
             return Ok((world, executor));
         };
@@ -68,6 +73,29 @@ impl Exchanging {
     /// By which way elements go.
     pub fn route(self) -> Route {
         self.exchange
+    }
+}
+
+impl Exchanging {
+    /// The ranks that are asked for, and the executor of each.
+    ///
+    /// # Errors
+    /// As for [`Ways::world`].
+    pub fn world(
+        self,
+        ranks: Option<u32>,
+        executor: Option<ExecutorName>,
+    ) -> Result<(Option<World>, Option<ExecutorName>), Error> {
+        let (world, executor) = self.ways.world(ranks, executor)?;
+        if world.is_none() && self.partition != Partition::Rows {
+            return Err(Error::Usage("--partition goes with several ranks".into()));
+        }
+        Ok((world, executor))
+    }
+
+    /// By which way elements go.
+    pub fn route(self) -> Route {
+        self.ways.route()
     }
 
     /// In which order rows are divided.

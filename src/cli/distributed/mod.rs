@@ -14,7 +14,7 @@ mod timeline;
 mod world;
 
 pub use convert::{Request as ConvertRequest, convert};
-pub use exchanging::Exchanging;
+pub use exchanging::{Exchanging, Ways};
 pub use pagerank::{Request as PagerankRequest, pagerank};
 pub use partition::Partition;
 pub use run::{Request as RunRequest, measured, run};

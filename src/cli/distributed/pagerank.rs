@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 use lab::subject::{Subject, SubjectVisitor};
 use serde::Serialize;
 use warp_spmv::distributed::{
-    Communicator, DistributedMatrix, Distribution, Ranges, Transitions, redistributed, transitions,
+    Communicator, DistributedMatrix, Distribution, MatrixOptions, Ranges, Route, Transitions, redistributed,
+    transitions,
 };
 use warp_spmv::io::{Number, write_vector};
 use warp_spmv::memory;
@@ -34,6 +35,7 @@ pub struct Request<'a> {
     pub format: Format,
     pub values: ValueStorage,
     pub place: Place,
+    pub route: Route,
     pub damping: f64,
     pub unweighted: bool,
     pub options: Options,
@@ -55,6 +57,8 @@ struct Record {
     executor: &'static str,
     /// What the executor of rank 0 runs on.
     device: String,
+    /// By which way elements of x go from rank to rank.
+    exchange: String,
     precision: &'static str,
     tolerance: f64,
     outcome: String,
@@ -125,11 +129,12 @@ impl<T: Real + Number> SubjectVisitor for Job<'_, T> {
         }
         let (preparing, vertices) = (Instant::now(), loaded.distribution.rows.clone());
         let Transitions { ranges, rows, dangling, longest_row } = transitions(communicator, &loaded.rows, &vertices)?;
-        let options = matrix_options(request.format, request.values);
+        let options = MatrixOptions { route: request.route, ..matrix_options(request.format, request.values) };
         let distribution = Distribution::square(ranges.clone());
         let matrix = DistributedMatrix::from_csr(communicator, executor, distribution, &rows, &options)?;
         drop(rows);
         let parts = Parts::gathered(communicator, &Part::new(&matrix))?;
+        let exchange = matrix.engine().to_string();
         let mut pagerank = Pagerank::of_operator(executor, matrix, dangling)?;
         executor.synchronize()?;
         let prepare = preparing.elapsed();
@@ -163,6 +168,7 @@ impl<T: Real + Number> SubjectVisitor for Job<'_, T> {
             unweighted: request.unweighted,
             executor: executor.name().name(),
             device: executor.device().name.clone(),
+            exchange,
             precision: T::NAME,
             tolerance: request.options.relative_tolerance,
             outcome: report.outcome.to_string(),
@@ -263,6 +269,7 @@ impl Display for Record {
         let bytes = units::bytes(parts.bytes().into());
         writeln!(f, "ranks         {} {kind}, {precision}, {bytes}", self.ranks)?;
         writeln!(f, "executor      {executor}, {device}")?;
+        writeln!(f, "exchange      {}", self.exchange)?;
         writeln!(f, "{:13} {}", times.source, duration(times.load))?;
         writeln!(f, "prepare       {}", duration(times.prepare))?;
         write!(f, "rank          {}", duration(times.rank))?;

@@ -227,6 +227,12 @@ fn what_is_refused() {
             "--gpus is 10000, and there are |executor cuda is not available: ",
         ),
         (&["run", "stencil:5:9", "--exchange", "host"], "--exchange goes with several ranks"),
+        (&["pagerank", "rmat:scale=4", "--exchange", "host"], "--exchange goes with several ranks"),
+        (&["pagerank", "rmat:scale=4", "--gpus", "2", "--executor", "cpu"], "--gpus does not go with --executor cpu"),
+        (
+            &["pagerank", "rmat:scale=4", "--ranks", "2", "--executor", "cpu", "--exchange", "mpi"],
+            ": exchange by mpi: ",
+        ),
         (&["run", "stencil:5:9", "--timeline"], "--timeline goes with several ranks"),
         (&["solve", "stencil:5:9", "--partition", "rcm"], "--partition goes with several ranks"),
         (&["run", "stencil:5:9", "--ranks", "2", "--partition", "best"], "'best' for '--partition <ORDER>'"),

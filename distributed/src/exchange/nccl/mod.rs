@@ -70,7 +70,6 @@ pub(super) fn exchange<T: Scalar>(
 
 /// The exchange.
 struct Nccl<T: Scalar> {
-    // Dropped first: what is queued uses the lanes.
     side: Arc<SideStream>,
     comm: Arc<Comm>,
     flights: Arc<Flights>,
