@@ -230,7 +230,7 @@ fn what_is_refused() {
         (&["pagerank", "rmat:scale=4", "--exchange", "host"], "--exchange goes with several ranks"),
         (&["pagerank", "rmat:scale=4", "--gpus", "2", "--executor", "cpu"], "--gpus does not go with --executor cpu"),
         (
-            &["pagerank", "rmat:scale=4", "--ranks", "2", "--executor", "cpu", "--exchange", "mpi"],
+            &["pagerank", "rmat:scale=4", "--unweighted", "--ranks", "2", "--executor", "cpu", "--exchange", "mpi"],
             ": exchange by mpi: ",
         ),
         (&["run", "stencil:5:9", "--timeline"], "--timeline goes with several ranks"),
