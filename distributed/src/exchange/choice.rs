@@ -71,6 +71,13 @@ pub(super) fn on_device<T: Scalar, E: Executor>(
     Ok(OnDevice::Impossible(reason))
 }
 
+/// Why the first rank that gives a reason cannot use a way, if any does: the same on all ranks, which call it together.
+pub(super) fn first_reason(communicator: &Communicator, own: &str) -> Result<Option<String>, Error> {
+    let all = communicator.all_gather(own.as_bytes())?;
+    let given = all.iter().enumerate().find(|(_, reason)| !reason.is_empty());
+    Ok(given.map(|(rank, reason)| format!("rank {rank}: {}", String::from_utf8_lossy(reason))))
+}
+
 /// An exchange on a GPU as one on `E`, which is a GPU.
 pub(super) fn for_executor<T: Scalar, E: Executor>(
     exchange: Box<dyn HaloExchange<T, Cuda>>,

@@ -11,7 +11,8 @@ use host::elements::Elements;
 use host::executor::{Cuda, CudaBuffer, Mark, Packing, PeerMemory, SideStream};
 use host::memory::{copy, reserve, with_capacity};
 
-use super::peers::{pack_times, watch_packing};
+use super::choice::first_reason;
+use super::peers::pack_beside;
 use super::{Chosen, Engine, HaloExchange, Meanwhile};
 use crate::communicator::Communicator;
 use crate::error::Error;
@@ -49,10 +50,8 @@ pub(super) fn exchange<T: Scalar>(
     length: usize,
 ) -> Result<Result<Chosen<T, Cuda>, String>, Error> {
     let reason = communicator.transport().reaches_gpus().err().unwrap_or_default();
-    for (rank, reason) in communicator.all_gather(reason.as_bytes())?.iter().enumerate() {
-        if !reason.is_empty() {
-            return Ok(Err(format!("rank {rank}: {}", String::from_utf8_lossy(reason))));
-        }
+    if let Some(reason) = first_reason(communicator, &reason)? {
+        return Ok(Err(reason));
     }
     let side = Arc::new(SideStream::new(cuda)?);
     let exchange = GpuMessages::<T> {
@@ -104,7 +103,7 @@ impl<T: Scalar> HaloExchange<T, Cuda> for GpuMessages<T> {
         &mut self,
         vectors: usize,
         x: &CudaBuffer<T>,
-        mut watch: Watch<'_, Cuda>,
+        watch: Watch<'_, Cuda>,
         meanwhile: Meanwhile<'_, Cuda>,
     ) -> Result<(), Error> {
         // What is sent would be sent again when the recording is given up.
@@ -112,24 +111,21 @@ impl<T: Scalar> HaloExchange<T, Cuda> for GpuMessages<T> {
         let place = self.lane(vectors)?;
         let Self { cuda, side, packing, packed, lanes, .. } = self;
         let Lane { exchange, outgoing, .. } = &mut lanes[place];
-        let times = pack_times(cuda, &watch)?;
-        let done = packing.beside(vectors, x, outgoing, times.as_ref(), || {
-            let done = meanwhile(&mut watch);
+        pack_beside((&*cuda, packing), vectors, x, outgoing, watch, |watch| {
+            let done = meanwhile(watch);
             side.set(packed)?;
             // Behind the last product, too, which has read what came before.
             packed.wait()?;
-            if let Some(watch) = &mut watch {
+            if let Some(watch) = watch {
                 watch.set(Step::Exchange, 0, Stamp::Clock(Instant::now()));
             }
             exchange.start()?;
             exchange.wait()?;
-            if let Some(watch) = &mut watch {
+            if let Some(watch) = watch {
                 watch.set(Step::Exchange, 1, Stamp::Clock(Instant::now()));
             }
             done
-        })?;
-        watch_packing(watch, times);
-        done
+        })?
     }
 
     fn received(&self, vectors: usize) -> Option<&CudaBuffer<T>> {

@@ -162,7 +162,7 @@ impl<T: Scalar> HaloExchange<T, Cuda> for PeerCopies<T> {
         &mut self,
         vectors: usize,
         x: &CudaBuffer<T>,
-        mut watch: Watch<'_, Cuda>,
+        watch: Watch<'_, Cuda>,
         meanwhile: Meanwhile<'_, Cuda>,
     ) -> Result<(), Error> {
         // Others do not repeat what a recording repeats.
@@ -174,12 +174,11 @@ impl<T: Scalar> HaloExchange<T, Cuda> for PeerCopies<T> {
         for reader in readers.iter() {
             side.wait_for(&reader.taken[turn])?;
         }
-        let times = pack_times(cuda, &watch)?;
         let number = self.round;
         // What comes is written where the last product reads, behind which the second stream packs.
-        let done = packing.beside(vectors, x, &mut packed[turn], times.as_ref(), || {
+        let done = pack_beside((&*cuda, packing), vectors, x, &mut packed[turn], watch, |watch| {
             // At once, for nothing hides what the host does before.
-            let done = meanwhile(&mut watch);
+            let done = meanwhile(watch);
             side.set(&own.packed[turn])?;
             signals.send(number)?;
             signals.receive(number)?;
@@ -191,14 +190,13 @@ impl<T: Scalar> HaloExchange<T, Cuda> for PeerCopies<T> {
                 side.wait_for(&source.packed[turn])?;
             }
             fetch.queue(turn)?;
-            if let (Some(watch), Some(begin)) = (&mut watch, begin) {
+            if let (Some(watch), Some(begin)) = (watch, begin) {
                 watch.set(Step::Exchange, 0, begin);
                 watch.set(Step::Exchange, 1, mark_on(cuda, side)?);
             }
             side.set(&own.taken[turn])?;
             done
         })?;
-        watch_packing(watch, times);
         *round += 1;
         self.round += 1;
         done
@@ -209,20 +207,25 @@ impl<T: Scalar> HaloExchange<T, Cuda> for PeerCopies<T> {
     }
 }
 
-/// Two marks for the packing of a product that is watched.
-pub(super) fn pack_times(cuda: &Cuda, watch: &Watch<'_, Cuda>) -> Result<Option<[Mark; 2]>, Error> {
-    match watch {
-        Some(_) => Ok(Some([Mark::with_time(cuda)?, Mark::with_time(cuda)?])),
-        None => Ok(None),
-    }
-}
-
-/// Takes them down.
-pub(super) fn watch_packing(watch: Watch<'_, Cuda>, times: Option<[Mark; 2]>) {
+/// Packs on the second stream beside `meanwhile`, and takes down when, where a product is watched.
+pub(super) fn pack_beside<T: Scalar, R>(
+    (cuda, packing): (&Cuda, &mut Packing),
+    vectors: usize,
+    x: &CudaBuffer<T>,
+    to: &mut CudaBuffer<T>,
+    mut watch: Watch<'_, Cuda>,
+    meanwhile: impl FnOnce(&mut Watch<'_, Cuda>) -> R,
+) -> Result<R, Error> {
+    let times = match watch {
+        Some(_) => Some([Mark::with_time(cuda)?, Mark::with_time(cuda)?]),
+        None => None,
+    };
+    let done = packing.beside(vectors, x, to, times.as_ref(), || meanwhile(&mut watch))?;
     if let (Some(watch), Some([begin, end])) = (watch, times) {
         watch.set(Step::Pack, 0, Stamp::Mark(begin));
         watch.set(Step::Pack, 1, Stamp::Mark(end));
     }
+    Ok(done)
 }
 
 /// When what the second stream has queued will be done.

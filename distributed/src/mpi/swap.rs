@@ -79,11 +79,6 @@ impl Requests {
         Ok(made)
     }
 
-    /// An error if any rank has failed.
-    pub fn check(&self) -> Result<(), Error> {
-        self.shared.lock().progress()
-    }
-
     /// Whether they were started and not waited for.
     pub fn is_active(&self) -> bool {
         self.active
@@ -146,7 +141,6 @@ impl Swap {
 
 impl Exchange for Swap {
     fn start(&mut self, outgoing: &[u8]) -> Result<(), Error> {
-        self.requests.check()?;
         // No request is active.
         self.outgoing.copy_from_slice(outgoing);
         self.requests.start()

@@ -12,7 +12,8 @@ use host::elements::Elements;
 use host::executor::{Cuda, CudaBuffer, Packing, SideStream};
 use host::memory::{copy, reserve, with_capacity};
 
-use super::peers::{mark_on, pack_times, watch_packing};
+use super::choice::first_reason;
+use super::peers::{mark_on, pack_beside};
 use super::{Chosen, Engine, HaloExchange, Meanwhile};
 use crate::communicator::Communicator;
 use crate::error::Error;
@@ -34,10 +35,8 @@ pub(super) fn exchange<T: Scalar>(
 ) -> Result<Found<T>, Error> {
     let library = library();
     let reason = library.as_ref().err().map_or("", String::as_str);
-    for (rank, reason) in communicator.all_gather(reason.as_bytes())?.iter().enumerate() {
-        if !reason.is_empty() {
-            return Ok(Err(format!("rank {rank}: {}", String::from_utf8_lossy(reason))));
-        }
+    if let Some(reason) = first_reason(communicator, reason)? {
+        return Ok(Err(reason));
     }
     let identities = communicator.all_gather(&cuda.identity()?)?;
     for (rank, identity) in identities.iter().enumerate() {
@@ -125,7 +124,7 @@ impl<T: Scalar> HaloExchange<T, Cuda> for Nccl<T> {
         &mut self,
         vectors: usize,
         x: &CudaBuffer<T>,
-        mut watch: Watch<'_, Cuda>,
+        watch: Watch<'_, Cuda>,
         meanwhile: Meanwhile<'_, Cuda>,
     ) -> Result<(), Error> {
         // Others do not repeat what a recording repeats.
@@ -134,12 +133,11 @@ impl<T: Scalar> HaloExchange<T, Cuda> for Nccl<T> {
         let place = self.lane(vectors)?;
         let Self { cuda, side, comm, flights, packing, lanes, .. } = self;
         let Lane { outgoing, to, from, .. } = &mut lanes[place];
-        let times = pack_times(cuda, &watch)?;
         // What was sent last has gone: the executor has waited for that exchange, and the packing comes after it.
-        let done = packing.beside(vectors, x, outgoing, times.as_ref(), || {
+        pack_beside((&*cuda, packing), vectors, x, outgoing, watch, |watch| {
             // At once: NCCL takes the host some 100 µs, which a product may hide.
-            let done = meanwhile(&mut watch);
-            if let Some(watch) = &mut watch {
+            let done = meanwhile(watch);
+            if let Some(watch) = watch {
                 watch.set(Step::Exchange, 0, mark_on(cuda, side)?);
             }
             if !to.is_empty() || !from.is_empty() {
@@ -149,13 +147,11 @@ impl<T: Scalar> HaloExchange<T, Cuda> for Nccl<T> {
                 unsafe { comm.exchange(side, to, from)? };
             }
             flights.queued(side)?;
-            if let Some(watch) = &mut watch {
+            if let Some(watch) = watch {
                 watch.set(Step::Exchange, 1, mark_on(cuda, side)?);
             }
             done
-        })?;
-        watch_packing(watch, times);
-        done
+        })?
     }
 
     fn received(&self, vectors: usize) -> Option<&CudaBuffer<T>> {
