@@ -83,7 +83,15 @@ pub use synthetic;
 
 pub mod tutorial;
 
-/// The programs in the README are tests.
+/// The programs in the README and in the guide are tests.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
+
+#[cfg(doctest)]
+#[doc = include_str!("../docs/guide/library.md")]
+struct GuideToTheLibrary;
+
+#[cfg(doctest)]
+#[doc = include_str!("../docs/guide/solve.md")]
+struct GuideToSolvers;
