@@ -146,7 +146,7 @@ const ERROR_ON_CPU: f64 = 0.25;
 const LEAD_ON_CPU: f64 = 1.3;
 
 /// Bytes of a matrix from which on narrow values are worth it, over those of the cache: smaller ones take as long, for a
-/// value is looked up as well (docs/performance.md).
+/// value is looked up as well (docs/experiments/values.md).
 const WORTH_NARROWING: f64 = 0.25;
 
 /// Seconds that it takes a GPU to find out how values are stored narrower and to do so: at least, and for each value.
