@@ -6,12 +6,12 @@ use host::error::check_length;
 use host::executor::Executor;
 use host::format::LARGEST_DIMENSION;
 use host::memory::{Buffer, reserve};
-use host::{Csr, Format, Layout, Multivector, Plan, PlanOptions, Scalar, Vector};
+use host::{Csr, Epilogue, Format, Layout, Multivector, Plan, PlanOptions, ProductSums, Scalar, Vector};
 use solvers::{Operator, Ranks};
 
 use crate::communicator::Communicator;
 use crate::error::Error;
-use crate::exchange::{Engine, HaloExchange, Route, exchange_of};
+use crate::exchange::{Engine, HaloExchange, Product, Route, exchange_of};
 use crate::halo::Halo;
 use crate::ranges::Ranges;
 use crate::remote::Remote;
@@ -200,7 +200,7 @@ impl<T: Scalar, E: Executor> DistributedMatrix<T, E> {
     /// # Errors
     /// When α or β is not finite, a vector does not fit, a rank fails, memory runs out, or the device fails.
     pub fn apply(&mut self, alpha: T, x: &Vector<T, E>, beta: T, y: &mut Vector<T, E>) -> Result<(), Error> {
-        self.apply_watched(alpha, x, beta, y, None)
+        self.multiply((alpha, x, beta, y), None, None)
     }
 
     /// [`apply`](Self::apply), and when its steps begin and end on this rank. It waits for what is queued before, and for the
@@ -216,25 +216,39 @@ impl<T: Scalar, E: Executor> DistributedMatrix<T, E> {
         y: &mut Vector<T, E>,
     ) -> Result<Timeline, Error> {
         let mut watch = Stopwatch::start(self.local.executor())?;
-        self.apply_watched(alpha, x, beta, y, Some(&mut watch))?;
+        self.multiply((alpha, x, beta, y), None, Some(&mut watch))?;
         watch.read()
     }
 
-    fn apply_watched(
+    /// y ← α A x + β y, and w · y, where parts of this rank's [can be added up so](Self::fuses).
+    fn multiply(
         &mut self,
-        alpha: T,
-        x: &Vector<T, E>,
-        beta: T,
-        y: &mut Vector<T, E>,
+        (alpha, x, beta, y): (T, &Vector<T, E>, T, &mut Vector<T, E>),
+        mut sums: Option<ProductSums<'_, T, E::Memory>>,
         mut watch: Watch<'_, E>,
     ) -> Result<(), Error> {
         self.check(1, x, y)?;
         let Self { local, remote, exchange, .. } = self;
-        exchange.exchange(1, x, watch.as_deref_mut(), &mut |watch| {
-            watched(watch, Step::Local, || Ok(local.apply(alpha, x, beta, y)?))
-        })?;
+        let mut multiply = |watch: &mut Watch<'_, E>| {
+            watched(watch, Step::Local, || match &mut sums {
+                None => Ok(local.apply(alpha, x, beta, y)?),
+                Some(ProductSums { with, squares, into }) => {
+                    let sums = Some(ProductSums { with: &**with, squares: *squares, into: &mut **into });
+                    Ok(local.apply_fused(alpha, x, beta, y, Epilogue { addend: None, sums })?)
+                }
+            })
+        };
+        let product = Product { vectors: 1, x, local: &mut multiply, remote: remote.as_mut() };
+        exchange.exchange(product, watch.as_deref_mut())?;
         let (Some(remote), Some(received)) = (remote, exchange.received(1)) else { return Ok(()) };
-        watched(&mut watch, Step::Remote, || remote.add(1, alpha, received, y))
+        let step = if remote.is_multiplied() { Step::Add } else { Step::Remote };
+        let sum = sums.map(|ProductSums { with, into, .. }| (with, into));
+        watched(&mut watch, step, || remote.add(1, alpha, received, y, sum))
+    }
+
+    /// Whether sums over the elements of a product are added up while they are at hand.
+    fn fuses(&self, squares: bool) -> bool {
+        self.local.fuses() && self.remote.as_ref().is_none_or(|remote| !squares && remote.has_few_rows())
     }
 
     /// Y ← α A X + β Y for several vectors, one after the other in X and in Y; with β = 0, Y is overwritten and never read.
@@ -257,9 +271,10 @@ impl<T: Scalar, E: Executor> DistributedMatrix<T, E> {
         self.check(vectors, x, y)?;
         let Self { local, remote, exchange, .. } = self;
         let shape = Multivector { vectors, layout: Layout::ColumnMajor };
-        exchange.exchange(vectors, x, None, &mut |_| Ok(local.apply_multivector(shape, alpha, x, beta, y)?))?;
+        let mut multiply = |_: &mut Watch<'_, E>| Ok(local.apply_multivector(shape, alpha, x, beta, y)?);
+        exchange.exchange(Product { vectors, x, local: &mut multiply, remote: None }, None)?;
         match (remote, exchange.received(vectors)) {
-            (Some(remote), Some(received)) => remote.add(vectors, alpha, received, y),
+            (Some(remote), Some(received)) => remote.add(vectors, alpha, received, y, None),
             _ => Ok(()),
         }
     }
@@ -333,11 +348,14 @@ fn check_dimension(columns: u64) -> Result<(), host::Error> {
 /// What solvers see of the ranks of a square matrix.
 struct MatrixRanks {
     communicator: Communicator,
+    /// Whether GPUs reach each other's memory.
+    #[cfg(feature = "cuda")]
+    reach: bool,
     first: usize,
     elements: usize,
 }
 
-impl Ranks for MatrixRanks {
+impl<E: Executor> Ranks<E> for MatrixRanks {
     fn first(&self) -> usize {
         self.first
     }
@@ -348,6 +366,18 @@ impl Ranks for MatrixRanks {
 
     fn sum(&self, sums: &mut [f64]) -> Result<(), host::Error> {
         Ok(self.communicator.sum(sums)?)
+    }
+
+    #[cfg(feature = "cuda")]
+    fn sums_in_memory(
+        &self,
+        executor: &E,
+        sums: usize,
+    ) -> Result<Option<Box<dyn solvers::SumsInMemory<E>>>, host::Error> {
+        match self.reach {
+            true => Ok(crate::exchange::sums::in_memory(&self.communicator, executor, sums)?),
+            false => Ok(None),
+        }
     }
 }
 
@@ -365,6 +395,21 @@ impl<T: Scalar, E: Executor> Operator<T, E> for DistributedMatrix<T, E> {
         Ok(DistributedMatrix::apply(self, alpha, x, beta, y)?)
     }
 
+    fn apply_with_sums(
+        &mut self,
+        alpha: T,
+        x: &Vector<T, E>,
+        beta: T,
+        y: &mut Vector<T, E>,
+        sums: ProductSums<'_, T, E::Memory>,
+    ) -> Result<bool, host::Error> {
+        let fuses = self.fuses(sums.squares);
+        if fuses {
+            self.multiply((alpha, x, beta, y), Some(sums), None)?;
+        }
+        Ok(fuses)
+    }
+
     fn apply_columns(
         &mut self,
         vectors: usize,
@@ -376,10 +421,15 @@ impl<T: Scalar, E: Executor> Operator<T, E> for DistributedMatrix<T, E> {
         Ok(DistributedMatrix::apply_columns(self, vectors, alpha, x, beta, y)?)
     }
 
-    fn ranks(&self) -> Option<Arc<dyn Ranks>> {
+    fn ranks(&self) -> Option<Arc<dyn Ranks<E>>> {
+        if self.communicator.ranks() == 1 {
+            return None;
+        }
         let rows = &self.distribution.rows;
         Some(Arc::new(MatrixRanks {
             communicator: self.communicator.clone(),
+            #[cfg(feature = "cuda")]
+            reach: matches!(self.engine, Engine::PeerCopies { direct: true }),
             first: rows.of(self.communicator.rank()).start as usize,
             elements: rows.total() as usize,
         }))

@@ -1,8 +1,11 @@
 //! The entries of a rank in columns of other ranks.
 
 use host::executor::Executor;
-use host::occupied_rows::{AddOccupiedRows, AddOperands, OccupiedRows};
-use host::{Csr, Format, Layout, Multivector, Plan, Scalar, ValueStorage, Vector};
+#[cfg(feature = "cuda")]
+use host::executor::{Beside, Cuda, CudaBuffer};
+use host::memory::Buffer;
+use host::occupied_rows::{AddOperands, AddToRows, OccupiedRows};
+use host::{Csr, Format, Layout, Multivector, PartialSums, Plan, Scalar, Vector};
 
 use crate::error::Error;
 use crate::matrix::MatrixOptions;
@@ -10,77 +13,126 @@ use crate::matrix::MatrixOptions;
 /// Rows for each one with entries, from which on the others are passed over.
 const ROWS_FOR_EACH_OCCUPIED: usize = 4;
 
-/// Entries that this many cannot be in rows that are passed over.
-const TOO_MANY: usize = 1 << 31;
-
 /// The entries of a rank in columns of other ranks, and how they are stored.
-pub enum Remote<T: Scalar, E: Executor> {
-    /// Few rows have any: those alone, in CSR. The other elements of y are neither read nor written.
-    OccupiedRows(E, OccupiedRows<T, E::Memory>),
-    /// In a format for all rows.
-    Plan(Box<Plan<T, E>>),
+pub struct Remote<T: Scalar, E: Executor> {
+    plan: Plan<T, E>,
+    /// Where few rows have any, the plan has only those.
+    rows: Option<Occupied<T, E>>,
+}
+
+/// Which rows the entries are in, and their products before they are added to y.
+struct Occupied<T: Scalar, E: Executor> {
+    rows: OccupiedRows<E::Memory>,
+    sums: Vector<T, E>,
+    /// Whether the products are there already.
+    multiplied: bool,
 }
 
 impl<T: Scalar, E: Executor> Remote<T, E> {
     /// In the format that is asked for, or as its rows suggest.
     pub(crate) fn new(executor: &E, matrix: Csr<T>, options: &MatrixOptions) -> Result<Self, Error> {
-        // Narrow values are only stored in formats for all rows.
-        let chooses = options.remote == Format::Auto && !matches!(options.plan.values, ValueStorage::Rounded(_));
         let occupied = || matrix.row_lengths().filter(|&length| length > 0).count();
-        if chooses && matrix.nnz() < TOO_MANY && occupied().saturating_mul(ROWS_FOR_EACH_OCCUPIED) <= matrix.rows() {
-            return Ok(Self::OccupiedRows(executor.clone(), OccupiedRows::new(executor, matrix)?));
+        if options.remote != Format::Auto || occupied().saturating_mul(ROWS_FOR_EACH_OCCUPIED) > matrix.rows() {
+            let plan = Plan::with_options(executor, matrix, options.remote, options.plan)?;
+            return Ok(Self { plan, rows: None });
         }
-        Ok(Self::Plan(Box::new(Plan::with_options(executor, matrix, options.remote, options.plan)?)))
+        let (rows, matrix) = OccupiedRows::of(executor, matrix)?;
+        let plan = Plan::with_options(executor, matrix, Format::CSR_VECTOR, options.plan)?;
+        let sums = executor.zeros(rows.count())?;
+        Ok(Self { plan, rows: Some(Occupied { rows, sums, multiplied: false }) })
     }
 
-    /// Y ← Y + α A X, for several vectors one after the other.
+    /// Whether the product is there already, and is only to be [added](Self::add).
+    pub(crate) fn is_multiplied(&self) -> bool {
+        self.rows.as_ref().is_some_and(|occupied| occupied.multiplied)
+    }
+
+    /// Whether few rows have entries, which are kept apart.
+    pub(crate) fn has_few_rows(&self) -> bool {
+        self.rows.is_some()
+    }
+
+    /// Y ← Y + α A X, for several vectors one after the other; and if [few rows](Self::has_few_rows) have entries, w · y where
+    /// that was added up before.
     pub(crate) fn add(
         &mut self,
         vectors: usize,
         alpha: T,
         x: &Vector<T, E>,
         y: &mut Vector<T, E>,
+        sum: Sum<'_, T, E>,
     ) -> Result<(), Error> {
-        match self {
-            Self::OccupiedRows(executor, matrix) => {
-                Ok(executor.run::<AddOccupiedRows<T>>(AddOperands { matrix, vectors, alpha, x, y })?)
+        let Self { plan, rows } = self;
+        let Some(Occupied { rows, sums, multiplied }) = rows else {
+            return multiply(plan, vectors, alpha, x, T::ONE, y);
+        };
+        if !std::mem::take(multiplied) {
+            let needed = rows.count().saturating_mul(vectors);
+            if sums.len() != needed {
+                *sums = plan.executor().zeros(needed)?;
             }
-            Self::Plan(plan) if vectors == 1 => Ok(plan.apply(alpha, x, T::ONE, y)?),
-            Self::Plan(plan) => {
-                let shape = Multivector { vectors, layout: Layout::ColumnMajor };
-                Ok(plan.apply_multivector(shape, alpha, x, T::ONE, y)?)
-            }
+            multiply(plan, vectors, T::ONE, x, T::ZERO, sums)?;
         }
+        Ok(plan.executor().run::<AddToRows<T>>(AddOperands { rows, vectors, alpha, sums, y, sum })?)
     }
 
     pub(crate) fn multiplies_multivectors(&self) -> bool {
-        match self {
-            Self::OccupiedRows(..) => true,
-            Self::Plan(plan) => plan.format().multiplies_multivectors(),
-        }
+        self.plan.format().multiplies_multivectors()
     }
 
     /// The name of its format.
     pub fn format(&self) -> &str {
-        match self {
-            Self::OccupiedRows(..) => "occupied-rows",
-            Self::Plan(plan) => plan.format().name(),
+        match self.rows {
+            Some(_) => "occupied-rows",
+            None => self.plan.format().name(),
         }
     }
 
     /// Number of entries.
     pub fn nnz(&self) -> usize {
-        match self {
-            Self::OccupiedRows(_, matrix) => matrix.nnz(),
-            Self::Plan(plan) => plan.matrix().nnz(),
-        }
+        self.plan.matrix().nnz()
     }
 
     /// Bytes of its arrays.
     pub fn bytes(&self) -> u128 {
-        match self {
-            Self::OccupiedRows(_, matrix) => matrix.bytes(),
-            Self::Plan(plan) => plan.matrix().bytes(),
+        self.plan.matrix().bytes() + self.rows.as_ref().map_or(0, |occupied| occupied.rows.bytes())
+    }
+}
+
+/// w, and where the sum w · y is.
+type Sum<'s, T, E> = Option<(&'s Vector<T, E>, &'s mut PartialSums<<E as Executor>::Memory>)>;
+
+/// Y ← α A X + β Y for several vectors one after the other.
+fn multiply<T: Scalar, E: Executor>(
+    plan: &mut Plan<T, E>,
+    vectors: usize,
+    alpha: T,
+    x: &Vector<T, E>,
+    beta: T,
+    y: &mut Vector<T, E>,
+) -> Result<(), Error> {
+    if vectors == 1 {
+        return Ok(plan.apply(alpha, x, beta, y)?);
+    }
+    let shape = Multivector { vectors, layout: Layout::ColumnMajor };
+    Ok(plan.apply_multivector(shape, alpha, x, beta, y)?)
+}
+
+#[cfg(feature = "cuda")]
+impl<T: Scalar> Remote<T, Cuda> {
+    /// Queues the product with x, which is there by then, beside the local one: so [`add`](Self::add) has little left to do. Only
+    /// where few rows have entries, and for one vector: whether it did.
+    pub(crate) fn multiply_beside<'env>(
+        &'env mut self,
+        beside: &Beside<'_, 'env>,
+        x: &'env CudaBuffer<T>,
+    ) -> Result<bool, Error> {
+        let Some(Occupied { rows, sums, multiplied }) = &mut self.rows else { return Ok(false) };
+        // What was not added, because something failed, is not added now.
+        *multiplied = sums.len() == rows.count();
+        if *multiplied {
+            beside.multiply(&mut self.plan, x, sums)?;
         }
+        Ok(*multiplied)
     }
 }

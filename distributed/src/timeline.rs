@@ -28,6 +28,8 @@ pub struct Timeline {
     pub local: Span,
     /// The product with those of other ranks; none where the rank needs none.
     pub remote: Option<Span>,
+    /// That product is added to the local one; none where that is part of it.
+    pub add: Option<Span>,
 }
 
 /// A step of a product.
@@ -37,6 +39,7 @@ pub(crate) enum Step {
     Exchange,
     Local,
     Remote,
+    Add,
 }
 
 /// A moment.
@@ -52,7 +55,7 @@ pub(crate) struct Stopwatch<E> {
     clock: Instant,
     #[cfg(feature = "cuda")]
     mark: Option<Mark>,
-    stamps: [[Option<Stamp>; 2]; 4],
+    stamps: [[Option<Stamp>; 2]; 5],
 }
 
 /// Where a product is watched, what takes down its times.
@@ -131,6 +134,7 @@ impl<E: Executor> Stopwatch<E> {
             exchange: span(Step::Exchange)?.unwrap_or_default(),
             local: span(Step::Local)?.unwrap_or_default(),
             remote: span(Step::Remote)?,
+            add: span(Step::Add)?,
         })
     }
 

@@ -7,7 +7,7 @@ use cuda_std::{Elements, Global, GlobalMut, GpuScalar, Stored, kernel};
 use crate::Offset;
 use crate::reduction::sum_over_lanes;
 use crate::values::Values;
-use crate::vector::{add, update};
+use crate::vector::update;
 
 /// The sum of entry times element of x, by column, over every `STEP`-th entry from `entry` on. Four entries at a time are
 /// loaded before the first is used, to keep the memory busy; by way of the caches, because neighbouring lanes and
@@ -119,36 +119,6 @@ pub unsafe fn csr_vector<V: Stored<T>, T: GpuScalar, O: Offset, const LANES: u32
     let values = Values { stored: values, table };
     multiply_by_lanes::<V, T, O, LANES>(rows, row_offsets, column_indices, values, x, |row, sum| {
         update(y, row, alpha, sum, beta);
-    });
-}
-
-/// y ← y + α A x, where few rows of A have entries: those rows alone, `LANES` lanes a row as in [`csr_vector`].
-///
-/// # Safety
-/// The arrays are those of a valid CSR matrix of `rows` rows, `numbers` has an element for each of them, all different and
-/// inside `y`, and `x` has an element for each column; blocks are made of whole warps.
-#[kernel(T: scalars, LANES: [2, 4, 8, 16, 32])]
-pub unsafe fn csr_occupied_rows<T: GpuScalar, const LANES: u32>(
-    /// Number of rows with entries.
-    rows: u32,
-    /// Which element of y each of them is for.
-    numbers: Global<u32>,
-    /// Where each of them begins; rows + 1 offsets.
-    row_offsets: Global<u32>,
-    /// The column of each entry.
-    column_indices: Global<u32>,
-    /// The value of each entry.
-    values: Global<T>,
-    /// The factor of A x.
-    alpha: T,
-    /// The vector that is multiplied.
-    x: Global<T>,
-    /// The result.
-    y: GlobalMut<T>,
-) {
-    let values = Values::as_they_are(values);
-    multiply_by_lanes::<T, T, u32, LANES>(rows, row_offsets, column_indices, values, x, |row, sum| {
-        add(y, numbers.load(row), alpha, sum);
     });
 }
 

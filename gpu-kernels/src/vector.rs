@@ -1,7 +1,7 @@
 //! What SpMV needs of dense vectors.
 
 use cuda_std::thread::{grid_threads, index_1d};
-use cuda_std::{Elements, GlobalMut, GpuScalar, Index, kernel};
+use cuda_std::{Elements, Global, GlobalMut, GpuScalar, Index, kernel};
 
 /// y ← β y; with β = 0, y is overwritten and never read.
 ///
@@ -20,6 +20,30 @@ pub unsafe fn scale<T: GpuScalar>(
     while place < count {
         y.store(place, if beta == T::ZERO { T::ZERO } else { beta * y.load(place) });
         place += u64::from(grid_threads());
+    }
+}
+
+/// Adds α times a term to each of some elements of y.
+///
+/// # Safety
+/// `elements` and `terms` have `count` elements; those of `elements` are all different, and inside `y`.
+#[kernel(T: scalars)]
+pub unsafe fn add_to_elements<T: GpuScalar>(
+    /// Number of terms.
+    count: u64,
+    /// Which element of y each of them is for.
+    elements: Global<u32>,
+    /// The factor.
+    alpha: T,
+    /// The terms.
+    terms: Global<T>,
+    /// The vector.
+    y: GlobalMut<T>,
+) {
+    let mut number = u64::from(index_1d());
+    while number < count {
+        add(y, elements.load_streaming(number), alpha, terms.load_streaming(number));
+        number += u64::from(grid_threads());
     }
 }
 

@@ -1,57 +1,53 @@
-//! Matrices of which few rows have entries, added to what is there: the part of a product that needs other ranks' elements.
+//! Matrices of which few rows have entries: the part of a product that needs other ranks' elements.
 
 use std::marker::PhantomData;
 
-use cuda_std::launch::{Call, Launch};
-use gpu_kernels::csr::CsrOccupiedRows;
+use gpu_kernels::fused::added::FusedAddToElements;
+use gpu_kernels::vector::AddToElements;
 
+use crate::convert::primitives::launch;
+use crate::device::with_shared_for_each_warp;
 use crate::error::{Error, check_length};
 use crate::executor::Executor;
 use crate::executor::operation::{Arithmetic, KernelExecutor, Operation};
-use crate::format::csr::lanes::lanes_for;
 use crate::format::{Csr, Offsets};
 use crate::memory::{Buffer, HostMemory, Memory, collect, with_capacity};
 use crate::parallel;
-use crate::real::{ExactElement, ExactSum, Scalar};
+use crate::partial_sums::PartialSums;
+use crate::real::Scalar;
 
-/// Rows that a thread of the host multiplies at a time.
+/// Rows that a thread of the host adds to at a time.
 const AT_ONCE: usize = 512;
 
-/// The rows of a matrix that have entries, in CSR, and which rows they are (doubly compressed sparse rows, without a search).
-pub struct OccupiedRows<T: Scalar, M: Memory = HostMemory> {
+/// Which rows of a matrix have entries.
+pub struct OccupiedRows<M: Memory = HostMemory> {
     /// Rows of the whole.
     rows: usize,
+    /// In ascending order.
     numbers: M::Buffer<u32>,
-    /// Of as many rows as there are numbers.
-    matrix: Csr<T, M>,
-    /// Where the rows that a thread of the host multiplies end.
+    /// Where the rows that a thread of the host adds to end.
     ends: Vec<usize>,
 }
 
-impl<T: Scalar, M: Memory> OccupiedRows<T, M> {
-    /// Moves the rows with entries to an executor.
+impl<M: Memory> OccupiedRows<M> {
+    /// The rows with entries, as a matrix of their own on the host, and which of the whole they are.
     ///
     /// # Errors
-    /// When there are 2^32 entries or about as many, or memory runs out.
-    pub fn new<E: Executor<Memory = M>>(executor: &E, matrix: Csr<T>) -> Result<Self, Error> {
+    /// When memory runs out.
+    pub fn of<T: Scalar, E: Executor<Memory = M>>(executor: &E, matrix: Csr<T>) -> Result<(Self, Csr<T>), Error> {
         let rows = matrix.rows();
         let occupied = || (0..).zip(matrix.row_lengths()).filter(|&(_, length)| length > 0);
         let count = occupied().count();
-        let (mut numbers, mut own_lengths) = (with_capacity(count)?, with_capacity(count)?);
+        let (mut numbers, mut lengths) = (with_capacity(count)?, with_capacity(count)?);
         for (row, length) in occupied() {
             numbers.push(row);
-            own_lengths.push(length);
+            lengths.push(length);
         }
         let ends = collect(numbers.chunks(AT_ONCE).map(|rows| rows.last().map_or(0, |&last| last as usize + 1)))?;
-        let offsets = Offsets::from_lengths(own_lengths.iter().copied())?;
-        if let Offsets::Wide(_) = offsets {
-            let (value, limit) = (matrix.nnz() as u128, u32::MAX.into());
-            return Err(Error::TooLarge { what: "number of entries of occupied rows", value, limit });
-        }
-        let columns = matrix.columns();
+        let (columns, offsets) = (matrix.columns(), Offsets::from_lengths(lengths.into_iter())?);
         let (_, column_indices, values) = matrix.into_parts();
-        let matrix = Csr::try_new(count, columns, offsets, column_indices, values)?.upload(executor)?;
-        Ok(Self { rows, numbers: executor.upload(numbers)?, matrix, ends })
+        let occupied = Csr::try_new(count, columns, offsets, column_indices, values)?;
+        Ok((Self { rows, numbers: executor.upload(numbers)?, ends }, occupied))
     }
 
     /// Number of rows of the whole, with and without entries.
@@ -59,113 +55,108 @@ impl<T: Scalar, M: Memory> OccupiedRows<T, M> {
         self.rows
     }
 
-    /// Number of columns.
-    pub fn columns(&self) -> usize {
-        self.matrix.columns()
+    /// Number of rows with entries.
+    pub fn count(&self) -> usize {
+        self.numbers.len()
     }
 
-    /// Number of entries.
-    pub fn nnz(&self) -> usize {
-        self.matrix.nnz()
-    }
-
-    /// Bytes of its arrays in the executor's memory.
+    /// Bytes of the list in the executor's memory.
     pub fn bytes(&self) -> u128 {
-        self.matrix.bytes() + self.numbers.len() as u128 * size_of::<u32>() as u128
+        self.numbers.len() as u128 * size_of::<u32>() as u128
     }
 }
 
-/// Y ← Y + α A X for several vectors, one after the other in X and in Y. Elements of rows without entries are not touched.
-pub struct AddOccupiedRows<T>(PhantomData<T>);
+/// Y ← Y + α S for several vectors, one after the other in Y and in S, which has an element for each row with entries. The
+/// other elements of Y are not touched.
+pub struct AddToRows<T>(PhantomData<T>);
 
-/// The operands of [`AddOccupiedRows`].
+/// The operands of [`AddToRows`].
 pub struct AddOperands<'a, T: Scalar, M: Memory> {
-    /// A.
-    pub matrix: &'a OccupiedRows<T, M>,
+    /// Which elements of a vector are added to.
+    pub rows: &'a OccupiedRows<M>,
     /// Number of vectors.
     pub vectors: usize,
-    /// The factor of A X.
+    /// The factor of S.
     pub alpha: T,
-    /// The vectors that are multiplied.
-    pub x: &'a M::Buffer<T>,
-    /// The results.
+    /// What is added.
+    pub sums: &'a M::Buffer<T>,
+    /// What it is added to.
     pub y: &'a mut M::Buffer<T>,
+    /// Where there is one vector: w, and the sum w · y of the elements as they were, of which that of the new ones is made. Only
+    /// for real numbers, by kernels.
+    pub sum: Option<(&'a M::Buffer<T>, &'a mut PartialSums<M>)>,
 }
 
 impl<T: Scalar, M: Memory> AddOperands<'_, T, M> {
     fn check(&self) -> Result<(), Error> {
-        check_length("x", self.x.len(), self.matrix.columns().saturating_mul(self.vectors))?;
-        check_length("y", self.y.len(), self.matrix.rows.saturating_mul(self.vectors))
+        check_length("the array of sums", self.sums.len(), self.rows.count().saturating_mul(self.vectors))?;
+        check_length("y", self.y.len(), self.rows.rows.saturating_mul(self.vectors))?;
+        match &self.sum {
+            Some(_) if T::COMPLEX || self.vectors != 1 => {
+                Err(Error::Operator { operation: "sum over complex numbers, or over several vectors" })
+            }
+            Some((w, _)) => check_length("w", w.len(), self.rows.rows),
+            None => Ok(()),
+        }
     }
 }
 
-impl<T: Scalar> Operation for AddOccupiedRows<T> {
+impl<T: Scalar> Operation for AddToRows<T> {
     type Operands<'a, M: Memory> = AddOperands<'a, T, M>;
     type Output<M: Memory> = ();
 
     fn by_kernels<K: KernelExecutor>(executor: &K, operands: AddOperands<'_, T, K::Memory>) -> Result<(), Error> {
         operands.check()?;
-        let AddOperands { matrix: whole, vectors, alpha, x, y } = operands;
-        let OccupiedRows { numbers, matrix, .. } = whole;
-        let Offsets::Narrow(row_offsets) = matrix.row_offsets() else {
-            return Err(Error::structure("matrix", "has wide offsets"));
-        };
-        let rows = matrix.rows() as u32;
-        if rows == 0 {
+        let AddOperands { rows, vectors, alpha, sums, y, sum } = operands;
+        let count = rows.count();
+        if count == 0 {
             return Ok(());
         }
-        let lanes = lanes_for(matrix.rows(), matrix.nnz());
-        let grid = executor.device().uneven_grid(u64::from(rows) * u64::from(lanes));
-        for vector in 0..vectors {
-            macro_rules! call {
-                ($lanes:literal) => {
-                    Call::new(CsrOccupiedRows::<T, $lanes> {
-                        rows,
-                        numbers: numbers.global(),
-                        row_offsets: row_offsets.global(),
-                        column_indices: matrix.column_indices().global(),
-                        values: matrix.values().global(),
-                        alpha,
-                        x: x.global().after(vector * matrix.columns()),
-                        y: y.global_mut().after(vector * whole.rows),
-                    })
-                };
-            }
-            let call = match lanes {
-                2 => call!(2),
-                4 => call!(4),
-                8 => call!(8),
-                16 => call!(16),
-                _ => call!(32),
+        let grid = executor.device().grid(count as u64);
+        if let Some((w, into)) = sum {
+            let grid = with_shared_for_each_warp(grid, size_of::<f64>() as u32);
+            let kernel = FusedAddToElements {
+                count: count as u64,
+                elements: rows.numbers.global(),
+                alpha,
+                terms: sums.global(),
+                y: y.global_mut(),
+                w: w.global(),
+                partial_sums: into.extend(grid.blocks as usize)?,
             };
-            // SAFETY: the matrix is valid, its rows' numbers are different ones of the whole, and both vectors are whole.
-            unsafe { executor.launch(&Launch { grid, call }) }?;
+            // SAFETY: as below, and the sum has room for each block.
+            return unsafe { launch(executor, grid, kernel) };
+        }
+        for vector in 0..vectors {
+            let kernel = AddToElements {
+                count: count as u64,
+                elements: rows.numbers.global(),
+                alpha,
+                terms: sums.global().after(vector * count),
+                y: y.global_mut().after(vector * rows.rows),
+            };
+            // SAFETY: there are as many sums as rows, whose numbers are different ones of the whole, and both vectors are
+            // whole.
+            unsafe { launch(executor, grid, kernel) }?;
         }
         Ok(())
     }
 
-    fn on_host(arithmetic: Arithmetic, operands: AddOperands<'_, T, HostMemory>) -> Result<(), Error> {
+    fn on_host(_: Arithmetic, operands: AddOperands<'_, T, HostMemory>) -> Result<(), Error> {
         operands.check()?;
-        let AddOperands { matrix: OccupiedRows { rows, numbers, matrix, ends }, vectors, alpha, x, y } = operands;
+        let AddOperands { rows: OccupiedRows { rows, numbers, ends }, vectors, alpha, sums, y, sum } = operands;
+        if sum.is_some() {
+            return Err(Error::Operator { operation: "sum that goes on, on the host" });
+        }
         for vector in 0..vectors {
-            let x = &x[vector * matrix.columns()..][..matrix.columns()];
+            let sums = &sums[vector * numbers.len()..][..numbers.len()];
             let y = &mut y[vector * rows..][..*rows];
-            let add = |row: usize, y: &mut T| match arithmetic {
-                Arithmetic::Parallel => {
-                    let sum = matrix.row(row).fold(T::ZERO, |sum, (column, value)| sum + value * x[column as usize]);
-                    *y = *y + alpha * sum;
-                }
-                Arithmetic::Compensated => {
-                    let mut sum = T::Sum::default();
-                    matrix.row(row).for_each(|(column, value)| sum.add(value, x[column as usize]));
-                    *y = sum.combined(alpha, T::ONE, *y).rounded();
-                }
-            };
             parallel::parts_mut(y, ends, &|(part, y)| {
                 let begin = if part > 0 { ends[part - 1] } else { 0 };
                 let first = part * AT_ONCE;
-                for row in first..(first + AT_ONCE).min(numbers.len()) {
-                    add(row, &mut y[numbers[row] as usize - begin]);
+                for place in first..(first + AT_ONCE).min(numbers.len()) {
+                    let element = &mut y[numbers[place] as usize - begin];
+                    *element = *element + alpha * sums[place];
                 }
             });
         }
@@ -178,9 +169,10 @@ mod tests {
     use super::*;
     use crate::executor::{Cpu, Emulated, Reference};
     use crate::format::Format;
+    use crate::plan::Plan;
     use crate::verify::{exact, verify};
 
-    /// More than a thread multiplies at a time have entries. Miri takes seconds for a thousand.
+    /// More than a thread adds to at a time have entries. Miri takes seconds for a thousand.
     const ROWS: usize = if cfg!(miri) { 1600 } else { 5000 };
 
     /// Rows of which every third has entries: from one to `most`.
@@ -198,13 +190,21 @@ mod tests {
     }
 
     fn check<E: Executor<Memory = HostMemory>>(executor: &E, matrix: &Csr<f64>, vectors: usize) {
-        let occupied = OccupiedRows::new(executor, matrix.clone()).unwrap();
-        assert_eq!((occupied.rows(), occupied.columns(), occupied.nnz()), (matrix.rows(), 90, matrix.nnz()));
+        let (rows, occupied) = OccupiedRows::of(executor, matrix.clone()).unwrap();
+        assert_eq!((rows.rows(), rows.count(), occupied.nnz()), (ROWS, occupied.rows(), matrix.nnz()));
+        assert!(occupied.row_lengths().all(|length| length > 0));
+        let mut plan = Plan::with_format(executor, occupied, Format::CSR_VECTOR).unwrap();
         let x: Vec<f64> = (0..90 * vectors).map(|place| 1.0 / (place + 1) as f64).collect();
         let old: Vec<f64> = (0..ROWS * vectors).map(|place| place as f64 - 300.0).collect();
+        let mut sums = Vec::new();
+        for x in x.chunks(90) {
+            let mut of_vector = vec![f64::NAN; rows.count()];
+            plan.apply(1.0, &x.to_vec(), 0.0, &mut of_vector).unwrap();
+            sums.extend(of_vector);
+        }
         let mut y = old.clone();
-        let operands = AddOperands { matrix: &occupied, vectors, alpha: -1.5, x: &x, y: &mut y };
-        executor.run::<AddOccupiedRows<f64>>(operands).unwrap();
+        let operands = AddOperands { rows: &rows, vectors, alpha: -1.5, sums: &sums, y: &mut y, sum: None };
+        executor.run::<AddToRows<f64>>(operands).unwrap();
         for vector in 0..vectors {
             let (x, old) = (&x[90 * vector..][..90], &old[ROWS * vector..][..ROWS]);
             let expected = exact(matrix, -1.5, x, 1.0, old).unwrap();
@@ -214,10 +214,9 @@ mod tests {
     }
 
     #[test]
-    fn rows_are_added_to_their_elements() {
-        // From a few entries a row, and 2 lanes, to many.
-        for most in [5, 40, 90] {
-            let matrix = thirds(most);
+    fn sums_are_added_to_their_rows() {
+        let empty = Csr::try_new(ROWS, 90, vec![0u32; ROWS + 1], vec![], vec![]).unwrap();
+        for matrix in [thirds(5), thirds(90), empty] {
             for vectors in [0, 1, 3] {
                 check(&Cpu::new(), &matrix, vectors);
                 check(&Reference::new(), &matrix, vectors);
@@ -227,23 +226,19 @@ mod tests {
                 }
             }
         }
-        let empty = Csr::try_new(ROWS, 90, vec![0u32; ROWS + 1], vec![], vec![]).unwrap();
-        check(&Cpu::new(), &empty, 2);
-        if !cfg!(miri) {
-            check(&Emulated::new(1), &empty, 2);
-        }
     }
 
     #[test]
     fn vectors_of_other_lengths_are_refused() {
-        let (cpu, matrix) = (Cpu::new(), thirds(5));
-        let occupied = OccupiedRows::new(&cpu, matrix).unwrap();
-        let add = |x: usize, y: usize| {
-            let (x, mut y) = (vec![0.0; x], vec![0.0; y]);
-            let operands = AddOperands { matrix: &occupied, vectors: 2, alpha: 1.0, x: &x, y: &mut y };
-            cpu.run::<AddOccupiedRows<f64>>(operands).unwrap_err().to_string()
+        let cpu = Cpu::new();
+        let (rows, _) = OccupiedRows::of(&cpu, thirds(5)).unwrap();
+        let add = |sums: usize, y: usize| {
+            let (sums, mut y) = (vec![0.0; sums], vec![0.0; y]);
+            let operands = AddOperands { rows: &rows, vectors: 2, alpha: 1.0, sums: &sums, y: &mut y, sum: None };
+            cpu.run::<AddToRows<f64>>(operands).unwrap_err().to_string()
         };
-        assert_eq!(add(90, 2 * ROWS), "x has length 90, expected 180");
-        assert_eq!(add(180, ROWS), format!("y has length {ROWS}, expected {}", 2 * ROWS));
+        let count = rows.count();
+        assert_eq!(add(count, 2 * ROWS), format!("the array of sums has length {count}, expected {}", 2 * count));
+        assert_eq!(add(2 * count, ROWS), format!("y has length {ROWS}, expected {}", 2 * ROWS));
     }
 }

@@ -69,6 +69,20 @@ impl<M: Memory> PartialSums<M> {
         self.values.global_mut()
     }
 
+    /// Room for the partial sums of further blocks, where there is one sum; they are not written yet.
+    ///
+    /// # Errors
+    /// When there are several sums, or there is no room for them.
+    #[doc(hidden)]
+    pub fn extend(&mut self, blocks: usize) -> Result<GlobalMut<f64>, Error> {
+        if self.sums != 1 {
+            return Err(Error::structure("list of sums", format!("has {} sums, expected 1", self.sums)));
+        }
+        let first = self.blocks;
+        self.begin(1, first + blocks)?;
+        Ok(self.values.global_mut().after(first))
+    }
+
     /// Makes the sums those of a grid of this many blocks, whose partial sums are not written yet.
     ///
     /// # Errors

@@ -395,6 +395,14 @@ impl<T: Scalar, E: Executor> Plan<T, E> {
         self.executor.run::<Product<T>>(ProductOperands { matrix, format, operands, workspace })
     }
 
+    /// y ← A x, by another handle of the same executor.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn apply_by(&mut self, executor: &E, x: &Vector<T, E>, y: &mut Vector<T, E>) -> Result<(), Error> {
+        let operands = Operands { alpha: T::ONE, x, beta: T::ZERO, y };
+        let (matrix, format, workspace) = (&self.matrix, self.format, &mut self.workspace);
+        executor.run::<Product<T>>(ProductOperands { matrix, format, operands, workspace })
+    }
+
     /// Y ← α A X + β Y for several vectors at once; with β = 0, Y is overwritten and never read. X has `shape.vectors`
     /// vectors of an element for each column, Y as many of an element for each row, both in the layout of `shape`. The
     /// matrix is read once for each 32 vectors, in CSR on a GPU once for each 64 side by side (by the CPU in column-major

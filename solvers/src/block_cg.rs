@@ -41,7 +41,7 @@ impl<T: Real, E: Executor, O: Operator<T, E>> Operator<T, E> for Columnwise<O> {
         self.operator.apply_columns(self.columns, alpha, x, beta, y)
     }
 
-    fn ranks(&self) -> Option<Arc<dyn Ranks>> {
+    fn ranks(&self) -> Option<Arc<dyn Ranks<E>>> {
         self.operator.ranks()
     }
 }

@@ -99,7 +99,7 @@ pub use options::Options;
 pub use pagerank::{Pagerank, PagerankReport, weights_of_vertices};
 pub use pipelined_cg::PipelinedCg;
 pub use power::power_iteration;
-pub use ranks::Ranks;
+pub use ranks::{FIRST_SUM, FLAG, Gathered, MOST_RANKS, Ranks, SumsInMemory};
 pub use rayleigh_ritz::SpectrumEnd;
 pub use refinement::Refinement;
 pub use report::{EigenReport, Outcome, Progress, Report};

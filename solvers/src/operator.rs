@@ -68,7 +68,7 @@ pub trait Operator<T: Scalar, E: Executor> {
     }
 
     /// The ranks that have the other parts of its vectors, where this is the part of one rank.
-    fn ranks(&self) -> Option<Arc<dyn Ranks>> {
+    fn ranks(&self) -> Option<Arc<dyn Ranks<E>>> {
         None
     }
 
@@ -143,7 +143,7 @@ impl<T: Scalar, E: Executor, O: Operator<T, E> + ?Sized> Operator<T, E> for &mut
         (**self).apply_columns(vectors, alpha, x, beta, y)
     }
 
-    fn ranks(&self) -> Option<Arc<dyn Ranks>> {
+    fn ranks(&self) -> Option<Arc<dyn Ranks<E>>> {
         (**self).ranks()
     }
 
@@ -287,7 +287,7 @@ impl<T: Scalar, E: Executor, O: Operator<T, E>> Operator<T, E> for Multiple<T, O
         self.operator.apply_columns(vectors, alpha * self.factor, x, beta, y)
     }
 
-    fn ranks(&self) -> Option<Arc<dyn Ranks>> {
+    fn ranks(&self) -> Option<Arc<dyn Ranks<E>>> {
         self.operator.ranks()
     }
 
@@ -349,7 +349,7 @@ impl<T: Scalar, E: Executor, A: Operator<T, E>, B: Operator<T, E>> Operator<T, E
         self.right.apply_columns(vectors, alpha, x, T::ONE, y)
     }
 
-    fn ranks(&self) -> Option<Arc<dyn Ranks>> {
+    fn ranks(&self) -> Option<Arc<dyn Ranks<E>>> {
         self.left.ranks().or_else(|| self.right.ranks())
     }
 }
@@ -392,7 +392,7 @@ impl<T: Scalar, E: Executor, A: Operator<T, E>, B: Operator<T, E>> Operator<T, E
         self.right.apply_transposed(alpha, &self.between, beta, y)
     }
 
-    fn ranks(&self) -> Option<Arc<dyn Ranks>> {
+    fn ranks(&self) -> Option<Arc<dyn Ranks<E>>> {
         self.left.ranks().or_else(|| self.right.ranks())
     }
 }

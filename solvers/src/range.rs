@@ -140,7 +140,7 @@ pub(super) struct Ranger<E: Executor> {
 }
 
 impl<E: Executor> Ranger<E> {
-    pub(super) fn new(executor: &E, ranks: Option<Arc<dyn Ranks>>) -> Result<Self, Error> {
+    pub(super) fn new(executor: &E, ranks: Option<Arc<dyn Ranks<E>>>) -> Result<Self, Error> {
         let space = Space::new(executor, SCRATCH + 1, 1)?.across(ranks)?;
         let square_root = space.program(&[Step::square_root(SCRATCH, SCRATCH)])?;
         Ok(Self { space, square_root })

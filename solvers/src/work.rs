@@ -112,7 +112,7 @@ impl<T: Scalar, E: Executor> Operator<T, E> for Counted<'_, T, E> {
         self.operator.apply_columns(vectors, alpha, x, beta, y)
     }
 
-    fn ranks(&self) -> Option<Arc<dyn Ranks>> {
+    fn ranks(&self) -> Option<Arc<dyn Ranks<E>>> {
         self.operator.ranks()
     }
 }

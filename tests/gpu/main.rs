@@ -51,7 +51,7 @@ use scenarios::{
 use solvers::complex::{
     check_complex_methods, check_hermitian_eigenvalues, check_new_complex_values, check_turned_preconditioners,
 };
-use solvers::dense::{check_columns, check_lengths, check_passes, check_programs, check_stop};
+use solvers::dense::{check_columns, check_lengths, check_passes, check_programs, check_ranks_in_memory, check_stop};
 use solvers::eigen::{check_block_cg, check_lobpcg, check_pagerank, check_power};
 use solvers::preconditioner::{
     check_new_values, check_preconditioned, check_preconditioners, check_refinement, check_rounded_corrections,
@@ -411,6 +411,7 @@ fn check_dense<T: Real>(gpu: &Cuda) {
     check_stop::<T, _>(gpu);
     check_lengths::<T, _>(gpu);
     check_programs(gpu);
+    check_ranks_in_memory(gpu);
     println!("- dense vectors, {}: passes, sums, blocks of columns, programs, stops, bad operands: right", T::NAME);
 }
 

@@ -1,5 +1,9 @@
 //! What every executor must get right with dense vectors.
 
+use std::cmp::Ordering;
+use std::sync::Arc;
+use std::time::Duration;
+
 use warp_spmv::executor::Executor;
 use warp_spmv::solver::dense::{
     Axpby, BicgstabDirection, BicgstabUpdate, CgUpdate, Columns, ColumnsMut, Combined, Dot, DotAndSquare,
@@ -7,8 +11,9 @@ use warp_spmv::solver::dense::{
     PagerankUpdate, Pass, PipelinedCgUpdate, PreconditionedBicgstabUpdate, PreconditionedPipelinedCgUpdate, STATUS,
     Scaled, ScaledTwice, SmoothAfterCoarse, SmoothFirst, SmoothNext, Space, Step, ZERO,
 };
+use warp_spmv::solver::{FIRST_SUM, Gathered, Ranks, SumsInMemory};
 use warp_spmv::verify::Accumulator;
-use warp_spmv::{Error, Real};
+use warp_spmv::{Error, Real, Vector};
 
 use super::Numbers;
 
@@ -332,6 +337,152 @@ pub fn check_stop<T: Real, E: Executor>(executor: &E) {
     }
 }
 
+/// The sums of some ranks in memory: this one's, which is the last but one, and numbers of the others.
+struct SumsOfRanks<E: Executor> {
+    own: Vector<f64, E>,
+    flag: Vector<f64, E>,
+    others: Vec<Vector<f64, E>>,
+    /// Calls that were announced and gathered.
+    calls: [u64; 2],
+}
+
+impl<E: Executor> SumsInMemory<E> for SumsOfRanks<E> {
+    fn ranks(&self) -> usize {
+        self.others.len() + 1
+    }
+
+    fn own(&mut self) -> &mut Vector<f64, E> {
+        &mut self.own
+    }
+
+    fn announce(&mut self) -> Result<(), Error> {
+        self.calls[0] += 1;
+        Ok(())
+    }
+
+    fn gather(&mut self) -> Result<Gathered<'_, E::Memory>, Error> {
+        self.calls[1] += 1;
+        assert_eq!(self.calls[0], self.calls[1]);
+        let own = self.others.len().saturating_sub(1);
+        let sums_of = |rank: usize| match rank.cmp(&own) {
+            Ordering::Less => &self.others[rank],
+            Ordering::Equal => &self.own,
+            Ordering::Greater => self.others.get(rank - 1).unwrap_or(&self.own),
+        };
+        let (of_ranks, ranks) = (std::array::from_fn(sums_of), self.others.len() + 1);
+        let patience = Some(Duration::from_millis(2));
+        Ok(Gathered { ranks, own, of_ranks, number: self.calls[1], flag: &mut self.flag, patience })
+    }
+}
+
+/// Ranks whose sums are in memory.
+struct InMemory {
+    ranks: usize,
+    /// How often the others have sums.
+    rounds: u64,
+}
+
+/// Sum `number` of another rank.
+fn of_other(rank: usize, number: usize) -> f64 {
+    1.0 / (3 * rank + number + 1) as f64
+}
+
+impl<E: Executor> Ranks<E> for InMemory {
+    fn first(&self) -> usize {
+        0
+    }
+
+    fn elements(&self) -> usize {
+        0
+    }
+
+    fn sum(&self, _sums: &mut [f64]) -> Result<(), Error> {
+        unreachable!("no sum comes to the host")
+    }
+
+    fn sums_in_memory(&self, executor: &E, sums: usize) -> Result<Option<Box<dyn SumsInMemory<E>>>, Error> {
+        let room = sums + FIRST_SUM as usize;
+        let of_rank = |rank| {
+            let sums = (0..sums).map(|number| of_other(rank, number));
+            executor.upload([0.0, self.rounds as f64].into_iter().chain(sums).collect())
+        };
+        let others = (0..self.ranks - 1).map(of_rank).collect::<Result<_, _>>()?;
+        Ok(Some(Box::new(SumsOfRanks {
+            own: executor.zeros(room)?,
+            flag: executor.zeros(room)?,
+            others,
+            calls: [0; 2],
+        })))
+    }
+}
+
+/// Sums of ranks are added up in their order, and what was stopped stays as it is.
+pub fn check_ranks_in_memory<E: Executor>(executor: &E) {
+    let vectors = Multicolumn::from_array(executor.upload(vec![1.0; 200]).unwrap(), 50, 4).unwrap();
+    for ranks in [1, 2, 3, 8] {
+        // More sums than a warp has lanes.
+        let space = Space::new(executor, FIRST_SLOT + 50, 40).unwrap();
+        let mut space = space.across(Some(Arc::new(InMemory { ranks, rounds: 4 }))).unwrap();
+        let count = space.program(&[Step::add(FIRST_SLOT, FIRST_SLOT, ONE)]).unwrap();
+        let stop = space.program(&[Step::stop_if_zero(7, ZERO)]).unwrap();
+        let expected = |number: usize| {
+            let mut all: Vec<f64> = (0..ranks - 1).map(|rank| of_other(rank, number)).collect();
+            all.insert((ranks - 1).saturating_sub(1), 50.0);
+            all.into_iter().reduce(|sum, next| sum + next).unwrap()
+        };
+        for round in 1..=3 {
+            space.gram(vectors.all(), vectors.all()).unwrap();
+            space.finish(FIRST_SLOT + 1, &count).unwrap();
+            let scalars = space.scalars().unwrap();
+            assert_eq!(scalars[FIRST_SLOT as usize], f64::from(round));
+            for number in 0..16 {
+                assert_eq!(scalars[FIRST_SLOT as usize + 1 + number], expected(number), "{ranks} ranks, sum {number}");
+            }
+        }
+        space.run(&stop).unwrap();
+        let before = space.scalars().unwrap();
+        space.gram(vectors.range(0..1), vectors.range(1..3)).unwrap();
+        space.finish(FIRST_SLOT + 1, &count).unwrap();
+        assert_eq!(space.scalars().unwrap(), before);
+    }
+    // A rank that does not come is not waited for for ever, where ranks have flags.
+    if executor.device().has_kernels() {
+        let ranks = Arc::new(InMemory { ranks: 3, rounds: 1 });
+        let mut space = Space::new(executor, FIRST_SLOT + 1, 1).unwrap().across(Some(ranks)).unwrap();
+        let nothing = space.program(&[]).unwrap();
+        for comes in [true, false] {
+            space.gram(vectors.range(0..1), vectors.range(1..2)).unwrap();
+            space.finish(FIRST_SLOT, &nothing).unwrap();
+            assert_eq!(!space.scalars().unwrap()[FIRST_SLOT as usize].is_nan(), comes);
+        }
+    }
+    // More than a kernel takes come by way of the host.
+    struct TooMany;
+    impl<E: Executor> Ranks<E> for TooMany {
+        fn first(&self) -> usize {
+            0
+        }
+
+        fn elements(&self) -> usize {
+            0
+        }
+
+        fn sum(&self, sums: &mut [f64]) -> Result<(), Error> {
+            sums.iter_mut().for_each(|sum| *sum *= 9.0);
+            Ok(())
+        }
+
+        fn sums_in_memory(&self, executor: &E, sums: usize) -> Result<Option<Box<dyn SumsInMemory<E>>>, Error> {
+            InMemory { ranks: 9, rounds: 1 }.sums_in_memory(executor, sums)
+        }
+    }
+    let mut space = Space::new(executor, FIRST_SLOT + 1, 1).unwrap().across(Some(Arc::new(TooMany))).unwrap();
+    let nothing = space.program(&[]).unwrap();
+    space.gram(vectors.range(0..1), vectors.range(1..2)).unwrap();
+    space.finish(FIRST_SLOT, &nothing).unwrap();
+    assert_eq!(space.scalars().unwrap()[FIRST_SLOT as usize], 450.0);
+}
+
 /// Operands that do not fit are errors.
 pub fn check_lengths<T: Real, E: Executor>(executor: &E) {
     let zeros = |length| executor.zeros::<T>(length).unwrap();
@@ -344,10 +495,12 @@ pub fn check_lengths<T: Real, E: Executor>(executor: &E) {
         "the array of scalars has length 5, expected 6",
     );
     check(space.gram(Columns::of(&zeros(3)), Columns::of(&zeros(4))), "a column of Y has length 4, expected 3");
-    let (x, y) =
-        (Multicolumn::zeros(executor, 3, 30).unwrap(), Multicolumn::<T, E::Memory>::zeros(executor, 3, 300).unwrap());
+    let (x, y) = (
+        Multicolumn::zeros(executor, 3, 30).unwrap(),
+        Multicolumn::<T, E::Memory>::zeros(executor, 3, 30_000).unwrap(),
+    );
     let error = space.gram(x.all(), y.all()).unwrap_err().to_string();
-    assert!(error.starts_with("the number of partial sums of a pass is 9000, and the limit is "), "{error}");
+    assert!(error.starts_with("the number of partial sums of a pass is 900000, and the limit is "), "{error}");
     // Without rows, there can be any number of columns.
     let empty = zeros(0);
     let many = || Columns::<T, E::Memory>::in_array(&empty, usize::MAX).unwrap();

@@ -439,6 +439,49 @@ impl GlobalMut<u32> {
     }
 }
 
+impl GlobalMut<f64> {
+    /// Writes the element at `index` so that threads of any GPU that [observe](Global::observe) it see what this thread did
+    /// before, and what a barrier had made visible to it.
+    ///
+    /// # Safety
+    /// `index` is below the array's length, and no other thread writes there at the same time.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub unsafe fn publish(self, index: impl Index, value: f64) {
+        self.check(Access::Store, index.widen());
+        // SAFETY: the index is inside the array, by the caller's promise.
+        unsafe { backend::publish(self.address.add(index.widen() as usize).cast(), value.to_bits()) }
+    }
+}
+
+impl Global<f64> {
+    /// The element at `index`, which another GPU may [publish](GlobalMut::publish) meanwhile. What this thread reads
+    /// afterwards, and what others do after a barrier with it, comes after that.
+    ///
+    /// # Safety
+    /// `index` is below the array's length.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub unsafe fn observe(self, index: impl Index) -> f64 {
+        self.check(index.widen(), 1);
+        // SAFETY: the index is inside the array, by the caller's promise.
+        f64::from_bits(unsafe { backend::observe(self.address.add(index.widen() as usize).cast()) })
+    }
+
+    /// The element at `index`, of an array that another GPU may write meanwhile, but not this element: not by way of a cache
+    /// that may have what was there before.
+    ///
+    /// # Safety
+    /// `index` is below the array's length.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub unsafe fn load_coherent(self, index: impl Index) -> f64 {
+        self.check(index.widen(), 1);
+        // SAFETY: the index is inside the array, by the caller's promise.
+        f64::from_bits(unsafe { backend::load_coherent(self.address.add(index.widen() as usize).cast()) })
+    }
+}
+
 impl<T: GpuScalar> GlobalMut<T> {
     /// Adds to the element at `index`, in one step that no other thread can come between, and returns what
     /// it was before. The order in which threads come is not defined, and so neither are the last bits of

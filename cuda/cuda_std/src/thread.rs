@@ -38,6 +38,12 @@ pub fn grid_threads() -> u32 {
     grid_dim_x() * block_dim_x()
 }
 
+/// A clock in nanoseconds, which may go on in steps of a microsecond.
+#[inline(always)]
+pub fn nanoseconds() -> u64 {
+    backend::nanoseconds()
+}
+
 /// Waits until every thread of the block is here; what they wrote to shared and global memory before is then
 /// seen by all of them.
 #[inline(always)]

@@ -7,7 +7,7 @@ use host::executor::Executor;
 use host::memory::{Buffer, reserve};
 use host::{Scalar, Vector};
 
-use super::{HaloExchange, Meanwhile};
+use super::{HaloExchange, Product};
 use crate::communicator::Communicator;
 use crate::error::Error;
 use crate::halo::Halo;
@@ -46,13 +46,8 @@ impl<T: Scalar, E: Executor> ByHost<T, E> {
 }
 
 impl<T: Scalar, E: Executor> HaloExchange<T, E> for ByHost<T, E> {
-    fn exchange(
-        &mut self,
-        vectors: usize,
-        x: &Vector<T, E>,
-        mut watch: Watch<'_, E>,
-        meanwhile: Meanwhile<'_, E>,
-    ) -> Result<(), Error> {
+    fn exchange(&mut self, product: Product<'_, T, E>, mut watch: Watch<'_, E>) -> Result<(), Error> {
+        let Product { vectors, x, local, .. } = product;
         // Refused while a GPU's work is recorded: what is sent would be sent again when the recording is given up.
         self.executor.synchronize()?;
         while self.exchanges.len() < vectors {
@@ -70,7 +65,7 @@ impl<T: Scalar, E: Executor> HaloExchange<T, E> for ByHost<T, E> {
             watch.set(Step::Exchange, 0, Stamp::Clock(Instant::now()));
         }
         exchanges.iter_mut().try_for_each(NeighbourExchange::start)?;
-        let done = meanwhile(&mut watch);
+        let done = local(&mut watch);
         self.on_host.clear();
         for exchange in &mut self.exchanges[..vectors] {
             exchange.wait(&mut self.on_host)?;

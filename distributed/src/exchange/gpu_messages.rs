@@ -12,8 +12,8 @@ use host::executor::{Cuda, CudaBuffer, Mark, Packing, PeerMemory, SideStream};
 use host::memory::{copy, reserve, with_capacity};
 
 use super::choice::first_reason;
-use super::peers::pack_beside;
-use super::{Chosen, Engine, HaloExchange, Meanwhile};
+use super::peers::multiply_beside;
+use super::{Chosen, Engine, HaloExchange, Product};
 use crate::communicator::Communicator;
 use crate::error::Error;
 use crate::halo::Halo;
@@ -99,20 +99,13 @@ impl<T: Scalar> GpuMessages<T> {
 }
 
 impl<T: Scalar> HaloExchange<T, Cuda> for GpuMessages<T> {
-    fn exchange(
-        &mut self,
-        vectors: usize,
-        x: &CudaBuffer<T>,
-        watch: Watch<'_, Cuda>,
-        meanwhile: Meanwhile<'_, Cuda>,
-    ) -> Result<(), Error> {
+    fn exchange(&mut self, product: Product<'_, T, Cuda>, watch: Watch<'_, Cuda>) -> Result<(), Error> {
         // What is sent would be sent again when the recording is given up.
         self.cuda.refuse_to_record("exchanging elements with other ranks")?;
-        let place = self.lane(vectors)?;
+        let place = self.lane(product.vectors)?;
         let Self { cuda, side, packing, packed, lanes, .. } = self;
-        let Lane { exchange, outgoing, .. } = &mut lanes[place];
-        pack_beside((&*cuda, packing), vectors, x, outgoing, watch, |watch| {
-            let done = meanwhile(watch);
+        let Lane { exchange, outgoing, received, .. } = &mut lanes[place];
+        multiply_beside((cuda, packing, side), product, outgoing, watch, |watch| {
             side.set(packed)?;
             // Behind the last product, too, which has read what came before.
             packed.wait()?;
@@ -124,8 +117,8 @@ impl<T: Scalar> HaloExchange<T, Cuda> for GpuMessages<T> {
             if let Some(watch) = watch {
                 watch.set(Step::Exchange, 1, Stamp::Clock(Instant::now()));
             }
-            done
-        })?
+            Ok(received)
+        })
     }
 
     fn received(&self, vectors: usize) -> Option<&CudaBuffer<T>> {

@@ -13,6 +13,8 @@ mod peers;
 mod signals;
 #[cfg(feature = "cuda")]
 mod staged;
+#[cfg(feature = "cuda")]
+pub(crate) mod sums;
 
 use std::fmt::{self, Display};
 use std::str::FromStr;
@@ -23,6 +25,7 @@ use host::{Scalar, Vector};
 use crate::communicator::Communicator;
 use crate::error::Error;
 use crate::halo::Halo;
+use crate::remote::Remote;
 use crate::timeline::Watch;
 #[cfg(feature = "cuda")]
 use crate::timeline::as_cuda;
@@ -107,25 +110,29 @@ impl Display for Engine {
     }
 }
 
+/// A product that elements of x are exchanged for.
+pub(crate) struct Product<'p, T: Scalar, E: Executor> {
+    /// Number of vectors, one after the other in x.
+    pub vectors: usize,
+    /// The elements of x that this rank has.
+    pub x: &'p Vector<T, E>,
+    /// What a rank does with them while others are under way.
+    pub local: &'p mut dyn FnMut(&mut Watch<'_, E>) -> Result<(), Error>,
+    /// What may be multiplied with the others as soon as they have come; none if it is not.
+    #[cfg_attr(not(feature = "cuda"), allow(dead_code, reason = "GPUs do that"))]
+    pub remote: Option<&'p mut Remote<T, E>>,
+}
+
 /// The exchange of a product: all ranks do theirs in the same order, with as many vectors.
 pub(crate) trait HaloExchange<T: Scalar, E: Executor>: Send {
-    /// Sends the elements of these vectors that others need, one vector after the other in x, does `meanwhile`, and
-    /// receives: what is queued on the executor from then on comes after the elements of other ranks. It receives them
-    /// even if `meanwhile` fails, for others wait for this rank.
-    fn exchange(
-        &mut self,
-        vectors: usize,
-        x: &Vector<T, E>,
-        watch: Watch<'_, E>,
-        meanwhile: Meanwhile<'_, E>,
-    ) -> Result<(), Error>;
+    /// Sends the elements of vectors that others need, does the local product, and receives: what is queued on the executor
+    /// from then on comes after the elements of other ranks. It receives them even if the product fails, for others wait for
+    /// this rank.
+    fn exchange(&mut self, product: Product<'_, T, E>, watch: Watch<'_, E>) -> Result<(), Error>;
 
     /// The elements of other ranks, one vector after the other, once as many were exchanged.
     fn received(&self, vectors: usize) -> Option<&Vector<T, E>>;
 }
-
-/// What a rank does while elements are under way.
-pub(crate) type Meanwhile<'m, E> = &'m mut dyn FnMut(&mut Watch<'_, E>) -> Result<(), Error>;
 
 /// An exchange, and by which way it goes.
 pub(crate) type Chosen<T, E> = (Box<dyn HaloExchange<T, E>>, Engine);
@@ -155,12 +162,28 @@ pub(crate) fn exchange_of<T: Scalar, E: Executor>(
         return Err(Error::Exchange { way: route.name(), reason });
     }
     let engine = Engine::Host { reason };
+    if communicator.ranks() == 1 {
+        return Ok((Box::new(NoExchange), engine));
+    }
     #[cfg(feature = "cuda")]
     if let Some(cuda) = as_cuda(executor) {
         let exchange = Box::new(staged::Staged::new(communicator, cuda, halo, length)?);
         return Ok((choice::for_executor(exchange)?, engine));
     }
     Ok((Box::new(ByHost::new(communicator, executor, halo, length)?), engine))
+}
+
+/// The only rank has all elements.
+struct NoExchange;
+
+impl<T: Scalar, E: Executor> HaloExchange<T, E> for NoExchange {
+    fn exchange(&mut self, product: Product<'_, T, E>, mut watch: Watch<'_, E>) -> Result<(), Error> {
+        (product.local)(&mut watch)
+    }
+
+    fn received(&self, _vectors: usize) -> Option<&Vector<T, E>> {
+        None
+    }
 }
 
 #[cfg(test)]

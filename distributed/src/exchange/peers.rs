@@ -14,7 +14,7 @@ use host::executor::{Cuda, CudaBuffer, Fetch, Mark, Packing, PeerMemory, Piece, 
 use host::memory::{copy, reserve, with_capacity};
 
 use super::signals::Signals;
-use super::{Chosen, Engine, HaloExchange, Meanwhile};
+use super::{Chosen, Engine, HaloExchange, Product};
 use crate::communicator::Communicator;
 use crate::error::Error;
 use crate::halo::Halo;
@@ -158,30 +158,21 @@ impl<T: Scalar> PeerCopies<T> {
 }
 
 impl<T: Scalar> HaloExchange<T, Cuda> for PeerCopies<T> {
-    fn exchange(
-        &mut self,
-        vectors: usize,
-        x: &CudaBuffer<T>,
-        watch: Watch<'_, Cuda>,
-        meanwhile: Meanwhile<'_, Cuda>,
-    ) -> Result<(), Error> {
+    fn exchange(&mut self, product: Product<'_, T, Cuda>, watch: Watch<'_, Cuda>) -> Result<(), Error> {
         // Others do not repeat what a recording repeats.
         self.cuda.refuse_to_record("exchanging elements with other ranks")?;
-        let place = self.lane(vectors)?.0;
-        let Self { cuda, side, packing, signals, lanes, .. } = self;
+        let place = self.lane(product.vectors)?.0;
+        let Self { cuda, side, packing, signals, round: number, lanes, .. } = self;
         let Lane { packed, own, readers, sources, fetch, round, .. } = &mut lanes[place];
         let turn = *round % TURNS;
         for reader in readers.iter() {
             side.wait_for(&reader.taken[turn])?;
         }
-        let number = self.round;
         // What comes is written where the last product reads, behind which the second stream packs.
-        let done = pack_beside((&*cuda, packing), vectors, x, &mut packed[turn], watch, |watch| {
-            // At once, for nothing hides what the host does before.
-            let done = meanwhile(watch);
+        multiply_beside((cuda, packing, side), product, &mut packed[turn], watch, |watch| {
             side.set(&own.packed[turn])?;
-            signals.send(number)?;
-            signals.receive(number)?;
+            signals.send(*number)?;
+            signals.receive(*number)?;
             let begin = match &watch {
                 Some(_) => Some(mark_on(cuda, side)?),
                 None => None,
@@ -195,11 +186,10 @@ impl<T: Scalar> HaloExchange<T, Cuda> for PeerCopies<T> {
                 watch.set(Step::Exchange, 1, mark_on(cuda, side)?);
             }
             side.set(&own.taken[turn])?;
-            done
-        })?;
-        *round += 1;
-        self.round += 1;
-        done
+            *round += 1;
+            *number += 1;
+            Ok(fetch.array())
+        })
     }
 
     fn received(&self, vectors: usize) -> Option<&CudaBuffer<T>> {
@@ -207,25 +197,41 @@ impl<T: Scalar> HaloExchange<T, Cuda> for PeerCopies<T> {
     }
 }
 
-/// Packs on the second stream beside `meanwhile`, and takes down when, where a product is watched.
-pub(super) fn pack_beside<T: Scalar, R>(
-    (cuda, packing): (&Cuda, &mut Packing),
-    vectors: usize,
-    x: &CudaBuffer<T>,
-    to: &mut CudaBuffer<T>,
+/// Packs on the second stream, queues the local product, brings the elements of other ranks, and multiplies with them on the
+/// second stream where that can be done beside the local product; and takes down when, where the product is watched.
+pub(super) fn multiply_beside<'product: 'env, 'env, T: Scalar>(
+    (cuda, packing, side): (&'env Cuda, &'env mut Packing, &'env SideStream),
+    product: Product<'product, T, Cuda>,
+    to: &'env mut CudaBuffer<T>,
     mut watch: Watch<'_, Cuda>,
-    meanwhile: impl FnOnce(&mut Watch<'_, Cuda>) -> R,
-) -> Result<R, Error> {
+    bring: impl FnOnce(&mut Watch<'_, Cuda>) -> Result<&'env CudaBuffer<T>, Error>,
+) -> Result<(), Error> {
     let times = match watch {
         Some(_) => Some([Mark::with_time(cuda)?, Mark::with_time(cuda)?]),
         None => None,
     };
-    let done = packing.beside(vectors, x, to, times.as_ref(), || meanwhile(&mut watch))?;
+    let Product { vectors, x, local, remote } = product;
+    let done = packing.beside(vectors, x, to, times.as_ref(), |beside| {
+        // At once: a product hides what the host does afterwards, such as the 100 µs that NCCL takes.
+        let done = local(&mut watch);
+        let received = bring(&mut watch)?;
+        if let Some(remote) = remote {
+            let begin = match watch {
+                Some(_) => Some(mark_on(cuda, side)?),
+                None => None,
+            };
+            if let (true, Some(begin), Some(watch)) = (remote.multiply_beside(beside, received)?, begin, &mut watch) {
+                watch.set(Step::Remote, 0, begin);
+                watch.set(Step::Remote, 1, mark_on(cuda, side)?);
+            }
+        }
+        done
+    })?;
     if let (Some(watch), Some([begin, end])) = (watch, times) {
         watch.set(Step::Pack, 0, Stamp::Mark(begin));
         watch.set(Step::Pack, 1, Stamp::Mark(end));
     }
-    Ok(done)
+    done
 }
 
 /// When what the second stream has queued will be done.

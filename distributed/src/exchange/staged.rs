@@ -6,7 +6,7 @@ use host::memory::{reserve, with_capacity};
 use host::{Scalar, executor};
 
 use super::peers::mark_on;
-use super::{HaloExchange, Meanwhile};
+use super::{HaloExchange, Product};
 use crate::communicator::Communicator;
 use crate::error::Error;
 use crate::halo::Halo;
@@ -58,13 +58,8 @@ impl<T: Scalar> Staged<T> {
 }
 
 impl<T: Scalar> HaloExchange<T, Cuda> for Staged<T> {
-    fn exchange(
-        &mut self,
-        vectors: usize,
-        x: &CudaBuffer<T>,
-        mut watch: Watch<'_, Cuda>,
-        meanwhile: Meanwhile<'_, Cuda>,
-    ) -> Result<(), Error> {
+    fn exchange(&mut self, product: Product<'_, T, Cuda>, mut watch: Watch<'_, Cuda>) -> Result<(), Error> {
+        let Product { vectors, x, local, .. } = product;
         // What is sent would be sent again when the recording is given up.
         self.cuda.refuse_to_record("exchanging elements with other ranks")?;
         while self.exchanges.len() < vectors {
@@ -81,7 +76,7 @@ impl<T: Scalar> HaloExchange<T, Cuda> for Staged<T> {
             watch.ends(Step::Pack)?;
             watch.begins(Step::Exchange)?;
         }
-        let done = meanwhile(&mut watch);
+        let done = local(&mut watch);
         let (exchanges, mut packed) = (&mut self.exchanges[..vectors], lane.packed()?);
         for exchange in exchanges.iter_mut() {
             let (of_vector, rest) = packed.split_at(exchange.outgoing().len());

@@ -27,6 +27,7 @@ pub const SCENARIOS: &[Scenario] = &[
     ("emulator", products::on_emulator),
     ("halos", products::halos),
     ("several vectors", products::several_vectors),
+    ("sums with products", products::sums_with_products),
     ("ways of exchanges", products::ways),
     ("timelines", products::timelines),
     ("generated rows", products::generated_rows),

@@ -5,9 +5,10 @@ use std::ops::Range;
 
 use warp_spmv::executor::{Cpu, Emulated, Executor, Reference};
 use warp_spmv::format::FillLimit;
+use warp_spmv::solver::Operator;
 use warp_spmv::synthetic::Generator;
-use warp_spmv::verify::{exact, verify};
-use warp_spmv::{Csr, Format, Scalar};
+use warp_spmv::verify::{ExactElement, exact, verify};
+use warp_spmv::{Csr, Format, PartialSums, ProductSums, Scalar};
 use warp_spmv_distributed::{
     Communicator, DistributedMatrix, Distribution, Engine, Error, MatrixOptions, Ranges, Route, Rows, Statistics,
     Timeline,
@@ -15,6 +16,7 @@ use warp_spmv_distributed::{
 
 use crate::shared::Numbers;
 use crate::shared::matrices::{factor, matrices};
+use crate::shared::solver::laplacian;
 
 /// Ways to divide numbers up to `total`, of which the first `weights` has one for each.
 fn ways_to_divide(total: usize, weights: &[usize], ranks: usize) -> Vec<Ranges> {
@@ -220,6 +222,49 @@ pub fn several_vectors(communicator: &Communicator) -> Result<(), Error> {
     Ok(())
 }
 
+/// Sums over the elements of a product that are added up with it, of rows that need other ranks and of others.
+pub fn sums_with_products(communicator: &Communicator) -> Result<(), Error> {
+    let (rank, ranks) = (communicator.rank(), communicator.ranks());
+    let emulator = Emulated::new(rank as u64);
+    // Few rows of a rank have entries of other ranks, or most of them.
+    for (grid, few) in [([4, 24 * ranks], true), ([20, ranks], false)] {
+        let matrix = laplacian::<f64>(&grid);
+        let size = matrix.rows();
+        let ranges = Ranges::even(size as u64, ranks)?;
+        let rows = Rows::of(&matrix, ranges.of(rank))?;
+        let distribution = Distribution::square(ranges.clone());
+        let options = MatrixOptions { local: Format::Dia, ..MatrixOptions::default() };
+        let mut distributed = DistributedMatrix::new(communicator, &emulator, distribution, rows, &options)?;
+        let mut numbers = Numbers::new(44);
+        let [x, w]: [Vec<f64>; 2] = std::array::from_fn(|_| numbers.vector(size));
+        let exact = exact(&matrix, 1.0, &x, 0.0, &w)?;
+        let [own_x, own_w] = [&x, &w].map(|vector| part(vector, &ranges, rank));
+        let mut expected = vec![f64::NAN; own_x.len()];
+        distributed.apply(1.0, &own_x, 0.0, &mut expected)?;
+        for squares in [false, true] {
+            let mut y = vec![f64::NAN; own_x.len()];
+            let mut sums = PartialSums::new(&emulator, 2)?;
+            let into = ProductSums { with: &own_w, squares, into: &mut sums };
+            let added_up = distributed.apply_with_sums(1.0, &own_x, 0.0, &mut y, into)?;
+            assert_eq!(added_up, ranks == 1 || few && !squares, "{grid:?}, {squares}");
+            if !added_up {
+                continue;
+            }
+            let bits = |y: &[f64]| y.iter().map(|y| y.to_bits()).collect::<Vec<_>>();
+            assert_eq!(bits(&y), bits(&expected));
+            let sums = sums.totals(&emulator)?;
+            assert_eq!(sums.len(), 1 + usize::from(squares));
+            let mut of_all = [sums[0]];
+            communicator.sum(&mut of_all)?;
+            let terms = exact.iter().zip(&w).map(|(y, w)| ExactElement::<f64>::rounded(y) * w);
+            let magnitude: f64 = terms.clone().map(f64::abs).sum();
+            let error = (of_all[0] - terms.sum::<f64>()).abs();
+            assert!(error <= 1e-13 * magnitude, "{grid:?}: off by {error:e} of {magnitude}");
+        }
+    }
+    Ok(())
+}
+
 /// The matrix of a row for each rank and one more, with all entries, and its distribution.
 fn all_of_all(communicator: &Communicator) -> Result<(Csr<f64>, Distribution), Error> {
     let size = communicator.ranks() + 1;
@@ -267,11 +312,14 @@ pub fn timelines(communicator: &Communicator) -> Result<(), Error> {
     let timeline = distributed.apply_timed(2.0, &x, 0.0, &mut y)?;
     let size = matrix.rows() as f64;
     assert_eq!(y, vec![size * (size - 1.0); x.len()]);
-    let Timeline { pack, exchange, local, remote } = timeline;
-    assert!(pack.begin <= pack.end && pack.end <= exchange.begin && exchange.begin <= local.begin, "{timeline:?}");
-    assert!(local.begin <= local.end && local.end <= exchange.end, "{timeline:?}");
-    assert_eq!(remote.is_some(), communicator.ranks() > 1, "{timeline:?}");
-    if let Some(remote) = remote {
+    let Timeline { pack, exchange, local, remote, add } = timeline;
+    assert!(local.begin <= local.end && add.is_none(), "{timeline:?}");
+    if communicator.ranks() == 1 {
+        assert_eq!((pack, exchange, remote), Default::default());
+    } else {
+        let remote = remote.unwrap();
+        assert!(pack.begin <= pack.end && pack.end <= exchange.begin && exchange.begin <= local.begin, "{timeline:?}");
+        assert!(local.end <= exchange.end, "{timeline:?}");
         assert!(exchange.end <= remote.begin && remote.begin <= remote.end, "{timeline:?}");
     }
     Ok(())

@@ -1,11 +1,12 @@
 //! What one block does between passes: it adds up partial sums and goes on with the arithmetic.
 
-use cuda_std::shared;
-use cuda_std::thread::{block_dim_x, sync_threads, thread_idx_x};
+use cuda_std::shared::{self, dynamic};
+use cuda_std::thread::{block_dim_x, nanoseconds, sync_threads, thread_idx_x};
 use cuda_std::warp::{WARP_LANES, lane_id};
 use cuda_std::{Global, GlobalMut, kernel};
 
 use super::program::{STATUS, run};
+use crate::block::unrolled;
 use crate::reduction::sum_over_lanes;
 
 /// Adds up the partial sums that the blocks of a grid left, each in a slot from `target` on, then runs a program on the
@@ -74,6 +75,101 @@ pub unsafe fn finish_sums(
         first += sums_at_once;
     }
     if thread_idx_x() == 0 {
+        run(steps, |word| program.load(word), |slot| scalars.load(slot), |slot, value| scalars.store(slot, value));
+    }
+}
+
+/// Ranks at most whose sums are added up where they are.
+pub const MOST_RANKS: usize = 8;
+
+/// The element of a rank's array that says which sums are there.
+pub const FLAG: u32 = 1;
+/// Where the sums of a rank begin in its array.
+pub const FIRST_SUM: u32 = 2;
+
+/// Adds up the sums of several ranks, in the order of the ranks, each in a slot from `target` on, then runs a program on the
+/// slots; nothing if the status is not 0. It tells the other ranks that this one's sums are there, and waits for theirs, but
+/// not for ever: after `patience` the sums are NaN.
+///
+/// # Safety
+/// The grid has one block of at least `ranks` threads, with 4 bytes of shared memory for each rank. There are from 1 to
+/// [`MOST_RANKS`] ranks, of which `own` is one. The array of each has [`FIRST_SUM`] + `sums` elements, and `flag` more than
+/// [`FLAG`]. All slots of the sums and of the program, of `steps` steps, are inside `scalars`.
+#[kernel]
+pub unsafe fn add_up_ranks(
+    /// Number of sums.
+    sums: u32,
+    /// Number of ranks.
+    ranks: u32,
+    /// This rank.
+    own: u32,
+    /// The slot of the first sum.
+    target: u32,
+    /// The arrays of the ranks.
+    of_ranks: [Global<f64>; 8],
+    /// Which sums these are: a rank's are there when its flag is as much.
+    number: f64,
+    /// Nanoseconds until ranks whose flags are less are given up.
+    patience: u64,
+    /// Where the flag of this rank is, in the same element as those of the others.
+    flag: GlobalMut<f64>,
+    /// Number of steps of the program.
+    steps: u32,
+    /// The words of its steps.
+    program: Global<u32>,
+    /// The slots.
+    scalars: GlobalMut<f64>,
+) {
+    let stopped = scalars.load(STATUS) != 0.0;
+    let thread = thread_idx_x();
+    if thread == 0 {
+        // The kernel before wrote the sums.
+        flag.publish(FLAG, number);
+    }
+    // Before a thread changes the status, too.
+    sync_threads();
+    if stopped {
+        return;
+    }
+    let missing = dynamic::<u32>(0);
+    unrolled(MOST_RANKS as u32, |rank| {
+        if rank == thread && rank < ranks {
+            let (begin, mut waits) = (nanoseconds(), rank != own);
+            let mut late = false;
+            while waits && !late {
+                waits = of_ranks[rank as usize].observe(FLAG) < number;
+                late = nanoseconds() - begin > patience;
+            }
+            missing.store(rank, waits.into());
+        }
+    });
+    sync_threads();
+    let mut any_missing = false;
+    let mut rank = 0;
+    while rank < ranks {
+        any_missing |= missing.load(rank) != 0;
+        rank += 1;
+    }
+    let mut sum = thread;
+    while sum < sums {
+        // From the memory of other GPUs: all are on their way before the first is needed.
+        let mut parts = [0.0; MOST_RANKS];
+        unrolled(MOST_RANKS as u32, |rank| {
+            if rank < ranks {
+                parts[rank as usize] = of_ranks[rank as usize].load_coherent(FIRST_SUM + sum);
+            }
+        });
+        let mut total = parts[0];
+        unrolled(MOST_RANKS as u32, |rank| {
+            if rank > 0 && rank < ranks {
+                total += parts[rank as usize];
+            }
+        });
+        scalars.store(target + sum, if any_missing { f64::NAN } else { total });
+        sum += block_dim_x();
+    }
+    sync_threads();
+    if thread == 0 {
         run(steps, |word| program.load(word), |slot| scalars.load(slot), |slot, value| scalars.store(slot, value));
     }
 }

@@ -5,6 +5,7 @@
 //! are added up in 64 bits, and what the blocks leave of them is what [vector passes](crate::dense::passes) leave of
 //! theirs. [`fused_elements`](elements::fused_elements) does the same to a y that another kernel has written.
 
+pub mod added;
 pub mod bellpack;
 pub mod csr;
 pub mod dia;

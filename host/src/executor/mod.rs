@@ -14,10 +14,10 @@ pub(crate) mod transfer;
 
 pub use cpu::Cpu;
 #[cfg(feature = "cuda")]
-pub use cuda::{Cuda, CudaBuffer, CudaMemory, DeviceCsr, DeviceIndices, MemoryUse};
-#[cfg(feature = "cuda")]
 #[doc(hidden)]
-pub use cuda::{Fetch, KeptContext, Mark, Packing, PeerMemory, Piece, SideStream, Staged};
+pub use cuda::{Beside, Fetch, KeptContext, Mark, Packing, PeerArray, PeerMemory, Piece, SideStream, Staged};
+#[cfg(feature = "cuda")]
+pub use cuda::{Cuda, CudaBuffer, CudaMemory, DeviceCsr, DeviceIndices, MemoryUse};
 #[cfg(feature = "cuda")]
 #[doc(hidden)]
 pub use cust;

@@ -9,7 +9,7 @@ macro_rules! formats {
         $($callback)+! {
             [
                 Csr(strategy: CsrStrategy) = csr "Compressed sparse rows.",
-                Dia = dia "Diagonals, one thread a row.",
+                Dia = dia "Diagonals, one thread for two rows.",
                 Ell(strategy: EllStrategy) = ell "ELLPACK.",
                 SellP(slicing: Slicing) = sell_p "Sliced ELLPACK, one thread a row.",
                 Sell16 = sell_16 "Sliced ELLPACK whose columns are 16-bit offsets, one warp a slice of 64 rows.",

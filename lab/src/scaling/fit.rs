@@ -69,7 +69,8 @@ mod tests {
                     let load = Load {
                         pack: 2.5 * exchanged,
                         local: size,
-                        remote: 1.5 * exchanged,
+                        remote: exchanged,
+                        add: 0.5 * exchanged,
                         link_messages: link,
                         link_bytes: if link > 0.0 { halo } else { 0.0 },
                         network_messages: network,

@@ -33,6 +33,9 @@ impl Storage {
 /// Bytes of the place of an element that is sent, and of the number of a row with remote entries.
 const INDEX: f64 = 4.0;
 
+/// Rows for each one with remote entries, from which on the product with them is beside the local one.
+const ROWS_FOR_EACH_OCCUPIED: u64 = 4;
+
 /// What is done again and again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -76,8 +79,11 @@ pub struct Load {
     pub pack: f64,
     /// Bytes that the entries in columns of this rank move.
     pub local: f64,
-    /// Bytes that the others move; 0 where there are none.
+    /// Bytes that the others move beside those; 0 where there are none, or many rows have such entries.
     pub remote: f64,
+    /// Bytes that are moved after both to add up what came of them, or to multiply with what is not beside; 0 where there are
+    /// no other entries.
+    pub add: f64,
     /// Messages within the host that come, or that leave if those are more.
     pub link_messages: f64,
     /// Their bytes: those that come, or those that leave.
@@ -110,14 +116,23 @@ pub fn loads(statistics: &Statistics, storage: &Storage, gpus_per_host: usize) -
         let [link, network] = traffic.map(|[come, leave]| [come[0].max(leave[0]), come[1].max(leave[1])]);
         let [vector, sent, halo] = [part.rows, part.sent, part.halo].map(|elements| elements as f64 * storage.value);
         let bytes = |elements: u64| elements as f64 * storage.value;
-        let remote_rows = part.remote_rows as f64 * (INDEX + 2.0 * storage.value);
+        let rows = part.remote_rows as f64;
+        // Entries, and what came once.
+        let multiplied = storage.entry * part.remote_nnz as f64 + halo;
+        // y is read and written in rows with such entries; those are known by their numbers.
+        let in_place = rows * (INDEX + 2.0 * storage.value);
+        let (remote, add) = match part.remote_rows.saturating_mul(ROWS_FOR_EACH_OCCUPIED) <= part.rows {
+            // An offset and a sum for each row.
+            true if rows > 0.0 => (multiplied + rows * (INDEX + storage.value), in_place + rows * storage.value),
+            _ => (0.0, multiplied + in_place),
+        };
         Load {
             // Read and written, and the places of the elements.
             pack: 2.0 * sent + INDEX * part.sent as f64,
             // x and y once each.
             local: storage.bytes(part.rows, part.nnz - part.remote_nnz) + 2.0 * vector,
-            // What came once, and y read and written in rows that have such entries.
-            remote: storage.entry * part.remote_nnz as f64 + halo + remote_rows,
+            remote,
+            add,
             link_messages: link[0] as f64,
             link_bytes: bytes(link[1]),
             network_messages: network[0] as f64,
@@ -171,8 +186,10 @@ pub struct Phases {
     pub local: f64,
     /// Elements under way.
     pub exchange: f64,
-    /// The other entries.
+    /// The other entries, after that and beside the local ones.
     pub remote: f64,
+    /// What is left to do with them.
+    pub add: f64,
     /// Passes over vectors besides.
     pub vectors: f64,
     /// Sums over all ranks, one after the other.
@@ -181,10 +198,9 @@ pub struct Phases {
 
 impl Load {
     /// The constants that each phase is made of.
-    fn phases(&self, job: Job, machine: &Machine, ranks: usize) -> [(Phase, Terms); 6] {
-        let mut phases = [Phase::Pack, Phase::Local, Phase::Exchange, Phase::Remote, Phase::Vectors, Phase::Sums]
-            .map(|phase| (phase, [0.0; TERMS]));
-        let [pack, local, exchange, remote, vectors, sums] = &mut phases;
+    fn phases(&self, job: Job, machine: &Machine, ranks: usize) -> [(Phase, Terms); 7] {
+        let mut phases = Phase::ALL.map(|phase| (phase, [0.0; TERMS]));
+        let [pack, local, exchange, remote, add, vectors, sums] = &mut phases;
         let pass = |terms: &mut Terms, bytes: f64, launches: f64| {
             terms[term::BYTES] = bytes;
             terms[term::LAUNCH] = launches;
@@ -193,6 +209,7 @@ impl Load {
         pass(&mut pack.1, self.pack, launches(self.pack));
         pass(&mut local.1, self.local, 1.0);
         pass(&mut remote.1, self.remote, launches(self.remote));
+        pass(&mut add.1, self.add, launches(self.add));
         pass(&mut vectors.1, job.vectors() * self.vector, job.launches());
         let exchange = &mut exchange.1;
         exchange[term::LINK_MESSAGES] = self.link_messages;
@@ -216,34 +233,41 @@ impl Load {
     pub(super) fn terms(&self, job: Job, machine: &Machine, ranks: usize) -> (Terms, Phases) {
         let rates = machine.rates();
         let phases = self.phases(job, machine, ranks);
-        let [pack, local, exchange, remote, vectors, sums] = phases.map(|(_, terms)| dot(&terms, &rates));
-        let product = pack + local.max(exchange) + remote;
-        let hidden = [
-            // Of two that go on at the same time, the shorter one.
-            Some(if local >= exchange { Phase::Exchange } else { Phase::Local }),
-            // Pipelined, the sums are under way while the matrix is multiplied.
-            (job == Job::PipelinedCg && product >= sums).then_some(Phase::Sums),
-        ];
-        let product_is_hidden = job == Job::PipelinedCg && product < sums;
+        let [pack, local, exchange, remote, add, vectors, sums] = phases.map(|(_, terms)| dot(&terms, &rates));
+        let beside = pack + exchange + remote;
+        let product = local.max(beside) + add;
+        // Of two that go on at the same time, the shorter one is hidden. Pipelined, the sums are under way while the matrix
+        // is multiplied.
+        let pipelined = job == Job::PipelinedCg;
+        let is_hidden = |phase: Phase| match phase {
+            Phase::Pack | Phase::Exchange | Phase::Remote => local >= beside || pipelined && product < sums,
+            Phase::Local => local < beside || pipelined && product < sums,
+            Phase::Add => pipelined && product < sums,
+            Phase::Vectors => false,
+            Phase::Sums => pipelined && product >= sums,
+        };
         let mut all = [0.0; TERMS];
-        for (phase, terms) in phases {
-            let of_product = !matches!(phase, Phase::Vectors | Phase::Sums);
-            if !(hidden.contains(&Some(phase)) || product_is_hidden && of_product) {
-                all.iter_mut().zip(terms).for_each(|(sum, term)| *sum += term);
-            }
+        for (_, terms) in phases.into_iter().filter(|&(phase, _)| !is_hidden(phase)) {
+            all.iter_mut().zip(terms).for_each(|(sum, term)| *sum += term);
         }
-        (all, Phases { pack, local, exchange, remote, vectors, sums })
+        (all, Phases { pack, local, exchange, remote, add, vectors, sums })
     }
 }
 
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Clone, Copy)]
 enum Phase {
     Pack,
     Local,
     Exchange,
     Remote,
+    Add,
     Vectors,
     Sums,
+}
+
+impl Phase {
+    const ALL: [Self; 7] =
+        [Self::Pack, Self::Local, Self::Exchange, Self::Remote, Self::Add, Self::Vectors, Self::Sums];
 }
 
 pub(super) fn dot(terms: &Terms, rates: &Terms) -> f64 {
@@ -369,12 +393,13 @@ mod tests {
             let mut machine = machine();
             change(&mut machine);
             let Prediction { seconds, bound, rank, phases } = product(&statistics, &machine);
-            let expected = phases.pack + phases.local.max(phases.exchange) + phases.remote;
+            let beside = phases.pack + phases.exchange + phases.remote;
+            let expected = phases.local.max(beside) + phases.add;
             assert!((seconds - expected).abs() <= 1e-12 * expected, "{seconds}, {expected}");
             (bound, rank, phases)
         };
-        // 8 bytes each way; 2 elements sent; 4 local entries and 2 remote ones in 2 rows.
-        let expected = Phases { pack: 40.0, local: 88.0, exchange: 800.0, remote: 80.0, ..Phases::default() };
+        // 8 bytes each way; 2 elements sent; 4 local entries and 2 remote ones, in both rows.
+        let expected = Phases { pack: 40.0, local: 88.0, exchange: 800.0, add: 80.0, ..Phases::default() };
         assert_eq!(of(&|_| ()), (Bound::NetworkBandwidth, 2, expected));
         let (bound, _, phases) = of(&|machine| machine.network.bandwidth = 1.0);
         assert_eq!((bound, phases.exchange), (Bound::Memory, 80.0));
@@ -390,6 +415,20 @@ mod tests {
         // All on one host.
         let (bound, _, phases) = of(&|machine| machine.gpus_per_host = 4);
         assert_eq!((bound, phases.exchange), (Bound::LinkBandwidth, 160.0));
+    }
+
+    #[test]
+    fn few_rows_of_others_are_multiplied_beside_the_local_ones() {
+        // Of 8 rows of a rank in the middle 2 have an entry of a neighbour: 2 entries, elements, offsets and sums.
+        let Prediction { phases, seconds, rank, .. } = product(&line(32, 4), &machine());
+        assert_eq!((rank, phases.remote, phases.add), (2, 2.0 * (12.0 + 8.0 + 12.0), 2.0 * (20.0 + 8.0)));
+        assert_eq!((phases.pack, phases.exchange), (40.0, 800.0));
+        assert_eq!(seconds, 40.0 + 800.0 + 64.0 + 56.0);
+        let mut fast = machine();
+        (fast.link.bandwidth, fast.network.bandwidth) = (1.0, 1.0);
+        let Prediction { phases, seconds, .. } = product(&line(32, 4), &fast);
+        assert!(phases.local > phases.pack + phases.exchange + phases.remote);
+        assert_eq!(seconds, phases.local + phases.add);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use cuda_std::GpuScalar;
-use gpu_kernels::dense::passes::{Dot, DotAndSquare, MOST_COEFFICIENTS, Pass};
+use gpu_kernels::dense::passes::{Dot, DotAndSquare, MOST_COEFFICIENTS, MOST_SUMS, Pass};
 use gpu_kernels::dense::program::{STATUS, Step, WORDS};
 use host::error::{Error, check_length};
 use host::executor::Executor;
@@ -16,9 +16,9 @@ use host::{PartialSums, ProductSums};
 use super::columns::{Combination, CombineOperands, GramOperands, GramProduct};
 use super::parts::{Columns, ColumnsMut, Part, PartMut};
 use super::passes::{PassOperands, PassOver};
-use super::sums::{FinishPass, SumOperands};
+use super::sums::{FinishPass, FinishRanks, RankOperands, SumOperands};
 use crate::operator::Operator;
-use crate::ranks::Ranks;
+use crate::ranks::{FIRST_SUM, MOST_RANKS, Ranks, SumsInMemory};
 
 /// The slot that holds 1.
 pub const ONE: u32 = 2;
@@ -42,18 +42,27 @@ pub struct Space<E: Executor> {
     partial_sums: PartialSums<E::Memory>,
     /// See [`bytes_moved`](Self::bytes_moved).
     bytes_moved: u64,
-    across: Option<Across<E::Memory>>,
+    across: Option<Across<E>>,
+    /// The most sums of a pass.
+    most_sums: usize,
     /// See [`fusing`](Self::fusing).
     fuses: bool,
 }
 
 /// What it takes to add up sums of several ranks.
-struct Across<M: Memory> {
-    ranks: Arc<dyn Ranks>,
+struct Across<E: Executor> {
+    ranks: Arc<dyn Ranks<E>>,
     /// A program without steps.
-    nothing: M::Buffer<u32>,
-    /// Scalars on the host.
-    on_host: Vec<f64>,
+    nothing: Vector<u32, E>,
+    how: How<E>,
+}
+
+/// How the sums of several ranks are added up.
+enum How<E: Executor> {
+    /// By kernels.
+    InMemory(Box<dyn SumsInMemory<E>>),
+    /// On the host, with room for the scalars.
+    OnHost(Vec<f64>),
 }
 
 impl<E: Executor> Space<E> {
@@ -66,21 +75,31 @@ impl<E: Executor> Space<E> {
     pub fn new(executor: &E, slots: u32, sums: usize) -> Result<Self, Error> {
         let partial_sums = PartialSums::new(executor, sums)?;
         let scalars = executor.upload(constants(slots)?)?;
-        Ok(Self { executor: executor.clone(), scalars, partial_sums, bytes_moved: 0, across: None, fuses: true })
+        Ok(Self {
+            executor: executor.clone(),
+            scalars,
+            partial_sums,
+            bytes_moved: 0,
+            across: None,
+            most_sums: sums.max(MOST_SUMS),
+            fuses: true,
+        })
     }
 
     /// The same for vectors that are divided among ranks, if there are any: sums are then those over all of them. Each
-    /// [`finish`](Self::finish) waits for the other ranks.
+    /// [`finish`](Self::finish) waits for the other ranks, unless they add up sums
+    /// [in memory](Ranks::sums_in_memory).
     ///
     /// # Errors
-    /// When memory runs out.
-    pub fn across(mut self, ranks: Option<Arc<dyn Ranks>>) -> Result<Self, Error> {
-        self.across = match ranks {
-            Some(ranks) => {
-                Some(Across { ranks, nothing: self.executor.zeros(0)?, on_host: zeros(self.scalars.len())? })
-            }
-            None => None,
+    /// When a rank fails, or memory runs out.
+    pub fn across(mut self, ranks: Option<Arc<dyn Ranks<E>>>) -> Result<Self, Error> {
+        let Some(ranks) = ranks else { return Ok(self) };
+        let in_memory = ranks.sums_in_memory(&self.executor, self.most_sums)?;
+        let how = match in_memory.filter(|sums| sums.ranks() <= MOST_RANKS) {
+            Some(sums) => How::InMemory(sums),
+            None => How::OnHost(zeros(self.scalars.len())?),
         };
+        self.across = Some(Across { ranks, nothing: self.executor.zeros(0)?, how });
         Ok(self)
     }
 
@@ -297,8 +316,7 @@ impl<E: Executor> Space<E> {
     /// When there is no such slot, a rank fails, or the device fails.
     pub fn finish(&mut self, target: u32, program: &Program<E::Memory>) -> Result<(), Error> {
         if self.across.is_some() {
-            self.finish_across(target, &mut || Ok(()))?;
-            return self.run(program);
+            return self.finish_across(target, program, &mut || Ok(()));
         }
         self.executor.run::<FinishPass>(SumOperands {
             partial_sums: Some(&self.partial_sums),
@@ -324,33 +342,53 @@ impl<E: Executor> Space<E> {
             self.finish(target, program)?;
             return Ok(false);
         }
-        self.finish_across(target, work)?;
-        self.run(program).map(|()| true)
+        self.finish_across(target, program, work).map(|()| true)
     }
 
-    /// Ends the sums of the last pass, and adds up those of all ranks.
-    fn finish_across(&mut self, target: u32, work: &mut dyn FnMut() -> Result<(), Error>) -> Result<(), Error> {
-        let Some(Across { ranks, nothing, on_host }) = &mut self.across else {
+    /// Ends the sums of the last pass, does the work, adds up the sums of all ranks, and runs the program.
+    fn finish_across(
+        &mut self,
+        target: u32,
+        program: &Program<E::Memory>,
+        work: &mut dyn FnMut() -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let Self { executor, scalars, partial_sums, across: Some(Across { ranks, nothing, how }), .. } = self else {
             return Ok(());
         };
-        self.executor.run::<FinishPass>(SumOperands {
-            partial_sums: Some(&self.partial_sums),
+        let own = |target, scalars| SumOperands {
+            partial_sums: Some(&*partial_sums),
             target,
-            program: nothing,
+            program: &*nothing,
             slots: 0,
-            scalars: &mut self.scalars,
-        })?;
-        // Up to the last sum: the status is the first of all.
-        let sums = target as usize..target as usize + self.partial_sums.sums();
-        let on_host = &mut on_host[..sums.end];
-        self.executor.read_during(&self.scalars, 0, on_host, work)?;
-        // The arithmetic is the same on all ranks, and so either all have stopped or none has.
-        if on_host[STATUS as usize] != 0.0 {
-            return Ok(());
+            scalars,
+        };
+        match how {
+            How::InMemory(sums) => {
+                executor.run::<FinishPass>(own(FIRST_SUM, sums.own()))?;
+                sums.announce()?;
+                // Others wait for this rank even if its work fails.
+                let done = work();
+                let gathered = sums.gather()?;
+                let (program, slots) = (&program.words, program.slots);
+                let rest = SumOperands { partial_sums: None, target, program, slots, scalars };
+                executor.run::<FinishRanks>(RankOperands { gathered, sums: partial_sums.sums(), rest })?;
+                done
+            }
+            How::OnHost(on_host) => {
+                executor.run::<FinishPass>(own(target, &mut *scalars))?;
+                // Up to the last sum: the status is the first of all.
+                let sums = target as usize..target as usize + partial_sums.sums();
+                let on_host = &mut on_host[..sums.end];
+                executor.read_during(scalars, 0, on_host, work)?;
+                // The arithmetic is the same on all ranks, and so either all have stopped or none has.
+                if on_host[STATUS as usize] == 0.0 {
+                    let on_host = &mut on_host[sums];
+                    ranks.sum(on_host)?;
+                    executor.write(on_host, scalars, target as usize)?;
+                }
+                self.run(program)
+            }
         }
-        let on_host = &mut on_host[sums];
-        ranks.sum(on_host)?;
-        self.executor.write(on_host, &mut self.scalars, target as usize)
     }
 
     /// Queues a program alone.

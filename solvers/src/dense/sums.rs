@@ -1,9 +1,10 @@
 //! Partial sums, their sums, and the program that goes on from there.
 
+use cuda_std::Global;
 use cuda_std::launch::{Grid, Launch};
 use cuda_std::warp::WARP_LANES;
 use gpu_kernels::dense::program::{STATUS, WORDS, run};
-use gpu_kernels::dense::sums::FinishSums;
+use gpu_kernels::dense::sums::{AddUpRanks, FIRST_SUM, FLAG, FinishSums, MOST_RANKS};
 use host::PartialSums;
 use host::device::Device;
 use host::error::{Error, check_length};
@@ -11,6 +12,8 @@ use host::executor::operation::{Arithmetic, KernelExecutor, Operation};
 use host::memory::{Buffer, HostMemory, Memory};
 use host::real::Real;
 use host::verify::Accumulator;
+
+use crate::ranks::Gathered;
 
 /// Adds up what a pass left of its sums, and runs a program on the scalars.
 pub(super) struct FinishPass;
@@ -59,6 +62,82 @@ impl<M: Memory> SumOperands<'_, M> {
     }
 }
 
+/// Adds up the sums of ranks in their order, and runs a program on the scalars.
+pub(super) struct FinishRanks;
+
+impl Operation for FinishRanks {
+    type Operands<'a, M: Memory> = RankOperands<'a, M>;
+    type Output<M: Memory> = ();
+
+    fn by_kernels<K: KernelExecutor>(executor: &K, operands: RankOperands<'_, K::Memory>) -> Result<(), Error> {
+        operands.check()?;
+        let RankOperands { gathered, sums, rest } = operands;
+        let kernel = AddUpRanks {
+            sums: sums as u32,
+            ranks: gathered.ranks as u32,
+            own: gathered.own as u32,
+            target: rest.target,
+            of_ranks: gathered.of_ranks.map(Buffer::global),
+            number: gathered.number as f64,
+            patience: gathered.patience.map_or(u64::MAX, |time| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)),
+            flag: gathered.flag.global_mut(),
+            steps: rest.program.len() as u32 / WORDS,
+            program: rest.program.global(),
+            scalars: rest.scalars.global_mut(),
+        };
+        let grid = Grid { blocks: 1, threads_per_block: WARP_LANES, shared_bytes: 4 * MOST_RANKS as u32 };
+        // SAFETY: the slots and the arrays of the ranks were checked, and all are borrowed, the scalars exclusively.
+        unsafe { executor.launch(&Launch::new(grid, kernel)) }
+    }
+
+    fn on_host(_: Arithmetic, operands: RankOperands<'_, HostMemory>) -> Result<(), Error> {
+        operands.check()?;
+        let RankOperands { gathered, sums, rest } = operands;
+        gathered.flag[FLAG as usize] = gathered.number as f64;
+        if rest.scalars[STATUS as usize] != 0.0 {
+            return Ok(());
+        }
+        for sum in 0..sums {
+            let of_ranks = gathered.of_ranks[..gathered.ranks].iter().map(|array| array[FIRST_SUM as usize + sum]);
+            rest.scalars[rest.target as usize + sum] = of_ranks.reduce(|sum, next| sum + next).unwrap_or(0.0);
+        }
+        finish_on_host(rest)
+    }
+}
+
+/// The operands of [`FinishRanks`].
+pub(super) struct RankOperands<'a, M: Memory> {
+    pub(super) gathered: Gathered<'a, M>,
+    /// How many sums there are.
+    pub(super) sums: usize,
+    /// Without partial sums.
+    pub(super) rest: SumOperands<'a, M>,
+}
+
+impl<M: Memory> RankOperands<'_, M> {
+    fn check(&self) -> Result<(), Error> {
+        let Gathered { ranks, own, of_ranks, flag, .. } = &self.gathered;
+        if !(1..=MOST_RANKS).contains(ranks) || own >= ranks {
+            let value = format!("{own} of {ranks}");
+            return Err(Error::Setting { what: "the rank", value, expected: "one of 1 to 8" });
+        }
+        let needed = self.sums.saturating_add(FIRST_SUM as usize);
+        for array in &of_ranks[..*ranks] {
+            if array.len() < needed {
+                check_length("the sums of a rank", array.len(), needed)?;
+            }
+        }
+        if flag.len() <= FLAG as usize {
+            check_length("the array of the flag", flag.len(), FLAG as usize + 1)?;
+        }
+        let needed = self.rest.slots.max(self.sums.saturating_add(self.rest.target as usize));
+        match self.rest.scalars.len() < needed {
+            true => check_length("the array of scalars", self.rest.scalars.len(), needed),
+            false => Ok(()),
+        }
+    }
+}
+
 /// The launch that adds up sums and runs a program.
 fn launch<M: Memory>(operands: SumOperands<'_, M>, device: &Device) -> Result<Launch, Error> {
     operands.check()?;
@@ -68,7 +147,7 @@ fn launch<M: Memory>(operands: SumOperands<'_, M>, device: &Device) -> Result<La
     let warps = 1 << (most / WARP_LANES).ilog2();
     let warps_per_sum = 1 << (warps / sums.clamp(1, warps)).ilog2();
     let SumOperands { partial_sums, target, program, scalars, .. } = operands;
-    let empty = cuda_std::Global::from_slice(&[]);
+    let empty = Global::from_slice(&[]);
     let kernel = FinishSums {
         sums,
         blocks: partial_sums.map_or(0, |sums| sums.blocks() as u32),

@@ -92,7 +92,12 @@ struct Times {
     prepare: Duration,
     /// A product, from when all ranks begin until the last one ends.
     multiply: Spread,
+    /// A product of [several](IN_A_ROW) that nobody waits between; null where each is waited for.
+    in_a_row: Option<Spread>,
 }
+
+/// Products that are queued one after the other, where they are timed together.
+const IN_A_ROW: usize = 10;
 
 /// What came of it, and y on rank 0 if it is to be written.
 struct Outcome<T> {
@@ -212,6 +217,17 @@ impl<T: Number> SubjectVisitor for Job<'_, T> {
                 executor.copy(&executor.upload(memory::copy(&y)?)?, &mut result)?;
             }
         }
+        // With another β elements of y would grow beyond all numbers.
+        let mut in_a_row = Vec::new();
+        for _ in 0..if executor.is_fast() && beta == T::ZERO { repeats - warm_ups } else { 0 } {
+            communicator.barrier()?;
+            let begin = Instant::now();
+            (0..IN_A_ROW).try_for_each(|_| matrix.apply(alpha, &x, beta, &mut result))?;
+            executor.synchronize()?;
+            let mut time = [begin.elapsed().as_secs_f64() / IN_A_ROW as f64];
+            communicator.reduce(&mut time, f64::max)?;
+            in_a_row.push(Duration::from_secs_f64(time[0]));
+        }
         let timeline = match request.timeline {
             true => {
                 communicator.barrier()?;
@@ -247,7 +263,13 @@ impl<T: Number> SubjectVisitor for Job<'_, T> {
             beta: request.told.1,
             bytes: parts.bytes(),
             parts,
-            times: Times { source: request.source.verb(), load, prepare, multiply },
+            times: Times {
+                source: request.source.verb(),
+                load,
+                prepare,
+                multiply,
+                in_a_row: (!in_a_row.is_empty()).then(|| Spread::of(in_a_row)),
+            },
             timeline,
             verification: verification.clone().into(),
             output: None,
@@ -272,6 +294,9 @@ impl Display for Record {
         writeln!(f, "{:13} {}", times.source, duration(times.load))?;
         writeln!(f, "prepare       {}", duration(times.prepare))?;
         writeln!(f, "multiply      {}", times.multiply)?;
+        if let Some(in_a_row) = &times.in_a_row {
+            writeln!(f, "{IN_A_ROW} in a row  {in_a_row}")?;
+        }
         if let Some(gflops) = self.gflops {
             writeln!(f, "speed         {} GFLOP/s", four_digits(gflops))?;
         }

@@ -92,7 +92,7 @@ fn by_which_way_elements_go_and_when() {
     }
     let text = with(&["1", "--timeline"]).succeeded();
     assert!(text.contains("exchange      through the host: there is one rank\n"), "{text}");
-    assert!(text.contains("\nmicroseconds ") && text.ends_with(" none\n"), "{text}");
+    assert!(text.contains("\nmicroseconds ") && text.ends_with(" none               none\n"), "{text}");
     let arguments = ["solve", "stencil:5:9", "--ranks", "2", "--executor", "cpu", "--exchange", "host"];
     let text = spmv(arguments).succeeded();
     assert!(text.contains("exchange      through the host: it was asked for\n"), "{text}");

@@ -334,3 +334,26 @@ fn check_shared_alignment(access: &'static str, offset: u32, bytes: u32) {
         warp_emulator::misaligned(access, offset.into(), bytes);
     }
 }
+
+/// Lanes run one at a time, and other devices there are none.
+pub(crate) unsafe fn publish(place: *mut u64, value: u64) {
+    warp_emulator::interleave();
+    // SAFETY: the address was checked, and lanes run one at a time.
+    unsafe { *place = value }
+}
+
+pub(crate) unsafe fn observe(place: *const u64) -> u64 {
+    warp_emulator::interleave();
+    // SAFETY: the address was checked, and lanes run one at a time.
+    unsafe { *place }
+}
+
+pub(crate) unsafe fn load_coherent(place: *const u64) -> u64 {
+    // SAFETY: the caller's promise.
+    unsafe { observe(place) }
+}
+
+pub(crate) fn nanoseconds() -> u64 {
+    static START: std::sync::OnceLock<std::time::Instant> = std::sync::OnceLock::new();
+    START.get_or_init(std::time::Instant::now).elapsed().as_nanos() as u64
+}

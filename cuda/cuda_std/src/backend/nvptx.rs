@@ -656,6 +656,39 @@ pub(crate) unsafe fn acquire() {
     unsafe { asm!("fence.acq_rel.gpu;", options(nostack)) };
 }
 
+/// Writes a number so that other GPUs that see it also see what this thread did before.
+#[inline(always)]
+pub(crate) unsafe fn publish(place: *mut u64, value: u64) {
+    // SAFETY: the caller's promise.
+    unsafe { asm!("st.release.sys.global.u64 [{}], {};", in(reg64) place, in(reg64) value, options(nostack)) };
+}
+
+/// Reads a number that another GPU may write meanwhile, before whatever this thread reads afterwards.
+#[inline(always)]
+pub(crate) unsafe fn observe(place: *const u64) -> u64 {
+    let value;
+    // SAFETY: the caller's promise.
+    unsafe { asm!("ld.acquire.sys.global.u64 {}, [{}];", out(reg64) value, in(reg64) place, options(nostack)) };
+    value
+}
+
+/// The same, without an order to what is read afterwards.
+#[inline(always)]
+pub(crate) unsafe fn load_coherent(place: *const u64) -> u64 {
+    let value;
+    // SAFETY: the caller's promise.
+    unsafe { asm!("ld.relaxed.sys.global.u64 {}, [{}];", out(reg64) value, in(reg64) place, options(nostack)) };
+    value
+}
+
+#[inline(always)]
+pub(crate) fn nanoseconds() -> u64 {
+    let time;
+    // SAFETY: reads a register.
+    unsafe { asm!("mov.u64 {}, %globaltimer;", out(reg64) time, options(nomem, nostack)) };
+    time
+}
+
 global_asm!(".extern .shared .align 16 .b8 dynamic_shared_memory[];");
 
 macro_rules! shared {

@@ -13,8 +13,8 @@ use host::executor::{Cuda, CudaBuffer, Packing, SideStream};
 use host::memory::{copy, reserve, with_capacity};
 
 use super::choice::first_reason;
-use super::peers::{mark_on, pack_beside};
-use super::{Chosen, Engine, HaloExchange, Meanwhile};
+use super::peers::{mark_on, multiply_beside};
+use super::{Chosen, Engine, HaloExchange, Product};
 use crate::communicator::Communicator;
 use crate::error::Error;
 use crate::halo::Halo;
@@ -120,23 +120,15 @@ impl<T: Scalar> Nccl<T> {
 }
 
 impl<T: Scalar> HaloExchange<T, Cuda> for Nccl<T> {
-    fn exchange(
-        &mut self,
-        vectors: usize,
-        x: &CudaBuffer<T>,
-        watch: Watch<'_, Cuda>,
-        meanwhile: Meanwhile<'_, Cuda>,
-    ) -> Result<(), Error> {
+    fn exchange(&mut self, product: Product<'_, T, Cuda>, watch: Watch<'_, Cuda>) -> Result<(), Error> {
         // Others do not repeat what a recording repeats.
         self.cuda.refuse_to_record("exchanging elements with other ranks")?;
         self.flights.make_room(|| self.comm.check())?;
-        let place = self.lane(vectors)?;
+        let place = self.lane(product.vectors)?;
         let Self { cuda, side, comm, flights, packing, lanes, .. } = self;
-        let Lane { outgoing, to, from, .. } = &mut lanes[place];
+        let Lane { outgoing, received, to, from, .. } = &mut lanes[place];
         // What was sent last has gone: the executor has waited for that exchange, and the packing comes after it.
-        pack_beside((&*cuda, packing), vectors, x, outgoing, watch, |watch| {
-            // At once: NCCL takes the host some 100 µs, which a product may hide.
-            let done = meanwhile(watch);
+        multiply_beside((cuda, packing, side), product, outgoing, watch, |watch| {
             if let Some(watch) = watch {
                 watch.set(Step::Exchange, 0, mark_on(cuda, side)?);
             }
@@ -150,8 +142,8 @@ impl<T: Scalar> HaloExchange<T, Cuda> for Nccl<T> {
             if let Some(watch) = watch {
                 watch.set(Step::Exchange, 1, mark_on(cuda, side)?);
             }
-            done
-        })?
+            Ok(received)
+        })
     }
 
     fn received(&self, vectors: usize) -> Option<&CudaBuffer<T>> {

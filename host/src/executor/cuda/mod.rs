@@ -41,8 +41,8 @@ use mailbox::Mailbox;
 pub use owner::MemoryUse;
 use owner::Owner;
 #[doc(hidden)]
-pub use packing::Packing;
-pub use peer_memory::{Fetch, PeerMemory, Piece};
+pub use packing::{Beside, Packing};
+pub use peer_memory::{Fetch, PeerArray, PeerMemory, Piece};
 use pool::Pool;
 use ptx::for_device;
 use recorder::Recorder;

@@ -1,5 +1,6 @@
 //! Elements of vectors that are packed beside the executor's own work.
 
+use std::marker::PhantomData;
 use std::mem::forget;
 use std::sync::Arc;
 
@@ -8,6 +9,7 @@ use super::{Cuda, CudaBuffer, CudaMemory};
 use crate::elements::{Elements, PackElements, PackOperands};
 use crate::error::Error;
 use crate::executor::operation::Executor;
+use crate::plan::Plan;
 use crate::real::Scalar;
 
 /// Packs elements of vectors on a second stream, while the executor goes on with what does not write them.
@@ -56,13 +58,13 @@ impl Packing {
     /// # Errors
     /// When there is room for another number of elements, the executor's work is recorded, or the device fails: then
     /// `meanwhile` may not have been done.
-    pub fn beside<T: Scalar, R>(
-        &mut self,
+    pub fn beside<'env, T: Scalar, R>(
+        &'env mut self,
         vectors: usize,
-        x: &CudaBuffer<T>,
-        to: &mut CudaBuffer<T>,
+        x: &'env CudaBuffer<T>,
+        to: &'env mut CudaBuffer<T>,
         times: Option<&[Mark; 2]>,
-        meanwhile: impl FnOnce() -> R,
+        meanwhile: impl for<'scope> FnOnce(&'scope Beside<'scope, 'env>) -> R,
     ) -> Result<R, Error> {
         self.cuda.set(&self.before)?;
         self.side.wait_for(&self.before)?;
@@ -75,7 +77,7 @@ impl Packing {
         if let Some([_, end]) = times {
             self.side.set(end)?;
         }
-        let result = meanwhile();
+        let result = meanwhile(&Beside { cuda: &self.beside, env: PhantomData });
         forget(rejoin);
         self.rejoin()?;
         Ok(result)
@@ -89,6 +91,30 @@ impl Packing {
             let _ = self.side.synchronize();
         }
         joined
+    }
+}
+
+/// What can be queued on the second stream [beside](Packing::beside) the executor's own work, with arrays that are borrowed
+/// until the executor waits for it: as threads of a scope do, for `'env`.
+#[doc(hidden)]
+pub struct Beside<'scope, 'env> {
+    cuda: &'scope Cuda,
+    /// Invariant: neither longer nor shorter.
+    env: PhantomData<&'env mut &'env ()>,
+}
+
+impl<'env> Beside<'_, 'env> {
+    /// Queues y ← A x behind what the second stream has been given.
+    ///
+    /// # Errors
+    /// When a vector does not fit, something is another executor's, or the device fails.
+    pub fn multiply<T: Scalar>(
+        &self,
+        plan: &'env mut Plan<T, Cuda>,
+        x: &'env CudaBuffer<T>,
+        y: &'env mut CudaBuffer<T>,
+    ) -> Result<(), Error> {
+        plan.apply_by(self.cuda, x, y)
     }
 }
 

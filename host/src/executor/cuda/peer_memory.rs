@@ -13,6 +13,7 @@ use super::driver::{driver, failed};
 use super::owner::Owner;
 use super::side_stream::SideStream;
 use crate::error::Error;
+use crate::executor::operation::Executor;
 use crate::memory::{Buffer, Element};
 
 /// Memory of the driver's own, not of an executor's pool, whose arrays other GPUs cannot reach.
@@ -126,6 +127,41 @@ impl Cuda {
     #[doc(hidden)]
     pub fn is_in_primary_context(&self) -> bool {
         self.owner.is_primary()
+    }
+}
+
+/// An array of another executor that kernels of this one read where it is. What they read while it is written is some number.
+#[doc(hidden)]
+pub struct PeerArray<T: Element> {
+    array: CudaBuffer<T>,
+    reader: Cuda,
+}
+
+impl Cuda {
+    /// An array in memory that other executors can reach, if this GPU [reaches](Self::reach) it.
+    ///
+    /// # Errors
+    /// When the device fails.
+    #[doc(hidden)]
+    pub fn peer_array<T: Element>(&self, memory: &Arc<PeerMemory>) -> Result<Option<PeerArray<T>>, Error> {
+        let length = memory.bytes / size_of::<T>().max(1);
+        let array = || CudaBuffer::in_memory(&self.owner, memory.clone(), length);
+        Ok(self.reach(memory)?.then(|| PeerArray { array: array(), reader: self.clone() }))
+    }
+}
+
+impl<T: Element> PeerArray<T> {
+    /// The array, to be read only.
+    pub fn array(&self) -> &CudaBuffer<T> {
+        &self.array
+    }
+}
+
+impl<T: Element> Drop for PeerArray<T> {
+    fn drop(&mut self) {
+        // The memory may be freed afterwards, where nothing waits for this GPU. Where waiting fails, the context is gone with
+        // what was queued.
+        let _ = self.reader.enter().and_then(|()| self.reader.synchronize());
     }
 }
 

@@ -1,4 +1,4 @@
-//! DIA: one thread a row.
+//! DIA: one thread for two rows.
 
 use cuda_std::launch::Launch;
 
@@ -19,7 +19,7 @@ use crate::real::Scalar;
 use crate::spmv::multivector::Tiles;
 use crate::spmv::{Fused, HostOperands, Room, Vectors};
 
-/// DIA: one thread a row.
+/// DIA: one thread for two rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Strategy;
 

@@ -7,7 +7,9 @@ use warp_spmv::solver::dense::{Columns, Dot, FIRST_SLOT, Multicolumn, ONE, PartM
 use warp_spmv::{HostMemory, Real};
 
 use super::scenarios::Numbers;
-use super::scenarios::dense::{check_columns, check_lengths, check_passes, check_programs, check_stop, check_sum};
+use super::scenarios::dense::{
+    check_columns, check_lengths, check_passes, check_programs, check_ranks_in_memory, check_stop, check_sum,
+};
 
 fn check_all<T: Real, E: Executor>(executor: &E) {
     check_passes::<T, E>(executor);
@@ -15,6 +17,7 @@ fn check_all<T: Real, E: Executor>(executor: &E) {
     check_stop::<T, E>(executor);
     check_lengths::<T, E>(executor);
     check_programs(executor);
+    check_ranks_in_memory(executor);
 }
 
 #[test]

@@ -11,7 +11,7 @@ use warp_spmv::executor::Emulated;
 use warp_spmv::format::FillLimit;
 use warp_spmv::{Complex, Format, Plan, Real, Scalar};
 
-use self::others::{look_at_numbers, mix, precondition, refine_once, run_others};
+use self::others::{add_with_sum, look_at_numbers, mix, precondition, refine_once, run_others};
 use self::products::{
     convert_long_row, convert_otherwise, matrices, multiply_all, multiply_blocks, multiply_few_and_many_rows,
     multiply_few_and_many_tiles, multiply_fused, multiply_narrow, multiply_sparse, multiply_transposes, multiply_wide,
@@ -19,7 +19,7 @@ use self::products::{
 use crate::scenarios::Numbers;
 use crate::scenarios::multigrid::{check_levels, check_transposes_there};
 use crate::scenarios::random::emulators;
-use crate::solvers::dense::{check_columns, check_passes, check_programs, check_stop};
+use crate::solvers::dense::{check_columns, check_passes, check_programs, check_ranks_in_memory, check_stop};
 
 /// How many schedules each kernel runs under, a quarter of them on each size of grid: 200, unless the environment says
 /// otherwise. With fewer than 36 not every matrix meets every size of grid and conversion.
@@ -129,7 +129,9 @@ fn solve<T: Real>(emulator: &Emulated) -> Results {
     check_columns::<T, _>(emulator);
     check_stop::<T, _>(emulator);
     check_programs(emulator);
+    check_ranks_in_memory(emulator);
     mix::<T>(emulator);
+    add_with_sum::<T>(emulator);
     let mut results = precondition::<T>(emulator);
     results.extend(multiply_fused::<T>(emulator));
     results

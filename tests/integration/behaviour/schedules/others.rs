@@ -4,7 +4,7 @@ use cuda_std::launch::{Call, Grid, Launch};
 use gpu_kernels::ceiling::{Gather, ReadOnly};
 use gpu_kernels::convert::narrow::{LOSES_BFLOAT16, LOSES_FLOAT16, LOSES_FLOAT32, Losses};
 use host::elements::{CopyElements, CopyOperands, Elements};
-use host::occupied_rows::{AddOccupiedRows, AddOperands, OccupiedRows};
+use host::occupied_rows::{AddOperands, AddToRows, OccupiedRows};
 use warp_spmv::executor::{Emulated, Executor, KernelExecutor};
 use warp_spmv::format::Matrix;
 use warp_spmv::memory::Buffer;
@@ -12,11 +12,12 @@ use warp_spmv::solver::dense::{MixedOperands, MixedUpdate};
 use warp_spmv::solver::preconditioner::Preconditioner;
 use warp_spmv::solver::{Cg, Operator, Outcome};
 use warp_spmv::verify::{exact, verify};
-use warp_spmv::{Csr, Format, Plan, PlanOptions, Real, Scalar, ValueStorage};
+use warp_spmv::{Csr, Format, PartialSums, Plan, PlanOptions, Real, Scalar, ValueStorage};
 
 use super::{Results, UNLIMITED, bits};
 use crate::scenarios::conformance::conformance;
 use crate::scenarios::{Numbers, with_rows};
+use crate::solvers::dense::check_sum;
 use crate::solvers::preconditioner::{dominant, names, refine, refinement_options};
 
 /// Preconditioners, with triangular factors of short, longer and long rows.
@@ -53,6 +54,30 @@ pub fn mix<T: Real>(executor: &Emulated) {
     assert!(y.iter().zip(0..).all(|(&y, number)| y.to_f64() == 2.5 * f64::from(number)), "{y:?}");
 }
 
+/// What adds to some rows of a product, and to the sum over it: of more rows than a grid has threads.
+pub fn add_with_sum<T: Real>(executor: &Emulated) {
+    let length = 3000;
+    let mut numbers = Numbers::new(37);
+    let (w, old): (Vec<T>, Vec<T>) = (numbers.vector(length), numbers.vector(length));
+    let lengths: Vec<usize> = (0..length).map(|row| usize::from(row % 3 != 1)).collect();
+    let (rows, _) = OccupiedRows::of(executor, with_rows::<T>(9, &lengths, &mut numbers)).unwrap();
+    let terms: Vec<T> = numbers.vector(rows.count());
+    let (mut y, mut sum) = (old.clone(), PartialSums::new(executor, 1).unwrap());
+    sum.set(&[5.0]).unwrap();
+    let alpha = T::from_f64(-0.75);
+    let operands = AddOperands { rows: &rows, vectors: 1, alpha, sums: &terms, y: &mut y, sum: Some((&w, &mut sum)) };
+    executor.run::<AddToRows<T>>(operands).unwrap();
+    let mut expected = old.clone();
+    let elements = (0..length).filter(|row| row % 3 != 1);
+    for (element, &term) in elements.zip(&terms) {
+        expected[element] = cuda_std::GpuScalar::mul_add(alpha, term, expected[element]);
+    }
+    assert_eq!(bits(&y), bits(&expected));
+    let differences = y.iter().zip(&old).map(|(new, old)| new.to_f64() - old.to_f64());
+    let products = w.iter().map(|w| w.to_f64()).zip(differences).chain([(5.0, 1.0)]);
+    check_sum(sum.totals(executor).unwrap()[0], products, T::NAME);
+}
+
 /// What looks for a type that keeps values, and copies elements of a vector.
 pub fn look_at_numbers<T: Scalar>(executor: &Emulated) {
     let numbers = Numbers::new(33).vector::<T>(700);
@@ -75,17 +100,17 @@ pub fn look_at_numbers<T: Scalar>(executor: &Emulated) {
     let to = &mut std::iter::once(copied.as_mut_slice());
     executor.run::<CopyElements<T>>(CopyOperands { elements: &elements, x: &numbers, to }).unwrap();
     assert!(copied.iter().eq(numbers.iter().rev().step_by(3)));
-    // Rows of from few entries to many, each with its number of lanes, that are added to others' elements.
-    for length in [1, 18, 36, 72, 144] {
-        let lengths: Vec<usize> = (0..20).map(|row| if row % 4 == 2 { length } else { 0 }).collect();
-        let matrix = with_rows::<T>(150, &lengths, &mut Numbers::new(36));
-        let (x, mut y) = (numbers[..150].to_vec(), numbers[150..170].to_vec());
-        let expected = exact(&matrix, T::ONE, &x, T::ONE, &y).unwrap();
-        let matrix = OccupiedRows::new(executor, matrix).unwrap();
-        let operands = AddOperands { matrix: &matrix, vectors: 1, alpha: T::ONE, x: &x, y: &mut y };
-        executor.run::<AddOccupiedRows<T>>(operands).unwrap();
-        assert!(verify(&y, &expected, Format::CSR_SCALAR).unwrap().passed(), "{length}");
-    }
+    // Every fourth row has entries, and is added to what there is.
+    let lengths: Vec<usize> = (0..400).map(|row| if row % 4 == 2 { 18 } else { 0 }).collect();
+    let matrix = with_rows::<T>(150, &lengths, &mut Numbers::new(36));
+    let (x, mut y) = (numbers[..150].to_vec(), numbers[150..550].to_vec());
+    let expected = exact(&matrix, T::ONE, &x, T::ONE, &y).unwrap();
+    let (rows, occupied) = OccupiedRows::of(executor, matrix).unwrap();
+    let mut sums = vec![T::ZERO; 100];
+    Plan::with_format(executor, occupied, Format::CSR_VECTOR).unwrap().apply(T::ONE, &x, T::ZERO, &mut sums).unwrap();
+    let operands = AddOperands { rows: &rows, vectors: 1, alpha: T::ONE, sums: &sums, y: &mut y, sum: None };
+    executor.run::<AddToRows<T>>(operands).unwrap();
+    assert!(verify(&y, &expected, Format::CSR_SCALAR).unwrap().passed());
     // New values at their places: of neighbours that lie together, and of entries with a block each.
     let lengths: Vec<usize> = (0..40).map(|row| row * 7 % 5).collect();
     let neighbours = with_rows::<T>(30, &lengths, &mut Numbers::new(35));

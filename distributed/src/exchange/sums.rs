@@ -1,0 +1,152 @@
+//! Sums that each GPU reads in the memory of the others: for ranks that are threads of one process.
+//!
+//! A rank has two arrays that it writes its sums to in turn. When it has queued that, it tells the others on the host, so that
+//! each knows that it is worth waiting for. Nobody waits on the host for a GPU: the kernel that adds up the sums sets its
+//! rank's flag, and waits for those of the others, which takes a microsecond or two; behind marks in streams, a sum took some
+//! twenty. Where ranks share a GPU, of which kernels may wait for each other in vain, streams wait for marks all the same.
+//!
+//! Before a rank writes an array again it has added up the next sums, and so have the others read this one.
+
+use std::any::Any;
+use std::sync::Arc;
+use std::time::Duration;
+
+use host::Vector;
+use host::executor::{Cuda, CudaBuffer, CudaMemory, Executor, Mark, PeerArray, PeerMemory};
+use host::memory::with_capacity;
+use solvers::{FIRST_SUM, Gathered, MOST_RANKS, SumsInMemory};
+
+use super::signals::Signals;
+use crate::communicator::Communicator;
+use crate::error::Error;
+use crate::timeline::as_cuda;
+
+/// Arrays that are written in turn.
+const TURNS: usize = 2;
+
+/// The sums of ranks.
+struct PeerSums {
+    cuda: Cuda,
+    rank: usize,
+    own: [CudaBuffer<f64>; TURNS],
+    /// Those of each rank, this one's among them.
+    of_ranks: Vec<Peer>,
+    signals: Signals,
+    /// Whether no two ranks share a GPU.
+    apart: bool,
+    patience: Option<Duration>,
+    /// Sums so far.
+    number: u64,
+}
+
+/// A rank's arrays, and its marks behind what it has written.
+struct Peer {
+    sums: [PeerArray<f64>; TURNS],
+    shared: Arc<Shared>,
+}
+
+/// What other ranks see.
+struct Shared {
+    sums: [Arc<PeerMemory>; TURNS],
+    written: [Mark; TURNS],
+}
+
+/// An array of zeros that others can reach, and its memory.
+fn reachable(cuda: &Cuda, length: usize) -> Result<(CudaBuffer<f64>, Arc<PeerMemory>), Error> {
+    let mut array = cuda.reachable(length)?;
+    cuda.copy(&cuda.zeros(length)?, &mut array)?;
+    let none = || Error::Exchange { way: "peer-copies", reason: "an array cannot be reached".into() };
+    let memory = array.memory().cloned().ok_or_else(none)?;
+    Ok((array, memory))
+}
+
+/// Room for some sums at a time, where each GPU reaches the memory of all others. All ranks make it together.
+pub(crate) fn in_memory<E: Executor>(
+    communicator: &Communicator,
+    executor: &E,
+    sums: usize,
+) -> Result<Option<Box<dyn SumsInMemory<E>>>, Error> {
+    let (rank, ranks) = (communicator.rank(), communicator.ranks());
+    let Some(cuda) = as_cuda(executor).filter(|_| ranks <= MOST_RANKS) else { return Ok(None) };
+    let length = sums.saturating_add(FIRST_SUM as usize);
+    let ((first, first_memory), (second, second_memory)) = (reachable(cuda, length)?, reachable(cuda, length)?);
+    // The arrays are zeros before others read them.
+    cuda.synchronize()?;
+    let shared = communicator.share(&Arc::new(Shared {
+        sums: [first_memory, second_memory],
+        written: [Mark::new(cuda)?, Mark::new(cuda)?],
+    }))?;
+    let mut of_ranks = with_capacity(ranks)?;
+    for shared in shared {
+        let [first, second] = &shared.sums;
+        if let (Some(first), Some(second)) = (cuda.peer_array(first)?, cuda.peer_array(second)?) {
+            of_ranks.push(Peer { sums: [first, second], shared });
+        }
+    }
+    let mut all = [u8::from(of_ranks.len() == ranks)];
+    communicator.reduce(&mut all, u8::min)?;
+    if all == [0] {
+        return Ok(None);
+    }
+    let mut gpus = communicator.all_gather(&cuda.identity()?)?;
+    gpus.sort_unstable();
+    let others: Vec<_> = (0..ranks).filter(|&other| other != rank).map(|other| (other, 1)).collect();
+    let sums: Box<dyn SumsInMemory<Cuda>> = Box::new(PeerSums {
+        cuda: cuda.clone(),
+        rank,
+        own: [first, second],
+        of_ranks,
+        signals: Signals::new(communicator, &others, &others),
+        apart: gpus.windows(2).all(|pair| pair[0] != pair[1]),
+        patience: communicator.transport().timeout(),
+        number: 0,
+    });
+    let any: Box<dyn Any> = Box::new(sums);
+    // The types are the same, because the executor is a GPU.
+    Ok(any.downcast().ok().map(|sums| *sums))
+}
+
+impl PeerSums {
+    fn turn(&self) -> usize {
+        (self.number % TURNS as u64) as usize
+    }
+}
+
+impl SumsInMemory<Cuda> for PeerSums {
+    fn ranks(&self) -> usize {
+        self.of_ranks.len()
+    }
+
+    fn own(&mut self) -> &mut Vector<f64, Cuda> {
+        let turn = self.turn();
+        &mut self.own[turn]
+    }
+
+    fn announce(&mut self) -> Result<(), host::Error> {
+        if !self.apart {
+            self.cuda.set(&self.of_ranks[self.rank].shared.written[self.turn()])?;
+        }
+        Ok(self.signals.send(self.number)?)
+    }
+
+    fn gather(&mut self) -> Result<Gathered<'_, CudaMemory>, host::Error> {
+        self.signals.receive(self.number)?;
+        let turn = self.turn();
+        self.number += 1;
+        let Self { cuda, rank, own, of_ranks, apart, patience, number, .. } = self;
+        let others = of_ranks.iter().enumerate().filter(|(other, _)| !*apart && *other != *rank);
+        for (_, other) in others {
+            cuda.wait_for(&other.shared.written[turn])?;
+        }
+        // Of ranks that there are not, any array.
+        let array_of = |rank: usize| of_ranks[rank.min(of_ranks.len() - 1)].sums[turn].array();
+        Ok(Gathered {
+            ranks: of_ranks.len(),
+            own: *rank,
+            of_ranks: std::array::from_fn(array_of),
+            number: if *apart { *number } else { 0 },
+            flag: &mut own[turn],
+            patience: *patience,
+        })
+    }
+}
