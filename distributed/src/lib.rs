@@ -87,6 +87,8 @@ mod writing;
 pub use communicator::Communicator;
 pub use deal::redistributed;
 pub use error::Error;
+#[cfg(feature = "nccl")]
+pub use exchange::nccl_version;
 pub use exchange::{Engine, Route};
 pub use matrix::{DistributedMatrix, Distribution, MatrixOptions};
 pub use neighbours::NeighbourExchange;

@@ -108,6 +108,9 @@ pub enum Error {
         /// Iterations done.
         iterations: usize,
     },
+    /// Something on this machine fails.
+    #[error("broken: {}", .0.join(", "))]
+    Broken(Vec<String>),
     /// The results could not be printed.
     #[error("standard output: {0}")]
     Stdout(io::Error),
@@ -148,7 +151,7 @@ impl Error {
     /// 130 where it would have become better.
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::WrongAnswer { .. } | Self::WrongRanks { .. } => 1,
+            Self::WrongAnswer { .. } | Self::WrongRanks { .. } | Self::Broken(_) => 1,
             Self::NotConverged { .. } => 3,
             Self::Interrupted { .. } => interrupt::EXIT_CODE,
             Self::Formats { wrong, .. } if !wrong.is_empty() => 1,

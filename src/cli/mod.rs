@@ -2,8 +2,10 @@
 
 mod bench;
 mod choosing;
+mod completions;
 mod convert;
 mod distributed;
+mod doctor;
 mod error;
 mod factor;
 mod figures;
@@ -97,6 +99,15 @@ enum Command {
     /// Show results: a page for the browser, figures as SVG, a table in Markdown
     #[command(after_help = report::EXAMPLES)]
     Report(report::Arguments),
+    /// Say what works on this machine, and what to do about what does not
+    #[command(after_help = doctor::EXAMPLES)]
+    Doctor(doctor::Arguments),
+    /// Print what a shell needs to complete subcommands and options
+    #[command(after_help = completions::EXAMPLES)]
+    Completions(completions::Arguments),
+    /// Write a manual page for each subcommand
+    #[command(after_help = completions::MANUAL_EXAMPLES)]
+    Manual(completions::ManualArguments),
 }
 
 /// A subcommand's examples, and how to ask for each generator.
@@ -140,6 +151,9 @@ fn parse_and_run() -> Result<(), Error> {
         Ok(CommandLine { command: Command::Scaling(arguments) }) => scaling::scaling(&arguments),
         Ok(CommandLine { command: Command::Convert(arguments) }) => convert::convert(&arguments),
         Ok(CommandLine { command: Command::Report(arguments) }) => report::report(&arguments),
+        Ok(CommandLine { command: Command::Doctor(arguments) }) => doctor::doctor(&arguments),
+        Ok(CommandLine { command: Command::Completions(arguments) }) => completions::completions(&arguments),
+        Ok(CommandLine { command: Command::Manual(arguments) }) => completions::manual(&arguments),
         // `--help` and `--version`.
         Err(error) if !error.use_stderr() => output::ignore_broken_pipe(error.print()),
         Err(error) => Err(Error::Usage(one_line(&error.render().to_string()))),

@@ -110,6 +110,15 @@ impl Display for Engine {
     }
 }
 
+/// The version of NCCL, such as 2.28.3, or why it cannot be used, in one line.
+///
+/// # Errors
+/// The reason.
+#[cfg(feature = "nccl")]
+pub fn nccl_version() -> Result<String, String> {
+    nccl::version()
+}
+
 /// A product that elements of x are exchanged for.
 pub(crate) struct Product<'p, T: Scalar, E: Executor> {
     /// Number of vectors, one after the other in x.

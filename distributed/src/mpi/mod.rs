@@ -99,6 +99,15 @@ pub fn run_with<R>(options: Options, work: impl FnOnce(&Communicator) -> Result<
     }
 }
 
+/// The name and the version of the MPI library.
+///
+/// # Errors
+/// When they are no text.
+pub fn library_version() -> Result<String, String> {
+    let text = ::mpi::environment::library_version().map_err(|error| error.to_string())?;
+    Ok(text.trim_end_matches('\0').trim().to_owned())
+}
+
 /// What a process has of MPI.
 struct Shared {
     rank: usize,

@@ -29,7 +29,7 @@ use host::{Multivector, Real};
 
 pub use conjugate_gradients::{Solved, Stop, conjugate_gradients};
 #[cfg(all(feature = "peers", feature = "cuda"))]
-pub use cusparse::{SpGemm, SpGemmProduct, SpGemms, sparse_product_peers};
+pub use cusparse::{SpGemm, SpGemmProduct, SpGemms, cusparse_name, sparse_product_peers};
 pub use peer::{BOUND, Blas, Peer, PeerError, Prepared};
 
 /// The libraries that there are peers of, as the peers' names begin.

@@ -130,7 +130,7 @@ fn arguments_that_do_not_exist() {
     for (arguments, says) in [
         (
             &[] as &[&str],
-            "requires a subcommand but one was not provided [subcommands: info, run, solve, pagerank, bench, tune, scaling, convert, report, help]; try --help",
+            "requires a subcommand but one was not provided [subcommands: info, run, solve, pagerank, bench, tune, scaling, convert, report, doctor, completions, manual, help]; try --help",
         ),
         (&["multiply"], "unrecognized subcommand 'multiply'"),
         (&["info"], "the following required arguments were not provided: <FILE|GENERATOR>"),

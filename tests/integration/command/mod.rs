@@ -5,6 +5,7 @@ mod bench;
 mod choose;
 mod complex;
 mod convert;
+mod doctor;
 mod faults;
 mod files;
 mod info;

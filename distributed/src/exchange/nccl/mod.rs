@@ -23,6 +23,11 @@ use comm::{Comm, Message};
 use flights::Flights;
 use library::library;
 
+/// The version of the library, or why it cannot be used.
+pub(super) fn version() -> Result<String, String> {
+    library().map(library::Library::version)
+}
+
 /// An exchange by NCCL, or why there is none: the same on all ranks, which call it together.
 pub(super) type Found<T> = Result<Chosen<T, Cuda>, String>;
 

@@ -87,6 +87,11 @@ struct LoadedKernel {
 unsafe impl Send for Kernels {}
 
 impl Kernels {
+    /// What the PTX is compiled for.
+    pub fn ptx_architecture(&self) -> u32 {
+        self.ptx.architecture
+    }
+
     /// The kernels of this PTX, for a GPU with these multiprocessors.
     pub fn new(ptx: Ptx, multiprocessors: Multiprocessors) -> Self {
         let (by_entry, by_address) = (HashMap::new(), HashMap::new());

@@ -225,6 +225,12 @@ impl Cuda {
         self
     }
 
+    /// What its kernels are compiled for, such as 90 for sm_90: of what the library has, the newest that the device runs. 0
+    /// where they are [others](Self::with_ptx).
+    pub fn ptx_architecture(&self) -> u32 {
+        self.kernels.lock().ptx_architecture()
+    }
+
     fn enter(&self) -> Result<(), Error> {
         self.owner.enter()
     }

@@ -18,16 +18,18 @@ const ENTRY: &str = ".visible .entry ";
 /// What the device lacks, if there is none.
 pub(super) fn for_device(name: &str, major: u32, minor: u32) -> Result<Ptx, String> {
     let fits = |&&(needed, _): &&(u32, &[u8])| needed <= major * 10 + minor;
-    let Some((_, archive)) = ARCHIVES.iter().rev().find(fits) else {
+    let Some(&(architecture, archive)) = ARCHIVES.iter().rev().find(fits) else {
         let (oldest, _) = ARCHIVES[0];
         let needed = format!("{}.{}", oldest / 10, oldest % 10);
         return Err(format!("{name} has compute capability {major}.{minor}, the kernels need {needed}"));
     };
-    Ptx::packed(archive).map_err(|error| format!("the library's PTX cannot be read: {error}"))
+    Ptx::packed(archive, architecture).map_err(|error| format!("the library's PTX cannot be read: {error}"))
 }
 
 /// The kernels of an architecture.
 pub(super) struct Ptx {
+    /// What it is compiled for, such as 90 for sm_90; 0 where it is not one of the library's.
+    pub architecture: u32,
     /// Where there is one: what was not unpacked yet.
     archive: Option<ZipArchive<Cursor<&'static [u8]>>>,
     /// The family of each entry point in the archive.
@@ -37,7 +39,7 @@ pub(super) struct Ptx {
 
 impl Ptx {
     /// The kernels of an archive.
-    fn packed(bytes: &'static [u8]) -> Result<Self, ZipError> {
+    fn packed(bytes: &'static [u8], architecture: u32) -> Result<Self, ZipError> {
         let mut archive = ZipArchive::new(Cursor::new(bytes))?;
         let index = member(&mut archive, "index")?;
         let mut family_of = HashMap::new();
@@ -45,14 +47,14 @@ impl Ptx {
         for (family, entries) in families {
             family_of.extend(entries.split_whitespace().map(|entry| (entry.to_owned(), family.to_owned())));
         }
-        Ok(Self { archive: Some(archive), family_of, families: HashMap::new() })
+        Ok(Self { architecture, archive: Some(archive), family_of, families: HashMap::new() })
     }
 
     /// The kernels of one text.
     pub(super) fn of_text(text: String) -> Self {
         let module = Module::new(text);
         let family_of = module.entries.keys().map(|entry| (entry.clone(), String::new())).collect();
-        Self { archive: None, family_of, families: HashMap::from([(String::new(), module)]) }
+        Self { architecture: 0, archive: None, family_of, families: HashMap::from([(String::new(), module)]) }
     }
 
     /// The text of a module with this entry point alone; `None` if there is no such entry point.
@@ -116,8 +118,8 @@ mod tests {
 
     #[test]
     fn every_entry_point_is_found_alone() {
-        for (_, archive) in ARCHIVES {
-            let mut ptx = Ptx::packed(archive).unwrap();
+        for &(architecture, archive) in ARCHIVES {
+            let mut ptx = Ptx::packed(archive, architecture).unwrap();
             let entries: Vec<_> = ptx.family_of.keys().cloned().collect();
             assert!(!entries.is_empty());
             for entry in entries {
@@ -133,7 +135,7 @@ mod tests {
 
     #[test]
     fn a_family_is_unpacked_when_it_is_used() {
-        let mut ptx = Ptx::packed(ARCHIVES[0].1).unwrap();
+        let mut ptx = Ptx::packed(ARCHIVES[0].1, ARCHIVES[0].0).unwrap();
         assert!(ptx.families.is_empty());
         assert!(ptx.module("ell_f64_4").unwrap().is_some());
         assert!(ptx.module("ell_f64_1").unwrap().is_some());

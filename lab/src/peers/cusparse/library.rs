@@ -88,6 +88,14 @@ impl<'e> Library<'e> {
     }
 }
 
+/// The name and the version of the library, or why it cannot be used, in one line.
+///
+/// # Errors
+/// The reason.
+pub fn cusparse_name(cuda: &Cuda) -> Result<String, String> {
+    Ok(Library::new(cuda)?.name())
+}
+
 impl Drop for Library<'_> {
     fn drop(&mut self) {
         if self.handle.is_null() {

@@ -23,6 +23,7 @@ use host::{Csr, Error, Multivector, Real};
 use self::bsrmv::LegacyBlocks;
 use self::descriptors::{MatrixDescriptor, address, data_type, index_type};
 use self::generic::{Generic, Stored};
+pub use self::library::cusparse_name;
 use self::library::{Library, has_all, is_unsupported};
 use self::operation::{Functions, Operation};
 pub use self::spgemm::{SpGemm, SpGemmProduct, SpGemms, sparse_product_peers};
