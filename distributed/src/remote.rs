@@ -11,7 +11,12 @@ use crate::error::Error;
 use crate::matrix::MatrixOptions;
 
 /// Rows for each one with entries, from which on the others are passed over.
-const ROWS_FOR_EACH_OCCUPIED: usize = 4;
+const ROWS_FOR_EACH_OCCUPIED: u64 = 4;
+
+/// Whether so few rows have entries that they are kept apart, and multiplied beside the local product.
+pub(crate) fn are_few(occupied: u64, rows: u64) -> bool {
+    occupied.saturating_mul(ROWS_FOR_EACH_OCCUPIED) <= rows
+}
 
 /// The entries of a rank in columns of other ranks, and how they are stored.
 pub struct Remote<T: Scalar, E: Executor> {
@@ -32,7 +37,7 @@ impl<T: Scalar, E: Executor> Remote<T, E> {
     /// In the format that is asked for, or as its rows suggest.
     pub(crate) fn new(executor: &E, matrix: Csr<T>, options: &MatrixOptions) -> Result<Self, Error> {
         let occupied = || matrix.row_lengths().filter(|&length| length > 0).count();
-        if options.remote != Format::Auto || occupied().saturating_mul(ROWS_FOR_EACH_OCCUPIED) > matrix.rows() {
+        if options.remote != Format::Auto || !are_few(occupied() as u64, matrix.rows() as u64) {
             let plan = Plan::with_options(executor, matrix, options.remote, options.plan)?;
             return Ok(Self { plan, rows: None });
         }

@@ -9,6 +9,7 @@ use host::{Csr, Scalar, parallel};
 use crate::division::{Division, count};
 use crate::error::Error;
 use crate::matrix::Distribution;
+use crate::remote::are_few;
 use crate::source::{Blocks, RowSource};
 
 /// A rank's part of a matrix, and what it receives and sends for a product.
@@ -32,6 +33,13 @@ pub struct Part {
     pub sent: u64,
     /// The ranks that they go to.
     pub receivers: u64,
+}
+
+impl Part {
+    /// Whether the product with what comes from other ranks goes on beside the local one: where few rows need it.
+    pub fn multiplies_beside(&self) -> bool {
+        are_few(self.remote_rows, self.rows)
+    }
 }
 
 /// Elements of x that go from a rank to another for a product.

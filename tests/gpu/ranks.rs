@@ -94,7 +94,7 @@ fn engine(communicator: &Communicator, world: World, route: Route) -> Result<Str
 /// Memory that arrays get from now on has been full of NaN.
 fn poison<T: Scalar>(gpu: &Cuda) {
     let poison = gpu.upload(vec![T::from_f64(f64::NAN); 1 << 20]).unwrap();
-    let mut reachable = gpu.reachable::<T>(1 << 20).unwrap();
+    let (mut reachable, _) = gpu.reachable::<T>(1 << 20).unwrap();
     gpu.copy(&poison, &mut reachable).unwrap();
     gpu.synchronize().unwrap();
 }

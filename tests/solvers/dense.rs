@@ -418,7 +418,7 @@ impl<E: Executor> Ranks<E> for InMemory {
 
 /// Sums of ranks are added up in their order, and what was stopped stays as it is.
 pub fn check_ranks_in_memory<E: Executor>(executor: &E) {
-    let vectors = Multicolumn::from_array(executor.upload(vec![1.0; 200]).unwrap(), 50, 4).unwrap();
+    let vectors = Multicolumn::from_array(executor.upload(vec![1.0; 300]).unwrap(), 50, 6).unwrap();
     for ranks in [1, 2, 3, 8] {
         // More sums than a warp has lanes.
         let space = Space::new(executor, FIRST_SLOT + 50, 40).unwrap();
@@ -435,7 +435,7 @@ pub fn check_ranks_in_memory<E: Executor>(executor: &E) {
             space.finish(FIRST_SLOT + 1, &count).unwrap();
             let scalars = space.scalars().unwrap();
             assert_eq!(scalars[FIRST_SLOT as usize], f64::from(round));
-            for number in 0..16 {
+            for number in 0..36 {
                 assert_eq!(scalars[FIRST_SLOT as usize + 1 + number], expected(number), "{ranks} ranks, sum {number}");
             }
         }

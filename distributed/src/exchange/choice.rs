@@ -3,9 +3,9 @@
 use std::any::Any;
 
 use host::Scalar;
-use host::executor::{Cuda, Executor};
+use host::executor::Executor;
 
-use super::{Chosen, HaloExchange, Route, gpu_messages, peers};
+use super::{Chosen, Route, gpu_messages, peers};
 use crate::communicator::Communicator;
 use crate::error::Error;
 use crate::halo::Halo;
@@ -47,12 +47,12 @@ pub(super) fn on_device<T: Scalar, E: Executor>(
     };
     let mut reason = "ranks are processes, which do not reach each other's memory".to_owned();
     if matches!(route, Route::Auto | Route::PeerCopies) && communicator.shares_memory() {
-        let (exchange, engine) = peers::exchange(communicator, cuda, halo, length)?;
+        let (exchange, engine) = peers::exchange::<T>(communicator, cuda, halo, length)?;
         return Ok(OnDevice::Possible((for_executor(exchange)?, engine)));
     }
     if matches!(route, Route::Auto | Route::Nccl) {
         #[cfg(feature = "nccl")]
-        match super::nccl::exchange(communicator, cuda, halo, length)? {
+        match super::nccl::exchange::<T>(communicator, cuda, halo, length)? {
             Ok((exchange, engine)) => return Ok(OnDevice::Possible((for_executor(exchange)?, engine))),
             Err(why) => reason = why,
         }
@@ -62,7 +62,7 @@ pub(super) fn on_device<T: Scalar, E: Executor>(
         }
     }
     if matches!(route, Route::Auto | Route::Mpi) {
-        match gpu_messages::exchange(communicator, cuda, halo, length)? {
+        match gpu_messages::exchange::<T>(communicator, cuda, halo, length)? {
             Ok((exchange, engine)) => return Ok(OnDevice::Possible((for_executor(exchange)?, engine))),
             Err(why) if route == Route::Mpi => reason = why,
             Err(why) => reason = format!("{reason}; {why}"),
@@ -78,13 +78,12 @@ pub(super) fn first_reason(communicator: &Communicator, own: &str) -> Result<Opt
     Ok(given.map(|(rank, reason)| format!("rank {rank}: {}", String::from_utf8_lossy(reason))))
 }
 
-/// An exchange on a GPU as one on `E`, which is a GPU.
-pub(super) fn for_executor<T: Scalar, E: Executor>(
-    exchange: Box<dyn HaloExchange<T, Cuda>>,
-) -> Result<Box<dyn HaloExchange<T, E>>, Error> {
-    let any: Box<dyn Any> = Box::new(exchange);
+/// Something of an executor that is a GPU, such as a `Box<dyn HaloExchange<T, Cuda>>`, as that of its own type, where the
+/// executor is known to be a GPU.
+pub(super) fn for_executor<G: Any, E: Any>(of_gpu: G) -> Result<E, Error> {
+    let any: Box<dyn Any> = Box::new(of_gpu);
     // The types are the same, because the executor is a GPU.
     any.downcast()
-        .map(|exchange| *exchange)
+        .map(|of_executor| *of_executor)
         .map_err(|_| Error::Exchange { way: "auto", reason: "the executor is not a GPU".into() })
 }

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use host::Scalar;
 use host::elements::Elements;
-use host::executor::{Cuda, CudaBuffer, Mark, Packing, PeerMemory, SideStream};
+use host::executor::{Cuda, CudaBuffer, Mark, Packing, SideStream};
 use host::memory::{copy, reserve, with_capacity};
 
 use super::choice::first_reason;
@@ -83,14 +83,10 @@ impl<T: Scalar> GpuMessages<T> {
             return Ok(place);
         }
         let incoming: usize = self.from.iter().map(|&(_, count)| count).sum();
-        let outgoing = self.cuda.reachable::<T>(self.packing.count().saturating_mul(vectors))?;
-        let received = self.cuda.reachable::<T>(incoming.saturating_mul(vectors))?;
-        let memory = |array: &CudaBuffer<T>| -> Result<Arc<PeerMemory>, Error> {
-            let none = || Error::Exchange { way: "mpi", reason: "an array cannot be reached".into() };
-            array.memory().cloned().ok_or_else(none)
-        };
+        let (outgoing, sent) = self.cuda.reachable::<T>(self.packing.count().saturating_mul(vectors))?;
+        let (received, come) = self.cuda.reachable::<T>(incoming.saturating_mul(vectors))?;
         let messages = Messages { to: messages::<T>(vectors, &self.to)?, from: messages::<T>(vectors, &self.from)? };
-        let memory = GpuMemory { outgoing: memory(&outgoing)?, incoming: memory(&received)? };
+        let memory = GpuMemory { outgoing: sent, incoming: come };
         let exchange = self.communicator.transport().gpu_exchange(self.communicator.channel(), messages, memory)?;
         reserve(&mut self.lanes, 1)?;
         self.lanes.push(Lane { vectors, exchange, outgoing, received });

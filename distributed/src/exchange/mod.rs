@@ -19,6 +19,8 @@ pub(crate) mod sums;
 use std::fmt::{self, Display};
 use std::str::FromStr;
 
+#[cfg(feature = "cuda")]
+use host::executor::Cuda;
 use host::executor::Executor;
 use host::{Scalar, Vector};
 
@@ -176,7 +178,7 @@ pub(crate) fn exchange_of<T: Scalar, E: Executor>(
     }
     #[cfg(feature = "cuda")]
     if let Some(cuda) = as_cuda(executor) {
-        let exchange = Box::new(staged::Staged::new(communicator, cuda, halo, length)?);
+        let exchange: Box<dyn HaloExchange<T, Cuda>> = Box::new(staged::Staged::new(communicator, cuda, halo, length)?);
         return Ok((choice::for_executor(exchange)?, engine));
     }
     Ok((Box::new(ByHost::new(communicator, executor, halo, length)?), engine))

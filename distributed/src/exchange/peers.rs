@@ -99,12 +99,8 @@ impl<T: Scalar> PeerCopies<T> {
         let cuda = &self.cuda;
         let sent = self.packing.count();
         let incoming: usize = self.from.iter().map(|&(_, count)| count).sum();
-        let packed =
-            [cuda.reachable::<T>(sent.saturating_mul(vectors))?, cuda.reachable(sent.saturating_mul(vectors))?];
-        let memory = |array: &CudaBuffer<T>| {
-            let none = || Error::Exchange { way: "peer-copies", reason: "an array cannot be reached".into() };
-            array.memory().cloned().ok_or_else(none)
-        };
+        let array = || cuda.reachable::<T>(sent.saturating_mul(vectors));
+        let ((first_packed, first_memory), (second_packed, second_memory)) = (array()?, array()?);
         let mut first = with_capacity(self.to.len())?;
         let mut stride = 0;
         for &(rank, count) in &self.to {
@@ -112,7 +108,7 @@ impl<T: Scalar> PeerCopies<T> {
             stride += count;
         }
         let own = Arc::new(Shared {
-            memory: [memory(&packed[0])?, memory(&packed[1])?],
+            memory: [first_memory, second_memory],
             first,
             stride,
             packed: [Mark::new(cuda)?, Mark::new(cuda)?],
@@ -139,9 +135,10 @@ impl<T: Scalar> PeerCopies<T> {
                 to += count;
             }
         }
-        let into = cuda.reachable(incoming.saturating_mul(vectors))?;
+        let (into, _) = cuda.reachable(incoming.saturating_mul(vectors))?;
         let fetch = Fetch::new(&self.side, pieces.into(), into)?;
         reserve(&mut self.lanes, 1)?;
+        let packed = [first_packed, second_packed];
         self.lanes.push(Lane { vectors, packed, own, readers, sources, fetch, round: 0 });
         Ok((self.lanes.len() - 1, direct))
     }

@@ -7,7 +7,6 @@
 //!
 //! Before a rank writes an array again it has added up the next sums, and so have the others read this one.
 
-use std::any::Any;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,6 +15,7 @@ use host::executor::{Cuda, CudaBuffer, CudaMemory, Executor, Mark, PeerArray, Pe
 use host::memory::with_capacity;
 use solvers::{FIRST_SUM, Gathered, MOST_RANKS, SumsInMemory};
 
+use super::choice::for_executor;
 use super::signals::Signals;
 use crate::communicator::Communicator;
 use crate::error::Error;
@@ -52,11 +52,9 @@ struct Shared {
 }
 
 /// An array of zeros that others can reach, and its memory.
-fn reachable(cuda: &Cuda, length: usize) -> Result<(CudaBuffer<f64>, Arc<PeerMemory>), Error> {
-    let mut array = cuda.reachable(length)?;
+fn reachable_zeros(cuda: &Cuda, length: usize) -> Result<(CudaBuffer<f64>, Arc<PeerMemory>), Error> {
+    let (mut array, memory) = cuda.reachable(length)?;
     cuda.copy(&cuda.zeros(length)?, &mut array)?;
-    let none = || Error::Exchange { way: "peer-copies", reason: "an array cannot be reached".into() };
-    let memory = array.memory().cloned().ok_or_else(none)?;
     Ok((array, memory))
 }
 
@@ -69,7 +67,8 @@ pub(crate) fn in_memory<E: Executor>(
     let (rank, ranks) = (communicator.rank(), communicator.ranks());
     let Some(cuda) = as_cuda(executor).filter(|_| ranks <= MOST_RANKS) else { return Ok(None) };
     let length = sums.saturating_add(FIRST_SUM as usize);
-    let ((first, first_memory), (second, second_memory)) = (reachable(cuda, length)?, reachable(cuda, length)?);
+    let array = || reachable_zeros(cuda, length);
+    let ((first, first_memory), (second, second_memory)) = (array()?, array()?);
     // The arrays are zeros before others read them.
     cuda.synchronize()?;
     let shared = communicator.share(&Arc::new(Shared {
@@ -101,9 +100,7 @@ pub(crate) fn in_memory<E: Executor>(
         patience: communicator.transport().timeout(),
         number: 0,
     });
-    let any: Box<dyn Any> = Box::new(sums);
-    // The types are the same, because the executor is a GPU.
-    Ok(any.downcast().ok().map(|sums| *sums))
+    Ok(Some(for_executor(sums)?))
 }
 
 impl PeerSums {

@@ -33,9 +33,6 @@ impl Storage {
 /// Bytes of the place of an element that is sent, and of the number of a row with remote entries.
 const INDEX: f64 = 4.0;
 
-/// Rows for each one with remote entries, from which on the product with them is beside the local one.
-const ROWS_FOR_EACH_OCCUPIED: u64 = 4;
-
 /// What is done again and again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -121,7 +118,7 @@ pub fn loads(statistics: &Statistics, storage: &Storage, gpus_per_host: usize) -
         let multiplied = storage.entry * part.remote_nnz as f64 + halo;
         // y is read and written in rows with such entries; those are known by their numbers.
         let in_place = rows * (INDEX + 2.0 * storage.value);
-        let (remote, add) = match part.remote_rows.saturating_mul(ROWS_FOR_EACH_OCCUPIED) <= part.rows {
+        let (remote, add) = match part.multiplies_beside() {
             // An offset and a sum for each row.
             true if rows > 0.0 => (multiplied + rows * (INDEX + storage.value), in_place + rows * storage.value),
             _ => (0.0, multiplied + in_place),

@@ -54,11 +54,16 @@ impl<M: Memory> SumOperands<'_, M> {
     }
 
     fn check(&self) -> Result<(), Error> {
-        let needed = self.slots.max(self.sums().saturating_add(self.target as usize));
-        if self.scalars.len() < needed {
-            return check_length("the array of scalars", self.scalars.len(), needed);
-        }
-        Ok(())
+        self.check_slots(self.sums())
+    }
+
+    /// Checks that there are the slots of the program, and of this many sums.
+    fn check_slots(&self, sums: usize) -> Result<(), Error> {
+        check_room(
+            "the array of scalars",
+            self.scalars.len(),
+            self.slots.max(sums.saturating_add(self.target as usize)),
+        )
     }
 }
 
@@ -122,20 +127,15 @@ impl<M: Memory> RankOperands<'_, M> {
             return Err(Error::Setting { what: "the rank", value, expected: "one of 1 to 8" });
         }
         let needed = self.sums.saturating_add(FIRST_SUM as usize);
-        for array in &of_ranks[..*ranks] {
-            if array.len() < needed {
-                check_length("the sums of a rank", array.len(), needed)?;
-            }
-        }
-        if flag.len() <= FLAG as usize {
-            check_length("the array of the flag", flag.len(), FLAG as usize + 1)?;
-        }
-        let needed = self.rest.slots.max(self.sums.saturating_add(self.rest.target as usize));
-        match self.rest.scalars.len() < needed {
-            true => check_length("the array of scalars", self.rest.scalars.len(), needed),
-            false => Ok(()),
-        }
+        of_ranks[..*ranks].iter().try_for_each(|array| check_room("the sums of a rank", array.len(), needed))?;
+        check_room("the array of the flag", flag.len(), FLAG as usize + 1)?;
+        self.rest.check_slots(self.sums)
     }
+}
+
+/// Checks that an array has at least this many elements.
+fn check_room(what: &'static str, found: usize, needed: usize) -> Result<(), Error> {
+    if found < needed { check_length(what, found, needed) } else { Ok(()) }
 }
 
 /// The launch that adds up sums and runs a program.

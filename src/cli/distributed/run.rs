@@ -10,6 +10,7 @@ use lab::vectors::random_part;
 use serde::Serialize;
 use warp_spmv::ValueStorage;
 use warp_spmv::distributed::{Communicator, DistributedMatrix, MatrixOptions, Route};
+use warp_spmv::executor::Executor;
 use warp_spmv::format::Format;
 use warp_spmv::io::{Number, write_vector};
 use warp_spmv::memory;
@@ -204,14 +205,10 @@ impl<T: Number> SubjectVisitor for Job<'_, T> {
         let repeats = warm_ups + request.repeats.map_or(default, |repeats| repeats as usize);
         let mut times = Vec::new();
         for repeat in 0..repeats {
-            communicator.barrier()?;
-            let begin = Instant::now();
-            matrix.apply(alpha, &x, beta, &mut result)?;
-            executor.synchronize()?;
-            let mut time = [begin.elapsed().as_secs_f64()];
-            communicator.reduce(&mut time, f64::max)?;
+            let time =
+                time_on_all(communicator, executor, 1, &mut || Ok(matrix.apply(alpha, &x, beta, &mut result)?))?;
             if repeat >= warm_ups {
-                times.push(Duration::from_secs_f64(time[0]));
+                times.push(time);
             }
             if beta != T::ZERO {
                 executor.copy(&executor.upload(memory::copy(&y)?)?, &mut result)?;
@@ -220,13 +217,8 @@ impl<T: Number> SubjectVisitor for Job<'_, T> {
         // With another β elements of y would grow beyond all numbers.
         let mut in_a_row = Vec::new();
         for _ in 0..if executor.is_fast() && beta == T::ZERO { repeats - warm_ups } else { 0 } {
-            communicator.barrier()?;
-            let begin = Instant::now();
-            (0..IN_A_ROW).try_for_each(|_| matrix.apply(alpha, &x, beta, &mut result))?;
-            executor.synchronize()?;
-            let mut time = [begin.elapsed().as_secs_f64() / IN_A_ROW as f64];
-            communicator.reduce(&mut time, f64::max)?;
-            in_a_row.push(Duration::from_secs_f64(time[0]));
+            let mut multiply = || Ok(matrix.apply(alpha, &x, beta, &mut result)?);
+            in_a_row.push(time_on_all(communicator, executor, IN_A_ROW, &mut multiply)?);
         }
         let timeline = match request.timeline {
             true => {
@@ -277,6 +269,22 @@ impl<T: Number> SubjectVisitor for Job<'_, T> {
         };
         Ok(Outcome { record, verification, y })
     }
+}
+
+/// The time of some work that is queued this often: on the slowest rank, from when all begin.
+fn time_on_all<E: Executor>(
+    communicator: &Communicator,
+    executor: &E,
+    times: usize,
+    work: &mut dyn FnMut() -> Result<(), Error>,
+) -> Result<Duration, Error> {
+    communicator.barrier()?;
+    let begin = Instant::now();
+    (0..times).try_for_each(|_| work())?;
+    executor.synchronize()?;
+    let mut time = [begin.elapsed().as_secs_f64() / times as f64];
+    communicator.reduce(&mut time, f64::max)?;
+    Ok(Duration::from_secs_f64(time[0]))
 }
 
 /// The report for people.

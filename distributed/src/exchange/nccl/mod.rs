@@ -114,8 +114,8 @@ impl<T: Scalar> Nccl<T> {
             return Ok(place);
         }
         let incoming: usize = self.from.iter().map(|&(_, count)| count).sum();
-        let outgoing = self.cuda.reachable::<T>(self.packing.count().saturating_mul(vectors))?;
-        let received = self.cuda.reachable::<T>(incoming.saturating_mul(vectors))?;
+        let (outgoing, _) = self.cuda.reachable::<T>(self.packing.count().saturating_mul(vectors))?;
+        let (received, _) = self.cuda.reachable::<T>(incoming.saturating_mul(vectors))?;
         let to = messages(&outgoing, vectors, &self.to)?;
         let from = messages(&received, vectors, &self.from)?;
         reserve(&mut self.lanes, 1)?;

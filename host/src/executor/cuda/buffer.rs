@@ -66,12 +66,6 @@ impl<T: Element> CudaBuffer<T> {
         array
     }
 
-    /// The memory of an array that [other executors can reach](super::Cuda::reachable).
-    #[doc(hidden)]
-    pub fn memory(&self) -> Option<&Arc<PeerMemory>> {
-        self.memory.as_ref()
-    }
-
     /// Where the array is on the GPU; 0 for an empty one. Reading and writing there is the business of what is queued
     /// on the executor's stream.
     pub fn address(&self) -> u64 {

@@ -70,16 +70,16 @@ impl Drop for PeerMemory {
 
 /// Arrays that other GPUs can reach.
 impl Cuda {
-    /// An array of no particular content that executors of other GPUs can [copy from](Fetch). It takes longer to make
-    /// than others, and [`memory_use`](Self::memory_use) does not count it.
+    /// An array of no particular content that executors of other GPUs can [copy from](Fetch), and its memory, which they keep
+    /// for that. It takes longer to make than others, and [`memory_use`](Self::memory_use) does not count it.
     ///
     /// # Errors
     /// When memory runs out, or the device fails.
     #[doc(hidden)]
-    pub fn reachable<T: Element>(&self, length: usize) -> Result<CudaBuffer<T>, Error> {
+    pub fn reachable<T: Element>(&self, length: usize) -> Result<(CudaBuffer<T>, Arc<PeerMemory>), Error> {
         self.refuse_recording("allocating on the GPU")?;
         let memory = Arc::new(PeerMemory::new(&self.owner, length.saturating_mul(size_of::<T>()))?);
-        Ok(CudaBuffer::in_memory(&self.owner, memory, length))
+        Ok((CudaBuffer::in_memory(&self.owner, memory.clone(), length), memory))
     }
 
     /// Lets this GPU read the memory of another one directly, if it can: whether it can. Otherwise copies go by way of the

@@ -100,7 +100,7 @@ pub fn look_at_numbers<T: Scalar>(executor: &Emulated) {
     let to = &mut std::iter::once(copied.as_mut_slice());
     executor.run::<CopyElements<T>>(CopyOperands { elements: &elements, x: &numbers, to }).unwrap();
     assert!(copied.iter().eq(numbers.iter().rev().step_by(3)));
-    // Every fourth row has entries, and is added to what there is.
+    // Every fourth row has entries, and adds to an element of y.
     let lengths: Vec<usize> = (0..400).map(|row| if row % 4 == 2 { 18 } else { 0 }).collect();
     let matrix = with_rows::<T>(150, &lengths, &mut Numbers::new(36));
     let (x, mut y) = (numbers[..150].to_vec(), numbers[150..550].to_vec());
