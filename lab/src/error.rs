@@ -48,18 +48,6 @@ pub enum Error {
         /// The names that are there.
         expected: String,
     },
-    /// A matrix of the same name is another one in another library's results.
-    #[error("{library}: {matrix} has {theirs}, expected {ours} as in the results")]
-    Matrix {
-        /// The library's name.
-        library: String,
-        /// The matrix's name.
-        matrix: String,
-        /// Its shape there.
-        theirs: Box<str>,
-        /// Its shape here.
-        ours: Box<str>,
-    },
     /// Results do not make a calibration.
     #[error("no calibration: {reason}")]
     Calibration {

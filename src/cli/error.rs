@@ -111,6 +111,14 @@ pub enum Error {
     /// Something on this machine fails.
     #[error("broken: {}", .0.join(", "))]
     Broken(Vec<String>),
+    /// A table of a document differs from the results that it is made from.
+    #[error("{document}:{line}: not what the results give; warp-spmv report --document {document} updates it")]
+    OutdatedDocument {
+        /// The document.
+        document: String,
+        /// The first line that differs, counted from 1.
+        line: usize,
+    },
     /// The results could not be printed.
     #[error("standard output: {0}")]
     Stdout(io::Error),
@@ -151,7 +159,7 @@ impl Error {
     /// 130 where it would have become better.
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::WrongAnswer { .. } | Self::WrongRanks { .. } | Self::Broken(_) => 1,
+            Self::WrongAnswer { .. } | Self::WrongRanks { .. } | Self::Broken(_) | Self::OutdatedDocument { .. } => 1,
             Self::NotConverged { .. } => 3,
             Self::Interrupted { .. } => interrupt::EXIT_CODE,
             Self::Formats { wrong, .. } if !wrong.is_empty() => 1,

@@ -1,7 +1,7 @@
 //! `warp-spmv report`: results as a page, as figures and as a table.
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use lab::report::{self, Report};
 use warp_spmv::io::replace_file;
@@ -16,13 +16,14 @@ Examples:
   warp-spmv report gpu.json cpu.json -o report.html --svg figures
   warp-spmv report results.json --figure bg-13 --figure cmrs-7 --svg figures
   warp-spmv report results.json --import ginkgo=ginkgo.json -o report.html
-  warp-spmv report results.json --table";
+  warp-spmv report results.json --table
+  warp-spmv report --document README.md --document docs/results/real.md --check";
 
 #[derive(Debug, clap::Args)]
 #[command(group = clap::ArgGroup::new("outputs").required(true).multiple(true))]
 pub struct Arguments {
-    /// Files of results; their entries are put one after the other
-    #[arg(required = true, value_name = "FILE")]
+    /// Files of results; their entries are shown together
+    #[arg(required_unless_present = "document", value_name = "FILE")]
     inputs: Vec<PathBuf>,
     /// Write a page for the browser, with everything in it
     #[arg(short, long, value_name = "HTML", group = "outputs")]
@@ -39,6 +40,13 @@ pub struct Arguments {
     /// vectors at once, two compare that with the fastest peer and with as many single products
     #[arg(long, group = "outputs")]
     table: bool,
+    /// Update the tables of a Markdown document; may be given several times. Each table stands between two comments, of which
+    /// the first names the kind of table, the files of results and the rows; docs/guide/benchmarks.md describes them
+    #[arg(long, value_name = "MARKDOWN", group = "outputs", conflicts_with_all = ["inputs", "import", "format", "matrix"])]
+    document: Vec<PathBuf>,
+    /// Do not update documents: fail if a table differs from its results, and name the first line that does
+    #[arg(long, requires = "document", conflicts_with = "inputs")]
+    check: bool,
     /// Put another library's results beside ours, where matrix, precision and executor are the same; Ginkgo's
     /// benchmarks write such a file
     #[arg(long, value_name = "NAME=FILE", value_parser = parse_import)]
@@ -60,6 +68,9 @@ fn parse_import(text: &str) -> Result<(String, PathBuf), String> {
 }
 
 pub fn report(arguments: &Arguments) -> Result<(), Error> {
+    if !arguments.document.is_empty() {
+        return arguments.document.iter().try_for_each(|path| update(path, arguments.check));
+    }
     let inputs = arguments.inputs.iter().chain(arguments.import.iter().map(|(_, file)| file));
     output::check_files(&arguments.output, inputs.map(PathBuf::as_path))?;
     if let Some(folder) = &arguments.svg {
@@ -72,7 +83,9 @@ pub fn report(arguments: &Arguments) -> Result<(), Error> {
         let left_out = report::import(&mut entries, library, theirs)?;
         if left_out > 0 {
             let file = file.display();
-            output::say(&format!("{file}: {left_out} of {count} entries left out: nothing here was measured so"));
+            output::say(&format!(
+                "{file}: {left_out} of {count} entries left out: no result here has their matrix, precision and executor"
+            ));
         }
     }
     let report = Report::new(entries, arguments.format.as_deref(), arguments.matrix.as_deref())?;
@@ -88,6 +101,22 @@ pub fn report(arguments: &Arguments) -> Result<(), Error> {
         replace_file(path, |file| file.write_all(page.as_bytes()))?;
     }
     if arguments.table { output::print(&report.table()) } else { output::print(&summary(arguments, &report)) }
+}
+
+/// Updates the tables of a document, or only checks them.
+fn update(path: &Path, check: bool) -> Result<(), Error> {
+    let file = |source| lab::Error::File { path: path.into(), source };
+    let text = std::fs::read_to_string(path).map_err(file)?;
+    let made = report::document(path, &text)?;
+    let name = printable(&path.to_string_lossy());
+    match report::first_difference(&text, &made) {
+        None => output::print(&format!("{name}: unchanged\n")),
+        Some(line) if check => Err(Error::OutdatedDocument { document: name, line }),
+        Some(_) => {
+            replace_file(path, |file| file.write_all(made.as_bytes()))?;
+            output::print(&format!("{name}: updated\n"))
+        }
+    }
 }
 
 /// What was written, in a line for each place.

@@ -1,17 +1,21 @@
 //! Reports on results: a page for the browser, figures as SVG, and a table for a README.
 
 mod contents;
+mod document;
 mod import;
+mod matrix_table;
 mod page;
 mod plots;
 mod products;
 mod provenance;
 mod series;
+mod speed_table;
 mod table;
 
 use std::path::Path;
 
 pub use contents::Report;
+pub use document::{document, first_difference};
 pub(crate) use plots::draw;
 pub use plots::{Figure, residual_history};
 pub use series::Series;

@@ -4,9 +4,9 @@ use super::table::{NONE, cell, mean_speed_up, named, number};
 use crate::contests::{Contest, Standing, contests, standings};
 use crate::record::{Entry, layout_name};
 
-/// Tables in Markdown of what all matrices say together, with a line for each executor, precision, layout and number of
-/// vectors, and of each matrix; empty where nothing was multiplied with several vectors.
-pub fn tables(entries: &[Entry]) -> String {
+/// A table of all matrices together, with a line for each executor, precision, layout and number of vectors; empty where
+/// nothing was multiplied with several vectors.
+pub(super) fn products(entries: &[Entry]) -> String {
     let standings = standings(entries);
     if standings.is_empty() {
         return String::new();
@@ -18,12 +18,22 @@ pub fn tables(entries: &[Entry]) -> String {
     for standing in &standings {
         text += &line(&of_standing(entries, standing));
     }
-    text += "\n| executor | matrix | precision | layout | vectors | fastest of ours | µs | fastest peer | µs \
-             | against the peer | against as many single products |\n|---|---|---|---|--:|---|--:|---|--:|--:|--:|\n";
-    for entry in entries {
-        contests(entry).for_each(|contest| text += &line(&of_contest(entry, &contest)));
-    }
     text
+}
+
+/// The same of each matrix.
+pub(super) fn products_by_matrix(entries: &[Entry]) -> String {
+    let mut lines = String::new();
+    for entry in entries {
+        contests(entry).for_each(|contest| lines += &line(&of_contest(entry, &contest)));
+    }
+    if lines.is_empty() {
+        return lines;
+    }
+    String::from(
+        "\n| executor | matrix | precision | layout | vectors | fastest of ours | µs | fastest peer | µs \
+         | against the peer | against as many single products |\n|---|---|---|---|--:|---|--:|---|--:|--:|--:|\n",
+    ) + &lines
 }
 
 fn line(cells: &[String]) -> String {
@@ -74,7 +84,7 @@ mod tests {
     #[test]
     fn a_line_for_each_shape_and_for_each_matrix() {
         let entries = [entry("a|", 1e-6, 4e-6), Entry::default(), entry("b", 2e-6, 2e-6)];
-        let text = tables(&entries);
+        let text = products(&entries) + &products_by_matrix(&entries);
         let lines: Vec<_> = text.lines().filter(|line| line.starts_with("| cuda")).collect();
         assert_eq!(
             lines,
@@ -87,7 +97,7 @@ mod tests {
                 r"| cuda | b | float64 | column-major | 4 | – | – | – | – | – | – |",
             ]
         );
-        assert_eq!(tables(&[Entry::default()]), "");
+        assert_eq!(products(&[Entry::default()]) + &products_by_matrix(&[Entry::default()]), "");
         // Every line has as many cells as the head of its table.
         let bars = |line: &str| line.replace(r"\|", "").matches('|').count();
         for (table, count) in text.trim_start().split("\n\n").zip([10, 12]) {

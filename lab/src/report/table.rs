@@ -7,7 +7,7 @@ use host::Format;
 use crate::calibrate::FEWEST_FORMATS;
 use crate::cmrs_model::utilization;
 use crate::record::{Entry, Run, is_own_format};
-use crate::report::products::tables;
+use crate::report::products::{products, products_by_matrix};
 use crate::report::provenance::{devices, provenance};
 use crate::statistics::{SpeedUps, geometric_mean, quartiles, speed_ups};
 
@@ -17,19 +17,25 @@ pub(super) const NONE: &str = "–";
 /// How many times the time of the fastest format still counts as near to it.
 const NEAR: f64 = 1.05;
 
-/// A table in Markdown with a line for each executor, family and precision, after a line that says what it is of; then
-/// the table of the choices, and those of several vectors.
+/// All tables in Markdown, after a line with devices, version and days.
 pub fn table(entries: &[Entry]) -> String {
+    let origin = [devices(entries), provenance(entries)].map(|words| cell(&words));
+    let origin: Vec<_> = origin.into_iter().filter(|words| !words.is_empty()).collect();
+    let origin = if origin.is_empty() { String::new() } else { format!("{}.\n\n", origin.join("; ")) };
+    origin + &families(entries) + &choices(entries) + &products(entries) + &products_by_matrix(entries)
+}
+
+/// A table with a line for each executor, family and precision.
+pub(super) fn families(entries: &[Entry]) -> String {
     let mut groups: BTreeMap<[&str; 3], Vec<Entry>> = BTreeMap::new();
     for entry in entries.iter().filter(|entry| !entry.spmv.is_empty()) {
         let key = [&*entry.env.executor, entry.family.as_deref().unwrap_or(NONE), &*entry.env.precision];
         groups.entry(key).or_default().push(entry.clone());
     }
-    let origin = [devices(entries), provenance(entries)].map(|words| cell(&words));
-    let origin: Vec<_> = origin.into_iter().filter(|words| !words.is_empty()).collect();
-    let mut text = if origin.is_empty() { String::new() } else { format!("{}.\n\n", origin.join("; ")) };
-    text += "| executor | family | precision | matrices | most often fastest of ours | against the fastest peer | worst \
-         | of the copy's speed, η₊ | worst | with x not cached, η₋ |\n|---|---|---|--:|---|--:|---|--:|---|--:|\n";
+    let mut text = String::from(
+        "| executor | family | precision | matrices | most often fastest of ours | against the fastest peer | worst \
+         | of the copy's speed, η₊ | worst | with x not cached, η₋ |\n|---|---|---|--:|---|--:|---|--:|---|--:|\n",
+    );
     for ([executor, family, precision], group) in &groups {
         let found = speed_ups(group, is_own_format, |_, run| run.is_peer());
         let utilizations = utilizations(group);
@@ -49,12 +55,12 @@ pub fn table(entries: &[Entry]) -> String {
         ];
         text += &format!("| {} |\n", cells.join(" | "));
     }
-    text + &choices(entries) + &tables(entries)
+    text
 }
 
 /// A table of how good the formats are that [`Format::Auto`] chose, with a line for each executor and precision; empty
 /// where it was not measured.
-fn choices(entries: &[Entry]) -> String {
+pub(super) fn choices(entries: &[Entry]) -> String {
     let auto = Format::Auto.name();
     let mut groups: BTreeMap<[&str; 2], Vec<Entry>> = BTreeMap::new();
     for entry in entries.iter().filter(|entry| entry.spmv.contains_key(auto)) {

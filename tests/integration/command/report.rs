@@ -48,8 +48,47 @@ fn a_table() {
     let ginkgo = folder.file("ginkgo.json", GINKGO);
     let outcome = spmv(["report", &results, "--import", &format!("ginkgo={ginkgo}"), "--table"]);
     assert!(outcome.stdout.contains("| ell | 0.50 | 0.50, "), "{}", outcome.stdout);
-    let said = format!("warp-spmv: {ginkgo}: 1 of 2 entries left out: nothing here was measured so\n");
+    let said = format!(
+        "warp-spmv: {ginkgo}: 1 of 2 entries left out: no result here has their matrix, precision and executor\n"
+    );
     assert_eq!((outcome.code, outcome.stderr), (Some(0), said));
+}
+
+#[test]
+fn a_document_is_updated_and_checked() {
+    let folder = Folder::new();
+    folder.file("results.json", RESULTS);
+    let text = "# Speed\n<!-- report speed-ups results.json\nall:\n-->\n<!-- report end -->\nThe end.\n";
+    let document = folder.file("speed.md", text);
+    let outcome = spmv(["report", "--document", &document, "--check"]);
+    let says = format!(
+        "warp-spmv: error: {document}:5: not what the results give; warp-spmv report --document {document} updates it\n"
+    );
+    assert_eq!((outcome.code, outcome.stderr), (Some(1), says));
+    assert_eq!(std::fs::read_to_string(&document).unwrap(), text);
+    assert_eq!(spmv(["report", "--document", &document]).succeeded(), format!("{document}: updated\n"));
+    let table = "| matrices | number | peer, float64 |\n|---|--:|--:|\n| all | 1 | 2.00 (2.00) |\n";
+    let expected = text.replace("-->\n<!--", &format!("-->\n{table}<!--"));
+    assert_eq!(std::fs::read_to_string(&document).unwrap(), expected);
+    assert_eq!(spmv(["report", "--document", &document, "--check"]).succeeded(), format!("{document}: unchanged\n"));
+}
+
+#[test]
+fn documents_state_what_their_results_say() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    for document in [
+        "README.md",
+        "docs/guide/benchmarks.md",
+        "docs/performance.md",
+        "docs/results/real.md",
+        "docs/results/suites.md",
+        "docs/results/vectors.md",
+    ] {
+        let path = root.join(document);
+        let path = path.to_str().unwrap();
+        assert_eq!(spmv(["report", "--document", path, "--check"]).succeeded(), format!("{path}: unchanged\n"));
+        assert!(std::fs::read_to_string(path).unwrap().contains("<!-- report end -->"), "{document} has no table");
+    }
 }
 
 #[test]
@@ -75,6 +114,9 @@ fn what_is_refused() {
             "there is no format 'csr' in the results; expected one of ell",
         ),
         (vec![&results, "-o", &page, "--matrix", "b"], "there is no matrix with row lengths 'b'"),
+        (vec!["--document", &missing], "missing.json: No such file or directory"),
+        (vec![&results, "--document", &results], "cannot be used with"),
+        (vec![&results, "-o", &page, "--check"], "cannot be used with"),
         (vec![&results, "-o", &page, "--import", "ginkgo"], "expected NAME=FILE"),
         (vec![&results, "-o", &page, "--import", &import], "missing.json: No such file or directory"),
         (vec![&results, "-o", &page, "--import", "warp-spmv=results.json"], "results.json: No such file"),
