@@ -7,7 +7,7 @@ The arrays are built here by the rules of host/src/format, for warps of LANES la
 from pathlib import Path
 
 LANES = 2  # of a warp; 32 in the library
-SLICE = 2 * LANES  # rows of a slice of SELL-16 and of the clustered formats
+SLICE = 2 * LANES  # rows per slice of SELL-16 and of the clustered formats
 STRIDE = 32  # what the strides of ELL and DIA are multiples of
 
 # The matrix: symmetric, with its diagonal and seven pairs of equal entries.
